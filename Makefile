@@ -1,0 +1,41 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ENV := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench docs clean
+
+help: ## print the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(ENV) ## run a softmax kernel
+	$(BIN)/python examples/softmax.py
+
+test: $(ENV) ## run the tests; ARGS="-k softmax" picks some
+	$(BIN)/pytest $(ARGS)
+
+check: $(ENV) ## check format, lint, types and layers
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	$(BIN)/pytest -n 0 tests/test_architecture.py
+
+format: $(ENV) ## format the code and fix what lint can fix
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(ENV) ## measure compile times
+	$(BIN)/python bench/compile.py
+
+docs: $(ENV) ## regenerate docs/language.md
+	$(BIN)/python -m tilewright.tools.docs
+
+clean: ## remove the environment, caches and build outputs
+	rm -rf $(VENV) build build_output dist src/*.egg-info .hypothesis .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(ENV): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -e '.[test,check]'
+	touch $@

@@ -1,0 +1,279 @@
+"""Annotations: the types a kernel author writes.
+
+`Tensor`, `Tile` and `Scalar` are classes so that editors know them; subscripting one gives an instance that says
+shape and element type. Their operators exist for type checkers: a kernel's body is read, never run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
+
+from tilewright.core.enums import CompactMode, MemorySpace, PadValue, ParamDirection, TensorLayout, TileLayout
+from tilewright.core.types import MemRef, Type
+from tilewright.dtypes import INDEX, DataType
+from tilewright.errors import OutsideKernelError
+
+Self = TypeVar("Self", bound="Arithmetic")
+T = TypeVar("T")
+
+
+def outside_kernel(name: str) -> NoReturn:
+    """Raise: `name` was used as plain Python."""
+    raise OutsideKernelError(
+        f"`{name}` describes work for a kernel and cannot run as plain Python\n"
+        "    help: use it inside a function decorated with @pl.function, @pl.inline or @pl.jit"
+    )
+
+
+class Arithmetic:
+    """Operators of values inside a kernel."""
+
+    # fmt: off
+    def __add__(self: Self, other: object) -> Self: outside_kernel("+")
+    def __radd__(self: Self, other: object) -> Self: outside_kernel("+")
+    def __sub__(self: Self, other: object) -> Self: outside_kernel("-")
+    def __rsub__(self: Self, other: object) -> Self: outside_kernel("-")
+    def __mul__(self: Self, other: object) -> Self: outside_kernel("*")
+    def __rmul__(self: Self, other: object) -> Self: outside_kernel("*")
+    def __truediv__(self: Self, other: object) -> Self: outside_kernel("/")
+    def __rtruediv__(self: Self, other: object) -> Self: outside_kernel("/")
+    def __floordiv__(self: Self, other: object) -> Self: outside_kernel("//")
+    def __rfloordiv__(self: Self, other: object) -> Self: outside_kernel("//")
+    def __mod__(self: Self, other: object) -> Self: outside_kernel("%")
+    def __rmod__(self: Self, other: object) -> Self: outside_kernel("%")
+    def __lshift__(self: Self, other: object) -> Self: outside_kernel("<<")
+    def __rshift__(self: Self, other: object) -> Self: outside_kernel(">>")
+    def __and__(self: Self, other: object) -> Self: outside_kernel("&")
+    def __or__(self: Self, other: object) -> Self: outside_kernel("|")
+    def __xor__(self: Self, other: object) -> Self: outside_kernel("^")
+    def __matmul__(self: Self, other: object) -> Self: outside_kernel("@")
+    def __invert__(self: Self) -> Self: outside_kernel("~")
+    def __neg__(self: Self) -> Self: outside_kernel("-")
+    def __lt__(self, other: object) -> bool: outside_kernel("<")
+    def __le__(self, other: object) -> bool: outside_kernel("<=")
+    def __gt__(self, other: object) -> bool: outside_kernel(">")
+    def __ge__(self, other: object) -> bool: outside_kernel(">=")
+    # fmt: on
+
+
+class Indexable(Arithmetic):
+    """Subscripts of values inside a kernel."""
+
+    def __getitem__(self, index: object) -> Any:
+        raise NotImplementedError("subscripts of tensors and tiles only mean something inside a kernel")
+
+    def __setitem__(self, index: object, value: object) -> None:
+        raise NotImplementedError("subscripts of tensors and tiles only mean something inside a kernel")
+
+
+@dataclass(frozen=True)
+class TensorView:
+    """How a tensor annotation refines its buffer."""
+
+    stride: Sequence[Any] = ()
+    layout: TensorLayout | None = None
+    valid_shape: Sequence[Any] | None = None
+    pad: PadValue = PadValue.null
+
+
+@dataclass(frozen=True)
+class TileView:
+    """How a tile annotation refines its storage."""
+
+    valid_shape: Sequence[Any] | None = None
+    stride: Sequence[Any] = ()
+    start_offset: int | None = None
+    blayout: TileLayout | None = None
+    slayout: TileLayout | None = None
+    fractal: int | None = None
+    pad: PadValue = PadValue.null
+    compact: CompactMode = CompactMode.null
+
+
+class Tensor(Indexable):
+    """A buffer in global memory: `pl.Tensor[[rows, cols], pl.FP32]`, or bare under `@pl.jit`."""
+
+    def __init__(
+        self,
+        shape: Sequence[Any],
+        dtype: DataType,
+        layout: TensorLayout | None = None,
+        view: TensorView | None = None,
+        memref: MemRef | None = None,
+    ) -> None:
+        self.shape: tuple[Any, ...] = tuple(shape)
+        self.dtype = dtype
+        self.layout = layout
+        self.view = view
+        self.memref = memref
+
+    def __class_getitem__(cls, item: Any) -> Tensor:
+        shape, dtype, *rest = _parts("Tensor", item)
+        result = cls(shape, dtype)
+        for extra in rest:
+            if isinstance(extra, TensorLayout):
+                result.layout = extra
+            elif isinstance(extra, TensorView):
+                result.view = extra
+            elif isinstance(extra, MemRef):
+                result.memref = extra
+            else:
+                raise TypeError(f"Tensor[...] takes a layout, a TensorView or a MemRef after the dtype, got {extra!r}")
+        return result
+
+    def bind_dynamic(self, dim: int, var: DynVar) -> None:
+        """Say that axis `dim` has the extent `var`; read by `@pl.jit`, without effect elsewhere."""
+
+    def __repr__(self) -> str:
+        return f"pl.Tensor[{list(self.shape)!r}, pl.{self.dtype.symbol}]"
+
+
+class Tile(Indexable):
+    """An on-chip value: `pl.Tile[[64, 64], pl.FP32]`."""
+
+    def __init__(self, shape: Sequence[Any], dtype: DataType) -> None:
+        self.shape: tuple[Any, ...] = tuple(shape)
+        self.dtype = dtype
+        self.memory: MemorySpace | None = None
+        self.view: TileView | None = None
+        self.memref: MemRef | None = None
+
+    def __class_getitem__(cls, item: Any) -> Tile:
+        shape, dtype, *rest = _parts("Tile", item)
+        result = cls(shape, dtype)
+        for extra in rest:
+            if isinstance(extra, MemorySpace):
+                result.memory = extra
+            elif isinstance(extra, TileView):
+                result.view = extra
+            elif isinstance(extra, MemRef):
+                result.memref = extra
+            else:
+                raise TypeError(f"Tile[...] takes a MemRef, a memory space or a TileView after the dtype, got {extra!r}")
+        if result.memref is not None and result.memory is None:
+            raise TypeError("Tile[...] with a MemRef needs its memory space too")
+        return result
+
+    def __repr__(self) -> str:
+        return f"pl.Tile[{list(self.shape)!r}, pl.{self.dtype.symbol}]"
+
+
+class Scalar(Arithmetic):
+    """One number: `pl.Scalar[pl.INT32]`."""
+
+    def __init__(self, dtype: DataType) -> None:
+        self.dtype = dtype
+
+    def __class_getitem__(cls, dtype: DataType) -> Scalar:
+        return Scalar(dtype)
+
+    def __index__(self) -> int:
+        outside_kernel("a scalar as an index")
+
+    def __repr__(self) -> str:
+        return f"pl.Scalar[pl.{self.dtype.symbol}]"
+
+
+class Array(Indexable):
+    """A small on-core array: `pl.Array[4, pl.INT32]`."""
+
+    def __init__(self, extent: int, dtype: DataType) -> None:
+        self.extent = extent
+        self.dtype = dtype
+
+    def __class_getitem__(cls, item: tuple[int, DataType]) -> Array:
+        return cls(*item)
+
+    def __repr__(self) -> str:
+        return f"pl.Array[{self.extent}, pl.{self.dtype.symbol}]"
+
+
+class DynVar(Scalar):
+    """A named extent that the caller's tensors decide."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(INDEX)
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"pl.dynamic({self.name!r})"
+
+
+def dynamic(name: str) -> DynVar:
+    """Return a named extent for tensor annotations; ValueError unless `name` is an identifier."""
+    if not name.isidentifier():
+        raise ValueError(f"pl.dynamic needs an identifier, got {name!r}")
+    return DynVar(name)
+
+
+@dataclass(frozen=True)
+class Directed(Generic[T]):
+    """An annotation with its direction; made by `Out[...]` and `InOut[...]`."""
+
+    annotation: Any
+    direction: ParamDirection
+
+
+class Out:
+    """`pl.Out[T]`: a parameter the kernel writes."""
+
+    def __class_getitem__(cls, annotation: Any) -> Directed[Any]:
+        return Directed(annotation, ParamDirection.Out)
+
+
+class InOut:
+    """`pl.InOut[T]`: a parameter the kernel reads and writes."""
+
+    def __class_getitem__(cls, annotation: Any) -> Directed[Any]:
+        return Directed(annotation, ParamDirection.InOut)
+
+
+@dataclass(frozen=True)
+class TupleAnnotation:
+    """Several returned values; made by `pl.Tuple[...]`."""
+
+    elements: tuple[Any, ...]
+
+
+class Tuple:
+    """`pl.Tuple[T1, T2]`: several returned values."""
+
+    def __class_getitem__(cls, item: Any) -> TupleAnnotation:
+        elements: tuple[Any, ...] = item if isinstance(item, tuple) else (item,)
+        return TupleAnnotation(elements)
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A type of the IR used directly as an annotation."""
+
+    type: Type
+
+
+X = TypeVar("X", Tensor, Tile)
+"""An operand that is either a tensor or a tile, the result being the same."""
+
+Number: TypeAlias = Scalar | int | float
+"""A scalar that meets a tile's or tensor's elements."""
+
+Index: TypeAlias = Scalar | int
+"""A scalar that counts or addresses."""
+
+Condition: TypeAlias = Scalar | bool
+"""A scalar that is true or false."""
+
+Extents: TypeAlias = Sequence[Scalar | int]
+"""One scalar per axis."""
+
+
+def _parts(name: str, item: Any) -> tuple[Any, ...]:
+    parts: tuple[Any, ...] = item if isinstance(item, tuple) else (item,)
+    if not 2 <= len(parts) <= 5:
+        raise TypeError(f"{name}[...] needs a shape and a dtype, and takes up to three refinements, got {len(parts)} element(s)")
+    if not isinstance(parts[0], (list, tuple)):
+        raise TypeError(f"{name}[...] needs a list of extents first, got {parts[0]!r}")
+    if not isinstance(parts[1], DataType):
+        raise TypeError(f"{name}[...] needs a dtype second, for example pl.FP32, got {parts[1]!r}")
+    return parts

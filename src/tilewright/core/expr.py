@@ -1,0 +1,224 @@
+"""Expressions: values a program names, writes down or computes.
+
+Scalar arithmetic nests (`i * 64 + 1` is one expression); ops on tensors and tiles stand alone on the right of an
+assignment. Expressions compare by what they say, never by where they were written; a variable is only equal to itself.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from tilewright.core.op import Op
+from tilewright.core.types import ScalarType, SymbolicExtent, TupleType, Type
+from tilewright.dtypes import BOOL, FP32, INDEX, DataType
+from tilewright.source import UNKNOWN, Span
+
+Attribute: TypeAlias = "None | bool | int | float | str | Enum | DataType | tuple[Attribute, ...]"
+
+
+class Expr(SymbolicExtent):
+    """Anything that has a type."""
+
+    __slots__ = ()
+    type: Type
+    span: Span
+
+    def __str__(self) -> str:
+        return _show(self)
+
+
+@dataclass(eq=False, slots=True)
+class Var(Expr):
+    """A named value. `bounds` are the least and largest value of a scalar, where they are known."""
+
+    name_hint: str
+    type: Type
+    span: Span = UNKNOWN
+    bounds: tuple[int, int] | None = None
+
+    def __repr__(self) -> str:
+        return f"Var({self.name_hint!r}, {self.type})"
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol(Expr):
+    """An extent the caller's tensors decide: the IR side of `pl.dynamic`. Equal names are one symbol."""
+
+    name: str
+    span: Span = field(default=UNKNOWN, compare=False)
+
+    @property
+    def type(self) -> ScalarType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Symbols count elements."""
+        return ScalarType(INDEX)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const(Expr):
+    """A number written in the program. Equal means the same type and the same bits: -0.0 is not 0.0, NaN is NaN."""
+
+    value: int | float | bool
+    dtype: DataType
+    span: Span = UNKNOWN
+
+    @property
+    def type(self) -> ScalarType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The scalar type of the number."""
+        return ScalarType(self.dtype)
+
+    def _key(self) -> tuple[DataType, object]:
+        bits = struct.pack("<d", self.value) if isinstance(self.value, float) else int(self.value)
+        return self.dtype, bits
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+class ConstInt(Const):
+    """An integer constant."""
+
+    __slots__ = ()
+
+
+class ConstFloat(Const):
+    """A floating-point constant."""
+
+    __slots__ = ()
+
+
+class ConstBool(Const):
+    """True or False."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MakeTuple(Expr):
+    """Several values written together, as in the offsets of a load."""
+
+    elements: tuple[Expr, ...]
+    span: Span = field(default=UNKNOWN, compare=False)
+
+    @property
+    def type(self) -> TupleType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The tuple of the elements' types."""
+        return TupleType(tuple(element.type for element in self.elements))
+
+
+@dataclass(frozen=True, slots=True)
+class TupleGetItem(Expr):
+    """One of the values a call returned."""
+
+    value: Expr
+    index: int
+    type: Type
+    span: Span = field(default=UNKNOWN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Absent(Expr):
+    """An optional operand nobody gave."""
+
+    span: Span = field(default=UNKNOWN, compare=False)
+
+    @property
+    def type(self) -> TupleType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Nothing has no type."""
+        return TupleType()
+
+
+ABSENT = Absent()
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """An op applied to operands; `attributes` are its static options, in declaration order."""
+
+    op: Op
+    args: tuple[Expr, ...]
+    attributes: tuple[tuple[str, Attribute], ...]
+    type: Type
+    span: Span = field(default=UNKNOWN, compare=False)
+
+    @property
+    def kwargs(self) -> Mapping[str, Attribute]:
+        """The static options by name."""
+        return dict(self.attributes)
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalVar:
+    """A function of the program, by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke(Expr):
+    """A call of another function of the program."""
+
+    op: GlobalVar
+    args: tuple[Expr, ...]
+    type: Type
+    span: Span = field(default=UNKNOWN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Submit(Expr):
+    """A dispatched call: its results, and the id of the task that makes them.
+
+    `deps` are tasks that must have ended before; an executor that runs tasks in program order has nothing to wait for.
+    With `core_num` the function runs once per block.
+    """
+
+    op: GlobalVar
+    args: tuple[Expr, ...]
+    deps: tuple[Expr, ...]
+    core_num: Expr | None
+    type: Type
+    span: Span = field(default=UNKNOWN, compare=False)
+
+
+def integer(value: int, dtype: DataType = INDEX, span: Span = UNKNOWN) -> Const:
+    """Return an integer constant; without a dtype, one that counts or indexes."""
+    return ConstInt(value, dtype, span)
+
+
+def constant(value: int | float | bool, dtype: DataType | None = None, span: Span = UNKNOWN) -> Const:
+    """Return a constant of `dtype`, or of the type a literal in a kernel has."""
+    if dtype is None:
+        dtype = BOOL if isinstance(value, bool) else INDEX if isinstance(value, int) else FP32
+    if dtype.is_float():
+        return ConstFloat(float(value), dtype, span)
+    if dtype == BOOL:
+        return ConstBool(bool(value), dtype, span)
+    return ConstInt(int(value), dtype, span)
+
+
+def _show(expr: Expr) -> str:
+    """Return an expression as messages write it."""
+    match expr:
+        case Var():
+            return expr.name_hint
+        case Symbol():
+            return expr.name
+        case Const():
+            return str(expr.value)
+        case MakeTuple():
+            return f"[{', '.join(map(_show, expr.elements))}]"
+        case TupleGetItem():
+            return f"{_show(expr.value)}[{expr.index}]"
+        case Call() if expr.op.spec.symbol and len(expr.args) == 2:
+            lhs, rhs = (f"({_show(a)})" if isinstance(a, Call) else _show(a) for a in expr.args)
+            return f"{lhs} {expr.op.spec.symbol} {rhs}"
+        case Call() | Invoke() | Submit():
+            return f"{expr.op.name}({', '.join(map(_show, expr.args))})"
+        case _:
+            return "None"

@@ -1,0 +1,198 @@
+"""Ops: one record per operation, which every other part of the compiler asks.
+
+A declaration in `tilewright.ops` makes one `OpSpec`: the public function, how its parameters are read, its type rule,
+its meaning in NumPy, and its traits. An op that exists for tiles and for tensors is two `Op`s, `tile.add` and
+`tensor.add`, sharing one spec. Nothing else in the code base lists ops.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeAlias, get_args
+
+from tilewright.core import annotations as ann
+from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType
+from tilewright.dtypes import DataType
+
+
+class Kind(Enum):
+    """What an op works on; the first half of its name."""
+
+    SCALAR = "scalar"
+    TILE = "tile"
+    TENSOR = "tensor"
+    ARRAY = "array"
+    SYSTEM = "system"
+
+
+class Role(Enum):
+    """How a parameter of an op is read."""
+
+    VALUE = "a tensor, tile or array"
+    NUMBER = "a scalar that meets elements"
+    EITHER = "a value or a number"
+    INDEX = "a scalar that counts or addresses"
+    CONDITION = "a condition"
+    EXTENTS = "one scalar per axis"
+    ATTRIBUTE = "a static option"
+
+
+class Effect(Enum):
+    """What an op does to memory; everything keeps its order relative to writes."""
+
+    PURE = "pure"
+    READ = "read"
+    WRITE = "write"
+    ALLOCATE = "allocate"
+
+
+Interval: TypeAlias = tuple[int, int]
+
+REQUIRED: Any = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of an op."""
+
+    name: str
+    role: Role
+    default: Any = REQUIRED
+    types: tuple[type, ...] = ()
+    """The IR types an operand may have."""
+
+    @property
+    def is_operand(self) -> bool:
+        """Whether the argument is part of the data flow."""
+        return self.role is not Role.ATTRIBUTE
+
+
+@dataclass(frozen=True, eq=False)
+class OpSpec:
+    """Everything known about an op. `infer` and `evaluate` take the op's own parameters by name."""
+
+    name: str
+    kinds: tuple[Kind, ...]
+    function: Callable[..., Any]
+    parameters: tuple[Parameter, ...]
+    infer: Callable[..., Any]
+    evaluate: Callable[..., Any]
+    family: str
+    effect: Effect = Effect.PURE
+    alias: str | None = None
+    """The operand whose buffer the result is."""
+    writes: str | None = None
+    """The operand whose buffer the op changes."""
+    control_plane: bool = False
+    """Whether an orchestration function may use it outside a kernel scope."""
+    symbol: str = ""
+    """The Python operator that spells it."""
+    neutral: int | None = None
+    """The right operand that changes nothing."""
+    commutative: bool = False
+    fold: Callable[..., Any] | None = None
+    """What the op always gives, from its operands as `infer` sees them: an expression, or None."""
+    interval: Callable[[Interval, Interval], Interval] | None = None
+    """The least and largest result of a scalar op, from those of its operands."""
+    accepts: frozenset[DataType] = frozenset()
+    ulp: float = 0
+    """How far a back end's result may be from the exact one, in units of the last place."""
+    domain: tuple[float, float] = (-8.0, 8.0)
+    """Where tests sample operands."""
+    example: str = ""
+    """Statements of a kernel that uses the op, for the reference page and for tests."""
+
+    @property
+    def doc(self) -> str:
+        """The op's docstring."""
+        return inspect.getdoc(self.function) or ""
+
+    @property
+    def operands(self) -> tuple[Parameter, ...]:
+        """The parameters that are part of the data flow, in order."""
+        return tuple(p for p in self.parameters if p.is_operand)
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """A spec at one kind: what a call in the IR refers to."""
+
+    name: str
+    kind: Kind
+    spec: OpSpec = field(repr=False)
+
+    def at(self, kind: Kind) -> Op:
+        """Return the same operation on another kind of operand."""
+        return OPS[f"{kind.value}.{self.spec.name}"]
+
+
+OPS: dict[str, Op] = {}
+"""Every op by its full name, in the order of declaration."""
+
+_BY_FUNCTION: dict[Callable[..., Any], OpSpec] = {}
+
+
+def register(spec: OpSpec) -> OpSpec:
+    """Add `spec` to the language at each of its kinds."""
+    for kind in spec.kinds:
+        name = f"{kind.value}.{spec.name}"
+        if name in OPS:
+            raise ValueError(f"op {name} is declared twice")
+        OPS[name] = Op(name, kind, spec)
+    _BY_FUNCTION[spec.function] = spec
+    return spec
+
+
+def add_spelling(function: Callable[..., Any], spec: OpSpec) -> None:
+    """Let `function` name an op that is already declared; `spec` may narrow what it takes."""
+    _BY_FUNCTION[function] = spec
+
+
+def spec_of(function: object) -> OpSpec | None:
+    """Return the spec whose public function this is, or None."""
+    try:
+        return _BY_FUNCTION.get(function)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    except TypeError:
+        return None
+
+
+def specs() -> tuple[OpSpec, ...]:
+    """Return every declared op once, in the order of declaration."""
+    return tuple(dict.fromkeys(op.spec for op in OPS.values()))
+
+
+_TYPES: Mapping[Any, tuple[type, ...]] = {
+    ann.X: (TileType, TensorType),
+    ann.Tensor: (TensorType,),
+    ann.Tile: (TileType,),
+    ann.Array: (ArrayType,),
+    ann.Scalar: (ScalarType,),
+}
+"""The IR types behind each annotation a declaration can use."""
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """Return how each parameter of a declaration is read, which its annotation decides."""
+    return tuple(_parameter(p) for p in inspect.signature(function).parameters.values())
+
+
+def _parameter(parameter: inspect.Parameter) -> Parameter:
+    members = {parameter.annotation, *get_args(parameter.annotation)}
+    types = tuple(t for annotation, found in _TYPES.items() if annotation in members for t in found)
+    return Parameter(parameter.name, _role(members, types), parameter.default, types)
+
+
+def _role(members: set[Any], types: tuple[type, ...]) -> Role:
+    is_number = members >= set(get_args(ann.Number))
+    if types and types != (ScalarType,):
+        return Role.EITHER if is_number else Role.VALUE
+    if is_number:
+        return Role.NUMBER
+    if members >= set(get_args(ann.Index)):
+        return Role.INDEX
+    if types:
+        return Role.CONDITION
+    return Role.EXTENTS if ann.Extents in members else Role.ATTRIBUTE

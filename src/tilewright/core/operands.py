@@ -1,0 +1,134 @@
+"""Operands: arguments matched to an op's parameters and checked, before any type rule sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import TypeAlias
+
+from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer
+from tilewright.core.op import REQUIRED, Kind, OpSpec, Parameter, Role
+from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
+from tilewright.dtypes import BOOL, FP32, INDEX, Family
+from tilewright.errors import ArgumentCountError, OperandError
+
+Argument: TypeAlias = "Expr | Attribute"
+Bound: TypeAlias = Mapping[str, Argument]
+
+_KINDS: Mapping[type, Kind] = {TensorType: Kind.TENSOR, TileType: Kind.TILE}
+_WORDS: Mapping[type, str] = {
+    TensorType: "a tensor",
+    TileType: "a tile",
+    ScalarType: "a scalar",
+    ArrayType: "an array",
+}
+
+
+def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument]) -> dict[str, Argument]:
+    """Return the arguments by parameter name, defaults filled in; ArgumentCountError when they do not fit."""
+    if len(args) > len(spec.parameters):
+        message = f"`{spec.name}` expects at most {len(spec.parameters)} argument(s), got {len(args)}"
+        raise ArgumentCountError(message, help=usage(spec))
+    bound = {p.name: value for p, value in zip(spec.parameters, args, strict=False)}
+    for name, value in kwargs.items():
+        if all(p.name != name for p in spec.parameters):
+            raise ArgumentCountError(f"`{spec.name}` has no parameter `{name}`", help=usage(spec))
+        if name in bound:
+            raise ArgumentCountError(f"`{spec.name}` got `{name}` twice", help=usage(spec))
+        bound[name] = value
+    for p in spec.parameters:
+        if p.name not in bound and p.default is REQUIRED:
+            raise ArgumentCountError(f"`{spec.name}` is missing its argument `{p.name}`", help=usage(spec))
+    return {p.name: bound.get(p.name, p.default) for p in spec.parameters}
+
+
+def usage(spec: OpSpec) -> str:
+    """Return the call form of an op, as a help line."""
+    shown = [p.name if p.default is REQUIRED else f"{p.name}={_literal(p.default)}" for p in spec.parameters]
+    return f"{spec.name}({', '.join(shown)})"
+
+
+def _literal(value: object) -> str:
+    return value.name if isinstance(value, Enum) else repr(value)
+
+
+def kind_of(spec: OpSpec, bound: Bound) -> Kind:
+    """Return which of an op's kinds its operands ask for."""
+    if len(spec.kinds) == 1:
+        return spec.kinds[0]
+    deciding = [spec.alias] if spec.alias else [p.name for p in spec.operands]
+    types = [type(v.type) for name in deciding if isinstance(v := bound[name], Expr)]
+    found = {_KINDS[t] for t in types if t in _KINDS}
+    if len(found) > 1:
+        raise OperandError(
+            f"`{spec.name}` cannot mix Tensor and Tile operands",
+            blame=[p.name for p in spec.operands if p.role in (Role.VALUE, Role.EITHER)],
+            help="load the tensor into a tile first, or store the tile",
+        )
+    kind = found.pop() if found else Kind.SCALAR
+    return kind if kind in spec.kinds else spec.kinds[0]
+
+
+def check(spec: OpSpec, parameter: Parameter, bound: Bound) -> Expr:
+    """Return one operand as an expression of a type the parameter takes; OperandError otherwise."""
+    value = bound[parameter.name]
+    if value is None or isinstance(value, Absent):
+        if parameter.default is None:
+            return ABSENT
+        raise OperandError(f"`{spec.name}` needs its argument `{parameter.name}`", blame=[parameter.name])
+    if parameter.role is Role.EXTENTS:
+        return _extents(spec, parameter, value)
+    if isinstance(value, (bool, int, float)):
+        value = constant(value)
+    if not isinstance(value, Expr) or not isinstance(value.type, parameter.types):
+        raise _wrong(spec, parameter, " or ".join(_WORDS[t] for t in parameter.types), value)
+    if parameter.role is Role.INDEX and not _is_integer(value):
+        raise _wrong(spec, parameter, "an integer", value)
+    if parameter.role is Role.CONDITION and value.type != ScalarType(BOOL):
+        raise _wrong(spec, parameter, "a condition", value)
+    if parameter.role in (Role.NUMBER, Role.EITHER) and isinstance(value, Const):
+        return _restamped(value, bound)
+    return value
+
+
+def _extents(spec: OpSpec, parameter: Parameter, value: Argument) -> MakeTuple:
+    """Return one integer per axis; a single integer stands for one axis."""
+    if isinstance(value, tuple):
+        value = MakeTuple(tuple(integer(v) for v in value if isinstance(v, int)))
+    elif isinstance(value, int):
+        value = MakeTuple((integer(value),))
+    elif isinstance(value, Expr) and not isinstance(value, MakeTuple) and _is_integer(value):
+        value = MakeTuple((value,))
+    if not isinstance(value, MakeTuple):
+        raise _wrong(spec, parameter, "a list of integers", value)
+    for element in value.elements:
+        if not _is_integer(element):
+            raise _wrong(spec, parameter, "a list of integers", element)
+    return value
+
+
+def _is_integer(value: Expr) -> bool:
+    return isinstance(value.type, ScalarType) and value.type.dtype.is_int()
+
+
+def _wrong(spec: OpSpec, parameter: Parameter, wanted: str, value: Argument) -> OperandError:
+    got = str(value.type) if isinstance(value, Expr) else repr(value)
+    return OperandError(f"`{parameter.name}` of `{spec.name}` must be {wanted}, got {got}", blame=[parameter.name])
+
+
+def _restamped(value: Const, bound: Bound) -> Const:
+    """Return a literal in the type it meets: `pl.add(x, 1)` adds an fp16 one to an fp16 tile."""
+    met = literal_type(bound)
+    if met is None or value.dtype not in (INDEX, FP32):
+        return value
+    if value.dtype == FP32 and not met.dtype.is_float() and not isinstance(met, TileType):
+        return value
+    return constant(value.value, met.dtype, value.span)
+
+
+def literal_type(bound: Bound) -> ShapedType | ScalarType | None:
+    """Return the type that literals among `bound` take: the first tensor's or tile's, else the first number's."""
+    types = [value.type for value in bound.values() if isinstance(value, Expr) and not isinstance(value, Const)]
+    shaped = [t for t in types if isinstance(t, (TensorType, TileType))]
+    numbers = [t for t in types if isinstance(t, ScalarType) and t.dtype.family not in (Family.BOOL, Family.HANDLE)]
+    return next(iter([*shaped, *numbers]), None)

@@ -1,0 +1,191 @@
+"""Types: what is known about a value before the program runs.
+
+An extent is an int when it is known, an expression over program symbols (`pl.dynamic`) when it is known by name,
+and None when only the running program will know it. Shapes say how much storage a value has; `valid` says which
+leading part of it holds data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from tilewright.core.enums import MemorySpace, TensorLayout
+from tilewright.dtypes import DataType
+
+
+class SymbolicExtent:
+    """An extent known by name: the base of scalar expressions, which are its one implementation."""
+
+    __slots__ = ()
+
+
+Extent: TypeAlias = int | SymbolicExtent | None
+Shape: TypeAlias = tuple[Extent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemRef:
+    """A place in a memory space: byte offset and byte size."""
+
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """One number."""
+
+    dtype: DataType
+
+    def __str__(self) -> str:
+        return f"scalar[{self.dtype}]"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A buffer in global memory, or a strided view of one."""
+
+    shape: Shape
+    dtype: DataType
+    valid: Shape
+    layout: TensorLayout = TensorLayout.ND
+
+    def __str__(self) -> str:
+        return _describe("tensor", self.shape, self.dtype, self.valid)
+
+
+@dataclass(frozen=True, slots=True)
+class TileType:
+    """An on-chip value of static shape."""
+
+    shape: tuple[int, ...]
+    dtype: DataType
+    valid: Shape
+    memory: MemorySpace = MemorySpace.Vec
+    memref: MemRef | None = None
+
+    def __str__(self) -> str:
+        return _describe("tile", self.shape, self.dtype, self.valid)
+
+    @property
+    def nbytes(self) -> int:
+        """Storage of the whole tile in bytes."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return (count * self.dtype.bits + 7) // 8
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """A small on-core array of scalars."""
+
+    extent: int
+    dtype: DataType
+
+    def __str__(self) -> str:
+        return f"array[{self.extent}, {self.dtype}]"
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType:
+    """Several values at once; the empty one is what an op without a result returns."""
+
+    elements: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        return f"tuple[{', '.join(map(str, self.elements))}]"
+
+
+ShapedType: TypeAlias = TensorType | TileType
+Type: TypeAlias = ScalarType | TensorType | TileType | ArrayType | TupleType
+
+VOID = TupleType()
+
+
+def tensor(shape: Sequence[Extent], dtype: DataType, valid: Sequence[Extent] | None = None) -> TensorType:
+    """Return a plain tensor type, wholly valid unless `valid` says otherwise."""
+    return TensorType(tuple(shape), dtype, tuple(shape if valid is None else valid))
+
+
+def tile(
+    shape: Sequence[int],
+    dtype: DataType,
+    valid: Sequence[Extent] | None = None,
+    memory: MemorySpace = MemorySpace.Vec,
+) -> TileType:
+    """Return a tile type, wholly valid unless `valid` says otherwise."""
+    return TileType(tuple(shape), dtype, tuple(shape if valid is None else valid), memory)
+
+
+def reshaped(type_: ShapedType, shape: Shape, valid: Shape, dtype: DataType | None = None) -> ShapedType:
+    """Return a type like `type_` with another shape, and with no place in memory yet."""
+    dtype = dtype or type_.dtype
+    if isinstance(type_, TileType):
+        return TileType(static_shape(shape), dtype, valid, type_.memory)
+    return TensorType(shape, dtype, valid, type_.layout)
+
+
+def static_shape(shape: Shape) -> tuple[int, ...]:
+    """Return `shape` as ints; ValueError when an extent is not known before the program runs."""
+    if not all(isinstance(extent, int) for extent in shape):
+        raise ValueError(f"extents {show_shape(shape)} are not all static")
+    return tuple(extent for extent in shape if isinstance(extent, int))
+
+
+def is_static(shape: Shape) -> bool:
+    """Return whether every extent is known before the program runs."""
+    return all(isinstance(extent, int) for extent in shape)
+
+
+def is_fully_valid(type_: ShapedType) -> bool:
+    """Return whether the whole of a value is known to hold data."""
+    return type_.valid == type_.shape
+
+
+def join(first: Type, second: Type) -> Type | None:
+    """Return the type of a value that is one or the other, or None when nothing covers both.
+
+    Shapes, element types and memory must agree; a valid extent on which they differ becomes unknown.
+    """
+    if first == second:
+        return first
+    if isinstance(first, TupleType) and isinstance(second, TupleType):
+        if len(first.elements) != len(second.elements):
+            return None
+        merged = [join(a, b) for a, b in zip(first.elements, second.elements, strict=True)]
+        return TupleType(tuple(m for m in merged if m is not None)) if None not in merged else None
+    if isinstance(first, TileType) and isinstance(second, TileType):
+        if replace(first, valid=second.valid, memref=None, memory=second.memory) != replace(second, memref=None):
+            return None
+        return replace(first, valid=_join_extents(first.valid, second.valid), memref=None)
+    if isinstance(first, TensorType) and isinstance(second, TensorType):
+        if first.dtype != second.dtype or first.layout != second.layout or len(first.shape) != len(second.shape):
+            return None
+        if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(first.shape, second.shape, strict=True)):
+            return None
+        shape = _join_extents(first.shape, second.shape)
+        return TensorType(shape, first.dtype, _join_extents(first.valid, second.valid), first.layout)
+    return None
+
+
+def _join_extents(first: Shape, second: Shape) -> Shape:
+    return tuple(a if a == b else None for a, b in zip(first, second, strict=True))
+
+
+def show_extent(extent: Extent) -> str:
+    """Return an extent as messages write it; `?` is one only the running program knows."""
+    return "?" if extent is None else str(extent)
+
+
+def show_shape(shape: Shape) -> str:
+    """Return a shape as messages write it, as in `[64, M, ?]`."""
+    return f"[{', '.join(map(show_extent, shape))}]"
+
+
+def _describe(kind: str, shape: Shape, dtype: DataType, valid: Shape) -> str:
+    extents = "".join(f"{show_extent(extent)}, " for extent in shape)
+    partial = f", valid={show_shape(valid)}" if valid != shape else ""
+    return f"{kind}[{extents}{dtype}{partial}]"

@@ -1,0 +1,190 @@
+"""Scalar types: what one element of a tensor, a tile or a scalar can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from tilewright.arrays import ml_dtypes, np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Family(Enum):
+    """The arithmetic a scalar type takes part in."""
+
+    BOOL = "bool"
+    SIGNED = "signed"
+    UNSIGNED = "unsigned"
+    FLOAT = "float"
+    HANDLE = "handle"
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """One scalar type: its name in the language, its width and its family."""
+
+    name: str
+    bits: int
+    family: Family
+    numpy_name: str | None
+    c_name: str
+
+    def get_bit(self) -> int:
+        """Return the width in bits."""
+        return self.bits
+
+    def get_byte(self) -> int:
+        """Return the storage of one element in bytes, at least 1."""
+        return max(1, self.bits // 8)
+
+    def to_string(self) -> str:
+        """Return the lower-case name, as in `fp32`."""
+        return self.name
+
+    def to_c_type_string(self) -> str:
+        """Return the C spelling of the type."""
+        return self.c_name
+
+    def is_float(self) -> bool:
+        """Return whether this is a floating-point type."""
+        return self.family is Family.FLOAT
+
+    def is_int(self) -> bool:
+        """Return whether this is a signed or unsigned integer type."""
+        return self.family in (Family.SIGNED, Family.UNSIGNED)
+
+    def is_signed_int(self) -> bool:
+        """Return whether this is a signed integer type."""
+        return self.family is Family.SIGNED
+
+    def is_unsigned_int(self) -> bool:
+        """Return whether this is an unsigned integer type."""
+        return self.family is Family.UNSIGNED
+
+    def code(self) -> int:
+        """Return the position of this type in `ALL`, stable within one release."""
+        return ALL.index(self)
+
+    @property
+    def symbol(self) -> str:
+        """The name a kernel author writes after `pl.`."""
+        return _SYMBOLS.get(self.name, self.name.upper())
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy type that stores one element; TypeError for types no array can hold."""
+        if self.numpy_name is None:
+            raise TypeError(f"no NumPy array can hold {self.name} elements")
+        if hasattr(np, self.numpy_name):
+            return np.dtype(self.numpy_name)
+        return np.dtype(getattr(ml_dtypes, self.numpy_name))
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The smallest and largest value; infinities for floating-point types that have them."""
+        if self.family is Family.BOOL:
+            return 0, 1
+        if self.is_int():
+            top = 2 ** (self.bits - self.is_signed_int())
+            return (-top if self.is_signed_int() else 0), top - 1
+        if self.name in _FINITE:
+            return -_FINITE[self.name], _FINITE[self.name]
+        return float("-inf"), float("inf")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"DataType.{self.symbol}"
+
+
+_SYMBOLS = {"bfloat16": "BF16"}
+_FINITE = {"fp8e4m3fn": 448.0, "fp4": 6.0}
+"""Floating-point types without infinities, and their largest value."""
+
+_B, _S, _U, _F, _H = Family.BOOL, Family.SIGNED, Family.UNSIGNED, Family.FLOAT, Family.HANDLE
+
+BOOL = DataType("bool", 1, _B, "bool", "bool")
+INT4 = DataType("int4", 4, _S, "int4", "int4_t")
+INT8 = DataType("int8", 8, _S, "int8", "int8_t")
+INT16 = DataType("int16", 16, _S, "int16", "int16_t")
+INT32 = DataType("int32", 32, _S, "int32", "int32_t")
+INT64 = DataType("int64", 64, _S, "int64", "int64_t")
+UINT4 = DataType("uint4", 4, _U, "uint4", "uint4_t")
+UINT8 = DataType("uint8", 8, _U, "uint8", "uint8_t")
+UINT16 = DataType("uint16", 16, _U, "uint16", "uint16_t")
+UINT32 = DataType("uint32", 32, _U, "uint32", "uint32_t")
+UINT64 = DataType("uint64", 64, _U, "uint64", "uint64_t")
+FP4 = DataType("fp4", 4, _F, "float4_e2m1fn", "fp4_t")
+FP8E4M3FN = DataType("fp8e4m3fn", 8, _F, "float8_e4m3fn", "fp8e4m3fn_t")
+FP8E5M2 = DataType("fp8e5m2", 8, _F, "float8_e5m2", "fp8e5m2_t")
+FP8E8M0 = DataType("fp8e8m0", 8, _F, "float8_e8m0fnu", "fp8e8m0_t")
+FP16 = DataType("fp16", 16, _F, "float16", "half")
+FP32 = DataType("fp32", 32, _F, "float32", "float")
+BF16 = DataType("bfloat16", 16, _F, "bfloat16", "bfloat16")
+HF4 = DataType("hf4", 4, _F, None, "hf4_t")
+HF8 = DataType("hf8", 8, _F, None, "hf8_t")
+INDEX = DataType("index", 64, _S, "int64", "int64_t")
+TASK_ID = DataType("task_id", 64, _H, "int64", "uint64_t")
+
+ALL = (
+    BOOL, INT4, INT8, INT16, INT32, INT64, UINT4, UINT8, UINT16, UINT32, UINT64,
+    FP4, FP8E4M3FN, FP8E5M2, FP8E8M0, FP16, FP32, BF16, HF4, HF8, INDEX, TASK_ID,
+)  # fmt: skip
+"""Every scalar type, in the order of `DataType.code`."""
+
+BY_NAME = {dtype.name: dtype for dtype in ALL}
+
+STORABLE = tuple(t for t in ALL if t.numpy_name is not None and t not in (INDEX, TASK_ID))
+"""The types a caller's array can have."""
+
+
+def from_numpy(dtype: np.dtype[Any]) -> DataType:
+    """Return the scalar type stored by arrays of `dtype`; TypeError lists the supported ones."""
+    for candidate in STORABLE:
+        if candidate.numpy == dtype:
+            return candidate
+    supported = ", ".join(t.name for t in STORABLE)
+    raise TypeError(f"Unsupported array dtype {dtype}; supported: {supported}")
+
+
+def promote(lhs: DataType, rhs: DataType) -> DataType:
+    """Return the type of `lhs op rhs`: float beats integer, then width, then signedness."""
+    if lhs == rhs:
+        return lhs
+    if lhs.is_float() != rhs.is_float():
+        return lhs if lhs.is_float() else rhs
+    if lhs.bits != rhs.bits:
+        return lhs if lhs.bits > rhs.bits else rhs
+    if lhs.is_float() or lhs.is_signed_int():
+        return lhs
+    return rhs
+
+
+def round_scalar(value: int | float | bool, dtype: DataType) -> int | float | bool:
+    """Return a Python number as a scalar of `dtype` holds it: floats round, integers wrap."""
+    if dtype.family is Family.BOOL:
+        return bool(value)
+    if dtype.is_float():
+        return float(round_to(np.asarray(float(value)), dtype))
+    wrapped = int(value) & ((1 << dtype.bits) - 1)
+    return wrapped - (1 << dtype.bits) if dtype.is_signed_int() and wrapped >> (dtype.bits - 1) else wrapped
+
+
+def round_to(values: NDArray[Any], dtype: DataType) -> NDArray[Any]:
+    """Return exact `values` as elements of `dtype`: floats round to nearest even, integers wrap."""
+    target = dtype.numpy
+    if values.dtype == target:
+        return values
+    with np.errstate(all="ignore"):
+        if dtype.is_int() and values.dtype.kind == "f":
+            values = np.trunc(np.nan_to_num(values)).astype(np.int64)
+        if dtype.bits < 8 and dtype.is_int():
+            span = 1 << dtype.bits
+            values = values.astype(np.int64) % span
+            if dtype.is_signed_int():
+                values = np.where(values >= span // 2, values - span, values)
+        return values.astype(target)

@@ -1,0 +1,227 @@
+"""Errors: one class per mistake, each able to show the author's own line.
+
+A `KernelError` is the author's to mend: it renders as file, line and column, what is wrong, the source line
+with carets, the values that matter and a `help:` line. An `InternalError` is ours and says so. Whoever raises
+knows what is wrong; whoever knows where adds the place with `locate`, so that a type rule needs no spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from tilewright.source import UNKNOWN, Span
+
+
+class TilewrightError(Exception):
+    """The root of everything this package raises on purpose."""
+
+
+class InternalError(TilewrightError):
+    """A broken promise inside the compiler: never the author's fault."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"{message}\n    this is a bug in Tilewright, not in your kernel: please report it")
+
+
+class KernelError(TilewrightError):
+    """A mistake in a kernel, shown at the line that holds it."""
+
+    hint: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        spans: Sequence[Span] = (),
+        blame: Sequence[str] = (),
+        notes: Iterable[str] = (),
+        help: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.spans = tuple(spans)
+        self.blame = tuple(blame)
+        self.notes = tuple(notes)
+        self.help = help or self.hint
+        self.function = ""
+
+    @property
+    def span(self) -> Span:
+        """Where the mistake is; unknown until somebody locates it."""
+        return self.spans[0] if self.spans else UNKNOWN
+
+    def locate(self, spans: Sequence[Span], notes: Iterable[str] = ()) -> None:
+        """Add the place and the values, unless the error already has a place."""
+        if not self.spans:
+            self.spans = tuple(spans)
+            self.notes += tuple(notes)
+
+    def __str__(self) -> str:
+        return render(self)
+
+
+def render(error: KernelError) -> str:
+    """Return the whole message: heading, source line, carets, values, call sites, help."""
+    where = f"in kernel `{error.function}`: " if error.function else ""
+    heading = f"{error.span}: {where}{error.message}" if error.span.is_known else f"{where}{error.message}"
+    parts = [heading, *_excerpt(error.spans)]
+    parts += [f"    {note}" for note in error.notes]
+    caller = error.span.caller
+    while caller is not None:
+        parts.append(f"    called from {caller}")
+        caller = caller.caller
+    if error.help:
+        parts.append(f"    help: {error.help}")
+    return "\n".join(parts)
+
+
+def _excerpt(spans: Sequence[Span]) -> list[str]:
+    """Return the first span's source line with carets under every span that lies on it."""
+    if not spans or spans[0].source is None:
+        return []
+    first = spans[0]
+    text = first.source.line(first.line) if first.source else None
+    if text is None:
+        return []
+    carets = [" "] * (len(text) + 1)
+    for span in spans:
+        if (span.source, span.line) != (first.source, first.line):
+            continue
+        end = span.end_column if span.end_line == span.line else len(text)
+        for column in range(_columns(text, span.column), max(_columns(text, end), span.column + 1)):
+            carets[min(column, len(text))] = "^"
+    margin = str(first.line)
+    shown = text.replace("\t", " ")
+    return [f" {margin} | {shown}", f" {' ' * len(margin)} | {''.join(carets).rstrip()}"]
+
+
+def _columns(text: str, byte_offset: int) -> int:
+    """Return the character column of a UTF-8 `byte_offset`, which is what `ast` counts in."""
+    return len(text.encode()[:byte_offset].decode(errors="ignore")) if not text.isascii() else byte_offset
+
+
+class ParserError(KernelError):
+    """A kernel whose text does not say a program."""
+
+
+class ParserSyntaxError(ParserError):
+    """Text that is Python but not the language, or not even Python."""
+
+
+class ParserTypeError(ParserError, TypeError):
+    """Values that do not fit together."""
+
+
+class UnsupportedFeatureError(ParserSyntaxError):
+    """A Python statement or expression the language does not have."""
+
+
+class PlainRangeError(ParserSyntaxError):
+    """A `for` over something other than the language's own loops."""
+
+    hint = "write `for i in pl.range(...)`; `pl.parallel`, `pl.unroll` and `pl.pipeline` promise more"
+
+
+class UndefinedNameError(ParserError, NameError):
+    """A name nobody has bound."""
+
+
+class OutOfScopeError(ParserError, NameError):
+    """A value used where not every path has bound it."""
+
+
+class UnknownOpError(ParserError, AttributeError):
+    """An op the language does not have."""
+
+
+class MissingAnnotationError(ParserTypeError):
+    """A parameter without a type."""
+
+    hint = "annotate it, for example `x: pl.Tensor[[64, 64], pl.FP32]` or `n: pl.Scalar[pl.INT32]`"
+
+
+class AnnotationError(ParserTypeError):
+    """An annotation that is no type, or not the type of its value."""
+
+
+class OperandError(ParserTypeError):
+    """An operand of the wrong kind."""
+
+
+class AttributeValueError(ParserError, ValueError):
+    """A static option with a value the op does not take."""
+
+
+class NotStaticError(ParserTypeError):
+    """A run-time value where the compiler needs to know one."""
+
+
+class ShapeMismatchError(ParserTypeError):
+    """Operands whose shapes do not fit."""
+
+
+class DTypeMismatchError(ParserTypeError):
+    """Operands whose element types do not fit."""
+
+
+class OutOfBoundsError(ParserError, IndexError):
+    """An access outside a tensor or tile."""
+
+
+class ConditionError(ParserTypeError):
+    """A branch or loop condition that is not a bool."""
+
+    hint = "compare explicitly, for example `n > 0`"
+
+
+class YieldMismatchError(ParserTypeError):
+    """Carried values whose number or types disagree."""
+
+
+class ReassignmentError(ParserTypeError):
+    """A carried name bound to another type."""
+
+    hint = "use a new name for the new value"
+
+
+class ArgumentCountError(ParserTypeError):
+    """A call with too many, too few or unknown arguments."""
+
+
+class RecursiveCallError(ParserError):
+    """A function that calls itself, directly or through others."""
+
+    hint = "kernels are unrolled into one program: use a loop"
+
+
+class StaticAssertionError(ParserError, AssertionError):
+    """A `pl.static_assert` that does not hold."""
+
+
+class SSAViolationError(ParserError):
+    """A name bound twice in a `strict_ssa=True` function."""
+
+    hint = "give the second value its own name, or drop strict_ssa=True"
+
+
+class ControlPlaneComputeError(KernelError):
+    """Compute in an orchestration function outside any kernel scope."""
+
+    hint = "put it inside `with pl.at(level=pl.Level.CORE_GROUP):` or into an InCore function"
+
+
+class VerificationError(KernelError):
+    """IR that breaks a rule every program must keep."""
+
+
+class ExecutionError(KernelError, RuntimeError):
+    """A program that did something undefined while it ran."""
+
+
+class OutsideKernelError(TilewrightError, RuntimeError):
+    """A language function called as plain Python."""
+
+
+class DroppedWriteWarning(UserWarning):
+    """A rebound Out parameter: the caller's buffer stays as it was."""

@@ -1,0 +1,30 @@
+"""Other names for an op: `adds` is `add` whose right operand is a scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NoReturn, TypeVar
+
+from tilewright.core.annotations import outside_kernel
+from tilewright.core.op import Parameter, Role, add_spelling, spec_of
+from tilewright.core.types import ScalarType
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def scalar_form(function: F) -> F:
+    """Return a second spelling of a binary op that insists on a scalar right operand."""
+    spec = spec_of(function)
+    assert spec is not None, "only an op has a scalar form"
+
+    def public(*_args: object, **_kwargs: object) -> NoReturn:
+        outside_kernel(f"pl.{spec.name}s")
+
+    def restricted(p: Parameter) -> Parameter:
+        return replace(p, role=Role.NUMBER, types=(ScalarType,)) if p.name == "rhs" else p
+
+    public.__name__ = f"{spec.name.rstrip('_')}s"
+    public.__doc__ = f"{spec.doc} The right operand is a scalar."
+    add_spelling(public, replace(spec, parameters=tuple(map(restricted, spec.parameters))))
+    return public  # pyright: ignore[reportReturnType]

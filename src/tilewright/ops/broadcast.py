@@ -1,0 +1,184 @@
+"""Broadcasts: a column vector met with every column of a tile, a row vector with every row."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from tilewright.arrays import np
+from tilewright.core.annotations import Number, Tile, X
+from tilewright.core.expr import Expr
+from tilewright.core.region import Array, Region, embed
+from tilewright.core.types import ShapedType, reshaped, show_shape
+from tilewright.errors import ShapeMismatchError
+from tilewright.ops.declare import FLOATS, NUMBERS, UNIFIED, op
+from tilewright.ops.families import apply, check_dtype, elementwise_dtype, shaped
+
+__all__ = [
+    "col_expand", "col_expand_add", "col_expand_div", "col_expand_expdif", "col_expand_max", "col_expand_min", "col_expand_mul",
+    "col_expand_sub", "expands", "row_expand", "row_expand_add", "row_expand_div", "row_expand_expdif", "row_expand_max",
+    "row_expand_min", "row_expand_mul", "row_expand_sub",
+]  # fmt: skip
+
+F = TypeVar("F", bound=Callable[..., Any])
+ROW, COLUMN = -1, -2
+
+
+def expansion(
+    axis: int, reference: Callable[[Array, Array], Array], ulp: float = 0, floats: bool = False, domain: tuple[float, float] = (-8.0, 8.0)
+) -> Callable[[F], F]:
+    """Declare an op between a tile and a vector that is one element wide along `axis`."""
+    accepted = FLOATS if floats else NUMBERS
+
+    def infer(x: Expr, vec: Expr, **_: Any) -> ShapedType:
+        dtype = elementwise_dtype({"x": x, "vec": vec})
+        check_dtype(dtype, accepted, ["x", "vec"])
+        _check_vector(axis, shaped(x), shaped(vec))
+        return reshaped(shaped(x), shaped(x).shape, shaped(x).valid, dtype)
+
+    def evaluate(result: ShapedType, x: Region, vec: Region, **_: Any) -> Region:
+        return apply(reference, result.dtype, result.dtype, [x, vec])
+
+    return op(
+        kinds=UNIFIED, infer=infer, evaluate=evaluate, family="expansion", accepts=accepted, ulp=ulp, domain=domain,
+        example=_EXAMPLES[axis],
+    )  # fmt: skip
+
+
+_EXAMPLES = {
+    ROW: "out = pl.store(pl.{name}(a, pl.row_max(b)), [0, 0], out)",
+    COLUMN: "out = pl.store(pl.{name}(a, pl.col_max(b)), [0, 0], out)",
+}
+
+
+def _check_vector(axis: int, target: ShapedType, vector: ShapedType) -> None:
+    wanted = list(target.shape)
+    if len(wanted) >= 2:
+        wanted[axis] = 1
+    if len(wanted) < 2 or vector.shape != tuple(wanted):
+        noun = "column" if axis == ROW else "row"
+        raise ShapeMismatchError(
+            f"{show_shape(target.shape)} needs a {noun} vector of shape {show_shape(tuple(wanted))}, got {show_shape(vector.shape)}",
+            blame=["x", "vec"],
+        )
+
+
+def _second(x: Array, vec: Array) -> Array:
+    return np.broadcast_to(vec, x.shape)
+
+
+def _quotient(x: Array, vec: Array) -> Array:
+    return x / vec
+
+
+def _expdif(x: Array, vec: Array) -> Array:
+    return np.exp(x - vec)
+
+
+def _expands_type(target: Expr, scalar: Expr) -> ShapedType:
+    check_dtype(elementwise_dtype({"target": target, "scalar": scalar}), NUMBERS, ["target"])
+    return reshaped(shaped(target), shaped(target).shape, shaped(target).valid)
+
+
+@expansion(ROW, _second)
+def row_expand(x: X, vec: X) -> X:
+    """Return the column vector `vec` repeated along every row of a tile shaped like `x`."""
+    ...
+
+
+@expansion(ROW, lambda x, vec: x + vec)
+def row_expand_add(x: X, vec: X, tmp: Tile | None = None) -> X:
+    """Return `x` plus the column vector `vec`, row by row."""
+    ...
+
+
+@expansion(ROW, lambda x, vec: x - vec)
+def row_expand_sub(x: X, vec: X) -> X:
+    """Return `x` minus the column vector `vec`, row by row."""
+    ...
+
+
+@expansion(ROW, lambda x, vec: x * vec)
+def row_expand_mul(x: X, vec: X) -> X:
+    """Return `x` times the column vector `vec`, row by row."""
+    ...
+
+
+@expansion(ROW, _quotient, floats=True, domain=(0.5, 8.0))
+def row_expand_div(x: X, vec: X) -> X:
+    """Return `x` divided by the column vector `vec`, row by row."""
+    ...
+
+
+@expansion(ROW, lambda x, vec: np.maximum(x, vec))
+def row_expand_max(x: X, vec: X) -> X:
+    """Return the larger of `x` and the column vector `vec`, row by row."""
+    ...
+
+
+@expansion(ROW, lambda x, vec: np.minimum(x, vec))
+def row_expand_min(x: X, vec: X) -> X:
+    """Return the smaller of `x` and the column vector `vec`, row by row."""
+    ...
+
+
+@expansion(ROW, _expdif, floats=True, ulp=4)
+def row_expand_expdif(x: X, vec: X) -> X:
+    """Return e to the power of `x` minus the column vector `vec`, row by row."""
+    ...
+
+
+@expansion(COLUMN, _second)
+def col_expand(x: X, vec: X) -> X:
+    """Return the row vector `vec` repeated along every column of a tile shaped like `x`."""
+    ...
+
+
+@expansion(COLUMN, lambda x, vec: x + vec)
+def col_expand_add(x: X, vec: X) -> X:
+    """Return `x` plus the row vector `vec`, column by column."""
+    ...
+
+
+@expansion(COLUMN, lambda x, vec: x - vec)
+def col_expand_sub(x: X, vec: X) -> X:
+    """Return `x` minus the row vector `vec`, column by column."""
+    ...
+
+
+@expansion(COLUMN, lambda x, vec: x * vec)
+def col_expand_mul(x: X, vec: X) -> X:
+    """Return `x` times the row vector `vec`, column by column."""
+    ...
+
+
+@expansion(COLUMN, _quotient, floats=True, domain=(0.5, 8.0))
+def col_expand_div(x: X, vec: X) -> X:
+    """Return `x` divided by the row vector `vec`, column by column."""
+    ...
+
+
+@expansion(COLUMN, lambda x, vec: np.maximum(x, vec))
+def col_expand_max(x: X, vec: X) -> X:
+    """Return the larger of `x` and the row vector `vec`, column by column."""
+    ...
+
+
+@expansion(COLUMN, lambda x, vec: np.minimum(x, vec))
+def col_expand_min(x: X, vec: X) -> X:
+    """Return the smaller of `x` and the row vector `vec`, column by column."""
+    ...
+
+
+@expansion(COLUMN, _expdif, floats=True, ulp=4)
+def col_expand_expdif(x: X, vec: X) -> X:
+    """Return e to the power of `x` minus the row vector `vec`, column by column."""
+    ...
+
+
+@op(
+    kinds=UNIFIED, infer=_expands_type,
+    evaluate=lambda result, target, scalar: embed(np.full(target.valid, scalar), target.data.shape, result.dtype),
+    example="out = pl.store(pl.expands(a, 0.5), [0, 0], out)",
+)  # fmt: skip
+def expands(target: X, scalar: Number) -> X:
+    """Return a tile shaped like `target` all of whose elements are `scalar`."""
+    ...

@@ -1,0 +1,120 @@
+"""Comparison and selection. A tile's comparison is a packed mask: one bit per element, eight columns a byte."""
+
+
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.core.annotations import Number, Tile, X
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr
+from tilewright.core.region import Array, Region, embed
+from tilewright.core.types import Extent, ShapedType, TensorType, TileType, tile
+from tilewright.dtypes import UINT8, promote
+from tilewright.errors import AttributeValueError, ShapeMismatchError
+from tilewright.ops.aliases import scalar_form
+from tilewright.ops.declare import NUMBERS, TILE, UNIFIED, op
+from tilewright.ops.families import apply, check_dtype, elementwise_dtype, elementwise_type, shaped
+
+__all__ = ["cmp", "cmps", "sel", "sels"]
+
+
+def _mask_columns(columns: Extent) -> Extent:
+    """Return the bytes a row of packed bits takes, in whole 32-byte blocks."""
+    return -(-(-(-columns // 8)) // 32) * 32 if isinstance(columns, int) else None
+
+
+def _cmp_type(lhs: Expr, rhs: Expr, cmp_type: int) -> ShapedType:
+    if cmp_type not in list(CmpType):
+        raise AttributeValueError(
+            f"cmp_type must be 0 to 5, got {cmp_type}", help="0 eq, 1 ne, 2 lt, 3 le, 4 gt, 5 ge: see pl.CmpType"
+        )
+    values = {"lhs": lhs, "rhs": rhs}
+    dtype = elementwise_dtype(values)
+    check_dtype(dtype, NUMBERS, list(values))
+    result = elementwise_type(values, dtype)
+    if isinstance(result, TensorType):
+        return result
+    *rows, columns = result.valid
+    packed = -(-columns // 8) if isinstance(columns, int) else None
+    width = _mask_columns(result.shape[-1])
+    assert isinstance(width, int)
+    return tile((*result.shape[:-1], width), UINT8, (*rows, packed))
+
+
+def _compare(cmp_type: int, lhs: Array, rhs: Array) -> Array:
+    tests = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+    return tests[cmp_type](lhs, rhs)
+
+
+def _cmp(result: ShapedType, lhs: Any, rhs: Any, cmp_type: int) -> Region:
+    regions = [value for value in (lhs, rhs) if isinstance(value, Region)]
+    dtype = regions[0].dtype if len(regions) == 1 else promote(regions[0].dtype, regions[1].dtype)
+    flags = apply(lambda a, b: _compare(cmp_type, a, b).astype(np.int64), dtype, UINT8, [lhs, rhs])
+    if isinstance(result, TensorType):
+        return embed(flags.live, flags.data.shape, result.dtype)
+    return embed(np.packbits(flags.live, axis=-1, bitorder="little"), result.shape, UINT8)
+
+
+def _unpack(mask: Region, like: tuple[int, ...]) -> Array:
+    rows = mask.data[tuple(slice(0, extent) for extent in like[:-1])]
+    return np.unpackbits(rows, axis=-1, bitorder="little")[..., : like[-1]].astype(bool)
+
+
+def _sel_type(mask: Expr, lhs: Expr, rhs: Expr, tmp: Expr | None) -> ShapedType:
+    values = {"lhs": lhs, "rhs": rhs}
+    result = elementwise_type(values, elementwise_dtype(values), same_shape=True)
+    _check_mask(shaped(mask), result)
+    return result
+
+
+def _check_mask(mask: ShapedType, result: ShapedType) -> None:
+    wanted = (*result.shape[:-1], _mask_columns(result.shape[-1]))
+    if mask.dtype != UINT8 or mask.shape[:-1] != wanted[:-1]:
+        raise ShapeMismatchError(f"selecting {result} needs a mask of {tile(wanted, UINT8)}, got {mask}", blame=["mask"])  # pyright: ignore[reportArgumentType]
+
+
+def _sel(result: TileType, mask: Region, lhs: Region, rhs: Region, tmp: Region | None) -> Region:
+    picked = np.where(_unpack(mask, lhs.valid), lhs.live, rhs.data[lhs.window])
+    return embed(picked, lhs.data.shape, result.dtype)
+
+
+def _sels_type(mask: Expr, src: Expr, tmp: Expr | None, scalar: Expr) -> ShapedType:
+    values = {"src": src, "scalar": scalar}
+    result = elementwise_type(values, elementwise_dtype(values))
+    _check_mask(shaped(mask), result)
+    return result
+
+
+def _sels(result: TileType, mask: Region, src: Region, tmp: Region | None, scalar: Any) -> Region:
+    other = np.asarray(scalar).astype(src.data.dtype)
+    return embed(np.where(_unpack(mask, src.valid), src.live, other), src.data.shape, result.dtype)
+
+
+@op(
+    kinds=UNIFIED, infer=_cmp_type, evaluate=_cmp,
+    example="mask = pl.cmp(a, b, cmp_type=pl.CmpType.LT)\npicked = pl.sel(mask, a, b)\nout = pl.store(picked, [0, 0], out)",
+)  # fmt: skip
+def cmp(lhs: X, rhs: X | Number, cmp_type: int = 0) -> X:
+    """Return how each pair of elements compares: 0 or 1 in a tensor, a packed bit mask for tiles."""
+    ...
+
+
+@op(
+    kinds=TILE, infer=_sel_type, evaluate=_sel,
+    example="mask = pl.cmp(a, b, cmp_type=pl.CmpType.GE)\nout = pl.store(pl.sel(mask, a, b), [0, 0], out)",
+)  # fmt: skip
+def sel(mask: Tile, lhs: Tile, rhs: Tile, tmp: Tile | None = None) -> Tile:
+    """Return elements of `lhs` where `mask` is set, of `rhs` elsewhere."""
+    ...
+
+
+@op(
+    kinds=TILE, infer=_sels_type, evaluate=_sels,
+    example="mask = pl.cmps(a, 0.0, cmp_type=pl.CmpType.GT)\nout = pl.store(pl.sels(mask, a, scalar=0.5), [0, 0], out)",
+)  # fmt: skip
+def sels(mask: Tile, src: Tile, tmp: Tile | None = None, scalar: Number = 0) -> Tile:
+    """Return elements of `src` where `mask` is set, `scalar` elsewhere."""
+    ...
+
+
+cmps = scalar_form(cmp)

@@ -1,0 +1,84 @@
+"""Conversion: elements and scalars in another type."""
+
+from typing import Any
+
+from tilewright import dtypes as dt
+from tilewright.arrays import np
+from tilewright.core.annotations import Number, X
+from tilewright.core.enums import RoundMode
+from tilewright.core.expr import Expr
+from tilewright.core.op import Kind
+from tilewright.core.region import Array, Region, embed
+from tilewright.core.types import ScalarType, ShapedType, reshaped
+from tilewright.dtypes import DataType, round_to
+from tilewright.errors import AttributeValueError, DTypeMismatchError
+from tilewright.ops.declare import ANY, op
+from tilewright.ops.families import shaped
+
+__all__ = ["cast"]
+
+
+def round_mode(mode: str | int) -> RoundMode:
+    """Return a rounding mode from its name or number."""
+    try:
+        return RoundMode[mode] if isinstance(mode, str) else RoundMode(mode)
+    except (KeyError, ValueError):
+        names = ", ".join(f"{m.name} ({m.value})" for m in RoundMode)
+        raise AttributeValueError(f"there is no rounding mode {mode!r}", help=f"one of {names}") from None
+
+
+def _cast_type(x: Expr, target_type: DataType, mode: str | int) -> ShapedType | ScalarType:
+    round_mode(mode)
+    source = x.type.dtype if isinstance(x.type, ScalarType) else shaped(x).dtype
+    if source == target_type:
+        raise DTypeMismatchError(f"this is {source} already", blame=["x"], help="drop the cast")
+    for dtype in (source, target_type):
+        if dtype not in _CASTABLE:
+            raise DTypeMismatchError(f"{dtype} values cannot be converted", blame=["x"])
+    if isinstance(x.type, ScalarType):
+        return ScalarType(target_type)
+    return reshaped(shaped(x), shaped(x).shape, shaped(x).valid, target_type)
+
+
+_CASTABLE = ANY | {dt.INDEX}
+
+
+def convert(values: Array, target: DataType, mode: str | int) -> Array:
+    """Return `values` as `target` elements: to integers they are rounded by `mode` and saturate, NaN becoming zero."""
+    source = dt.from_numpy(values.dtype)
+    if not source.is_float() or not target.is_int():
+        return round_to(values.astype(np.float64) if source.is_float() else values, target)
+    low, high = target.limits
+    with np.errstate(all="ignore"):
+        rounded = _rounded(np.nan_to_num(values.astype(np.float64), nan=0.0), round_mode(mode))
+    whole_numbers = np.clip(rounded, float(low), float(high))
+    exact_high = whole_numbers >= float(high)
+    return np.where(exact_high, int(high), np.where(exact_high, 0, whole_numbers).astype(np.int64)).astype(target.numpy)
+
+
+def _rounded(values: Array, mode: RoundMode) -> Array:
+    if mode in (RoundMode.none, RoundMode.rint):
+        return np.rint(values)
+    if mode is RoundMode.round:
+        return np.trunc(values + np.copysign(0.5, values))
+    if mode is RoundMode.odd:
+        truncated = np.trunc(values)
+        return np.where((truncated != values) & (truncated % 2 == 0), truncated + np.sign(values), truncated)
+    return {RoundMode.floor: np.floor, RoundMode.ceil: np.ceil, RoundMode.trunc: np.trunc}[mode](values)
+
+
+def _cast(result: ShapedType | ScalarType, x: Any, target_type: DataType, mode: str | int) -> Any:
+    if isinstance(x, Region):
+        return embed(convert(x.live, target_type, mode), x.data.shape, target_type)
+    if isinstance(x, int) and target_type.is_int():
+        return dt.round_scalar(x, target_type)
+    return convert(np.asarray(x), target_type, mode).item()
+
+
+@op(
+    kinds=(Kind.TILE, Kind.TENSOR, Kind.SCALAR), infer=_cast_type, evaluate=_cast, accepts=ANY, control_plane=False,
+    example='half = pl.cast(a, pl.FP16, mode="rint")\nout = pl.store(pl.cast(half, pl.FP32), [0, 0], out)',
+)  # fmt: skip
+def cast(x: X | Number, target_type: DataType, mode: str | int = "round") -> X:
+    """Return `x` converted to `target_type`; modes: none, rint, round (ties away), floor, ceil, trunc, odd."""
+    ...

@@ -1,0 +1,86 @@
+"""Declarations: the decorators that turn a signature and a few facts into an op."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn, TypeVar
+
+from tilewright import dtypes as dt
+from tilewright.core.annotations import outside_kernel
+from tilewright.core.op import Effect, Interval, Kind, OpSpec, parameters_of, register
+from tilewright.dtypes import DataType
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FLOATS = frozenset((dt.FP16, dt.BF16, dt.FP32))
+INTEGERS = frozenset((dt.INT8, dt.INT16, dt.INT32, dt.INT64, dt.UINT8, dt.UINT16, dt.UINT32, dt.UINT64))
+NUMBERS = FLOATS | INTEGERS
+ANY = frozenset(dt.STORABLE)
+
+TILE = (Kind.TILE,)
+TENSOR = (Kind.TENSOR,)
+UNIFIED = (Kind.TILE, Kind.TENSOR)
+
+
+def op(
+    *,
+    kinds: tuple[Kind, ...],
+    infer: Callable[..., Any],
+    evaluate: Callable[..., Any],
+    name: str = "",
+    family: str = "structured",
+    effect: Effect = Effect.PURE,
+    alias: str | None = None,
+    writes: str | None = None,
+    control_plane: bool = False,
+    symbol: str = "",
+    neutral: int | None = None,
+    commutative: bool = False,
+    fold: Callable[..., Any] | None = None,
+    interval: Callable[[Interval, Interval], Interval] | None = None,
+    accepts: Collection[DataType] = NUMBERS,
+    ulp: float = 0,
+    domain: tuple[float, float] = (-8.0, 8.0),
+    example: str = "",
+) -> Callable[[F], F]:
+    """Declare an op from its type rule `infer` and its meaning `evaluate`.
+
+    Both take the op's own parameters by name; `evaluate` takes the result type first. `infer` sees operands as
+    expressions, `evaluate` as regions and numbers; lists of scalars arrive as tuples, missing operands as None.
+    """
+
+    def declare(function: F) -> F:
+        @functools.wraps(function)
+        def public(*_args: object, **_kwargs: object) -> NoReturn:
+            outside_kernel(f"pl.{function.__name__}")
+
+        register(
+            OpSpec(
+                name=name or function.__name__,
+                kinds=kinds,
+                function=public,
+                parameters=parameters_of(function),
+                infer=infer,
+                evaluate=evaluate,
+                family=family,
+                effect=effect,
+                alias=alias,
+                writes=writes,
+                control_plane=control_plane,
+                symbol=symbol,
+                neutral=neutral,
+                commutative=commutative,
+                fold=fold,
+                interval=interval,
+                accepts=frozenset(accepts),
+                ulp=ulp,
+                domain=domain,
+                example=example,
+            )
+        )
+        return public  # pyright: ignore[reportReturnType]
+
+    return declare
+
+

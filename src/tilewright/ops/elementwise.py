@@ -1,0 +1,188 @@
+"""Elementwise ops: arithmetic and functions of one element at a time."""
+
+from tilewright import dtypes as dt
+from tilewright.arrays import np
+from tilewright.core.annotations import Number, Tile, X
+from tilewright.core.region import Array
+from tilewright.ops.aliases import scalar_form
+from tilewright.ops.declare import FLOATS, INTEGERS
+from tilewright.ops.families import elementwise
+
+__all__ = [
+    "abs", "add", "adds", "and_", "ands", "cos", "div", "divs", "exp", "fmod", "fmods", "log", "lrelu", "maximum", "maximums",
+    "minimum", "minimums", "mul", "muls", "neg", "not_", "or_", "ors", "recip", "relu", "rsqrt", "shl", "shls", "shr", "shrs",
+    "sin", "sqrt", "sub", "subs", "xor", "xors",
+]  # fmt: skip
+
+
+def _quotient(lhs: Array, rhs: Array) -> Array:
+    """Return lhs / rhs; integers drop the fraction, and a zero divisor gives zero."""
+    if lhs.dtype.kind not in "iu":
+        return lhs / rhs
+    safe = np.where(rhs == 0, 1, rhs)
+    return np.where(rhs == 0, 0, np.sign(lhs) * np.sign(safe) * (np.abs(lhs) // np.abs(safe)))
+
+
+def _shift(lhs: Array, rhs: Array, left: bool) -> Array:
+    """Return lhs shifted by rhs, which counts modulo the width of an element."""
+    count = rhs.astype(lhs.dtype) & np.asarray(lhs.dtype.itemsize * 8 - 1, lhs.dtype)
+    return np.left_shift(lhs, count) if left else np.right_shift(lhs, count)
+
+
+@elementwise(reference=lambda lhs, rhs: lhs + rhs)
+def add(lhs: X | Number, rhs: X | Number) -> X:
+    """Return the sum of each pair of elements."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: lhs - rhs)
+def sub(lhs: X | Number, rhs: X | Number) -> X:
+    """Return the difference of each pair of elements."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: lhs * rhs)
+def mul(lhs: X | Number, rhs: X | Number) -> X:
+    """Return the product of each pair of elements."""
+    ...
+
+
+@elementwise(reference=_quotient, accepts=FLOATS | {dt.INT16, dt.INT32}, domain=(0.5, 8.0))
+def div(lhs: X | Number, rhs: X | Number, high_precision: bool = False) -> X:
+    """Return the quotient of each pair of elements; integers drop the fraction."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: np.maximum(lhs, rhs))
+def maximum(lhs: X | Number, rhs: X | Number) -> X:
+    """Return the larger of each pair of elements; NaN wins."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: np.minimum(lhs, rhs))
+def minimum(lhs: X | Number, rhs: X | Number) -> X:
+    """Return the smaller of each pair of elements; NaN wins."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: np.fmod(lhs, rhs), accepts=FLOATS | {dt.INT16, dt.INT32}, domain=(0.5, 8.0))
+def fmod(lhs: X | Number, rhs: X | Number) -> X:
+    """Return the remainder of each pair of elements, with the sign of the dividend."""
+    ...
+
+
+@elementwise(reference=lambda x: -x)
+def neg(x: X) -> X:
+    """Return each element negated."""
+    ...
+
+
+@elementwise(reference=lambda x: np.abs(x))
+def abs(x: X) -> X:
+    """Return the magnitude of each element."""
+    ...
+
+
+@elementwise(reference=lambda x: np.exp(x), accepts=FLOATS, float_result=True, ulp=2)
+def exp(x: X) -> X:
+    """Return e to the power of each element; integers become fp32."""
+    ...
+
+
+@elementwise(reference=lambda x: np.log(x), accepts=FLOATS, float_result=True, ulp=2, domain=(1e-6, 1e6))
+def log(x: X, high_precision: bool = False) -> X:
+    """Return the natural logarithm of each element; integers become fp32."""
+    ...
+
+
+@elementwise(reference=lambda x: np.sqrt(x), accepts=FLOATS, float_result=True, domain=(0.0, 1e6))
+def sqrt(x: X) -> X:
+    """Return the square root of each element; integers become fp32."""
+    ...
+
+
+@elementwise(reference=lambda x: 1 / np.sqrt(x), accepts=FLOATS, float_result=True, ulp=2, domain=(1e-6, 1e6))
+def rsqrt(x: X, tmp: Tile | None = None, high_precision: bool = False) -> X:
+    """Return one over the square root of each element; integers become fp32."""
+    ...
+
+
+@elementwise(reference=lambda x: 1 / x, accepts=FLOATS, float_result=True, ulp=1, domain=(0.1, 1e6))
+def recip(x: X, high_precision: bool = False) -> X:
+    """Return one over each element; integers become fp32."""
+    ...
+
+
+@elementwise(reference=lambda x: np.maximum(x, 0))
+def relu(x: X) -> X:
+    """Return each element, or zero where it is negative."""
+    ...
+
+
+@elementwise(reference=lambda x: np.sin(x), accepts={dt.FP32}, float_result=True, ulp=2)
+def sin(x: X) -> X:
+    """Return the sine of each element, an angle in radians."""
+    ...
+
+
+@elementwise(reference=lambda x: np.cos(x), accepts={dt.FP32}, float_result=True, ulp=2)
+def cos(x: X) -> X:
+    """Return the cosine of each element, an angle in radians."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: np.where(lhs > 0, lhs, lhs * rhs), accepts=FLOATS)
+def lrelu(lhs: X, rhs: Number) -> X:
+    """Return each element, scaled by `rhs` where it is negative."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: lhs & rhs, accepts=INTEGERS, same_shape=True)
+def and_(lhs: X, rhs: X | Number) -> X:
+    """Return the bits both integers of each pair have."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: lhs | rhs, accepts=INTEGERS, same_shape=True)
+def or_(lhs: X, rhs: X | Number) -> X:
+    """Return the bits either integer of each pair has."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: lhs ^ rhs, accepts=INTEGERS, same_shape=True)
+def xor(lhs: X, rhs: X | Number, tmp: Tile | None = None) -> X:
+    """Return the bits exactly one integer of each pair has."""
+    ...
+
+
+@elementwise(reference=lambda x: ~x, accepts=INTEGERS)
+def not_(x: X) -> X:
+    """Return each integer with every bit flipped."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: _shift(lhs, rhs, left=True), accepts=INTEGERS, same_shape=True, domain=(0, 7))
+def shl(lhs: X, rhs: X | Number) -> X:
+    """Return each integer shifted left; the count is taken modulo the width."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: _shift(lhs, rhs, left=False), accepts=INTEGERS, same_shape=True, domain=(0, 7))
+def shr(lhs: X, rhs: X | Number) -> X:
+    """Return each integer shifted right, keeping its sign; the count is taken modulo the width."""
+    ...
+
+
+adds = scalar_form(add)
+subs = scalar_form(sub)
+muls = scalar_form(mul)
+divs = scalar_form(div)
+maximums = scalar_form(maximum)
+minimums = scalar_form(minimum)
+fmods = scalar_form(fmod)
+ands = scalar_form(and_)
+ors = scalar_form(or_)
+xors = scalar_form(xor)
+shls = scalar_form(shl)
+shrs = scalar_form(shr)
+

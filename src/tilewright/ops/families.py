@@ -1,0 +1,157 @@
+"""Families: the type rule and the meaning that all ops of one shape share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
+
+from tilewright.arrays import np
+from tilewright.core.expr import Const, Expr
+from tilewright.core.op import Effect
+from tilewright.core.region import Array, Region, embed, exact
+from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, reshaped, show_shape
+from tilewright.dtypes import FP32, INDEX, DataType, promote, round_to
+from tilewright.errors import DTypeMismatchError, OperandError, ShapeMismatchError
+from tilewright.ops.declare import FLOATS, NUMBERS, UNIFIED, op
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def shaped(value: Expr) -> ShapedType:
+    """Return the type of an operand already known to be a tensor or tile."""
+    assert isinstance(value.type, (TensorType, TileType))
+    return value.type
+
+
+def elementwise(
+    *,
+    reference: Callable[..., Array],
+    accepts: Collection[DataType] = NUMBERS,
+    float_result: bool = False,
+    same_shape: bool = False,
+    ulp: float = 0,
+    domain: tuple[float, float] = (-8.0, 8.0),
+) -> Callable[[F], F]:
+    """Declare an op that makes each element of the result from the same element of its operands.
+
+    `reference` gets float64 arrays for floating-point operands and the integers themselves otherwise; what it returns
+    is rounded once. `float_result` ops turn integers into fp32 first; `same_shape` ops do not broadcast.
+    """
+    accepted = frozenset(accepts)
+
+    def infer(**operands: Any) -> ShapedType:
+        values = {name: value for name, value in operands.items() if name in _OPERANDS and isinstance(value, Expr)}
+        dtype = elementwise_dtype(values)
+        if float_result and dtype.is_int():
+            dtype = FP32
+        check_dtype(dtype, accepted, list(values))
+        return elementwise_type(values, dtype, same_shape=same_shape)
+
+    def evaluate(result: ShapedType, **operands: Any) -> Region:
+        values = [value for name, value in operands.items() if name in _OPERANDS and value is not None]
+        return apply(reference, result.dtype, result.dtype, values)
+
+    return op(
+        kinds=UNIFIED, infer=infer, evaluate=evaluate, family="elementwise", effect=Effect.PURE, accepts=accepted,
+        ulp=ulp, domain=domain,
+    )  # fmt: skip
+
+
+_OPERANDS = ("x", "lhs", "rhs")
+"""The parameter names that carry data in an elementwise declaration; others are options."""
+
+
+def elementwise_dtype(values: dict[str, Expr]) -> DataType:
+    """Return the element type operands promote to; a scalar never changes a tile's type."""
+    shaped_types = [v.type for v in values.values() if isinstance(v.type, (TensorType, TileType))]
+    if not shaped_types:
+        raise OperandError("a tile or tensor is needed among the operands", blame=list(values), help="use + - * / on scalars")
+    dtype = shaped_types[0].dtype
+    for type_ in shaped_types[1:]:
+        dtype = promote(dtype, type_.dtype)
+    for name, value in values.items():
+        if isinstance(value.type, ScalarType):
+            dtype = _with_scalar(dtype, name, value, isinstance(shaped_types[0], TileType))
+    return dtype
+
+
+def _with_scalar(dtype: DataType, name: str, value: Expr, keeps: bool) -> DataType:
+    assert isinstance(value.type, ScalarType)
+    if value.type.dtype == INDEX and not isinstance(value, Const):
+        raise DTypeMismatchError(
+            f"an index cannot meet {dtype} elements", blame=[name], help=f"convert it: pl.cast({value}, pl.{dtype.symbol})"
+        )
+    return dtype if keeps else promote(dtype, value.type.dtype)
+
+
+def check_dtype(dtype: DataType, accepted: Collection[DataType], blame: list[str]) -> None:
+    """Raise unless an op takes elements of `dtype`."""
+    if dtype not in accepted:
+        names = ", ".join(sorted(t.name for t in accepted))
+        raise DTypeMismatchError(f"{dtype} elements are not supported here", blame=blame, help=f"supported: {names}")
+
+
+def elementwise_type(values: dict[str, Expr], dtype: DataType, *, same_shape: bool = False) -> ShapedType:
+    """Return the broadcast result type; the first operand that spans an axis decides how much of it is valid."""
+    types = {name: v.type for name, v in values.items() if isinstance(v.type, (TensorType, TileType))}
+    first = next(iter(types.values()))
+    shape, valid = first.shape, first.valid
+    for type_ in list(types.values())[1:]:
+        merged = None if same_shape and type_.shape != first.shape else broadcast(shape, valid, type_.shape, type_.valid)
+        if merged is None:
+            shapes = " and ".join(show_shape(t.shape) for t in types.values())
+            rule = "equal shapes" if same_shape else "shapes that broadcast"
+            raise ShapeMismatchError(f"operands need {rule}, got {shapes}", blame=list(types))
+        shape, valid = merged
+    return reshaped(first, shape, valid, dtype)
+
+
+def broadcast(shape: Shape, valid: Shape, other: Shape, other_valid: Shape) -> tuple[Shape, Shape] | None:
+    """Return the NumPy-style common shape and its valid part, or None when the shapes do not fit."""
+    rank = max(len(shape), len(other))
+    pad = rank - len(shape), rank - len(other)
+    left = list(zip((1,) * pad[0] + shape, (1,) * pad[0] + valid, strict=True))
+    right = list(zip((1,) * pad[1] + other, (1,) * pad[1] + other_valid, strict=True))
+    merged: list[tuple[Extent, Extent]] = []
+    for (a, a_valid), (b, b_valid) in zip(left, right, strict=True):
+        if a == 1 and b != 1:
+            merged.append((b, b_valid))
+        elif b == 1 or a == b:
+            merged.append((a, a_valid))
+        elif isinstance(a, int) and isinstance(b, int):
+            return None
+        else:
+            merged.append((a if isinstance(a, int) else b, a_valid))
+    return tuple(m[0] for m in merged), tuple(m[1] for m in merged)
+
+
+def apply(reference: Callable[..., Array], compute: DataType, result: DataType, values: list[Any]) -> Region:
+    """Return `reference` over the valid elements of `values`, computed from `compute` and rounded to `result`."""
+    regions = [value for value in values if isinstance(value, Region)]
+    shape = np.broadcast_shapes(*(region.data.shape for region in regions))
+    valid = broadcast_valid(regions)
+    arrays = [_window(value, valid) if isinstance(value, Region) else np.asarray(value) for value in values]
+    with np.errstate(all="ignore"):
+        live = reference(*(exact(round_to(array, compute)) for array in arrays))
+    return embed(np.broadcast_to(live, valid), shape, result)
+
+
+def broadcast_valid(regions: list[Region]) -> tuple[int, ...]:
+    """Return the valid part of a broadcast, which the first region that spans an axis decides."""
+    rank = max(region.data.ndim for region in regions)
+    valid = [1] * rank
+    for axis in range(rank):
+        for region in regions:
+            own = axis - (rank - region.data.ndim)
+            if own >= 0 and (region.data.shape[own] != 1 or region.valid[own] == 0):
+                valid[axis] = region.valid[own]
+                break
+    return tuple(valid)
+
+
+def _window(region: Region, valid: tuple[int, ...]) -> Array:
+    """Return what a region contributes to a broadcast whose result is `valid`."""
+    own = valid[len(valid) - region.data.ndim :]
+    return region.data[tuple(slice(0, 1) if size == 1 else slice(0, v) for size, v in zip(region.data.shape, own, strict=True))]
+
+

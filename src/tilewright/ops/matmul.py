@@ -1,0 +1,262 @@
+"""Matrix products. Floats accumulate in fp32, integers in int32; the interpreter rounds once."""
+
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.core.annotations import Condition, Tile, X
+from tilewright.core.enums import MemorySpace
+from tilewright.core.expr import Expr
+from tilewright.core.region import Array, Region, embed, exact
+from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
+from tilewright.dtypes import FP32, INT32, DataType, promote
+from tilewright.errors import AttributeValueError, DTypeMismatchError, OperandError, ShapeMismatchError
+from tilewright.ops.declare import FLOATS, INTEGERS, TILE, UNIFIED, op
+from tilewright.ops.families import broadcast, check_dtype, shaped
+
+__all__ = [
+    "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc", "gemv_bias", "matmul", "matmul_acc", "matmul_bias",
+]  # fmt: skip
+
+SUPPORTED = FLOATS | INTEGERS
+
+
+def accumulator(dtype: DataType) -> DataType:
+    """Return the type products of `dtype` elements are summed in."""
+    return FP32 if dtype.is_float() else INT32
+
+
+def _axes(type_: ShapedType, transposed: bool) -> tuple[Shape, Shape]:
+    """Return shape and valid part as the product sees them."""
+    if not transposed:
+        return type_.shape, type_.valid
+    *batch, rows, columns = type_.shape
+    *valid_batch, valid_rows, valid_columns = type_.valid
+    return (*batch, columns, rows), (*valid_batch, valid_columns, valid_rows)
+
+
+def _product_type(lhs: Expr, rhs: Expr, a_trans: bool, b_trans: bool, dtype: DataType) -> ShapedType:
+    """Return the type of `lhs @ rhs` with elements of `dtype`."""
+    left, right = shaped(lhs), shaped(rhs)
+    check_dtype(left.dtype, SUPPORTED, ["lhs"])
+    check_dtype(right.dtype, SUPPORTED, ["rhs"])
+    (a, a_valid), (b, b_valid) = _axes(left, a_trans), _axes(right, b_trans)
+    if len(a) < 2 or len(b) < 2:
+        raise ShapeMismatchError(f"a matrix product needs two axes, got {left} and {right}", blame=["lhs", "rhs"])
+    if _differ(a[-1], b[-2]) or _exceeds(a_valid[-1], b_valid[-2]):
+        raise ShapeMismatchError(
+            f"a matrix product needs equal inner sizes, got {show_shape(a)} and {show_shape(b)}", blame=["lhs", "rhs"]
+        )
+    batch = broadcast(a[:-2], a_valid[:-2], b[:-2], b_valid[:-2])
+    if batch is None:
+        raise ShapeMismatchError(f"batch axes do not fit: {show_shape(a)} and {show_shape(b)}", blame=["lhs", "rhs"])
+    shape, valid = (*batch[0], a[-2], b[-1]), (*batch[1], a_valid[-2], b_valid[-1])
+    if isinstance(left, TileType):
+        return TileType(static_shape(shape), dtype, valid, MemorySpace.Acc)
+    return TensorType(shape, dtype, valid)
+
+
+def _differ(a: Extent, b: Extent) -> bool:
+    return isinstance(a, int) and isinstance(b, int) and a != b
+
+
+def _exceeds(a: Extent, b: Extent) -> bool:
+    return isinstance(a, int) and isinstance(b, int) and a > b
+
+
+def _same_inputs(lhs: Expr, rhs: Expr) -> DataType:
+    left, right = shaped(lhs), shaped(rhs)
+    if left.dtype != right.dtype:
+        raise DTypeMismatchError(
+            f"a tile product needs equal element types, got {left.dtype} and {right.dtype}",
+            blame=["lhs", "rhs"],
+            help=f"convert one: pl.cast(x, pl.{left.dtype.symbol})",
+        )
+    return accumulator(left.dtype)
+
+
+def _matmul_type(
+    lhs: Expr, rhs: Expr, out_dtype: DataType | None, a_trans: bool, b_trans: bool, c_matrix_nz: bool
+) -> ShapedType:
+    if isinstance(shaped(lhs), TensorType):
+        return _product_type(lhs, rhs, a_trans, b_trans, out_dtype or promote(shaped(lhs).dtype, shaped(rhs).dtype))
+    if a_trans or b_trans or c_matrix_nz:
+        raise AttributeValueError("a_trans, b_trans and c_matrix_nz are for tensors", help="use pl.tile.transpose_view")
+    deduced = _same_inputs(lhs, rhs)
+    if out_dtype not in (None, deduced):
+        raise DTypeMismatchError(f"a product of these tiles is {deduced}, not {out_dtype}", blame=["lhs"], help="cast the result")
+    _check_rank(lhs, rhs, 2)
+    return _product_type(lhs, rhs, False, False, deduced)
+
+
+def _check_rank(lhs: Expr, rhs: Expr, rank: int) -> None:
+    if len(shaped(lhs).shape) != rank or len(shaped(rhs).shape) != rank:
+        raise ShapeMismatchError(
+            f"this product needs {rank}-D tiles, got {shaped(lhs)} and {shaped(rhs)}", blame=["lhs", "rhs"], help="see pl.batch_matmul"
+        )
+
+
+def multiply(lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = False) -> Array:
+    """Return the exact product of the valid parts."""
+    a = np.swapaxes(lhs.live, -1, -2) if a_trans else lhs.live
+    b_whole, b_valid = rhs.data, list(rhs.valid)
+    if b_trans:
+        b_whole = np.swapaxes(b_whole, -1, -2)
+        b_valid[-2:] = b_valid[:-3:-1]
+    b = b_whole[(*(slice(0, v) for v in b_valid[:-2]), slice(0, a.shape[-1]), slice(0, b_valid[-1]))]
+    with np.errstate(all="ignore"):
+        return np.matmul(_summable(a), _summable(b))
+
+
+def _summable(values: Array) -> Array:
+    values = exact(values)
+    return values.astype(np.int64) if values.dtype.kind in "iu" else values
+
+
+def _shape_of_product(lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = False) -> tuple[int, ...]:
+    rows = lhs.data.shape[-1] if a_trans else lhs.data.shape[-2]
+    columns = rhs.data.shape[-2] if b_trans else rhs.data.shape[-1]
+    return (*np.broadcast_shapes(lhs.data.shape[:-2], rhs.data.shape[:-2]), rows, columns)
+
+
+def _matmul(result: ShapedType, lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = False, **_: Any) -> Region:
+    product = multiply(lhs, rhs, a_trans, b_trans)
+    return embed(product, _shape_of_product(lhs, rhs, a_trans, b_trans), result.dtype)
+
+
+def _acc_type(acc: Expr, lhs: Expr, rhs: Expr, a_trans: bool = False, b_trans: bool = False, **_: Any) -> ShapedType:
+    dtype = accumulator(shaped(lhs).dtype)
+    if isinstance(shaped(lhs), TileType):
+        _same_inputs(lhs, rhs)
+    product = _product_type(lhs, rhs, a_trans, b_trans, dtype)
+    into = shaped(acc)
+    if type(into) is not type(product):
+        raise OperandError("acc must be of the same kind as the operands", blame=["acc", "lhs"])
+    if into.shape != product.shape:
+        raise ShapeMismatchError(f"acc must be shaped like the product, {product}, got {into}", blame=["acc"])
+    if into.dtype != dtype:
+        raise DTypeMismatchError(f"acc must hold {dtype} elements, got {into.dtype}", blame=["acc"])
+    return product
+
+
+def _acc(
+    result: ShapedType, acc: Region, lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = False, init_cond: Any = None
+) -> Region:
+    product = multiply(lhs, rhs, a_trans, b_trans)
+    if not init_cond:
+        held = acc.data[tuple(slice(0, extent) for extent in product.shape)]
+        product = product + _summable(held)
+    return embed(product, _shape_of_product(lhs, rhs, a_trans, b_trans), result.dtype)
+
+
+def _bias_type(lhs: Expr, rhs: Expr, bias: Expr) -> ShapedType:
+    product = _product_type(lhs, rhs, False, False, _same_inputs(lhs, rhs))
+    _check_rank(lhs, rhs, 2)
+    wanted = (1, product.shape[-1])
+    if shaped(bias).shape != wanted or shaped(bias).dtype != product.dtype:
+        raise ShapeMismatchError(f"bias must be {product.dtype} of shape {show_shape(wanted)}, got {shaped(bias)}", blame=["bias"])
+    return product
+
+
+def _bias(result: ShapedType, lhs: Region, rhs: Region, bias: Region) -> Region:
+    product = multiply(lhs, rhs)
+    return embed(product + _summable(bias.data[:1, : product.shape[-1]]), _shape_of_product(lhs, rhs), result.dtype)
+
+
+def _batch_type(lhs: Expr, rhs: Expr) -> ShapedType:
+    return _product_type(lhs, rhs, False, False, _same_inputs(lhs, rhs))
+
+
+def _gemv_type(lhs: Expr, rhs: Expr) -> ShapedType:
+    _check_row(lhs)
+    return _product_type(lhs, rhs, False, False, _same_inputs(lhs, rhs))
+
+
+def _check_row(lhs: Expr) -> None:
+    if len(shaped(lhs).shape) != 2 or shaped(lhs).shape[0] != 1:
+        raise ShapeMismatchError(f"gemv needs a row vector [1, K], got {shaped(lhs)}", blame=["lhs"])
+
+
+def _gemv_acc_type(acc: Expr, lhs: Expr, rhs: Expr) -> ShapedType:
+    _check_row(lhs)
+    return _acc_type(acc, lhs, rhs)
+
+
+def _gemv_bias_type(lhs: Expr, rhs: Expr, bias: Expr) -> ShapedType:
+    _check_row(lhs)
+    return _bias_type(lhs, rhs, bias)
+
+
+_PRELUDE = "bt = pl.tile.transpose_view(b)\n"
+_STORE = "\nsquare = pl.store(p, [0, 0], square)"
+_ROW = "row = pl.load(x, [0, 0], [1, 32])\n"
+
+
+@op(kinds=UNIFIED, infer=_matmul_type, evaluate=_matmul, ulp=8, accepts=SUPPORTED, example=f"{_PRELUDE}p = pl.matmul(a, bt){_STORE}")
+def matmul(
+    lhs: X, rhs: X, out_dtype: DataType | None = None, a_trans: bool = False, b_trans: bool = False, c_matrix_nz: bool = False
+) -> X:
+    """Return the matrix product; tiles are 2-D and give fp32 or int32, tensors may have batch axes."""
+    ...
+
+
+@op(
+    kinds=UNIFIED, infer=_acc_type, evaluate=_acc, ulp=8, accepts=SUPPORTED,
+    example=f"{_PRELUDE}acc = pl.matmul(a, bt)\np = pl.matmul_acc(acc, a, bt){_STORE}",
+)  # fmt: skip
+def matmul_acc(acc: X, lhs: X, rhs: X, a_trans: bool = False, b_trans: bool = False, init_cond: Condition | None = None) -> X:
+    """Return `acc` plus the matrix product, or the product alone where `init_cond` holds."""
+    ...
+
+
+@op(
+    kinds=TILE, infer=_bias_type, evaluate=_bias, ulp=8, accepts=SUPPORTED,
+    example=f"{_PRELUDE}bias = pl.load(square, [0, 0], [1, 16])\np = pl.matmul_bias(a, bt, bias){_STORE}",
+)  # fmt: skip
+def matmul_bias(lhs: Tile, rhs: Tile, bias: Tile) -> Tile:
+    """Return the matrix product plus the row vector `bias`."""
+    ...
+
+
+@op(
+    kinds=TILE, infer=_batch_type, evaluate=_matmul, ulp=8, accepts=SUPPORTED,
+    example=f"{_PRELUDE}p = pl.reshape(pl.batch_matmul(pl.reshape(a, [1, 16, 32]), pl.reshape(bt, [1, 32, 16])), [16, 16]){_STORE}",
+)  # fmt: skip
+def batch_matmul(lhs: Tile, rhs: Tile) -> Tile:
+    """Return the matrix product of each pair of matrices along the leading axes."""
+    ...
+
+
+@op(
+    kinds=TILE, infer=_acc_type, evaluate=_acc, ulp=8, accepts=SUPPORTED,
+    example=f"{_PRELUDE}acc = pl.matmul(a, bt)\np = pl.batch_matmul_acc(acc, a, bt){_STORE}",
+)  # fmt: skip
+def batch_matmul_acc(acc: Tile, lhs: Tile, rhs: Tile) -> Tile:
+    """Return `acc` plus the matrix product of each pair of matrices along the leading axes."""
+    ...
+
+
+@op(
+    kinds=TILE, infer=_gemv_type, evaluate=_matmul, ulp=8, accepts=SUPPORTED,
+    example=f"{_PRELUDE}{_ROW}p = pl.gemv(row, bt){_STORE}",
+)  # fmt: skip
+def gemv(lhs: Tile, rhs: Tile) -> Tile:
+    """Return the row vector [1, K] times the matrix [K, N]."""
+    ...
+
+
+@op(
+    kinds=TILE, infer=_gemv_acc_type, evaluate=_acc, ulp=8, accepts=SUPPORTED,
+    example=f"{_PRELUDE}{_ROW}acc = pl.gemv(row, bt)\np = pl.gemv_acc(acc, row, bt){_STORE}",
+)  # fmt: skip
+def gemv_acc(acc: Tile, lhs: Tile, rhs: Tile) -> Tile:
+    """Return `acc` plus the row vector [1, K] times the matrix [K, N]."""
+    ...
+
+
+@op(
+    kinds=TILE, infer=_gemv_bias_type, evaluate=_bias, ulp=8, accepts=SUPPORTED,
+    example=f"{_PRELUDE}{_ROW}bias = pl.gemv(row, bt)\np = pl.gemv_bias(row, bt, bias){_STORE}",
+)  # fmt: skip
+def gemv_bias(lhs: Tile, rhs: Tile, bias: Tile) -> Tile:
+    """Return the row vector [1, K] times the matrix [K, N] plus the row vector `bias`."""
+    ...

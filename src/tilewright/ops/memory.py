@@ -1,0 +1,324 @@
+"""Memory: tiles in and out of tensors, fresh storage, single elements.
+
+A load is cut to what the tensor holds: where it cannot be shown to fit, the tile's valid extent is whatever was
+there. A store never drops data: what does not fit is refused, before the program runs where that can be shown.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.core.annotations import Extents, Number, Scalar, Tensor, Tile, X
+from tilewright.core.enums import AtomicType, MemorySpace, TensorLayout, TileLayout
+from tilewright.core.expr import Expr
+from tilewright.core.extents import as_extent, as_scalar, as_shape, bounds, fits
+from tilewright.core.op import Effect
+from tilewright.core.region import Region, blank, exact, whole
+from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, is_static, show_shape, static_shape, tensor, tile
+from tilewright.dtypes import BF16, FP16, FP32, INDEX, INT8, INT16, INT32, DataType, round_to
+from tilewright.errors import (
+    DTypeMismatchError,
+    ExecutionError,
+    NotStaticError,
+    OutOfBoundsError,
+    ShapeMismatchError,
+)
+from tilewright.ops.declare import ANY, TENSOR, TILE, UNIFIED, op
+from tilewright.ops.families import shaped
+
+__all__ = ["create_tensor", "create_tile", "dim", "full", "load", "move", "read", "store", "tile_full", "write"]
+
+ATOMIC = frozenset((FP32, BF16, FP16, INT32, INT16, INT8))
+
+
+def tile_shape(shapes: Sequence[Expr], blame: str) -> tuple[int, ...]:
+    """Return the extents of a tile, which must be static and positive."""
+    shape = as_shape(shapes)
+    if not is_static(shape):
+        raise NotStaticError(
+            f"a tile's shape must be static, got {show_shape(shape)}",
+            blame=[blame],
+            help="give the tile a fixed shape and say how much of it holds data with valid_shape",
+        )
+    if any(extent <= 0 for extent in static_shape(shape)):
+        raise ShapeMismatchError(f"extents must be positive, got {show_shape(shape)}", blame=[blame])
+    return static_shape(shape)
+
+
+def check_rank(given: Sequence[object], rank: int, blame: str, of: str) -> None:
+    """Raise unless there is one entry per axis."""
+    if len(given) != rank:
+        raise ShapeMismatchError(f"`{blame}` needs one entry per axis of the {rank}-D {of}, got {len(given)}", blame=[blame])
+
+
+def _load_type(
+    tensor: Expr, offsets: tuple[Expr, ...], shapes: tuple[Expr, ...], valid_shape: tuple[Expr, ...] | None, target_memory: MemorySpace, clamp: bool
+) -> TileType:
+    source = shaped(tensor)
+    rank = len(source.shape)
+    check_rank(offsets, rank, "offsets", "tensor")
+    check_rank(shapes, rank, "shapes", "tensor")
+    shape = tile_shape(shapes, "shapes")
+    if valid_shape is not None:
+        check_rank(valid_shape, rank, "valid_shape", "tensor")
+    wanted = valid_extents(shape, valid_shape)
+    valid = tuple(
+        _loaded(axis, offset, want, have, clamp)
+        for axis, (offset, want, have) in enumerate(zip(offsets, wanted, source.valid, strict=True))
+    )
+    return TileType(shape, source.dtype, valid, target_memory)
+
+
+def valid_extents(shape: Shape, valid_shape: Sequence[Expr] | None) -> Shape:
+    """Return the asked valid part of a shape; what only the running program knows is None."""
+    if valid_shape is None:
+        return shape
+    valid = tuple(extent if isinstance(extent := as_extent(v), int) else None for v in valid_shape)
+    for have, want in zip(shape, valid, strict=True):
+        if isinstance(want, int) and (want < 0 or (isinstance(have, int) and want > have)):
+            raise ShapeMismatchError(f"a valid part of {show_shape(valid)} does not fit {show_shape(shape)}", blame=["valid_shape"])
+    return valid
+
+
+def _loaded(axis: int, offset: Expr, want: Extent, have: Extent, clamp: bool) -> Extent:
+    """Return how much a load finds along one axis, where that is known."""
+    fit = fits(offset, want, have)
+    if fit:
+        return want
+    if fit is False and not clamp:
+        raise outside(axis, offset, want, have)
+    start = as_extent(offset)
+    if isinstance(start, int) and isinstance(want, int) and isinstance(have, int):
+        return max(0, min(want, have - start))
+    return None
+
+
+def outside(axis: int, offset: Expr, size: Extent, extent: Extent) -> OutOfBoundsError:
+    """Return the error for a region that cannot lie inside its tensor."""
+    reach = bounds(offset)
+    low, high = (str(offset), f"{offset} + {size}") if reach is None else (str(reach[0]), str(reach[1] + (size or 0)))  # pyright: ignore[reportOperatorIssue]
+    return OutOfBoundsError(
+        f"axis {axis}: elements {low} to {high} lie outside 0 to {extent}",
+        blame=["offsets"],
+        help="make the region smaller, or pass clamp=True to read only what is there",
+    )
+
+
+def _load(
+    result: TileType, tensor: Region, offsets: tuple[int, ...], shapes: tuple[int, ...], valid_shape: tuple[int, ...] | None, target_memory: MemorySpace, clamp: bool
+) -> Region:
+    window: list[slice] = []
+    for axis, (start, want, have) in enumerate(zip(offsets, valid_shape or shapes, tensor.valid, strict=True)):
+        if start < 0 or (start > have and not clamp) or want < 0 or want > shapes[axis]:
+            raise ExecutionError(f"axis {axis}: a load of {want} element(s) at {start} starts outside 0 to {have}")
+        window.append(slice(start, max(start, min(start + want, have))))
+    live = tensor.data[tuple(window)]
+    data = blank(shapes, result.dtype)
+    loaded = Region(data, live.shape)
+    data[loaded.window] = live
+    return loaded
+
+
+def _store_type(tile: Expr, offsets: tuple[Expr, ...], output_tensor: Expr, shapes: tuple[Expr, ...] | None, atomic: AtomicType) -> TensorType:
+    source, target = shaped(tile), shaped(output_tensor)
+    assert isinstance(source, TileType) and isinstance(target, TensorType)
+    rank = len(target.shape)
+    check_rank(offsets, rank, "offsets", "tensor")
+    if len(source.shape) > rank:
+        raise ShapeMismatchError(f"{source} has more axes than {target}", blame=["tile", "output_tensor"])
+    if source.dtype != target.dtype and source.memory is not MemorySpace.Acc:
+        raise DTypeMismatchError(
+            f"a {source.dtype} tile cannot be stored into a {target.dtype} tensor",
+            blame=["tile", "output_tensor"],
+            help=f"convert it: pl.cast(tile, pl.{target.dtype.symbol})",
+        )
+    if atomic is AtomicType.Add and target.dtype not in ATOMIC:
+        raise DTypeMismatchError(f"atomic add does not take {target.dtype} elements", blame=["output_tensor"])
+    if shapes is not None:
+        check_rank(shapes, rank, "shapes", "tensor")
+    valid = (1,) * (rank - len(source.shape)) + source.valid
+    for axis, (offset, size, extent) in enumerate(zip(offsets, valid, target.shape, strict=True)):
+        if fits(offset, size, extent) is False:
+            raise outside(axis, offset, size, extent)
+    return target
+
+
+def write_window(target: Region, source: Region, offsets: Sequence[int], atomic: AtomicType) -> Region:
+    """Write the valid part of `source` into `target`'s buffer and return `target`."""
+    valid = (1,) * (target.data.ndim - source.data.ndim) + source.valid
+    for axis, (start, size, extent) in enumerate(zip(offsets, valid, target.data.shape, strict=True)):
+        if start < 0 or start + size > extent:
+            raise ExecutionError(f"axis {axis}: a store of {size} element(s) at {start} does not fit 0 to {extent}")
+    window = tuple(slice(start, start + size) for start, size in zip(offsets, valid, strict=True))
+    live = source.live.reshape(valid)
+    if atomic is AtomicType.Add:
+        live = exact(target.data[window]) + exact(live)
+    target.data[window] = round_to(live, target.dtype)
+    return target
+
+
+def _created(shape: tuple[Expr, ...], dtype: DataType, **_: Any) -> TensorType:
+    extents = as_shape(shape)
+    if any(isinstance(extent, int) and extent < 0 for extent in extents):
+        raise ShapeMismatchError(f"extents must not be negative, got {show_shape(extents)}", blame=["shape"])
+    return tensor(extents, dtype)
+
+
+def _create_tensor(result: TensorType, shape: tuple[int, ...], dtype: DataType, init_value: Any = None, **_: Any) -> Region:
+    return whole(blank(shape, dtype) if init_value is None else _filled(shape, dtype, init_value))
+
+
+def _filled(shape: Sequence[int], dtype: DataType, value: Any) -> Any:
+    return round_to(np.full(tuple(shape), value), dtype)
+
+
+def _created_tile(shape: tuple[Expr, ...], dtype: DataType, target_memory: MemorySpace = MemorySpace.Vec, **_: Any) -> TileType:
+    return tile(tile_shape(shape, "shape"), dtype, memory=target_memory)
+
+
+def _indexed(x: Expr, indices: tuple[Expr, ...]) -> ShapedType:
+    type_ = shaped(x)
+    check_rank(indices, len(type_.shape), "indices", "value")
+    for axis, (index, extent) in enumerate(zip(indices, type_.shape, strict=True)):
+        if fits(index, 1, extent) is False:
+            raise OutOfBoundsError(f"axis {axis}: index {index} lies outside 0 to {extent}", blame=["indices"])
+    return type_
+
+
+def _element(x: Region, indices: tuple[int, ...]) -> tuple[int, ...]:
+    for axis, (index, extent) in enumerate(zip(indices, x.data.shape, strict=True)):
+        if not 0 <= index < extent:
+            raise ExecutionError(f"axis {axis}: index {index} lies outside 0 to {extent}")
+    return indices
+
+
+def _write_type(x: Expr, indices: tuple[Expr, ...], value: Expr) -> ShapedType:
+    return _indexed(x, indices)
+
+
+def _write(result: ShapedType, x: Region, indices: tuple[int, ...], value: Any) -> Region:
+    target = x if isinstance(result, TensorType) else Region(x.data.copy(), x.valid)
+    target.data[_element(x, indices)] = value
+    return target
+
+
+def _dim_type(tensor: Expr, axis: int) -> ScalarType:
+    rank = len(shaped(tensor).shape)
+    if not -rank <= axis < rank:
+        raise OutOfBoundsError(f"axis {axis} of a {rank}-D tensor does not exist", blame=["tensor"])
+    return ScalarType(INDEX)
+
+
+def _known_dim(tensor: Expr, axis: int) -> Expr | None:
+    extent = shaped(tensor).shape[axis]
+    return None if extent is None else as_scalar(extent)
+
+
+@op(
+    kinds=TILE, infer=_load_type, evaluate=_load, effect=Effect.READ, accepts=ANY,
+    example="t = pl.load(x, [8, 0], [8, 32])\nout = pl.store(t, [0, 0], out)",
+)  # fmt: skip
+def load(
+    tensor: Tensor, offsets: Extents, shapes: Extents, valid_shape: Extents | None = None, target_memory: MemorySpace = MemorySpace.Vec, clamp: bool = False
+) -> Tile:
+    """Return a tile with the elements of `tensor` from `offsets` on, as many as are there.
+
+    `valid_shape` asks for less than the tile's whole shape. A load that provably starts or ends outside the tensor is
+    an error unless `clamp`.
+    """
+    ...
+
+
+@op(
+    kinds=TILE, infer=_store_type, effect=Effect.WRITE, alias="output_tensor", writes="output_tensor", accepts=ANY,
+    evaluate=lambda result, tile, offsets, output_tensor, shapes, atomic: write_window(output_tensor, tile, offsets, atomic),
+    example="out = pl.store(a, [0, 0], out)",
+)  # fmt: skip
+def store(
+    tile: Tile, offsets: Extents, output_tensor: Tensor, shapes: Extents | None = None, atomic: AtomicType = AtomicType.None_
+) -> Tensor:
+    """Write the valid part of `tile` into `output_tensor` at `offsets`; return the tensor."""
+    ...
+
+
+@op(
+    kinds=TILE, accepts=ANY, evaluate=lambda result, tile, **_: tile,
+    infer=lambda tile, target_memory, **_: TileType(tile.type.shape, tile.type.dtype, tile.type.valid, target_memory),
+    example="out = pl.store(pl.move(a, target_memory=pl.Mem.Left), [0, 0], out)",
+)  # fmt: skip
+def move(tile: Tile, target_memory: MemorySpace, blayout: TileLayout | None = None, slayout: TileLayout | None = None) -> Tile:
+    """Return the tile in another memory space; its elements stay what they are."""
+    ...
+
+
+@op(
+    kinds=TENSOR, name="create", infer=_created, evaluate=_create_tensor, effect=Effect.ALLOCATE, control_plane=True, accepts=ANY,
+    example="fresh = pl.create_tensor([16, 32], dtype=pl.FP32)\nfresh = pl.store(a, [0, 0], fresh)\nout = pl.store(pl.load(fresh, [0, 0], [16, 32]), [0, 0], out)",
+)  # fmt: skip
+def create_tensor(
+    shape: Extents, dtype: DataType, layout: TensorLayout = TensorLayout.ND, manual_dep: bool = False, init_value: float | int | None = None
+) -> Tensor:
+    """Return a new buffer, its elements unspecified unless `init_value` is given."""
+    ...
+
+
+@op(
+    kinds=TILE, name="create", infer=_created_tile, accepts=ANY,
+    evaluate=lambda result, **_: whole(blank(result.shape, result.dtype)),
+    example="scratch = pl.create_tile([16, 32], dtype=pl.FP32)\nout = pl.store(pl.row_expand(a, pl.row_sum(a, scratch)), [0, 0], out)",
+)  # fmt: skip
+def create_tile(
+    shape: Extents, dtype: DataType, target_memory: MemorySpace = MemorySpace.Vec, transpose: bool | None = None, flat_layout: bool | None = None
+) -> Tile:
+    """Return a new tile, its elements unspecified."""
+    ...
+
+
+@op(
+    kinds=TENSOR, infer=lambda shape, dtype, value: _created(shape, dtype), effect=Effect.ALLOCATE, accepts=ANY,
+    evaluate=lambda result, shape, dtype, value: whole(_filled(shape, dtype, value)),
+    example="ones = pl.full([16, 32], dtype=pl.FP32, value=1.0)\nout = pl.store(pl.load(ones, [0, 0], [16, 32]), [0, 0], out)",
+)  # fmt: skip
+def full(shape: Extents, dtype: DataType, value: Number) -> Tensor:
+    """Return a new buffer all of whose elements are `value`."""
+    ...
+
+
+@op(
+    kinds=TILE, name="full", infer=lambda shape, dtype, value: _created_tile(shape, dtype), accepts=ANY,
+    evaluate=lambda result, shape, dtype, value: whole(_filled(shape, dtype, value)),
+    example="out = pl.store(pl.tile.full([16, 32], dtype=pl.FP32, value=1.0), [0, 0], out)",
+)  # fmt: skip
+def tile_full(shape: Extents, dtype: DataType, value: Number) -> Tile:
+    """Return a tile all of whose elements are `value`."""
+    ...
+
+
+@op(
+    kinds=UNIFIED, infer=lambda x, indices: ScalarType(_indexed(x, indices).dtype), effect=Effect.READ, control_plane=True, accepts=ANY,
+    evaluate=lambda result, x, indices: x.data[_element(x, indices)].item(),
+    example="first = pl.read(x, [0, 0])\nout = pl.store(pl.add(a, first), [0, 0], out)",
+)  # fmt: skip
+def read(x: X, indices: Extents) -> Scalar:
+    """Return one element as a scalar."""
+    ...
+
+
+@op(
+    kinds=UNIFIED, infer=_write_type, evaluate=_write, effect=Effect.WRITE, alias="x", writes="x", control_plane=True, accepts=ANY,
+    example="pl.write(out, [0, 0], 1.0)",
+)  # fmt: skip
+def write(x: X, indices: Extents, value: Number) -> X:
+    """Set one element; return the tensor or tile."""
+    ...
+
+
+@op(
+    kinds=TENSOR, infer=_dim_type, fold=_known_dim, evaluate=lambda result, tensor, axis: tensor.data.shape[axis], control_plane=True,
+    accepts=ANY, example="rows = pl.tensor.dim(x, 0)\nout = pl.store(pl.add(a, pl.cast(rows, pl.FP32)), [0, 0], out)",
+)  # fmt: skip
+def dim(tensor: Tensor, axis: int) -> Scalar:
+    """Return the extent of one axis."""
+    ...
+
+

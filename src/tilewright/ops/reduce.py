@@ -1,0 +1,127 @@
+"""Reductions: rows and columns folded to one element each. Only the valid part takes part."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from tilewright.arrays import np
+from tilewright.core.annotations import Tile, X
+from tilewright.core.expr import Expr
+from tilewright.core.region import Array, Region, embed, exact
+from tilewright.core.types import ShapedType, TensorType, reshaped, show_shape
+from tilewright.dtypes import DataType
+from tilewright.errors import ShapeMismatchError
+from tilewright.ops.declare import NUMBERS, UNIFIED, op
+from tilewright.ops.families import check_dtype, shaped
+
+__all__ = [
+    "col_max", "col_min", "col_prod", "col_sum", "row_max", "row_min", "row_prod", "row_sum",
+]  # fmt: skip
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def reduction(
+    axis: int, fold: Callable[[Array, int, Any], Array], start: Callable[[DataType], Any], ulp: float = 0
+) -> Callable[[F], F]:
+    """Declare an op that folds `axis` to one element; `start` is what folding nothing gives."""
+
+    def infer(x: Expr, tmp_tile: Expr | None) -> ShapedType:
+        type_ = shaped(x)
+        check_dtype(type_.dtype, NUMBERS, ["x"])
+        if len(type_.shape) < -axis:
+            raise ShapeMismatchError(f"folding axis {axis} needs a rank of at least {-axis}, got {type_}", blame=["x"])
+        if tmp_tile is not None:
+            _check_scratch(type_, shaped(tmp_tile))
+        keep = len(type_.shape) + axis
+        shape = (*type_.shape[:keep], 1, *type_.shape[keep + 1 :])
+        return reshaped(type_, shape, (*type_.valid[:keep], 1, *type_.valid[keep + 1 :]))
+
+    def evaluate(result: ShapedType, x: Region, tmp_tile: Region | None) -> Region:
+        with np.errstate(all="ignore"):
+            live = fold(exact(x.live), axis, start(result.dtype))
+        shape = list(x.data.shape)
+        shape[axis] = 1
+        return embed(live, shape, result.dtype)
+
+    return op(kinds=UNIFIED, infer=infer, evaluate=evaluate, family="reduction", accepts=NUMBERS, ulp=ulp)
+
+
+def _check_scratch(source: ShapedType, scratch: ShapedType) -> None:
+    fits = scratch.dtype == source.dtype and len(scratch.shape) == len(source.shape)
+    pairs = zip(scratch.shape, source.shape, strict=False)
+    if isinstance(source, TensorType) or not fits or not all(_at_least(a, b) for a, b in pairs):
+        raise ShapeMismatchError(
+            f"tmp_tile needs the element type and at least the shape {show_shape(source.shape)} of the input, got {scratch}",
+            blame=["x", "tmp_tile"],
+            help="leave tmp_tile out: it is never needed here",
+        )
+
+
+def _at_least(a: object, b: object) -> bool:
+    return not (isinstance(a, int) and isinstance(b, int)) or a >= b
+
+
+def _sum(x: Array, axis: int, start: Any) -> Array:
+    return np.sum(x, axis=axis, keepdims=True, dtype=x.dtype)
+
+
+def _prod(x: Array, axis: int, start: Any) -> Array:
+    return np.prod(x, axis=axis, keepdims=True, dtype=x.dtype)
+
+
+def _max(x: Array, axis: int, start: Any) -> Array:
+    return np.max(x, axis=axis, keepdims=True, initial=start)
+
+
+def _min(x: Array, axis: int, start: Any) -> Array:
+    return np.min(x, axis=axis, keepdims=True, initial=start)
+
+
+@reduction(-1, _sum, start=lambda dtype: 0, ulp=4)
+def row_sum(x: X, tmp_tile: Tile | None = None) -> X:
+    """Return the sum of each row, shaped [..., M, 1]; no scratch tile is needed."""
+    ...
+
+
+@reduction(-1, _max, start=lambda dtype: dtype.limits[0])
+def row_max(x: X, tmp_tile: Tile | None = None) -> X:
+    """Return the largest element of each row, shaped [..., M, 1]; no scratch tile is needed."""
+    ...
+
+
+@reduction(-1, _min, start=lambda dtype: dtype.limits[1])
+def row_min(x: X, tmp_tile: Tile | None = None) -> X:
+    """Return the smallest element of each row, shaped [..., M, 1]; no scratch tile is needed."""
+    ...
+
+
+@reduction(-1, _prod, start=lambda dtype: 1, ulp=8)
+def row_prod(x: X, tmp_tile: Tile | None = None) -> X:
+    """Return the product of each row, shaped [..., M, 1]; no scratch tile is needed."""
+    ...
+
+
+@reduction(-2, _sum, start=lambda dtype: 0, ulp=4)
+def col_sum(x: X, tmp_tile: Tile | None = None) -> X:
+    """Return the sum of each column, shaped [..., 1, N]; no scratch tile is needed."""
+    ...
+
+
+@reduction(-2, _max, start=lambda dtype: dtype.limits[0])
+def col_max(x: X, tmp_tile: Tile | None = None) -> X:
+    """Return the largest element of each column, shaped [..., 1, N]; no scratch tile is needed."""
+    ...
+
+
+@reduction(-2, _min, start=lambda dtype: dtype.limits[1])
+def col_min(x: X, tmp_tile: Tile | None = None) -> X:
+    """Return the smallest element of each column, shaped [..., 1, N]; no scratch tile is needed."""
+    ...
+
+
+@reduction(-2, _prod, start=lambda dtype: 1, ulp=8)
+def col_prod(x: X, tmp_tile: Tile | None = None) -> X:
+    """Return the product of each column, shaped [..., 1, N]; no scratch tile is needed."""
+    ...
+
+

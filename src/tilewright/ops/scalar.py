@@ -1,0 +1,258 @@
+"""Scalar arithmetic: what Python's operators mean between two numbers of a kernel."""
+
+import builtins
+import operator
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from tilewright import dtypes as dt
+from tilewright.core.annotations import Index, Number, Scalar
+from tilewright.core.expr import Const, Expr
+from tilewright.core.op import Interval, Kind
+from tilewright.core.types import ScalarType
+from tilewright.dtypes import BOOL, DataType, promote, round_scalar
+from tilewright.errors import DTypeMismatchError
+from tilewright.ops.declare import op
+
+__all__ = ["max", "min"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+SCALAR = (Kind.SCALAR,)
+
+
+def dtype_of(value: Expr) -> DataType:
+    """Return the scalar type of a scalar operand."""
+    assert isinstance(value.type, ScalarType)
+    return value.type.dtype
+
+
+def common(lhs: Expr, rhs: Expr) -> DataType:
+    """Return the type two numbers meet in; a literal takes the other's type."""
+    left, right = dtype_of(lhs), dtype_of(rhs)
+    if left == BOOL or right == BOOL or dt.TASK_ID in (left, right):
+        raise DTypeMismatchError(f"arithmetic needs numbers, got {left} and {right}", blame=["lhs", "rhs"])
+    for literal, other in ((lhs, right), (rhs, left)):
+        if isinstance(literal, Const) and dtype_of(literal) in (dt.INDEX, dt.FP32):
+            if other.is_float() or not dtype_of(literal).is_float():
+                return other
+    if left.is_float() != right.is_float():
+        raise DTypeMismatchError(
+            f"scalars of one category meet, got {left} and {right}", blame=["lhs", "rhs"], help="convert one with pl.cast(...)"
+        )
+    if {left, right} <= {dt.INDEX, dt.INT64}:
+        return dt.INDEX if dt.INDEX in (left, right) else dt.INT64
+    return promote(left, right)
+
+
+def _arithmetic(
+    symbol: str,
+    meaning: Callable[[Any, Any], Any],
+    *,
+    neutral: int | None = None,
+    commutative: bool = False,
+    interval: Callable[[Interval, Interval], Interval] | None = None,
+    name: str = "",
+) -> Callable[[F], F]:
+    def evaluate(result: ScalarType, lhs: Any, rhs: Any) -> Any:
+        return round_scalar(meaning(lhs, rhs), result.dtype)
+
+    def infer(lhs: Expr, rhs: Expr) -> ScalarType:
+        return ScalarType(common(lhs, rhs))
+
+    return op(
+        kinds=SCALAR, infer=infer, evaluate=evaluate, family="scalar", symbol=symbol, control_plane=True, name=name,
+        neutral=neutral, commutative=commutative, interval=interval,
+    )  # fmt: skip
+
+
+def _comparison(symbol: str, meaning: Callable[[Any, Any], bool]) -> Callable[[F], F]:
+    def infer(lhs: Expr, rhs: Expr) -> ScalarType:
+        if dtype_of(lhs) != dtype_of(rhs):
+            common(lhs, rhs)
+        return ScalarType(BOOL)
+
+    def evaluate(result: ScalarType, lhs: Any, rhs: Any) -> bool:
+        return bool(meaning(lhs, rhs))
+
+    return op(kinds=SCALAR, infer=infer, evaluate=evaluate, family="scalar", symbol=symbol, control_plane=True)
+
+
+def _logical(symbol: str, meaning: Callable[[Any, Any], bool]) -> Callable[[F], F]:
+    def infer(lhs: Expr, rhs: Expr) -> ScalarType:
+        if dtype_of(lhs) != BOOL or dtype_of(rhs) != BOOL:
+            found = f"{dtype_of(lhs)} and {dtype_of(rhs)}"
+            raise DTypeMismatchError(f"`{symbol}` joins two conditions, got {found}", blame=["lhs", "rhs"], help="compare first")
+        return ScalarType(BOOL)
+
+    def evaluate(result: ScalarType, lhs: bool, rhs: bool) -> bool:
+        return bool(meaning(lhs, rhs))
+
+    return op(kinds=SCALAR, infer=infer, evaluate=evaluate, family="scalar", symbol=symbol, control_plane=True)
+
+
+def _divide(lhs: Any, rhs: Any) -> Any:
+    if isinstance(lhs, int) and isinstance(rhs, int):
+        magnitude = abs(lhs) // abs(rhs)
+        return magnitude if (lhs < 0) == (rhs < 0) else -magnitude
+    return lhs / rhs
+
+
+def _products(lhs: Interval, rhs: Interval) -> Interval:
+    ends = [a * b for a in lhs for b in rhs]
+    return builtins.min(ends), builtins.max(ends)
+
+
+def _same(value: Expr) -> ScalarType:
+    if dtype_of(value) in (BOOL, dt.TASK_ID):
+        raise DTypeMismatchError(f"arithmetic needs a number, got {dtype_of(value)}", blame=["value"])
+    return ScalarType(dtype_of(value))
+
+
+def _condition(value: Expr) -> ScalarType:
+    if dtype_of(value) != BOOL:
+        raise DTypeMismatchError(f"`not` negates a condition, got {dtype_of(value)}", blame=["value"], help="compare first")
+    return ScalarType(BOOL)
+
+
+@_arithmetic("+", operator.add, neutral=0, commutative=True, interval=lambda a, b: (a[0] + b[0], a[1] + b[1]))
+def add(lhs: Number, rhs: Number) -> Scalar:
+    """Return the sum of two numbers."""
+    ...
+
+
+@_arithmetic("-", operator.sub, neutral=0, interval=lambda a, b: (a[0] - b[1], a[1] - b[0]))
+def sub(lhs: Number, rhs: Number) -> Scalar:
+    """Return the difference of two numbers."""
+    ...
+
+
+@_arithmetic("*", operator.mul, neutral=1, commutative=True, interval=_products)
+def mul(lhs: Number, rhs: Number) -> Scalar:
+    """Return the product of two numbers."""
+    ...
+
+
+@_arithmetic("/", _divide)
+def div(lhs: Number, rhs: Number) -> Scalar:
+    """Return the quotient of two numbers in their own type; integers drop the fraction."""
+    ...
+
+
+@_arithmetic("//", operator.floordiv, neutral=1)
+def floordiv(lhs: Number, rhs: Number) -> Scalar:
+    """Return the quotient of two numbers, rounded down."""
+    ...
+
+
+@_arithmetic("%", operator.mod)
+def mod(lhs: Number, rhs: Number) -> Scalar:
+    """Return the remainder of two numbers, with the sign of the divisor."""
+    ...
+
+
+@_arithmetic("<<", lambda a, b: a << b)
+def shl(lhs: Index, rhs: Index) -> Scalar:
+    """Return `lhs` shifted left by `rhs` bits."""
+    ...
+
+
+@_arithmetic(">>", lambda a, b: a >> b)
+def shr(lhs: Index, rhs: Index) -> Scalar:
+    """Return `lhs` shifted right by `rhs` bits, keeping its sign."""
+    ...
+
+
+@_arithmetic("&", operator.and_, commutative=True)
+def bit_and(lhs: Index, rhs: Index) -> Scalar:
+    """Return the bits both integers have."""
+    ...
+
+
+@_arithmetic("|", operator.or_, commutative=True)
+def bit_or(lhs: Index, rhs: Index) -> Scalar:
+    """Return the bits either integer has."""
+    ...
+
+
+@_arithmetic("^", operator.xor, commutative=True)
+def bit_xor(lhs: Index, rhs: Index) -> Scalar:
+    """Return the bits exactly one integer has."""
+    ...
+
+
+@_arithmetic("", lambda a, b: b if b < a else a, commutative=True, interval=lambda a, b: (builtins.min(a[0], b[0]), builtins.min(a[1], b[1])))
+def min(lhs: Number, rhs: Number) -> Scalar:
+    """Return the smaller of two numbers."""
+    ...
+
+
+@_arithmetic("", lambda a, b: b if b > a else a, commutative=True, interval=lambda a, b: (builtins.max(a[0], b[0]), builtins.max(a[1], b[1])))
+def max(lhs: Number, rhs: Number) -> Scalar:
+    """Return the larger of two numbers."""
+    ...
+
+
+@_comparison("==", operator.eq)
+def eq(lhs: Number, rhs: Number) -> Scalar:
+    """Return whether two numbers are equal."""
+    ...
+
+
+@_comparison("!=", operator.ne)
+def ne(lhs: Number, rhs: Number) -> Scalar:
+    """Return whether two numbers differ."""
+    ...
+
+
+@_comparison("<", operator.lt)
+def lt(lhs: Number, rhs: Number) -> Scalar:
+    """Return whether `lhs` is less than `rhs`."""
+    ...
+
+
+@_comparison("<=", operator.le)
+def le(lhs: Number, rhs: Number) -> Scalar:
+    """Return whether `lhs` is at most `rhs`."""
+    ...
+
+
+@_comparison(">", operator.gt)
+def gt(lhs: Number, rhs: Number) -> Scalar:
+    """Return whether `lhs` is greater than `rhs`."""
+    ...
+
+
+@_comparison(">=", operator.ge)
+def ge(lhs: Number, rhs: Number) -> Scalar:
+    """Return whether `lhs` is at least `rhs`."""
+    ...
+
+
+@_logical("and", lambda a, b: a and b)
+def and_(lhs: Number, rhs: Number) -> Scalar:
+    """Return whether both conditions hold; both are evaluated."""
+    ...
+
+
+@_logical("or", lambda a, b: a or b)
+def or_(lhs: Number, rhs: Number) -> Scalar:
+    """Return whether either condition holds; both are evaluated."""
+    ...
+
+
+@op(kinds=SCALAR, infer=_same, evaluate=lambda result, value: round_scalar(-value, result.dtype), family="scalar", symbol="-", control_plane=True)
+def neg(value: Number) -> Scalar:
+    """Return the negated number."""
+    ...
+
+
+@op(kinds=SCALAR, infer=_same, evaluate=lambda result, value: round_scalar(~value, result.dtype), family="scalar", symbol="~", control_plane=True)
+def invert(value: Index) -> Scalar:
+    """Return the integer with every bit flipped."""
+    ...
+
+
+@op(kinds=SCALAR, infer=_condition, evaluate=lambda result, value: not value, family="scalar", symbol="not", control_plane=True)
+def not_(value: Number) -> Scalar:
+    """Return whether the condition does not hold."""
+    ...

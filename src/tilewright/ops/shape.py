@@ -1,0 +1,278 @@
+"""Shape: views, windows and conversions of what is already there."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.core.annotations import Extents, Index, Tile, X
+from tilewright.core.enums import AtomicType, PadValue
+from tilewright.core.expr import Expr
+from tilewright.core.extents import as_extent, as_shape, fits
+from tilewright.core.op import Effect
+from tilewright.core.region import Region, whole
+from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileType, is_static, reshaped, show_shape, static_shape
+from tilewright.dtypes import DataType
+from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
+from tilewright.ops.declare import ANY, TILE, UNIFIED, op
+from tilewright.ops.families import shaped
+from tilewright.ops.memory import check_rank, outside, tile_shape, valid_extents, write_window
+
+__all__ = ["assemble", "concat", "fillpad", "reshape", "set_validshape", "slice", "transpose", "transpose_view"]
+
+
+def _slice_type(
+    x: Expr, shape: tuple[Expr, ...], offset: tuple[Expr, ...], valid_shape: tuple[Expr, ...] | None, drop_dims: tuple[int, ...] | None, pad_value: object, clamp: bool
+) -> ShapedType:
+    source = shaped(x)
+    rank = len(source.shape)
+    check_rank(shape, rank, "shape", "value")
+    check_rank(offset, rank, "offset", "value")
+    extents = as_shape(shape) if isinstance(source, TensorType) else tile_shape(shape, "shape")
+    wanted = list(valid_extents(extents, valid_shape))
+    for axis, (start, size, extent) in enumerate(zip(offset, extents, source.shape, strict=True)):
+        fit = fits(start, size, extent)
+        if fit is False and not clamp:
+            raise outside(axis, start, size, extent)
+        if not (fit and fits(start, wanted[axis], source.valid[axis])):
+            wanted[axis] = None if clamp or source.valid != source.shape else wanted[axis]
+    dropped = _dropped(drop_dims, extents)
+    kept = [axis for axis in range(rank) if axis not in dropped]
+    return reshaped(source, tuple(extents[a] for a in kept), tuple(wanted[a] for a in kept))
+
+
+def _dropped(drop_dims: Sequence[int] | None, extents: Shape) -> set[int]:
+    dropped = {axis % len(extents) for axis in drop_dims or ()}
+    if any(extents[axis] != 1 for axis in dropped):
+        raise ShapeMismatchError(f"only axes of extent 1 can be dropped from {show_shape(extents)}", blame=["drop_dims"])
+    return dropped
+
+
+def _slice(
+    result: ShapedType, x: Region, shape: tuple[int, ...], offset: tuple[int, ...], valid_shape: tuple[int, ...] | None, drop_dims: tuple[int, ...] | None, clamp: bool, **_: Any
+) -> Region:
+    for axis, (start, size, extent) in enumerate(zip(offset, shape, x.data.shape, strict=True)):
+        if start < 0 or size < 0 or (start + size > extent and not clamp):
+            raise ExecutionError(f"axis {axis}: a slice of {size} element(s) at {start} does not fit 0 to {extent}")
+    data = x.data[tuple(np.s_[start : start + size] for start, size in zip(offset, shape, strict=True))]
+    wanted = valid_shape or shape
+    valid = [max(0, min(w, v - s, d)) for w, v, s, d in zip(wanted, x.valid, offset, data.shape, strict=True)]
+    dropped = {axis % data.ndim for axis in drop_dims or ()}
+    kept = [axis for axis in range(data.ndim) if axis not in dropped]
+    view = data.reshape([data.shape[a] for a in kept]) if dropped else data
+    if isinstance(result, TileType):
+        view = view.copy()
+    return Region(view, tuple(valid[a] for a in kept))
+
+
+def _assemble_type(target: Expr, source: Expr, offset: tuple[Expr, ...], atomic: AtomicType) -> ShapedType:
+    into, given = shaped(target), shaped(source)
+    if isinstance(into, TileType) and isinstance(given, TensorType):
+        raise OperandError("a tile cannot take a tensor", blame=["target", "source"], help="load the tensor first")
+    if atomic is AtomicType.Add and not (isinstance(into, TensorType) and isinstance(given, TileType)):
+        raise OperandError(
+            "an atomic assemble requires a tile source and a tensor target",
+            blame=["source"],
+            help="do it inside `with pl.at(level=pl.Level.CORE_GROUP):` with a loaded tile",
+        )
+    check_rank(offset, len(into.shape), "offset", "target")
+    if len(given.shape) > len(into.shape):
+        raise ShapeMismatchError(f"{given} has more axes than {into}", blame=["target", "source"])
+    if given.dtype != into.dtype:
+        raise DTypeMismatchError(
+            f"{given.dtype} elements cannot go into {into.dtype}", blame=["target", "source"], help=f"convert: pl.cast(source, pl.{into.dtype.symbol})"
+        )
+    valid = (1,) * (len(into.shape) - len(given.shape)) + given.valid
+    for axis, (start, size, extent) in enumerate(zip(offset, valid, into.shape, strict=True)):
+        if fits(start, size, extent) is False:
+            raise outside(axis, start, size, extent)
+    if isinstance(into, TileType):
+        return TileType(into.shape, into.dtype, into.valid, into.memory)
+    return into
+
+
+def _assemble(result: ShapedType, target: Region, source: Region, offset: tuple[int, ...], atomic: AtomicType) -> Region:
+    into = target if isinstance(result, TensorType) else Region(target.data.copy(), target.valid)
+    return write_window(into, source, offset, atomic)
+
+
+def _reshape_type(x: Expr, shape: tuple[Expr, ...]) -> ShapedType:
+    source, extents = shaped(x), as_shape(shape)
+    if isinstance(source, TileType):
+        extents = tile_shape(shape, "shape")
+    if is_static(extents) and is_static(source.shape) and prod(static_shape(extents)) != prod(static_shape(source.shape)):
+        raise ShapeMismatchError(f"{show_shape(source.shape)} and {show_shape(extents)} hold different numbers of elements", blame=["x", "shape"])
+    if is_static(source.valid) and source.valid != source.shape:
+        raise ShapeMismatchError(f"only a wholly valid value can be reshaped, got {source}", blame=["x"], help="pl.fillpad it first")
+    return reshaped(source, extents, extents)
+
+
+def _reshape(result: ShapedType, x: Region, shape: tuple[int, ...]) -> Region:
+    if x.valid != x.data.shape:
+        raise ExecutionError(f"only a wholly valid value can be reshaped; {x.valid} of {x.data.shape} hold data")
+    view = x.data.reshape(shape)
+    if isinstance(result, TensorType) and view.size and not np.shares_memory(view, x.data):
+        raise ExecutionError("this view is strided: its elements cannot be reshaped in place")
+    return whole(view)
+
+
+def _swapped(extents: Shape, axis1: int, axis2: int) -> Shape:
+    swapped = list(extents)
+    swapped[axis1], swapped[axis2] = swapped[axis2], swapped[axis1]
+    return tuple(swapped)
+
+
+def _transpose_type(x: Expr, axis1: int, axis2: int) -> ShapedType:
+    source = shaped(x)
+    rank = len(source.shape)
+    if not (-rank <= axis1 < rank and -rank <= axis2 < rank):
+        raise ShapeMismatchError(f"axes {axis1} and {axis2} of a {rank}-D value do not exist", blame=["x"])
+    return reshaped(source, _swapped(source.shape, axis1, axis2), _swapped(source.valid, axis1, axis2))
+
+
+def _transpose(result: ShapedType, x: Region, axis1: int, axis2: int) -> Region:
+    view = np.swapaxes(x.data, axis1, axis2)
+    valid = list(x.valid)
+    valid[axis1], valid[axis2] = valid[axis2], valid[axis1]
+    return Region(view, tuple(valid))
+
+
+def _concat_type(a: Expr, b: Expr) -> ShapedType:
+    first, second = shaped(a), shaped(b)
+    if first.dtype != second.dtype:
+        raise DTypeMismatchError(f"concat needs equal element types, got {first.dtype} and {second.dtype}", blame=["a", "b"])
+    if first.shape[:-1] != second.shape[:-1] or not first.shape:
+        raise ShapeMismatchError(f"all axes but the last must agree, got {first} and {second}", blame=["a", "b"])
+    if isinstance(first.valid[-1], int) and first.valid[-1] != first.shape[-1]:
+        raise ShapeMismatchError(f"the rows of the first operand must be wholly valid, got {first}", blame=["a"], help="pl.fillpad it first")
+    shape = (*first.shape[:-1], _sum(first.shape[-1], second.shape[-1]))
+    return reshaped(first, shape, (*first.valid[:-1], _sum(first.shape[-1], second.valid[-1])))
+
+
+def _sum(a: Extent, b: Extent) -> Extent:
+    return a + b if isinstance(a, int) and isinstance(b, int) else None
+
+
+def _concat(result: ShapedType, a: Region, b: Region) -> Region:
+    if a.valid[-1] != a.data.shape[-1]:
+        raise ExecutionError(f"concat needs wholly valid rows first; {a.valid[-1]} of {a.data.shape[-1]} hold data")
+    joined = np.concatenate([a.data, b.data], axis=-1)
+    return Region(joined, (*a.valid[:-1], a.data.shape[-1] + b.valid[-1]))
+
+
+def pad_number(pad_value: object, dtype: DataType) -> float:
+    """Return what `fillpad` writes: an enum, zero or an infinity; AttributeValueError for other numbers."""
+    low, high = dtype.limits
+    if pad_value in (PadValue.max, float("inf")):
+        return high
+    if pad_value in (PadValue.min, float("-inf")):
+        return low
+    if pad_value is PadValue.zero or (isinstance(pad_value, (int, float)) and pad_value == 0):
+        return 0
+    raise AttributeValueError(f"pad_value cannot be {pad_value}", help="use pl.PadValue.zero, max or min, 0, math.inf or -math.inf")
+
+
+def _fillpad_type(x: Expr, pad_value: PadValue | float) -> ShapedType:
+    source = shaped(x)
+    pad_number(pad_value, source.dtype)
+    return reshaped(source, source.shape, source.shape)
+
+
+def _fillpad(result: ShapedType, x: Region, pad_value: PadValue | float) -> Region:
+    data = np.full(x.data.shape, pad_number(pad_value, result.dtype), x.data.dtype)
+    data[x.window] = x.live
+    return whole(data)
+
+
+def _validshape_type(x: Expr, valid_rows: Expr, valid_cols: Expr) -> ShapedType:
+    source = shaped(x)
+    if len(source.shape) < 2:
+        raise ShapeMismatchError(f"set_validshape needs two axes, got {source}", blame=["x"])
+    last = tuple(e if isinstance(e := as_extent(v), int) else None for v in (valid_rows, valid_cols))
+    for have, want, blame in zip(source.shape[-2:], last, ("valid_rows", "valid_cols"), strict=True):
+        if isinstance(want, int) and (want < 0 or (isinstance(have, int) and want > have)):
+            raise ShapeMismatchError(f"{want} does not fit an axis of {have}", blame=[blame])
+    return reshaped(source, source.shape, (*source.valid[:-2], *last))
+
+
+def _validshape(result: ShapedType, x: Region, valid_rows: int, valid_cols: int) -> Region:
+    if not (0 <= valid_rows <= x.data.shape[-2] and 0 <= valid_cols <= x.data.shape[-1]):
+        raise ExecutionError(f"a valid part of [{valid_rows}, {valid_cols}] does not fit {list(x.data.shape[-2:])}")
+    return Region(x.data, (*x.valid[:-2], valid_rows, valid_cols))
+
+
+@op(
+    kinds=UNIFIED, infer=_slice_type, evaluate=_slice, control_plane=True, accepts=ANY, alias="x",
+    example="top = pl.slice(a, [8, 32], [0, 0])\nout = pl.store(top, [8, 0], out)",
+)  # fmt: skip
+def slice(
+    x: X, shape: Extents, offset: Extents, valid_shape: Extents | None = None, drop_dims: Sequence[int] | None = None, pad_value: PadValue | None = None, clamp: bool = False
+) -> X:
+    """Return a window of `x` from `offset` on: a view of a tensor, a copy of a tile."""
+    ...
+
+
+@op(
+    kinds=UNIFIED, infer=_assemble_type, evaluate=_assemble, effect=Effect.WRITE, alias="target", writes="target", control_plane=True,
+    accepts=ANY, example="both = pl.assemble(a, pl.slice(b, [8, 32], [0, 0]), [8, 0])\nout = pl.store(both, [0, 0], out)",
+)  # fmt: skip
+def assemble(target: X, source: X | Tile, offset: Extents, atomic: AtomicType = AtomicType.None_) -> X:
+    """Write `source` into `target` at `offset` and return it: a tensor in place, a tile as a new value."""
+    ...
+
+
+@op(
+    kinds=UNIFIED, infer=_reshape_type, evaluate=_reshape, control_plane=True, accepts=ANY, alias="x",
+    example="flat = pl.reshape(a, [32, 16])\nout = pl.store(pl.reshape(flat, [16, 32]), [0, 0], out)",
+)  # fmt: skip
+def reshape(x: X, shape: Extents) -> X:
+    """Return the same elements, in row-major order, under another shape."""
+    ...
+
+
+@op(
+    kinds=UNIFIED, infer=_transpose_type, evaluate=_transpose, control_plane=True, accepts=ANY, alias="x",
+    example="turned = pl.transpose(pl.transpose(a, 0, 1), 0, 1)\nout = pl.store(turned, [0, 0], out)",
+)  # fmt: skip
+def transpose(x: X, axis1: int, axis2: int) -> X:
+    """Return `x` with two axes swapped."""
+    ...
+
+
+@op(
+    kinds=TILE, infer=lambda tile: _transpose_type(tile, -1, -2), accepts=ANY,
+    evaluate=lambda result, tile: _transpose(result, tile, -1, -2),
+    example="turned = pl.tile.transpose_view(pl.tile.transpose_view(a))\nout = pl.store(turned, [0, 0], out)",
+)  # fmt: skip
+def transpose_view(tile: Tile) -> Tile:
+    """Return the tile with its last two axes swapped."""
+    ...
+
+
+@op(
+    kinds=UNIFIED, infer=_concat_type, evaluate=_concat, accepts=ANY,
+    example="halves = pl.concat(pl.slice(a, [16, 16], [0, 0]), pl.slice(b, [16, 16], [0, 16]))\nout = pl.store(halves, [0, 0], out)",
+)  # fmt: skip
+def concat(a: X, b: X) -> X:
+    """Return `a` and `b` side by side along the last axis."""
+    ...
+
+
+@op(
+    kinds=UNIFIED, infer=_fillpad_type, evaluate=_fillpad, accepts=ANY,
+    example="some = pl.load(x, [0, 0], [16, 32], valid_shape=[5, 7])\nout = pl.store(pl.fillpad(some, pad_value=pl.PadValue.zero), [0, 0], out)",
+)  # fmt: skip
+def fillpad(x: X, pad_value: PadValue | float = PadValue.zero) -> X:
+    """Return `x` with everything outside its valid part filled, so that all of it is valid."""
+    ...
+
+
+@op(
+    kinds=UNIFIED, infer=_validshape_type, evaluate=_validshape, accepts=ANY,
+    example="some = pl.set_validshape(a, 5, 7)\nout = pl.store(some, [0, 0], out)",
+)  # fmt: skip
+def set_validshape(x: X, valid_rows: Index, valid_cols: Index) -> X:
+    """Return `x` with only its first rows and columns valid; the elements stay where they are."""
+    ...
+
+

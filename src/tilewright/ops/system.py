@@ -1,0 +1,103 @@
+"""System: which block is running, and synchronization that an ordered executor has no need of."""
+
+from typing import Any
+
+from tilewright.core.annotations import Scalar
+from tilewright.core.grid import CURRENT
+from tilewright.core.op import Effect, Kind
+from tilewright.core.types import VOID, ScalarType
+from tilewright.dtypes import INDEX, TASK_ID
+from tilewright.ops.declare import op
+
+__all__ = ["get_block_idx", "get_block_num", "get_subblock_idx"]
+
+GRID = (Kind.TILE, Kind.TENSOR)
+SYSTEM = (Kind.SYSTEM,)
+INVALID_TASK = -1
+
+
+def _index() -> ScalarType:
+    return ScalarType(INDEX)
+
+
+def _nothing(**_: Any) -> Any:
+    return VOID
+
+
+def _task(**_: Any) -> ScalarType:
+    return ScalarType(TASK_ID)
+
+
+@op(
+    kinds=GRID, infer=_index, evaluate=lambda result: CURRENT.get().index, effect=Effect.READ, control_plane=True,
+    example="block = pl.tile.get_block_idx()\nout = pl.store(pl.add(a, pl.cast(block, pl.FP32)), [0, 0], out)",
+)  # fmt: skip
+def get_block_idx() -> Scalar:
+    """Return the index of the running block, 0 outside `pl.spmd`."""
+    ...
+
+
+@op(
+    kinds=GRID, infer=_index, evaluate=lambda result: CURRENT.get().count, effect=Effect.READ, control_plane=True,
+    example="blocks = pl.tile.get_block_num()\nout = pl.store(pl.add(a, pl.cast(blocks, pl.FP32)), [0, 0], out)",
+)  # fmt: skip
+def get_block_num() -> Scalar:
+    """Return the number of blocks that run, 1 outside `pl.spmd`."""
+    ...
+
+
+@op(
+    kinds=GRID, infer=_index, evaluate=lambda result: 0, effect=Effect.READ, control_plane=True,
+    example="lane = pl.tile.get_subblock_idx()\nout = pl.store(pl.add(a, pl.cast(lane, pl.FP32)), [0, 0], out)",
+)  # fmt: skip
+def get_subblock_idx() -> Scalar:
+    """Return the vector lane of the running block: there is one, lane 0."""
+    ...
+
+
+@op(kinds=SYSTEM, infer=_index, evaluate=lambda result: 1, effect=Effect.READ, control_plane=True, example="n = pl.system.available_cluster_count()")
+def available_cluster_count() -> Scalar:
+    """Return how many core groups the target has."""
+    ...
+
+
+@op(kinds=SYSTEM, infer=_index, evaluate=lambda result: 1, effect=Effect.READ, control_plane=True, example="n = pl.system.available_aiv_count()")
+def available_aiv_count() -> Scalar:
+    """Return how many vector cores the target has."""
+    ...
+
+
+@op(kinds=SYSTEM, infer=_task, evaluate=lambda result: INVALID_TASK, control_plane=True, example="tid = pl.system.task_invalid()")
+def task_invalid() -> Scalar:
+    """Return the id of no task."""
+    ...
+
+
+@op(kinds=SYSTEM, infer=_task, evaluate=lambda result, **_: 0, effect=Effect.WRITE, control_plane=True, example="tid = pl.system.task_dummy()")
+def task_dummy(deps: tuple[Scalar, ...] = ()) -> Scalar:
+    """Return the id of a task that does nothing, after the tasks in `deps`."""
+    ...
+
+
+@op(kinds=SYSTEM, infer=_nothing, evaluate=_nothing, effect=Effect.WRITE, control_plane=True, example="pl.system.bar_v()")
+def bar_v() -> None:
+    """Wait for the vector pipe; order is kept anyway."""
+    ...
+
+
+@op(kinds=SYSTEM, infer=_nothing, evaluate=_nothing, effect=Effect.WRITE, control_plane=True, example="pl.system.bar_m()")
+def bar_m() -> None:
+    """Wait for the matrix pipe; order is kept anyway."""
+    ...
+
+
+@op(kinds=SYSTEM, infer=_nothing, evaluate=_nothing, effect=Effect.WRITE, control_plane=True, example="pl.system.bar_all()")
+def bar_all() -> None:
+    """Wait for every pipe; order is kept anyway."""
+    ...
+
+
+@op(kinds=SYSTEM, infer=_nothing, evaluate=_nothing, effect=Effect.WRITE, control_plane=True, example="pl.system.fence()")
+def fence() -> None:
+    """Make earlier writes visible; order is kept anyway."""
+    ...

@@ -1,0 +1,56 @@
+"""Spans: where in the author's own text a thing was written."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Source:
+    """The text of one file or string, as it was when the kernel was captured."""
+
+    __slots__ = ("filename", "lines")
+
+    def __init__(self, filename: str, lines: tuple[str, ...]) -> None:
+        self.filename = filename
+        self.lines = lines
+
+    def line(self, number: int) -> str | None:
+        """Return line `number` (from 1) without its line end, or None past the text."""
+        if 1 <= number <= len(self.lines):
+            return self.lines[number - 1].rstrip("\n")
+        return None
+
+
+class Span(NamedTuple):
+    """A stretch of source text; lines count from 1, columns from 0."""
+
+    source: Source | None
+    line: int = 0
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+    caller: Span | None = None
+
+    @property
+    def filename(self) -> str:
+        """The file the span lies in, or `<unknown>`."""
+        return self.source.filename if self.source else "<unknown>"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the span points into a source text."""
+        return self.source is not None
+
+    def called_from(self, caller: Span) -> Span:
+        """Return this span as seen through the call at `caller` (what inlining does)."""
+        if not caller.is_known:
+            return self
+        outer = self.caller.called_from(caller) if self.caller else caller
+        return self._replace(caller=outer)
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.line}:{self.column + 1}" if self.is_known else "<unknown>"
+
+
+UNKNOWN = Span(None)
+"""The span of what nobody wrote: IR built by hand or by a pass."""

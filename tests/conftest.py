@@ -1,0 +1,39 @@
+"""Fixtures that every test may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@dataclass(frozen=True)
+class Golden:
+    """Compares text with a file that `pytest --update-golden` rewrites and review reads."""
+
+    update: bool
+
+    def __call__(self, name: str, text: str, directory: Path = GOLDEN) -> None:
+        """Fail unless `directory/name` holds exactly `text`; when updating, make it so."""
+        path = directory / name
+        if self.update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists():
+            pytest.fail(f"{path} is missing: write it with `pytest --update-golden`, then read it", pytrace=False)
+        elif (expected := path.read_text(encoding="utf-8")) != text:
+            diff = unified_diff(expected.splitlines(), text.splitlines(), str(path), "this run", lineterm="")
+            pytest.fail("\n".join([*diff, "if this run is right: pytest --update-golden"]), pytrace=False)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite golden files instead of comparing")
+
+
+@pytest.fixture
+def golden(pytestconfig: pytest.Config) -> Golden:
+    return Golden(update=bool(pytestconfig.getoption("--update-golden")))

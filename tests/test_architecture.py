@@ -1,0 +1,89 @@
+"""The layers: imports point one way, and importing the language costs nothing heavy."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+SRC = Path(__file__).parents[1] / "src"
+LAYERS = (  # each imports from itself and from those before it; the package's own faces see everything
+    *("source", "arrays", "errors", "dtypes", "settings"),
+    *("core", "ops", "frontend", "passes", "interpret", "runtime", "language", "ir", "compat", "tools"),
+    *("__init__", "__main__"),
+)
+
+
+def dotted(path: Path) -> str:
+    return ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+
+
+PATHS = {dotted(path): path for path in sorted(SRC.glob("tilewright/**/*.py"))}
+TREES = {module: ast.parse(path.read_bytes(), path) for module, path in PATHS.items()}
+
+
+def imports(module: str, node: ast.AST) -> Iterator[str]:
+    """Yield the dotted names an import statement may load: `from a import b` is `a.b`."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        package = module.split(".") if PATHS[module].stem == "__init__" else module.split(".")[:-1]
+        above = package[: len(package) - node.level + 1] if node.level else []
+        base = ".".join([*above, *filter(None, [node.module])])
+        yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def runs_on_import(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what executes when the module does: neither function bodies nor `if TYPE_CHECKING`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
+            child = ast.Module(child.orelse, [])
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child
+            yield from runs_on_import(child)
+
+
+def ours(name: str) -> str | None:
+    """Return the module of this package that `name` is or is in, or None."""
+    return next((module for module in (name, name.rpartition(".")[0]) if module in PATHS), None)
+
+
+GRAPH = {
+    module: {target for node in ast.walk(tree) for name in imports(module, node) if (target := ours(name))}
+    for module, tree in TREES.items()
+}
+
+
+def layer(module: str) -> str:
+    return [*module.split("."), "__init__"][1]
+
+
+def test_every_module_belongs_to_a_layer() -> None:
+    assert not [module for module in GRAPH if layer(module) not in LAYERS]
+
+
+def test_modules_do_not_import_each_other_in_a_cycle() -> None:
+    try:
+        TopologicalSorter(GRAPH).prepare()
+    except CycleError as error:
+        raise AssertionError(" imports ".join(reversed(error.args[1]))) from None
+
+
+def test_imports_point_to_the_same_layer_or_an_earlier_one() -> None:
+    rank = {module: LAYERS.index(layer(module)) for module in GRAPH}
+    assert not [f"{a} imports {b}" for a, targets in GRAPH.items() for b in sorted(targets) if rank[b] > rank[a]]
+
+
+def test_no_module_loads_a_compiler_or_torch_when_imported() -> None:
+    heavy = {"llvmlite", "torch", "triton"}
+    loads = ((m, name) for m, tree in TREES.items() for node in runs_on_import(tree) for name in imports(m, node))
+    assert not [f"{module} imports {name}" for module, name in loads if name.split(".")[0] in heavy]
+
+
+def test_importing_the_language_loads_neither_torch_nor_numpy_nor_rich() -> None:
+    code = "import sys; from tilewright.language import __all__; print({'torch', 'numpy', 'rich'} & sys.modules.keys())"
+    run = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
+    assert run.stdout.strip() == "set()"
