@@ -190,11 +190,33 @@ class Array(Indexable):
         return f"pl.Array[{self.extent}, pl.{self.dtype.symbol}]"
 
 
-class DynVar(Scalar):
+class DynExpr(Scalar):
+    """A formula over named extents, as in `M // 2`."""
+
+    def __init__(self, operation: str, operands: tuple[DynExpr | int, ...]) -> None:
+        super().__init__(INDEX)
+        self.operation = operation
+        self.operands = operands
+
+    # fmt: off
+    def __add__(self, other: Any) -> DynExpr: return DynExpr("add", (self, other))
+    def __radd__(self, other: Any) -> DynExpr: return DynExpr("add", (other, self))
+    def __sub__(self, other: Any) -> DynExpr: return DynExpr("sub", (self, other))
+    def __rsub__(self, other: Any) -> DynExpr: return DynExpr("sub", (other, self))
+    def __mul__(self, other: Any) -> DynExpr: return DynExpr("mul", (self, other))
+    def __rmul__(self, other: Any) -> DynExpr: return DynExpr("mul", (other, self))
+    def __floordiv__(self, other: Any) -> DynExpr: return DynExpr("floordiv", (self, other))
+    def __rfloordiv__(self, other: Any) -> DynExpr: return DynExpr("floordiv", (other, self))
+    def __mod__(self, other: Any) -> DynExpr: return DynExpr("mod", (self, other))
+    def __rmod__(self, other: Any) -> DynExpr: return DynExpr("mod", (other, self))
+    # fmt: on
+
+
+class DynVar(DynExpr):
     """A named extent that the caller's tensors decide."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(INDEX)
+        super().__init__("", ())
         self.name = name
 
     def __repr__(self) -> str:

@@ -3,50 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from tilewright.core.expr import ABSENT, Absent, Call, Const, Expr, MakeTuple, Var, constant
+from tilewright.core.annotations import DynExpr, DynVar
+from tilewright.core.expr import ABSENT, Absent, Attribute, Call, Const, Expr, MakeTuple, Symbol, Var, constant, integer
 from tilewright.core.op import OPS, Kind, OpSpec
 from tilewright.core.operands import Argument, Bound, check, kind_of
 from tilewright.core.types import ScalarType
-from tilewright.errors import KernelError
+from tilewright.errors import KernelError, NotStaticError
 from tilewright.source import UNKNOWN, Span
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a call and each of its arguments were written."""
+def call(spec: OpSpec, bound: Bound, span: Span = UNKNOWN) -> Expr:
+    """Return the call of `spec` with `bound` arguments; a call that always gives one value is that value.
 
-    span: Span = UNKNOWN
-    arguments: Mapping[str, Span] | None = None
-
-
-def call(spec: OpSpec, bound: Bound, place: Place | None = None) -> Expr:
-    """Return the call of `spec` with `bound` arguments; a scalar call that always gives one value is that value."""
-    place = place or Place()
-    try:
-        kind = kind_of(spec, bound)
-        operands = {p.name: check(spec, p, bound) for p in spec.operands}
-        checked = {p.name: operands.get(p.name, bound[p.name]) for p in spec.parameters}
-        rule_arguments = {name: _for_rule(value) for name, value in checked.items()}
-        type_ = spec.infer(**rule_arguments)
-        known = spec.fold(**rule_arguments) if spec.fold else None
-    except KernelError as error:
-        error.locate(*_blame(error, bound, place))
-        raise
+    A KernelError from here blames operands by name; `locate` turns that into places.
+    """
+    kind = kind_of(spec, bound)
+    operands = {p.name: check(spec, p, bound) for p in spec.operands}
+    attributes = tuple((p.name, _attribute(bound[p.name])) for p in spec.parameters if not p.is_operand)
+    for_rules = {name: _for_rule(value) for name, value in operands.items()} | dict(attributes)
+    type_ = spec.infer(**for_rules)
+    known = spec.fold(**for_rules) if spec.fold else None
     if isinstance(known, Expr):
         return known
-    attributes = tuple((p.name, v) for p in spec.parameters if not isinstance(v := checked[p.name], Expr) and not p.is_operand)
     args = list(operands.values())
     while args and isinstance(args[-1], Absent):
         args.pop()
-    node = Call(OPS[f"{kind.value}.{spec.name}"], tuple(args), attributes, type_, place.span)
+    node = Call(OPS[f"{kind.value}.{spec.name}"], tuple(args), attributes, type_, span)
     return _folded(node) if kind is Kind.SCALAR else node
+
+
+def _attribute(value: Argument) -> Attribute:
+    if isinstance(value, Expr):
+        raise NotStaticError(f"this option must be known before the program runs, got {value.type}")
+    return value
 
 
 def rebuild(old: Call, args: Sequence[Expr]) -> Expr:
     """Return `old` applied to other operands, its type inferred anew."""
-    return call(old.op.spec, _named(old, args), Place(old.span))
+    bound = _named(old, args)
+    try:
+        return call(old.op.spec, bound, old.span)
+    except KernelError as error:
+        locate(error, bound, old.span, {})
+        raise
 
 
 def arguments(node: Call) -> dict[str, Argument]:
@@ -63,7 +63,16 @@ def _named(node: Call, args: Sequence[Expr]) -> dict[str, Argument]:
 def scalar(name: str, *args: Expr, span: Span = UNKNOWN) -> Expr:
     """Return scalar arithmetic by op name, as in `scalar("add", i, one)`."""
     spec = OPS[f"scalar.{name}"].spec
-    return call(spec, {p.name: a for p, a in zip(spec.parameters, args, strict=True)}, Place(span))
+    return call(spec, {p.name: a for p, a in zip(spec.parameters, args, strict=True)}, span)
+
+
+def symbolic(formula: DynExpr | int) -> Expr:
+    """Return a formula over named extents as an expression."""
+    if isinstance(formula, int):
+        return integer(formula)
+    if isinstance(formula, DynVar):
+        return Symbol(formula.name)
+    return scalar(formula.operation, *(symbolic(operand) for operand in formula.operands))
 
 
 def _for_rule(value: Argument) -> object:
@@ -91,11 +100,10 @@ def _folded(node: Call) -> Expr:
     return node
 
 
-def _blame(error: KernelError, bound: Bound, place: Place) -> tuple[list[Span], list[str]]:
-    """Return the spans of the operands an error names, and a line about each."""
-    spans = [place.arguments[name] for name in error.blame if place.arguments and name in place.arguments]
+def locate(error: KernelError, bound: Bound, span: Span, spans: Mapping[str, Span]) -> None:
+    """Give an error from `call` its place: the blamed operands where their spans are known, else the whole call."""
     notes = [_origin(name, value) for name in error.blame if isinstance(value := bound.get(name), Expr)]
-    return spans or [place.span], notes
+    error.locate([spans[name] for name in error.blame if name in spans] or [span], notes)
 
 
 def _origin(name: str, value: Expr) -> str:

@@ -9,10 +9,10 @@ from typing import TypeAlias
 from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer
 from tilewright.core.op import REQUIRED, Kind, OpSpec, Parameter, Role
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
-from tilewright.dtypes import BOOL, FP32, INDEX, Family
+from tilewright.dtypes import BOOL, FP32, INDEX, TASK_ID, Family
 from tilewright.errors import ArgumentCountError, OperandError
 
-Argument: TypeAlias = "Expr | Attribute"
+Argument: TypeAlias = "Expr | Attribute | tuple[Expr | Attribute, ...]"
 Bound: TypeAlias = Mapping[str, Argument]
 
 _KINDS: Mapping[type, Kind] = {TensorType: Kind.TENSOR, TileType: Kind.TILE}
@@ -87,14 +87,16 @@ def check(spec: OpSpec, parameter: Parameter, bound: Bound) -> Expr:
     if parameter.role is Role.CONDITION and value.type != ScalarType(BOOL):
         raise _wrong(spec, parameter, "a condition", value)
     if parameter.role in (Role.NUMBER, Role.EITHER) and isinstance(value, Const):
-        return _restamped(value, bound)
+        return restamped(value, bound)
     return value
 
 
 def _extents(spec: OpSpec, parameter: Parameter, value: Argument) -> MakeTuple:
     """Return one integer per axis; a single integer stands for one axis."""
     if isinstance(value, tuple):
-        value = MakeTuple(tuple(integer(v) for v in value if isinstance(v, int)))
+        if not all(isinstance(v, (int, Expr)) for v in value):
+            raise _wrong(spec, parameter, "a list of integers", value)
+        value = MakeTuple(tuple(v if isinstance(v, Expr) else integer(v) for v in value if isinstance(v, (int, Expr))))
     elif isinstance(value, int):
         value = MakeTuple((integer(value),))
     elif isinstance(value, Expr) and not isinstance(value, MakeTuple) and _is_integer(value):
@@ -108,7 +110,7 @@ def _extents(spec: OpSpec, parameter: Parameter, value: Argument) -> MakeTuple:
 
 
 def _is_integer(value: Expr) -> bool:
-    return isinstance(value.type, ScalarType) and value.type.dtype.is_int()
+    return isinstance(value.type, ScalarType) and (value.type.dtype.is_int() or value.type.dtype == TASK_ID)
 
 
 def _wrong(spec: OpSpec, parameter: Parameter, wanted: str, value: Argument) -> OperandError:
@@ -116,7 +118,7 @@ def _wrong(spec: OpSpec, parameter: Parameter, wanted: str, value: Argument) -> 
     return OperandError(f"`{parameter.name}` of `{spec.name}` must be {wanted}, got {got}", blame=[parameter.name])
 
 
-def _restamped(value: Const, bound: Bound) -> Const:
+def restamped(value: Const, bound: Bound) -> Const:
     """Return a literal in the type it meets: `pl.add(x, 1)` adds an fp16 one to an fp16 tile."""
     met = literal_type(bound)
     if met is None or value.dtype not in (INDEX, FP32):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from tilewright.core.enums import FunctionType, Level, ParamDirection, Role, SplitMode
 from tilewright.core.expr import Attribute, GlobalVar, Symbol, Var
@@ -12,8 +13,22 @@ from tilewright.core.types import TensorType, Type
 from tilewright.source import UNKNOWN, Span
 
 
+class Printable:
+    """A node that can show itself as Python; the printer signs in here, being a layer above."""
+
+    __slots__ = ()
+    printer: ClassVar[Callable[..., str]]
+
+    def as_python(self, prefix: str = "pl", *, concise: bool = False) -> str:
+        """Return the node as Python text that `pl.parse` reads back; `concise` leaves out types of locals."""
+        return type(self).printer(self, prefix, concise=concise)
+
+    def __str__(self) -> str:
+        return self.as_python()
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class Function:
+class Function(Printable):
     """A function of the IR. A pass never changes one: it returns another."""
 
     name: str
@@ -26,6 +41,8 @@ class Function:
     level: Level | None = None
     role: Role | None = None
     attrs: Attributes = field(default_factory=dict[str, Attribute])
+    callees: tuple[Function, ...] = ()
+    """Free functions it was written against; a program that takes this function in takes them too."""
 
     def __post_init__(self) -> None:
         """Parameters without a stated direction are inputs."""
@@ -57,7 +74,7 @@ class Function:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Program:
+class Program(Printable):
     """The functions that are compiled together, in the order they were written."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tilewright.core.annotations import Scalar
+from tilewright.core.annotations import Extents, Scalar
 from tilewright.core.grid import CURRENT
 from tilewright.core.op import Effect, Kind
 from tilewright.core.types import VOID, ScalarType
@@ -74,7 +74,7 @@ def task_invalid() -> Scalar:
 
 
 @op(kinds=SYSTEM, infer=_task, evaluate=lambda result, **_: 0, effect=Effect.WRITE, control_plane=True, example="tid = pl.system.task_dummy()")
-def task_dummy(deps: tuple[Scalar, ...] = ()) -> Scalar:
+def task_dummy(deps: Extents | None = None) -> Scalar:
     """Return the id of a task that does nothing, after the tasks in `deps`."""
     ...
 

@@ -1,0 +1,1 @@
+"""From Python text to IR: capture, names, expressions, statements, programs."""

@@ -1,0 +1,124 @@
+"""Annotations turned into types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args, get_origin
+
+from tilewright.core import annotations as ann
+from tilewright.core.build import symbolic
+from tilewright.core.enums import ParamDirection, TensorLayout
+from tilewright.core.expr import Const, Expr
+from tilewright.core.extents import as_extent
+from tilewright.core.types import ArrayType, Extent, ScalarType, TensorType, TileType, Type, is_static, static_shape
+from tilewright.dtypes import DataType
+from tilewright.errors import AnnotationError
+
+
+def parameter_type(annotation: Any) -> tuple[Type, ParamDirection]:
+    """Return the type and direction of an annotated parameter; AnnotationError when it says neither."""
+    if isinstance(annotation, ann.Directed):
+        type_ = to_type(annotation.annotation)  # pyright: ignore[reportUnknownMemberType]
+        if isinstance(type_, ScalarType):
+            raise AnnotationError("a scalar cannot be written", help="return it, or write it into a tensor")
+        return type_, annotation.direction
+    return to_type(annotation), ParamDirection.In
+
+
+def return_types(annotation: Any) -> tuple[Type, ...]:
+    """Return the types a return annotation lists."""
+    if annotation is None or annotation is type(None):
+        return ()
+    if isinstance(annotation, ann.TupleAnnotation):
+        return tuple(to_type(element) for element in annotation.elements)
+    if get_origin(annotation) is tuple:
+        return tuple(to_type(element) for element in get_args(annotation))
+    return (to_type(annotation),)
+
+
+def to_type(annotation: Any) -> Type:
+    """Return the type an annotation stands for; AnnotationError when it stands for none."""
+    match annotation:
+        case ann.Tensor():
+            return _tensor(annotation)
+        case ann.Tile():
+            return _tile(annotation)
+        case ann.Array():
+            return ArrayType(annotation.extent, annotation.dtype)
+        case ann.DynExpr():
+            raise AnnotationError("a dynamic dim is an extent, not a type", help="use it inside pl.Tensor[[...], dtype]")
+        case ann.Scalar():
+            return ScalarType(annotation.dtype)
+        case DataType():
+            return ScalarType(annotation)
+        case ann.Directed():
+            raise AnnotationError("a direction belongs to a parameter", help="drop pl.Out or pl.InOut")
+        case ann.TupleAnnotation():
+            raise AnnotationError("tuples do not nest, and parameters are no tuples")
+        case _ if annotation in (ann.Tensor, ann.Tile):
+            raise AnnotationError(
+                f"bare 'pl.{annotation.__name__}' says neither shape nor dtype", help="write pl.Tensor[[rows, cols], pl.FP32]"
+            )
+        case _:
+            raise AnnotationError(f"{_shown(annotation)} is not a type of the language", help="for example pl.Tensor[[64, 64], pl.FP32]")
+
+
+def _shown(annotation: Any) -> str:
+    return repr(annotation.__name__) if isinstance(annotation, type) else repr(annotation)
+
+
+def _tensor(annotation: ann.Tensor) -> TensorType:
+    if annotation.layout is TensorLayout.DN:
+        raise AnnotationError("pl.Tensor[..., pl.DN] is not supported", help="pass a transposed tensor: strides are taken as they come")
+    shape = tuple(extent(e) for e in annotation.shape)
+    layout, valid = annotation.layout or TensorLayout.ND, shape
+    if annotation.view is not None:
+        layout = annotation.view.layout or layout
+        if annotation.view.valid_shape is not None:
+            valid = tuple(extent(e) for e in annotation.view.valid_shape)
+    return TensorType(shape, annotation.dtype, valid, layout)
+
+
+def _tile(annotation: ann.Tile) -> TileType:
+    shape = tuple(extent(e) for e in annotation.shape)
+    if not is_static(shape):
+        raise AnnotationError("a tile's shape must be static", help="say how much of it holds data with pl.TileView(valid_shape=...)")
+    valid: tuple[Extent, ...] = shape
+    if annotation.view is not None and annotation.view.valid_shape is not None:
+        valid = tuple(e if isinstance(e := extent(v), int) else None for v in annotation.view.valid_shape)
+    memory = {} if annotation.memory is None else {"memory": annotation.memory}
+    return TileType(static_shape(shape), annotation.dtype, valid, memref=annotation.memref, **memory)
+
+
+def extent(value: Any) -> Extent:
+    """Return one extent of an annotation: an int, a symbol, a formula over symbols, or None for unknown."""
+    if isinstance(value, bool) or not isinstance(value, (int, ann.DynExpr, Expr, type(None))):
+        raise AnnotationError(f"an extent is an integer or a pl.dynamic name, got {value!r}")
+    if isinstance(value, int) and value < 0:
+        raise AnnotationError(f"an extent cannot be negative, got {value}")
+    if isinstance(value, ann.DynExpr):
+        return as_extent(symbolic(value))
+    if isinstance(value, Const):
+        return int(value.value)
+    return as_extent(value) if isinstance(value, Expr) else value
+
+
+def evaluated(annotation: Any, names: Callable[[str], Any]) -> Any:
+    """Return an annotation given as text (PEP 563) as the object it names."""
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        return eval(annotation, {"__builtins__": {}}, _Names(names))  # noqa: S307 - the module's own annotation, as Python evaluates it
+    except Exception as error:
+        raise AnnotationError(f"cannot evaluate the annotation `{annotation}`: {error}") from None
+
+
+class _Names(dict[str, Any]):
+    def __init__(self, lookup: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._lookup = lookup
+
+    def __missing__(self, name: str) -> Any:
+        return self._lookup(name)
+
+

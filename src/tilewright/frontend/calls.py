@@ -1,0 +1,329 @@
+"""Calls: ops, functions of the program, inlined templates, and the little Python that runs while compiling."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from tilewright.core.annotations import Arithmetic, dynamic
+from tilewright.core.expr import Call, Const, Expr, GlobalVar, Invoke, Submit, TupleGetItem, constant
+from tilewright.core.op import OPS, Kind, OpSpec, Role, spec_of
+from tilewright.core.operands import bind
+from tilewright.core.program import Function
+from tilewright.core.types import ScalarType, TensorType, TupleType, Type
+from tilewright.dtypes import TASK_ID, DataType
+from tilewright.errors import (
+    ArgumentCountError,
+    KernelError,
+    OperandError,
+    ParserTypeError,
+    ShapeMismatchError,
+    StaticAssertionError,
+    UnsupportedFeatureError,
+)
+from tilewright.frontend import directives
+from tilewright.frontend.expressions import apply, show
+from tilewright.frontend.inline import InlineFunction
+from tilewright.frontend.signature import result_type
+from tilewright.frontend.state import Translator, Value, expression
+
+
+@dataclass(frozen=True)
+class Method:
+    """`self.name` inside a program: one of its functions."""
+
+    name: str
+
+
+class ProgramSelf:
+    """What `self` is inside a program: its functions by name."""
+
+    def __getattr__(self, name: str) -> Method:
+        return Method(name)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of a call, with where each was written."""
+
+    args: tuple[Value, ...]
+    kwargs: Mapping[str, Value]
+    nodes: tuple[ast.expr, ...]
+    keyword_nodes: Mapping[str, ast.expr]
+
+
+def arguments(t: Translator, node: ast.Call) -> Arguments:
+    """Return the evaluated arguments of a call, in order."""
+    for arg in node.args:
+        if isinstance(arg, ast.Starred):
+            raise UnsupportedFeatureError("arguments are written out, not starred", spans=[t.span(arg)])
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise UnsupportedFeatureError("arguments are written out, not starred", spans=[t.span(keyword.value)])
+    args = tuple(t.operand(arg) for arg in node.args)
+    keyword_nodes = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+    return Arguments(args, {name: t.operand(value) for name, value in keyword_nodes.items()}, tuple(node.args), keyword_nodes)
+
+
+@expression(ast.Call)
+def _call(t: Translator, node: ast.Call) -> Value:
+    callee = t.evaluate(node.func)
+    spec = spec_of(callee)
+    if spec is not None:
+        return _op(t, spec, node)
+    handler = _DIRECTIVES.get(callee) if isinstance(callee, FunctionType) else None
+    if handler is not None:
+        return handler(t, node)
+    if isinstance(callee, Method):
+        return invoke(t, t.callees.method(callee.name, t.span(node)), arguments(t, node), node)
+    if isinstance(callee, Function):
+        return invoke(t, t.callees.free(callee, t.span(node)), arguments(t, node), node)
+    if isinstance(callee, InlineFunction):
+        return callee.expand(t, arguments(t, node), node)
+    return _python(t, callee, arguments(t, node), node)
+
+
+def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
+    given = arguments(t, node)
+    try:
+        bound = bind(spec, given.args, given.kwargs)
+    except KernelError as error:
+        error.locate([t.span(node)])
+        raise
+    spans = dict(zip((p.name for p in spec.parameters), given.nodes, strict=False)) | dict(given.keyword_nodes)
+    _check_attributes(t, spec, bound, spans, node)
+    result = apply(t, spec, bound, node, spans)
+    _check_namespace(t, result, node)
+    return result
+
+
+def _check_attributes(t: Translator, spec: OpSpec, bound: Mapping[str, Value], spans: Mapping[str, ast.AST], node: ast.AST) -> None:
+    for p in spec.parameters:
+        value = bound[p.name]
+        if p.role is Role.ATTRIBUTE and isinstance(value, Expr) and not isinstance(value, Const):
+            raise OperandError(
+                f"`{p.name}` of `{spec.name}` must be known before the program runs, got {value.type}",
+                spans=[t.span(spans.get(p.name, node))],
+            )
+
+
+def _check_namespace(t: Translator, result: Expr, node: ast.Call) -> None:
+    """Raise when `pl.tile.x` was given tensors, or `pl.tensor.x` tiles."""
+    if not (isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Attribute) and isinstance(result, Call)):
+        return
+    asked, got = node.func.value.attr, result.op.kind
+    if {asked, got.value} == {Kind.TILE.value, Kind.TENSOR.value} and len(result.op.spec.kinds) > 1 and result.args:
+        raise OperandError(
+            f"`{ast.unparse(node.func)}` takes {asked}s, got {got.value}s",
+            spans=[t.span(node)],
+            help=f"pl.{node.func.attr} takes either",
+        )
+
+
+def invoke(t: Translator, function: Function, given: Arguments, node: ast.Call) -> Invoke:
+    """Return the call of another function, its arguments checked against its parameters."""
+    args = _bound(t, function, given, node)
+    return Invoke(GlobalVar(function.name), args, result_type(function, args), t.span(node))
+
+
+def _bound(t: Translator, function: Function, given: Arguments, node: ast.Call) -> tuple[Expr, ...]:
+    unknown = [name for name in given.kwargs if name not in {p.name_hint for p in function.params} | {"attrs", "device"}]
+    if unknown:
+        raise ArgumentCountError(f"`{function.name}` has no parameter `{unknown[0]}`", spans=[t.span(node)], help=_signature(function))
+    names = [p.name_hint for p in function.params]
+    values = dict(zip(names, given.args, strict=False)) | {k: v for k, v in given.kwargs.items() if k in names}
+    count = len(given.args) + sum(k in names for k in given.kwargs)
+    if count != len(function.params) or len(values) != len(function.params):
+        message = f"`{function.name}` expects {len(function.params)} argument(s), got {count}"
+        raise ArgumentCountError(message, spans=[t.span(node)], help=_signature(function))
+    spans = dict(zip(names, given.nodes, strict=False)) | dict(given.keyword_nodes)
+    return tuple(_argument(t, function, p, values[p.name_hint], spans[p.name_hint]) for p in function.params)
+
+
+def _signature(function: Function) -> str:
+    return f"{function.name}({', '.join(f'{p.name_hint}: {p.type}' for p in function.params)})"
+
+
+def _argument(t: Translator, function: Function, param: Any, value: Value, node: ast.expr) -> Expr:
+    arg = t.expr(value, node, f"`{param.name_hint}` of `{function.name}`")
+    if isinstance(arg, Const) and isinstance(param.type, ScalarType) and arg.type != param.type and _literal_fits(arg, param.type.dtype):
+        arg = constant(arg.value, param.type.dtype, arg.span)
+    problem = _mismatch(param.type, arg.type)
+    if problem:
+        raise ShapeMismatchError(
+            f"`{param.name_hint}` of `{function.name}` is {param.type}, got {arg.type}: {problem}", spans=[t.span(node)]
+        )
+    return arg
+
+
+def _literal_fits(arg: Const, dtype: DataType) -> bool:
+    return dtype.is_float() if arg.dtype.is_float() else dtype.is_int() or dtype.is_float()
+
+
+def _mismatch(param: Type, arg: Type) -> str:
+    """Return why an argument does not fit a parameter, or nothing."""
+    if isinstance(param, TensorType) and isinstance(arg, TensorType):
+        if len(param.shape) != len(arg.shape):
+            return "the ranks differ"
+        if param.dtype != arg.dtype:
+            return "the element types differ"
+        for axis, (want, have) in enumerate(zip(param.shape, arg.shape, strict=True)):
+            if isinstance(want, int) and isinstance(have, int) and want != have:
+                return f"axis {axis} differs"
+        return ""
+    if isinstance(param, ScalarType) and isinstance(arg, ScalarType):
+        both_count = param.dtype.is_int() and arg.dtype.is_int() and param.dtype.bits == arg.dtype.bits == 64
+        return "" if param == arg or both_count else "the types differ"
+    return "" if type(param) is type(arg) and param == arg else "the kinds differ" if type(param) is not type(arg) else "the types differ"
+
+
+def unpack(t: Translator, value: Value, node: ast.AST) -> Value:
+    """Return a multi-value result as a tuple of values, one variable each being emitted as it is used."""
+    if isinstance(value, Expr) and isinstance(value.type, TupleType):
+        whole = t.expr(value, node)
+        return tuple(TupleGetItem(whole, i, e, t.span(node)) for i, e in enumerate(value.type.elements))
+    return value
+
+
+def _submit(t: Translator, node: ast.Call) -> Value:
+    given = arguments(t, node)
+    if not given.args or not isinstance(given.args[0], (Method, Function)):
+        raise OperandError("pl.submit dispatches a function of the program", spans=[t.span(node)], help="pl.submit(self.kernel, x, y)")
+    callee = given.args[0]
+    span = t.span(node)
+    function = t.callees.method(callee.name, span) if isinstance(callee, Method) else t.callees.free(callee, span)
+    options = {"deps", "dumps", "allow_early_resolve", "predicate", "core_num", "sync_start"}
+    kwargs = {k: v for k, v in given.kwargs.items() if k not in options}
+    rest = Arguments(given.args[1:], kwargs, given.nodes[1:], given.keyword_nodes)
+    args = _bound(t, function, rest, node)
+    results = result_type(function, args)
+    elements = results.elements if isinstance(results, TupleType) else (results,)
+    deps = given.kwargs.get("deps", ())
+    core_num = given.kwargs.get("core_num")
+    return Submit(
+        GlobalVar(function.name),
+        args,
+        tuple(t.expr(dep, node) for dep in deps if dep is not None),
+        None if core_num is None else t.expr(core_num, node),
+        TupleType((*elements, ScalarType(TASK_ID))),
+        span,
+    )
+
+
+def _static_print(t: Translator, node: ast.Call) -> None:
+    given = arguments(t, node)
+    span = t.span(node)
+    print(f"static_print [{span.filename}:{span.line}]:", *(show(value) for value in given.args))
+
+
+def _static_assert(t: Translator, node: ast.Call) -> None:
+    given = arguments(t, node)
+    if not 1 <= len(given.args) <= 2:
+        raise ArgumentCountError("pl.static_assert takes a condition and a message", spans=[t.span(node)])
+    condition = given.args[0].value if isinstance(given.args[0], Const) else given.args[0]
+    if isinstance(condition, Expr):
+        raise StaticAssertionError(
+            f"`{ast.unparse(node.args[0])}` is not known before the program runs", spans=[t.span(node.args[0])]
+        )
+    if not condition:
+        message = given.args[1] if len(given.args) > 1 else ast.unparse(node.args[0])
+        raise StaticAssertionError(f"static_assert failed: {message}", spans=[t.span(node)])
+
+
+def _const(t: Translator, node: ast.Call) -> Const:
+    given = arguments(t, node)
+    values = dict(zip(("value", "dtype"), given.args, strict=False)) | dict(given.kwargs)
+    if not isinstance(values.get("value"), (bool, int, float)) or not isinstance(values.get("dtype"), DataType):
+        raise OperandError("pl.const takes a number and a dtype", spans=[t.span(node)], help="pl.const(1, pl.INT32)")
+    return directives.const(values["value"], values["dtype"])
+
+
+def _func_attr(t: Translator, node: ast.Call) -> None:
+    if len(node.args) != 1 or not isinstance(node.args[0], ast.Dict):
+        raise OperandError("pl.func_attr takes a dict literal", spans=[t.span(node)])
+    for key, value in zip(node.args[0].keys, node.args[0].values, strict=True):
+        if key is None:
+            raise OperandError("pl.func_attr takes a dict literal", spans=[t.span(node)])
+        t.attrs[str(t.evaluate(key))] = t.evaluate(value)
+
+
+def _transparent(t: Translator, node: ast.Call) -> Value:
+    given = arguments(t, node)
+    return given.args[0] if given.args else None
+
+
+def _misplaced(t: Translator, node: ast.Call) -> None:
+    name = ast.unparse(node.func)
+    raise UnsupportedFeatureError(f"`{name}` does not stand in an expression", spans=[t.span(node)], help=_PLACES.get(name.split(".")[-1], ""))
+
+
+_PLACES = {
+    "yield_": "write `r = pl.yield_(value)` at the end of a loop body or branch",
+    "cond": "write `pl.cond(condition)` first in the body of a `pl.while_` loop",
+}
+
+_DIRECTIVES: dict[Any, Any] = {
+    directives.submit: _submit,
+    directives.spmd_submit: _submit,
+    directives.static_print: _static_print,
+    directives.static_assert: _static_assert,
+    directives.const: _const,
+    directives.func_attr: _func_attr,
+    directives.no_dep: _transparent,
+    directives.dump_tag: _transparent,
+    directives.yield_: _misplaced,
+    directives.cond: _misplaced,
+    **dict.fromkeys([*directives.LOOPS, *directives.SCOPES], _misplaced),
+}
+
+_STATIC_BUILTINS = (len, abs, int, float, bool, round, sum, divmod, pow, min, max, tuple, list, isinstance, str)
+
+
+def _python(t: Translator, callee: object, given: Arguments, node: ast.Call) -> Value:
+    """Return a call that Python itself makes while compiling, on values the compiler knows."""
+    values = (*given.args, *given.kwargs.values())
+    if callee in (min, max) and any(isinstance(v, Expr) for v in values):
+        return _extreme(t, "min" if callee is min else "max", given, node)
+    if any(isinstance(v, Expr) for v in values) or not _is_static_callable(callee):
+        raise _not_callable(t, callee, node)
+    try:
+        return callee(*given.args, **given.kwargs)  # pyright: ignore[reportCallIssue, reportUnknownVariableType]
+    except Exception as error:
+        raise ParserTypeError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
+
+
+def _is_static_callable(callee: object) -> bool:
+    if isinstance(callee, MethodType):
+        return isinstance(callee.__self__, DataType)
+    if isinstance(callee, type):
+        return callee in (int, float, bool, tuple, list, str) or callee.__module__.startswith("tilewright.core")
+    if isinstance(callee, BuiltinFunctionType):
+        return callee in _STATIC_BUILTINS or callee.__module__ == math.__name__
+    return callee in (dynamic, directives.split, directives.cross_core_slot) or getattr(callee, "__name__", "") == "<lambda>"
+
+
+def _extreme(t: Translator, name: str, given: Arguments, node: ast.Call) -> Value:
+    result, *rest = given.args
+    for value in rest:
+        result = apply(t, OPS[f"scalar.{name}"].spec, {"lhs": result, "rhs": value}, node, {})
+    return result
+
+
+def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
+    name = ast.unparse(node.func)
+    if callee is builtins.range:
+        fix = "loops are written `for i in pl.range(...)`"
+    elif isinstance(callee, FunctionType):
+        fix = f"decorate `{name}` with @pl.inline or @pl.function so that a kernel can call it"
+    elif isinstance(callee, ModuleType) or isinstance(callee, Arithmetic):
+        fix = "this is not a function"
+    else:
+        fix = "a kernel calls ops (pl.*), functions of its program, and functions decorated for it"
+    return UnsupportedFeatureError(f"Unsupported function call: `{name}`", spans=[t.span(node)], help=fix)
+
+

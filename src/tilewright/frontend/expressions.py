@@ -1,0 +1,264 @@
+"""Expressions: names, numbers, operators and attributes."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from tilewright.core.annotations import DynExpr
+from tilewright.core.build import call, locate, symbolic
+from tilewright.core.expr import Call, Const, Expr, Var
+from tilewright.core.extents import as_scalar
+from tilewright.core.op import OPS, OpSpec
+from tilewright.core.types import ScalarType, TensorType, TileType
+from tilewright.errors import (
+    KernelError,
+    OperandError,
+    OutOfScopeError,
+    ParserTypeError,
+    UndefinedNameError,
+    UnknownOpError,
+    UnsupportedFeatureError,
+)
+from tilewright.frontend.names import nearest
+from tilewright.frontend.scope import State
+from tilewright.frontend.state import Translator, Value, expression
+
+BINARY: Mapping[type[ast.operator], tuple[Callable[[Any, Any], Any], str, str]] = {
+    ast.Add: (operator.add, "add", "add"),
+    ast.Sub: (operator.sub, "sub", "sub"),
+    ast.Mult: (operator.mul, "mul", "mul"),
+    ast.Div: (operator.truediv, "div", "div"),
+    ast.FloorDiv: (operator.floordiv, "floordiv", ""),
+    ast.Mod: (operator.mod, "mod", "fmod"),
+    ast.LShift: (operator.lshift, "shl", "shl"),
+    ast.RShift: (operator.rshift, "shr", "shr"),
+    ast.BitAnd: (operator.and_, "bit_and", "and_"),
+    ast.BitOr: (operator.or_, "bit_or", "or_"),
+    ast.BitXor: (operator.xor, "bit_xor", "xor"),
+    ast.MatMult: (operator.matmul, "", "matmul"),
+    ast.Pow: (operator.pow, "", ""),
+}
+"""Each operator: on known values, between scalars, on tiles and tensors."""
+
+UNARY: Mapping[type[ast.unaryop], tuple[Callable[[Any], Any], str, str]] = {
+    ast.USub: (operator.neg, "neg", "neg"),
+    ast.Invert: (operator.invert, "invert", "not_"),
+    ast.Not: (operator.not_, "not_", ""),
+    ast.UAdd: (operator.pos, "", ""),
+}
+
+COMPARE: Mapping[type[ast.cmpop], tuple[Callable[[Any, Any], bool], str]] = {
+    ast.Eq: (operator.eq, "eq"),
+    ast.NotEq: (operator.ne, "ne"),
+    ast.Lt: (operator.lt, "lt"),
+    ast.LtE: (operator.le, "le"),
+    ast.Gt: (operator.gt, "gt"),
+    ast.GtE: (operator.ge, "ge"),
+}
+
+
+def apply(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.AST, spans: Mapping[str, ast.AST]) -> Expr:
+    """Return an op applied to operands, with any mistake shown at the operands it is about."""
+    try:
+        return call(spec, bound, t.span(node))
+    except KernelError as error:
+        locate(error, bound, t.span(node), {name: t.span(where) for name, where in spans.items()})
+        raise
+
+
+@expression(ast.Constant)
+def _constant(t: Translator, node: ast.Constant) -> Value:
+    if isinstance(node.value, (bytes, complex, type(...))):
+        raise UnsupportedFeatureError(f"a kernel has no use for {node.value!r}", spans=[t.span(node)])
+    return node.value
+
+
+@expression(ast.Name)
+def _name(t: Translator, node: ast.Name) -> Value:
+    binding = t.scope.find(node.id)
+    if binding is not None:
+        if binding.state is not State.BOUND:
+            raise _out_of_scope(t, node, binding.state, binding.span.line)
+        return binding.value
+    try:
+        value = t.resolver.lookup(node.id)
+    except KeyError:
+        known = [*(name for frame in t.scope.frames for name in frame), *t.resolver.visible()]
+        message = f"name '{node.id}' is not defined"
+        raise UndefinedNameError(message, spans=[t.span(node)], help=nearest(node.id, known)) from None
+    return symbolic(value) if isinstance(value, DynExpr) else value
+
+
+def _out_of_scope(t: Translator, node: ast.Name, state: State, line: int) -> OutOfScopeError:
+    if state is State.ENDED:
+        message, fix = f"'{node.id}' is a loop variable and ends with its loop", "keep its last value under another name"
+    else:
+        message = f"'{node.id}' is not bound on every path that leads here"
+        fix = f"bind it before the branch at line {line}, or in every branch"
+    return OutOfScopeError(message, spans=[t.span(node)], help=fix)
+
+
+@expression(ast.Attribute)
+def _attribute(t: Translator, node: ast.Attribute) -> Value:
+    owner = t.operand(node.value)
+    if isinstance(owner, Expr):
+        return _property(t, owner, node)
+    try:
+        return t.resolver.attribute((ast.unparse(node.value),), owner, node.attr)
+    except AttributeError:
+        raise _missing(t, owner, node) from None
+
+
+def _missing(t: Translator, owner: object, node: ast.Attribute) -> KernelError:
+    name = ast.unparse(node.value)
+    if isinstance(owner, ModuleType):
+        return UnknownOpError(
+            f"there is no `{name}.{node.attr}`", spans=[t.span(node)], help=nearest(node.attr, dir(owner))
+        )
+    return ParserTypeError(f"`{name}` has no attribute '{node.attr}'", spans=[t.span(node)], help=nearest(node.attr, dir(owner)))
+
+
+def _property(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
+    """Return `x.shape` or `x.dtype` of a value of the kernel."""
+    if isinstance(owner.type, (TensorType, TileType)):
+        if node.attr == "dtype":
+            return owner.type.dtype
+        if node.attr == "shape":
+            return tuple(_extent(t, owner, axis, node) for axis in range(len(owner.type.shape)))
+        if node.attr == "bind_dynamic":
+            return lambda *_: None  # pyright: ignore[reportUnknownVariableType, reportUnknownLambdaType]
+    raise ParserTypeError(f"{owner.type} has no attribute '{node.attr}'", spans=[t.span(node)], help="it has .shape and .dtype")
+
+
+def _extent(t: Translator, owner: Expr, axis: int, node: ast.AST) -> Value:
+    assert isinstance(owner.type, (TensorType, TileType))
+    extent = owner.type.shape[axis]
+    if isinstance(extent, int):
+        return extent
+    if extent is not None:
+        return as_scalar(extent)
+    return t.placed(apply(t, OPS["tensor.dim"].spec, {"tensor": owner, "axis": axis}, node, {}), node)
+
+
+@expression(ast.Tuple)
+@expression(ast.List)
+def _sequence(t: Translator, node: ast.Tuple | ast.List) -> Value:
+    return tuple(t.operand(element) for element in node.elts)
+
+
+@expression(ast.BinOp)
+def _binary(t: Translator, node: ast.BinOp) -> Value:
+    meaning, scalar_name, shaped_name = BINARY[type(node.op)]
+    lhs, rhs = t.operand(node.left), t.operand(node.right)
+    if not isinstance(lhs, Expr) and not isinstance(rhs, Expr):
+        return _known(t, node, lambda: meaning(lhs, rhs))
+    name = shaped_name if _is_shaped(lhs) or _is_shaped(rhs) else scalar_name
+    spec = _operator(t, node, name, _is_shaped(lhs) or _is_shaped(rhs))
+    _check_operands(t, node, lhs, rhs)
+    spans = dict(zip((p.name for p in spec.parameters), (node.left, node.right), strict=False))
+    return apply(t, spec, _defaults(spec) | dict(zip(spans, (lhs, rhs), strict=True)), node, spans)
+
+
+def _check_operands(t: Translator, node: ast.AST, *values: Value) -> None:
+    for value in values:
+        if not isinstance(value, (Expr, bool, int, float)):
+            raise OperandError(f"an operator needs numbers, tiles or tensors, got {value!r}", spans=[t.span(node)])
+
+
+def _operator(t: Translator, node: ast.expr, name: str, shaped: bool) -> OpSpec:
+    if not name:
+        where = "tiles and tensors" if shaped else "scalars"
+        raise UnsupportedFeatureError(f"this operator is not defined for {where}", spans=[t.span(node)])
+    return OPS[f"{'tile' if shaped else 'scalar'}.{name}"].spec
+
+
+def _defaults(spec: OpSpec) -> dict[str, Value]:
+    return {p.name: p.default for p in spec.parameters}
+
+
+def _is_shaped(value: Value) -> bool:
+    return isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
+
+
+@expression(ast.UnaryOp)
+def _unary(t: Translator, node: ast.UnaryOp) -> Value:
+    meaning, scalar_name, shaped_name = UNARY[type(node.op)]
+    value = t.operand(node.operand)
+    if not isinstance(value, Expr):
+        return _known(t, node, lambda: meaning(value))
+    spec = _operator(t, node, shaped_name if _is_shaped(value) else scalar_name, _is_shaped(value))
+    name = spec.parameters[0].name
+    return apply(t, spec, _defaults(spec) | {name: value}, node, {name: node.operand})
+
+
+@expression(ast.Compare)
+def _compare(t: Translator, node: ast.Compare) -> Value:
+    if len(node.ops) != 1 or type(node.ops[0]) not in COMPARE:
+        raise UnsupportedFeatureError(
+            "a comparison has one operator here", spans=[t.span(node)], help="join two comparisons with `and`"
+        )
+    meaning, name = COMPARE[type(node.ops[0])]
+    lhs, rhs = t.operand(node.left), t.operand(node.comparators[0])
+    if not isinstance(lhs, Expr) and not isinstance(rhs, Expr):
+        return _known(t, node, lambda: meaning(lhs, rhs))
+    if _is_shaped(lhs) or _is_shaped(rhs):
+        raise OperandError("tiles and tensors compare with pl.cmp", spans=[t.span(node)], help=f"pl.cmp(a, b, cmp_type=pl.CmpType.{name.upper()})")
+    _check_operands(t, node, lhs, rhs)
+    return apply(t, OPS[f"scalar.{name}"].spec, {"lhs": lhs, "rhs": rhs}, node, {"lhs": node.left, "rhs": node.comparators[0]})
+
+
+@expression(ast.BoolOp)
+def _logical(t: Translator, node: ast.BoolOp) -> Value:
+    name = "and_" if isinstance(node.op, ast.And) else "or_"
+    result, *rest = [t.operand(value) for value in node.values]
+    for value, where in zip(rest, node.values[1:], strict=True):
+        if not isinstance(result, Expr) and not isinstance(value, Expr):
+            result = (result and value) if name == "and_" else (result or value)
+            continue
+        _check_operands(t, node, result, value)
+        result = apply(t, OPS[f"scalar.{name}"].spec, {"lhs": result, "rhs": value}, node, {"lhs": node.values[0], "rhs": where})
+    return result
+
+
+@expression(ast.IfExp)
+def _conditional(t: Translator, node: ast.IfExp) -> Value:
+    condition = t.operand(node.test)
+    if isinstance(condition, Expr):
+        raise UnsupportedFeatureError(
+            "a conditional expression needs a condition the compiler knows", spans=[t.span(node.test)], help="use an `if` statement"
+        )
+    return t.evaluate(node.body if condition else node.orelse)
+
+
+@expression(ast.JoinedStr)
+def _text(t: Translator, node: ast.JoinedStr) -> Value:
+    parts: list[str] = []
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            parts.append(show(t.evaluate(part.value)))
+        elif isinstance(part, ast.Constant):
+            parts.append(str(part.value))
+    return "".join(parts)
+
+
+def show(value: Value) -> str:
+    """Return a value as `pl.static_print` and messages write it."""
+    if isinstance(value, Var):
+        return f"{value.name_hint}: {value.type}"
+    if isinstance(value, Call) and not isinstance(value.type, ScalarType):
+        return f"{value.op.name}(...): {value.type}"
+    return str(value.value) if isinstance(value, Const) else str(value)
+
+
+def _known(t: Translator, node: ast.expr, compute: Callable[[], Any]) -> Any:
+    """Return arithmetic on values the compiler knows, done by Python itself."""
+    try:
+        return compute()
+    except Exception as error:
+        raise ParserTypeError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
+
+

@@ -1,0 +1,182 @@
+"""Functions: one captured Python function translated into one function of the IR."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tilewright.core.enums import FunctionType, Level, ParamDirection, Role
+from tilewright.core.expr import Expr, Var
+from tilewright.core.extents import symbols_in
+from tilewright.core.program import Function
+from tilewright.core.stmt import SeqStmts
+from tilewright.core.types import TensorType, Type, join
+from tilewright.errors import (
+    AnnotationError,
+    KernelError,
+    MissingAnnotationError,
+    ParserTypeError,
+    UnsupportedFeatureError,
+)
+from tilewright.frontend import loops, scopes, statements, subscripts  # noqa: F401 - each signs its syntax in
+from tilewright.frontend.annotations import evaluated, parameter_type, return_types
+from tilewright.frontend.calls import ProgramSelf
+from tilewright.frontend.capture import Captured
+from tilewright.frontend.names import Resolver
+from tilewright.frontend.state import Callees, Translator, Widened
+from tilewright.source import Span
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the decorator of a function said about it."""
+
+    func_type: FunctionType = FunctionType.Opaque
+    level: Level | None = None
+    role: Role | None = None
+    attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    strict_ssa: bool = False
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter before its function is translated."""
+
+    name: str
+    type: Type
+    direction: ParamDirection
+    span: Span
+
+
+def translate(captured: Captured, options: Options, callees: Callees, is_method: bool) -> Function:
+    """Return the function as IR; KernelError, located and naming the function, for any mistake in it."""
+    resolver = Resolver.of(captured.function)
+    try:
+        parameters = _parameters(captured, resolver, is_method)
+        declared = _declared_returns(captured, resolver)
+        widened: dict[tuple[str, Span], Type] = {}
+        while True:
+            try:
+                return _translate(captured, options, callees, resolver, parameters, declared, widened, is_method)
+            except Widened as request:
+                widened[request.key] = request.type
+    except KernelError as error:
+        error.locate([captured.span(captured.node)])
+        error.function = error.function or captured.node.name
+        raise
+    except RecursionError:
+        error = UnsupportedFeatureError("this function nests too deeply", spans=[captured.span(captured.node)])
+        error.function = captured.node.name
+        raise error from None
+
+
+def _translate(
+    captured: Captured,
+    options: Options,
+    callees: Callees,
+    resolver: Resolver,
+    parameters: tuple[Parameter, ...],
+    declared: tuple[Type, ...] | None,
+    widened: Mapping[tuple[str, Span], Type],
+    is_method: bool,
+) -> Function:
+    t = Translator(captured, resolver, callees, options.strict_ssa, widened=widened)
+    if is_method:
+        t.scope.bind(captured.node.args.args[0].arg, ProgramSelf(), captured.span(captured.node))
+    params = tuple(Var(p.name, p.type, p.span) for p in parameters)
+    for param, p in zip(params, parameters, strict=True):
+        t.scope.bind(p.name, param, p.span)
+        t.fixed.add(id(param))
+        if p.direction is not ParamDirection.In:
+            t.outputs.add(id(param))
+    t.execute(captured.node.body)
+    return Function(
+        captured.node.name,
+        params,
+        _checked_returns(t, declared),
+        SeqStmts(tuple(t.stmts)),
+        captured.span(captured.node),
+        options.func_type,
+        tuple(p.direction for p in parameters),
+        options.level,
+        options.role,
+        {**options.attrs, **t.attrs},
+    )
+
+
+def _parameters(captured: Captured, resolver: Resolver, is_method: bool) -> tuple[Parameter, ...]:
+    node = captured.node.args
+    if node.vararg or node.kwarg or node.posonlyargs or node.kwonlyargs or node.defaults:
+        raise UnsupportedFeatureError("a kernel's parameters are plain names with annotations", spans=[captured.span(captured.node)])
+    args = node.args[1:] if is_method else node.args
+    parameters = tuple(_parameter(captured, resolver, arg) for arg in args)
+    _check_symbols(parameters)
+    return parameters
+
+
+def _parameter(captured: Captured, resolver: Resolver, arg: ast.arg) -> Parameter:
+    span = captured.span(arg)
+    if arg.annotation is None:
+        raise MissingAnnotationError(f"missing type annotation for parameter '{arg.arg}'", spans=[span])
+    try:
+        annotation = evaluated(captured.function.__annotations__.get(arg.arg), _lookup(resolver))
+        type_, direction = parameter_type(annotation)
+    except KernelError as error:
+        error.locate([captured.span(arg.annotation)])
+        raise
+    return Parameter(arg.arg, type_, direction, span)
+
+
+def _lookup(resolver: Resolver) -> Callable[[str], object]:
+    def lookup(name: str) -> object:
+        try:
+            return resolver.lookup(name)
+        except KeyError:
+            raise NameError(f"name '{name}' is not defined") from None
+
+    return lookup
+
+
+def _check_symbols(parameters: tuple[Parameter, ...]) -> None:
+    """Raise when a symbol only stands inside formulas, where no argument can tell its value."""
+    extents = [(p, e) for p in parameters if isinstance(p.type, TensorType) for e in p.type.shape]
+    bound = {str(e) for _, e in extents if isinstance(e, Expr) and symbols_in(e) == {str(e)}}
+    for parameter, extent in extents:
+        for name in symbols_in(extent) - bound:
+            raise AnnotationError(
+                f"'{name}' stands only inside formulas, so no argument tells its value",
+                spans=[parameter.span],
+                help=f"use '{name}' itself as an extent of some parameter",
+            )
+
+
+def _declared_returns(captured: Captured, resolver: Resolver) -> tuple[Type, ...] | None:
+    if captured.node.returns is None:
+        return None
+    try:
+        return return_types(evaluated(captured.function.__annotations__.get("return"), _lookup(resolver)))
+    except KernelError as error:
+        error.locate([captured.span(captured.node.returns)])
+        raise
+
+
+def _checked_returns(t: Translator, declared: tuple[Type, ...] | None) -> tuple[Type, ...]:
+    """Return the types a function gives, every return statement agreeing with them."""
+    if not t.returned:
+        return ()
+    types = declared if declared is not None else t.returned[0][0]
+    for found, span in t.returned:
+        if len(found) != len(types):
+            raise ParserTypeError(f"this returns {len(found)} value(s), the function {len(types)}", spans=[span])
+        for position, (want, have) in enumerate(zip(types, found, strict=True)):
+            if not _returnable(want, have):
+                raise ParserTypeError(f"returned value {position} is {have}, the function says {want}", spans=[span])
+    return types
+
+
+def _returnable(want: Type, have: Type) -> bool:
+    if isinstance(want, TensorType) and isinstance(have, TensorType):
+        return join(replace(want, valid=want.shape), replace(have, valid=have.shape)) is not None
+    return join(want, have) is not None

@@ -1,0 +1,105 @@
+"""Inline templates: `@pl.inline` functions, written out at each call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import Any, Protocol
+
+from tilewright.core.annotations import outside_kernel
+from tilewright.core.expr import Var
+from tilewright.core.stmt import AssignStmt
+from tilewright.errors import ArgumentCountError, RecursiveCallError, UnsupportedFeatureError
+from tilewright.frontend.capture import Captured, capture
+from tilewright.frontend.names import Resolver
+from tilewright.frontend.state import Translator, Value
+
+
+class GivenArguments(Protocol):
+    """The arguments of a call."""
+
+    @property
+    def args(self) -> tuple[Value, ...]:
+        """Positional arguments."""
+        ...
+
+    @property
+    def kwargs(self) -> Mapping[str, Value]:
+        """Keyword arguments."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class InlineFunction:
+    """A template: its body is translated anew at every call, with the arguments in place of its parameters."""
+
+    captured: Captured
+    function: FunctionType
+
+    @property
+    def __name__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The function's own name."""
+        return self.function.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Templates only mean something inside a kernel."""
+        outside_kernel(self.__name__)
+
+    def expand(self, t: Translator, given: GivenArguments, node: ast.Call) -> Value:
+        """Translate the body into `t`'s program; return what the template returns."""
+        if self.__name__ in t.inlining:
+            cycle = " -> ".join((*t.inlining, self.__name__))
+            raise RecursiveCallError(f"`{self.__name__}` calls itself: {cycle}", spans=[t.span(node)])
+        inner = replace(
+            t,
+            captured=self.captured,
+            resolver=Resolver.of(self.function),
+            caller=t.span(node),
+            inlining=(*t.inlining, self.__name__),
+            outputs=set(),
+        )
+        for name, value in self._bound(t, given, node).items():
+            inner.scope.bind(name, _own(inner, name, value, node), t.span(node))
+        body = self.captured.node.body
+        last = body[-1]
+        inner.execute(body[:-1] if isinstance(last, ast.Return) else body)
+        if not isinstance(last, ast.Return) or last.value is None:
+            return None
+        return inner.operand(last.value)
+
+    def _bound(self, t: Translator, given: GivenArguments, node: ast.Call) -> dict[str, Value]:
+        parameters = self.captured.node.args
+        names = [arg.arg for arg in parameters.args + parameters.kwonlyargs]
+        defaults = dict(zip(reversed(names), reversed(self.function.__defaults__ or ()), strict=False))
+        defaults |= self.function.__kwdefaults__ or {}
+        bound = dict(zip(names, given.args, strict=False))
+        unknown = [name for name in given.kwargs if name not in names or name in bound]
+        values = {**defaults, **bound, **given.kwargs}
+        missing = [name for name in names if name not in values]
+        if unknown or missing or len(given.args) > len(names):
+            expected = f"`{self.__name__}` expects {len(names)} argument(s), got {len(given.args) + len(given.kwargs)}"
+            raise ArgumentCountError(expected, spans=[t.span(node)], help=f"{self.__name__}({', '.join(names)})")
+        return values
+
+
+def _own(inner: Translator, name: str, value: Value, node: ast.Call) -> Value:
+    """Return an argument the template may assign: a copy where its blocks do, so that the caller's stays."""
+    if name not in inner.scope.shared:
+        return value
+    expr = inner.expr(value, node)
+    copy = Var(name, expr.type, expr.span)
+    inner.emit(AssignStmt(copy, expr, expr.span))
+    return copy
+
+
+def inline(function: FunctionType) -> InlineFunction:
+    """Make a function a template that kernels write out where they call it."""
+    captured = capture(function)
+    for statement in ast.walk(captured.node):
+        if isinstance(statement, ast.Return) and statement is not captured.node.body[-1]:
+            raise UnsupportedFeatureError(
+                "an inline function returns once, at its end", spans=[captured.span(statement)], help="use pl.yield_ in the branches"
+            )
+    return InlineFunction(captured, function)

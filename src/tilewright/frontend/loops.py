@@ -1,0 +1,269 @@
+"""Loops: counted, conditional, and the values they carry."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from tilewright.core.enums import ForKind
+from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
+from tilewright.core.op import Interval
+from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, SpmdScopeStmt, WhileStmt, YieldStmt
+from tilewright.core.types import ScalarType, Type, join
+from tilewright.dtypes import BOOL, INDEX, DataType
+from tilewright.errors import (
+    ArgumentCountError,
+    NotStaticError,
+    OperandError,
+    ParserSyntaxError,
+    PlainRangeError,
+    YieldMismatchError,
+)
+from tilewright.frontend import directives
+from tilewright.frontend.calls import Arguments, arguments
+from tilewright.frontend.scope import State
+from tilewright.frontend.scopes import spmd_options
+from tilewright.frontend.state import Translator, Value, Widened, YieldFrame, statement
+from tilewright.frontend.statements import condition, ends, is_directive
+
+KINDS = {"range": ForKind.Sequential, "parallel": ForKind.Parallel, "unroll": ForKind.Unroll, "pipeline": ForKind.Pipeline}
+
+
+@statement(ast.For)
+def _for(t: Translator, node: ast.For) -> None:
+    callee = t.evaluate(node.iter.func) if isinstance(node.iter, ast.Call) else None
+    if node.orelse:
+        raise ParserSyntaxError("a loop has no else branch here", spans=[t.span(node.orelse[0])])
+    if callee is directives.spmd and isinstance(node.iter, ast.Call):
+        _spmd(t, node, node.iter)
+    elif callee is directives.while_ and isinstance(node.iter, ast.Call):
+        _while_carrying(t, node, node.iter)
+    elif callee is directives.split_aiv:
+        _lane(t, node)
+    elif callee in directives.LOOPS and isinstance(node.iter, ast.Call):
+        _counted(t, node, node.iter, directives.LOOPS[callee])
+    else:
+        raise PlainRangeError("For loop must use pl.range(), pl.parallel(), pl.unroll(), pl.pipeline(), pl.while_() or pl.spmd()", spans=[t.span(node.iter)])
+
+
+def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> None:
+    given = arguments(t, iterable)
+    start, stop, step = _bounds(t, given, iterable)
+    kind = KINDS[word]
+    attrs = _options(t, given, iterable, word, (start, stop, step))
+    names, inits = _targets(t, node, given, iterable)
+    loop_var = Var(names[0], ScalarType(_index_type(start, stop, step)), t.span(node.target), _reach(start, stop, step))
+    t.scope.enter()
+    t.scope.bind(names[0], loop_var, loop_var.span)
+    iter_args = _carried(t, names[1:], inits, node)
+    frame, body = _body(t, node.body, word, len(iter_args), node)
+    bound = t.scope.leave()
+    body, results = _results(t, node, iter_args, frame, body)
+    t.scope.leak(bound, State.BOUND, ended=names)
+    span = t.span(node)
+    t.emit(ForStmt(loop_var, start, stop, step, body, kind, iter_args, tuple(results.values()), attrs, span))
+    for name, var in results.items():
+        t.scope.bind(name, var, var.span)
+
+
+def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr, Expr]:
+    values = [t.expr(value, where, "a loop bound") for value, where in zip(given.args, given.nodes, strict=True)]
+    for value, where in zip(values, given.nodes, strict=True):
+        if not (isinstance(value.type, ScalarType) and value.type.dtype.is_int()):
+            raise OperandError(f"a loop bound is an integer, got {value.type}", spans=[t.span(where)])
+    match values:
+        case [stop]:
+            return integer(0), stop, integer(1)
+        case [start, stop]:
+            return start, stop, integer(1)
+        case [start, stop, step]:
+            if isinstance(step, Const) and step.value == 0:
+                raise OperandError("a loop's step cannot be zero", spans=[t.span(given.nodes[2])])
+            return start, stop, step
+        case _:
+            raise ArgumentCountError(f"a loop takes stop, start and stop, or start, stop and step, got {len(values)} bounds", spans=[t.span(node)])
+
+
+def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits: Sequence[Expr]) -> dict[str, int]:
+    allowed = {"range": {"init_values"}, "parallel": {"init_values"}, "pipeline": {"init_values", "stage"}, "unroll": set[str]()}[word]
+    for name in given.kwargs:
+        if name not in allowed:
+            raise ArgumentCountError(f"pl.{word} has no parameter `{name}`", spans=[t.span(given.keyword_nodes[name])])
+    if word == "unroll" and not all(isinstance(limit, Const) for limit in limits):
+        raise NotStaticError("pl.unroll needs bounds the compiler knows", spans=[t.span(node)], help="use pl.range")
+    if word != "pipeline":
+        return {}
+    stage = given.kwargs.get("stage")
+    if not isinstance(stage, int) or stage < 1:
+        raise OperandError("pl.pipeline needs stage=, a constant of at least 1", spans=[t.span(node)])
+    return {"stage": stage}
+
+
+def _index_type(*limits: Expr) -> DataType:
+    types = {limit.type.dtype for limit in limits if isinstance(limit, Const) and isinstance(limit.type, ScalarType)}
+    typed = types - {INDEX}
+    return typed.pop() if len(typed) == 1 and all(isinstance(limit, Const) for limit in limits) else INDEX
+
+
+def _reach(start: Expr, stop: Expr, step: Expr) -> Interval | None:
+    """Return the first and last value of a loop variable whose bounds are known, smaller first."""
+    if not (isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const)):
+        return None
+    values = range(int(start.value), int(stop.value), int(step.value))
+    return (min(values[0], values[-1]), max(values[0], values[-1])) if values else None
+
+
+def _targets(t: Translator, node: ast.For, given: Arguments, iterable: ast.Call) -> tuple[tuple[str, ...], tuple[Value, ...]]:
+    """Return the loop variable and carried names, and what the carried ones start as."""
+    inits = given.kwargs.get("init_values", ())
+    match node.target:
+        case ast.Name(id=name) if not inits:
+            return (name,), ()
+        case ast.Tuple(elts=[ast.Name(id=name), ast.Tuple(elts=carried)]) if all(isinstance(c, ast.Name) for c in carried):
+            names = (name, *(c.id for c in carried if isinstance(c, ast.Name)))
+        case _:
+            raise ParserSyntaxError(
+                "a loop binds its variable, and carried values in a tuple", spans=[t.span(node.target)], help="for i, (a, b) in pl.range(n, init_values=(a0, b0)):"
+            )
+    _check_carried(t, names[1:], inits, iterable)
+    return names, inits
+
+
+def _check_carried(t: Translator, names: Sequence[str], inits: Value, node: ast.AST) -> None:
+    if not isinstance(inits, tuple) or len(inits) != len(names):  # pyright: ignore[reportUnknownArgumentType]
+        count = len(inits) if isinstance(inits, tuple) else 1  # pyright: ignore[reportUnknownArgumentType]
+        raise YieldMismatchError(f"{len(names)} carried name(s) for {count} initial value(s)", spans=[t.span(node)])
+
+
+def _carried(t: Translator, names: Sequence[str], inits: Sequence[Value], node: ast.For) -> tuple[IterArg, ...]:
+    """Return the values a loop carries, bound to the names its body uses; None starts as nothing."""
+    result: list[IterArg] = []
+    for name, init in zip(names, inits, strict=True):
+        span = t.span(node.target)
+        if init is None:
+            var = Var(name, ScalarType(BOOL), span)
+            result.append(IterArg(var, ABSENT))
+            continue
+        value = t.expr(init, node.iter, f"the initial value of `{name}`")
+        var = Var(name, t.widened.get((name, span), value.type), span)
+        result.append(IterArg(var, value))
+        t.scope.bind(name, var, span)
+    return tuple(result)
+
+
+def _body(t: Translator, nodes: list[ast.stmt], word: str, carries: int, node: ast.AST) -> tuple[YieldFrame, SeqStmts]:
+    frame = YieldFrame(is_loop=True, carries=carries)
+    t.yields.append(frame)
+    t.loops.append(word)
+    try:
+        return frame, t.block(nodes)
+    finally:
+        t.loops.pop()
+        t.yields.pop()
+
+
+def _results(
+    t: Translator, node: ast.For, iter_args: tuple[IterArg, ...], frame: YieldFrame, body: SeqStmts
+) -> tuple[SeqStmts, dict[str, Var]]:
+    """Return the body with its yield, and the variables that hold what the loop carried out."""
+    if not iter_args:
+        return body, {}
+    if frame.names is None:
+        names = tuple(f"{arg.var.name_hint}_out" for arg in iter_args)
+        if not ends(body):
+            body = SeqStmts((*body.stmts, YieldStmt(tuple(arg.var for arg in iter_args), t.span(node))))
+        types: tuple[Type, ...] = tuple(arg.var.type for arg in iter_args)
+    else:
+        names, types = frame.names, frame.types
+    results: dict[str, Var] = {}
+    for arg, name, type_ in zip(iter_args, names, types, strict=True):
+        if arg.init is ABSENT:
+            arg.var.type = type_
+        wider = join(arg.var.type, type_)
+        if wider is None:
+            raise YieldMismatchError(
+                f"'{arg.var.name_hint}' is carried as one type and yielded as another",
+                spans=[frame.span or t.span(node)],
+                notes=[f"carried: {arg.var.type}", f"yielded: {type_}"],
+            )
+        if wider != arg.var.type:
+            raise Widened((arg.var.name_hint, arg.var.span), wider)
+        results[name] = Var(name, arg.var.type, frame.span or t.span(node))
+    return body, results
+
+
+@statement(ast.While)
+def _while(t: Translator, node: ast.While) -> None:
+    if node.orelse:
+        raise ParserSyntaxError("a loop has no else branch here", spans=[t.span(node.orelse[0])])
+    before = len(t.stmts)
+    test = condition(t, node.test)
+    if len(t.stmts) != before:
+        raise ParserSyntaxError(
+            "a while condition is scalar arithmetic", spans=[t.span(node.test)], help="read what it needs at the end of the body"
+        )
+    t.scope.enter()
+    _, body = _body(t, node.body, "while", 0, node)
+    t.scope.leak(t.scope.leave(), State.BOUND)
+    t.emit(WhileStmt(_as_expr(test), body, span=t.span(node)))
+
+
+def _as_expr(test: Expr | bool) -> Expr:
+    return constant(test) if isinstance(test, bool) else test
+
+
+def _while_carrying(t: Translator, node: ast.For, iterable: ast.Call) -> None:
+    given = arguments(t, iterable)
+    elements = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+    names = tuple(e.id for e in elements if isinstance(e, ast.Name))
+    inits = given.kwargs.get("init_values", ())
+    if len(names) != len(elements) or given.args:
+        raise ParserSyntaxError("pl.while_ binds its carried values", spans=[t.span(node.target)], help="for (x,) in pl.while_(init_values=(x0,)):")
+    _check_carried(t, names, inits, iterable)
+    t.scope.enter()
+    iter_args = _carried(t, names, inits, node)
+    test = _leading_condition(t, node)
+    frame, body = _body(t, node.body[1:], "while", len(iter_args), node)
+    bound = t.scope.leave()
+    body, results = _results(t, node, iter_args, frame, body)
+    t.scope.leak(bound, State.BOUND, ended=names)
+    t.emit(WhileStmt(test, body, iter_args, tuple(results.values()), t.span(node)))
+    for name, var in results.items():
+        t.scope.bind(name, var, var.span)
+
+
+def _leading_condition(t: Translator, node: ast.For) -> Expr:
+    first = node.body[0]
+    if not (isinstance(first, ast.Expr) and is_directive(t, first.value, directives.cond) and isinstance(first.value, ast.Call)):
+        raise ParserSyntaxError("a pl.while_ body starts with pl.cond(...)", spans=[t.span(first)])
+    if len(first.value.args) != 1:
+        raise ArgumentCountError("pl.cond takes one condition", spans=[t.span(first)])
+    before = len(t.stmts)
+    test = condition(t, first.value.args[0])
+    if len(t.stmts) != before:
+        raise ParserSyntaxError("a while condition is scalar arithmetic", spans=[t.span(first)])
+    return _as_expr(test)
+
+
+def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
+    if not isinstance(node.target, ast.Name):
+        raise ParserSyntaxError("pl.spmd binds the block index", spans=[t.span(node.target)])
+    options = spmd_options(t, iterable)
+    count = options.core_num
+    reach = (0, max(0, int(count.value) - 1)) if isinstance(count, Const) else None
+    loop_var = Var(node.target.id, ScalarType(INDEX), t.span(node.target), reach)
+    t.scope.enter()
+    t.scope.bind(node.target.id, loop_var, loop_var.span)
+    _, body = _body(t, node.body, "spmd", 0, node)
+    t.scope.leak(t.scope.leave(), State.BOUND, ended=(node.target.id,))
+    t.emit(SpmdScopeStmt(count, body, loop_var, options.name_hint, None, options.deps, options.predicate, span=t.span(node)))
+
+
+def _lane(t: Translator, node: ast.For) -> None:
+    """Translate `for lane in pl.split_aiv(...)`: there is one lane."""
+    if not isinstance(node.target, ast.Name):
+        raise ParserSyntaxError("pl.split_aiv binds the lane", spans=[t.span(node.target)])
+    t.assign(node.target.id, 0, node.target)
+    t.execute(node.body)
+
+

@@ -1,0 +1,135 @@
+"""Programs: the decorators that turn Python functions and classes into IR."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import FunctionType as PythonFunction
+from typing import Any, overload
+
+from tilewright.core.enums import FunctionType, Level, Role
+from tilewright.core.program import Function, Program
+from tilewright.errors import ParserError, ParserSyntaxError, RecursiveCallError, UndefinedNameError
+from tilewright.frontend.capture import Captured, capture
+from tilewright.frontend.functions import Options, translate
+from tilewright.frontend.names import nearest
+from tilewright.source import UNKNOWN, Span
+
+_OPTIONS = "__tilewright_options__"
+
+
+@dataclass
+class Builder:
+    """The functions of one program, translated when first needed."""
+
+    methods: Mapping[str, tuple[Captured, Options]]
+    done: dict[str, Function] = field(default_factory=dict[str, Function])
+    active: list[str] = field(default_factory=list[str])
+    taken: dict[str, Function] = field(default_factory=dict[str, Function])
+
+    def method(self, name: str, span: Span) -> Function:
+        """Return one of the program's own functions, translating it first where that has not happened."""
+        if name not in self.methods:
+            raise UndefinedNameError(f"the program has no function '{name}'", spans=[span], help=nearest(name, list(self.methods)))
+        if name in self.active:
+            cycle = " -> ".join([*self.active[self.active.index(name) :], name])
+            raise RecursiveCallError(f"`{name}` calls itself: {cycle}", spans=[span])
+        if name not in self.done:
+            self.active.append(name)
+            captured, options = self.methods[name]
+            self.done[name] = translate(captured, options, self, is_method=True)
+            self.active.pop()
+        return self.done[name]
+
+    def free(self, function: Function, span: Span) -> Function:
+        """Take a function defined outside into the program, with what it calls."""
+        known = self.taken.get(function.name)
+        if function.name in self.methods or (known is not None and known is not function):
+            raise ParserError(f"two functions are called '{function.name}'", spans=[span], help="rename one of them")
+        self.taken[function.name] = function
+        for callee in function.callees:
+            self.free(callee, span)
+        return function
+
+    def program(self, name: str, span: Span) -> Program:
+        """Translate everything and return the program, functions in the order they were written."""
+        own = [self.method(method, span) for method in self.methods]
+        return Program(name, (*own, *self.taken.values()), span)
+
+
+@overload
+def function(func: PythonFunction, /) -> Function: ...
+@overload
+def function(
+    *,
+    type: FunctionType = FunctionType.Opaque,
+    level: Level | None = None,
+    role: Role | None = None,
+    attrs: Mapping[str, Any] | None = None,
+    auto_scope: bool = True,
+    strict_ssa: bool = False,
+    external_source: str | None = None,
+) -> Callable[[Callable[..., Any]], Function]: ...
+def function(
+    func: Any = None,
+    /,
+    *,
+    type: FunctionType = FunctionType.Opaque,
+    level: Level | None = None,
+    role: Role | None = None,
+    attrs: Mapping[str, Any] | None = None,
+    auto_scope: bool = True,
+    strict_ssa: bool = False,
+    external_source: str | None = None,
+) -> Any:
+    """Read a Python function as a function of the IR; inside a class it waits for `@pl.program`."""
+    if attrs is not None:
+        warnings.warn("attrs= is deprecated: use pl.func_attr in the body", DeprecationWarning, stacklevel=2)
+    options = Options(type, level, role, dict(attrs or {}), strict_ssa)
+
+    def decorate(python: PythonFunction) -> Any:
+        if _is_method(python):
+            setattr(python, _OPTIONS, options)
+            return python
+        builder = Builder({})
+        result = translate(capture(python), options, builder, is_method=False)
+        return replace(result, callees=tuple(builder.taken.values()))
+
+    return decorate(func) if func is not None else decorate
+
+
+def _is_method(python: PythonFunction) -> bool:
+    """Return whether a function is being defined in the body of a class."""
+    *outer, _ = python.__qualname__.split(".")
+    return bool(outer) and outer[-1] != "<locals>"
+
+
+@overload
+def program(cls: type[Any], /) -> Program: ...
+@overload
+def program(*, strict_ssa: bool = False) -> Callable[[type[Any]], Program]: ...
+def program(cls: Any = None, /, *, strict_ssa: bool = False) -> Any:
+    """Read a class of `@pl.function` methods as a program; the class name becomes its name."""
+
+    def decorate(python: type[Any]) -> Program:
+        methods = {
+            name: (capture(value), replace(options, strict_ssa=options.strict_ssa or strict_ssa))
+            for name, value in vars(python).items()
+            if (options := getattr(value, _OPTIONS, None)) is not None
+        }
+        if not methods:
+            raise ParserSyntaxError(f"class '{python.__name__}' has no @pl.function method", help="decorate its methods")
+        first = next(iter(methods.values()))[0]
+        return Builder(methods).program(python.__name__, first.span(first.node))
+
+    return decorate(cls) if cls is not None else decorate
+
+
+def as_program(node: Function | Program) -> Program:
+    """Return a program as it is, and a function as the program of itself and what it calls."""
+    if isinstance(node, Program):
+        return node
+    builder = Builder({})
+    builder.free(node, UNKNOWN)
+    return Program(node.name, tuple(builder.taken.values()), node.span)

@@ -1,0 +1,144 @@
+"""Scopes: what the names of a kernel stand for, line by line.
+
+A name that is assigned in one block only is bound anew by each assignment, as cheaply as in straight-line code, and may
+stand for a number the compiler knows. A name assigned in several blocks (before a loop and in it, in both branches) is
+one variable of the IR, assigned many times; conversion to SSA sorts that out later.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from tilewright.source import Span
+
+
+class State(Enum):
+    """Whether every path to this point has bound a name."""
+
+    BOUND = "bound"
+    MAYBE = "maybe"
+    ENDED = "ended"
+
+
+@dataclass
+class Binding:
+    """What a name stands for: an expression of the IR, or a Python value known to the compiler."""
+
+    value: Any
+    span: Span
+    block: int
+    state: State = State.BOUND
+    leaked: bool = False
+    """Whether the block that bound it has ended."""
+
+
+@dataclass
+class Scope:
+    """The names visible at one point, innermost block last."""
+
+    shared: frozenset[str]
+    """Names assigned in more than one block."""
+    frames: list[dict[str, Binding]] = field(default_factory=lambda: [{}])
+    blocks: list[int] = field(default_factory=lambda: [0])
+    siblings: list[dict[str, Binding]] = field(default_factory=lambda: [{}])
+    """What the other branch bound, while one branch is translated."""
+    count: int = 1
+
+    @property
+    def block(self) -> int:
+        """The block being translated."""
+        return self.blocks[-1]
+
+    def find(self, name: str) -> Binding | None:
+        """Return what a name stands for here, or None."""
+        return next((frame[name] for frame in reversed(self.frames) if name in frame), None)
+
+    def bind(self, name: str, value: Any, span: Span) -> None:
+        """Let `name` stand for `value` from here to the end of the block."""
+        self.frames[-1][name] = Binding(value, span, self.block)
+
+    def variable(self, name: str) -> Binding | None:
+        """Return what an assignment to `name` would rebind: a visible name, or one the other branch bound."""
+        for frame, sibling in zip(reversed(self.frames), reversed(self.siblings), strict=True):
+            if name in frame or name in sibling:
+                return frame.get(name) or sibling[name]
+        return None
+
+    def enter(self, sibling: dict[str, Binding] | None = None) -> None:
+        """Begin a block; `sibling` is what the other branch bound."""
+        self.frames.append({})
+        self.siblings.append(sibling or {})
+        self.blocks.append(self.count)
+        self.count += 1
+
+    def leave(self) -> dict[str, Binding]:
+        """End a block and return what it bound."""
+        self.blocks.pop()
+        self.siblings.pop()
+        return self.frames.pop()
+
+    def leak(self, bound: dict[str, Binding], state: State, ended: Sequence[str] = ()) -> None:
+        """Make a finished block's names visible outside it; `ended` names must not be used there."""
+        for name, binding in bound.items():
+            binding.leaked = True
+            binding.state = State.ENDED if name in ended else max(binding.state, state, key=_SEVERITY.index)
+            outer = self.frames[-1].get(name)
+            if outer is None or binding.state is State.BOUND:
+                self.frames[-1][name] = binding
+
+    def merge(self, then: dict[str, Binding], other: dict[str, Binding], then_ends: bool, other_ends: bool) -> None:
+        """Make the names of two branches visible: bound where each branch that goes on bound them."""
+        for name in {**then, **other}:
+            here, there = then.get(name), other.get(name)
+            sure = (then_ends or here is not None) and (other_ends or there is not None)
+            binding = here if here is not None and not then_ends else there or here
+            assert binding is not None
+            if here and there and not then_ends and not other_ends:
+                sure = sure and here.value == there.value
+            self.leak({name: binding}, State.BOUND if sure else State.MAYBE)
+
+
+_SEVERITY = [State.BOUND, State.MAYBE, State.ENDED]
+
+
+def shared_names(node: ast.FunctionDef) -> frozenset[str]:
+    """Return the names a function assigns in more than one block; parameters count as assigned at its top."""
+    blocks: dict[str, set[int]] = {arg.arg: {0} for arg in node.args.args}
+    for block, name in _assigned(node.body, [0], 0):
+        blocks.setdefault(name, set()).add(block)
+    return frozenset(name for name, where in blocks.items() if len(where) > 1)
+
+
+def _assigned(body: Sequence[ast.stmt], counter: list[int], block: int) -> Iterator[tuple[int, str]]:
+    """Yield each assignment below `body` as (block, name); `with` opens no block."""
+    for node in body:
+        match node:
+            case ast.Assign(targets=targets):
+                for target in targets:
+                    yield from ((block, name) for name in _targets(target))
+            case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+                yield from ((block, name) for name in _targets(target))
+            case ast.With(body=inner):
+                yield from _assigned(inner, counter, block)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="write"), args=[ast.Name(id=name), *_])):
+                yield block, name
+            case ast.For() | ast.While() | ast.If():
+                for inner in (node.body, node.orelse):
+                    counter[0] += 1
+                    yield from _assigned(inner, counter, counter[0])
+            case _:
+                pass
+
+
+def _targets(target: ast.expr) -> Iterator[str]:
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for element in target.elts:
+            yield from _targets(element)
+    elif isinstance(target, ast.Subscript):
+        yield from _targets(target.value)

@@ -1,0 +1,181 @@
+"""Scopes: `with` statements that place work or group it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.core.enums import Level, Role, ScopeMode
+from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Var
+from tilewright.core.op import OPS
+from tilewright.core.stmt import (
+    AssignStmt,
+    ClusterScopeStmt,
+    EvalStmt,
+    HierarchyScopeStmt,
+    InCoreScopeStmt,
+    RuntimeScopeStmt,
+    SeqStmts,
+    SpmdScopeStmt,
+)
+from tilewright.core.types import ScalarType
+from tilewright.dtypes import TASK_ID
+from tilewright.errors import ArgumentCountError, AttributeValueError, OperandError, ParserSyntaxError, UnsupportedFeatureError
+from tilewright.frontend import directives
+from tilewright.frontend.calls import arguments
+from tilewright.frontend.state import Translator, statement
+
+
+@dataclass(frozen=True)
+class SpmdOptions:
+    """What `pl.spmd(...)` was given."""
+
+    core_num: Expr
+    name_hint: str
+    deps: tuple[Expr, ...]
+    predicate: Expr | None
+
+
+@statement(ast.With)
+def _with(t: Translator, node: ast.With) -> None:
+    if len(node.items) > 1:
+        first, *rest = node.items
+        inner = ast.copy_location(ast.With(rest, node.body), node)
+        node = ast.copy_location(ast.With([first], [inner]), node)
+    item = node.items[0].context_expr
+    callee = t.evaluate(item.func) if isinstance(item, ast.Call) else None
+    if not isinstance(item, ast.Call) or callee not in directives.SCOPES:
+        raise UnsupportedFeatureError(
+            "`with` opens a scope of the language", spans=[t.span(item)], help="pl.at, pl.spmd, pl.cluster, pl.scope or pl.manual_scope"
+        )
+    _HANDLERS[directives.SCOPES[callee]](t, node, item)
+
+
+def _task(t: Translator, node: ast.With) -> Var | None:
+    """Return the variable of `as tid`, bound from here on."""
+    target = node.items[0].optional_vars
+    if target is None:
+        return None
+    if not isinstance(target, ast.Name):
+        raise ParserSyntaxError("a task id has one name", spans=[t.span(target)])
+    var = Var(target.id, ScalarType(TASK_ID), t.span(target))
+    t.scope.bind(target.id, var, var.span)
+    return var
+
+
+def _options(t: Translator, item: ast.Call, positional: tuple[str, ...], allowed: tuple[str, ...]) -> dict[str, Any]:
+    given = arguments(t, item)
+    if len(given.args) > len(positional):
+        raise ArgumentCountError(f"`{ast.unparse(item.func)}` takes at most {len(positional)} positional argument(s)", spans=[t.span(item)])
+    values = dict(zip(positional, given.args, strict=False)) | dict(given.kwargs)
+    for name in values:
+        if name not in positional and name not in allowed:
+            raise ArgumentCountError(f"`{ast.unparse(item.func)}` has no parameter `{name}`", spans=[t.span(item)])
+    return values
+
+
+def _name_hint(t: Translator, options: dict[str, Any], item: ast.Call) -> str:
+    hint = options.get("name_hint", "")
+    if not isinstance(hint, str) or (hint and not hint.isidentifier()):
+        raise AttributeValueError(f"name_hint must be an identifier, got {hint!r}", spans=[t.span(item)])
+    return hint
+
+
+def _deps(t: Translator, options: dict[str, Any], item: ast.Call) -> tuple[Expr, ...]:
+    """Return the tasks a scope waits for; None entries are tasks that never were."""
+    given = options.get("deps", ())
+    entries: tuple[Any, ...] = given if isinstance(given, tuple) else (given,)
+    return tuple(t.expr(dep, item, "a dependence") for dep in entries if dep is not None)
+
+
+def _at(t: Translator, node: ast.With, item: ast.Call) -> None:
+    allowed = ("optimizations", "deps", "no_dep_args", "dumps", "allow_early_resolve", "name_hint", "windowize")
+    options = _options(t, item, ("level", "role"), allowed)
+    level, role = options.get("level"), options.get("role")
+    if not isinstance(level, Level):
+        raise AttributeValueError(f"pl.at needs a level, got {level!r}", spans=[t.span(item)], help="level=pl.Level.CORE_GROUP")
+    if role is not None and (not isinstance(role, Role) or level is Level.CORE_GROUP):
+        raise AttributeValueError("role= is for levels above CORE_GROUP", spans=[t.span(item)])
+    hint, deps = _name_hint(t, options, item), _deps(t, options, item)
+    body = t.block(node.body)
+    task = _task(t, node)
+    span = t.span(node)
+    if level is Level.CORE_GROUP:
+        t.emit(InCoreScopeStmt(body, hint, task, deps, span=span))
+    else:
+        t.emit(HierarchyScopeStmt(level, body, role, hint, task, span))
+
+
+def spmd_options(t: Translator, item: ast.Call) -> SpmdOptions:
+    """Return what a `pl.spmd(...)` was given, checked."""
+    allowed = ("sync_start", "name_hint", "optimizations", "deps", "allow_early_resolve", "predicate")
+    options = _options(t, item, ("count",), allowed)
+    if "count" not in options:
+        raise ArgumentCountError("pl.spmd needs the number of blocks", spans=[t.span(item)])
+    count = t.expr(options["count"], item, "the number of blocks")
+    if not (isinstance(count.type, ScalarType) and count.type.dtype.is_int()) or (isinstance(count, Const) and count.value <= 0):
+        raise OperandError("pl.spmd needs a positive number of blocks", spans=[t.span(item)])
+    predicate = options.get("predicate")
+    return SpmdOptions(
+        count,
+        _name_hint(t, options, item),
+        _deps(t, options, item),
+        None if predicate is None else t.expr(predicate, item, "the predicate"),
+    )
+
+
+def _spmd(t: Translator, node: ast.With, item: ast.Call) -> None:
+    options = spmd_options(t, item)
+    if options.deps and node.items[0].optional_vars is None:
+        raise ParserSyntaxError("deps= goes with a named task", spans=[t.span(item)], help="with pl.spmd(n, deps=[...]) as tid:")
+    body = t.block(node.body)
+    if not (_dispatches_once(body) or _reads_block(body)):
+        raise ParserSyntaxError(
+            "the body of `with pl.spmd(n)` dispatches one kernel or reads the block index",
+            spans=[t.span(item)],
+            help="write `for i in pl.spmd(n):` to have the index by name",
+        )
+    task = _task(t, node)
+    t.emit(SpmdScopeStmt(options.core_num, body, None, options.name_hint, task, options.deps, options.predicate, span=t.span(node)))
+
+
+def _dispatches_once(body: SeqStmts) -> bool:
+    calls = [s for s in body if isinstance(s, AssignStmt) and isinstance(s.value, (Invoke, Submit))]
+    calls += [s for s in body if isinstance(s, EvalStmt) and isinstance(s.expr, (Invoke, Submit))]
+    return len(calls) == 1
+
+
+def _reads_block(body: SeqStmts) -> bool:
+    for stmt in body:
+        if isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call) and stmt.value.op is OPS["tile.get_block_idx"]:
+            return True
+        inner = getattr(stmt, "body", None)
+        if isinstance(inner, SeqStmts) and _reads_block(inner):
+            return True
+    return False
+
+
+def _cluster(t: Translator, node: ast.With, item: ast.Call) -> None:
+    hint = _name_hint(t, _options(t, item, (), ("name_hint",)), item)
+    t.emit(ClusterScopeStmt(t.block(node.body), hint, t.span(node)))
+
+
+def _runtime(t: Translator, node: ast.With, item: ast.Call) -> None:
+    mode = _options(t, item, (), ("mode",)).get("mode", ScopeMode.AUTO)
+    if t.evaluate(item.func) is directives.manual_scope:
+        mode = ScopeMode.MANUAL
+    if not isinstance(mode, ScopeMode):
+        raise AttributeValueError(f"mode must be a pl.ScopeMode, got {mode!r}", spans=[t.span(item)])
+    if ScopeMode.MANUAL in t.runtime_scopes:
+        inner = "manual" if mode is ScopeMode.MANUAL else "auto"
+        raise ParserSyntaxError(f"an {inner} scope cannot stand inside a manual one".replace("an manual", "a manual"), spans=[t.span(item)])
+    t.runtime_scopes.append(mode)
+    try:
+        body = t.block(node.body)
+    finally:
+        t.runtime_scopes.pop()
+    t.emit(RuntimeScopeStmt(body, mode, t.span(node)))
+
+
+_HANDLERS = {"at": _at, "spmd": _spmd, "cluster": _cluster, "scope": _runtime, "manual_scope": _runtime}

@@ -1,0 +1,256 @@
+"""The state of a translation: where it is, what names mean there, and what it has written so far.
+
+Handlers for each kind of syntax live in their own files and sign in here, so that they can call each other without
+importing each other.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from tilewright.core.annotations import DynExpr
+from tilewright.core.enums import ScopeMode
+from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var, constant
+from tilewright.core.extents import bounds
+from tilewright.core.build import symbolic
+from tilewright.core.op import Effect, Kind
+from tilewright.core.program import Function
+from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
+from tilewright.core.types import ScalarType, Type, join
+from tilewright.errors import (
+    DroppedWriteWarning,
+    OperandError,
+    ReassignmentError,
+    SSAViolationError,
+    UnsupportedFeatureError,
+)
+from tilewright.frontend.capture import Captured
+from tilewright.frontend.names import Resolver
+from tilewright.frontend.scope import Scope, shared_names
+from tilewright.source import Span
+
+Value: TypeAlias = Any
+"""What an expression of a kernel gives: an `Expr`, or a Python value the compiler knows."""
+
+H = TypeVar("H", bound=Callable[..., Any])
+EXPRESSIONS: dict[type[ast.expr], Callable[[Translator, Any], Value]] = {}
+STATEMENTS: dict[type[ast.stmt], Callable[[Translator, Any], None]] = {}
+
+
+def expression(kind: type[ast.expr]) -> Callable[[H], H]:
+    """Sign a handler in for one kind of expression."""
+
+    def sign(handler: H) -> H:
+        EXPRESSIONS[kind] = handler
+        return handler
+
+    return sign
+
+
+def statement(kind: type[ast.stmt]) -> Callable[[H], H]:
+    """Sign a handler in for one kind of statement."""
+
+    def sign(handler: H) -> H:
+        STATEMENTS[kind] = handler
+        return handler
+
+    return sign
+
+
+class Callees(Protocol):
+    """The functions a kernel can call: those of its program, and free ones it brings along."""
+
+    def method(self, name: str, span: Span) -> Function:
+        """Return the program's function `name`; KernelError when there is none or it is calling us."""
+        ...
+
+    def free(self, function: Function, span: Span) -> Function:
+        """Take a free function into the program."""
+        ...
+
+
+class Widened(Exception):
+    """A variable met a value its type does not cover: translation starts again with the wider type."""
+
+    def __init__(self, key: tuple[str, Span], type_: Type) -> None:
+        self.key = key
+        self.type = type_
+
+
+@dataclass
+class YieldFrame:
+    """What the innermost loop or branch hands on: the names it goes by afterwards, and the types."""
+
+    names: tuple[str, ...] | None = None
+    types: tuple[Type, ...] = ()
+    span: Span | None = None
+    is_loop: bool = False
+    carries: int = 0
+
+
+@dataclass
+class Translator:
+    """One function on its way from syntax to IR."""
+
+    captured: Captured
+    resolver: Resolver
+    callees: Callees
+    strict_ssa: bool = False
+    caller: Span | None = None
+    widened: Mapping[tuple[str, Span], Type] = field(default_factory=dict[tuple[str, Span], Type])
+    inlining: tuple[str, ...] = ()
+    stmts: list[Stmt] = field(default_factory=list[Stmt])
+    yields: list[YieldFrame] = field(default_factory=list[YieldFrame])
+    loops: list[str] = field(default_factory=list[str])
+    runtime_scopes: list[ScopeMode] = field(default_factory=list[ScopeMode])
+    attrs: dict[str, Any] = field(default_factory=dict[str, Any])
+    returned: list[tuple[tuple[Type, ...], Span]] = field(default_factory=list[tuple[tuple[Type, ...], Span]])
+    outputs: set[int] = field(default_factory=set[int])
+    """The identities of the Out and InOut parameters."""
+    fixed: set[int] = field(default_factory=set[int])
+    """The identities of variables whose type is stated and cannot widen."""
+
+    def __post_init__(self) -> None:
+        """Work out which names are variables of the IR before the first statement."""
+        self.scope = Scope(shared_names(self.captured.node))
+
+    def span(self, node: ast.AST) -> Span:
+        """Return where a piece of syntax was written, seen through the inlined call it came from."""
+        span = self.captured.span(node)
+        return span.called_from(self.caller) if self.caller else span
+
+    def evaluate(self, node: ast.expr) -> Value:
+        """Return what an expression gives; ops on tensors and tiles are not placed in the program yet."""
+        handler = EXPRESSIONS.get(type(node))
+        if handler is None:
+            raise UnsupportedFeatureError(f"Unsupported expression type: {_describe(node)}", spans=[self.span(node)])
+        return handler(self, node)
+
+    def execute(self, body: Sequence[ast.stmt]) -> None:
+        """Translate statements in order."""
+        for node in body:
+            handler = STATEMENTS.get(type(node))
+            if handler is None:
+                raise UnsupportedFeatureError(f"Unsupported statement type: {_describe(node)}", spans=[self.span(node)])
+            handler(self, node)
+
+    def block(self, body: Sequence[ast.stmt]) -> SeqStmts:
+        """Return statements translated into a body of their own."""
+        outer, self.stmts = self.stmts, []
+        try:
+            self.execute(body)
+            return SeqStmts(tuple(self.stmts))
+        finally:
+            self.stmts = outer
+
+    def emit(self, stmt: Stmt) -> None:
+        """Write the next statement."""
+        self.stmts.append(stmt)
+
+    def operand(self, node: ast.expr) -> Value:
+        """Return what an expression gives, placed in the program where it is an op."""
+        return self.placed(self.evaluate(node), node)
+
+    def placed(self, value: Value, node: ast.AST, hint: str = "") -> Value:
+        """Return `value` as something an op can take: calls that are no scalar arithmetic get a variable."""
+        if isinstance(value, (list, tuple)):
+            return tuple(self.placed(element, node) for element in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        if isinstance(value, DynExpr):
+            return symbolic(value)
+        if not is_action(value):
+            return value
+        var = Var(hint or _hint(value), value.type, self.span(node))
+        self.emit(AssignStmt(var, value, self.span(node)))
+        return var
+
+    def expr(self, value: Value, node: ast.AST, what: str = "this") -> Expr:
+        """Return `value` as an expression of the IR; OperandError for Python values that have none."""
+        value = self.placed(value, node)
+        if isinstance(value, Expr):
+            return value
+        if isinstance(value, (bool, int, float)):
+            return constant(value, span=self.span(node))
+        if isinstance(value, tuple):
+            return MakeTuple(tuple(self.expr(v, node) for v in value), self.span(node))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        raise OperandError(f"{what} must be a value of the kernel, got {value!r}", spans=[self.span(node)])
+
+    def assign(self, name: str, value: Value, node: ast.AST) -> None:
+        """Bind `name` to what an expression gave."""
+        span = self.span(node)
+        if self.strict_ssa and (self.scope.find(name) is not None):
+            raise SSAViolationError(f"'{name}' is bound twice in a strict_ssa=True function", spans=[span])
+        self._warn_dropped_write(name, value, span)
+        if name in self.scope.shared:
+            self._assign_variable(name, self._as_expr(name, value, node), span)
+        elif is_action(value) or isinstance(value, Call):
+            var = Var(name, value.type, span, bounds(value) if isinstance(value.type, ScalarType) else None)
+            self._assign_to(name, var, value, span)
+        else:
+            self.scope.bind(name, value, span)
+
+    def _warn_dropped_write(self, name: str, value: Value, span: Span) -> None:
+        """Warn when an output's name is bound to something that is not that output."""
+        known = self.scope.find(name)
+        if known is None or id(known.value) not in self.outputs or isinstance(value, (Invoke, Submit, TupleGetItem)):
+            return
+        if isinstance(value, Var) or (isinstance(value, Call) and value.op.spec.alias):
+            return
+        message = (
+            f"{span}: '{name}' is an output, and this only rebinds the name: the caller's buffer stays as it was\n"
+            f"    help: write it with pl.store(..., {name}) or `{name}[:] = ...`"
+        )
+        warnings.warn(message, DroppedWriteWarning, stacklevel=2)
+
+    def _as_expr(self, name: str, value: Value, node: ast.AST) -> Expr:
+        if isinstance(value, Expr):
+            return value
+        return self.expr(value, node, f"`{name}`, which several blocks assign,")
+
+    def _assign_variable(self, name: str, value: Expr, span: Span) -> None:
+        """Assign a name that several blocks share: one variable of the IR, as long as its type allows."""
+        known = self.scope.variable(name)
+        var = known.value if known is not None else None
+        if known is None or not isinstance(var, Var):
+            self._assign_to(name, self._variable(name, value, span), value, span)
+            return
+        wider = join(var.type, value.type)
+        if wider == var.type:
+            self._assign_to(name, var, value, span)
+        elif known.block == self.scope.block or (known.leaked and wider is None):
+            self._assign_to(name, self._variable(name, value, span), value, span)
+        elif wider is None or id(var) in self.fixed:
+            raise ReassignmentError(
+                f"Cannot reassign '{name}' with a different type",
+                spans=[span],
+                notes=[f"`{name}` is {var.type} from line {var.span.line}", f"the new value is {value.type}"],
+            )
+        else:
+            raise Widened((name, var.span), wider)
+
+    def _variable(self, name: str, value: Expr, span: Span) -> Var:
+        return Var(name, self.widened.get((name, span), value.type), span)
+
+    def _assign_to(self, name: str, var: Var, value: Expr, span: Span) -> None:
+        self.emit(AssignStmt(var, value, span))
+        self.scope.bind(name, var, span)
+
+
+def is_action(value: Value) -> bool:
+    """Return whether a value is a call that must stand in a statement of its own."""
+    if isinstance(value, Call):
+        return value.op.kind is not Kind.SCALAR or value.op.spec.effect is not Effect.PURE
+    return isinstance(value, (Invoke, Submit, TupleGetItem))
+
+
+def _hint(value: Expr) -> str:
+    if isinstance(value, Call):
+        return value.op.spec.name.rstrip("_")
+    return value.op.name if isinstance(value, (Invoke, Submit)) else "item"
+
+
+def _describe(node: ast.AST) -> str:
+    return type(node).__name__

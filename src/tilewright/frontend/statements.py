@@ -1,0 +1,355 @@
+"""Statements: assignments, branches, returns, and expressions evaluated for their effect."""
+
+from __future__ import annotations
+
+import ast
+
+from tilewright.core.enums import AtomicType
+from tilewright.core.expr import Call, Const, Expr, MakeTuple, TupleGetItem, Var
+from tilewright.core.op import OPS
+from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, IfStmt, ReturnStmt, SeqStmts, YieldStmt
+from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, TupleType, Type, join, show_shape
+from tilewright.dtypes import BOOL
+from tilewright.errors import (
+    AnnotationError,
+    ConditionError,
+    KernelError,
+    OperandError,
+    ParserSyntaxError,
+    ShapeMismatchError,
+    UnsupportedFeatureError,
+    YieldMismatchError,
+)
+from tilewright.frontend import directives
+from tilewright.frontend.annotations import to_type
+from tilewright.frontend.calls import unpack
+from tilewright.frontend.expressions import BINARY, apply
+from tilewright.frontend.scope import Binding
+from tilewright.frontend.state import Translator, Value, YieldFrame, is_action, statement
+from tilewright.frontend.subscripts import window
+
+
+@statement(ast.Pass)
+def _pass(t: Translator, node: ast.Pass) -> None:
+    pass
+
+
+@statement(ast.Expr)
+def _expression(t: Translator, node: ast.Expr) -> None:
+    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return
+    if is_directive(t, node.value, directives.yield_):
+        assert isinstance(node.value, ast.Call)
+        yield_values(t, node.value, ())
+        return
+    value = t.evaluate(node.value)
+    if isinstance(value, Call) and value.op.spec.writes and isinstance(value.type, TileType):
+        target = _written_name(node.value)
+        if target is not None:
+            t.assign(target.id, value, target)
+            return
+    if is_action(value):
+        t.emit(EvalStmt(value, t.span(node)))
+
+
+def _written_name(node: ast.expr) -> ast.Name | None:
+    """Return the tile that `pl.write(t, ...)` changes: a tile is a value, so the name gets the new one."""
+    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name):
+        return node.args[0]
+    return None
+
+
+def is_directive(t: Translator, node: ast.expr, directive: object) -> bool:
+    """Return whether an expression is a call of a directive."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name))):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+    return name == getattr(directive, "__name__", "") and t.evaluate(node.func) is directive
+
+
+def yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None:
+    """Translate `names = pl.yield_(values)`: the values now, the names once the loop or branch has ended."""
+    span = t.span(node)
+    if not t.yields:
+        raise YieldMismatchError("pl.yield_ hands values on from a loop body or branch, and this is neither", spans=[span])
+    frame = t.yields[-1]
+    if frame.is_loop and not names and node.args:
+        raise YieldMismatchError("a yield in a loop needs names for what comes out", spans=[span], help="r = pl.yield_(value)")
+    if frame.names is not None:
+        raise YieldMismatchError("this block has yielded already", spans=[span])
+    if names and len(names) != len(node.args):
+        raise YieldMismatchError(f"{len(names)} name(s) for {len(node.args)} yielded value(s)", spans=[span])
+    values = tuple(t.expr(t.evaluate(arg), arg, "a yielded value") for arg in node.args)
+    if frame.is_loop and len(values) != frame.carries:
+        message = f"the loop carries {frame.carries} value(s), this yields {len(values)}"
+        raise YieldMismatchError(message, spans=[span], help="yield one value for each of init_values")
+    frame.names, frame.types, frame.span = names, tuple(v.type for v in values), span
+    t.emit(YieldStmt(values, span))
+
+
+@statement(ast.Assign)
+def _assign(t: Translator, node: ast.Assign) -> None:
+    if is_directive(t, node.value, directives.yield_):
+        assert isinstance(node.value, ast.Call)
+        yield_values(t, node.value, _yield_names(t, node))
+        return
+    value = t.evaluate(node.value)
+    for target in node.targets:
+        if len(node.targets) > 1:
+            value = t.placed(value, node.value)
+        _bind_target(t, target, value, node.value)
+
+
+def _yield_names(t: Translator, node: ast.Assign) -> tuple[str, ...]:
+    target = node.targets[0]
+    elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    names = tuple(e.id for e in elements if isinstance(e, ast.Name))
+    if len(node.targets) != 1 or len(names) != len(elements):
+        raise ParserSyntaxError("yielded values are bound to plain names", spans=[t.span(node)])
+    return names
+
+
+def _bind_target(t: Translator, target: ast.expr, value: Value, source: ast.expr) -> None:
+    if isinstance(target, ast.Name):
+        t.assign(target.id, _not_void(t, value, source), target)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(t, target, unpack(t, value, source), source)
+    elif isinstance(target, ast.Subscript):
+        _write(t, target, value, source)
+    else:
+        raise UnsupportedFeatureError("a value is bound to a name or a window", spans=[t.span(target)])
+
+
+def _not_void(t: Translator, value: Value, source: ast.expr) -> Value:
+    if isinstance(value, Expr) and value.type == TupleType():
+        raise OperandError("this has no result to bind", spans=[t.span(source)])
+    return value
+
+
+def _unpack(t: Translator, target: ast.Tuple | ast.List, value: Value, source: ast.expr) -> None:
+    if not isinstance(value, tuple):
+        raise OperandError("only several values can be unpacked", spans=[t.span(source)])
+    count = len(value)  # pyright: ignore[reportUnknownArgumentType]
+    if count != len(target.elts):
+        raise OperandError(f"{len(target.elts)} name(s) for {count} value(s)", spans=[t.span(target)])
+    for element, part in zip(target.elts, value, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        _bind_target(t, element, part, source)
+
+
+def _write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) -> None:
+    """Translate `owner[window] = value`."""
+    owner = t.operand(target.value)
+    span = t.span(target)
+    if not isinstance(owner, Expr) or not isinstance(target.value, ast.Name):
+        raise OperandError("only a named tensor, tile or array can be written", spans=[span])
+    if isinstance(owner.type, ArrayType):
+        index = t.expr(t.evaluate(target.slice), target.slice)
+        bound = {"array": owner, "index": index, "value": t.expr(value, source)}
+        updated = apply(t, OPS["array.update_element"].spec, bound, target, {"index": target.slice, "value": source})
+        t.assign(target.value.id, updated, target.value)
+        return
+    if not isinstance(owner.type, (TensorType, TileType)):
+        raise OperandError(f"{owner.type} has no elements to write", spans=[span])
+    found = window(t, owner, target)
+    if len(found.dropped) == len(owner.type.shape):
+        raise UnsupportedFeatureError("one element is written with pl.write", spans=[span], help="pl.write(x, [i, j], value)")
+    given = t.expr(value, source)
+    _check_window(t, found.extents, given, source)
+    bound = {"target": owner, "source": given, "offset": MakeTuple(found.offsets), "atomic": AtomicType.None_}
+    spans = {"offset": target.slice, "source": source, "target": target.value}
+    t.assign(target.value.id, apply(t, OPS["tensor.assemble"].spec, bound, target, spans), target.value)
+
+
+def _check_window(t: Translator, extents: tuple[Expr, ...], given: Expr, source: ast.expr) -> None:
+    """Raise when the source of a window write is known to have another extent."""
+    if not isinstance(given.type, (TensorType, TileType)):
+        raise OperandError(f"a window takes a tensor or tile, got {given.type}", spans=[t.span(source)], help="fill with pl.full or pl.expands")
+    pad = len(extents) - len(given.type.shape)
+    shape, valid = (1,) * pad + given.type.shape, (1,) * pad + given.type.valid
+    for want, have, part in zip(extents, shape, valid, strict=True):
+        if isinstance(want, Const) and isinstance(have, int) and want.value != have and part != want.value:
+            sizes = show_shape(tuple(e.value if isinstance(e, Const) else None for e in extents))  # pyright: ignore[reportArgumentType]
+            raise ShapeMismatchError(f"a window of {sizes} cannot take {given.type}", spans=[t.span(source)])
+
+
+@statement(ast.AnnAssign)
+def _annotated(t: Translator, node: ast.AnnAssign) -> None:
+    if node.value is None or not isinstance(node.target, ast.Name):
+        raise UnsupportedFeatureError("an annotated name needs a value", spans=[t.span(node)])
+    try:
+        declared = to_type(t.evaluate(node.annotation))
+    except KernelError as error:
+        error.locate([t.span(node.annotation)])
+        raise
+    value = t.evaluate(node.value)
+    actual = t.expr(value, node.value).type if not isinstance(value, Expr) else value.type
+    if not _agrees(declared, actual):
+        raise AnnotationError(
+            f"'{node.target.id}' is annotated {declared}, but its value is {actual}", spans=[t.span(node.annotation)]
+        )
+    if isinstance(value, Expr) and isinstance(declared, TileType) and declared.memref is not None and is_action(value):
+        _bind_placed(t, node.target, declared, value)
+        return
+    t.assign(node.target.id, _stamped(value, declared), node.target)
+
+
+def _bind_placed(t: Translator, target: ast.Name, declared: TileType, value: Expr) -> None:
+    """Bind a tile whose annotation says where it lives."""
+    var = Var(target.id, declared, t.span(target))
+    t.emit(AssignStmt(var, value, t.span(target)))
+    t.scope.bind(target.id, var, t.span(target))
+
+
+def _stamped(value: Value, declared: Type) -> Value:
+    """Return a literal in the type its annotation gives."""
+    if isinstance(value, (bool, int, float)) and isinstance(declared, ScalarType) and declared.dtype.name != "index":
+        return directives.const(value, declared.dtype)
+    return value
+
+
+def _agrees(declared: Type, actual: Type) -> bool:
+    match declared, actual:
+        case (TileType(), TileType()) | (TensorType(), TensorType()):
+            return declared.dtype == actual.dtype and len(declared.shape) == len(actual.shape) and all(
+                a == b or a is None or b is None for a, b in zip(declared.shape, actual.shape, strict=True)
+            )
+        case (ScalarType(), ScalarType()):
+            literal = actual.dtype.name in ("index", "fp32")
+            return declared == actual or (literal and declared.dtype.is_float() == actual.dtype.is_float())
+        case _:
+            return declared == actual
+
+
+@statement(ast.AugAssign)
+def _augmented(t: Translator, node: ast.AugAssign) -> None:
+    if type(node.op) not in BINARY:
+        raise UnsupportedFeatureError("this operator is not supported", spans=[t.span(node)])
+    load = ast.copy_location(_loaded(node.target), node.target)
+    value = t.evaluate(ast.copy_location(ast.BinOp(load, node.op, node.value), node))
+    _bind_target(t, node.target, value, node.value)
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    if isinstance(target, ast.Name):
+        return ast.Name(target.id, ast.Load())
+    if isinstance(target, ast.Subscript):
+        return ast.Subscript(target.value, target.slice, ast.Load())
+    return target
+
+
+@statement(ast.Return)
+def _return(t: Translator, node: ast.Return) -> None:
+    span = t.span(node)
+    value = None if node.value is None else t.operand(node.value)
+    if isinstance(value, Expr) and isinstance(value.type, TupleType):
+        value = tuple(t.placed(TupleGetItem(value, i, e, span), node) for i, e in enumerate(value.type.elements))
+    parts = value if isinstance(value, tuple) else () if value is None else (value,)
+    values = tuple(t.expr(part, node, "a returned value") for part in parts)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    t.returned.append((tuple(v.type for v in values), span))
+    t.emit(ReturnStmt(values, span))
+
+
+def condition(t: Translator, node: ast.expr) -> Expr | bool:
+    """Return a branch or loop condition; ConditionError unless it is a bool."""
+    value = t.operand(node)
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, Expr) or value.type != ScalarType(BOOL):
+        shown = value.type if isinstance(value, Expr) else repr(value)
+        raise ConditionError(f"condition must be a Bool-typed scalar, got {shown}", spans=[t.span(node)])
+    return value
+
+
+@statement(ast.If)
+def _if(t: Translator, node: ast.If) -> None:
+    test = condition(t, node.test)
+    if isinstance(test, bool):
+        t.execute(node.body if test else node.orelse)
+        return
+    then_body, then_frame, then_bound = _branch(t, node.body, {})
+    else_body, else_frame, else_bound = _branch(t, node.orelse, then_bound)
+    if ends(then_body):
+        then_frame = else_frame
+    names, return_vars = _merged_yields(t, node, then_frame, then_frame if ends(else_body) else else_frame)
+    t.scope.merge(then_bound, else_bound, ends(then_body), ends(else_body))
+    t.emit(IfStmt(test, then_body, else_body if node.orelse else None, return_vars, t.span(node)))
+    for name, var in zip(names, return_vars, strict=True):
+        t.scope.bind(name, var, var.span)
+
+
+def _branch(t: Translator, body: list[ast.stmt], sibling: dict[str, Binding]) -> tuple[SeqStmts, YieldFrame, dict[str, Binding]]:
+    frame = YieldFrame()
+    t.yields.append(frame)
+    t.scope.enter(sibling)
+    try:
+        translated = t.block(body)
+    finally:
+        bound = t.scope.leave()
+        t.yields.pop()
+    return translated, frame, bound
+
+
+def ends(body: SeqStmts) -> bool:
+    """Return whether control never falls out of the end of a body."""
+    if not body.stmts:
+        return False
+    last = body.stmts[-1]
+    if isinstance(last, IfStmt):
+        return ends(last.then_body) and last.else_body is not None and ends(last.else_body)
+    return isinstance(last, (ReturnStmt, BreakStmt, ContinueStmt))
+
+
+def _merged_yields(t: Translator, node: ast.If, then: YieldFrame, other: YieldFrame) -> tuple[tuple[str, ...], tuple[Var, ...]]:
+    """Return the names and variables that two yielding branches define."""
+    if then.names is None and other.names is None:
+        return (), ()
+    first = then if then.names is not None else other
+    if then.names is None or other.names is None:
+        where = "else" if then.names is not None else "then"
+        raise YieldMismatchError(
+            "both branches must yield, or neither", spans=[first.span or t.span(node)], notes=[f"the {where} branch yields nothing"]
+        )
+    if then.names != other.names or len(then.types) != len(other.types):
+        raise YieldMismatchError(
+            "both branches must yield the same names",
+            spans=[other.span or t.span(node)],
+            notes=[f"then: {', '.join(then.names)}", f"else: {', '.join(other.names)}"],
+        )
+    variables: list[Var] = []
+    for name, a, b in zip(then.names, then.types, other.types, strict=True):
+        type_ = join(a, b)
+        if type_ is None:
+            raise YieldMismatchError(
+                f"the branches yield different types for '{name}'", spans=[other.span or t.span(node)], notes=[f"then: {a}", f"else: {b}"]
+            )
+        variables.append(Var(name, type_, other.span or t.span(node)))
+    return then.names, tuple(variables)
+
+
+@statement(ast.Break)
+def _break(t: Translator, node: ast.Break) -> None:
+    _check_exit(t, node, "break")
+    t.emit(BreakStmt(_handed_on(t), t.span(node)))
+
+
+@statement(ast.Continue)
+def _continue(t: Translator, node: ast.Continue) -> None:
+    _check_exit(t, node, "continue")
+    t.emit(ContinueStmt(_handed_on(t), t.span(node)))
+
+
+def _handed_on(t: Translator) -> tuple[Expr, ...]:
+    """Return the values of a `pl.yield_(...)` right before an exit: what the loop carries out of it."""
+    if not t.stmts or not isinstance(last := t.stmts[-1], YieldStmt):
+        return ()
+    t.stmts.pop()
+    t.yields[-1].names = None
+    return last.values
+
+
+def _check_exit(t: Translator, node: ast.stmt, word: str) -> None:
+    if not t.loops or t.loops[-1] not in ("range", "while"):
+        where = f"a pl.{t.loops[-1]} loop" if t.loops else "no loop"
+        raise UnsupportedFeatureError(
+            f"`{word}` leaves a pl.range or while loop, and the innermost one here is {where}", spans=[t.span(node)]
+        )

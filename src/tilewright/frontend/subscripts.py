@@ -1,0 +1,139 @@
+"""Subscripts: windows of tensors and tiles, elements of tuples and arrays."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from tilewright.core.build import scalar
+from tilewright.core.expr import Const, Expr, MakeTuple, TupleGetItem, integer
+from tilewright.core.op import OPS
+from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
+from tilewright.errors import OperandError, OutOfBoundsError, ParserTypeError, ShapeMismatchError, UnsupportedFeatureError
+from tilewright.frontend.expressions import apply
+from tilewright.frontend.state import Translator, Value, expression
+
+
+@dataclass(frozen=True)
+class Window:
+    """A subscript of a tensor or tile: where it starts, how far it reaches, which axes are single indices."""
+
+    offsets: tuple[Expr, ...]
+    extents: tuple[Expr, ...]
+    dropped: tuple[int, ...]
+
+
+@expression(ast.Subscript)
+def _subscript(t: Translator, node: ast.Subscript) -> Value:
+    owner = t.operand(node.value)
+    if not isinstance(owner, Expr):
+        return _python_item(t, owner, node)
+    match owner.type:
+        case TensorType() | TileType():
+            return _window_value(t, owner, window(t, owner, node), node)
+        case ArrayType():
+            index = t.expr(t.evaluate(node.slice), node.slice)
+            return apply(t, OPS["array.get_element"].spec, {"array": owner, "index": index}, node, {"index": node.slice})
+        case TupleType():
+            return _item(t, owner, owner.type, node)
+        case _:
+            raise ParserTypeError(f"{owner.type} cannot be subscripted", spans=[t.span(node)])
+
+
+def _python_item(t: Translator, owner: Value, node: ast.Subscript) -> Value:
+    index = t.operand(node.slice)
+    if isinstance(index, Const):
+        index = index.value
+    if isinstance(index, Expr):
+        raise OperandError("a Python sequence is indexed by what the compiler knows", spans=[t.span(node.slice)])
+    try:
+        return owner[index]
+    except Exception as error:
+        raise OutOfBoundsError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
+
+
+def _item(t: Translator, owner: Expr, type_: TupleType, node: ast.Subscript) -> TupleGetItem:
+    index = t.operand(node.slice)
+    if not isinstance(index, int) or not -len(type_.elements) <= index < len(type_.elements):
+        raise OutOfBoundsError(f"this holds {len(type_.elements)} values", spans=[t.span(node.slice)])
+    return TupleGetItem(owner, index % len(type_.elements), type_.elements[index], t.span(node))
+
+
+def _window_value(t: Translator, owner: Expr, found: Window, node: ast.Subscript) -> Value:
+    rank = len(_shaped(owner).shape)
+    if len(found.dropped) == rank:
+        return apply(t, OPS["tensor.read"].spec, {"x": owner, "indices": MakeTuple(found.offsets)}, node, {"indices": node.slice})
+    bound = {
+        "x": owner,
+        "shape": MakeTuple(found.extents),
+        "offset": MakeTuple(found.offsets),
+        "valid_shape": None,
+        "drop_dims": found.dropped or None,
+        "pad_value": None,
+        "clamp": False,
+    }
+    if isinstance(owner.type, TileType):
+        bound["drop_dims"] = found.dropped[: max(0, rank - 2)] or None
+    return apply(t, OPS["tensor.slice"].spec, bound, node, {"offset": node.slice, "shape": node.slice})
+
+
+def window(t: Translator, owner: Expr, node: ast.Subscript) -> Window:
+    """Return what a subscript selects."""
+    type_ = _shaped(owner)
+    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if len(parts) > len(type_.shape):
+        raise ShapeMismatchError(f"{type_} has {len(type_.shape)} axes, this subscript {len(parts)}", spans=[t.span(node.slice)])
+    offsets: list[Expr] = []
+    extents: list[Expr] = []
+    dropped: list[int] = []
+    for axis in range(len(type_.shape)):
+        part = parts[axis] if axis < len(parts) else ast.Slice()
+        if isinstance(part, ast.Slice):
+            lower, upper = _ends(t, owner, axis, part, node)
+            offsets.append(lower)
+            extents.append(_difference(upper, lower))
+        else:
+            offsets.append(_index(t, part))
+            extents.append(integer(1))
+            dropped.append(axis)
+    return Window(tuple(offsets), tuple(extents), tuple(dropped))
+
+
+def _shaped(owner: Expr) -> ShapedType:
+    assert isinstance(owner.type, (TensorType, TileType))
+    return owner.type
+
+
+def _index(t: Translator, part: ast.expr) -> Expr:
+    value = t.operand(part)
+    if value is None or value is Ellipsis or isinstance(value, tuple):
+        raise UnsupportedFeatureError("a subscript is an index or a slice per axis", spans=[t.span(part)])
+    index = t.expr(value, part)
+    if not (isinstance(index.type, ScalarType) and index.type.dtype.is_int()):
+        raise OperandError(f"an index is an integer, got {index.type}", spans=[t.span(part)])
+    if isinstance(index, Const) and index.value < 0:
+        raise UnsupportedFeatureError("indices count from the front", spans=[t.span(part)], help="subtract from the extent yourself")
+    return index
+
+
+def _ends(t: Translator, owner: Expr, axis: int, part: ast.Slice, node: ast.Subscript) -> tuple[Expr, Expr]:
+    if part.step is not None:
+        raise UnsupportedFeatureError("a slice has no step here", spans=[t.span(part.step)])
+    lower = integer(0) if part.lower is None else _index(t, part.lower)
+    if part.upper is not None:
+        return lower, _index(t, part.upper)
+    shape = t.evaluate(ast.copy_location(ast.Attribute(node.value, "shape", ast.Load()), node))
+    return lower, t.expr(shape[axis], node)
+
+
+def _difference(upper: Expr, lower: Expr) -> Expr:
+    """Return `upper - lower`, seeing that `i + 8 - i` is 8."""
+    if upper == lower:
+        return integer(0)
+    if hasattr(upper, "args") and getattr(upper, "op", None) is OPS["scalar.add"]:
+        left, right = upper.args  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
+        if left == lower:
+            return right  # pyright: ignore[reportUnknownVariableType]
+        if right == lower:
+            return left  # pyright: ignore[reportUnknownVariableType]
+    return scalar("sub", upper, lower)

@@ -1,0 +1,246 @@
+"""The machine: runs a program statement by statement, each op by its declared meaning.
+
+It runs programs before and after conversion to SSA: assigning a variable again simply replaces its value. Parallel
+loops and blocks run one after the other, in order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from tilewright.core.build import arguments
+from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
+from tilewright.core.grid import CURRENT, Block
+from tilewright.core.program import Function, Program
+from tilewright.core.region import Region
+from tilewright.core.stmt import (
+    AssignStmt,
+    BreakStmt,
+    ContinueStmt,
+    EvalStmt,
+    ForStmt,
+    IfStmt,
+    IterArg,
+    ReturnStmt,
+    SeqStmts,
+    SpmdScopeStmt,
+    Stmt,
+    WhileStmt,
+    YieldStmt,
+)
+from tilewright.core.types import TensorType
+from tilewright.errors import ExecutionError, InternalError, KernelError
+
+Value: TypeAlias = Any
+"""A region for tensors and tiles, a Python number for scalars, an array for arrays, a tuple for several."""
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a body was left before its end."""
+
+    stmt: YieldStmt | ReturnStmt | BreakStmt | ContinueStmt
+    values: tuple[Value, ...]
+
+
+@dataclass
+class Frame:
+    """One function being run: its variables and symbols."""
+
+    function: Function
+    values: dict[Var, Value] = field(default_factory=dict[Var, Value])
+    symbols: dict[str, int] = field(default_factory=dict[str, int])
+
+
+class Machine:
+    """Runs the functions of one program."""
+
+    def __init__(self, program: Program) -> None:
+        self.functions = {f.name: f for f in program.function_list}
+        self.tasks = itertools.count()
+
+    def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
+        """Return what a function returns for `args`; tensors are written in place."""
+        function = self.functions[name]
+        frame = Frame(function, dict(zip(function.params, args, strict=True)))
+        for symbol, (position, axis) in function.symbols.items():
+            frame.symbols[symbol] = args[position].data.shape[axis]
+        self._check_extents(frame)
+        left = self._body(frame, function.body)
+        return left.values if left is not None else ()
+
+    def _check_extents(self, frame: Frame) -> None:
+        """Raise when an argument's shape contradicts a symbol or formula of the signature."""
+        for param in frame.function.params:
+            if not isinstance(param.type, TensorType):
+                continue
+            for axis, (extent, have) in enumerate(zip(param.type.shape, frame.values[param].data.shape, strict=True)):
+                if isinstance(extent, Expr) and self._expr(frame, extent) != have:
+                    message = f"axis {axis} of `{param.name_hint}` is {have}, but {extent} is {self._expr(frame, extent)}"
+                    raise ExecutionError(message, spans=[param.span])
+
+    def _body(self, frame: Frame, body: SeqStmts) -> Exit | None:
+        for stmt in body:
+            left = self._stmt(frame, stmt)
+            if left is not None:
+                return left
+        return None
+
+    def _stmt(self, frame: Frame, stmt: Stmt) -> Exit | None:
+        match stmt:
+            case AssignStmt():
+                frame.values[stmt.var] = self._expr(frame, stmt.value)
+            case EvalStmt():
+                self._expr(frame, stmt.expr)
+            case YieldStmt() | ReturnStmt() | BreakStmt() | ContinueStmt():
+                return Exit(stmt, tuple(self._expr(frame, value) for value in stmt.values))
+            case ForStmt():
+                return self._for(frame, stmt)
+            case WhileStmt():
+                return self._while(frame, stmt)
+            case IfStmt():
+                return self._if(frame, stmt)
+            case SpmdScopeStmt():
+                return self._spmd(frame, stmt)
+            case _:
+                left = self._body(frame, stmt.body)
+                self._name_task(frame, getattr(stmt, "task", None))
+                return left
+        return None
+
+    def _for(self, frame: Frame, stmt: ForStmt) -> Exit | None:
+        start, stop, step = (self._expr(frame, e) for e in (stmt.start, stmt.stop, stmt.step))
+        if step == 0:
+            raise ExecutionError("a loop's step cannot be zero", spans=[stmt.span])
+
+        def turns() -> Iterator[None]:
+            for index in range(start, stop, step):
+                frame.values[stmt.loop_var] = index
+                yield
+
+        return self._loop(frame, turns(), stmt.iter_args, stmt.return_vars, stmt.body)
+
+    def _while(self, frame: Frame, stmt: WhileStmt) -> Exit | None:
+        def turns() -> Iterator[None]:
+            while self._expr(frame, stmt.condition):
+                yield
+
+        return self._loop(frame, turns(), stmt.iter_args, stmt.return_vars, stmt.body)
+
+    def _loop(
+        self, frame: Frame, turns: Iterator[None], carried: Sequence[IterArg], results: Sequence[Var], body: SeqStmts
+    ) -> Exit | None:
+        """Run a body per turn; what it yields is carried to the next one and, at the end, out."""
+        for arg in carried:
+            if not isinstance(arg.init, Absent):
+                frame.values[arg.var] = self._expr(frame, arg.init)
+        for _ in turns:
+            left = self._body(frame, body)
+            if left is not None and isinstance(left.stmt, ReturnStmt):
+                return left
+            if left is not None and left.values:
+                frame.values.update(zip((arg.var for arg in carried), left.values, strict=True))
+            if left is not None and isinstance(left.stmt, BreakStmt):
+                break
+        for result, arg in zip(results, carried, strict=True):
+            if arg.var in frame.values:
+                frame.values[result] = frame.values[arg.var]
+        return None
+
+    def _if(self, frame: Frame, stmt: IfStmt) -> Exit | None:
+        taken = stmt.then_body if self._expr(frame, stmt.condition) else stmt.else_body
+        left = self._body(frame, taken) if taken is not None else None
+        if left is None or not isinstance(left.stmt, YieldStmt):
+            return left
+        if not stmt.return_vars:
+            return None
+        frame.values.update(zip(stmt.return_vars, left.values, strict=True))
+        return None
+
+    def _spmd(self, frame: Frame, stmt: SpmdScopeStmt) -> Exit | None:
+        count = self._expr(frame, stmt.core_num)
+        if stmt.predicate is None or self._expr(frame, stmt.predicate):
+            for _ in self._blocks(count):
+                if stmt.loop_var is not None:
+                    frame.values[stmt.loop_var] = CURRENT.get().index
+                left = self._body(frame, stmt.body)
+                if left is not None:
+                    return left
+        self._name_task(frame, stmt.task)
+        return None
+
+    def _blocks(self, count: int) -> Iterator[None]:
+        for index in range(count):
+            token = CURRENT.set(Block(index, count))
+            try:
+                yield
+            finally:
+                CURRENT.reset(token)
+
+    def _name_task(self, frame: Frame, task: Var | None) -> None:
+        if task is not None:
+            frame.values[task] = next(self.tasks)
+
+    def _expr(self, frame: Frame, expr: Expr) -> Value:
+        match expr:
+            case Var():
+                return self._variable(frame, expr)
+            case Const():
+                return expr.value
+            case Symbol():
+                return frame.symbols[expr.name]
+            case MakeTuple():
+                return tuple(self._expr(frame, e) for e in expr.elements)
+            case TupleGetItem():
+                return self._expr(frame, expr.value)[expr.index]
+            case Call():
+                return self._call(frame, expr)
+            case Invoke():
+                return self._invoke(frame, expr)
+            case Submit():
+                return self._submit(frame, expr)
+            case Absent():
+                return None
+            case _:
+                raise InternalError(f"no meaning for {type(expr).__name__}")
+
+    def _variable(self, frame: Frame, var: Var) -> Value:
+        if var not in frame.values:
+            raise ExecutionError(f"'{var.name_hint}' has no value here: the loop that binds it did not run", spans=[var.span])
+        return frame.values[var]
+
+    def _call(self, frame: Frame, call: Call) -> Value:
+        bound = {
+            name: self._expr(frame, value) if isinstance(value, Expr) else value
+            for name, value in arguments(call).items()
+        }
+        try:
+            return call.op.spec.evaluate(call.type, **bound)
+        except KernelError as error:
+            error.locate([call.span])
+            error.function = error.function or frame.function.name
+            raise
+        except ZeroDivisionError:
+            raise ExecutionError("division by zero", spans=[call.span]) from None
+
+    def _invoke(self, frame: Frame, call: Invoke | Submit) -> Value:
+        results = self.run(call.op.name, [self._expr(frame, arg) for arg in call.args])
+        return results[0] if len(results) == 1 else results
+
+    def _submit(self, frame: Frame, call: Submit) -> tuple[Value, ...]:
+        results: Value = ()
+        if call.core_num is None:
+            results = self._invoke(frame, call)
+        else:
+            for _ in self._blocks(self._expr(frame, call.core_num)):
+                results = self._invoke(frame, call)
+        several = results if isinstance(results, tuple) else (results,)
+        return (*several, next(self.tasks))
+
+
+def run(program: Program, name: str, args: Sequence[Region | int | float | bool]) -> tuple[Value, ...]:
+    """Run one function of a program; tensors among `args` are written in place."""
+    return Machine(program).run(name, args)

@@ -1,0 +1,3 @@
+"""`pl.array`: small on-core arrays."""
+
+from tilewright.ops.array import *

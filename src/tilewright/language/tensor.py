@@ -1,0 +1,17 @@
+"""`pl.tensor`: the ops on tensors, under their own namespace."""
+
+from tilewright.ops.broadcast import *
+from tilewright.ops.compare import *
+from tilewright.ops.convert import *
+from tilewright.ops.elementwise import *
+from tilewright.ops.matmul import *
+from tilewright.ops.memory import create_tensor as create
+from tilewright.ops.memory import dim as dim
+from tilewright.ops.memory import full as full
+from tilewright.ops.memory import read as read
+from tilewright.ops.memory import write as write
+from tilewright.ops.reduce import *
+from tilewright.ops.shape import *
+from tilewright.ops.system import *
+
+__all__ = ["create", "dim", "full", "read", "write"]
