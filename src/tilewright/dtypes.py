@@ -138,6 +138,25 @@ ALL = (
 
 BY_NAME = {dtype.name: dtype for dtype in ALL}
 
+TORCH_NAMES = {
+    "float16": FP16,
+    "float32": FP32,
+    "bfloat16": BF16,
+    "int8": INT8,
+    "int16": INT16,
+    "int32": INT32,
+    "int64": INT64,
+    "uint8": UINT8,
+    "uint16": UINT16,
+    "uint32": UINT32,
+    "uint64": UINT64,
+    "bool": BOOL,
+    "float8_e4m3fn": FP8E4M3FN,
+    "float8_e5m2": FP8E5M2,
+    "float8_e8m0fnu": FP8E8M0,
+}
+"""The element types torch tensors can have, by torch's own name."""
+
 STORABLE = tuple(t for t in ALL if t.numpy_name is not None and t not in (INDEX, TASK_ID))
 """The types a caller's array can have."""
 

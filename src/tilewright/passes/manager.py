@@ -1,0 +1,94 @@
+"""The pass manager: runs the passes of a strategy in order, checking and dumping as asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from tilewright.core.program import Function, Program
+from tilewright.frontend.programs import as_program
+from tilewright.passes.checks import check
+from tilewright.passes.context import PassContext
+from tilewright.passes.pipeline import DEFAULT, Pass
+
+
+class OptimizationStrategy(Enum):
+    """Which passes run."""
+
+    Default = "default"
+
+
+class PassDumpLevel(Enum):
+    """How much of the IR pass dumps show."""
+
+    NONE = "none"
+    CONCISE = "concise"
+    EXPLICIT = "explicit"
+
+
+@dataclass(frozen=True)
+class PassManager:
+    """An ordered list of passes."""
+
+    passes: Sequence[Pass]
+
+    @staticmethod
+    def get_strategy(strategy: OptimizationStrategy = OptimizationStrategy.Default) -> PassManager:
+        """Return the passes of a strategy."""
+        return {OptimizationStrategy.Default: PassManager(DEFAULT)}[strategy]
+
+    @property
+    def pass_names(self) -> list[str]:
+        """The names of the passes, in order."""
+        return [p.name for p in self.passes]
+
+    def get_pass_names(self) -> list[str]:
+        """Return the names of the passes, in order."""
+        return self.pass_names
+
+    def run_passes(
+        self,
+        program: Program | Function,
+        dump_ir: bool | PassDumpLevel = False,
+        output_dir: str | Path | None = None,
+    ) -> Program:
+        """Return the program after every pass; dumps go to `passes_dump` below `output_dir`."""
+        context = PassContext.current()
+        dump = _Dump.of(dump_ir, output_dir)
+        current = as_program(program)
+        check(current, "the front end", context.verification_level)
+        dump.write(0, "frontend", current)
+        for number, each in enumerate(self.passes, start=1):
+            for instrument in context.instruments:
+                instrument.before_pass(each.name, current)
+            current = each.run(current)
+            check(current, f"pass {each.name}", context.verification_level)
+            for instrument in context.instruments:
+                instrument.after_pass(each.name, current)
+            dump.write(number, f"after_{each.name}", current)
+        return current
+
+
+@dataclass(frozen=True)
+class _Dump:
+    """Where and how pass results are written, if at all."""
+
+    folder: Path | None
+    concise: bool
+
+    @staticmethod
+    def of(level: bool | PassDumpLevel, output_dir: str | Path | None) -> _Dump:
+        if level in (False, PassDumpLevel.NONE):
+            return _Dump(None, False)
+        if output_dir is None:
+            raise ValueError("dumping passes needs an output_dir")
+        return _Dump(Path(output_dir) / "passes_dump", level is PassDumpLevel.CONCISE)
+
+    def write(self, number: int, name: str, program: Program) -> None:
+        if self.folder is None:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        text = program.as_python(concise=self.concise)
+        (self.folder / f"{number:02}_{name}.py").write_text(text, encoding="utf-8")
