@@ -29,7 +29,7 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.expressions import apply, show
 from tilewright.frontend.inline import InlineFunction
-from tilewright.frontend.signature import result_type
+from tilewright.core.signature import result_type
 from tilewright.frontend.state import Translator, Value, expression
 
 

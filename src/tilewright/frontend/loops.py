@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
-from tilewright.core.op import Interval
+from tilewright.core.rewrite import loop_reach
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, SpmdScopeStmt, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType, Type, join
 from tilewright.dtypes import BOOL, INDEX, DataType
@@ -52,7 +52,7 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     kind = KINDS[word]
     attrs = _options(t, given, iterable, word, (start, stop, step))
     names, inits = _targets(t, node, given, iterable)
-    loop_var = Var(names[0], ScalarType(_index_type(start, stop, step)), t.span(node.target), _reach(start, stop, step))
+    loop_var = Var(names[0], ScalarType(_index_type(start, stop, step)), t.span(node.target), loop_reach(start, stop, step))
     t.scope.enter()
     t.scope.bind(names[0], loop_var, loop_var.span)
     iter_args = _carried(t, names[1:], inits, node)
@@ -103,14 +103,6 @@ def _index_type(*limits: Expr) -> DataType:
     types = {limit.type.dtype for limit in limits if isinstance(limit, Const) and isinstance(limit.type, ScalarType)}
     typed = types - {INDEX}
     return typed.pop() if len(typed) == 1 and all(isinstance(limit, Const) for limit in limits) else INDEX
-
-
-def _reach(start: Expr, stop: Expr, step: Expr) -> Interval | None:
-    """Return the first and last value of a loop variable whose bounds are known, smaller first."""
-    if not (isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const)):
-        return None
-    values = range(int(start.value), int(stop.value), int(step.value))
-    return (min(values[0], values[-1]), max(values[0], values[-1])) if values else None
 
 
 def _targets(t: Translator, node: ast.For, given: Arguments, iterable: ast.Call) -> tuple[tuple[str, ...], tuple[Value, ...]]:

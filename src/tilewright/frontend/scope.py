@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -86,20 +86,22 @@ class Scope:
         for name, binding in bound.items():
             binding.leaked = True
             binding.state = State.ENDED if name in ended else max(binding.state, state, key=_SEVERITY.index)
-            outer = self.frames[-1].get(name)
-            if outer is None or binding.state is State.BOUND:
-                self.frames[-1][name] = binding
+            self.frames[-1][name] = binding
 
     def merge(self, then: dict[str, Binding], other: dict[str, Binding], then_ends: bool, other_ends: bool) -> None:
-        """Make the names of two branches visible: bound where each branch that goes on bound them."""
+        """Make the names of two branches visible: bound where each branch that goes on bound them alike."""
         for name in {**then, **other}:
-            here, there = then.get(name), other.get(name)
-            sure = (then_ends or here is not None) and (other_ends or there is not None)
-            binding = here if here is not None and not then_ends else there or here
-            assert binding is not None
-            if here and there and not then_ends and not other_ends:
-                sure = sure and here.value == there.value
-            self.leak({name: binding}, State.BOUND if sure else State.MAYBE)
+            before = self.find(name)
+            reached = [
+                found.get(name) or before for found, has_ended in ((then, then_ends), (other, other_ends)) if not has_ended
+            ]
+            known = [binding for binding in reached if binding is not None and binding.state is State.BOUND]
+            sure = len(known) == len(reached) and all(binding.value == known[0].value for binding in known)
+            binding = known[0] if known else then.get(name) or other[name]
+            if binding is not before:
+                self.leak({name: binding}, State.BOUND if sure else State.MAYBE)
+            elif not sure:
+                self.leak({name: replace(binding)}, State.MAYBE)
 
 
 _SEVERITY = [State.BOUND, State.MAYBE, State.ENDED]

@@ -18,13 +18,15 @@ def scalar_form(function: F) -> F:
     spec = spec_of(function)
     assert spec is not None, "only an op has a scalar form"
 
+    name = f"{spec.name.rstrip('_')}s"
+
     def public(*_args: object, **_kwargs: object) -> NoReturn:
-        outside_kernel(f"pl.{spec.name}s")
+        outside_kernel(f"pl.{name}")
 
     def restricted(p: Parameter) -> Parameter:
         return replace(p, role=Role.NUMBER, types=(ScalarType,)) if p.name == "rhs" else p
 
-    public.__name__ = f"{spec.name.rstrip('_')}s"
+    public.__name__ = public.__qualname__ = name
     public.__doc__ = f"{spec.doc} The right operand is a scalar."
     add_spelling(public, replace(spec, parameters=tuple(map(restricted, spec.parameters))))
     return public  # pyright: ignore[reportReturnType]

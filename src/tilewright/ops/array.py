@@ -16,7 +16,9 @@ from tilewright.ops.declare import op
 __all__ = ["create", "get_element", "update_element"]
 
 ARRAY = (Kind.ARRAY,)
-_EXAMPLE = "arr = pl.array.create(4, pl.INT32)\narr = pl.array.update_element(arr, 2, 7)\nn = pl.array.get_element(arr, 2)"
+_EXAMPLE = (
+    "arr = pl.array.create(4, pl.INT32)\narr = pl.array.update_element(arr, 2, 7)\nn = pl.array.get_element(arr, 2)"
+)
 
 
 def _created(extent: int, dtype: DataType) -> ArrayType:
@@ -35,6 +37,26 @@ def _array(array: Expr, index: Expr) -> ArrayType:
     return array.type
 
 
+def _element_type(array: Expr, index: Expr) -> ScalarType:
+    return ScalarType(_array(array, index).dtype)
+
+
+def _updated_type(array: Expr, index: Expr, value: Expr) -> ArrayType:
+    type_ = _array(array, index)
+    assert isinstance(value.type, ScalarType)
+    if value.type.dtype.is_int() != type_.dtype.is_int() or value.type.dtype.is_float():
+        raise DTypeMismatchError(f"{value.type.dtype} cannot go into an array of {type_.dtype}", blame=["value"])
+    return type_
+
+
+def _zeros(result: ArrayType, extent: int, dtype: DataType) -> Any:
+    return np.zeros(extent, dtype.numpy)
+
+
+def _element(result: ScalarType, array: Any, index: int) -> Any:
+    return array[_checked(array, index)].item()
+
+
 def _checked(array: Any, index: int) -> int:
     if not 0 <= index < len(array):
         raise ExecutionError(f"index {index} lies outside 0 to {len(array)}")
@@ -47,26 +69,19 @@ def _updated(result: ArrayType, array: Any, index: int, value: Any) -> Any:
     return changed
 
 
-@op(
-    kinds=ARRAY, infer=_created, evaluate=lambda result, extent, dtype: np.zeros(extent, dtype.numpy), control_plane=True, example=_EXAMPLE,
-)  # fmt: skip
+@op(kinds=ARRAY, infer=_created, evaluate=_zeros, control_plane=True, example=_EXAMPLE)
 def create(extent: int, dtype: DataType) -> Array:
     """Return an array of `extent` zeros."""
     ...
 
 
-@op(
-    kinds=ARRAY, infer=lambda array, index: ScalarType(_array(array, index).dtype), control_plane=True, example=_EXAMPLE,
-    evaluate=lambda result, array, index: array[_checked(array, index)].item(),
-)  # fmt: skip
+@op(kinds=ARRAY, infer=_element_type, evaluate=_element, control_plane=True, example=_EXAMPLE)
 def get_element(array: Array, index: Index) -> Scalar:
     """Return one element."""
     ...
 
 
-@op(
-    kinds=ARRAY, infer=lambda array, index, value: _array(array, index), evaluate=_updated, control_plane=True, example=_EXAMPLE, alias="array",
-)  # fmt: skip
+@op(kinds=ARRAY, infer=_updated_type, evaluate=_updated, control_plane=True, example=_EXAMPLE, alias="array")
 def update_element(array: Array, index: Index, value: Number) -> Array:
     """Return the array with one element replaced."""
     ...

@@ -7,15 +7,15 @@ from tilewright.arrays import np
 from tilewright.core.annotations import Number, Tile, X
 from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region, embed
-from tilewright.core.types import ShapedType, reshaped, show_shape
+from tilewright.core.types import ShapedType, show_shape
 from tilewright.errors import ShapeMismatchError
 from tilewright.ops.declare import FLOATS, NUMBERS, UNIFIED, op
-from tilewright.ops.families import apply, check_dtype, elementwise_dtype, shaped
+from tilewright.ops.families import apply, check_dtype, computed, elementwise_dtype, shaped
 
 __all__ = [
-    "col_expand", "col_expand_add", "col_expand_div", "col_expand_expdif", "col_expand_max", "col_expand_min", "col_expand_mul",
-    "col_expand_sub", "expands", "row_expand", "row_expand_add", "row_expand_div", "row_expand_expdif", "row_expand_max",
-    "row_expand_min", "row_expand_mul", "row_expand_sub",
+    "col_expand", "col_expand_add", "col_expand_div", "col_expand_expdif", "col_expand_max", "col_expand_min",
+    "col_expand_mul", "col_expand_sub", "expands", "row_expand", "row_expand_add", "row_expand_div",
+    "row_expand_expdif", "row_expand_max", "row_expand_min", "row_expand_mul", "row_expand_sub",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,7 +23,11 @@ ROW, COLUMN = -1, -2
 
 
 def expansion(
-    axis: int, reference: Callable[[Array, Array], Array], ulp: float = 0, floats: bool = False, domain: tuple[float, float] = (-8.0, 8.0)
+    axis: int,
+    reference: Callable[[Array, Array], Array],
+    ulp: float = 0,
+    floats: bool = False,
+    domain: tuple[float, float] = (-8.0, 8.0),
 ) -> Callable[[F], F]:
     """Declare an op between a tile and a vector that is one element wide along `axis`."""
     accepted = FLOATS if floats else NUMBERS
@@ -32,7 +36,7 @@ def expansion(
         dtype = elementwise_dtype({"x": x, "vec": vec})
         check_dtype(dtype, accepted, ["x", "vec"])
         _check_vector(axis, shaped(x), shaped(vec))
-        return reshaped(shaped(x), shaped(x).shape, shaped(x).valid, dtype)
+        return computed(shaped(x), shaped(x).shape, shaped(x).valid, dtype)
 
     def evaluate(result: ShapedType, x: Region, vec: Region, **_: Any) -> Region:
         return apply(reference, result.dtype, result.dtype, [x, vec])
@@ -55,10 +59,8 @@ def _check_vector(axis: int, target: ShapedType, vector: ShapedType) -> None:
         wanted[axis] = 1
     if len(wanted) < 2 or vector.shape != tuple(wanted):
         noun = "column" if axis == ROW else "row"
-        raise ShapeMismatchError(
-            f"{show_shape(target.shape)} needs a {noun} vector of shape {show_shape(tuple(wanted))}, got {show_shape(vector.shape)}",
-            blame=["x", "vec"],
-        )
+        needs = f"{show_shape(target.shape)} needs a {noun} vector of shape {show_shape(tuple(wanted))}"
+        raise ShapeMismatchError(f"{needs}, got {show_shape(vector.shape)}", blame=["x", "vec"])
 
 
 def _second(x: Array, vec: Array) -> Array:
@@ -75,7 +77,11 @@ def _expdif(x: Array, vec: Array) -> Array:
 
 def _expands_type(target: Expr, scalar: Expr) -> ShapedType:
     check_dtype(elementwise_dtype({"target": target, "scalar": scalar}), NUMBERS, ["target"])
-    return reshaped(shaped(target), shaped(target).shape, shaped(target).valid)
+    return computed(shaped(target), shaped(target).shape, shaped(target).valid, shaped(target).dtype)
+
+
+def _expands(result: ShapedType, target: Region, scalar: Any) -> Region:
+    return embed(np.full(target.valid, scalar), target.data.shape, result.dtype)
 
 
 @expansion(ROW, _second)
@@ -175,8 +181,7 @@ def col_expand_expdif(x: X, vec: X) -> X:
 
 
 @op(
-    kinds=UNIFIED, infer=_expands_type,
-    evaluate=lambda result, target, scalar: embed(np.full(target.valid, scalar), target.data.shape, result.dtype),
+    kinds=UNIFIED, infer=_expands_type, evaluate=_expands,
     example="out = pl.store(pl.expands(a, 0.5), [0, 0], out)",
 )  # fmt: skip
 def expands(target: X, scalar: Number) -> X:

@@ -1,6 +1,5 @@
 """Comparison and selection. A tile's comparison is a packed mask: one bit per element, eight columns a byte."""
 
-
 from typing import Any
 
 from tilewright.arrays import np
@@ -8,8 +7,8 @@ from tilewright.core.annotations import Number, Tile, X
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region, embed
-from tilewright.core.types import Extent, ShapedType, TensorType, TileType, tile
-from tilewright.dtypes import UINT8, promote
+from tilewright.core.types import ShapedType, TensorType, TileType, static_shape, tile
+from tilewright.dtypes import FP32, INT64, UINT8, DataType, promote, round_to
 from tilewright.errors import AttributeValueError, ShapeMismatchError
 from tilewright.ops.aliases import scalar_form
 from tilewright.ops.declare import NUMBERS, TILE, UNIFIED, op
@@ -18,9 +17,9 @@ from tilewright.ops.families import apply, check_dtype, elementwise_dtype, eleme
 __all__ = ["cmp", "cmps", "sel", "sels"]
 
 
-def _mask_columns(columns: Extent) -> Extent:
+def _mask_columns(columns: int) -> int:
     """Return the bytes a row of packed bits takes, in whole 32-byte blocks."""
-    return -(-(-(-columns // 8)) // 32) * 32 if isinstance(columns, int) else None
+    return (columns + 255) // 256 * 32
 
 
 def _cmp_type(lhs: Expr, rhs: Expr, cmp_type: int) -> ShapedType:
@@ -29,16 +28,13 @@ def _cmp_type(lhs: Expr, rhs: Expr, cmp_type: int) -> ShapedType:
             f"cmp_type must be 0 to 5, got {cmp_type}", help="0 eq, 1 ne, 2 lt, 3 le, 4 gt, 5 ge: see pl.CmpType"
         )
     values = {"lhs": lhs, "rhs": rhs}
-    dtype = elementwise_dtype(values)
-    check_dtype(dtype, NUMBERS, list(values))
-    result = elementwise_type(values, dtype)
+    check_dtype(elementwise_dtype(values), NUMBERS, list(values))
+    result = elementwise_type(values, shaped(lhs).dtype)
     if isinstance(result, TensorType):
         return result
     *rows, columns = result.valid
-    packed = -(-columns // 8) if isinstance(columns, int) else None
-    width = _mask_columns(result.shape[-1])
-    assert isinstance(width, int)
-    return tile((*result.shape[:-1], width), UINT8, (*rows, packed))
+    packed = (columns + 7) // 8 if isinstance(columns, int) else None
+    return tile((*result.shape[:-1], _mask_columns(result.shape[-1])), UINT8, (*rows, packed))
 
 
 def _compare(cmp_type: int, lhs: Array, rhs: Array) -> Array:
@@ -46,10 +42,20 @@ def _compare(cmp_type: int, lhs: Array, rhs: Array) -> Array:
     return tests[cmp_type](lhs, rhs)
 
 
+def _met(result: ShapedType, dtype: DataType, rhs: Any) -> DataType:
+    """Return the type a comparison is made in; a scalar takes a tile's type and meets a tensor's."""
+    if isinstance(rhs, Region):
+        return promote(dtype, rhs.dtype)
+    if isinstance(result, TileType) or dtype.is_float():
+        return dtype
+    return FP32 if isinstance(rhs, float) else promote(dtype, INT64)
+
+
 def _cmp(result: ShapedType, lhs: Any, rhs: Any, cmp_type: int) -> Region:
-    regions = [value for value in (lhs, rhs) if isinstance(value, Region)]
-    dtype = regions[0].dtype if len(regions) == 1 else promote(regions[0].dtype, regions[1].dtype)
-    flags = apply(lambda a, b: _compare(cmp_type, a, b).astype(np.int64), dtype, UINT8, [lhs, rhs])
+    def flag(a: Array, b: Array) -> Array:
+        return _compare(cmp_type, a, b).astype(np.int64)
+
+    flags = apply(flag, _met(result, lhs.dtype, rhs), UINT8, [lhs, rhs])
     if isinstance(result, TensorType):
         return embed(flags.live, flags.data.shape, result.dtype)
     return embed(np.packbits(flags.live, axis=-1, bitorder="little"), result.shape, UINT8)
@@ -68,13 +74,15 @@ def _sel_type(mask: Expr, lhs: Expr, rhs: Expr, tmp: Expr | None) -> ShapedType:
 
 
 def _check_mask(mask: ShapedType, result: ShapedType) -> None:
-    wanted = (*result.shape[:-1], _mask_columns(result.shape[-1]))
-    if mask.dtype != UINT8 or mask.shape[:-1] != wanted[:-1]:
-        raise ShapeMismatchError(f"selecting {result} needs a mask of {tile(wanted, UINT8)}, got {mask}", blame=["mask"])  # pyright: ignore[reportArgumentType]
+    *rows, columns = static_shape(result.shape)
+    if mask.dtype != UINT8 or mask.shape[:-1] != tuple(rows) or static_shape(mask.shape)[-1] * 8 < columns:
+        needed = tile((*rows, _mask_columns(columns)), UINT8)
+        raise ShapeMismatchError(f"selecting {result} needs a mask of {needed}, got {mask}", blame=["mask"])
 
 
 def _sel(result: TileType, mask: Region, lhs: Region, rhs: Region, tmp: Region | None) -> Region:
-    picked = np.where(_unpack(mask, lhs.valid), lhs.live, rhs.data[lhs.window])
+    taken, other = round_to(lhs.live, result.dtype), round_to(rhs.data[lhs.window], result.dtype)
+    picked = np.where(_unpack(mask, lhs.valid), taken, other)
     return embed(picked, lhs.data.shape, result.dtype)
 
 
@@ -86,13 +94,13 @@ def _sels_type(mask: Expr, src: Expr, tmp: Expr | None, scalar: Expr) -> ShapedT
 
 
 def _sels(result: TileType, mask: Region, src: Region, tmp: Region | None, scalar: Any) -> Region:
-    other = np.asarray(scalar).astype(src.data.dtype)
+    other = round_to(np.asarray(scalar), result.dtype)
     return embed(np.where(_unpack(mask, src.valid), src.live, other), src.data.shape, result.dtype)
 
 
 @op(
     kinds=UNIFIED, infer=_cmp_type, evaluate=_cmp,
-    example="mask = pl.cmp(a, b, cmp_type=pl.CmpType.LT)\npicked = pl.sel(mask, a, b)\nout = pl.store(picked, [0, 0], out)",
+    example="mask = pl.cmp(a, b, cmp_type=pl.CmpType.LT)\nout = pl.store(pl.sel(mask, a, b), [0, 0], out)",
 )  # fmt: skip
 def cmp(lhs: X, rhs: X | Number, cmp_type: int = 0) -> X:
     """Return how each pair of elements compares: 0 or 1 in a tensor, a packed bit mask for tiles."""

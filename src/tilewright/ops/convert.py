@@ -8,12 +8,12 @@ from tilewright.core.annotations import Number, X
 from tilewright.core.enums import RoundMode
 from tilewright.core.expr import Expr
 from tilewright.core.op import Kind
-from tilewright.core.region import Array, Region, embed
-from tilewright.core.types import ScalarType, ShapedType, reshaped
+from tilewright.core.region import Array, Region, embed, exact
+from tilewright.core.types import ScalarType, ShapedType
 from tilewright.dtypes import DataType, round_to
 from tilewright.errors import AttributeValueError, DTypeMismatchError
 from tilewright.ops.declare import ANY, op
-from tilewright.ops.families import shaped
+from tilewright.ops.families import computed, shaped
 
 __all__ = ["cast"]
 
@@ -37,7 +37,7 @@ def _cast_type(x: Expr, target_type: DataType, mode: str | int) -> ShapedType | 
             raise DTypeMismatchError(f"{dtype} values cannot be converted", blame=["x"])
     if isinstance(x.type, ScalarType):
         return ScalarType(target_type)
-    return reshaped(shaped(x), shaped(x).shape, shaped(x).valid, target_type)
+    return computed(shaped(x), shaped(x).shape, shaped(x).valid, target_type)
 
 
 _CASTABLE = ANY | {dt.INDEX}
@@ -45,15 +45,16 @@ _CASTABLE = ANY | {dt.INDEX}
 
 def convert(values: Array, target: DataType, mode: str | int) -> Array:
     """Return `values` as `target` elements: to integers they are rounded by `mode` and saturate, NaN becoming zero."""
-    source = dt.from_numpy(values.dtype)
-    if not source.is_float() or not target.is_int():
-        return round_to(values.astype(np.float64) if source.is_float() else values, target)
+    values = exact(values)
+    if values.dtype.kind != "f" or not target.is_int():
+        return round_to(values, target)
     low, high = target.limits
+    integers = np.uint64 if target.is_unsigned_int() else np.int64
     with np.errstate(all="ignore"):
-        rounded = _rounded(np.nan_to_num(values.astype(np.float64), nan=0.0), round_mode(mode))
-    whole_numbers = np.clip(rounded, float(low), float(high))
-    exact_high = whole_numbers >= float(high)
-    return np.where(exact_high, int(high), np.where(exact_high, 0, whole_numbers).astype(np.int64)).astype(target.numpy)
+        rounded = _rounded(np.where(np.isnan(values), 0.0, values), round_mode(mode))
+    too_high = rounded >= float(high)
+    held = np.where(too_high | (rounded < low), 0, rounded).astype(integers)
+    return np.select([too_high, rounded < low], [integers(high), integers(low)], held).astype(target.numpy)
 
 
 def _rounded(values: Array, mode: RoundMode) -> Array:
@@ -70,13 +71,13 @@ def _rounded(values: Array, mode: RoundMode) -> Array:
 def _cast(result: ShapedType | ScalarType, x: Any, target_type: DataType, mode: str | int) -> Any:
     if isinstance(x, Region):
         return embed(convert(x.live, target_type, mode), x.data.shape, target_type)
-    if isinstance(x, int) and target_type.is_int():
+    if isinstance(x, int):
         return dt.round_scalar(x, target_type)
-    return convert(np.asarray(x), target_type, mode).item()
+    return dt.round_scalar(convert(np.asarray(x), target_type, mode).item(), target_type)
 
 
 @op(
-    kinds=(Kind.TILE, Kind.TENSOR, Kind.SCALAR), infer=_cast_type, evaluate=_cast, accepts=ANY, control_plane=False,
+    kinds=(Kind.TILE, Kind.TENSOR, Kind.SCALAR), infer=_cast_type, evaluate=_cast, accepts=ANY,
     example='half = pl.cast(a, pl.FP16, mode="rint")\nout = pl.store(pl.cast(half, pl.FP32), [0, 0], out)',
 )  # fmt: skip
 def cast(x: X | Number, target_type: DataType, mode: str | int = "round") -> X:

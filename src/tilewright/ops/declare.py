@@ -22,6 +22,9 @@ TILE = (Kind.TILE,)
 TENSOR = (Kind.TENSOR,)
 UNIFIED = (Kind.TILE, Kind.TENSOR)
 
+_NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system."}
+"""The kinds whose ops are not also names of `pl` itself."""
+
 
 def op(
     *,
@@ -53,7 +56,7 @@ def op(
     def declare(function: F) -> F:
         @functools.wraps(function)
         def public(*_args: object, **_kwargs: object) -> NoReturn:
-            outside_kernel(f"pl.{function.__name__}")
+            outside_kernel(f"pl.{_NAMESPACES.get(kinds[0], '')}{function.__name__}")
 
         register(
             OpSpec(
@@ -82,5 +85,3 @@ def op(
         return public  # pyright: ignore[reportReturnType]
 
     return declare
-
-

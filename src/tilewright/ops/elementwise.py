@@ -9,9 +9,9 @@ from tilewright.ops.declare import FLOATS, INTEGERS
 from tilewright.ops.families import elementwise
 
 __all__ = [
-    "abs", "add", "adds", "and_", "ands", "cos", "div", "divs", "exp", "fmod", "fmods", "log", "lrelu", "maximum", "maximums",
-    "minimum", "minimums", "mul", "muls", "neg", "not_", "or_", "ors", "recip", "relu", "rsqrt", "shl", "shls", "shr", "shrs",
-    "sin", "sqrt", "sub", "subs", "xor", "xors",
+    "abs", "add", "adds", "and_", "ands", "cos", "div", "divs", "exp", "fmod", "fmods", "log", "lrelu", "maximum",
+    "maximums", "minimum", "minimums", "mul", "muls", "neg", "not_", "or_", "ors", "recip", "relu", "rsqrt", "shl",
+    "shls", "shr", "shrs", "sin", "sqrt", "sub", "subs", "xor", "xors",
 ]  # fmt: skip
 
 
@@ -19,8 +19,10 @@ def _quotient(lhs: Array, rhs: Array) -> Array:
     """Return lhs / rhs; integers drop the fraction, and a zero divisor gives zero."""
     if lhs.dtype.kind not in "iu":
         return lhs / rhs
-    safe = np.where(rhs == 0, 1, rhs)
-    return np.where(rhs == 0, 0, np.sign(lhs) * np.sign(safe) * (np.abs(lhs) // np.abs(safe)))
+    safe = np.where(rhs == 0, np.ones_like(rhs), rhs)
+    floor = lhs // safe
+    lost = (lhs != floor * safe) & ((lhs < 0) != (safe < 0))
+    return np.where(rhs == 0, np.zeros_like(floor), floor + lost)
 
 
 def _shift(lhs: Array, rhs: Array, left: bool) -> Array:
@@ -185,4 +187,3 @@ ors = scalar_form(or_)
 xors = scalar_form(xor)
 shls = scalar_form(shl)
 shrs = scalar_form(shr)
-

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.expr import Const, Expr
 from tilewright.core.op import Effect
 from tilewright.core.region import Array, Region, embed, exact
-from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, reshaped, show_shape
+from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
 from tilewright.dtypes import FP32, INDEX, DataType, promote, round_to
 from tilewright.errors import DTypeMismatchError, OperandError, ShapeMismatchError
-from tilewright.ops.declare import FLOATS, NUMBERS, UNIFIED, op
+from tilewright.ops.declare import NUMBERS, UNIFIED, op
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+Reference: TypeAlias = Callable[[Array], Array] | Callable[[Array, Array], Array]
+"""What an op computes from the elements of its one or two operands."""
 
 
 def shaped(value: Expr) -> ShapedType:
@@ -25,7 +28,7 @@ def shaped(value: Expr) -> ShapedType:
 
 def elementwise(
     *,
-    reference: Callable[..., Array],
+    reference: Reference,
     accepts: Collection[DataType] = NUMBERS,
     float_result: bool = False,
     same_shape: bool = False,
@@ -65,7 +68,9 @@ def elementwise_dtype(values: dict[str, Expr]) -> DataType:
     """Return the element type operands promote to; a scalar never changes a tile's type."""
     shaped_types = [v.type for v in values.values() if isinstance(v.type, (TensorType, TileType))]
     if not shaped_types:
-        raise OperandError("a tile or tensor is needed among the operands", blame=list(values), help="use + - * / on scalars")
+        raise OperandError(
+            "a tile or tensor is needed among the operands", blame=list(values), help="use + - * / on scalars"
+        )
     dtype = shaped_types[0].dtype
     for type_ in shaped_types[1:]:
         dtype = promote(dtype, type_.dtype)
@@ -79,7 +84,9 @@ def _with_scalar(dtype: DataType, name: str, value: Expr, keeps: bool) -> DataTy
     assert isinstance(value.type, ScalarType)
     if value.type.dtype == INDEX and not isinstance(value, Const):
         raise DTypeMismatchError(
-            f"an index cannot meet {dtype} elements", blame=[name], help=f"convert it: pl.cast({value}, pl.{dtype.symbol})"
+            f"an index cannot meet {dtype} elements",
+            blame=[name],
+            help=f"convert it: pl.cast({value}, pl.{dtype.symbol})",
         )
     return dtype if keeps else promote(dtype, value.type.dtype)
 
@@ -97,13 +104,22 @@ def elementwise_type(values: dict[str, Expr], dtype: DataType, *, same_shape: bo
     first = next(iter(types.values()))
     shape, valid = first.shape, first.valid
     for type_ in list(types.values())[1:]:
-        merged = None if same_shape and type_.shape != first.shape else broadcast(shape, valid, type_.shape, type_.valid)
+        merged = (
+            None if same_shape and type_.shape != first.shape else broadcast(shape, valid, type_.shape, type_.valid)
+        )
         if merged is None:
             shapes = " and ".join(show_shape(t.shape) for t in types.values())
             rule = "equal shapes" if same_shape else "shapes that broadcast"
             raise ShapeMismatchError(f"operands need {rule}, got {shapes}", blame=list(types))
         shape, valid = merged
-    return reshaped(first, shape, valid, dtype)
+    return computed(first, shape, valid, dtype)
+
+
+def computed(like: ShapedType, shape: Shape, valid: Shape, dtype: DataType) -> ShapedType:
+    """Return the type of a value made by vector arithmetic, which puts tiles into vector memory."""
+    if isinstance(like, TileType):
+        return TileType(static_shape(shape), dtype, valid)
+    return TensorType(shape, dtype, valid, like.layout)
 
 
 def broadcast(shape: Shape, valid: Shape, other: Shape, other_valid: Shape) -> tuple[Shape, Shape] | None:
@@ -125,33 +141,32 @@ def broadcast(shape: Shape, valid: Shape, other: Shape, other_valid: Shape) -> t
     return tuple(m[0] for m in merged), tuple(m[1] for m in merged)
 
 
-def apply(reference: Callable[..., Array], compute: DataType, result: DataType, values: list[Any]) -> Region:
+def apply(reference: Reference, compute: DataType, result: DataType, values: list[Any]) -> Region:
     """Return `reference` over the valid elements of `values`, computed from `compute` and rounded to `result`."""
     regions = [value for value in values if isinstance(value, Region)]
     shape = np.broadcast_shapes(*(region.data.shape for region in regions))
     valid = broadcast_valid(regions)
     arrays = [_window(value, valid) if isinstance(value, Region) else np.asarray(value) for value in values]
+    meaning: Callable[..., Array] = reference
     with np.errstate(all="ignore"):
-        live = reference(*(exact(round_to(array, compute)) for array in arrays))
+        live = meaning(*(exact(round_to(array, compute)) for array in arrays))
     return embed(np.broadcast_to(live, valid), shape, result)
 
 
 def broadcast_valid(regions: list[Region]) -> tuple[int, ...]:
     """Return the valid part of a broadcast, which the first region that spans an axis decides."""
     rank = max(region.data.ndim for region in regions)
-    valid = [1] * rank
-    for axis in range(rank):
-        for region in regions:
-            own = axis - (rank - region.data.ndim)
-            if own >= 0 and (region.data.shape[own] != 1 or region.valid[own] == 0):
-                valid[axis] = region.valid[own]
-                break
-    return tuple(valid)
+    shapes = [(1,) * (rank - region.data.ndim) + region.data.shape for region in regions]
+    valids = [(1,) * (rank - region.data.ndim) + region.valid for region in regions]
+    return tuple(
+        next((v[axis] for shape, v in zip(shapes, valids, strict=True) if shape[axis] != 1), valids[0][axis])
+        for axis in range(rank)
+    )
 
 
 def _window(region: Region, valid: tuple[int, ...]) -> Array:
     """Return what a region contributes to a broadcast whose result is `valid`."""
     own = valid[len(valid) - region.data.ndim :]
-    return region.data[tuple(slice(0, 1) if size == 1 else slice(0, v) for size, v in zip(region.data.shape, own, strict=True))]
-
-
+    return region.data[
+        tuple(slice(0, 1) if size == 1 else slice(0, v) for size, v in zip(region.data.shape, own, strict=True))
+    ]

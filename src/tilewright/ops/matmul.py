@@ -83,7 +83,9 @@ def _matmul_type(
         raise AttributeValueError("a_trans, b_trans and c_matrix_nz are for tensors", help="use pl.tile.transpose_view")
     deduced = _same_inputs(lhs, rhs)
     if out_dtype not in (None, deduced):
-        raise DTypeMismatchError(f"a product of these tiles is {deduced}, not {out_dtype}", blame=["lhs"], help="cast the result")
+        raise DTypeMismatchError(
+            f"a product of these tiles is {deduced}, not {out_dtype}", blame=["lhs"], help="cast the result"
+        )
     _check_rank(lhs, rhs, 2)
     return _product_type(lhs, rhs, False, False, deduced)
 
@@ -91,7 +93,9 @@ def _matmul_type(
 def _check_rank(lhs: Expr, rhs: Expr, rank: int) -> None:
     if len(shaped(lhs).shape) != rank or len(shaped(rhs).shape) != rank:
         raise ShapeMismatchError(
-            f"this product needs {rank}-D tiles, got {shaped(lhs)} and {shaped(rhs)}", blame=["lhs", "rhs"], help="see pl.batch_matmul"
+            f"this product needs {rank}-D tiles, got {shaped(lhs)} and {shaped(rhs)}",
+            blame=["lhs", "rhs"],
+            help="see pl.batch_matmul",
         )
 
 
@@ -118,7 +122,9 @@ def _shape_of_product(lhs: Region, rhs: Region, a_trans: bool = False, b_trans: 
     return (*np.broadcast_shapes(lhs.data.shape[:-2], rhs.data.shape[:-2]), rows, columns)
 
 
-def _matmul(result: ShapedType, lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = False, **_: Any) -> Region:
+def _matmul(
+    result: ShapedType, lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = False, **_: Any
+) -> Region:
     product = multiply(lhs, rhs, a_trans, b_trans)
     return embed(product, _shape_of_product(lhs, rhs, a_trans, b_trans), result.dtype)
 
@@ -139,7 +145,13 @@ def _acc_type(acc: Expr, lhs: Expr, rhs: Expr, a_trans: bool = False, b_trans: b
 
 
 def _acc(
-    result: ShapedType, acc: Region, lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = False, init_cond: Any = None
+    result: ShapedType,
+    acc: Region,
+    lhs: Region,
+    rhs: Region,
+    a_trans: bool = False,
+    b_trans: bool = False,
+    init_cond: Any = None,
 ) -> Region:
     product = multiply(lhs, rhs, a_trans, b_trans)
     if not init_cond:
@@ -153,7 +165,9 @@ def _bias_type(lhs: Expr, rhs: Expr, bias: Expr) -> ShapedType:
     _check_rank(lhs, rhs, 2)
     wanted = (1, product.shape[-1])
     if shaped(bias).shape != wanted or shaped(bias).dtype != product.dtype:
-        raise ShapeMismatchError(f"bias must be {product.dtype} of shape {show_shape(wanted)}, got {shaped(bias)}", blame=["bias"])
+        raise ShapeMismatchError(
+            f"bias must be {product.dtype} of shape {show_shape(wanted)}, got {shaped(bias)}", blame=["bias"]
+        )
     return product
 
 
@@ -191,9 +205,21 @@ _STORE = "\nsquare = pl.store(p, [0, 0], square)"
 _ROW = "row = pl.load(x, [0, 0], [1, 32])\n"
 
 
-@op(kinds=UNIFIED, infer=_matmul_type, evaluate=_matmul, ulp=8, accepts=SUPPORTED, example=f"{_PRELUDE}p = pl.matmul(a, bt){_STORE}")
+@op(
+    kinds=UNIFIED,
+    infer=_matmul_type,
+    evaluate=_matmul,
+    ulp=8,
+    accepts=SUPPORTED,
+    example=f"{_PRELUDE}p = pl.matmul(a, bt){_STORE}",
+)
 def matmul(
-    lhs: X, rhs: X, out_dtype: DataType | None = None, a_trans: bool = False, b_trans: bool = False, c_matrix_nz: bool = False
+    lhs: X,
+    rhs: X,
+    out_dtype: DataType | None = None,
+    a_trans: bool = False,
+    b_trans: bool = False,
+    c_matrix_nz: bool = False,
 ) -> X:
     """Return the matrix product; tiles are 2-D and give fp32 or int32, tensors may have batch axes."""
     ...
@@ -203,7 +229,9 @@ def matmul(
     kinds=UNIFIED, infer=_acc_type, evaluate=_acc, ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}acc = pl.matmul(a, bt)\np = pl.matmul_acc(acc, a, bt){_STORE}",
 )  # fmt: skip
-def matmul_acc(acc: X, lhs: X, rhs: X, a_trans: bool = False, b_trans: bool = False, init_cond: Condition | None = None) -> X:
+def matmul_acc(
+    acc: X, lhs: X, rhs: X, a_trans: bool = False, b_trans: bool = False, init_cond: Condition | None = None
+) -> X:
     """Return `acc` plus the matrix product, or the product alone where `init_cond` holds."""
     ...
 

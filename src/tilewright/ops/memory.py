@@ -14,7 +14,19 @@ from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, as_scalar, as_shape, bounds, fits
 from tilewright.core.op import Effect
 from tilewright.core.region import Region, blank, exact, whole
-from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, is_static, show_shape, static_shape, tensor, tile
+from tilewright.core.types import (
+    Extent,
+    ScalarType,
+    Shape,
+    ShapedType,
+    TensorType,
+    TileType,
+    is_static,
+    show_shape,
+    static_shape,
+    tensor,
+    tile,
+)
 from tilewright.dtypes import BF16, FP16, FP32, INDEX, INT8, INT16, INT32, DataType, round_to
 from tilewright.errors import (
     DTypeMismatchError,
@@ -48,11 +60,18 @@ def tile_shape(shapes: Sequence[Expr], blame: str) -> tuple[int, ...]:
 def check_rank(given: Sequence[object], rank: int, blame: str, of: str) -> None:
     """Raise unless there is one entry per axis."""
     if len(given) != rank:
-        raise ShapeMismatchError(f"`{blame}` needs one entry per axis of the {rank}-D {of}, got {len(given)}", blame=[blame])
+        raise ShapeMismatchError(
+            f"`{blame}` needs one entry per axis of the {rank}-D {of}, got {len(given)}", blame=[blame]
+        )
 
 
 def _load_type(
-    tensor: Expr, offsets: tuple[Expr, ...], shapes: tuple[Expr, ...], valid_shape: tuple[Expr, ...] | None, target_memory: MemorySpace, clamp: bool
+    tensor: Expr,
+    offsets: tuple[Expr, ...],
+    shapes: tuple[Expr, ...],
+    valid_shape: tuple[Expr, ...] | None,
+    target_memory: MemorySpace,
+    clamp: bool,
 ) -> TileType:
     source = shaped(tensor)
     rank = len(source.shape)
@@ -76,7 +95,9 @@ def valid_extents(shape: Shape, valid_shape: Sequence[Expr] | None) -> Shape:
     valid = tuple(extent if isinstance(extent := as_extent(v), int) else None for v in valid_shape)
     for have, want in zip(shape, valid, strict=True):
         if isinstance(want, int) and (want < 0 or (isinstance(have, int) and want > have)):
-            raise ShapeMismatchError(f"a valid part of {show_shape(valid)} does not fit {show_shape(shape)}", blame=["valid_shape"])
+            raise ShapeMismatchError(
+                f"a valid part of {show_shape(valid)} does not fit {show_shape(shape)}", blame=["valid_shape"]
+            )
     return valid
 
 
@@ -105,7 +126,13 @@ def outside(axis: int, offset: Expr, size: Extent, extent: Extent) -> OutOfBound
 
 
 def _load(
-    result: TileType, tensor: Region, offsets: tuple[int, ...], shapes: tuple[int, ...], valid_shape: tuple[int, ...] | None, target_memory: MemorySpace, clamp: bool
+    result: TileType,
+    tensor: Region,
+    offsets: tuple[int, ...],
+    shapes: tuple[int, ...],
+    valid_shape: tuple[int, ...] | None,
+    target_memory: MemorySpace,
+    clamp: bool,
 ) -> Region:
     window: list[slice] = []
     for axis, (start, want, have) in enumerate(zip(offsets, valid_shape or shapes, tensor.valid, strict=True)):
@@ -119,7 +146,9 @@ def _load(
     return loaded
 
 
-def _store_type(tile: Expr, offsets: tuple[Expr, ...], output_tensor: Expr, shapes: tuple[Expr, ...] | None, atomic: AtomicType) -> TensorType:
+def _store_type(
+    tile: Expr, offsets: tuple[Expr, ...], output_tensor: Expr, shapes: tuple[Expr, ...] | None, atomic: AtomicType
+) -> TensorType:
     source, target = shaped(tile), shaped(output_tensor)
     assert isinstance(source, TileType) and isinstance(target, TensorType)
     rank = len(target.shape)
@@ -164,7 +193,9 @@ def _created(shape: tuple[Expr, ...], dtype: DataType, **_: Any) -> TensorType:
     return tensor(extents, dtype)
 
 
-def _create_tensor(result: TensorType, shape: tuple[int, ...], dtype: DataType, init_value: Any = None, **_: Any) -> Region:
+def _create_tensor(
+    result: TensorType, shape: tuple[int, ...], dtype: DataType, init_value: Any = None, **_: Any
+) -> Region:
     return whole(blank(shape, dtype) if init_value is None else _filled(shape, dtype, init_value))
 
 
@@ -172,7 +203,9 @@ def _filled(shape: Sequence[int], dtype: DataType, value: Any) -> Any:
     return round_to(np.full(tuple(shape), value), dtype)
 
 
-def _created_tile(shape: tuple[Expr, ...], dtype: DataType, target_memory: MemorySpace = MemorySpace.Vec, **_: Any) -> TileType:
+def _created_tile(
+    shape: tuple[Expr, ...], dtype: DataType, target_memory: MemorySpace = MemorySpace.Vec, **_: Any
+) -> TileType:
     return tile(tile_shape(shape, "shape"), dtype, memory=target_memory)
 
 
@@ -219,7 +252,12 @@ def _known_dim(tensor: Expr, axis: int) -> Expr | None:
     example="t = pl.load(x, [8, 0], [8, 32])\nout = pl.store(t, [0, 0], out)",
 )  # fmt: skip
 def load(
-    tensor: Tensor, offsets: Extents, shapes: Extents, valid_shape: Extents | None = None, target_memory: MemorySpace = MemorySpace.Vec, clamp: bool = False
+    tensor: Tensor,
+    offsets: Extents,
+    shapes: Extents,
+    valid_shape: Extents | None = None,
+    target_memory: MemorySpace = MemorySpace.Vec,
+    clamp: bool = False,
 ) -> Tile:
     """Return a tile with the elements of `tensor` from `offsets` on, as many as are there.
 
@@ -235,7 +273,11 @@ def load(
     example="out = pl.store(a, [0, 0], out)",
 )  # fmt: skip
 def store(
-    tile: Tile, offsets: Extents, output_tensor: Tensor, shapes: Extents | None = None, atomic: AtomicType = AtomicType.None_
+    tile: Tile,
+    offsets: Extents,
+    output_tensor: Tensor,
+    shapes: Extents | None = None,
+    atomic: AtomicType = AtomicType.None_,
 ) -> Tensor:
     """Write the valid part of `tile` into `output_tensor` at `offsets`; return the tensor."""
     ...
@@ -246,7 +288,9 @@ def store(
     infer=lambda tile, target_memory, **_: TileType(tile.type.shape, tile.type.dtype, tile.type.valid, target_memory),
     example="out = pl.store(pl.move(a, target_memory=pl.Mem.Left), [0, 0], out)",
 )  # fmt: skip
-def move(tile: Tile, target_memory: MemorySpace, blayout: TileLayout | None = None, slayout: TileLayout | None = None) -> Tile:
+def move(
+    tile: Tile, target_memory: MemorySpace, blayout: TileLayout | None = None, slayout: TileLayout | None = None
+) -> Tile:
     """Return the tile in another memory space; its elements stay what they are."""
     ...
 
@@ -256,7 +300,11 @@ def move(tile: Tile, target_memory: MemorySpace, blayout: TileLayout | None = No
     example="fresh = pl.create_tensor([16, 32], dtype=pl.FP32)\nfresh = pl.store(a, [0, 0], fresh)\nout = pl.store(pl.load(fresh, [0, 0], [16, 32]), [0, 0], out)",
 )  # fmt: skip
 def create_tensor(
-    shape: Extents, dtype: DataType, layout: TensorLayout = TensorLayout.ND, manual_dep: bool = False, init_value: float | int | None = None
+    shape: Extents,
+    dtype: DataType,
+    layout: TensorLayout = TensorLayout.ND,
+    manual_dep: bool = False,
+    init_value: float | int | None = None,
 ) -> Tensor:
     """Return a new buffer, its elements unspecified unless `init_value` is given."""
     ...
@@ -268,7 +316,11 @@ def create_tensor(
     example="scratch = pl.create_tile([16, 32], dtype=pl.FP32)\nout = pl.store(pl.row_expand(a, pl.row_sum(a, scratch)), [0, 0], out)",
 )  # fmt: skip
 def create_tile(
-    shape: Extents, dtype: DataType, target_memory: MemorySpace = MemorySpace.Vec, transpose: bool | None = None, flat_layout: bool | None = None
+    shape: Extents,
+    dtype: DataType,
+    target_memory: MemorySpace = MemorySpace.Vec,
+    transpose: bool | None = None,
+    flat_layout: bool | None = None,
 ) -> Tile:
     """Return a new tile, its elements unspecified."""
     ...
@@ -320,5 +372,3 @@ def write(x: X, indices: Extents, value: Number) -> X:
 def dim(tensor: Tensor, axis: int) -> Scalar:
     """Return the extent of one axis."""
     ...
-
-

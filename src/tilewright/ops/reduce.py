@@ -7,11 +7,11 @@ from tilewright.arrays import np
 from tilewright.core.annotations import Tile, X
 from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region, embed, exact
-from tilewright.core.types import ShapedType, TensorType, reshaped, show_shape
+from tilewright.core.types import ShapedType, TensorType, show_shape
 from tilewright.dtypes import DataType
 from tilewright.errors import ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, UNIFIED, op
-from tilewright.ops.families import check_dtype, shaped
+from tilewright.ops.families import check_dtype, computed, shaped
 
 __all__ = [
     "col_max", "col_min", "col_prod", "col_sum", "row_max", "row_min", "row_prod", "row_sum",
@@ -34,7 +34,7 @@ def reduction(
             _check_scratch(type_, shaped(tmp_tile))
         keep = len(type_.shape) + axis
         shape = (*type_.shape[:keep], 1, *type_.shape[keep + 1 :])
-        return reshaped(type_, shape, (*type_.valid[:keep], 1, *type_.valid[keep + 1 :]))
+        return computed(type_, shape, (*type_.valid[:keep], 1, *type_.valid[keep + 1 :]), type_.dtype)
 
     def evaluate(result: ShapedType, x: Region, tmp_tile: Region | None) -> Region:
         with np.errstate(all="ignore"):
@@ -51,7 +51,7 @@ def _check_scratch(source: ShapedType, scratch: ShapedType) -> None:
     pairs = zip(scratch.shape, source.shape, strict=False)
     if isinstance(source, TensorType) or not fits or not all(_at_least(a, b) for a, b in pairs):
         raise ShapeMismatchError(
-            f"tmp_tile needs the element type and at least the shape {show_shape(source.shape)} of the input, got {scratch}",
+            f"tmp_tile needs {source.dtype} elements and at least the input's {show_shape(source.shape)}, got {scratch}",
             blame=["x", "tmp_tile"],
             help="leave tmp_tile out: it is never needed here",
         )
@@ -123,5 +123,3 @@ def col_min(x: X, tmp_tile: Tile | None = None) -> X:
 def col_prod(x: X, tmp_tile: Tile | None = None) -> X:
     """Return the product of each column, shaped [..., 1, N]; no scratch tile is needed."""
     ...
-
-

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tilewright import dtypes as dt
+from tilewright.arrays import np
 from tilewright.core.annotations import Index, Number, Scalar
 from tilewright.core.expr import Const, Expr
 from tilewright.core.op import Interval, Kind
@@ -37,7 +38,9 @@ def common(lhs: Expr, rhs: Expr) -> DataType:
                 return other
     if left.is_float() != right.is_float():
         raise DTypeMismatchError(
-            f"scalars of one category meet, got {left} and {right}", blame=["lhs", "rhs"], help="convert one with pl.cast(...)"
+            f"scalars of one category meet, got {left} and {right}",
+            blame=["lhs", "rhs"],
+            help="convert one with pl.cast(...)",
         )
     if {left, right} <= {dt.INDEX, dt.INT64}:
         return dt.INDEX if dt.INDEX in (left, right) else dt.INT64
@@ -65,6 +68,16 @@ def _arithmetic(
     )  # fmt: skip
 
 
+def _shift(symbol: str, meaning: Callable[[int, int], int]) -> Callable[[F], F]:
+    def evaluate(result: ScalarType, lhs: int, rhs: int) -> Any:
+        return round_scalar(meaning(lhs, rhs & (result.dtype.bits - 1)), result.dtype)
+
+    def infer(lhs: Expr, rhs: Expr) -> ScalarType:
+        return ScalarType(common(lhs, rhs))
+
+    return op(kinds=SCALAR, infer=infer, evaluate=evaluate, family="scalar", symbol=symbol, control_plane=True)
+
+
 def _comparison(symbol: str, meaning: Callable[[Any, Any], bool]) -> Callable[[F], F]:
     def infer(lhs: Expr, rhs: Expr) -> ScalarType:
         if dtype_of(lhs) != dtype_of(rhs):
@@ -81,7 +94,9 @@ def _logical(symbol: str, meaning: Callable[[Any, Any], bool]) -> Callable[[F], 
     def infer(lhs: Expr, rhs: Expr) -> ScalarType:
         if dtype_of(lhs) != BOOL or dtype_of(rhs) != BOOL:
             found = f"{dtype_of(lhs)} and {dtype_of(rhs)}"
-            raise DTypeMismatchError(f"`{symbol}` joins two conditions, got {found}", blame=["lhs", "rhs"], help="compare first")
+            raise DTypeMismatchError(
+                f"`{symbol}` joins two conditions, got {found}", blame=["lhs", "rhs"], help="compare first"
+            )
         return ScalarType(BOOL)
 
     def evaluate(result: ScalarType, lhs: bool, rhs: bool) -> bool:
@@ -94,7 +109,41 @@ def _divide(lhs: Any, rhs: Any) -> Any:
     if isinstance(lhs, int) and isinstance(rhs, int):
         magnitude = abs(lhs) // abs(rhs)
         return magnitude if (lhs < 0) == (rhs < 0) else -magnitude
-    return lhs / rhs
+    return _ieee(np.divide, lhs, rhs)
+
+
+def _floor_divide(lhs: Any, rhs: Any) -> Any:
+    if isinstance(lhs, int) and isinstance(rhs, int):
+        return lhs // rhs
+    return _ieee(np.floor_divide, lhs, rhs)
+
+
+def _modulo(lhs: Any, rhs: Any) -> Any:
+    if isinstance(lhs, int) and isinstance(rhs, int):
+        return lhs % rhs
+    return _ieee(np.mod, lhs, rhs)
+
+
+def _ieee(meaning: Callable[[float, float], Any], lhs: Any, rhs: Any) -> float:
+    """Return a float operation's result, infinite or NaN where Python would raise."""
+    with np.errstate(all="ignore"):
+        return float(meaning(float(lhs), float(rhs)))
+
+
+def _smaller(lhs: Any, rhs: Any) -> Any:
+    return rhs if rhs < lhs or rhs != rhs else lhs
+
+
+def _larger(lhs: Any, rhs: Any) -> Any:
+    return rhs if rhs > lhs or rhs != rhs else lhs
+
+
+def _least(lhs: Interval, rhs: Interval) -> Interval:
+    return builtins.min(lhs[0], rhs[0]), builtins.min(lhs[1], rhs[1])
+
+
+def _greatest(lhs: Interval, rhs: Interval) -> Interval:
+    return builtins.max(lhs[0], rhs[0]), builtins.max(lhs[1], rhs[1])
 
 
 def _products(lhs: Interval, rhs: Interval) -> Interval:
@@ -110,8 +159,17 @@ def _same(value: Expr) -> ScalarType:
 
 def _condition(value: Expr) -> ScalarType:
     if dtype_of(value) != BOOL:
-        raise DTypeMismatchError(f"`not` negates a condition, got {dtype_of(value)}", blame=["value"], help="compare first")
+        raise DTypeMismatchError(
+            f"`not` negates a condition, got {dtype_of(value)}", blame=["value"], help="compare first"
+        )
     return ScalarType(BOOL)
+
+
+def _unary(symbol: str, infer: Callable[[Expr], ScalarType], meaning: Callable[[Any], Any]) -> Callable[[F], F]:
+    def evaluate(result: ScalarType, value: Any) -> Any:
+        return round_scalar(meaning(value), result.dtype)
+
+    return op(kinds=SCALAR, infer=infer, evaluate=evaluate, family="scalar", symbol=symbol, control_plane=True)
 
 
 @_arithmetic("+", operator.add, neutral=0, commutative=True, interval=lambda a, b: (a[0] + b[0], a[1] + b[1]))
@@ -138,57 +196,57 @@ def div(lhs: Number, rhs: Number) -> Scalar:
     ...
 
 
-@_arithmetic("//", operator.floordiv, neutral=1)
+@_arithmetic("//", _floor_divide, neutral=1)
 def floordiv(lhs: Number, rhs: Number) -> Scalar:
     """Return the quotient of two numbers, rounded down."""
     ...
 
 
-@_arithmetic("%", operator.mod)
+@_arithmetic("%", _modulo)
 def mod(lhs: Number, rhs: Number) -> Scalar:
     """Return the remainder of two numbers, with the sign of the divisor."""
     ...
 
 
-@_arithmetic("<<", lambda a, b: a << b)
+@_shift("<<", lambda value, count: value << count)
 def shl(lhs: Index, rhs: Index) -> Scalar:
-    """Return `lhs` shifted left by `rhs` bits."""
+    """Return `lhs` shifted left by `rhs` bits; the count is taken modulo the width."""
     ...
 
 
-@_arithmetic(">>", lambda a, b: a >> b)
+@_shift(">>", lambda value, count: value >> count)
 def shr(lhs: Index, rhs: Index) -> Scalar:
-    """Return `lhs` shifted right by `rhs` bits, keeping its sign."""
+    """Return `lhs` shifted right by `rhs` bits, keeping its sign; the count is taken modulo the width."""
     ...
 
 
-@_arithmetic("&", operator.and_, commutative=True)
+@_arithmetic("&", lambda a, b: a & b, commutative=True)
 def bit_and(lhs: Index, rhs: Index) -> Scalar:
     """Return the bits both integers have."""
     ...
 
 
-@_arithmetic("|", operator.or_, commutative=True)
+@_arithmetic("|", lambda a, b: a | b, commutative=True)
 def bit_or(lhs: Index, rhs: Index) -> Scalar:
     """Return the bits either integer has."""
     ...
 
 
-@_arithmetic("^", operator.xor, commutative=True)
+@_arithmetic("^", lambda a, b: a ^ b, commutative=True)
 def bit_xor(lhs: Index, rhs: Index) -> Scalar:
     """Return the bits exactly one integer has."""
     ...
 
 
-@_arithmetic("", lambda a, b: b if b < a else a, commutative=True, interval=lambda a, b: (builtins.min(a[0], b[0]), builtins.min(a[1], b[1])))
+@_arithmetic("", _smaller, commutative=True, interval=_least)
 def min(lhs: Number, rhs: Number) -> Scalar:
-    """Return the smaller of two numbers."""
+    """Return the smaller of two numbers; NaN wins."""
     ...
 
 
-@_arithmetic("", lambda a, b: b if b > a else a, commutative=True, interval=lambda a, b: (builtins.max(a[0], b[0]), builtins.max(a[1], b[1])))
+@_arithmetic("", _larger, commutative=True, interval=_greatest)
 def max(lhs: Number, rhs: Number) -> Scalar:
-    """Return the larger of two numbers."""
+    """Return the larger of two numbers; NaN wins."""
     ...
 
 
@@ -240,19 +298,19 @@ def or_(lhs: Number, rhs: Number) -> Scalar:
     ...
 
 
-@op(kinds=SCALAR, infer=_same, evaluate=lambda result, value: round_scalar(-value, result.dtype), family="scalar", symbol="-", control_plane=True)
+@_unary("-", _same, operator.neg)
 def neg(value: Number) -> Scalar:
     """Return the negated number."""
     ...
 
 
-@op(kinds=SCALAR, infer=_same, evaluate=lambda result, value: round_scalar(~value, result.dtype), family="scalar", symbol="~", control_plane=True)
+@_unary("~", _same, lambda value: ~value)
 def invert(value: Index) -> Scalar:
     """Return the integer with every bit flipped."""
     ...
 
 
-@op(kinds=SCALAR, infer=_condition, evaluate=lambda result, value: not value, family="scalar", symbol="not", control_plane=True)
+@_unary("not", _condition, operator.not_)
 def not_(value: Number) -> Scalar:
     """Return whether the condition does not hold."""
     ...

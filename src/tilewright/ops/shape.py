@@ -11,7 +11,17 @@ from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, as_shape, fits
 from tilewright.core.op import Effect
 from tilewright.core.region import Region, whole
-from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileType, is_static, reshaped, show_shape, static_shape
+from tilewright.core.types import (
+    Extent,
+    Shape,
+    ShapedType,
+    TensorType,
+    TileType,
+    is_static,
+    reshaped,
+    show_shape,
+    static_shape,
+)
 from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, UNIFIED, op
@@ -22,7 +32,13 @@ __all__ = ["assemble", "concat", "fillpad", "reshape", "set_validshape", "slice"
 
 
 def _slice_type(
-    x: Expr, shape: tuple[Expr, ...], offset: tuple[Expr, ...], valid_shape: tuple[Expr, ...] | None, drop_dims: tuple[int, ...] | None, pad_value: object, clamp: bool
+    x: Expr,
+    shape: tuple[Expr, ...],
+    offset: tuple[Expr, ...],
+    valid_shape: tuple[Expr, ...] | None,
+    drop_dims: tuple[int, ...] | None,
+    pad_value: object,
+    clamp: bool,
 ) -> ShapedType:
     source = shaped(x)
     rank = len(source.shape)
@@ -44,12 +60,21 @@ def _slice_type(
 def _dropped(drop_dims: Sequence[int] | None, extents: Shape) -> set[int]:
     dropped = {axis % len(extents) for axis in drop_dims or ()}
     if any(extents[axis] != 1 for axis in dropped):
-        raise ShapeMismatchError(f"only axes of extent 1 can be dropped from {show_shape(extents)}", blame=["drop_dims"])
+        raise ShapeMismatchError(
+            f"only axes of extent 1 can be dropped from {show_shape(extents)}", blame=["drop_dims"]
+        )
     return dropped
 
 
 def _slice(
-    result: ShapedType, x: Region, shape: tuple[int, ...], offset: tuple[int, ...], valid_shape: tuple[int, ...] | None, drop_dims: tuple[int, ...] | None, clamp: bool, **_: Any
+    result: ShapedType,
+    x: Region,
+    shape: tuple[int, ...],
+    offset: tuple[int, ...],
+    valid_shape: tuple[int, ...] | None,
+    drop_dims: tuple[int, ...] | None,
+    clamp: bool,
+    **_: Any,
 ) -> Region:
     for axis, (start, size, extent) in enumerate(zip(offset, shape, x.data.shape, strict=True)):
         if start < 0 or size < 0 or (start + size > extent and not clamp):
@@ -80,7 +105,9 @@ def _assemble_type(target: Expr, source: Expr, offset: tuple[Expr, ...], atomic:
         raise ShapeMismatchError(f"{given} has more axes than {into}", blame=["target", "source"])
     if given.dtype != into.dtype:
         raise DTypeMismatchError(
-            f"{given.dtype} elements cannot go into {into.dtype}", blame=["target", "source"], help=f"convert: pl.cast(source, pl.{into.dtype.symbol})"
+            f"{given.dtype} elements cannot go into {into.dtype}",
+            blame=["target", "source"],
+            help=f"convert: pl.cast(source, pl.{into.dtype.symbol})",
         )
     valid = (1,) * (len(into.shape) - len(given.shape)) + given.valid
     for axis, (start, size, extent) in enumerate(zip(offset, valid, into.shape, strict=True)):
@@ -91,7 +118,9 @@ def _assemble_type(target: Expr, source: Expr, offset: tuple[Expr, ...], atomic:
     return into
 
 
-def _assemble(result: ShapedType, target: Region, source: Region, offset: tuple[int, ...], atomic: AtomicType) -> Region:
+def _assemble(
+    result: ShapedType, target: Region, source: Region, offset: tuple[int, ...], atomic: AtomicType
+) -> Region:
     into = target if isinstance(result, TensorType) else Region(target.data.copy(), target.valid)
     return write_window(into, source, offset, atomic)
 
@@ -100,10 +129,19 @@ def _reshape_type(x: Expr, shape: tuple[Expr, ...]) -> ShapedType:
     source, extents = shaped(x), as_shape(shape)
     if isinstance(source, TileType):
         extents = tile_shape(shape, "shape")
-    if is_static(extents) and is_static(source.shape) and prod(static_shape(extents)) != prod(static_shape(source.shape)):
-        raise ShapeMismatchError(f"{show_shape(source.shape)} and {show_shape(extents)} hold different numbers of elements", blame=["x", "shape"])
+    if (
+        is_static(extents)
+        and is_static(source.shape)
+        and prod(static_shape(extents)) != prod(static_shape(source.shape))
+    ):
+        raise ShapeMismatchError(
+            f"{show_shape(source.shape)} and {show_shape(extents)} hold different numbers of elements",
+            blame=["x", "shape"],
+        )
     if is_static(source.valid) and source.valid != source.shape:
-        raise ShapeMismatchError(f"only a wholly valid value can be reshaped, got {source}", blame=["x"], help="pl.fillpad it first")
+        raise ShapeMismatchError(
+            f"only a wholly valid value can be reshaped, got {source}", blame=["x"], help="pl.fillpad it first"
+        )
     return reshaped(source, extents, extents)
 
 
@@ -140,11 +178,15 @@ def _transpose(result: ShapedType, x: Region, axis1: int, axis2: int) -> Region:
 def _concat_type(a: Expr, b: Expr) -> ShapedType:
     first, second = shaped(a), shaped(b)
     if first.dtype != second.dtype:
-        raise DTypeMismatchError(f"concat needs equal element types, got {first.dtype} and {second.dtype}", blame=["a", "b"])
+        raise DTypeMismatchError(
+            f"concat needs equal element types, got {first.dtype} and {second.dtype}", blame=["a", "b"]
+        )
     if first.shape[:-1] != second.shape[:-1] or not first.shape:
         raise ShapeMismatchError(f"all axes but the last must agree, got {first} and {second}", blame=["a", "b"])
     if isinstance(first.valid[-1], int) and first.valid[-1] != first.shape[-1]:
-        raise ShapeMismatchError(f"the rows of the first operand must be wholly valid, got {first}", blame=["a"], help="pl.fillpad it first")
+        raise ShapeMismatchError(
+            f"the rows of the first operand must be wholly valid, got {first}", blame=["a"], help="pl.fillpad it first"
+        )
     shape = (*first.shape[:-1], _sum(first.shape[-1], second.shape[-1]))
     return reshaped(first, shape, (*first.valid[:-1], _sum(first.shape[-1], second.valid[-1])))
 
@@ -169,7 +211,9 @@ def pad_number(pad_value: object, dtype: DataType) -> float:
         return low
     if pad_value is PadValue.zero or (isinstance(pad_value, (int, float)) and pad_value == 0):
         return 0
-    raise AttributeValueError(f"pad_value cannot be {pad_value}", help="use pl.PadValue.zero, max or min, 0, math.inf or -math.inf")
+    raise AttributeValueError(
+        f"pad_value cannot be {pad_value}", help="use pl.PadValue.zero, max or min, 0, math.inf or -math.inf"
+    )
 
 
 def _fillpad_type(x: Expr, pad_value: PadValue | float) -> ShapedType:
@@ -206,7 +250,13 @@ def _validshape(result: ShapedType, x: Region, valid_rows: int, valid_cols: int)
     example="top = pl.slice(a, [8, 32], [0, 0])\nout = pl.store(top, [8, 0], out)",
 )  # fmt: skip
 def slice(
-    x: X, shape: Extents, offset: Extents, valid_shape: Extents | None = None, drop_dims: Sequence[int] | None = None, pad_value: PadValue | None = None, clamp: bool = False
+    x: X,
+    shape: Extents,
+    offset: Extents,
+    valid_shape: Extents | None = None,
+    drop_dims: Sequence[int] | None = None,
+    pad_value: PadValue | None = None,
+    clamp: bool = False,
 ) -> X:
     """Return a window of `x` from `offset` on: a view of a tensor, a copy of a tile."""
     ...
@@ -274,5 +324,3 @@ def fillpad(x: X, pad_value: PadValue | float = PadValue.zero) -> X:
 def set_validshape(x: X, valid_rows: Index, valid_cols: Index) -> X:
     """Return `x` with only its first rows and columns valid; the elements stay where they are."""
     ...
-
-

@@ -20,8 +20,32 @@ def _index() -> ScalarType:
     return ScalarType(INDEX)
 
 
-def _nothing(**_: Any) -> Any:
+def _nothing(*_: Any) -> Any:
     return VOID
+
+
+def _block_index(result: ScalarType) -> int:
+    return CURRENT.get().index
+
+
+def _block_count(result: ScalarType) -> int:
+    return CURRENT.get().count
+
+
+def _lane(result: ScalarType) -> int:
+    return 0
+
+
+def _one(result: ScalarType) -> int:
+    return 1
+
+
+def _no_task(result: ScalarType) -> int:
+    return INVALID_TASK
+
+
+def _done_task(result: ScalarType, deps: Any) -> int:
+    return 0
 
 
 def _task(**_: Any) -> ScalarType:
@@ -29,7 +53,7 @@ def _task(**_: Any) -> ScalarType:
 
 
 @op(
-    kinds=GRID, infer=_index, evaluate=lambda result: CURRENT.get().index, effect=Effect.READ, control_plane=True,
+    kinds=GRID, infer=_index, evaluate=_block_index, effect=Effect.READ, control_plane=True,
     example="block = pl.tile.get_block_idx()\nout = pl.store(pl.add(a, pl.cast(block, pl.FP32)), [0, 0], out)",
 )  # fmt: skip
 def get_block_idx() -> Scalar:
@@ -38,7 +62,7 @@ def get_block_idx() -> Scalar:
 
 
 @op(
-    kinds=GRID, infer=_index, evaluate=lambda result: CURRENT.get().count, effect=Effect.READ, control_plane=True,
+    kinds=GRID, infer=_index, evaluate=_block_count, effect=Effect.READ, control_plane=True,
     example="blocks = pl.tile.get_block_num()\nout = pl.store(pl.add(a, pl.cast(blocks, pl.FP32)), [0, 0], out)",
 )  # fmt: skip
 def get_block_num() -> Scalar:
@@ -47,7 +71,7 @@ def get_block_num() -> Scalar:
 
 
 @op(
-    kinds=GRID, infer=_index, evaluate=lambda result: 0, effect=Effect.READ, control_plane=True,
+    kinds=GRID, infer=_index, evaluate=_lane, effect=Effect.READ, control_plane=True,
     example="lane = pl.tile.get_subblock_idx()\nout = pl.store(pl.add(a, pl.cast(lane, pl.FP32)), [0, 0], out)",
 )  # fmt: skip
 def get_subblock_idx() -> Scalar:
@@ -55,49 +79,64 @@ def get_subblock_idx() -> Scalar:
     ...
 
 
-@op(kinds=SYSTEM, infer=_index, evaluate=lambda result: 1, effect=Effect.READ, control_plane=True, example="n = pl.system.available_cluster_count()")
+_count = op(
+    kinds=SYSTEM, infer=_index, evaluate=_one, effect=Effect.READ, control_plane=True, example="n = pl.system.{name}()",
+)  # fmt: skip
+"""Declares an op that tells how many of something the target has."""
+
+_barrier = op(
+    kinds=SYSTEM, infer=_nothing, evaluate=_nothing, effect=Effect.WRITE, control_plane=True,
+    example="pl.system.{name}()",
+)  # fmt: skip
+"""Declares an op that only orders what comes before and after."""
+
+
+@_count
 def available_cluster_count() -> Scalar:
     """Return how many core groups the target has."""
     ...
 
 
-@op(kinds=SYSTEM, infer=_index, evaluate=lambda result: 1, effect=Effect.READ, control_plane=True, example="n = pl.system.available_aiv_count()")
+@_count
 def available_aiv_count() -> Scalar:
     """Return how many vector cores the target has."""
     ...
 
 
-@op(kinds=SYSTEM, infer=_task, evaluate=lambda result: INVALID_TASK, control_plane=True, example="tid = pl.system.task_invalid()")
+@op(kinds=SYSTEM, infer=_task, evaluate=_no_task, control_plane=True, example="tid = pl.system.task_invalid()")
 def task_invalid() -> Scalar:
     """Return the id of no task."""
     ...
 
 
-@op(kinds=SYSTEM, infer=_task, evaluate=lambda result, **_: 0, effect=Effect.WRITE, control_plane=True, example="tid = pl.system.task_dummy()")
+@op(
+    kinds=SYSTEM, infer=_task, evaluate=_done_task, effect=Effect.WRITE, control_plane=True,
+    example="tid = pl.system.task_dummy()",
+)  # fmt: skip
 def task_dummy(deps: Extents | None = None) -> Scalar:
     """Return the id of a task that does nothing, after the tasks in `deps`."""
     ...
 
 
-@op(kinds=SYSTEM, infer=_nothing, evaluate=_nothing, effect=Effect.WRITE, control_plane=True, example="pl.system.bar_v()")
+@_barrier
 def bar_v() -> None:
     """Wait for the vector pipe; order is kept anyway."""
     ...
 
 
-@op(kinds=SYSTEM, infer=_nothing, evaluate=_nothing, effect=Effect.WRITE, control_plane=True, example="pl.system.bar_m()")
+@_barrier
 def bar_m() -> None:
     """Wait for the matrix pipe; order is kept anyway."""
     ...
 
 
-@op(kinds=SYSTEM, infer=_nothing, evaluate=_nothing, effect=Effect.WRITE, control_plane=True, example="pl.system.bar_all()")
+@_barrier
 def bar_all() -> None:
     """Wait for every pipe; order is kept anyway."""
     ...
 
 
-@op(kinds=SYSTEM, infer=_nothing, evaluate=_nothing, effect=Effect.WRITE, control_plane=True, example="pl.system.fence()")
+@_barrier
 def fence() -> None:
     """Make earlier writes visible; order is kept anyway."""
     ...

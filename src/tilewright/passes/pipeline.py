@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.core.program import Program
+from tilewright.passes import cse, dce, inline, simplify, ssa, unroll
 
 
 @dataclass(frozen=True)
@@ -16,4 +17,12 @@ class Pass:
     run: Callable[[Program], Program]
 
 
-DEFAULT: tuple[Pass, ...] = ()
+DEFAULT = (
+    Pass("ConvertToSSA", ssa.run),
+    Pass("InlineFunctions", inline.run),
+    Pass("UnrollLoops", unroll.run),
+    Pass("Simplify", simplify.run),
+    Pass("CommonSubexpressions", cse.run),
+    Pass("DeadCode", dce.run),
+)
+"""The passes of the default strategy."""

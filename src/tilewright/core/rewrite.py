@@ -1,0 +1,240 @@
+"""Rewriting: statements rebuilt with some expressions replaced. What does not change is shared with the original.
+
+A rewriter works on SSA form. When an operand changes, the op's type is inferred anew, so a fact learned in one place
+(an offset became a constant) reaches everything below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilewright.core.build import rebuild
+from tilewright.core.expr import Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
+from tilewright.core.extents import as_extent, bounds
+from tilewright.core.signature import substituted
+from tilewright.core.stmt import (
+    AssignStmt,
+    BreakStmt,
+    ClusterScopeStmt,
+    ContinueStmt,
+    EvalStmt,
+    ForStmt,
+    HierarchyScopeStmt,
+    IfStmt,
+    InCoreScopeStmt,
+    IterArg,
+    ReturnStmt,
+    RuntimeScopeStmt,
+    SeqStmts,
+    SpmdScopeStmt,
+    Stmt,
+    WhileStmt,
+    YieldStmt,
+)
+from tilewright.core.types import ScalarType, TupleType, Type
+
+
+class Rewriter:
+    """Rebuilds bodies; subclasses override the methods of the statements they change.
+
+    `replaced` maps variables to what stands for them now, `symbols` named extents likewise. With `fresh` every
+    definition gets a new variable, which is how a body is copied.
+    """
+
+    def __init__(
+        self, replaced: Mapping[Var, Expr] | None = None, symbols: Mapping[str, Expr] | None = None, *, fresh: bool = False
+    ) -> None:
+        self.replaced: dict[Var, Expr] = dict(replaced or {})
+        self.symbols = dict(symbols or {})
+        self.extents = {name: as_extent(expr) for name, expr in self.symbols.items()}
+        self.fresh = fresh
+
+    def body(self, body: SeqStmts) -> SeqStmts:
+        """Return a body with every statement rewritten."""
+        result: list[Stmt] = []
+        changed = False
+        for stmt in body.stmts:
+            rewritten = self.stmt(stmt)
+            changed = changed or len(rewritten) != 1 or rewritten[0] is not stmt
+            result.extend(rewritten)
+        return SeqStmts(tuple(result)) if changed else body
+
+    def stmt(self, stmt: Stmt) -> Sequence[Stmt]:
+        """Return what stands for a statement: nothing, one or several."""
+        return _STATEMENTS[type(stmt)](self, stmt)
+
+    def expr(self, expr: Expr) -> Expr:
+        """Return an expression with variables and symbols replaced."""
+        if isinstance(expr, Var):
+            return self.replaced.get(expr, expr)
+        if isinstance(expr, Const):
+            return expr
+        if isinstance(expr, Call):
+            args = self.exprs(expr.args)
+            return expr if args is expr.args else rebuild(expr, args)
+        return self._other(expr)
+
+    def exprs(self, exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Return expressions rewritten; the same tuple when nothing changed."""
+        result = tuple(self.expr(e) for e in exprs)
+        return exprs if all(a is b for a, b in zip(result, exprs, strict=True)) else result
+
+    def _other(self, expr: Expr) -> Expr:
+        match expr:
+            case MakeTuple():
+                elements = self.exprs(expr.elements)
+                return expr if elements is expr.elements else replace(expr, elements=elements)
+            case Symbol():
+                return self.symbols.get(expr.name, expr)
+            case TupleGetItem():
+                value = self.expr(expr.value)
+                if value is expr.value:
+                    return expr
+                if isinstance(value, MakeTuple):
+                    return value.elements[expr.index]
+                type_ = value.type.elements[expr.index] if isinstance(value.type, TupleType) else expr.type
+                return replace(expr, value=value, type=type_)
+            case Invoke():
+                args, type_ = self.exprs(expr.args), self.type(expr.type)
+                return expr if args is expr.args and type_ is expr.type else replace(expr, args=args, type=type_)
+            case Submit():
+                core_num = None if expr.core_num is None else self.expr(expr.core_num)
+                return replace(expr, args=self.exprs(expr.args), deps=self.exprs(expr.deps), core_num=core_num, type=self.type(expr.type))
+            case _:
+                return expr
+
+    def type(self, type_: Type) -> Type:
+        """Return a type with symbols replaced."""
+        return substituted(type_, self.extents) if self.extents else type_
+
+    def define(self, var: Var, type_: Type | None = None) -> Var:
+        """Return the variable that now stands for `var` where it is bound."""
+        wanted = self.type(var.type) if type_ is None else type_
+        if not self.fresh and (wanted is var.type or wanted == var.type):
+            return var
+        new = Var(var.name_hint, wanted, var.span, var.bounds)
+        self.replaced[var] = new
+        return new
+
+    def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
+        """Rewrite an assignment; a variable that turned out to be another value is replaced by it."""
+        value = self.expr(stmt.value)
+        if value is stmt.value and not self.fresh:
+            return (stmt,)
+        if is_trivial(value):
+            self.replaced[stmt.var] = value
+            return ()
+        var = self.define(stmt.var, _kept_place(stmt.var.type, value.type))
+        if isinstance(var.type, ScalarType) and var is not stmt.var:
+            var.bounds = bounds(value)
+        return (AssignStmt(var, value, stmt.span),)
+
+    def evaluate(self, stmt: EvalStmt) -> Sequence[Stmt]:
+        """Rewrite an expression evaluated for its effect."""
+        value = self.expr(stmt.expr)
+        return (stmt,) if value is stmt.expr else (EvalStmt(value, stmt.span),)
+
+    def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
+        """Rewrite a counted loop."""
+        start, stop, step = self.expr(stmt.start), self.expr(stmt.stop), self.expr(stmt.step)
+        inits = tuple(self.expr(arg.init) for arg in stmt.iter_args)
+        loop_var = self.define(stmt.loop_var)
+        if reach := loop_reach(start, stop, step):
+            loop_var = self._bounded(stmt.loop_var, loop_var, reach)
+        iter_args = self._iter_args(stmt.iter_args, inits)
+        body = self.body(stmt.body)
+        results = tuple(self.define(var) for var in stmt.return_vars)
+        same = (start, stop, step, loop_var, body) == (stmt.start, stmt.stop, stmt.step, stmt.loop_var, stmt.body)
+        if same and iter_args is stmt.iter_args and results == stmt.return_vars:
+            return (stmt,)
+        return (replace(stmt, loop_var=loop_var, start=start, stop=stop, step=step, iter_args=iter_args, body=body, return_vars=results),)
+
+    def _bounded(self, old: Var, var: Var, reach: tuple[int, int]) -> Var:
+        """Return a loop variable that knows its bounds, once they have become known."""
+        if var.bounds == reach:
+            return var
+        if var is not old:
+            var.bounds = reach
+            return var
+        new = Var(old.name_hint, old.type, old.span, reach)
+        self.replaced[old] = new
+        return new
+
+    def _iter_args(self, args: tuple[IterArg, ...], inits: tuple[Expr, ...]) -> tuple[IterArg, ...]:
+        new = tuple(IterArg(self.define(arg.var), init) for arg, init in zip(args, inits, strict=True))
+        unchanged = all(a.var is b.var and a.init is b.init for a, b in zip(new, args, strict=True))
+        return args if unchanged else new
+
+    def while_loop(self, stmt: WhileStmt) -> Sequence[Stmt]:
+        """Rewrite a conditional loop."""
+        inits = tuple(self.expr(arg.init) for arg in stmt.iter_args)
+        iter_args = self._iter_args(stmt.iter_args, inits)
+        condition, body = self.expr(stmt.condition), self.body(stmt.body)
+        results = tuple(self.define(var) for var in stmt.return_vars)
+        if condition is stmt.condition and body is stmt.body and iter_args is stmt.iter_args and results == stmt.return_vars:
+            return (stmt,)
+        return (replace(stmt, condition=condition, body=body, iter_args=iter_args, return_vars=results),)
+
+    def branch(self, stmt: IfStmt) -> Sequence[Stmt]:
+        """Rewrite a branch."""
+        condition, then_body = self.expr(stmt.condition), self.body(stmt.then_body)
+        else_body = None if stmt.else_body is None else self.body(stmt.else_body)
+        results = tuple(self.define(var) for var in stmt.return_vars)
+        same = condition is stmt.condition and then_body is stmt.then_body and else_body is stmt.else_body
+        if same and results == stmt.return_vars:
+            return (stmt,)
+        return (replace(stmt, condition=condition, then_body=then_body, else_body=else_body, return_vars=results),)
+
+    def exit(self, stmt: YieldStmt | ReturnStmt | BreakStmt | ContinueStmt) -> Sequence[Stmt]:
+        """Rewrite the values a body hands on."""
+        values = self.exprs(stmt.values)
+        return (stmt,) if values is stmt.values else (replace(stmt, values=values),)
+
+    def scope(self, stmt: Any) -> Sequence[Stmt]:
+        """Rewrite a scope that only wraps a body."""
+        changes: dict[str, Any] = {}
+        if isinstance(stmt, SpmdScopeStmt):
+            changes["core_num"] = self.expr(stmt.core_num)
+            changes["loop_var"] = None if stmt.loop_var is None else self.define(stmt.loop_var)
+            changes["predicate"] = None if stmt.predicate is None else self.expr(stmt.predicate)
+        if isinstance(stmt, (SpmdScopeStmt, InCoreScopeStmt)):
+            changes["deps"] = self.exprs(stmt.deps)
+        changes["body"] = self.body(stmt.body)
+        if isinstance(stmt, (SpmdScopeStmt, InCoreScopeStmt, HierarchyScopeStmt)) and stmt.task is not None:
+            changes["task"] = self.define(stmt.task)
+        same = all(getattr(stmt, name) is value for name, value in changes.items())
+        return (stmt,) if same else (replace(stmt, **changes),)
+
+
+_STATEMENTS: Mapping[type, Callable[[Rewriter, Any], Sequence[Stmt]]] = {
+    AssignStmt: lambda r, s: r.assign(s),
+    EvalStmt: lambda r, s: r.evaluate(s),
+    ForStmt: lambda r, s: r.for_loop(s),
+    WhileStmt: lambda r, s: r.while_loop(s),
+    IfStmt: lambda r, s: r.branch(s),
+    **dict.fromkeys((YieldStmt, ReturnStmt, BreakStmt, ContinueStmt), lambda r, s: r.exit(s)),
+    **dict.fromkeys(
+        (InCoreScopeStmt, HierarchyScopeStmt, SpmdScopeStmt, ClusterScopeStmt, RuntimeScopeStmt), lambda r, s: r.scope(s)
+    ),
+}
+
+
+def is_trivial(value: Expr) -> bool:
+    """Return whether an expression is a name or a number, needing no variable of its own."""
+    return isinstance(value, (Var, Const, Symbol))
+
+
+def loop_reach(start: Expr, stop: Expr, step: Expr) -> tuple[int, int] | None:
+    """Return the least and largest value of a loop variable whose bounds are known and that takes any value."""
+    if not (isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const)) or step.value == 0:
+        return None
+    values = range(int(start.value), int(stop.value), int(step.value))
+    return (min(values[0], values[-1]), max(values[0], values[-1])) if values else None
+
+
+def _kept_place(old: Type, new: Type) -> Type:
+    """Return the newly inferred type; the old one where they differ only in the place in memory."""
+    memref = getattr(old, "memref", None)
+    return old if memref is not None and replace(new, memref=memref) == old else new  # pyright: ignore[reportCallIssue, reportArgumentType]

@@ -1,0 +1,29 @@
+"""Effects: what an expression does besides giving a value."""
+
+from __future__ import annotations
+
+from tilewright.core.expr import Call, Expr, Invoke, Submit
+from tilewright.core.op import Effect
+from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts
+from tilewright.core.types import TileType
+from tilewright.core.visitor import statements
+
+
+def effect_of(expr: Expr) -> Effect:
+    """Return what evaluating an expression does to memory; calls of functions may do anything."""
+    if isinstance(expr, (Invoke, Submit)):
+        return Effect.WRITE
+    if not isinstance(expr, Call):
+        return Effect.PURE
+    if expr.op.spec.effect is Effect.WRITE and isinstance(expr.type, TileType):
+        return Effect.PURE
+    return expr.op.spec.effect
+
+
+def writes_memory(body: SeqStmts) -> bool:
+    """Return whether anything below a body may change memory."""
+    for stmt in statements(body):
+        value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+        if value is not None and effect_of(value) is Effect.WRITE:
+            return True
+    return False

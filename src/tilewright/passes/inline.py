@@ -1,0 +1,102 @@
+"""Inlining: functions of type Inline written out where they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from tilewright.core.build import call
+from tilewright.core.enums import FunctionType
+from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Var
+from tilewright.core.extents import as_scalar
+from tilewright.core.op import OPS
+from tilewright.core.program import Function, Program
+from tilewright.core.rewrite import Rewriter
+from tilewright.core.signature import symbol_extents
+from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt, Stmt
+from tilewright.core.visitor import statements
+from tilewright.source import Span
+
+
+def run(program: Program) -> Program:
+    """Write out every call of an Inline function, then drop those functions."""
+    templates = {f.name: f for f in program.function_list if f.func_type is FunctionType.Inline and _returns_once(f)}
+    if not templates:
+        return program
+    expanded: dict[str, Function] = {}
+
+    def expand(function: Function) -> Function:
+        if function.name not in expanded:
+            expanded[function.name] = function.with_body(_Inliner(templates, expand).body(function.body))
+        return expanded[function.name]
+
+    return program.with_functions([expand(f) for f in program.function_list if f.name not in templates])
+
+
+def _returns_once(function: Function) -> bool:
+    """Return whether a function only returns at its end, so that its body can stand in another."""
+    returns = [s for s in statements(function.body) if isinstance(s, ReturnStmt)]
+    return not returns or (len(returns) == 1 and returns[0] is function.body.stmts[-1])
+
+
+class _Copy(Rewriter):
+    """Copies a body; what is copied remembers the call it came through."""
+
+    def __init__(self, replaced: Mapping[Var, Expr], symbols: Mapping[str, Expr], caller: Span) -> None:
+        super().__init__(replaced, symbols, fresh=True)
+        self.caller = caller
+
+    def expr(self, expr: Expr) -> Expr:
+        result = super().expr(expr)
+        if isinstance(result, (Call, Invoke)) and isinstance(expr, (Call, Invoke)):
+            return replace(result, span=result.span.called_from(self.caller))
+        return result
+
+
+class _Inliner(Rewriter):
+    def __init__(self, templates: Mapping[str, Function], expand: Callable[[Function], Function]) -> None:
+        super().__init__()
+        self.templates = templates
+        self.expand = expand
+
+    def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
+        """Replace the result of an inlined call by what its body returns."""
+        if not (isinstance(stmt.value, Invoke) and stmt.value.op.name in self.templates):
+            return super().assign(stmt)
+        stmts, values = self._written_out(stmt.value)
+        self.replaced[stmt.var] = values[0] if len(values) == 1 else MakeTuple(values)
+        return stmts
+
+    def evaluate(self, stmt: EvalStmt) -> Sequence[Stmt]:
+        """Replace an inlined call whose result nobody wants."""
+        if not (isinstance(stmt.expr, Invoke) and stmt.expr.op.name in self.templates):
+            return super().evaluate(stmt)
+        return self._written_out(stmt.expr)[0]
+
+    def _written_out(self, invoke: Invoke) -> tuple[list[Stmt], tuple[Expr, ...]]:
+        template = self.expand(self.templates[invoke.op.name])
+        args = self.exprs(invoke.args)
+        extents, symbols = bound_symbols(template, args)
+        copy = _Copy(dict(zip(template.params, args, strict=True)), symbols, invoke.span)
+        body = copy.body(template.body).stmts
+        if body and isinstance(body[-1], ReturnStmt):
+            return [*extents, *body[:-1]], body[-1].values
+        return [*extents, *body], ()
+
+
+def bound_symbols(function: Function, args: Sequence[Expr]) -> tuple[list[Stmt], dict[str, Expr]]:
+    """Return each symbol of a callee in the caller's terms, with the statements that read unknown extents."""
+    stmts: list[Stmt] = []
+    symbols: dict[str, Expr] = {}
+    for name, extent in symbol_extents(function, args).items():
+        if extent is not None:
+            symbols[name] = as_scalar(extent)
+            continue
+        position, axis = function.symbols[name]
+        value = call(OPS["tensor.dim"].spec, {"tensor": args[position], "axis": axis})
+        var = Var(name, value.type)
+        stmts.append(AssignStmt(var, value))
+        symbols[name] = var
+    return stmts, symbols
+
+

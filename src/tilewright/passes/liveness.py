@@ -1,0 +1,138 @@
+"""Liveness: which variables are read later, for the ones a structured walk alone cannot decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tilewright.core.expr import Var
+from tilewright.core.program import Function
+from tilewright.core.stmt import (
+    SCOPES,
+    AssignStmt,
+    BreakStmt,
+    ContinueStmt,
+    ForStmt,
+    IfStmt,
+    ReturnStmt,
+    SeqStmts,
+    Stmt,
+    WhileStmt,
+)
+from tilewright.core.visitor import bodies, defined, used, variables
+
+Variables = frozenset[Var]
+NOTHING: Variables = frozenset()
+
+
+def assigned_in(stmt: Stmt) -> Variables:
+    """Return the variables assigned anywhere below a statement."""
+    found: set[Var] = set()
+    for body in bodies(stmt):
+        for inner in body:
+            if isinstance(inner, AssignStmt):
+                found.add(inner.var)
+            found |= assigned_in(inner)
+    return frozenset(found)
+
+
+class Liveness:
+    """What is live around the loops and branches of one function.
+
+    Only `tracked` variables are followed: those assigned more than once, and those read outside the block that
+    assigns them. Everything else is in SSA form already.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.params = frozenset(function.params)
+        self._order: dict[Var, int] = {}
+        self._regions: dict[Var, int] = dict.fromkeys(function.params, 0)
+        self._multiple: set[Var] = set()
+        self._count = 0
+        self._find(function.body, [0])
+        self.tracked: Variables = frozenset(self._multiple)
+        self._after: dict[int, Variables] = {}
+        self._carried: dict[int, Variables] = {}
+        if self.tracked:
+            self._body(function.body, NOTHING, NOTHING, NOTHING)
+
+    def after(self, stmt: Stmt) -> Variables:
+        """Return what is read after a branch or loop."""
+        return self._after.get(id(stmt), NOTHING)
+
+    def carried(self, stmt: ForStmt | WhileStmt) -> Variables:
+        """Return what a loop must carry from turn to turn or out."""
+        return self._carried.get(id(stmt), NOTHING)
+
+    def ordered(self, variables: Iterable[Var]) -> list[Var]:
+        """Return variables in the order the function first assigns them."""
+        return sorted(variables, key=lambda var: self._order.get(var, -1))
+
+    def _find(self, body: SeqStmts, regions: list[int]) -> None:
+        """Note each variable's region; one that is assigned again or read outside it is tracked."""
+        for stmt in body:
+            for var in variables(used(stmt)):
+                if self._regions.get(var, 0) not in regions:
+                    self._multiple.add(var)
+            if isinstance(stmt, AssignStmt):
+                self._note(stmt.var, regions)
+            else:
+                for var in defined(stmt):
+                    self._regions[var] = regions[-1]
+            transparent = isinstance(stmt, SCOPES)
+            for inner in bodies(stmt):
+                self._count += 1
+                own = regions if transparent else [*regions, self._count]
+                for var in defined(stmt) if isinstance(stmt, (ForStmt, WhileStmt)) else ():
+                    if var not in stmt.return_vars:
+                        self._regions[var] = own[-1]
+                self._find(inner, own)
+
+    def _note(self, var: Var, regions: list[int]) -> None:
+        if var in self._regions:
+            self._multiple.add(var)
+        else:
+            self._regions[var] = regions[-1]
+        self._order.setdefault(var, len(self._order))
+
+    def _body(self, body: SeqStmts, live: Variables, on_break: Variables, on_continue: Variables) -> Variables:
+        """Return what is live before a body, given what is live after it and at its loop's exits."""
+        for stmt in reversed(body.stmts):
+            live = self._stmt(stmt, live, on_break, on_continue)
+        return live
+
+    def _stmt(self, stmt: Stmt, live: Variables, on_break: Variables, on_continue: Variables) -> Variables:
+        match stmt:
+            case AssignStmt():
+                return (live - {stmt.var}) | self._reads(stmt)
+            case ReturnStmt():
+                return self._reads(stmt)
+            case BreakStmt():
+                return on_break | self._reads(stmt)
+            case ContinueStmt():
+                return on_continue | self._reads(stmt)
+            case IfStmt():
+                self._after[id(stmt)] = self._after.get(id(stmt), NOTHING) | live
+                then = self._body(stmt.then_body, live, on_break, on_continue)
+                other = self._body(stmt.else_body, live, on_break, on_continue) if stmt.else_body is not None else live
+                return then | other | self._reads(stmt)
+            case ForStmt() | WhileStmt():
+                return self._loop(stmt, live)
+            case _:
+                for inner in bodies(stmt):
+                    live = self._body(inner, live, on_break, on_continue)
+                return live | self._reads(stmt)
+
+    def _loop(self, stmt: ForStmt | WhileStmt, live: Variables) -> Variables:
+        self._after[id(stmt)] = self._after.get(id(stmt), NOTHING) | live
+        test = frozenset(variables([stmt.condition])) & self.tracked if isinstance(stmt, WhileStmt) else NOTHING
+        entry = live | test
+        while True:
+            again = entry | self._body(stmt.body, entry, live, entry)
+            if again == entry:
+                break
+            entry = again
+        self._carried[id(stmt)] = self._carried.get(id(stmt), NOTHING) | (assigned_in(stmt) & entry & self.tracked)
+        return entry | self._reads(stmt)
+
+    def _reads(self, stmt: Stmt) -> Variables:
+        return frozenset(variables(used(stmt))) & self.tracked
