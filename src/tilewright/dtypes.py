@@ -206,4 +206,18 @@ def round_to(values: NDArray[Any], dtype: DataType) -> NDArray[Any]:
             values = values.astype(np.int64) % span
             if dtype.is_signed_int():
                 values = np.where(values >= span // 2, values - span, values)
+        if dtype.is_float() and target.kind != "f":
+            values = _odd_float32(values.astype(np.float64))
         return values.astype(target)
+
+
+def _odd_float32(values: NDArray[Any]) -> NDArray[Any]:
+    """Return float64 `values` in float32, an inexact one with its last bit set.
+
+    ml_dtypes rounds through float32. Rounded to nearest twice, a value just above a tie would end on the wrong side;
+    the odd last bit remembers which side it was on.
+    """
+    nearest: Any = values.astype(np.float32)
+    inexact = (nearest != values) & ~np.isnan(values)
+    bits = nearest.view(np.uint32) - (inexact & (np.abs(nearest) > np.abs(values)))
+    return (bits | inexact).astype(np.uint32).view(np.float32)

@@ -8,7 +8,7 @@ from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.expr import ABSENT, Absent, Attribute, Call, Const, Expr, MakeTuple, Symbol, Var, constant, integer
 from tilewright.core.op import OPS, Kind, OpSpec
 from tilewright.core.operands import Argument, Bound, check, kind_of
-from tilewright.core.types import ScalarType
+from tilewright.core.types import ScalarType, unplaced
 from tilewright.errors import KernelError, NotStaticError
 from tilewright.source import UNKNOWN, Span
 
@@ -22,7 +22,7 @@ def call(spec: OpSpec, bound: Bound, span: Span = UNKNOWN) -> Expr:
     operands = {p.name: check(spec, p, bound) for p in spec.operands}
     attributes = tuple((p.name, _attribute(bound[p.name])) for p in spec.parameters if not p.is_operand)
     for_rules = {name: _for_rule(value) for name, value in operands.items()} | dict(attributes)
-    type_ = spec.infer(**for_rules)
+    type_ = unplaced(spec.infer(**for_rules))
     known = spec.fold(**for_rules) if spec.fold else None
     if isinstance(known, Expr):
         return known

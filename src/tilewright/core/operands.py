@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from math import isfinite
 from typing import TypeAlias
 
 from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer
 from tilewright.core.op import REQUIRED, Kind, OpSpec, Parameter, Role
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
-from tilewright.dtypes import BOOL, FP32, INDEX, TASK_ID, Family
+from tilewright.dtypes import BOOL, FP32, INDEX, TASK_ID, Family, round_scalar
 from tilewright.errors import ArgumentCountError, OperandError
 
 Argument: TypeAlias = "Expr | Attribute | tuple[Expr | Attribute, ...]"
@@ -125,7 +126,9 @@ def restamped(value: Const, bound: Bound) -> Const:
         return value
     if value.dtype == FP32 and not met.dtype.is_float() and not isinstance(met, TileType):
         return value
-    return constant(value.value, met.dtype, value.span)
+    if met.dtype.is_int() and not isfinite(value.value):
+        raise OperandError(f"{value} is not a number {met.dtype} elements can have")
+    return constant(round_scalar(value.value, met.dtype), met.dtype, value.span)
 
 
 def literal_type(bound: Bound) -> ShapedType | ScalarType | None:

@@ -121,12 +121,13 @@ class Rewriter:
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
         """Rewrite an assignment; a variable that turned out to be another value is replaced by it."""
         value = self.expr(stmt.value)
-        if value is stmt.value and not self.fresh:
-            return (stmt,)
-        if is_trivial(value):
+        if is_trivial(value) and (self.fresh or value is not stmt.value):
             self.replaced[stmt.var] = value
             return ()
-        var = self.define(stmt.var, _kept_place(stmt.var.type, value.type))
+        unchanged = value is stmt.value
+        var = self.define(stmt.var, None if unchanged else _kept_place(stmt.var.type, value.type))
+        if unchanged and var is stmt.var:
+            return (stmt,)
         if isinstance(var.type, ScalarType) and var is not stmt.var:
             var.bounds = bounds(value)
         return (AssignStmt(var, value, stmt.span),)

@@ -128,6 +128,13 @@ def reshaped(type_: ShapedType, shape: Shape, valid: Shape, dtype: DataType | No
     return TensorType(shape, dtype, valid, type_.layout)
 
 
+def unplaced(type_: Type) -> Type:
+    """Return a type without a place in memory."""
+    if isinstance(type_, TileType) and type_.memref is not None:
+        return replace(type_, memref=None)
+    return type_
+
+
 def static_shape(shape: Shape) -> tuple[int, ...]:
     """Return `shape` as ints; ValueError when an extent is not known before the program runs."""
     if not all(isinstance(extent, int) for extent in shape):

@@ -51,7 +51,7 @@ def parallel(*bounds: Index, init_values: Sequence[Any] = ()) -> Iterator[Any]:
 
 
 @_loop
-def unroll(*bounds: int) -> Iterator[Any]:
+def unroll(*bounds: int, init_values: Sequence[Any] = ()) -> Iterator[Any]:
     """Count like `range` over constant bounds, the body written out once per iteration."""
     outside_kernel("pl.unroll")
 

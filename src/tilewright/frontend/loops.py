@@ -9,7 +9,7 @@ from tilewright.core.enums import ForKind
 from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
 from tilewright.core.rewrite import loop_reach
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, SpmdScopeStmt, WhileStmt, YieldStmt
-from tilewright.core.types import ScalarType, Type, join
+from tilewright.core.types import ScalarType, Type, join, unplaced
 from tilewright.dtypes import BOOL, INDEX, DataType
 from tilewright.errors import (
     ArgumentCountError,
@@ -85,7 +85,7 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
 
 
 def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits: Sequence[Expr]) -> dict[str, int]:
-    allowed = {"range": {"init_values"}, "parallel": {"init_values"}, "pipeline": {"init_values", "stage"}, "unroll": set[str]()}[word]
+    allowed = {"range": {"init_values"}, "parallel": {"init_values"}, "pipeline": {"init_values", "stage"}, "unroll": {"init_values"}}[word]
     for name in given.kwargs:
         if name not in allowed:
             raise ArgumentCountError(f"pl.{word} has no parameter `{name}`", spans=[t.span(given.keyword_nodes[name])])
@@ -137,7 +137,7 @@ def _carried(t: Translator, names: Sequence[str], inits: Sequence[Value], node: 
             result.append(IterArg(var, ABSENT))
             continue
         value = t.expr(init, node.iter, f"the initial value of `{name}`")
-        var = Var(name, t.widened.get((name, span), value.type), span)
+        var = Var(name, unplaced(t.widened.get((name, span), value.type)), span)
         result.append(IterArg(var, value))
         t.scope.bind(name, var, span)
     return tuple(result)
@@ -170,8 +170,8 @@ def _results(
     results: dict[str, Var] = {}
     for arg, name, type_ in zip(iter_args, names, types, strict=True):
         if arg.init is ABSENT:
-            arg.var.type = type_
-        wider = join(arg.var.type, type_)
+            arg.var.type = unplaced(type_)
+        wider = join(arg.var.type, unplaced(type_))
         if wider is None:
             raise YieldMismatchError(
                 f"'{arg.var.name_hint}' is carried as one type and yielded as another",

@@ -8,7 +8,7 @@ from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, TupleGetItem, Var
 from tilewright.core.op import OPS
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, IfStmt, ReturnStmt, SeqStmts, YieldStmt
-from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, TupleType, Type, join, show_shape
+from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, TupleType, Type, join, show_shape, unplaced
 from tilewright.dtypes import BOOL
 from tilewright.errors import (
     AnnotationError,
@@ -317,7 +317,7 @@ def _merged_yields(t: Translator, node: ast.If, then: YieldFrame, other: YieldFr
         )
     variables: list[Var] = []
     for name, a, b in zip(then.names, then.types, other.types, strict=True):
-        type_ = join(a, b)
+        type_ = join(unplaced(a), unplaced(b))
         if type_ is None:
             raise YieldMismatchError(
                 f"the branches yield different types for '{name}'", spans=[other.span or t.span(node)], notes=[f"then: {a}", f"else: {b}"]

@@ -9,7 +9,7 @@ from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
 from tilewright.dtypes import FP32, INT32, DataType, promote
-from tilewright.errors import AttributeValueError, DTypeMismatchError, OperandError, ShapeMismatchError
+from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import FLOATS, INTEGERS, TILE, UNIFIED, op
 from tilewright.ops.families import broadcast, check_dtype, shaped
 
@@ -42,10 +42,13 @@ def _product_type(lhs: Expr, rhs: Expr, a_trans: bool, b_trans: bool, dtype: Dat
     (a, a_valid), (b, b_valid) = _axes(left, a_trans), _axes(right, b_trans)
     if len(a) < 2 or len(b) < 2:
         raise ShapeMismatchError(f"a matrix product needs two axes, got {left} and {right}", blame=["lhs", "rhs"])
-    if _differ(a[-1], b[-2]) or _exceeds(a_valid[-1], b_valid[-2]):
+    if _differ(a[-1], b[-2]):
         raise ShapeMismatchError(
             f"a matrix product needs equal inner sizes, got {show_shape(a)} and {show_shape(b)}", blame=["lhs", "rhs"]
         )
+    if _exceeds(a_valid[-1], b_valid[-2]):
+        found = f"{a_valid[-1]} valid columns on the left, {b_valid[-2]} valid rows on the right"
+        raise ShapeMismatchError(f"a matrix product reads data that is not there: {found}", blame=["lhs", "rhs"])
     batch = broadcast(a[:-2], a_valid[:-2], b[:-2], b_valid[:-2])
     if batch is None:
         raise ShapeMismatchError(f"batch axes do not fit: {show_shape(a)} and {show_shape(b)}", blame=["lhs", "rhs"])
@@ -106,6 +109,9 @@ def multiply(lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = Fa
     if b_trans:
         b_whole = np.swapaxes(b_whole, -1, -2)
         b_valid[-2:] = b_valid[:-3:-1]
+    if a.shape[-1] > b_valid[-2]:
+        found = f"{a.shape[-1]} valid columns on the left, {b_valid[-2]} valid rows on the right"
+        raise ExecutionError(f"a matrix product reads data that is not there: {found}")
     b = b_whole[(*(slice(0, v) for v in b_valid[:-2]), slice(0, a.shape[-1]), slice(0, b_valid[-1]))]
     with np.errstate(all="ignore"):
         return np.matmul(_summable(a), _summable(b))
@@ -161,8 +167,8 @@ def _acc(
 
 
 def _bias_type(lhs: Expr, rhs: Expr, bias: Expr) -> ShapedType:
-    product = _product_type(lhs, rhs, False, False, _same_inputs(lhs, rhs))
     _check_rank(lhs, rhs, 2)
+    product = _product_type(lhs, rhs, False, False, _same_inputs(lhs, rhs))
     wanted = (1, product.shape[-1])
     if shaped(bias).shape != wanted or shaped(bias).dtype != product.dtype:
         raise ShapeMismatchError(
@@ -181,6 +187,7 @@ def _batch_type(lhs: Expr, rhs: Expr) -> ShapedType:
 
 
 def _gemv_type(lhs: Expr, rhs: Expr) -> ShapedType:
+    _check_rank(lhs, rhs, 2)
     _check_row(lhs)
     return _product_type(lhs, rhs, False, False, _same_inputs(lhs, rhs))
 
@@ -191,6 +198,7 @@ def _check_row(lhs: Expr) -> None:
 
 
 def _gemv_acc_type(acc: Expr, lhs: Expr, rhs: Expr) -> ShapedType:
+    _check_rank(lhs, rhs, 2)
     _check_row(lhs)
     return _acc_type(acc, lhs, rhs)
 
@@ -247,7 +255,8 @@ def matmul_bias(lhs: Tile, rhs: Tile, bias: Tile) -> Tile:
 
 @op(
     kinds=TILE, infer=_batch_type, evaluate=_matmul, ulp=8, accepts=SUPPORTED,
-    example=f"{_PRELUDE}p = pl.reshape(pl.batch_matmul(pl.reshape(a, [1, 16, 32]), pl.reshape(bt, [1, 32, 16])), [16, 16]){_STORE}",
+    example=f"{_PRELUDE}batch = pl.batch_matmul(pl.reshape(a, [1, 16, 32]), pl.reshape(bt, [1, 32, 16]))\n"
+    f"p = pl.reshape(batch, [16, 16]){_STORE}",
 )  # fmt: skip
 def batch_matmul(lhs: Tile, rhs: Tile) -> Tile:
     """Return the matrix product of each pair of matrices along the leading axes."""

@@ -5,6 +5,7 @@ there. A store never drops data: what does not fit is refused, before the progra
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from tilewright.arrays import np
@@ -27,7 +28,7 @@ from tilewright.core.types import (
     tensor,
     tile,
 )
-from tilewright.dtypes import BF16, FP16, FP32, INDEX, INT8, INT16, INT32, DataType, round_to
+from tilewright.dtypes import BF16, FP16, FP32, INDEX, INT8, INT16, INT32, DataType, round_scalar, round_to
 from tilewright.errors import (
     DTypeMismatchError,
     ExecutionError,
@@ -106,22 +107,31 @@ def _loaded(axis: int, offset: Expr, want: Extent, have: Extent, clamp: bool) ->
     fit = fits(offset, want, have)
     if fit:
         return want
-    if fit is False and not clamp:
-        raise outside(axis, offset, want, have)
+    if fit is False and not (clamp and starts_inside(offset)):
+        raise outside(axis, offset, want, have, "offsets", CLAMP)
     start = as_extent(offset)
     if isinstance(start, int) and isinstance(want, int) and isinstance(have, int):
         return max(0, min(want, have - start))
     return None
 
 
-def outside(axis: int, offset: Expr, size: Extent, extent: Extent) -> OutOfBoundsError:
+CLAMP = "make the region smaller, or pass clamp=True to read only what is there"
+
+
+def starts_inside(offset: Expr) -> bool:
+    """Return whether an offset may be zero or more."""
+    reach = bounds(offset)
+    return reach is None or reach[1] >= 0
+
+
+def outside(axis: int, offset: Expr, size: Extent, extent: Extent, blame: str, help: str = "") -> OutOfBoundsError:
     """Return the error for a region that cannot lie inside its tensor."""
     reach = bounds(offset)
-    low, high = (str(offset), f"{offset} + {size}") if reach is None else (str(reach[0]), str(reach[1] + (size or 0)))  # pyright: ignore[reportOperatorIssue]
+    low, high = (
+        (str(reach[0]), str(reach[1] + size)) if reach and isinstance(size, int) else (offset, f"{offset} + {size}")
+    )
     return OutOfBoundsError(
-        f"axis {axis}: elements {low} to {high} lie outside 0 to {extent}",
-        blame=["offsets"],
-        help="make the region smaller, or pass clamp=True to read only what is there",
+        f"axis {axis}: elements {low} to {high} lie outside 0 to {extent}", blame=[blame], help=help
     )
 
 
@@ -134,7 +144,7 @@ def _load(
     target_memory: MemorySpace,
     clamp: bool,
 ) -> Region:
-    window: list[slice] = []
+    window: list[slice[int, int, None]] = []
     for axis, (start, want, have) in enumerate(zip(offsets, valid_shape or shapes, tensor.valid, strict=True)):
         if start < 0 or (start > have and not clamp) or want < 0 or want > shapes[axis]:
             raise ExecutionError(f"axis {axis}: a load of {want} element(s) at {start} starts outside 0 to {have}")
@@ -155,7 +165,7 @@ def _store_type(
     check_rank(offsets, rank, "offsets", "tensor")
     if len(source.shape) > rank:
         raise ShapeMismatchError(f"{source} has more axes than {target}", blame=["tile", "output_tensor"])
-    if source.dtype != target.dtype and source.memory is not MemorySpace.Acc:
+    if source.dtype != target.dtype and not _rounds_on_the_way(source, target):
         raise DTypeMismatchError(
             f"a {source.dtype} tile cannot be stored into a {target.dtype} tensor",
             blame=["tile", "output_tensor"],
@@ -163,13 +173,40 @@ def _store_type(
         )
     if atomic is AtomicType.Add and target.dtype not in ATOMIC:
         raise DTypeMismatchError(f"atomic add does not take {target.dtype} elements", blame=["output_tensor"])
-    if shapes is not None:
-        check_rank(shapes, rank, "shapes", "tensor")
     valid = (1,) * (rank - len(source.shape)) + source.valid
+    if shapes is not None:
+        valid = _partition(source, shapes, rank)
     for axis, (offset, size, extent) in enumerate(zip(offsets, valid, target.shape, strict=True)):
         if fits(offset, size, extent) is False:
-            raise outside(axis, offset, size, extent)
+            raise outside(axis, offset, size, extent, "offsets")
     return target
+
+
+def _rounds_on_the_way(source: TileType, target: TensorType) -> bool:
+    """Return whether a store converts: a matrix product may leave its accumulator as a smaller float."""
+    return source.memory is MemorySpace.Acc and source.dtype.is_float() and target.dtype.is_float()
+
+
+def _partition(source: TileType, shapes: Sequence[Expr], rank: int) -> tuple[int, ...]:
+    """Return the shape a store gives the tile's elements, which must be all of them."""
+    check_rank(shapes, rank, "shapes", "tensor")
+    shape = tile_shape(shapes, "shapes")
+    if prod(shape) != prod(source.shape) or source.valid != source.shape:
+        needed = f"`shapes` {show_shape(shape)} must hold every element"
+        raise ShapeMismatchError(f"{needed} of a wholly valid tile, got {source}", blame=["tile", "shapes"])
+    return shape
+
+
+def _store(
+    result: TensorType,
+    tile: Region,
+    offsets: tuple[int, ...],
+    output_tensor: Region,
+    shapes: tuple[int, ...] | None,
+    atomic: AtomicType,
+) -> Region:
+    source = tile if shapes is None else whole(np.reshape(tile.data, shapes))
+    return write_window(output_tensor, source, offsets, atomic)
 
 
 def write_window(target: Region, source: Region, offsets: Sequence[int], atomic: AtomicType) -> Region:
@@ -179,7 +216,7 @@ def write_window(target: Region, source: Region, offsets: Sequence[int], atomic:
         if start < 0 or start + size > extent:
             raise ExecutionError(f"axis {axis}: a store of {size} element(s) at {start} does not fit 0 to {extent}")
     window = tuple(slice(start, start + size) for start, size in zip(offsets, valid, strict=True))
-    live = source.live.reshape(valid)
+    live = np.reshape(source.live, valid)
     if atomic is AtomicType.Add:
         live = exact(target.data[window]) + exact(live)
     target.data[window] = round_to(live, target.dtype)
@@ -203,10 +240,26 @@ def _filled(shape: Sequence[int], dtype: DataType, value: Any) -> Any:
     return round_to(np.full(tuple(shape), value), dtype)
 
 
+def _full(result: ShapedType, shape: tuple[int, ...], dtype: DataType, value: Any) -> Region:
+    return whole(_filled(shape, dtype, value))
+
+
 def _created_tile(
     shape: tuple[Expr, ...], dtype: DataType, target_memory: MemorySpace = MemorySpace.Vec, **_: Any
 ) -> TileType:
     return tile(tile_shape(shape, "shape"), dtype, memory=target_memory)
+
+
+def _create_tile(result: TileType, **_: Any) -> Region:
+    return whole(blank(result.shape, result.dtype))
+
+
+def _moved(tile: Expr, target_memory: MemorySpace, **_: Any) -> TileType:
+    return TileType(static_shape(shaped(tile).shape), shaped(tile).dtype, shaped(tile).valid, target_memory)
+
+
+def _unmoved(result: TileType, tile: Region, **_: Any) -> Region:
+    return tile
 
 
 def _indexed(x: Expr, indices: tuple[Expr, ...]) -> ShapedType:
@@ -225,13 +278,30 @@ def _element(x: Region, indices: tuple[int, ...]) -> tuple[int, ...]:
     return indices
 
 
+def _read_type(x: Expr, indices: tuple[Expr, ...]) -> ScalarType:
+    return ScalarType(_indexed(x, indices).dtype)
+
+
+def _read(result: ScalarType, x: Region, indices: tuple[int, ...]) -> Any:
+    return round_scalar(x.data[_element(x, indices)].item(), result.dtype)
+
+
 def _write_type(x: Expr, indices: tuple[Expr, ...], value: Expr) -> ShapedType:
-    return _indexed(x, indices)
+    type_ = _indexed(x, indices)
+    assert isinstance(value.type, ScalarType)
+    given, held = value.type.dtype, type_.dtype
+    if (given.is_float(), given.is_int()) != (held.is_float(), held.is_int()):
+        raise DTypeMismatchError(
+            f"{given} cannot be written into {held} elements",
+            blame=["value"],
+            help=f"convert: pl.cast(value, pl.{held.symbol})",
+        )
+    return type_
 
 
 def _write(result: ShapedType, x: Region, indices: tuple[int, ...], value: Any) -> Region:
-    target = x if isinstance(result, TensorType) else Region(x.data.copy(), x.valid)
-    target.data[_element(x, indices)] = value
+    target = x if isinstance(result, TensorType) else Region(np.array(x.data), x.valid)
+    target.data[_element(x, indices)] = round_scalar(value, result.dtype)
     return target
 
 
@@ -240,6 +310,10 @@ def _dim_type(tensor: Expr, axis: int) -> ScalarType:
     if not -rank <= axis < rank:
         raise OutOfBoundsError(f"axis {axis} of a {rank}-D tensor does not exist", blame=["tensor"])
     return ScalarType(INDEX)
+
+
+def _dim(result: ScalarType, tensor: Region, axis: int) -> int:
+    return tensor.data.shape[axis]
 
 
 def _known_dim(tensor: Expr, axis: int) -> Expr | None:
@@ -268,9 +342,8 @@ def load(
 
 
 @op(
-    kinds=TILE, infer=_store_type, effect=Effect.WRITE, alias="output_tensor", writes="output_tensor", accepts=ANY,
-    evaluate=lambda result, tile, offsets, output_tensor, shapes, atomic: write_window(output_tensor, tile, offsets, atomic),
-    example="out = pl.store(a, [0, 0], out)",
+    kinds=TILE, infer=_store_type, evaluate=_store, effect=Effect.WRITE, alias="output_tensor", writes="output_tensor",
+    accepts=ANY, example="out = pl.store(a, [0, 0], out)",
 )  # fmt: skip
 def store(
     tile: Tile,
@@ -279,13 +352,15 @@ def store(
     shapes: Extents | None = None,
     atomic: AtomicType = AtomicType.None_,
 ) -> Tensor:
-    """Write the valid part of `tile` into `output_tensor` at `offsets`; return the tensor."""
+    """Write the valid part of `tile` into `output_tensor` at `offsets`; return the tensor.
+
+    `shapes` gives the elements another shape on the way, one extent per axis of the tensor.
+    """
     ...
 
 
 @op(
-    kinds=TILE, accepts=ANY, evaluate=lambda result, tile, **_: tile,
-    infer=lambda tile, target_memory, **_: TileType(tile.type.shape, tile.type.dtype, tile.type.valid, target_memory),
+    kinds=TILE, infer=_moved, evaluate=_unmoved, accepts=ANY,
     example="out = pl.store(pl.move(a, target_memory=pl.Mem.Left), [0, 0], out)",
 )  # fmt: skip
 def move(
@@ -296,8 +371,10 @@ def move(
 
 
 @op(
-    kinds=TENSOR, name="create", infer=_created, evaluate=_create_tensor, effect=Effect.ALLOCATE, control_plane=True, accepts=ANY,
-    example="fresh = pl.create_tensor([16, 32], dtype=pl.FP32)\nfresh = pl.store(a, [0, 0], fresh)\nout = pl.store(pl.load(fresh, [0, 0], [16, 32]), [0, 0], out)",
+    kinds=TENSOR, name="create", infer=_created, evaluate=_create_tensor, effect=Effect.ALLOCATE, control_plane=True,
+    accepts=ANY,
+    example="fresh = pl.create_tensor([16, 32], dtype=pl.FP32)\nfresh = pl.store(a, [0, 0], fresh)\n"
+    "out = pl.store(pl.load(fresh, [0, 0], [16, 32]), [0, 0], out)",
 )  # fmt: skip
 def create_tensor(
     shape: Extents,
@@ -311,9 +388,9 @@ def create_tensor(
 
 
 @op(
-    kinds=TILE, name="create", infer=_created_tile, accepts=ANY,
-    evaluate=lambda result, **_: whole(blank(result.shape, result.dtype)),
-    example="scratch = pl.create_tile([16, 32], dtype=pl.FP32)\nout = pl.store(pl.row_expand(a, pl.row_sum(a, scratch)), [0, 0], out)",
+    kinds=TILE, name="create", infer=_created_tile, evaluate=_create_tile, accepts=ANY,
+    example="scratch = pl.create_tile([16, 32], dtype=pl.FP32)\nsums = pl.row_sum(a, scratch)\n"
+    "out = pl.store(pl.row_expand(a, sums), [0, 0], out)",
 )  # fmt: skip
 def create_tile(
     shape: Extents,
@@ -327,9 +404,9 @@ def create_tile(
 
 
 @op(
-    kinds=TENSOR, infer=lambda shape, dtype, value: _created(shape, dtype), effect=Effect.ALLOCATE, accepts=ANY,
-    evaluate=lambda result, shape, dtype, value: whole(_filled(shape, dtype, value)),
-    example="ones = pl.full([16, 32], dtype=pl.FP32, value=1.0)\nout = pl.store(pl.load(ones, [0, 0], [16, 32]), [0, 0], out)",
+    kinds=TENSOR, infer=_created, evaluate=_full, effect=Effect.ALLOCATE, accepts=ANY,
+    example="ones = pl.full([16, 32], dtype=pl.FP32, value=1.0)\n"
+    "out = pl.store(pl.load(ones, [0, 0], [16, 32]), [0, 0], out)",
 )  # fmt: skip
 def full(shape: Extents, dtype: DataType, value: Number) -> Tensor:
     """Return a new buffer all of whose elements are `value`."""
@@ -337,8 +414,7 @@ def full(shape: Extents, dtype: DataType, value: Number) -> Tensor:
 
 
 @op(
-    kinds=TILE, name="full", infer=lambda shape, dtype, value: _created_tile(shape, dtype), accepts=ANY,
-    evaluate=lambda result, shape, dtype, value: whole(_filled(shape, dtype, value)),
+    kinds=TILE, name="full", infer=_created_tile, evaluate=_full, accepts=ANY,
     example="out = pl.store(pl.tile.full([16, 32], dtype=pl.FP32, value=1.0), [0, 0], out)",
 )  # fmt: skip
 def tile_full(shape: Extents, dtype: DataType, value: Number) -> Tile:
@@ -347,8 +423,7 @@ def tile_full(shape: Extents, dtype: DataType, value: Number) -> Tile:
 
 
 @op(
-    kinds=UNIFIED, infer=lambda x, indices: ScalarType(_indexed(x, indices).dtype), effect=Effect.READ, control_plane=True, accepts=ANY,
-    evaluate=lambda result, x, indices: x.data[_element(x, indices)].item(),
+    kinds=UNIFIED, infer=_read_type, evaluate=_read, effect=Effect.READ, control_plane=True, accepts=ANY,
     example="first = pl.read(x, [0, 0])\nout = pl.store(pl.add(a, first), [0, 0], out)",
 )  # fmt: skip
 def read(x: X, indices: Extents) -> Scalar:
@@ -357,8 +432,8 @@ def read(x: X, indices: Extents) -> Scalar:
 
 
 @op(
-    kinds=UNIFIED, infer=_write_type, evaluate=_write, effect=Effect.WRITE, alias="x", writes="x", control_plane=True, accepts=ANY,
-    example="pl.write(out, [0, 0], 1.0)",
+    kinds=UNIFIED, infer=_write_type, evaluate=_write, effect=Effect.WRITE, alias="x", writes="x", control_plane=True,
+    accepts=ANY, example="pl.write(out, [0, 0], 1.0)",
 )  # fmt: skip
 def write(x: X, indices: Extents, value: Number) -> X:
     """Set one element; return the tensor or tile."""
@@ -366,8 +441,8 @@ def write(x: X, indices: Extents, value: Number) -> X:
 
 
 @op(
-    kinds=TENSOR, infer=_dim_type, fold=_known_dim, evaluate=lambda result, tensor, axis: tensor.data.shape[axis], control_plane=True,
-    accepts=ANY, example="rows = pl.tensor.dim(x, 0)\nout = pl.store(pl.add(a, pl.cast(rows, pl.FP32)), [0, 0], out)",
+    kinds=TENSOR, infer=_dim_type, fold=_known_dim, evaluate=_dim, control_plane=True, accepts=ANY,
+    example="rows = pl.tensor.dim(x, 0)\nout = pl.store(pl.add(a, pl.cast(rows, pl.FP32)), [0, 0], out)",
 )  # fmt: skip
 def dim(tensor: Tensor, axis: int) -> Scalar:
     """Return the extent of one axis."""

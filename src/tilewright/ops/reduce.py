@@ -51,7 +51,7 @@ def _check_scratch(source: ShapedType, scratch: ShapedType) -> None:
     pairs = zip(scratch.shape, source.shape, strict=False)
     if isinstance(source, TensorType) or not fits or not all(_at_least(a, b) for a, b in pairs):
         raise ShapeMismatchError(
-            f"tmp_tile needs {source.dtype} elements and at least the input's {show_shape(source.shape)}, got {scratch}",
+            f"tmp_tile needs {source.dtype} elements and the input's {show_shape(source.shape)} or more, got {scratch}",
             blame=["x", "tmp_tile"],
             help="leave tmp_tile out: it is never needed here",
         )

@@ -26,7 +26,7 @@ from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, UNIFIED, op
 from tilewright.ops.families import shaped
-from tilewright.ops.memory import check_rank, outside, tile_shape, valid_extents, write_window
+from tilewright.ops.memory import CLAMP, check_rank, outside, starts_inside, tile_shape, valid_extents, write_window
 
 __all__ = ["assemble", "concat", "fillpad", "reshape", "set_validshape", "slice", "transpose", "transpose_view"]
 
@@ -44,12 +44,16 @@ def _slice_type(
     rank = len(source.shape)
     check_rank(shape, rank, "shape", "value")
     check_rank(offset, rank, "offset", "value")
+    if valid_shape is not None:
+        check_rank(valid_shape, rank, "valid_shape", "value")
+    if clamp and isinstance(source, TileType):
+        raise AttributeValueError("clamp is for tensors", help="a slice of a tile must lie inside it")
     extents = as_shape(shape) if isinstance(source, TensorType) else tile_shape(shape, "shape")
     wanted = list(valid_extents(extents, valid_shape))
     for axis, (start, size, extent) in enumerate(zip(offset, extents, source.shape, strict=True)):
         fit = fits(start, size, extent)
-        if fit is False and not clamp:
-            raise outside(axis, start, size, extent)
+        if fit is False and not (clamp and starts_inside(start)):
+            raise outside(axis, start, size, extent, "offset", CLAMP if isinstance(source, TensorType) else "")
         if not (fit and fits(start, wanted[axis], source.valid[axis])):
             wanted[axis] = None if clamp or source.valid != source.shape else wanted[axis]
     dropped = _dropped(drop_dims, extents)
@@ -58,7 +62,10 @@ def _slice_type(
 
 
 def _dropped(drop_dims: Sequence[int] | None, extents: Shape) -> set[int]:
-    dropped = {axis % len(extents) for axis in drop_dims or ()}
+    rank = len(extents)
+    if not all(-rank <= axis < rank for axis in drop_dims or ()):
+        raise ShapeMismatchError(f"there are no axes {drop_dims} in {show_shape(extents)}", blame=["drop_dims"])
+    dropped = {axis % rank for axis in drop_dims or ()}
     if any(extents[axis] != 1 for axis in dropped):
         raise ShapeMismatchError(
             f"only axes of extent 1 can be dropped from {show_shape(extents)}", blame=["drop_dims"]
@@ -81,12 +88,14 @@ def _slice(
             raise ExecutionError(f"axis {axis}: a slice of {size} element(s) at {start} does not fit 0 to {extent}")
     data = x.data[tuple(np.s_[start : start + size] for start, size in zip(offset, shape, strict=True))]
     wanted = valid_shape or shape
+    if any(not 0 <= want <= size for want, size in zip(wanted, shape, strict=True)):
+        raise ExecutionError(f"a valid part of {list(wanted)} does not fit {list(shape)}")
     valid = [max(0, min(w, v - s, d)) for w, v, s, d in zip(wanted, x.valid, offset, data.shape, strict=True)]
     dropped = {axis % data.ndim for axis in drop_dims or ()}
     kept = [axis for axis in range(data.ndim) if axis not in dropped]
-    view = data.reshape([data.shape[a] for a in kept]) if dropped else data
+    view = np.reshape(data, [data.shape[a] for a in kept]) if dropped else data
     if isinstance(result, TileType):
-        view = view.copy()
+        view = np.array(view)
     return Region(view, tuple(valid[a] for a in kept))
 
 
@@ -112,7 +121,7 @@ def _assemble_type(target: Expr, source: Expr, offset: tuple[Expr, ...], atomic:
     valid = (1,) * (len(into.shape) - len(given.shape)) + given.valid
     for axis, (start, size, extent) in enumerate(zip(offset, valid, into.shape, strict=True)):
         if fits(start, size, extent) is False:
-            raise outside(axis, start, size, extent)
+            raise outside(axis, start, size, extent, "offset")
     if isinstance(into, TileType):
         return TileType(into.shape, into.dtype, into.valid, into.memory)
     return into
@@ -121,7 +130,7 @@ def _assemble_type(target: Expr, source: Expr, offset: tuple[Expr, ...], atomic:
 def _assemble(
     result: ShapedType, target: Region, source: Region, offset: tuple[int, ...], atomic: AtomicType
 ) -> Region:
-    into = target if isinstance(result, TensorType) else Region(target.data.copy(), target.valid)
+    into = target if isinstance(result, TensorType) else Region(np.array(target.data), target.valid)
     return write_window(into, source, offset, atomic)
 
 
@@ -148,7 +157,7 @@ def _reshape_type(x: Expr, shape: tuple[Expr, ...]) -> ShapedType:
 def _reshape(result: ShapedType, x: Region, shape: tuple[int, ...]) -> Region:
     if x.valid != x.data.shape:
         raise ExecutionError(f"only a wholly valid value can be reshaped; {x.valid} of {x.data.shape} hold data")
-    view = x.data.reshape(shape)
+    view = np.reshape(x.data, shape)
     if isinstance(result, TensorType) and view.size and not np.shares_memory(view, x.data):
         raise ExecutionError("this view is strided: its elements cannot be reshaped in place")
     return whole(view)
@@ -173,6 +182,14 @@ def _transpose(result: ShapedType, x: Region, axis1: int, axis2: int) -> Region:
     valid = list(x.valid)
     valid[axis1], valid[axis2] = valid[axis2], valid[axis1]
     return Region(view, tuple(valid))
+
+
+def _turned_type(tile: Expr) -> ShapedType:
+    return _transpose_type(tile, -1, -2)
+
+
+def _turned(result: ShapedType, tile: Region) -> Region:
+    return _transpose(result, tile, -1, -2)
 
 
 def _concat_type(a: Expr, b: Expr) -> ShapedType:
@@ -263,8 +280,9 @@ def slice(
 
 
 @op(
-    kinds=UNIFIED, infer=_assemble_type, evaluate=_assemble, effect=Effect.WRITE, alias="target", writes="target", control_plane=True,
-    accepts=ANY, example="both = pl.assemble(a, pl.slice(b, [8, 32], [0, 0]), [8, 0])\nout = pl.store(both, [0, 0], out)",
+    kinds=UNIFIED, infer=_assemble_type, evaluate=_assemble, effect=Effect.WRITE, alias="target", writes="target",
+    control_plane=True, accepts=ANY,
+    example="both = pl.assemble(a, pl.slice(b, [8, 32], [0, 0]), [8, 0])\nout = pl.store(both, [0, 0], out)",
 )  # fmt: skip
 def assemble(target: X, source: X | Tile, offset: Extents, atomic: AtomicType = AtomicType.None_) -> X:
     """Write `source` into `target` at `offset` and return it: a tensor in place, a tile as a new value."""
@@ -290,8 +308,7 @@ def transpose(x: X, axis1: int, axis2: int) -> X:
 
 
 @op(
-    kinds=TILE, infer=lambda tile: _transpose_type(tile, -1, -2), accepts=ANY,
-    evaluate=lambda result, tile: _transpose(result, tile, -1, -2),
+    kinds=TILE, infer=_turned_type, evaluate=_turned, accepts=ANY,
     example="turned = pl.tile.transpose_view(pl.tile.transpose_view(a))\nout = pl.store(turned, [0, 0], out)",
 )  # fmt: skip
 def transpose_view(tile: Tile) -> Tile:
@@ -301,7 +318,8 @@ def transpose_view(tile: Tile) -> Tile:
 
 @op(
     kinds=UNIFIED, infer=_concat_type, evaluate=_concat, accepts=ANY,
-    example="halves = pl.concat(pl.slice(a, [16, 16], [0, 0]), pl.slice(b, [16, 16], [0, 16]))\nout = pl.store(halves, [0, 0], out)",
+    example="halves = pl.concat(pl.slice(a, [16, 16], [0, 0]), pl.slice(b, [16, 16], [0, 16]))\n"
+    "out = pl.store(halves, [0, 0], out)",
 )  # fmt: skip
 def concat(a: X, b: X) -> X:
     """Return `a` and `b` side by side along the last axis."""
@@ -310,7 +328,8 @@ def concat(a: X, b: X) -> X:
 
 @op(
     kinds=UNIFIED, infer=_fillpad_type, evaluate=_fillpad, accepts=ANY,
-    example="some = pl.load(x, [0, 0], [16, 32], valid_shape=[5, 7])\nout = pl.store(pl.fillpad(some, pad_value=pl.PadValue.zero), [0, 0], out)",
+    example="some = pl.load(x, [0, 0], [16, 32], valid_shape=[5, 7])\n"
+    "out = pl.store(pl.fillpad(some, pad_value=pl.PadValue.zero), [0, 0], out)",
 )  # fmt: skip
 def fillpad(x: X, pad_value: PadValue | float = PadValue.zero) -> X:
     """Return `x` with everything outside its valid part filled, so that all of it is valid."""

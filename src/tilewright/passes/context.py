@@ -9,11 +9,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+from tilewright import settings
 from tilewright.core.program import Program
 
 
 class VerificationLevel(Enum):
-    """How much is checked after each pass: nothing, the rules of the IR, or also that its text reads back equal."""
+    """How much is checked: nothing, the rules of the IR at the end, or after each pass those and that its text reads back."""
 
     NONE = "none"
     BASIC = "basic"
@@ -74,8 +75,8 @@ class PassContext:
     """Settings for the passes run inside `with PassContext(...)`."""
 
     instruments: Sequence[Instrument] = ()
-    verification_level: VerificationLevel = VerificationLevel.BASIC
-    _tokens: list[Token[PassContext]] = field(default_factory=list[Token["PassContext"]], init=False, repr=False)
+    verification_level: VerificationLevel = field(default_factory=lambda: VerificationLevel(settings.verify_level()))
+    _tokens: list[Token[PassContext | None]] = field(default_factory=list[Token["PassContext | None"]], init=False, repr=False)
 
     def __enter__(self) -> PassContext:
         """Make this the current context."""
@@ -89,7 +90,7 @@ class PassContext:
     @staticmethod
     def current() -> PassContext:
         """Return the innermost context, or the default one."""
-        return _CURRENT.get()
+        return _CURRENT.get() or PassContext()
 
 
-_CURRENT: ContextVar[PassContext] = ContextVar("pass_context", default=PassContext())
+_CURRENT: ContextVar[PassContext | None] = ContextVar("pass_context", default=None)

@@ -22,6 +22,7 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.visitor import bodies, defined, used, variables
 from tilewright.passes.effects import effect_of
+from tilewright.passes.identity import viewed_tensor, written_tensor
 from tilewright.passes.narrow import Narrower
 
 
@@ -46,6 +47,7 @@ class _Marks:
         self._owner: dict[Var, Stmt] = {}
         self._exits: dict[int, list[Stmt]] = {}
         self._pending: list[Var] = []
+        self._writers: dict[Var, list[Stmt]] = {}
         roots = list(self._collect(body, None, None, None))
         for stmt in roots:
             self._revive(stmt)
@@ -54,6 +56,8 @@ class _Marks:
             if var in self._owner:
                 self._revive(self._owner[var])
             self._want(self._needs.get(var, ()))
+            for writer in self._writers.get(var, ()):
+                self._revive(writer)
 
     def kept(self, stmt: Stmt) -> tuple[int, ...] | None:
         """Return which values a loop or branch still hands on, or None for all of them."""
@@ -72,12 +76,11 @@ class _Marks:
             for var in defined(stmt):
                 self._owner[var] = stmt
             match stmt:
-                case AssignStmt():
-                    self._needs[stmt.var] = [stmt.value]
-                    if effect_of(stmt.value) is Effect.WRITE:
-                        yield stmt
-                case EvalStmt():
-                    if effect_of(stmt.expr) is Effect.WRITE:
+                case AssignStmt() | EvalStmt():
+                    value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr
+                    if isinstance(stmt, AssignStmt):
+                        self._needs[stmt.var] = [value]
+                    if effect_of(value) is Effect.WRITE and not self._is_local_write(value, stmt):
                         yield stmt
                 case ReturnStmt():
                     yield stmt
@@ -96,6 +99,16 @@ class _Marks:
             inner_region = stmt if isinstance(stmt, (ForStmt, WhileStmt, IfStmt)) else region
             for inner in bodies(stmt):
                 yield from self._collect(inner, stmt, inner_loop, inner_region)
+
+    def _is_local_write(self, value: Expr, stmt: Stmt) -> bool:
+        """Note a write into a buffer this function made: it only matters if the buffer does."""
+        target = written_tensor(value)
+        while isinstance(target, Var) and isinstance(owner := self._owner.get(target), AssignStmt):
+            if effect_of(owner.value) is Effect.ALLOCATE:
+                self._writers.setdefault(target, []).append(stmt)
+                return True
+            target = viewed_tensor(owner.value)
+        return False
 
     def _handed_on(self, owner: Stmt | None, values: Sequence[Expr]) -> None:
         if isinstance(owner, (ForStmt, WhileStmt)):

@@ -33,6 +33,14 @@ def written_tensor(value: Expr) -> Expr | None:
     return None
 
 
+def viewed_tensor(value: Expr) -> Expr | None:
+    """Return the tensor whose buffer a view or a write shares, or None for other expressions."""
+    if isinstance(value, Call) and value.op.spec.alias is not None and isinstance(value.type, TensorType):
+        target = arguments(value)[value.op.spec.alias]
+        return target if isinstance(target, Expr) else None
+    return None
+
+
 class Identities:
     """What each variable of a body is always equal to, and which values its loops and branches need hand on."""
 

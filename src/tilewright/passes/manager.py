@@ -8,9 +8,10 @@ from enum import Enum
 from pathlib import Path
 
 from tilewright.core.program import Function, Program
+from tilewright.core.verify import verify
 from tilewright.frontend.programs import as_program
-from tilewright.passes.checks import check
-from tilewright.passes.context import PassContext
+from tilewright.passes.checks import check_rules, check_text
+from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.pipeline import DEFAULT, Pass
 
 
@@ -58,17 +59,27 @@ class PassManager:
         context = PassContext.current()
         dump = _Dump.of(dump_ir, output_dir)
         current = as_program(program)
-        check(current, "the front end", context.verification_level)
+        verify(current)
         dump.write(0, "frontend", current)
+        is_ssa = False
         for number, each in enumerate(self.passes, start=1):
             for instrument in context.instruments:
                 instrument.before_pass(each.name, current)
             current = each.run(current)
-            check(current, f"pass {each.name}", context.verification_level)
+            is_ssa = is_ssa or each.gives_ssa
+            self._check(current, each, is_ssa, context.verification_level)
             for instrument in context.instruments:
                 instrument.after_pass(each.name, current)
             dump.write(number, f"after_{each.name}", current)
         return current
+
+    def _check(self, program: Program, after: Pass, is_ssa: bool, level: VerificationLevel) -> None:
+        """Check the rules of the IR at the end, or after every pass where round trips are checked too."""
+        thorough = level is VerificationLevel.ROUNDTRIP
+        if thorough or (level is VerificationLevel.BASIC and after is self.passes[-1]):
+            check_rules(program, f"pass {after.name}", ssa=is_ssa)
+        if thorough:
+            check_text(program, f"pass {after.name}")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.core.program import Program
-from tilewright.passes import cse, dce, inline, simplify, ssa, unroll
+from tilewright.passes import control_plane, cse, dce, inline, memory_plan, outline, simplify, ssa, tensor_to_tile, unroll
 
 
 @dataclass(frozen=True)
@@ -15,14 +15,23 @@ class Pass:
 
     name: str
     run: Callable[[Program], Program]
+    gives_ssa: bool = False
+    """Whether every variable has one definition from here on."""
 
 
 DEFAULT = (
-    Pass("ConvertToSSA", ssa.run),
+    Pass("CheckControlPlane", control_plane.run),
+    Pass("ConvertToSSA", ssa.run, gives_ssa=True),
     Pass("InlineFunctions", inline.run),
     Pass("UnrollLoops", unroll.run),
     Pass("Simplify", simplify.run),
     Pass("CommonSubexpressions", cse.run),
     Pass("DeadCode", dce.run),
+    Pass("OutlineScopes", outline.run),
+    Pass("ConvertTensorToTileOps", tensor_to_tile.run),
+    Pass("SimplifyKernels", simplify.run),
+    Pass("CommonSubexpressionsInKernels", cse.run),
+    Pass("DeadCodeInKernels", dce.run),
+    Pass("PlanMemory", memory_plan.run),
 )
 """The passes of the default strategy."""

@@ -1,0 +1,178 @@
+"""Outlining: kernels written in place become functions, and their scopes calls.
+
+What a scope reads from outside becomes a parameter, what is read after it a result. Grids become functions that are
+dispatched once per block. Scopes that only group work are dissolved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.core.build import call
+from tilewright.core.enums import FunctionType, ParamDirection
+from tilewright.core.expr import Expr, GlobalVar, Invoke, Submit, Symbol, TupleGetItem, Var
+from tilewright.core.extents import symbols_in
+from tilewright.core.op import OPS
+from tilewright.core.program import Function, Program
+from tilewright.core.rewrite import Rewriter
+from tilewright.core.stmt import (
+    AssignStmt,
+    ClusterScopeStmt,
+    EvalStmt,
+    HierarchyScopeStmt,
+    IfStmt,
+    InCoreScopeStmt,
+    ReturnStmt,
+    RuntimeScopeStmt,
+    SeqStmts,
+    SpmdScopeStmt,
+    Stmt,
+)
+from tilewright.core.types import ScalarType, TensorType, TupleType, Type
+from tilewright.core.visitor import defined, expressions, statements, used, variables
+from tilewright.dtypes import INDEX, TASK_ID
+from tilewright.passes.directions import direction_of
+
+
+def run(program: Program) -> Program:
+    """Turn every kernel scope and grid into a function of its own."""
+    taken = set(program.function_names)
+    result: list[Function] = []
+    for function in program.function_list:
+        outliner = _Outliner(function, taken)
+        body = outliner.body(function.body)
+        result += [*outliner.kernels, function.with_body(body)]
+    return program.with_functions(result)
+
+
+@dataclass(frozen=True)
+class _Interface:
+    """How a kernel meets its surroundings."""
+
+    inputs: tuple[Var, ...]
+    outputs: tuple[Var, ...]
+    symbols: tuple[str, ...]
+    """Named extents the kernel reads that none of its tensors carries."""
+
+
+class _Outliner(Rewriter):
+    def __init__(self, function: Function, taken: set[str]) -> None:
+        super().__init__()
+        self.function = function
+        self.taken = taken
+        self.kernels: list[Function] = []
+        self.counts = {"incore": 0, "spmd": 0}
+        self.uses = _uses(function.body)
+
+    def scope(self, stmt: Any) -> Sequence[Stmt]:
+        """Replace a scope by a call of the function it becomes, or by its statements."""
+        if isinstance(stmt, (ClusterScopeStmt, HierarchyScopeStmt, RuntimeScopeStmt)):
+            return self.body(stmt.body).stmts
+        if isinstance(stmt, InCoreScopeStmt):
+            return self._dispatch(stmt, self.body(stmt.body), FunctionType.InCore, "incore", None)
+        assert isinstance(stmt, SpmdScopeStmt)
+        return self._grid(stmt)
+
+    def _grid(self, stmt: SpmdScopeStmt) -> Sequence[Stmt]:
+        inner = SeqStmts(self.body(stmt.body).stmts)
+        if stmt.loop_var is not None:
+            index = call(OPS["tile.get_block_idx"].spec, {}, stmt.span)
+            inner = SeqStmts((AssignStmt(stmt.loop_var, index, stmt.span), *inner.stmts))
+        calls = self._dispatch(stmt, inner, FunctionType.Spmd, "spmd", self.expr(stmt.core_num))
+        if stmt.predicate is None:
+            return calls
+        return (IfStmt(self.expr(stmt.predicate), SeqStmts(tuple(calls)), None, (), stmt.span),)
+
+    def _dispatch(
+        self, stmt: InCoreScopeStmt | SpmdScopeStmt, body: SeqStmts, kind: FunctionType, word: str, core_num: Expr | None
+    ) -> Sequence[Stmt]:
+        """Make the kernel and return the statements that call it."""
+        interface = self._interface(body)
+        kernel = self._kernel(stmt, body, interface, kind, word)
+        self.kernels.append(kernel)
+        args = (*interface.inputs, *(Symbol(name) for name in interface.symbols))
+        deps = self.exprs(stmt.deps)
+        types = tuple(var.type for var in interface.outputs)
+        if stmt.task is None and core_num is None:
+            value: Expr = Invoke(GlobalVar(kernel.name), args, _together(types), stmt.span)
+            return _bound(value, interface.outputs, stmt)
+        task = stmt.task or Var("task", ScalarType(TASK_ID), stmt.span)
+        value = Submit(GlobalVar(kernel.name), args, deps, core_num, TupleType((*types, task.type)), stmt.span)
+        return _bound(value, (*interface.outputs, task), stmt)
+
+    def _interface(self, body: SeqStmts) -> _Interface:
+        inside = [var for stmt in statements(body) for var in defined(stmt)]
+        own = set(inside)
+        read = dict.fromkeys(var for stmt in statements(body) for var in variables(used(stmt)) if var not in own)
+        outputs = tuple(var for var in dict.fromkeys(inside) if self._is_read_outside(var, body))
+        carried = {str(e) for var in read if isinstance(var.type, TensorType) for e in var.type.shape if isinstance(e, Symbol)}
+        mentioned = sorted(_symbols(body) - carried)
+        return _Interface(tuple(read), outputs, tuple(mentioned))
+
+    def _is_read_outside(self, var: Var, body: SeqStmts) -> bool:
+        inside = sum(1 for stmt in statements(body) for read in variables(used(stmt)) if read is var)
+        return self.uses.get(var, 0) > inside
+
+    def _kernel(
+        self, stmt: InCoreScopeStmt | SpmdScopeStmt, body: SeqStmts, interface: _Interface, kind: FunctionType, word: str
+    ) -> Function:
+        name = self._name(stmt.name_hint, word)
+        params = [Var(var.name_hint, var.type, var.span, var.bounds) for var in interface.inputs]
+        extents = [Var(symbol, ScalarType(INDEX)) for symbol in interface.symbols]
+        replaced: dict[Var, Expr] = dict(zip(interface.inputs, params, strict=True))
+        copy = Rewriter(replaced, dict(zip(interface.symbols, extents, strict=True)), fresh=True)
+        stmts = copy.body(body).stmts
+        results = copy.exprs(interface.outputs)
+        closing = (ReturnStmt(results, stmt.span),) if results else ()
+        whole = SeqStmts((*stmts, *closing))
+        directions = (*(direction_of(param, whole) for param in params), *(ParamDirection.In for _ in extents))
+        types: tuple[Type, ...] = tuple(r.type for r in results)
+        return Function(name, (*params, *extents), types, whole, stmt.span, kind, directions)
+
+    def _name(self, hint: str, word: str) -> str:
+        """Return a name for a kernel: its hint, or one made from the function's; unique in the program."""
+        if hint:
+            candidates = [hint, f"{self.function.name}_{hint}", *(f"{hint}_{i}" for i in range(len(self.taken) + 1))]
+            name = next(c for c in candidates if c not in self.taken)
+        else:
+            while (name := f"{self.function.name}_{word}_{self.counts[word]}") in self.taken:
+                self.counts[word] += 1
+        self.taken.add(name)
+        return name
+
+
+def _together(types: tuple[Type, ...]) -> Type:
+    return types[0] if len(types) == 1 else TupleType(types)
+
+
+def _bound(value: Expr, targets: tuple[Var, ...], stmt: Stmt) -> Sequence[Stmt]:
+    """Return the statements that bind what a call returns to the names used so far."""
+    if not targets:
+        return (EvalStmt(value, stmt.span),)
+    if len(targets) == 1 and not isinstance(value.type, TupleType):
+        return (AssignStmt(targets[0], value, stmt.span),)
+    whole = Var("results", value.type, stmt.span)
+    parts = (TupleGetItem(whole, i, target.type, stmt.span) for i, target in enumerate(targets))
+    return (AssignStmt(whole, value, stmt.span), *(AssignStmt(t, p, stmt.span) for t, p in zip(targets, parts, strict=True)))
+
+
+def _uses(body: SeqStmts) -> dict[Var, int]:
+    counts: dict[Var, int] = {}
+    for stmt in statements(body):
+        for var in variables(used(stmt)):
+            counts[var] = counts.get(var, 0) + 1
+    return counts
+
+
+def _symbols(body: SeqStmts) -> set[str]:
+    """Return the named extents a body's expressions and fresh tensors mention."""
+    found = {e.name for stmt in statements(body) for e in expressions(stmt) if isinstance(e, Symbol)}
+    for stmt in statements(body):
+        for var in defined(stmt):
+            if isinstance(var.type, TensorType):
+                found |= {name for extent in var.type.shape for name in symbols_in(extent)}
+    return found
+
+

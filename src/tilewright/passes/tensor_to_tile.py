@@ -1,0 +1,143 @@
+"""Tensor ops to tile ops: inside a kernel, compute on whole tensors becomes load, compute, store.
+
+Tensors whose extents only the running program knows keep their tensor ops: a tile's shape is static.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.core.build import arguments, call
+from tilewright.core.enums import FunctionType, MemorySpace
+from tilewright.core.expr import Call, Expr, MakeTuple, Var, integer
+from tilewright.core.op import OPS, Effect, Kind
+from tilewright.core.program import Program
+from tilewright.core.rewrite import Rewriter
+from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
+from tilewright.core.types import TensorType, TileType, is_static
+from tilewright.errors import KernelError
+from tilewright.passes.effects import effect_of
+
+KERNELS = (FunctionType.InCore, FunctionType.AIC, FunctionType.AIV, FunctionType.Spmd)
+
+
+def run(program: Program) -> Program:
+    """Convert the kernels of a program."""
+    return program.with_functions(
+        [f.with_body(_Converter().body(f.body)) if f.func_type in KERNELS else f for f in program.function_list]
+    )
+
+
+class _Converter(Rewriter):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tiles: list[dict[Var, Var]] = []
+
+    def body(self, body: SeqStmts) -> SeqStmts:
+        """Convert a body; tiles loaded in it are known only there."""
+        self.tiles.append({})
+        try:
+            return super().body(body)
+        finally:
+            self.tiles.pop()
+
+    def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
+        """Convert a tensor computation; its tile also stands for the tensor in later computations."""
+        (kept,) = super().assign(stmt) or (None,)
+        if not isinstance(kept, AssignStmt):
+            return () if kept is None else (kept,)
+        converted = self._converted(kept.value)
+        if converted is None:
+            self._forget(kept.value)
+            return (kept,)
+        loads, value = converted
+        assert isinstance(value.type, TileType)
+        computed = Var(kept.var.name_hint, value.type, kept.var.span)
+        fresh = call(OPS["tensor.create"].spec, _create(value.type), kept.span)
+        tensor = Var(kept.var.name_hint, fresh.type, kept.var.span)
+        self.replaced[stmt.var] = tensor
+        self.tiles[-1][tensor] = computed
+        stored = call(OPS["tile.store"].spec, _store(computed, tensor, len(value.type.shape)), kept.span)
+        return (*loads, AssignStmt(computed, value, kept.span), AssignStmt(tensor, fresh, kept.span), EvalStmt(stored, kept.span))
+
+    def evaluate(self, stmt: EvalStmt) -> Sequence[Stmt]:
+        """Write a computed tensor's tile directly where the tensor is assembled."""
+        (kept,) = super().evaluate(stmt)
+        assert isinstance(kept, EvalStmt)
+        written = self._stored_tile(kept.expr)
+        self._forget(kept.expr)
+        return (kept,) if written is None else (EvalStmt(written, kept.span),)
+
+    def _stored_tile(self, expr: Expr) -> Expr | None:
+        """Return a store of the tile behind the source of a tensor assemble, or None."""
+        if not (isinstance(expr, Call) and expr.op is OPS["tensor.assemble"]):
+            return None
+        bound = arguments(expr)
+        source = bound["source"]
+        is_tile = isinstance(source, Var) and isinstance(source.type, TileType)
+        tile = source if is_tile else self._known(source) if isinstance(source, Var) else None
+        if tile is None:
+            return None
+        store = {"tile": tile, "offsets": bound["offset"], "output_tensor": bound["target"], "shapes": None, "atomic": bound["atomic"]}
+        return call(OPS["tile.store"].spec, store, expr.span)
+
+    def _forget(self, value: Expr) -> None:
+        """After a write, loaded tiles may no longer be what memory holds."""
+        if effect_of(value) is Effect.WRITE:
+            for known in self.tiles:
+                known.clear()
+
+    def _known(self, tensor: Var) -> Var | None:
+        return next((known[tensor] for known in reversed(self.tiles) if tensor in known), None)
+
+    def _converted(self, value: Expr) -> tuple[list[Stmt], Expr] | None:
+        """Return a tensor computation as loads and a tile op, or None where it has to stay."""
+        if not isinstance(value, Call) or not _is_computation(value):
+            return None
+        loads: list[Stmt] = []
+        bound = {name: self._tile(arg, loads) if isinstance(arg, Expr) else arg for name, arg in arguments(value).items()}
+        try:
+            result = call(value.op.at(Kind.TILE).spec, bound, value.span)
+        except KernelError:
+            return None
+        same = isinstance(result.type, TileType) and isinstance(value.type, TensorType) and result.type.dtype == value.type.dtype
+        return (loads, result) if same else None
+
+    def _tile(self, arg: Expr, loads: list[Stmt]) -> Expr:
+        """Return a tensor operand as a tile, loading it where it is not at hand."""
+        if not isinstance(arg, Var) or not isinstance(arg.type, TensorType):
+            return arg
+        known = self._known(arg)
+        if known is not None:
+            return known
+        zeros = MakeTuple(tuple(integer(0) for _ in arg.type.shape))
+        shape = MakeTuple(tuple(integer(e) for e in arg.type.shape if isinstance(e, int)))
+        bound = {"tensor": arg, "offsets": zeros, "shapes": shape, "valid_shape": None, "target_memory": MemorySpace.Vec, "clamp": False}
+        loaded = call(OPS["tile.load"].spec, bound, arg.span)
+        var = Var(arg.name_hint, loaded.type, arg.span)
+        loads.append(AssignStmt(var, loaded, arg.span))
+        self.tiles[-1][arg] = var
+        return var
+
+
+def _is_computation(value: Call) -> bool:
+    """Return whether a call computes a whole tensor of static shape from others."""
+    if value.op.kind is not Kind.TENSOR or not isinstance(value.type, TensorType):
+        return False
+    spec = value.op.spec
+    if spec.control_plane or Kind.TILE not in spec.kinds or effect_of(value) is not Effect.PURE:
+        return False
+    tensors = [value.type, *(a.type for a in value.args if isinstance(a.type, TensorType))]
+    return all(is_static(t.shape) and t.shape for t in tensors)
+
+
+def _create(type_: TileType) -> dict[str, Any]:
+    spec = OPS["tensor.create"].spec
+    return {p.name: p.default for p in spec.parameters} | {"shape": type_.shape, "dtype": type_.dtype}
+
+
+def _store(tile: Var, tensor: Var, rank: int) -> dict[str, Any]:
+    spec = OPS["tile.store"].spec
+    zeros = MakeTuple(tuple(integer(0) for _ in range(rank)))
+    return {p.name: p.default for p in spec.parameters} | {"tile": tile, "offsets": zeros, "output_tensor": tensor}

@@ -1,0 +1,169 @@
+"""The examples: each runs, agrees with its torch reference, and its programs survive being printed."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+
+import tilewright.language as pl
+from tilewright import ir
+from tilewright.core.program import Program
+from tilewright.runtime import CompiledProgram
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DEMO = "softmax"
+"""What `make demo` runs; the others print one line."""
+
+TOLERANCE = {  # relative and absolute, against a reference that rounds and sums in another order
+    torch.float32: (1e-4, 1e-4),
+    torch.float16: (1e-2, 2e-3),
+    torch.bfloat16: (2e-2, 1e-2),
+}
+
+
+@dataclass(frozen=True)
+class Example:
+    """One file of `examples/`: every program in it computes the same `reference`."""
+
+    name: str
+    programs: dict[str, Program]
+    make_inputs: Callable[[int], tuple[Any, ...]]
+    reference: Callable[..., Any]
+    main: Callable[[], None]
+
+    def expected(self, inputs: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
+        return several(self.reference(*inputs))
+
+
+def load(path: Path) -> Example:
+    spec = importlib.util.spec_from_file_location(f"examples_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    programs = {name: value for name, value in vars(module).items() if isinstance(value, Program)}
+    return Example(path.stem, programs, module.make_inputs, module.reference, module.main)
+
+
+LOADED = [load(path) for path in sorted(EXAMPLES.glob("*.py"))]
+PROGRAMS = [pytest.param(e, p, id=f"{e.name}-{name}") for e in LOADED for name, p in e.programs.items()]
+
+each_program = pytest.mark.parametrize(("example", "program"), PROGRAMS)
+
+
+def compiled(program: Program) -> CompiledProgram:
+    return ir.compile(program, platform="interpret")
+
+
+def several(result: object) -> tuple[Any, ...]:
+    return cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (result,)
+
+
+def in_order(program: CompiledProgram, inputs: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
+    """Return the arguments of an in-place call: outputs where the entry has them, inputs elsewhere."""
+    given, made = iter(inputs), iter(outputs)
+    positions = range(len(inputs) + len(outputs))
+    return [next(made) if position in program.output_indices else next(given) for position in positions]
+
+
+def as_numpy(value: Any) -> Any:
+    """Return a tensor as a NumPy array of its own memory; scalars stay what they are."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    bits: Any = value.view(torch.int16).numpy() if value.dtype == torch.bfloat16 else value.numpy()
+    return bits.view(ml_dtypes.bfloat16) if value.dtype == torch.bfloat16 else bits
+
+
+def assert_close(actual: Any, expected: torch.Tensor) -> None:
+    rtol, atol = TOLERANCE[expected.dtype]
+    torch.testing.assert_close(actual, expected, rtol=rtol, atol=atol)
+
+
+def test_every_example_shows_a_program() -> None:
+    assert [example.name for example in LOADED if not example.programs] == []
+
+
+@each_program
+@pytest.mark.parametrize("seed", [0, 1])
+def test_return_style_agrees_with_torch(example: Example, program: Program, seed: int) -> None:
+    inputs = example.make_inputs(seed)
+    results = several(compiled(program)(*inputs))
+    for actual, expected in zip(results, example.expected(inputs), strict=True):
+        assert_close(actual, expected)
+
+
+@each_program
+def test_in_place_style_overwrites_whatever_the_outputs_held(example: Example, program: Program) -> None:
+    inputs, run = example.make_inputs(0), compiled(program)
+    expected = example.expected(inputs)
+    outputs = [torch.full_like(tensor, float("nan")) for tensor in expected]
+    assert run(*in_order(run, inputs, outputs)) is None
+    for actual, wanted in zip(outputs, expected, strict=True):
+        assert_close(actual, wanted)
+
+
+@each_program
+def test_numpy_arrays_give_what_torch_tensors_give(example: Example, program: Program) -> None:
+    inputs, run = example.make_inputs(0), compiled(program)
+    arrays = several(run(*map(as_numpy, inputs)))
+    assert all(isinstance(array, np.ndarray) for array in arrays)
+    for array, tensor in zip(arrays, several(run(*inputs)), strict=True):
+        np.testing.assert_array_equal(array, as_numpy(tensor))
+
+
+@each_program
+def test_numpy_outputs_are_written_in_place(example: Example, program: Program) -> None:
+    inputs, run = example.make_inputs(0), compiled(program)
+    outputs = [as_numpy(torch.full_like(tensor, float("nan"))) for tensor in example.expected(inputs)]
+    run(*in_order(run, tuple(map(as_numpy, inputs)), outputs))
+    for array, tensor in zip(outputs, several(run(*inputs)), strict=True):
+        np.testing.assert_array_equal(array, as_numpy(tensor))
+
+
+@each_program
+def test_inputs_are_left_as_they_were(example: Example, program: Program) -> None:
+    inputs = example.make_inputs(0)
+    compiled(program)(*inputs)
+    torch.testing.assert_close(inputs, example.make_inputs(0), rtol=0, atol=0)
+
+
+@each_program
+def test_printed_program_parses_to_one_that_prints_the_same(example: Example, program: Program) -> None:
+    parsed = pl.parse(str(program))
+    assert isinstance(parsed, Program)
+    assert parsed.name == program.name
+    assert str(parsed) == str(program)
+
+
+@each_program
+@pytest.mark.parametrize("concise", [False, True])
+def test_printed_program_computes_the_same(example: Example, program: Program, concise: bool) -> None:
+    inputs = example.make_inputs(0)
+    parsed = pl.parse(program.as_python(concise=concise))
+    assert isinstance(parsed, Program)
+    results = zip(several(compiled(parsed)(*inputs)), several(compiled(program)(*inputs)), strict=True)
+    for actual, expected in results:
+        torch.testing.assert_close(actual, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("example", [e for e in LOADED if e.name != DEMO], ids=lambda e: e.name)
+def test_main_says_in_one_line_what_it_did(example: Example, capsys: pytest.CaptureFixture[str]) -> None:
+    example.main()
+    output = capsys.readouterr().out
+    assert output.startswith(f"{example.name}: ")
+    assert output.count("\n") == 1
+
+
+def test_the_demo_shows_the_kernel_its_error_and_what_to_read_next(capsys: pytest.CaptureFixture[str]) -> None:
+    next(example for example in LOADED if example.name == DEMO).main()
+    output = capsys.readouterr().out
+    assert all(
+        shown in output for shown in ("@pl.program", "pl.tile.row_max", "torch.softmax", "ms to run", "attention")
+    )

@@ -1,0 +1,81 @@
+"""Kernels from a few lines of text, run by the interpreter."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+import tilewright.language as pl
+from numpy.typing import NDArray
+from tilewright.core.enums import ParamDirection
+from tilewright.core.program import Function
+from tilewright.core.region import whole
+from tilewright.core.stmt import AssignStmt
+from tilewright.core.types import TensorType, Type, static_shape
+from tilewright.dtypes import DataType
+from tilewright.frontend.programs import as_program
+from tilewright.interpret import machine
+
+Array: TypeAlias = NDArray[Any]
+
+bfloat16 = np.dtype(ml_dtypes.bfloat16)
+
+
+def tensor(dtype: DataType, *shape: int | str) -> str:
+    """Return the annotation of a tensor parameter; a name among the extents is a dynamic one."""
+    return f"pl.Tensor[[{', '.join(map(str, shape))}], pl.{dtype.symbol}]"
+
+
+def out(dtype: DataType, *shape: int | str) -> str:
+    """Return the annotation of a tensor the kernel writes."""
+    return f"pl.Out[{tensor(dtype, *shape)}]"
+
+
+def inout(dtype: DataType, *shape: int | str) -> str:
+    """Return the annotation of a tensor the kernel reads and writes."""
+    return f"pl.InOut[{tensor(dtype, *shape)}]"
+
+
+def scalar(dtype: DataType) -> str:
+    """Return the annotation of a scalar parameter."""
+    return f"pl.Scalar[pl.{dtype.symbol}]"
+
+
+def kernel(body: str, **parameters: str) -> Function:
+    """Return the InCore function with these statements and annotated parameters."""
+    signature = ", ".join(f"{name}: {annotation}" for name, annotation in parameters.items())
+    statements = textwrap.indent(textwrap.dedent(body).strip(), "    ")
+    function = pl.parse(f"@pl.function(type=pl.FunctionType.InCore)\ndef kernel({signature}):\n{statements}\n")
+    assert isinstance(function, Function)
+    return function
+
+
+def type_of(function: Function, name: str) -> Type:
+    """Return the type of the local that a statement of the function's body binds to `name`."""
+    found = [s.var.type for s in function.body if isinstance(s, AssignStmt) and s.var.name_hint == name]
+    return found[-1]
+
+
+def launch(function: Function, *args: Array | float) -> None:
+    """Run a kernel on all of its arguments; tensors are written in place."""
+    machine.run(as_program(function), function.name, [whole(a) if isinstance(a, np.ndarray) else a for a in args])
+
+
+def run(function: Function, *inputs: Array | float, fill: float = 0) -> Array:
+    """Return what a kernel leaves in its only output tensor, which held `fill` before."""
+    remaining, outputs, args = list(inputs), list[Array](), list[Array | float]()
+    for param, direction in zip(function.params, function.param_directions, strict=True):
+        if direction is ParamDirection.Out:
+            assert isinstance(param.type, TensorType)
+            outputs.append(np.full(static_shape(param.type.shape), fill, param.type.dtype.numpy))
+        args.append(outputs[-1] if direction is ParamDirection.Out else remaining.pop(0))
+    assert not remaining and len(outputs) == 1
+    launch(function, *args)
+    return outputs[0]
+
+
+def counting(*shape: int, dtype: DataType = pl.FP32) -> Array:
+    """Return an array whose elements are 0, 1, 2 and so on."""
+    return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype.numpy)

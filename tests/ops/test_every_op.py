@@ -1,0 +1,115 @@
+"""Every op: what its declaration promises, read from the registry. A new op is tested by being declared."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import tilewright.language as pl
+import tilewright.ops
+from ops.kernels import inout, kernel, launch, out, tensor
+from tilewright.core.op import OPS, Kind, Op, OpSpec, Role, spec_of, specs
+from tilewright.core.program import Function
+from tilewright.errors import OutsideKernelError
+
+MODULES = [importlib.import_module(f"tilewright.ops.{m.name}") for m in pkgutil.iter_modules(tilewright.ops.__path__)]
+FAMILIES = ("elementwise", "reduction", "scalar")
+"""Families whose members need no example: `test_families.py` and `test_scalar.py` make one for each."""
+
+
+def title(spec: OpSpec) -> str:
+    return f"{spec.kinds[0].value}.{spec.name}"
+
+
+every_spec = pytest.mark.parametrize("spec", specs(), ids=title)
+every_example = pytest.mark.parametrize("spec", [s for s in specs() if s.family not in FAMILIES], ids=title)
+
+
+@pytest.mark.parametrize("op", [op for op in OPS.values() if not op.spec.symbol], ids=lambda op: op.name)
+def test_the_name_of_an_op_finds_its_function(op: Op) -> None:
+    namespace = pl if op.kind is Kind.SCALAR else getattr(pl, op.kind.value)
+    assert getattr(namespace, op.spec.name) is op.spec.function
+
+
+@every_spec
+def test_the_docstring_opens_with_one_sentence(spec: OpSpec) -> None:
+    first = spec.doc.split("\n\n")[0]
+    assert re.fullmatch(r"[A-Z][a-z]+ [^\n]*\.", first)
+    assert ". " not in first
+
+
+@every_spec
+def test_every_parameter_is_annotated(spec: OpSpec) -> None:
+    signature = inspect.signature(spec.function)
+    annotations = [p.annotation for p in signature.parameters.values()] + [signature.return_annotation]
+    assert inspect.Signature.empty not in annotations
+
+
+@every_spec
+def test_an_operand_is_read_as_data_and_an_option_as_an_attribute(spec: OpSpec) -> None:
+    for p in spec.parameters:
+        assert p.is_operand == bool(p.types or p.role is Role.EXTENTS)
+
+
+@every_spec
+def test_calling_an_op_outside_a_kernel_is_an_error(spec: OpSpec) -> None:
+    with pytest.raises(OutsideKernelError, match=re.escape(spec.function.__name__)):
+        spec.function()
+
+
+@every_spec
+def test_what_an_op_aliases_or_writes_is_one_of_its_operands(spec: OpSpec) -> None:
+    assert {spec.alias, spec.writes} <= {None, *(p.name for p in spec.operands)}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.split(".")[-1])
+def test_a_module_exports_the_ops_it_declares_in_order(module: Any) -> None:
+    declared = {name for name, value in vars(module).items() if _is_exported(module, value)}
+    exported = getattr(module, "__all__", [])
+    assert exported == sorted(exported)
+    assert set(exported) == declared
+
+
+def _is_exported(module: Any, value: object) -> bool:
+    """Return whether `import *` should bring a value along: operators and `pl.system` have no name in `pl`."""
+    spec = spec_of(value)
+    if spec is None or spec.function.__module__ != module.__name__:
+        return False
+    return not spec.symbol and Kind.SYSTEM not in spec.kinds
+
+
+def example(spec: OpSpec) -> Function:
+    prelude = "a = pl.load(x, [0, 0], [16, 32])\nb = pl.load(y, [0, 0], [16, 32])\n"
+    return kernel(
+        prelude + spec.example.replace("{name}", spec.name),
+        x=tensor(pl.FP32, 16, 32),
+        y=tensor(pl.FP32, 16, 32),
+        out=out(pl.FP32, 16, 32),
+        square=inout(pl.FP32, 16, 16),
+    )
+
+
+@every_example
+def test_an_op_outside_the_families_has_an_example_that_uses_it(spec: OpSpec) -> None:
+    calls = [f"pl.{kind.value}.{spec.name}(" for kind in spec.kinds]
+    assert any(call in str(example(spec)) for call in calls) or (spec.fold and f".{spec.name}(" in spec.example)
+
+
+@every_example
+def test_an_example_reads_back_as_it_prints(spec: OpSpec) -> None:
+    text = str(example(spec))
+    assert str(pl.parse(text)) == text
+
+
+@every_example
+def test_an_example_stores_no_unspecified_data(spec: OpSpec) -> None:
+    rng = np.random.default_rng(1)
+    x, y, result = (rng.uniform(0.5, 2.0, (16, 32)).astype(np.float32) for _ in range(3))
+    square = np.ones((16, 16), np.float32)
+    launch(example(spec), x, y, result, square)
+    assert np.isfinite(result).all() and np.isfinite(square).all()
