@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
-import tilewright.language as pl
 from numpy.typing import NDArray
+
+import tilewright.language as pl
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function
 from tilewright.core.region import whole
@@ -20,6 +21,7 @@ from tilewright.interpret import machine
 
 Array: TypeAlias = NDArray[Any]
 
+_formats: Any = ml_dtypes  # its stubs leave `finfo` half typed
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
 
 
@@ -78,4 +80,9 @@ def run(function: Function, *inputs: Array | float, fill: float = 0) -> Array:
 
 def counting(*shape: int, dtype: DataType = pl.FP32) -> Array:
     """Return an array whose elements are 0, 1, 2 and so on."""
-    return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype.numpy)
+    return np.reshape(np.arange(int(np.prod(shape))), shape).astype(dtype.numpy)
+
+
+def floating(dtype: np.dtype[Any]) -> Any:
+    """Return the limits of a floating-point format, as `np.finfo` does for the few it knows."""
+    return _formats.finfo(dtype)

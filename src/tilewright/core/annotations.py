@@ -161,13 +161,17 @@ class Tile(Indexable):
 
 
 class Scalar(Arithmetic):
-    """One number: `pl.Scalar[pl.INT32]`."""
+    """One number: `pl.Scalar[pl.INT32]`, or `pl.Scalar[pl.INDEX, (0, 192)]` for one that stays within bounds."""
 
-    def __init__(self, dtype: DataType) -> None:
+    def __init__(self, dtype: DataType, bounds: tuple[int, int] | None = None) -> None:
         self.dtype = dtype
+        self.bounds = bounds
 
-    def __class_getitem__(cls, dtype: DataType) -> Scalar:
-        return Scalar(dtype)
+    def __class_getitem__(cls, item: Any) -> Scalar:
+        dtype, bounds = item if isinstance(item, tuple) else (item, None)
+        if not isinstance(dtype, DataType):
+            raise TypeError(f"Scalar[...] needs a dtype, for example pl.INT32, got {dtype!r}")
+        return Scalar(dtype, bounds)
 
     def __index__(self) -> int:
         outside_kernel("a scalar as an index")

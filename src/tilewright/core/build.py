@@ -20,8 +20,9 @@ def call(spec: OpSpec, bound: Bound, span: Span = UNKNOWN) -> Expr:
     """
     kind = kind_of(spec, bound)
     operands = {p.name: check(spec, p, bound) for p in spec.operands}
-    attributes = tuple((p.name, _attribute(bound[p.name])) for p in spec.parameters if not p.is_operand)
-    for_rules = {name: _for_rule(value) for name, value in operands.items()} | dict(attributes)
+    attributes = tuple([(p.name, _attribute(bound[p.name])) for p in spec.options])
+    for_rules = {name: _for_rule(value) for name, value in operands.items()}
+    for_rules.update(attributes)
     type_ = unplaced(spec.infer(**for_rules))
     known = spec.fold(**for_rules) if spec.fold else None
     if isinstance(known, Expr):
@@ -29,7 +30,7 @@ def call(spec: OpSpec, bound: Bound, span: Span = UNKNOWN) -> Expr:
     args = list(operands.values())
     while args and isinstance(args[-1], Absent):
         args.pop()
-    node = Call(OPS[f"{kind.value}.{spec.name}"], tuple(args), attributes, type_, span)
+    node = Call(spec.ops[kind], tuple(args), attributes, type_, span)
     return _folded(node) if kind is Kind.SCALAR else node
 
 

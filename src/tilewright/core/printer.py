@@ -24,7 +24,7 @@ from tilewright.core.expr import (
     Var,
     constant,
 )
-from tilewright.core.extents import symbols_in
+from tilewright.core.extents import bounds, symbols_in
 from tilewright.core.op import Kind, Role
 from tilewright.core.operands import restamped
 from tilewright.core.program import Function, Printable, Program
@@ -109,7 +109,7 @@ class Printer:
         self.names, self.used = {}, {self.pl, "self", *_symbols(function)}
         params = ["self"] if self.in_program else []
         for param, direction in zip(function.params, function.param_directions, strict=True):
-            type_ = self.type(param.type)
+            type_ = self._bounded_type(param)
             wrapped = type_ if direction is ParamDirection.In else f"{self.pl}.{direction.name}[{type_}]"
             params.append(f"{self.name(param)}: {wrapped}")
         returns = [self.type(type_) for type_ in function.return_types]
@@ -157,7 +157,7 @@ class Printer:
         match stmt:
             case AssignStmt():
                 value = self.expr(stmt.value)
-                return [f"{self.name(stmt.var)}{self._local_type(stmt.var)} = {value}"]
+                return [f"{self.name(stmt.var)}{self._local_type(stmt.var, stmt.value)} = {value}"]
             case EvalStmt():
                 return [self.expr(stmt.expr)]
             case ReturnStmt():
@@ -176,7 +176,15 @@ class Printer:
             case _:
                 return self._scope(stmt)
 
-    def _local_type(self, var: Var) -> str:
+    def _bounded_type(self, var: Var) -> str:
+        """Return a variable's type, with the bounds of a scalar where they are known."""
+        if not isinstance(var.type, ScalarType) or var.bounds is None:
+            return self.type(var.type)
+        return f"{self.pl}.Scalar[{self.pl}.{var.type.dtype.symbol}, {var.bounds}]"
+
+    def _local_type(self, var: Var, value: Expr) -> str:
+        if isinstance(var.type, ScalarType):
+            return f": {self._bounded_type(var)}" if var.bounds is not None and bounds(value) != var.bounds else ""
         placed = isinstance(var.type, TileType) and var.type.memref is not None
         shown = placed or (not self.concise and isinstance(var.type, (TensorType, TileType)))
         return f": {self.type(var.type)}" if shown else ""
@@ -185,14 +193,14 @@ class Printer:
         return ", ".join(self.expr(value) for value in values)
 
     def _for(self, stmt: ForStmt) -> list[str]:
-        bounds = [self.expr(stmt.start), self.expr(stmt.stop), self.expr(stmt.step)]
+        limits = [self.expr(stmt.start), self.expr(stmt.stop), self.expr(stmt.step)]
         options = [f"{name}={self.attribute(value)}" for name, value in stmt.attrs.items()]
         inits = [self.expr(arg.init) for arg in stmt.iter_args]
         target = self.name(stmt.loop_var)
         if stmt.iter_args:
             options.append(f"init_values=({_tuple(inits)})")
             target += f", ({_tuple([self.name(arg.var) for arg in stmt.iter_args])})"
-        head = f"for {target} in {self.pl}.{stmt.kind.value}({', '.join([*bounds, *options])}):"
+        head = f"for {target} in {self.pl}.{stmt.kind.value}({', '.join([*limits, *options])}):"
         return [head, *self._yielding(stmt.body, stmt.return_vars)]
 
     def _while(self, stmt: WhileStmt) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import Any
 
 from tilewright.core.build import rebuild
@@ -33,7 +34,7 @@ from tilewright.core.stmt import (
     WhileStmt,
     YieldStmt,
 )
-from tilewright.core.types import ScalarType, TupleType, Type
+from tilewright.core.types import ScalarType, TupleType, Type, unplaced
 
 
 class Rewriter:
@@ -73,13 +74,17 @@ class Rewriter:
             return expr
         if isinstance(expr, Call):
             args = self.exprs(expr.args)
-            return expr if args is expr.args else rebuild(expr, args)
+            if args is expr.args:
+                return expr
+            if all(map(_stands_for, args, expr.args)):
+                return Call(expr.op, args, expr.attributes, expr.type, expr.span)
+            return rebuild(expr, args)
         return self._other(expr)
 
     def exprs(self, exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Return expressions rewritten; the same tuple when nothing changed."""
-        result = tuple(self.expr(e) for e in exprs)
-        return exprs if all(a is b for a, b in zip(result, exprs, strict=True)) else result
+        result = tuple([self.expr(e) for e in exprs])
+        return exprs if all(map(is_, result, exprs)) else result
 
     def _other(self, expr: Expr) -> Expr:
         match expr:
@@ -129,7 +134,7 @@ class Rewriter:
         if unchanged and var is stmt.var:
             return (stmt,)
         if isinstance(var.type, ScalarType) and var is not stmt.var:
-            var.bounds = bounds(value)
+            var.bounds = bounds(value) or stmt.var.bounds
         return (AssignStmt(var, value, stmt.span),)
 
     def evaluate(self, stmt: EvalStmt) -> Sequence[Stmt]:
@@ -220,6 +225,20 @@ _STATEMENTS: Mapping[type, Callable[[Rewriter, Any], Sequence[Stmt]]] = {
         (InCoreScopeStmt, HierarchyScopeStmt, SpmdScopeStmt, ClusterScopeStmt, RuntimeScopeStmt), lambda r, s: r.scope(s)
     ),
 }
+
+
+def _stands_for(new: Expr, old: Expr) -> bool:
+    """Return whether an operand can take another's place without the op's type being inferred anew."""
+    if new is old:
+        return True
+    if isinstance(new, Var) and isinstance(old, Var):
+        same = new.type is old.type or unplaced(new.type) == unplaced(old.type)
+        return same and new.bounds == old.bounds
+    if isinstance(new, MakeTuple) and isinstance(old, MakeTuple):
+        return all(map(_stands_for, new.elements, old.elements))
+    if isinstance(new, Call) and isinstance(old, Call):
+        return new.op is old.op and all(map(_stands_for, new.args, old.args))
+    return False
 
 
 def is_trivial(value: Expr) -> bool:

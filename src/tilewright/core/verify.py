@@ -32,8 +32,8 @@ from tilewright.errors import KernelError, VerificationError
 from tilewright.source import Span
 
 
-def verify(program: Program, *, ssa: bool = False) -> None:
-    """Raise VerificationError at the first rule a program breaks."""
+def verify(program: Program, *, ssa: bool = False, types: bool = True) -> None:
+    """Raise VerificationError at the first rule a program breaks; without `types`, ops are taken at their word."""
     names = program.function_names
     for name in names:
         if names.count(name) > 1:
@@ -42,7 +42,7 @@ def verify(program: Program, *, ssa: bool = False) -> None:
     _check_recursion(functions)
     for function in program.function_list:
         try:
-            _Verifier(function, functions, ssa).run()
+            _Verifier(function, functions, ssa, types).run()
         except KernelError as error:
             error.locate([function.span])
             error.function = error.function or function.name
@@ -68,10 +68,11 @@ def _check_recursion(functions: dict[str, Function]) -> None:
 
 
 class _Verifier:
-    def __init__(self, function: Function, functions: dict[str, Function], ssa: bool) -> None:
+    def __init__(self, function: Function, functions: dict[str, Function], ssa: bool, types: bool) -> None:
         self.function = function
         self.functions = functions
         self.ssa = ssa
+        self.types = types
         self.ever: set[Var] = set()
         self.loops: list[ForStmt | WhileStmt] = []
 
@@ -154,6 +155,8 @@ class _Verifier:
     def _call(self, expr: Call, span: Span) -> None:
         if len(expr.args) > len(expr.op.spec.operands):
             raise VerificationError(f"`{expr.op.name}` takes {len(expr.op.spec.operands)} operands, got {len(expr.args)}", spans=[span])
+        if not self.types:
+            return
         try:
             inferred = call(expr.op.spec, arguments(expr), expr.span)
         except KernelError as error:

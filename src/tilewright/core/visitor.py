@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
+from tilewright.core.expr import Call, ConstInt, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import (
     SCOPES,
@@ -110,13 +110,17 @@ def expressions(stmt: Stmt) -> Iterator[Expr]:
         yield from subexpressions(expr)
 
 
-def variables(exprs: Iterable[Expr]) -> Iterator[Var]:
-    """Yield every variable that expressions read."""
-    for expr in exprs:
-        if isinstance(expr, Var):
-            yield expr
-        else:
-            yield from variables(children(expr))
+def variables(exprs: Iterable[Expr]) -> list[Var]:
+    """Return every variable that expressions read, in order, as often as they read it."""
+    found: list[Var] = []
+    pending = [*exprs][::-1]
+    while pending:
+        expr = pending.pop()
+        if type(expr) is Var:
+            found.append(expr)
+        elif type(expr) is not ConstInt:
+            pending.extend(children(expr)[::-1])
+    return found
 
 
 def types_of(stmt: Stmt) -> Iterator[Type]:

@@ -62,10 +62,15 @@ def _file(filename: str, function: FunctionType) -> _File:
     known = _FILES.get(filename)
     if known is None or known.lines is not lines:
         source = Source(filename, tuple(lines))
-        tree = parse_text("".join(lines), source)
-        functions = {(_first_line(node), node.name): node for node in _functions(tree.body)}
-        known = _FILES[filename] = _File(lines, source, functions)
+        known = remember(lines, source, parse_text("".join(lines), source))
     return known
+
+
+def remember(lines: list[str], source: Source, tree: ast.Module) -> _File:
+    """Keep a file's syntax for as long as its text stays the same object."""
+    functions = {(_first_line(node), node.name): node for node in _functions(tree.body)}
+    _FILES[source.filename] = _File(lines, source, functions)
+    return _FILES[source.filename]
 
 
 def _unavailable(function: FunctionType, reason: str) -> OSError:

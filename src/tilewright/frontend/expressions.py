@@ -108,9 +108,16 @@ def _attribute(t: Translator, node: ast.Attribute) -> Value:
     if isinstance(owner, Expr):
         return _property(t, owner, node)
     try:
-        return t.resolver.attribute((ast.unparse(node.value),), owner, node.attr)
+        return t.resolver.attribute(_path(node.value), owner, node.attr)
     except AttributeError:
         raise _missing(t, owner, node) from None
+
+
+def _path(node: ast.expr) -> tuple[str, ...]:
+    """Return the way to a value as written, for the record of what was read."""
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    return (*_path(node.value), node.attr) if isinstance(node, ast.Attribute) else (ast.unparse(node),)
 
 
 def _missing(t: Translator, owner: object, node: ast.Attribute) -> KernelError:

@@ -48,6 +48,7 @@ class Parameter:
     type: Type
     direction: ParamDirection
     span: Span
+    bounds: tuple[int, int] | None = None
 
 
 def translate(captured: Captured, options: Options, callees: Callees, is_method: bool) -> Function:
@@ -85,7 +86,7 @@ def _translate(
     t = Translator(captured, resolver, callees, options.strict_ssa, widened=widened)
     if is_method:
         t.scope.bind(captured.node.args.args[0].arg, ProgramSelf(), captured.span(captured.node))
-    params = tuple(Var(p.name, p.type, p.span) for p in parameters)
+    params = tuple(Var(p.name, p.type, p.span, p.bounds) for p in parameters)
     for param, p in zip(params, parameters, strict=True):
         t.scope.bind(p.name, param, p.span)
         t.fixed.add(id(param))
@@ -126,7 +127,7 @@ def _parameter(captured: Captured, resolver: Resolver, arg: ast.arg) -> Paramete
     except KernelError as error:
         error.locate([captured.span(arg.annotation)])
         raise
-    return Parameter(arg.arg, type_, direction, span)
+    return Parameter(arg.arg, type_, direction, span, getattr(annotation, "bounds", None))
 
 
 def _lookup(resolver: Resolver) -> Callable[[str], object]:

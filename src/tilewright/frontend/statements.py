@@ -177,7 +177,8 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
     if node.value is None or not isinstance(node.target, ast.Name):
         raise UnsupportedFeatureError("an annotated name needs a value", spans=[t.span(node)])
     try:
-        declared = to_type(t.evaluate(node.annotation))
+        annotation = t.evaluate(node.annotation)
+        declared = to_type(annotation)
     except KernelError as error:
         error.locate([t.span(node.annotation)])
         raise
@@ -187,17 +188,18 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
         raise AnnotationError(
             f"'{node.target.id}' is annotated {declared}, but its value is {actual}", spans=[t.span(node.annotation)]
         )
-    if isinstance(value, Expr) and isinstance(declared, TileType) and declared.memref is not None and is_action(value):
-        _bind_placed(t, node.target, declared, value)
+    limits = getattr(annotation, "bounds", None)
+    placed = isinstance(declared, TileType) and declared.memref is not None
+    if isinstance(value, Expr) and (placed or limits is not None) and is_action(value):
+        _bind_refined(t, node.target, Var(node.target.id, declared, t.span(node.target), limits), value)
         return
     t.assign(node.target.id, _stamped(value, declared), node.target)
 
 
-def _bind_placed(t: Translator, target: ast.Name, declared: TileType, value: Expr) -> None:
-    """Bind a tile whose annotation says where it lives."""
-    var = Var(target.id, declared, t.span(target))
-    t.emit(AssignStmt(var, value, t.span(target)))
-    t.scope.bind(target.id, var, t.span(target))
+def _bind_refined(t: Translator, target: ast.Name, var: Var, value: Expr) -> None:
+    """Bind a name whose annotation says more than its value does: where it lives, or how far it reaches."""
+    t.emit(AssignStmt(var, value, var.span))
+    t.scope.bind(target.id, var, var.span)
 
 
 def _stamped(value: Value, declared: Type) -> Value:

@@ -7,13 +7,13 @@ import builtins
 import itertools
 import linecache
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.core.annotations import dynamic
 from tilewright.core.program import Function, Program
 from tilewright.errors import KernelError, ParserSyntaxError
-from tilewright.frontend.capture import parse_text, span_of
+from tilewright.frontend.capture import parse_text, remember, span_of
 from tilewright.source import Source
 
 _COUNTER = itertools.count()
@@ -32,6 +32,7 @@ def parse(code: str, names: Mapping[str, Any], filename: str = "<string>") -> Fu
     module: dict[str, Any] = {"__name__": "__tilewright_parsed__", **names}
     module.update({name: dynamic(name) for name in _free_annotation_names(tree, module)})
     linecache.cache[unique] = (len(code), None, lines, unique)
+    remember(lines, source, tree)
     _run(tree, module, source)
     found = _results(module, names)
     if not found:
@@ -66,9 +67,9 @@ def _results(module: Mapping[str, Any], names: Mapping[str, Any]) -> list[Functi
 
 
 def _free_annotation_names(tree: ast.Module, known: Mapping[str, Any]) -> set[str]:
-    bound = {name for node in ast.walk(tree) for name in _bound_names(node)} | set(known) | set(vars(builtins))
-    used = {n.id for a in _annotations(tree) for n in ast.walk(a) if isinstance(n, ast.Name)}
-    return used - bound
+    used = {n.id for a in _annotations(tree.body) for n in ast.walk(a) if isinstance(n, ast.Name)}
+    free = used - set(known) - set(vars(builtins))
+    return free - {name for node in ast.walk(tree) for name in _bound_names(node)} if free else free
 
 
 def _bound_names(node: ast.AST) -> Iterator[str]:
@@ -83,14 +84,17 @@ def _bound_names(node: ast.AST) -> Iterator[str]:
             pass
 
 
-def _annotations(tree: ast.Module) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
+def _annotations(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """Yield the annotations of every function and name below a body."""
+    for node in body:
         if isinstance(node, ast.FunctionDef):
             yield from (arg.annotation for arg in node.args.args if arg.annotation is not None)
             if node.returns is not None:
                 yield node.returns
         elif isinstance(node, ast.AnnAssign):
             yield node.annotation
+        for inner in ("body", "orelse"):
+            yield from _annotations(getattr(node, inner, ()))
 
 
 def loads(path: str | os.PathLike[str], names: Mapping[str, Any]) -> Function | Program:

@@ -68,13 +68,17 @@ class Machine:
         frame = Frame(function, dict(zip(function.params, args, strict=True)))
         for symbol, (position, axis) in function.symbols.items():
             frame.symbols[symbol] = args[position].data.shape[axis]
-        self._check_extents(frame)
+        self._check_arguments(frame)
         left = self._body(frame, function.body)
         return left.values if left is not None else ()
 
-    def _check_extents(self, frame: Frame) -> None:
-        """Raise when an argument's shape contradicts a symbol or formula of the signature."""
+    def _check_arguments(self, frame: Frame) -> None:
+        """Raise when an argument contradicts the signature: its bounds, a symbol or a formula."""
         for param in frame.function.params:
+            if param.bounds is not None and not param.bounds[0] <= frame.values[param] <= param.bounds[1]:
+                low, high = param.bounds
+                message = f"`{param.name_hint}` is {frame.values[param]}, outside its bounds {low} to {high}"
+                raise ExecutionError(message, spans=[param.span])
             if not isinstance(param.type, TensorType):
                 continue
             for axis, (extent, have) in enumerate(zip(param.type.shape, frame.values[param].data.shape, strict=True)):

@@ -133,7 +133,7 @@ def cos(x: X) -> X:
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: np.where(lhs > 0, lhs, lhs * rhs), accepts=FLOATS)
+@elementwise(reference=lambda lhs, rhs: np.where(lhs < 0, lhs * rhs, lhs), accepts=FLOATS)
 def lrelu(lhs: X, rhs: Number) -> X:
     """Return each element, scaled by `rhs` where it is negative."""
     ...

@@ -7,7 +7,7 @@ a loop carries or a branch yields is a name for one of several tiles, and where 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.core.enums import FunctionType, MemorySpace
@@ -48,16 +48,14 @@ def _planned(function: Function) -> Function:
 def plan(function: Function) -> dict[Var, MemRef]:
     """Return where each tile of a function lives within its memory space."""
     places: dict[Var, MemRef] = {}
-    for space in MemorySpace:
-        alive: list[tuple[Lifetime, MemRef]] = []
-        for life in lifetimes(function):
-            assert isinstance(life.var.type, TileType)
-            if life.var.type.memory is not space:
-                continue
-            alive = [(other, place) for other, place in alive if other.last >= life.first]
-            place = _lowest_gap([place for _, place in alive], life.var.type.nbytes)
-            places[life.var] = place
-            alive.append((life, place))
+    arenas: dict[MemorySpace, list[tuple[Lifetime, MemRef]]] = {}
+    for life in lifetimes(function):
+        assert isinstance(life.var.type, TileType)
+        arena = arenas.setdefault(life.var.type.memory, [])
+        arena[:] = [(other, place) for other, place in arena if other.last >= life.first]
+        place = _lowest_gap([place for _, place in arena], life.var.type.nbytes)
+        places[life.var] = place
+        arena.append((life, place))
     return places
 
 
@@ -104,7 +102,7 @@ class _Steps:
         if isinstance(var.type, TileType):
             found[var] = Lifetime(var, self.now, self.now)
 
-    def _touch(self, variables: Iterator[Var], found: dict[Var, Lifetime]) -> None:
+    def _touch(self, variables: Sequence[Var], found: dict[Var, Lifetime]) -> None:
         for var in variables:
             if var in found:
                 found[var].last = max(found[var].last, self.now)

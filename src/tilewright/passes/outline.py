@@ -106,14 +106,11 @@ class _Outliner(Rewriter):
         inside = [var for stmt in statements(body) for var in defined(stmt)]
         own = set(inside)
         read = dict.fromkeys(var for stmt in statements(body) for var in variables(used(stmt)) if var not in own)
-        outputs = tuple(var for var in dict.fromkeys(inside) if self._is_read_outside(var, body))
+        uses = _uses(body)
+        outputs = tuple(var for var in dict.fromkeys(inside) if self.uses.get(var, 0) > uses.get(var, 0))
         carried = {str(e) for var in read if isinstance(var.type, TensorType) for e in var.type.shape if isinstance(e, Symbol)}
         mentioned = sorted(_symbols(body) - carried)
         return _Interface(tuple(read), outputs, tuple(mentioned))
-
-    def _is_read_outside(self, var: Var, body: SeqStmts) -> bool:
-        inside = sum(1 for stmt in statements(body) for read in variables(used(stmt)) if read is var)
-        return self.uses.get(var, 0) > inside
 
     def _kernel(
         self, stmt: InCoreScopeStmt | SpmdScopeStmt, body: SeqStmts, interface: _Interface, kind: FunctionType, word: str

@@ -82,6 +82,9 @@ class CompiledProgram:
 
     def __call__(self, *args: Any) -> Any:
         """Run the program's only entry."""
+        if len(self.program.entries) > 1:
+            names = ", ".join(f.name for f in self.program.entries)
+            raise TypeError(f"program {self.program.name} has several entries: call one of {names} by name")
         return self._start(entry_of(self.program), args)
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
@@ -91,6 +94,12 @@ class CompiledProgram:
             names = ", ".join(f.name for f in self.program.entries)
             raise KeyError(f"program {self.program.name} has no entry {name!r}; it has {names}")
         return lambda *args: self._start(entry, args)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return one entry of a program that has several, as an attribute."""
+        if not name.startswith("_") and any(f.name == name for f in self.program.entries):
+            return self[name]
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __repr__(self) -> str:
         return f"CompiledProgram({self.program.name!r}, platform={self.platform!r})"

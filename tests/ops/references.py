@@ -1,0 +1,118 @@
+"""References: what ops of the families mean, said a second time without NumPy.
+
+Floats are computed by torch in float64, integers one by one in Python, which has no width to overflow. An op that is
+missing here still gets every check that needs no second opinion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tilewright.dtypes import DataType
+
+Floats: TypeAlias = "Callable[..., torch.Tensor]"
+Integers: TypeAlias = Callable[[int], int] | Callable[[int, int], int]
+
+_torch: Any = torch  # its stubs leave most of these half typed
+
+
+def _leaky(x: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
+    return torch.where(x < 0, x * slope, x)
+
+
+ELEMENTWISE_FLOATS: dict[str, Floats] = {
+    **{name: getattr(_torch, name) for name in ("add", "sub", "mul", "div", "maximum", "minimum", "fmod")},
+    **{name: getattr(_torch, name) for name in ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "relu", "sin", "cos")},
+    "recip": _torch.reciprocal,
+    "lrelu": _leaky,
+}
+
+
+def elementwise_integers(bits: int) -> dict[str, Integers]:
+    """Return the meaning of each op on integers of a width; the caller wraps the result."""
+    return {
+        "add": lambda a, b: a + b,
+        "sub": lambda a, b: a - b,
+        "mul": lambda a, b: a * b,
+        "div": quotient,
+        "fmod": lambda a, b: a - b * quotient(a, b) if b else 0,
+        "maximum": lambda a, b: max(a, b),
+        "minimum": lambda a, b: min(a, b),
+        "neg": lambda a: -a,
+        "abs": lambda a: max(a, -a),
+        "relu": lambda a: max(a, 0),
+        "and_": lambda a, b: a & b,
+        "or_": lambda a, b: a | b,
+        "xor": lambda a, b: a ^ b,
+        "not_": lambda a: -a - 1,
+        "shl": lambda a, b: a * 2 ** (b % bits),
+        "shr": lambda a, b: a // 2 ** (b % bits),
+    }
+
+
+def quotient(a: int, b: int) -> int:
+    """Return a / b without its fraction; nothing divided by zero is zero."""
+    sign = -1 if (a < 0) != (b < 0) else 1
+    return sign * (abs(a) // abs(b)) if b else 0
+
+
+def _exp_of_difference(x: torch.Tensor, vec: torch.Tensor) -> torch.Tensor:
+    return torch.exp(x - vec)
+
+
+def _repeat(x: torch.Tensor, vec: torch.Tensor) -> torch.Tensor:
+    return vec.expand_as(x)
+
+
+_EXPANSIONS: dict[str, Floats] = {
+    "expand": _repeat,
+    "expand_add": _torch.add,
+    "expand_sub": _torch.sub,
+    "expand_mul": _torch.mul,
+    "expand_div": _torch.div,
+    "expand_max": _torch.maximum,
+    "expand_min": _torch.minimum,
+    "expand_expdif": _exp_of_difference,
+}
+_EXPANSION_INTEGERS: dict[str, Integers] = {
+    "expand": lambda x, vec: vec,
+    "expand_add": lambda x, vec: x + vec,
+    "expand_sub": lambda x, vec: x - vec,
+    "expand_mul": lambda x, vec: x * vec,
+    "expand_max": lambda x, vec: max(x, vec),
+    "expand_min": lambda x, vec: min(x, vec),
+}
+_REDUCTIONS: dict[str, Floats] = {"sum": _torch.sum, "prod": _torch.prod, "max": _torch.amax, "min": _torch.amin}
+_REDUCTION_INTEGERS: dict[str, Callable[[Sequence[int]], int]] = {"sum": sum, "prod": math.prod, "max": max, "min": min}
+
+ROW, COLUMN = ("row", -1), ("col", -2)
+
+EXPANSION_FLOATS = {f"{side}_{name}": f for side, _ in (ROW, COLUMN) for name, f in _EXPANSIONS.items()}
+EXPANSION_INTEGERS = {f"{side}_{name}": f for side, _ in (ROW, COLUMN) for name, f in _EXPANSION_INTEGERS.items()}
+REDUCTION_FLOATS: dict[str, Floats] = {
+    f"{side}_{name}": partial(f, dim=axis, keepdim=True)
+    for side, axis in (ROW, COLUMN)
+    for name, f in _REDUCTIONS.items()
+}
+REDUCTION_INTEGERS = {f"{side}_{name}": f for side, _ in (ROW, COLUMN) for name, f in _REDUCTION_INTEGERS.items()}
+
+
+def in_torch(values: NDArray[Any]) -> torch.Tensor:
+    """Return elements as torch computes with them here."""
+    return torch.tensor(values.astype(np.float64).tolist(), dtype=torch.float64)
+
+
+def table(family: str, dtype: DataType) -> Mapping[str, Callable[..., Any]]:
+    """Return the references of a family for elements of `dtype`, by op name."""
+    if dtype.is_float():
+        return {"elementwise": ELEMENTWISE_FLOATS, "expansion": EXPANSION_FLOATS, "reduction": REDUCTION_FLOATS}[family]
+    if family == "elementwise":
+        return elementwise_integers(dtype.bits)
+    return {"expansion": EXPANSION_INTEGERS, "reduction": REDUCTION_INTEGERS}[family]
