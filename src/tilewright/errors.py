@@ -7,10 +7,14 @@ knows what is wrong; whoever knows where adds the place with `locate`, so that a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import ClassVar
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, ParamSpec, TypeVar
 
 from tilewright.source import UNKNOWN, Span
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class TilewrightError(Exception):
@@ -98,7 +102,24 @@ def _excerpt(spans: Sequence[Span]) -> list[str]:
 
 def _columns(text: str, byte_offset: int) -> int:
     """Return the character column of a UTF-8 `byte_offset`, which is what `ast` counts in."""
-    return len(text.encode()[:byte_offset].decode(errors="ignore")) if not text.isascii() else byte_offset
+    if text.isascii():
+        return byte_offset
+    return len(text.encode(errors="surrogatepass")[:byte_offset].decode(errors="ignore"))
+
+
+def brief(function: Callable[P, R]) -> Callable[P, R]:
+    """Let mistakes leave `function` without the frames below it: the message shows the author's own line."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except InternalError:
+            raise
+        except (TilewrightError, DroppedWriteWarning) as error:
+            raise error.with_traceback(None) from error.__cause__
+
+    return call
 
 
 class ParserError(KernelError):
@@ -109,12 +130,62 @@ class ParserSyntaxError(ParserError):
     """Text that is Python but not the language, or not even Python."""
 
 
+class NotPythonError(ParserSyntaxError, SyntaxError):
+    """Text that is not even Python."""
+
+    def __init__(self, message: str, *, spans: Sequence[Span] = (), help: str = "") -> None:
+        super().__init__(message, spans=spans, help=help)
+        self.msg = str(self)  # what a traceback prints of a SyntaxError
+
+
+class TextExecutionError(ParserSyntaxError):
+    """Text whose own Python code fails when it runs."""
+
+    hint = "the text runs like a module before its kernels are read: what it names must be there"
+
+
+class ResultCountError(ParserError, ValueError):
+    """Text that defines no kernel, or several."""
+
+
+class EmptyProgramError(ParserSyntaxError):
+    """A program without functions."""
+
+    hint = "decorate its methods with @pl.function"
+
+
+class DuplicateFunctionError(ParserError):
+    """Two functions of one program with the same name."""
+
+    hint = "rename one of them"
+
+
 class ParserTypeError(ParserError, TypeError):
     """Values that do not fit together."""
 
 
 class UnsupportedFeatureError(ParserSyntaxError):
     """A Python statement or expression the language does not have."""
+
+
+class SubscriptError(UnsupportedFeatureError):
+    """A subscript that Python has and the language does not."""
+
+
+class ElementWriteError(UnsupportedFeatureError):
+    """One element assigned with a subscript."""
+
+
+class UncallableError(UnsupportedFeatureError):
+    """A call of something that kernels cannot call."""
+
+
+class LoopExitError(UnsupportedFeatureError):
+    """A `break` or `continue` out of a loop that has no order, or out of none."""
+
+
+class MisplacedDirectiveError(UnsupportedFeatureError):
+    """A name that shapes a kernel, where it shapes nothing."""
 
 
 class PlainRangeError(ParserSyntaxError):
@@ -135,6 +206,10 @@ class UnknownOpError(ParserError, AttributeError):
     """An op the language does not have."""
 
 
+class UnknownAttributeError(ParserTypeError):
+    """An attribute or method that a value does not have."""
+
+
 class MissingAnnotationError(ParserTypeError):
     """A parameter without a type."""
 
@@ -142,11 +217,27 @@ class MissingAnnotationError(ParserTypeError):
 
 
 class AnnotationError(ParserTypeError):
-    """An annotation that is no type, or not the type of its value."""
+    """An annotation that is no type of the language."""
+
+
+class AnnotationMismatchError(AnnotationError):
+    """An annotation that is not the type of its value."""
+
+    hint = "annotations of locals are optional: drop it, or let it say what the value is"
+
+
+class UnboundSymbolError(AnnotationError):
+    """A dynamic dim whose value no argument tells."""
 
 
 class OperandError(ParserTypeError):
     """An operand of the wrong kind."""
+
+
+class MixedKindsError(OperandError):
+    """An op between tensors and tiles."""
+
+    hint = "load the tensor into a tile first, or store the tile"
 
 
 class AttributeValueError(ParserError, ValueError):
@@ -155,6 +246,12 @@ class AttributeValueError(ParserError, ValueError):
 
 class NotStaticError(ParserTypeError):
     """A run-time value where the compiler needs to know one."""
+
+
+class StaticEvaluationError(ParserTypeError):
+    """An expression over known values that Python itself refuses."""
+
+    hint = "its operands are known, so Python computes this while the kernel is read"
 
 
 class ShapeMismatchError(ParserTypeError):
@@ -177,6 +274,10 @@ class ConditionError(ParserTypeError):
 
 class YieldMismatchError(ParserTypeError):
     """Carried values whose number or types disagree."""
+
+
+class ReturnMismatchError(ParserTypeError):
+    """Returned values that are not what the function says."""
 
 
 class ReassignmentError(ParserTypeError):
@@ -217,6 +318,10 @@ class VerificationError(KernelError):
 
 class ExecutionError(KernelError, RuntimeError):
     """A program that did something undefined while it ran."""
+
+
+class SourceUnavailableError(TilewrightError, OSError):
+    """A kernel whose text cannot be had."""
 
 
 class OutsideKernelError(TilewrightError, RuntimeError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import sys
 from typing import NamedTuple
 
 
@@ -54,3 +56,16 @@ class Span(NamedTuple):
 
 UNKNOWN = Span(None)
 """The span of what nobody wrote: IR built by hand or by a pass."""
+
+
+def calling_line() -> Span:
+    """Return the line of Python that called into this package, or an unknown span where its text is gone."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("tilewright."):
+        frame = frame.f_back
+    lines = tuple(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
+    if not 1 <= frame.f_lineno <= len(lines):
+        return UNKNOWN
+    text = lines[frame.f_lineno - 1].rstrip()
+    start = len(text) - len(text.lstrip())
+    return Span(Source(frame.f_code.co_filename, lines), frame.f_lineno, start, frame.f_lineno, len(text.encode()))

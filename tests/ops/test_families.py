@@ -176,7 +176,7 @@ def test_only_the_valid_part_is_computed_and_stored(case: Case) -> None:
 
 
 @every_tile_case
-def test_a_tile_that_holds_nothing_gives_nothing_or_a_neutral_element(case: Case) -> None:
+def test_a_tile_that_holds_nothing_gives_nothing(case: Case) -> None:
     function = family_kernel(case, valid=(0, 0))
     result = run(function, *arguments(operands(case)[0]), fill=SENTINEL)
     assert 0 in static_shape(result_type(function).valid)

@@ -151,7 +151,9 @@ class Tile(Indexable):
             elif isinstance(extra, MemRef):
                 result.memref = extra
             else:
-                raise TypeError(f"Tile[...] takes a MemRef, a memory space or a TileView after the dtype, got {extra!r}")
+                raise TypeError(
+                    f"Tile[...] takes a MemRef, a memory space or a TileView after the dtype, got {extra!r}"
+                )
         if result.memref is not None and result.memory is None:
             raise TypeError("Tile[...] with a MemRef needs its memory space too")
         return result
@@ -168,7 +170,8 @@ class Scalar(Arithmetic):
         self.bounds = bounds
 
     def __class_getitem__(cls, item: Any) -> Scalar:
-        dtype, bounds = item if isinstance(item, tuple) else (item, None)
+        parts = _sequence(item)
+        dtype, bounds = parts if len(parts) == 2 else (item, None)
         if not isinstance(dtype, DataType):
             raise TypeError(f"Scalar[...] needs a dtype, for example pl.INT32, got {dtype!r}")
         return Scalar(dtype, bounds)
@@ -267,8 +270,7 @@ class Tuple:
     """`pl.Tuple[T1, T2]`: several returned values."""
 
     def __class_getitem__(cls, item: Any) -> TupleAnnotation:
-        elements: tuple[Any, ...] = item if isinstance(item, tuple) else (item,)
-        return TupleAnnotation(elements)
+        return TupleAnnotation(_sequence(item))
 
 
 @dataclass(frozen=True)
@@ -294,10 +296,17 @@ Extents: TypeAlias = Sequence[Scalar | int]
 """One scalar per axis."""
 
 
+def _sequence(item: Any) -> tuple[Any, ...]:
+    """Return what stands between the brackets of a subscript, as a tuple."""
+    return tuple(item) if isinstance(item, tuple) else (item,)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
 def _parts(name: str, item: Any) -> tuple[Any, ...]:
-    parts: tuple[Any, ...] = item if isinstance(item, tuple) else (item,)
+    parts = _sequence(item)
     if not 2 <= len(parts) <= 5:
-        raise TypeError(f"{name}[...] needs a shape and a dtype, and takes up to three refinements, got {len(parts)} element(s)")
+        raise TypeError(
+            f"{name}[...] needs a shape and a dtype, and takes up to three refinements, got {len(parts)} element(s)"
+        )
     if not isinstance(parts[0], (list, tuple)):
         raise TypeError(f"{name}[...] needs a list of extents first, got {parts[0]!r}")
     if not isinstance(parts[1], DataType):

@@ -35,6 +35,8 @@ def call(spec: OpSpec, bound: Bound, span: Span = UNKNOWN) -> Expr:
 
 
 def _attribute(value: Argument) -> Attribute:
+    if isinstance(value, tuple):
+        return tuple([_attribute(element) for element in value])
     if isinstance(value, Expr):
         raise NotStaticError(f"this option must be known before the program runs, got {value.type}")
     return value

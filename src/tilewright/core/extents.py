@@ -42,7 +42,7 @@ def symbols_in(extent: Extent) -> frozenset[str]:
     if isinstance(extent, Symbol):
         return frozenset((extent.name,))
     if isinstance(extent, Call):
-        return frozenset().union(*(symbols_in(arg) for arg in extent.args))
+        return frozenset[str]().union(*(symbols_in(arg) for arg in extent.args))
     return frozenset()
 
 

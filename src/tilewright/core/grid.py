@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
-class Block(NamedTuple):
-    """One block of a grid."""
+@dataclass(frozen=True)
+class Block:
+    """One block of a grid; a program outside any grid is block 0 of 1."""
 
-    index: int
-    count: int
+    index: int = 0
+    count: int = 1
 
 
-CURRENT: ContextVar[Block] = ContextVar("block", default=Block(0, 1))
-"""The running block; a program outside any grid is block 0 of 1."""
+ONLY = Block()
+
+CURRENT: ContextVar[Block] = ContextVar("block", default=ONLY)
+"""The running block."""

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from tilewright.core.build import arguments
-from tilewright.core.enums import FunctionType, ParamDirection, ScopeMode
+from tilewright.core.enums import FunctionType, MemorySpace, ParamDirection, ScopeMode
 from tilewright.core.expr import (
     Absent,
     Attribute,
@@ -49,7 +49,6 @@ from tilewright.core.stmt import (
 from tilewright.core.types import ArrayType, MemRef, ScalarType, Shape, TensorType, TileType, TupleType, Type
 from tilewright.core.visitor import expressions, statements, types_of
 from tilewright.dtypes import DataType
-from tilewright.core.enums import MemorySpace
 from tilewright.errors import InternalError
 
 INDENT = "    "
@@ -113,7 +112,13 @@ class Printer:
             wrapped = type_ if direction is ParamDirection.In else f"{self.pl}.{direction.name}[{type_}]"
             params.append(f"{self.name(param)}: {wrapped}")
         returns = [self.type(type_) for type_ in function.return_types]
-        arrow = f" -> {returns[0]}" if len(returns) == 1 else f" -> {self.pl}.Tuple[{', '.join(returns)}]" if returns else ""
+        arrow = (
+            f" -> {returns[0]}"
+            if len(returns) == 1
+            else f" -> {self.pl}.Tuple[{', '.join(returns)}]"
+            if returns
+            else ""
+        )
         attrs = [f"{self.pl}.func_attr({{{self._items(function.attrs)}}})"] if function.attrs else []
         body = [*attrs, *self.body(function.body)]
         return [
@@ -255,7 +260,11 @@ class Printer:
         options = [self.expr(stmt.core_num), *self._hint(stmt.name_hint), *self._deps(stmt.deps)]
         options += [f"predicate={self.expr(stmt.predicate)}"] if stmt.predicate is not None else []
         call = f"{self.pl}.spmd({', '.join(options)})"
-        head = f"with {call}{self._task(stmt.task)}:" if stmt.loop_var is None else f"for {self.name(stmt.loop_var)} in {call}:"
+        head = (
+            f"with {call}{self._task(stmt.task)}:"
+            if stmt.loop_var is None
+            else f"for {self.name(stmt.loop_var)} in {call}:"
+        )
         return [head, *self._indented(stmt.body)]
 
     def _hint(self, name_hint: str) -> list[str]:
@@ -318,7 +327,9 @@ class Printer:
         by_name = False
         for p in spec.parameters:
             value = bound[p.name]
-            if isinstance(value, Absent) or (not p.is_operand and value == p.default and type(value) is type(p.default)):
+            if isinstance(value, Absent) or (
+                not p.is_operand and value == p.default and type(value) is type(p.default)
+            ):
                 by_name = True
                 continue
             by_name = by_name or not p.is_operand
@@ -357,12 +368,16 @@ class Printer:
                 return f"{pl}.Tuple[{', '.join(map(self.type, type_.elements))}]"
             case TensorType():
                 extra = [] if type_.layout.value == "ND" else [f"{pl}.{type_.layout.value}"]
-                extra += [f"{pl}.TensorView(valid_shape={self._shape(type_.valid)})"] if type_.valid != type_.shape else []
+                extra += (
+                    [f"{pl}.TensorView(valid_shape={self._shape(type_.valid)})"] if type_.valid != type_.shape else []
+                )
                 return f"{pl}.Tensor[{', '.join([self._shape(type_.shape), f'{pl}.{type_.dtype.symbol}', *extra])}]"
             case TileType():
                 extra = [self._memref(type_.memref)] if type_.memref is not None else []
                 extra += [self.attribute(type_.memory)] if extra or type_.memory is not MemorySpace.Vec else []
-                extra += [f"{pl}.TileView(valid_shape={self._shape(type_.valid)})"] if type_.valid != type_.shape else []
+                extra += (
+                    [f"{pl}.TileView(valid_shape={self._shape(type_.valid)})"] if type_.valid != type_.shape else []
+                )
                 return f"{pl}.Tile[{', '.join([self._shape(type_.shape), f'{pl}.{type_.dtype.symbol}', *extra])}]"
 
     def _memref(self, memref: MemRef) -> str:

@@ -113,4 +113,6 @@ class Program(Printable):
     def entries(self) -> tuple[Function, ...]:
         """The functions a caller can start: orchestration functions, or the only function there is."""
         found = tuple(f for f in self.function_list if f.func_type is FunctionType.Orchestration)
-        return found or (self.function_list if len(self.function_list) == 1 else ())
+        if found or len(self.function_list) != 1:
+            return found
+        return self.function_list

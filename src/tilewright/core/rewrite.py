@@ -45,7 +45,11 @@ class Rewriter:
     """
 
     def __init__(
-        self, replaced: Mapping[Var, Expr] | None = None, symbols: Mapping[str, Expr] | None = None, *, fresh: bool = False
+        self,
+        replaced: Mapping[Var, Expr] | None = None,
+        symbols: Mapping[str, Expr] | None = None,
+        *,
+        fresh: bool = False,
     ) -> None:
         self.replaced: dict[Var, Expr] = dict(replaced or {})
         self.symbols = dict(symbols or {})
@@ -106,7 +110,13 @@ class Rewriter:
                 return expr if args is expr.args and type_ is expr.type else replace(expr, args=args, type=type_)
             case Submit():
                 core_num = None if expr.core_num is None else self.expr(expr.core_num)
-                return replace(expr, args=self.exprs(expr.args), deps=self.exprs(expr.deps), core_num=core_num, type=self.type(expr.type))
+                return replace(
+                    expr,
+                    args=self.exprs(expr.args),
+                    deps=self.exprs(expr.deps),
+                    core_num=core_num,
+                    type=self.type(expr.type),
+                )
             case _:
                 return expr
 
@@ -155,7 +165,18 @@ class Rewriter:
         same = (start, stop, step, loop_var, body) == (stmt.start, stmt.stop, stmt.step, stmt.loop_var, stmt.body)
         if same and iter_args is stmt.iter_args and results == stmt.return_vars:
             return (stmt,)
-        return (replace(stmt, loop_var=loop_var, start=start, stop=stop, step=step, iter_args=iter_args, body=body, return_vars=results),)
+        return (
+            replace(
+                stmt,
+                loop_var=loop_var,
+                start=start,
+                stop=stop,
+                step=step,
+                iter_args=iter_args,
+                body=body,
+                return_vars=results,
+            ),
+        )
 
     def _bounded(self, old: Var, var: Var, reach: tuple[int, int]) -> Var:
         """Return a loop variable that knows its bounds, once they have become known."""
@@ -179,7 +200,12 @@ class Rewriter:
         iter_args = self._iter_args(stmt.iter_args, inits)
         condition, body = self.expr(stmt.condition), self.body(stmt.body)
         results = tuple(self.define(var) for var in stmt.return_vars)
-        if condition is stmt.condition and body is stmt.body and iter_args is stmt.iter_args and results == stmt.return_vars:
+        if (
+            condition is stmt.condition
+            and body is stmt.body
+            and iter_args is stmt.iter_args
+            and results == stmt.return_vars
+        ):
             return (stmt,)
         return (replace(stmt, condition=condition, body=body, iter_args=iter_args, return_vars=results),)
 
@@ -222,7 +248,8 @@ _STATEMENTS: Mapping[type, Callable[[Rewriter, Any], Sequence[Stmt]]] = {
     IfStmt: lambda r, s: r.branch(s),
     **dict.fromkeys((YieldStmt, ReturnStmt, BreakStmt, ContinueStmt), lambda r, s: r.exit(s)),
     **dict.fromkeys(
-        (InCoreScopeStmt, HierarchyScopeStmt, SpmdScopeStmt, ClusterScopeStmt, RuntimeScopeStmt), lambda r, s: r.scope(s)
+        (InCoreScopeStmt, HierarchyScopeStmt, SpmdScopeStmt, ClusterScopeStmt, RuntimeScopeStmt),
+        lambda r, s: r.scope(s),
     ),
 }
 

@@ -171,7 +171,9 @@ def join(first: Type, second: Type) -> Type | None:
     if isinstance(first, TensorType) and isinstance(second, TensorType):
         if first.dtype != second.dtype or first.layout != second.layout or len(first.shape) != len(second.shape):
             return None
-        if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(first.shape, second.shape, strict=True)):
+        if any(
+            isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(first.shape, second.shape, strict=True)
+        ):
             return None
         shape = _join_extents(first.shape, second.shape)
         return TensorType(shape, first.dtype, _join_extents(first.valid, second.valid), first.layout)

@@ -154,7 +154,9 @@ class _Verifier:
 
     def _call(self, expr: Call, span: Span) -> None:
         if len(expr.args) > len(expr.op.spec.operands):
-            raise VerificationError(f"`{expr.op.name}` takes {len(expr.op.spec.operands)} operands, got {len(expr.args)}", spans=[span])
+            raise VerificationError(
+                f"`{expr.op.name}` takes {len(expr.op.spec.operands)} operands, got {len(expr.args)}", spans=[span]
+            )
         if not self.types:
             return
         try:
@@ -174,7 +176,9 @@ class _Verifier:
             )
         for param, arg in zip(callee.params, expr.args, strict=True):
             if type(param.type) is not type(arg.type) or _rank(param.type) != _rank(arg.type):
-                raise VerificationError(f"`{param.name_hint}` of `{callee.name}` is {param.type}, got {arg.type}", spans=[span])
+                raise VerificationError(
+                    f"`{param.name_hint}` of `{callee.name}` is {param.type}, got {arg.type}", spans=[span]
+                )
 
     def _define(self, var: Var, known: set[Var], span: Span) -> None:
         if self.ssa and var in self.ever:
@@ -230,7 +234,7 @@ class _Verifier:
         if stmt.else_body is None:
             reached.append(set(known))
         if not self.ssa and reached:
-            known |= set.intersection(*reached)
+            known |= reached[0].intersection(*reached[1:])
         for var in stmt.return_vars:
             self._define(var, known, stmt.span)
         return bool(reached)
@@ -251,7 +255,9 @@ class _Verifier:
     def _returned(self, stmt: ReturnStmt) -> None:
         types = self.function.return_types
         if len(types) != len(stmt.values):
-            raise VerificationError(f"the function returns {len(types)} value(s), this {len(stmt.values)}", spans=[stmt.span])
+            raise VerificationError(
+                f"the function returns {len(types)} value(s), this {len(stmt.values)}", spans=[stmt.span]
+            )
         for wanted, value in zip(types, stmt.values, strict=True):
             if type(wanted) is not type(value.type):
                 raise VerificationError(f"the function returns {wanted}, this {value.type}", spans=[stmt.span])

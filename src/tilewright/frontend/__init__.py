@@ -1,1 +1,3 @@
 """From Python text to IR: capture, names, expressions, statements, programs."""
+
+from tilewright import ops as ops

@@ -46,7 +46,9 @@ def to_type(annotation: Any) -> Type:
         case ann.Array():
             return ArrayType(annotation.extent, annotation.dtype)
         case ann.DynExpr():
-            raise AnnotationError("a dynamic dim is an extent, not a type", help="use it inside pl.Tensor[[...], dtype]")
+            raise AnnotationError(
+                "a dynamic dim is an extent, not a type", help="use it inside pl.Tensor[[...], dtype]"
+            )
         case ann.Scalar():
             return ScalarType(annotation.dtype)
         case DataType():
@@ -57,10 +59,13 @@ def to_type(annotation: Any) -> Type:
             raise AnnotationError("tuples do not nest, and parameters are no tuples")
         case _ if annotation in (ann.Tensor, ann.Tile):
             raise AnnotationError(
-                f"bare 'pl.{annotation.__name__}' says neither shape nor dtype", help="write pl.Tensor[[rows, cols], pl.FP32]"
+                f"bare 'pl.{annotation.__name__}' says neither shape nor dtype",
+                help="write pl.Tensor[[rows, cols], pl.FP32]",
             )
         case _:
-            raise AnnotationError(f"{_shown(annotation)} is not a type of the language", help="for example pl.Tensor[[64, 64], pl.FP32]")
+            raise AnnotationError(
+                f"{_shown(annotation)} is not a type of the language", help="for example pl.Tensor[[64, 64], pl.FP32]"
+            )
 
 
 def _shown(annotation: Any) -> str:
@@ -69,7 +74,9 @@ def _shown(annotation: Any) -> str:
 
 def _tensor(annotation: ann.Tensor) -> TensorType:
     if annotation.layout is TensorLayout.DN:
-        raise AnnotationError("pl.Tensor[..., pl.DN] is not supported", help="pass a transposed tensor: strides are taken as they come")
+        raise AnnotationError(
+            "pl.Tensor[..., pl.DN] is not supported", help="pass a transposed tensor: strides are taken as they come"
+        )
     shape = tuple(extent(e) for e in annotation.shape)
     layout, valid = annotation.layout or TensorLayout.ND, shape
     if annotation.view is not None:
@@ -82,7 +89,9 @@ def _tensor(annotation: ann.Tensor) -> TensorType:
 def _tile(annotation: ann.Tile) -> TileType:
     shape = tuple(extent(e) for e in annotation.shape)
     if not is_static(shape):
-        raise AnnotationError("a tile's shape must be static", help="say how much of it holds data with pl.TileView(valid_shape=...)")
+        raise AnnotationError(
+            "a tile's shape must be static", help="say how much of it holds data with pl.TileView(valid_shape=...)"
+        )
     valid: tuple[Extent, ...] = shape
     if annotation.view is not None and annotation.view.valid_shape is not None:
         valid = tuple(e if isinstance(e := extent(v), int) else None for v in annotation.view.valid_shape)
@@ -120,5 +129,3 @@ class _Names(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         return self._lookup(name)
-
-

@@ -15,6 +15,7 @@ from tilewright.core.expr import Call, Const, Expr, GlobalVar, Invoke, Submit, T
 from tilewright.core.op import OPS, Kind, OpSpec, Role, spec_of
 from tilewright.core.operands import bind
 from tilewright.core.program import Function
+from tilewright.core.signature import result_type
 from tilewright.core.types import ScalarType, TensorType, TupleType, Type
 from tilewright.dtypes import TASK_ID, DataType
 from tilewright.errors import (
@@ -29,7 +30,6 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.expressions import apply, show
 from tilewright.frontend.inline import InlineFunction
-from tilewright.core.signature import result_type
 from tilewright.frontend.state import Translator, Value, expression
 
 
@@ -67,7 +67,9 @@ def arguments(t: Translator, node: ast.Call) -> Arguments:
             raise UnsupportedFeatureError("arguments are written out, not starred", spans=[t.span(keyword.value)])
     args = tuple(t.operand(arg) for arg in node.args)
     keyword_nodes = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-    return Arguments(args, {name: t.operand(value) for name, value in keyword_nodes.items()}, tuple(node.args), keyword_nodes)
+    return Arguments(
+        args, {name: t.operand(value) for name, value in keyword_nodes.items()}, tuple(node.args), keyword_nodes
+    )
 
 
 @expression(ast.Call)
@@ -102,7 +104,9 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     return result
 
 
-def _check_attributes(t: Translator, spec: OpSpec, bound: Mapping[str, Value], spans: Mapping[str, ast.AST], node: ast.AST) -> None:
+def _check_attributes(
+    t: Translator, spec: OpSpec, bound: Mapping[str, Value], spans: Mapping[str, ast.AST], node: ast.AST
+) -> None:
     for p in spec.parameters:
         value = bound[p.name]
         if p.role is Role.ATTRIBUTE and isinstance(value, Expr) and not isinstance(value, Const):
@@ -114,7 +118,9 @@ def _check_attributes(t: Translator, spec: OpSpec, bound: Mapping[str, Value], s
 
 def _check_namespace(t: Translator, result: Expr, node: ast.Call) -> None:
     """Raise when `pl.tile.x` was given tensors, or `pl.tensor.x` tiles."""
-    if not (isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Attribute) and isinstance(result, Call)):
+    if not (
+        isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Attribute) and isinstance(result, Call)
+    ):
         return
     asked, got = node.func.value.attr, result.op.kind
     if {asked, got.value} == {Kind.TILE.value, Kind.TENSOR.value} and len(result.op.spec.kinds) > 1 and result.args:
@@ -132,9 +138,13 @@ def invoke(t: Translator, function: Function, given: Arguments, node: ast.Call) 
 
 
 def _bound(t: Translator, function: Function, given: Arguments, node: ast.Call) -> tuple[Expr, ...]:
-    unknown = [name for name in given.kwargs if name not in {p.name_hint for p in function.params} | {"attrs", "device"}]
+    unknown = [
+        name for name in given.kwargs if name not in {p.name_hint for p in function.params} | {"attrs", "device"}
+    ]
     if unknown:
-        raise ArgumentCountError(f"`{function.name}` has no parameter `{unknown[0]}`", spans=[t.span(node)], help=_signature(function))
+        raise ArgumentCountError(
+            f"`{function.name}` has no parameter `{unknown[0]}`", spans=[t.span(node)], help=_signature(function)
+        )
     names = [p.name_hint for p in function.params]
     values = dict(zip(names, given.args, strict=False)) | {k: v for k, v in given.kwargs.items() if k in names}
     count = len(given.args) + sum(k in names for k in given.kwargs)
@@ -151,7 +161,12 @@ def _signature(function: Function) -> str:
 
 def _argument(t: Translator, function: Function, param: Any, value: Value, node: ast.expr) -> Expr:
     arg = t.expr(value, node, f"`{param.name_hint}` of `{function.name}`")
-    if isinstance(arg, Const) and isinstance(param.type, ScalarType) and arg.type != param.type and _literal_fits(arg, param.type.dtype):
+    if (
+        isinstance(arg, Const)
+        and isinstance(param.type, ScalarType)
+        and arg.type != param.type
+        and _literal_fits(arg, param.type.dtype)
+    ):
         arg = constant(arg.value, param.type.dtype, arg.span)
     problem = _mismatch(param.type, arg.type)
     if problem:
@@ -179,7 +194,13 @@ def _mismatch(param: Type, arg: Type) -> str:
     if isinstance(param, ScalarType) and isinstance(arg, ScalarType):
         both_count = param.dtype.is_int() and arg.dtype.is_int() and param.dtype.bits == arg.dtype.bits == 64
         return "" if param == arg or both_count else "the types differ"
-    return "" if type(param) is type(arg) and param == arg else "the kinds differ" if type(param) is not type(arg) else "the types differ"
+    return (
+        ""
+        if type(param) is type(arg) and param == arg
+        else "the kinds differ"
+        if type(param) is not type(arg)
+        else "the types differ"
+    )
 
 
 def unpack(t: Translator, value: Value, node: ast.AST) -> Value:
@@ -193,7 +214,9 @@ def unpack(t: Translator, value: Value, node: ast.AST) -> Value:
 def _submit(t: Translator, node: ast.Call) -> Value:
     given = arguments(t, node)
     if not given.args or not isinstance(given.args[0], (Method, Function)):
-        raise OperandError("pl.submit dispatches a function of the program", spans=[t.span(node)], help="pl.submit(self.kernel, x, y)")
+        raise OperandError(
+            "pl.submit dispatches a function of the program", spans=[t.span(node)], help="pl.submit(self.kernel, x, y)"
+        )
     callee = given.args[0]
     span = t.span(node)
     function = t.callees.method(callee.name, span) if isinstance(callee, Method) else t.callees.free(callee, span)
@@ -259,7 +282,9 @@ def _transparent(t: Translator, node: ast.Call) -> Value:
 
 def _misplaced(t: Translator, node: ast.Call) -> None:
     name = ast.unparse(node.func)
-    raise UnsupportedFeatureError(f"`{name}` does not stand in an expression", spans=[t.span(node)], help=_PLACES.get(name.split(".")[-1], ""))
+    raise UnsupportedFeatureError(
+        f"`{name}` does not stand in an expression", spans=[t.span(node)], help=_PLACES.get(name.split(".")[-1], "")
+    )
 
 
 _PLACES = {
@@ -304,7 +329,10 @@ def _is_static_callable(callee: object) -> bool:
         return callee in (int, float, bool, tuple, list, str) or callee.__module__.startswith("tilewright.core")
     if isinstance(callee, BuiltinFunctionType):
         return callee in _STATIC_BUILTINS or callee.__module__ == math.__name__
-    return callee in (dynamic, directives.split, directives.cross_core_slot) or getattr(callee, "__name__", "") == "<lambda>"
+    return (
+        callee in (dynamic, directives.split, directives.cross_core_slot)
+        or getattr(callee, "__name__", "") == "<lambda>"
+    )
 
 
 def _extreme(t: Translator, name: str, given: Arguments, node: ast.Call) -> Value:
@@ -325,5 +353,3 @@ def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
     else:
         fix = "a kernel calls ops (pl.*), functions of its program, and functions decorated for it"
     return UnsupportedFeatureError(f"Unsupported function call: `{name}`", spans=[t.span(node)], help=fix)
-
-

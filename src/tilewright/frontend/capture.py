@@ -6,7 +6,7 @@ import ast
 import linecache
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType as PythonFunction
 from typing import Any
 
 from tilewright.errors import ParserSyntaxError
@@ -19,7 +19,8 @@ class Captured:
 
     node: ast.FunctionDef
     source: Source
-    function: FunctionType
+    function: Any
+    """The Python function itself, for its names, annotations and defaults."""
 
     def span(self, node: ast.AST) -> Span:
         """Return where a piece of the function was written."""
@@ -44,7 +45,7 @@ class _File:
 _FILES: dict[str, _File] = {}
 
 
-def capture(function: FunctionType) -> Captured:
+def capture(function: PythonFunction) -> Captured:
     """Return the syntax of `function`; OSError when its source text cannot be had."""
     code = function.__code__
     file = _file(code.co_filename, function)
@@ -54,7 +55,7 @@ def capture(function: FunctionType) -> Captured:
     return Captured(node, file.source, function)
 
 
-def _file(filename: str, function: FunctionType) -> _File:
+def _file(filename: str, function: PythonFunction) -> _File:
     linecache.checkcache(filename)
     lines = linecache.getlines(filename, function.__globals__)
     if not lines:
@@ -73,7 +74,7 @@ def remember(lines: list[str], source: Source, tree: ast.Module) -> _File:
     return _FILES[source.filename]
 
 
-def _unavailable(function: FunctionType, reason: str) -> OSError:
+def _unavailable(function: PythonFunction, reason: str) -> OSError:
     return OSError(
         f"the source of kernel `{function.__name__}` is not available: {reason}\n"
         "    help: define it in a file or a notebook cell, or hand its text to pl.parse"

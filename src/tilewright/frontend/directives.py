@@ -207,5 +207,3 @@ def split(mode: SplitMode, *, slot_num: int = 0) -> Hint:
 def cross_core_slot(*, slot_num: int) -> Hint:
     """Hint how many buffers cross between cores."""
     return Hint.CROSS_CORE_SLOT
-
-

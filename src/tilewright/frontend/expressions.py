@@ -6,7 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from tilewright.core.annotations import DynExpr
 from tilewright.core.build import call, locate, symbolic
@@ -27,20 +27,22 @@ from tilewright.frontend.names import nearest
 from tilewright.frontend.scope import State
 from tilewright.frontend.state import Translator, Value, expression
 
-BINARY: Mapping[type[ast.operator], tuple[Callable[[Any, Any], Any], str, str]] = {
-    ast.Add: (operator.add, "add", "add"),
-    ast.Sub: (operator.sub, "sub", "sub"),
-    ast.Mult: (operator.mul, "mul", "mul"),
-    ast.Div: (operator.truediv, "div", "div"),
-    ast.FloorDiv: (operator.floordiv, "floordiv", ""),
-    ast.Mod: (operator.mod, "mod", "fmod"),
-    ast.LShift: (operator.lshift, "shl", "shl"),
-    ast.RShift: (operator.rshift, "shr", "shr"),
-    ast.BitAnd: (operator.and_, "bit_and", "and_"),
-    ast.BitOr: (operator.or_, "bit_or", "or_"),
-    ast.BitXor: (operator.xor, "bit_xor", "xor"),
-    ast.MatMult: (operator.matmul, "", "matmul"),
-    ast.Pow: (operator.pow, "", ""),
+_Known: TypeAlias = Callable[[Any, Any], Any]
+
+BINARY: Mapping[type[ast.operator], tuple[_Known, str, str]] = {
+    ast.Add: (lambda a, b: a + b, "add", "add"),
+    ast.Sub: (lambda a, b: a - b, "sub", "sub"),
+    ast.Mult: (lambda a, b: a * b, "mul", "mul"),
+    ast.Div: (lambda a, b: a / b, "div", "div"),
+    ast.FloorDiv: (lambda a, b: a // b, "floordiv", ""),
+    ast.Mod: (lambda a, b: a % b, "mod", "fmod"),
+    ast.LShift: (lambda a, b: a << b, "shl", "shl"),
+    ast.RShift: (lambda a, b: a >> b, "shr", "shr"),
+    ast.BitAnd: (lambda a, b: a & b, "bit_and", "and_"),
+    ast.BitOr: (lambda a, b: a | b, "bit_or", "or_"),
+    ast.BitXor: (lambda a, b: a ^ b, "bit_xor", "xor"),
+    ast.MatMult: (lambda a, b: a @ b, "", "matmul"),
+    ast.Pow: (lambda a, b: a**b, "", ""),
 }
 """Each operator: on known values, between scalars, on tiles and tensors."""
 
@@ -95,7 +97,10 @@ def _name(t: Translator, node: ast.Name) -> Value:
 
 def _out_of_scope(t: Translator, node: ast.Name, state: State, line: int) -> OutOfScopeError:
     if state is State.ENDED:
-        message, fix = f"'{node.id}' is a loop variable and ends with its loop", "keep its last value under another name"
+        message, fix = (
+            f"'{node.id}' is a loop variable and ends with its loop",
+            "keep its last value under another name",
+        )
     else:
         message = f"'{node.id}' is not bound on every path that leads here"
         fix = f"bind it before the branch at line {line}, or in every branch"
@@ -126,7 +131,9 @@ def _missing(t: Translator, owner: object, node: ast.Attribute) -> KernelError:
         return UnknownOpError(
             f"there is no `{name}.{node.attr}`", spans=[t.span(node)], help=nearest(node.attr, dir(owner))
         )
-    return ParserTypeError(f"`{name}` has no attribute '{node.attr}'", spans=[t.span(node)], help=nearest(node.attr, dir(owner)))
+    return ParserTypeError(
+        f"`{name}` has no attribute '{node.attr}'", spans=[t.span(node)], help=nearest(node.attr, dir(owner))
+    )
 
 
 def _property(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
@@ -138,7 +145,9 @@ def _property(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
             return tuple(_extent(t, owner, axis, node) for axis in range(len(owner.type.shape)))
         if node.attr == "bind_dynamic":
             return lambda *_: None  # pyright: ignore[reportUnknownVariableType, reportUnknownLambdaType]
-    raise ParserTypeError(f"{owner.type} has no attribute '{node.attr}'", spans=[t.span(node)], help="it has .shape and .dtype")
+    raise ParserTypeError(
+        f"{owner.type} has no attribute '{node.attr}'", spans=[t.span(node)], help="it has .shape and .dtype"
+    )
 
 
 def _extent(t: Translator, owner: Expr, axis: int, node: ast.AST) -> Value:
@@ -213,9 +222,15 @@ def _compare(t: Translator, node: ast.Compare) -> Value:
     if not isinstance(lhs, Expr) and not isinstance(rhs, Expr):
         return _known(t, node, lambda: meaning(lhs, rhs))
     if _is_shaped(lhs) or _is_shaped(rhs):
-        raise OperandError("tiles and tensors compare with pl.cmp", spans=[t.span(node)], help=f"pl.cmp(a, b, cmp_type=pl.CmpType.{name.upper()})")
+        raise OperandError(
+            "tiles and tensors compare with pl.cmp",
+            spans=[t.span(node)],
+            help=f"pl.cmp(a, b, cmp_type=pl.CmpType.{name.upper()})",
+        )
     _check_operands(t, node, lhs, rhs)
-    return apply(t, OPS[f"scalar.{name}"].spec, {"lhs": lhs, "rhs": rhs}, node, {"lhs": node.left, "rhs": node.comparators[0]})
+    return apply(
+        t, OPS[f"scalar.{name}"].spec, {"lhs": lhs, "rhs": rhs}, node, {"lhs": node.left, "rhs": node.comparators[0]}
+    )
 
 
 @expression(ast.BoolOp)
@@ -227,7 +242,9 @@ def _logical(t: Translator, node: ast.BoolOp) -> Value:
             result = (result and value) if name == "and_" else (result or value)
             continue
         _check_operands(t, node, result, value)
-        result = apply(t, OPS[f"scalar.{name}"].spec, {"lhs": result, "rhs": value}, node, {"lhs": node.values[0], "rhs": where})
+        result = apply(
+            t, OPS[f"scalar.{name}"].spec, {"lhs": result, "rhs": value}, node, {"lhs": node.values[0], "rhs": where}
+        )
     return result
 
 
@@ -236,7 +253,9 @@ def _conditional(t: Translator, node: ast.IfExp) -> Value:
     condition = t.operand(node.test)
     if isinstance(condition, Expr):
         raise UnsupportedFeatureError(
-            "a conditional expression needs a condition the compiler knows", spans=[t.span(node.test)], help="use an `if` statement"
+            "a conditional expression needs a condition the compiler knows",
+            spans=[t.span(node.test)],
+            help="use an `if` statement",
         )
     return t.evaluate(node.body if condition else node.orelse)
 
@@ -267,5 +286,3 @@ def _known(t: Translator, node: ast.expr, compute: Callable[[], Any]) -> Any:
         return compute()
     except Exception as error:
         raise ParserTypeError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
-
-

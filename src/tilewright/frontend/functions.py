@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewright.core.enums import FunctionType, Level, ParamDirection, Role
-from tilewright.core.expr import Expr, Var
+from tilewright.core.expr import Symbol, Var
 from tilewright.core.extents import symbols_in
 from tilewright.core.program import Function
 from tilewright.core.stmt import SeqStmts
@@ -20,7 +20,9 @@ from tilewright.errors import (
     ParserTypeError,
     UnsupportedFeatureError,
 )
-from tilewright.frontend import loops, scopes, statements, subscripts  # noqa: F401 - each signs its syntax in
+from tilewright.frontend import loops as _loops  # noqa: F401 - signs its syntax in, like the next two
+from tilewright.frontend import scopes as _scopes  # noqa: F401
+from tilewright.frontend import subscripts as _subscripts  # noqa: F401
 from tilewright.frontend.annotations import evaluated, parameter_type, return_types
 from tilewright.frontend.calls import ProgramSelf
 from tilewright.frontend.capture import Captured
@@ -110,7 +112,9 @@ def _translate(
 def _parameters(captured: Captured, resolver: Resolver, is_method: bool) -> tuple[Parameter, ...]:
     node = captured.node.args
     if node.vararg or node.kwarg or node.posonlyargs or node.kwonlyargs or node.defaults:
-        raise UnsupportedFeatureError("a kernel's parameters are plain names with annotations", spans=[captured.span(captured.node)])
+        raise UnsupportedFeatureError(
+            "a kernel's parameters are plain names with annotations", spans=[captured.span(captured.node)]
+        )
     args = node.args[1:] if is_method else node.args
     parameters = tuple(_parameter(captured, resolver, arg) for arg in args)
     _check_symbols(parameters)
@@ -143,7 +147,7 @@ def _lookup(resolver: Resolver) -> Callable[[str], object]:
 def _check_symbols(parameters: tuple[Parameter, ...]) -> None:
     """Raise when a symbol only stands inside formulas, where no argument can tell its value."""
     extents = [(p, e) for p in parameters if isinstance(p.type, TensorType) for e in p.type.shape]
-    bound = {str(e) for _, e in extents if isinstance(e, Expr) and symbols_in(e) == {str(e)}}
+    bound = {e.name for _, e in extents if isinstance(e, Symbol)}
     for parameter, extent in extents:
         for name in symbols_in(extent) - bound:
             raise AnnotationError(

@@ -36,12 +36,11 @@ class InlineFunction:
     """A template: its body is translated anew at every call, with the arguments in place of its parameters."""
 
     captured: Captured
-    function: FunctionType
 
     @property
     def __name__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The function's own name."""
-        return self.function.__name__
+        return self.captured.node.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Templates only mean something inside a kernel."""
@@ -55,7 +54,7 @@ class InlineFunction:
         inner = replace(
             t,
             captured=self.captured,
-            resolver=Resolver.of(self.function),
+            resolver=Resolver.of(self.captured.function),
             caller=t.span(node),
             inlining=(*t.inlining, self.__name__),
             outputs=set(),
@@ -72,8 +71,12 @@ class InlineFunction:
     def _bound(self, t: Translator, given: GivenArguments, node: ast.Call) -> dict[str, Value]:
         parameters = self.captured.node.args
         names = [arg.arg for arg in parameters.args + parameters.kwonlyargs]
-        defaults = dict(zip(reversed(names), reversed(self.function.__defaults__ or ()), strict=False))
-        defaults |= self.function.__kwdefaults__ or {}
+        function = self.captured.function
+        positional = [arg.arg for arg in parameters.args]
+        defaults: dict[str, Value] = dict(
+            zip(reversed(positional), reversed(function.__defaults__ or ()), strict=False)
+        )
+        defaults |= function.__kwdefaults__ or {}
         bound = dict(zip(names, given.args, strict=False))
         unknown = [name for name in given.kwargs if name not in names or name in bound]
         values = {**defaults, **bound, **given.kwargs}
@@ -100,6 +103,8 @@ def inline(function: FunctionType) -> InlineFunction:
     for statement in ast.walk(captured.node):
         if isinstance(statement, ast.Return) and statement is not captured.node.body[-1]:
             raise UnsupportedFeatureError(
-                "an inline function returns once, at its end", spans=[captured.span(statement)], help="use pl.yield_ in the branches"
+                "an inline function returns once, at its end",
+                spans=[captured.span(statement)],
+                help="use pl.yield_ in the branches",
             )
-    return InlineFunction(captured, function)
+    return InlineFunction(captured)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Any
 
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
@@ -26,12 +27,17 @@ from tilewright.frontend.scopes import spmd_options
 from tilewright.frontend.state import Translator, Value, Widened, YieldFrame, statement
 from tilewright.frontend.statements import condition, ends, is_directive
 
-KINDS = {"range": ForKind.Sequential, "parallel": ForKind.Parallel, "unroll": ForKind.Unroll, "pipeline": ForKind.Pipeline}
+KINDS = {
+    "range": ForKind.Sequential,
+    "parallel": ForKind.Parallel,
+    "unroll": ForKind.Unroll,
+    "pipeline": ForKind.Pipeline,
+}
 
 
 @statement(ast.For)
 def _for(t: Translator, node: ast.For) -> None:
-    callee = t.evaluate(node.iter.func) if isinstance(node.iter, ast.Call) else None
+    callee: Any = t.evaluate(node.iter.func) if isinstance(node.iter, ast.Call) else None
     if node.orelse:
         raise ParserSyntaxError("a loop has no else branch here", spans=[t.span(node.orelse[0])])
     if callee is directives.spmd and isinstance(node.iter, ast.Call):
@@ -43,7 +49,10 @@ def _for(t: Translator, node: ast.For) -> None:
     elif callee in directives.LOOPS and isinstance(node.iter, ast.Call):
         _counted(t, node, node.iter, directives.LOOPS[callee])
     else:
-        raise PlainRangeError("For loop must use pl.range(), pl.parallel(), pl.unroll(), pl.pipeline(), pl.while_() or pl.spmd()", spans=[t.span(node.iter)])
+        raise PlainRangeError(
+            "For loop must use pl.range(), pl.parallel(), pl.unroll(), pl.pipeline(), pl.while_() or pl.spmd()",
+            spans=[t.span(node.iter)],
+        )
 
 
 def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> None:
@@ -52,7 +61,9 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     kind = KINDS[word]
     attrs = _options(t, given, iterable, word, (start, stop, step))
     names, inits = _targets(t, node, given, iterable)
-    loop_var = Var(names[0], ScalarType(_index_type(start, stop, step)), t.span(node.target), loop_reach(start, stop, step))
+    loop_var = Var(
+        names[0], ScalarType(_index_type(start, stop, step)), t.span(node.target), loop_reach(start, stop, step)
+    )
     t.scope.enter()
     t.scope.bind(names[0], loop_var, loop_var.span)
     iter_args = _carried(t, names[1:], inits, node)
@@ -81,11 +92,19 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
                 raise OperandError("a loop's step cannot be zero", spans=[t.span(given.nodes[2])])
             return start, stop, step
         case _:
-            raise ArgumentCountError(f"a loop takes stop, start and stop, or start, stop and step, got {len(values)} bounds", spans=[t.span(node)])
+            raise ArgumentCountError(
+                f"a loop takes stop, start and stop, or start, stop and step, got {len(values)} bounds",
+                spans=[t.span(node)],
+            )
 
 
 def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits: Sequence[Expr]) -> dict[str, int]:
-    allowed = {"range": {"init_values"}, "parallel": {"init_values"}, "pipeline": {"init_values", "stage"}, "unroll": {"init_values"}}[word]
+    allowed = {
+        "range": {"init_values"},
+        "parallel": {"init_values"},
+        "pipeline": {"init_values", "stage"},
+        "unroll": {"init_values"},
+    }[word]
     for name in given.kwargs:
         if name not in allowed:
             raise ArgumentCountError(f"pl.{word} has no parameter `{name}`", spans=[t.span(given.keyword_nodes[name])])
@@ -100,22 +119,28 @@ def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits:
 
 
 def _index_type(*limits: Expr) -> DataType:
-    types = {limit.type.dtype for limit in limits if isinstance(limit, Const) and isinstance(limit.type, ScalarType)}
+    types = {limit.type.dtype for limit in limits if isinstance(limit, Const)}
     typed = types - {INDEX}
     return typed.pop() if len(typed) == 1 and all(isinstance(limit, Const) for limit in limits) else INDEX
 
 
-def _targets(t: Translator, node: ast.For, given: Arguments, iterable: ast.Call) -> tuple[tuple[str, ...], tuple[Value, ...]]:
+def _targets(
+    t: Translator, node: ast.For, given: Arguments, iterable: ast.Call
+) -> tuple[tuple[str, ...], tuple[Value, ...]]:
     """Return the loop variable and carried names, and what the carried ones start as."""
     inits = given.kwargs.get("init_values", ())
     match node.target:
         case ast.Name(id=name) if not inits:
             return (name,), ()
-        case ast.Tuple(elts=[ast.Name(id=name), ast.Tuple(elts=carried)]) if all(isinstance(c, ast.Name) for c in carried):
+        case ast.Tuple(elts=[ast.Name(id=name), ast.Tuple(elts=carried)]) if all(
+            isinstance(c, ast.Name) for c in carried
+        ):
             names = (name, *(c.id for c in carried if isinstance(c, ast.Name)))
         case _:
             raise ParserSyntaxError(
-                "a loop binds its variable, and carried values in a tuple", spans=[t.span(node.target)], help="for i, (a, b) in pl.range(n, init_values=(a0, b0)):"
+                "a loop binds its variable, and carried values in a tuple",
+                spans=[t.span(node.target)],
+                help="for i, (a, b) in pl.range(n, init_values=(a0, b0)):",
             )
     _check_carried(t, names[1:], inits, iterable)
     return names, inits
@@ -192,7 +217,9 @@ def _while(t: Translator, node: ast.While) -> None:
     test = condition(t, node.test)
     if len(t.stmts) != before:
         raise ParserSyntaxError(
-            "a while condition is scalar arithmetic", spans=[t.span(node.test)], help="read what it needs at the end of the body"
+            "a while condition is scalar arithmetic",
+            spans=[t.span(node.test)],
+            help="read what it needs at the end of the body",
         )
     t.scope.enter()
     _, body = _body(t, node.body, "while", 0, node)
@@ -210,7 +237,11 @@ def _while_carrying(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     names = tuple(e.id for e in elements if isinstance(e, ast.Name))
     inits = given.kwargs.get("init_values", ())
     if len(names) != len(elements) or given.args:
-        raise ParserSyntaxError("pl.while_ binds its carried values", spans=[t.span(node.target)], help="for (x,) in pl.while_(init_values=(x0,)):")
+        raise ParserSyntaxError(
+            "pl.while_ binds its carried values",
+            spans=[t.span(node.target)],
+            help="for (x,) in pl.while_(init_values=(x0,)):",
+        )
     _check_carried(t, names, inits, iterable)
     t.scope.enter()
     iter_args = _carried(t, names, inits, node)
@@ -226,7 +257,11 @@ def _while_carrying(t: Translator, node: ast.For, iterable: ast.Call) -> None:
 
 def _leading_condition(t: Translator, node: ast.For) -> Expr:
     first = node.body[0]
-    if not (isinstance(first, ast.Expr) and is_directive(t, first.value, directives.cond) and isinstance(first.value, ast.Call)):
+    if not (
+        isinstance(first, ast.Expr)
+        and is_directive(t, first.value, directives.cond)
+        and isinstance(first.value, ast.Call)
+    ):
         raise ParserSyntaxError("a pl.while_ body starts with pl.cond(...)", spans=[t.span(first)])
     if len(first.value.args) != 1:
         raise ArgumentCountError("pl.cond takes one condition", spans=[t.span(first)])
@@ -248,7 +283,11 @@ def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     t.scope.bind(node.target.id, loop_var, loop_var.span)
     _, body = _body(t, node.body, "spmd", 0, node)
     t.scope.leak(t.scope.leave(), State.BOUND, ended=(node.target.id,))
-    t.emit(SpmdScopeStmt(count, body, loop_var, options.name_hint, None, options.deps, options.predicate, span=t.span(node)))
+    t.emit(
+        SpmdScopeStmt(
+            count, body, loop_var, options.name_hint, None, options.deps, options.predicate, span=t.span(node)
+        )
+    )
 
 
 def _lane(t: Translator, node: ast.For) -> None:
@@ -257,5 +296,3 @@ def _lane(t: Translator, node: ast.For) -> None:
         raise ParserSyntaxError("pl.split_aiv binds the lane", spans=[t.span(node.target)])
     t.assign(node.target.id, 0, node.target)
     t.execute(node.body)
-
-

@@ -31,7 +31,9 @@ class Builder:
     def method(self, name: str, span: Span) -> Function:
         """Return one of the program's own functions, translating it first where that has not happened."""
         if name not in self.methods:
-            raise UndefinedNameError(f"the program has no function '{name}'", spans=[span], help=nearest(name, list(self.methods)))
+            raise UndefinedNameError(
+                f"the program has no function '{name}'", spans=[span], help=nearest(name, list(self.methods))
+            )
         if name in self.active:
             cycle = " -> ".join([*self.active[self.active.index(name) :], name])
             raise RecursiveCallError(f"`{name}` calls itself: {cycle}", spans=[span])
@@ -119,7 +121,9 @@ def program(cls: Any = None, /, *, strict_ssa: bool = False) -> Any:
             if (options := getattr(value, _OPTIONS, None)) is not None
         }
         if not methods:
-            raise ParserSyntaxError(f"class '{python.__name__}' has no @pl.function method", help="decorate its methods")
+            raise ParserSyntaxError(
+                f"class '{python.__name__}' has no @pl.function method", help="decorate its methods"
+            )
         first = next(iter(methods.values()))[0]
         return Builder(methods).program(python.__name__, first.span(first.node))
 

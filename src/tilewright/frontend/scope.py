@@ -93,7 +93,9 @@ class Scope:
         for name in {**then, **other}:
             before = self.find(name)
             reached = [
-                found.get(name) or before for found, has_ended in ((then, then_ends), (other, other_ends)) if not has_ended
+                found.get(name) or before
+                for found, has_ended in ((then, then_ends), (other, other_ends))
+                if not has_ended
             ]
             known = [binding for binding in reached if binding is not None and binding.state is State.BOUND]
             sure = len(known) == len(reached) and all(binding.value == known[0].value for binding in known)

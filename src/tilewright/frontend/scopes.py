@@ -21,10 +21,16 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import TASK_ID
-from tilewright.errors import ArgumentCountError, AttributeValueError, OperandError, ParserSyntaxError, UnsupportedFeatureError
+from tilewright.errors import (
+    ArgumentCountError,
+    AttributeValueError,
+    OperandError,
+    ParserSyntaxError,
+    UnsupportedFeatureError,
+)
 from tilewright.frontend import directives
 from tilewright.frontend.calls import arguments
-from tilewright.frontend.state import Translator, statement
+from tilewright.frontend.state import Translator, sequence, statement
 
 
 @dataclass(frozen=True)
@@ -44,10 +50,12 @@ def _with(t: Translator, node: ast.With) -> None:
         inner = ast.copy_location(ast.With(rest, node.body), node)
         node = ast.copy_location(ast.With([first], [inner]), node)
     item = node.items[0].context_expr
-    callee = t.evaluate(item.func) if isinstance(item, ast.Call) else None
+    callee: Any = t.evaluate(item.func) if isinstance(item, ast.Call) else None
     if not isinstance(item, ast.Call) or callee not in directives.SCOPES:
         raise UnsupportedFeatureError(
-            "`with` opens a scope of the language", spans=[t.span(item)], help="pl.at, pl.spmd, pl.cluster, pl.scope or pl.manual_scope"
+            "`with` opens a scope of the language",
+            spans=[t.span(item)],
+            help="pl.at, pl.spmd, pl.cluster, pl.scope or pl.manual_scope",
         )
     _HANDLERS[directives.SCOPES[callee]](t, node, item)
 
@@ -67,7 +75,9 @@ def _task(t: Translator, node: ast.With) -> Var | None:
 def _options(t: Translator, item: ast.Call, positional: tuple[str, ...], allowed: tuple[str, ...]) -> dict[str, Any]:
     given = arguments(t, item)
     if len(given.args) > len(positional):
-        raise ArgumentCountError(f"`{ast.unparse(item.func)}` takes at most {len(positional)} positional argument(s)", spans=[t.span(item)])
+        raise ArgumentCountError(
+            f"`{ast.unparse(item.func)}` takes at most {len(positional)} positional argument(s)", spans=[t.span(item)]
+        )
     values = dict(zip(positional, given.args, strict=False)) | dict(given.kwargs)
     for name in values:
         if name not in positional and name not in allowed:
@@ -85,7 +95,7 @@ def _name_hint(t: Translator, options: dict[str, Any], item: ast.Call) -> str:
 def _deps(t: Translator, options: dict[str, Any], item: ast.Call) -> tuple[Expr, ...]:
     """Return the tasks a scope waits for; None entries are tasks that never were."""
     given = options.get("deps", ())
-    entries: tuple[Any, ...] = given if isinstance(given, tuple) else (given,)
+    entries = sequence(given)
     return tuple(t.expr(dep, item, "a dependence") for dep in entries if dep is not None)
 
 
@@ -94,7 +104,9 @@ def _at(t: Translator, node: ast.With, item: ast.Call) -> None:
     options = _options(t, item, ("level", "role"), allowed)
     level, role = options.get("level"), options.get("role")
     if not isinstance(level, Level):
-        raise AttributeValueError(f"pl.at needs a level, got {level!r}", spans=[t.span(item)], help="level=pl.Level.CORE_GROUP")
+        raise AttributeValueError(
+            f"pl.at needs a level, got {level!r}", spans=[t.span(item)], help="level=pl.Level.CORE_GROUP"
+        )
     if role is not None and (not isinstance(role, Role) or level is Level.CORE_GROUP):
         raise AttributeValueError("role= is for levels above CORE_GROUP", spans=[t.span(item)])
     hint, deps = _name_hint(t, options, item), _deps(t, options, item)
@@ -114,7 +126,9 @@ def spmd_options(t: Translator, item: ast.Call) -> SpmdOptions:
     if "count" not in options:
         raise ArgumentCountError("pl.spmd needs the number of blocks", spans=[t.span(item)])
     count = t.expr(options["count"], item, "the number of blocks")
-    if not (isinstance(count.type, ScalarType) and count.type.dtype.is_int()) or (isinstance(count, Const) and count.value <= 0):
+    if not (isinstance(count.type, ScalarType) and count.type.dtype.is_int()) or (
+        isinstance(count, Const) and count.value <= 0
+    ):
         raise OperandError("pl.spmd needs a positive number of blocks", spans=[t.span(item)])
     predicate = options.get("predicate")
     return SpmdOptions(
@@ -128,7 +142,9 @@ def spmd_options(t: Translator, item: ast.Call) -> SpmdOptions:
 def _spmd(t: Translator, node: ast.With, item: ast.Call) -> None:
     options = spmd_options(t, item)
     if options.deps and node.items[0].optional_vars is None:
-        raise ParserSyntaxError("deps= goes with a named task", spans=[t.span(item)], help="with pl.spmd(n, deps=[...]) as tid:")
+        raise ParserSyntaxError(
+            "deps= goes with a named task", spans=[t.span(item)], help="with pl.spmd(n, deps=[...]) as tid:"
+        )
     body = t.block(node.body)
     if not (_dispatches_once(body) or _reads_block(body)):
         raise ParserSyntaxError(
@@ -137,7 +153,11 @@ def _spmd(t: Translator, node: ast.With, item: ast.Call) -> None:
             help="write `for i in pl.spmd(n):` to have the index by name",
         )
     task = _task(t, node)
-    t.emit(SpmdScopeStmt(options.core_num, body, None, options.name_hint, task, options.deps, options.predicate, span=t.span(node)))
+    t.emit(
+        SpmdScopeStmt(
+            options.core_num, body, None, options.name_hint, task, options.deps, options.predicate, span=t.span(node)
+        )
+    )
 
 
 def _dispatches_once(body: SeqStmts) -> bool:
@@ -169,7 +189,9 @@ def _runtime(t: Translator, node: ast.With, item: ast.Call) -> None:
         raise AttributeValueError(f"mode must be a pl.ScopeMode, got {mode!r}", spans=[t.span(item)])
     if ScopeMode.MANUAL in t.runtime_scopes:
         inner = "manual" if mode is ScopeMode.MANUAL else "auto"
-        raise ParserSyntaxError(f"an {inner} scope cannot stand inside a manual one".replace("an manual", "a manual"), spans=[t.span(item)])
+        raise ParserSyntaxError(
+            f"an {inner} scope cannot stand inside a manual one".replace("an manual", "a manual"), spans=[t.span(item)]
+        )
     t.runtime_scopes.append(mode)
     try:
         body = t.block(node.body)

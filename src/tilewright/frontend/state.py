@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from tilewright.core.annotations import DynExpr
+from tilewright.core.build import symbolic
 from tilewright.core.enums import ScopeMode
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var, constant
 from tilewright.core.extents import bounds
-from tilewright.core.build import symbolic
 from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
@@ -158,7 +158,7 @@ class Translator:
     def placed(self, value: Value, node: ast.AST, hint: str = "") -> Value:
         """Return `value` as something an op can take: calls that are no scalar arithmetic get a variable."""
         if isinstance(value, (list, tuple)):
-            return tuple(self.placed(element, node) for element in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            return tuple(self.placed(element, node) for element in sequence(value))  # pyright: ignore[reportUnknownArgumentType]
         if isinstance(value, DynExpr):
             return symbolic(value)
         if not is_action(value):
@@ -237,6 +237,11 @@ class Translator:
     def _assign_to(self, name: str, var: Var, value: Expr, span: Span) -> None:
         self.emit(AssignStmt(var, value, span))
         self.scope.bind(name, var, span)
+
+
+def sequence(value: Value) -> tuple[Value, ...]:
+    """Return several values as a tuple; a single one counts as one."""
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def is_action(value: Value) -> bool:

@@ -8,7 +8,17 @@ from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, TupleGetItem, Var
 from tilewright.core.op import OPS
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, IfStmt, ReturnStmt, SeqStmts, YieldStmt
-from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, TupleType, Type, join, show_shape, unplaced
+from tilewright.core.types import (
+    ArrayType,
+    ScalarType,
+    TensorType,
+    TileType,
+    TupleType,
+    Type,
+    join,
+    show_shape,
+    unplaced,
+)
 from tilewright.dtypes import BOOL
 from tilewright.errors import (
     AnnotationError,
@@ -25,7 +35,7 @@ from tilewright.frontend.annotations import to_type
 from tilewright.frontend.calls import unpack
 from tilewright.frontend.expressions import BINARY, apply
 from tilewright.frontend.scope import Binding
-from tilewright.frontend.state import Translator, Value, YieldFrame, is_action, statement
+from tilewright.frontend.state import Translator, Value, YieldFrame, is_action, sequence, statement
 from tilewright.frontend.subscripts import window
 
 
@@ -71,10 +81,14 @@ def yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None:
     """Translate `names = pl.yield_(values)`: the values now, the names once the loop or branch has ended."""
     span = t.span(node)
     if not t.yields:
-        raise YieldMismatchError("pl.yield_ hands values on from a loop body or branch, and this is neither", spans=[span])
+        raise YieldMismatchError(
+            "pl.yield_ hands values on from a loop body or branch, and this is neither", spans=[span]
+        )
     frame = t.yields[-1]
     if frame.is_loop and not names and node.args:
-        raise YieldMismatchError("a yield in a loop needs names for what comes out", spans=[span], help="r = pl.yield_(value)")
+        raise YieldMismatchError(
+            "a yield in a loop needs names for what comes out", spans=[span], help="r = pl.yield_(value)"
+        )
     if frame.names is not None:
         raise YieldMismatchError("this block has yielded already", spans=[span])
     if names and len(names) != len(node.args):
@@ -152,7 +166,9 @@ def _write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr)
         raise OperandError(f"{owner.type} has no elements to write", spans=[span])
     found = window(t, owner, target)
     if len(found.dropped) == len(owner.type.shape):
-        raise UnsupportedFeatureError("one element is written with pl.write", spans=[span], help="pl.write(x, [i, j], value)")
+        raise UnsupportedFeatureError(
+            "one element is written with pl.write", spans=[span], help="pl.write(x, [i, j], value)"
+        )
     given = t.expr(value, source)
     _check_window(t, found.extents, given, source)
     bound = {"target": owner, "source": given, "offset": MakeTuple(found.offsets), "atomic": AtomicType.None_}
@@ -163,7 +179,11 @@ def _write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr)
 def _check_window(t: Translator, extents: tuple[Expr, ...], given: Expr, source: ast.expr) -> None:
     """Raise when the source of a window write is known to have another extent."""
     if not isinstance(given.type, (TensorType, TileType)):
-        raise OperandError(f"a window takes a tensor or tile, got {given.type}", spans=[t.span(source)], help="fill with pl.full or pl.expands")
+        raise OperandError(
+            f"a window takes a tensor or tile, got {given.type}",
+            spans=[t.span(source)],
+            help="fill with pl.full or pl.expands",
+        )
     pad = len(extents) - len(given.type.shape)
     shape, valid = (1,) * pad + given.type.shape, (1,) * pad + given.type.valid
     for want, have, part in zip(extents, shape, valid, strict=True):
@@ -212,8 +232,10 @@ def _stamped(value: Value, declared: Type) -> Value:
 def _agrees(declared: Type, actual: Type) -> bool:
     match declared, actual:
         case (TileType(), TileType()) | (TensorType(), TensorType()):
-            return declared.dtype == actual.dtype and len(declared.shape) == len(actual.shape) and all(
-                a == b or a is None or b is None for a, b in zip(declared.shape, actual.shape, strict=True)
+            return (
+                declared.dtype == actual.dtype
+                and len(declared.shape) == len(actual.shape)
+                and all(a == b or a is None or b is None for a, b in zip(declared.shape, actual.shape, strict=True))
             )
         case (ScalarType(), ScalarType()):
             literal = actual.dtype.name in ("index", "fp32")
@@ -245,7 +267,7 @@ def _return(t: Translator, node: ast.Return) -> None:
     value = None if node.value is None else t.operand(node.value)
     if isinstance(value, Expr) and isinstance(value.type, TupleType):
         value = tuple(t.placed(TupleGetItem(value, i, e, span), node) for i, e in enumerate(value.type.elements))
-    parts = value if isinstance(value, tuple) else () if value is None else (value,)
+    parts = () if value is None else sequence(value)
     values = tuple(t.expr(part, node, "a returned value") for part in parts)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     t.returned.append((tuple(v.type for v in values), span))
     t.emit(ReturnStmt(values, span))
@@ -279,7 +301,9 @@ def _if(t: Translator, node: ast.If) -> None:
         t.scope.bind(name, var, var.span)
 
 
-def _branch(t: Translator, body: list[ast.stmt], sibling: dict[str, Binding]) -> tuple[SeqStmts, YieldFrame, dict[str, Binding]]:
+def _branch(
+    t: Translator, body: list[ast.stmt], sibling: dict[str, Binding]
+) -> tuple[SeqStmts, YieldFrame, dict[str, Binding]]:
     frame = YieldFrame()
     t.yields.append(frame)
     t.scope.enter(sibling)
@@ -301,7 +325,9 @@ def ends(body: SeqStmts) -> bool:
     return isinstance(last, (ReturnStmt, BreakStmt, ContinueStmt))
 
 
-def _merged_yields(t: Translator, node: ast.If, then: YieldFrame, other: YieldFrame) -> tuple[tuple[str, ...], tuple[Var, ...]]:
+def _merged_yields(
+    t: Translator, node: ast.If, then: YieldFrame, other: YieldFrame
+) -> tuple[tuple[str, ...], tuple[Var, ...]]:
     """Return the names and variables that two yielding branches define."""
     if then.names is None and other.names is None:
         return (), ()
@@ -309,7 +335,9 @@ def _merged_yields(t: Translator, node: ast.If, then: YieldFrame, other: YieldFr
     if then.names is None or other.names is None:
         where = "else" if then.names is not None else "then"
         raise YieldMismatchError(
-            "both branches must yield, or neither", spans=[first.span or t.span(node)], notes=[f"the {where} branch yields nothing"]
+            "both branches must yield, or neither",
+            spans=[first.span or t.span(node)],
+            notes=[f"the {where} branch yields nothing"],
         )
     if then.names != other.names or len(then.types) != len(other.types):
         raise YieldMismatchError(
@@ -322,7 +350,9 @@ def _merged_yields(t: Translator, node: ast.If, then: YieldFrame, other: YieldFr
         type_ = join(unplaced(a), unplaced(b))
         if type_ is None:
             raise YieldMismatchError(
-                f"the branches yield different types for '{name}'", spans=[other.span or t.span(node)], notes=[f"then: {a}", f"else: {b}"]
+                f"the branches yield different types for '{name}'",
+                spans=[other.span or t.span(node)],
+                notes=[f"then: {a}", f"else: {b}"],
             )
         variables.append(Var(name, type_, other.span or t.span(node)))
     return then.names, tuple(variables)

@@ -9,7 +9,13 @@ from tilewright.core.build import scalar
 from tilewright.core.expr import Const, Expr, MakeTuple, TupleGetItem, integer
 from tilewright.core.op import OPS
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
-from tilewright.errors import OperandError, OutOfBoundsError, ParserTypeError, ShapeMismatchError, UnsupportedFeatureError
+from tilewright.errors import (
+    OperandError,
+    OutOfBoundsError,
+    ParserTypeError,
+    ShapeMismatchError,
+    UnsupportedFeatureError,
+)
 from tilewright.frontend.expressions import apply
 from tilewright.frontend.state import Translator, Value, expression
 
@@ -33,7 +39,9 @@ def _subscript(t: Translator, node: ast.Subscript) -> Value:
             return _window_value(t, owner, window(t, owner, node), node)
         case ArrayType():
             index = t.expr(t.evaluate(node.slice), node.slice)
-            return apply(t, OPS["array.get_element"].spec, {"array": owner, "index": index}, node, {"index": node.slice})
+            return apply(
+                t, OPS["array.get_element"].spec, {"array": owner, "index": index}, node, {"index": node.slice}
+            )
         case TupleType():
             return _item(t, owner, owner.type, node)
         case _:
@@ -62,7 +70,9 @@ def _item(t: Translator, owner: Expr, type_: TupleType, node: ast.Subscript) -> 
 def _window_value(t: Translator, owner: Expr, found: Window, node: ast.Subscript) -> Value:
     rank = len(_shaped(owner).shape)
     if len(found.dropped) == rank:
-        return apply(t, OPS["tensor.read"].spec, {"x": owner, "indices": MakeTuple(found.offsets)}, node, {"indices": node.slice})
+        return apply(
+            t, OPS["tensor.read"].spec, {"x": owner, "indices": MakeTuple(found.offsets)}, node, {"indices": node.slice}
+        )
     bound = {
         "x": owner,
         "shape": MakeTuple(found.extents),
@@ -82,7 +92,9 @@ def window(t: Translator, owner: Expr, node: ast.Subscript) -> Window:
     type_ = _shaped(owner)
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     if len(parts) > len(type_.shape):
-        raise ShapeMismatchError(f"{type_} has {len(type_.shape)} axes, this subscript {len(parts)}", spans=[t.span(node.slice)])
+        raise ShapeMismatchError(
+            f"{type_} has {len(type_.shape)} axes, this subscript {len(parts)}", spans=[t.span(node.slice)]
+        )
     offsets: list[Expr] = []
     extents: list[Expr] = []
     dropped: list[int] = []
@@ -112,7 +124,9 @@ def _index(t: Translator, part: ast.expr) -> Expr:
     if not (isinstance(index.type, ScalarType) and index.type.dtype.is_int()):
         raise OperandError(f"an index is an integer, got {index.type}", spans=[t.span(part)])
     if isinstance(index, Const) and index.value < 0:
-        raise UnsupportedFeatureError("indices count from the front", spans=[t.span(part)], help="subtract from the extent yourself")
+        raise UnsupportedFeatureError(
+            "indices count from the front", spans=[t.span(part)], help="subtract from the extent yourself"
+        )
     return index
 
 

@@ -83,7 +83,9 @@ class Machine:
                 continue
             for axis, (extent, have) in enumerate(zip(param.type.shape, frame.values[param].data.shape, strict=True)):
                 if isinstance(extent, Expr) and self._expr(frame, extent) != have:
-                    message = f"axis {axis} of `{param.name_hint}` is {have}, but {extent} is {self._expr(frame, extent)}"
+                    message = (
+                        f"axis {axis} of `{param.name_hint}` is {have}, but {extent} is {self._expr(frame, extent)}"
+                    )
                     raise ExecutionError(message, spans=[param.span])
 
     def _body(self, frame: Frame, body: SeqStmts) -> Exit | None:
@@ -213,7 +215,9 @@ class Machine:
 
     def _variable(self, frame: Frame, var: Var) -> Value:
         if var not in frame.values:
-            raise ExecutionError(f"'{var.name_hint}' has no value here: the loop that binds it did not run", spans=[var.span])
+            raise ExecutionError(
+                f"'{var.name_hint}' has no value here: the loop that binds it did not run", spans=[var.span]
+            )
         return frame.values[var]
 
     def _call(self, frame: Frame, call: Call) -> Value:
@@ -230,19 +234,21 @@ class Machine:
         except ZeroDivisionError:
             raise ExecutionError("division by zero", spans=[call.span]) from None
 
-    def _invoke(self, frame: Frame, call: Invoke | Submit) -> Value:
-        results = self.run(call.op.name, [self._expr(frame, arg) for arg in call.args])
+    def _invoke(self, frame: Frame, call: Invoke) -> Value:
+        results = self._results(frame, call)
         return results[0] if len(results) == 1 else results
 
+    def _results(self, frame: Frame, call: Invoke | Submit) -> tuple[Value, ...]:
+        return self.run(call.op.name, [self._expr(frame, arg) for arg in call.args])
+
     def _submit(self, frame: Frame, call: Submit) -> tuple[Value, ...]:
-        results: Value = ()
+        results: tuple[Value, ...] = ()
         if call.core_num is None:
-            results = self._invoke(frame, call)
+            results = self._results(frame, call)
         else:
             for _ in self._blocks(self._expr(frame, call.core_num)):
-                results = self._invoke(frame, call)
-        several = results if isinstance(results, tuple) else (results,)
-        return (*several, next(self.tasks))
+                results = self._results(frame, call)
+        return (*results, next(self.tasks))
 
 
 def run(program: Program, name: str, args: Sequence[Region | int | float | bool]) -> tuple[Value, ...]:

@@ -99,11 +99,12 @@ from tilewright.ops.shape import *
 from tilewright.ops.system import *
 
 if TYPE_CHECKING:
-    from typing import Tuple, TypeVar
+    from typing import TypeVar
 
     _T = TypeVar("_T")
     Out = _Annotated[_T, "Out"]
     InOut = _Annotated[_T, "InOut"]
+    Tuple = tuple
 else:
     from tilewright.core.annotations import InOut as InOut
     from tilewright.core.annotations import Out as Out

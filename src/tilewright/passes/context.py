@@ -14,7 +14,7 @@ from tilewright.core.program import Program
 
 
 class VerificationLevel(Enum):
-    """How much is checked: nothing, the rules of the IR at the end, or after each pass those and that its text reads back."""
+    """How much is checked: nothing; the rules of the IR at the end; those and the text round trip after each pass."""
 
     NONE = "none"
     BASIC = "basic"
@@ -76,7 +76,9 @@ class PassContext:
 
     instruments: Sequence[Instrument] = ()
     verification_level: VerificationLevel = field(default_factory=lambda: VerificationLevel(settings.verify_level()))
-    _tokens: list[Token[PassContext | None]] = field(default_factory=list[Token["PassContext | None"]], init=False, repr=False)
+    _tokens: list[Token[PassContext | None]] = field(
+        default_factory=list[Token["PassContext | None"]], init=False, repr=False
+    )
 
     def __enter__(self) -> PassContext:
         """Make this the current context."""

@@ -13,7 +13,16 @@ from tilewright.core.expr import Call, Expr, Var
 from tilewright.core.op import Effect
 from tilewright.core.program import Program
 from tilewright.core.rewrite import Rewriter
-from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, InCoreScopeStmt, SeqStmts, SpmdScopeStmt, Stmt, WhileStmt
+from tilewright.core.stmt import (
+    AssignStmt,
+    EvalStmt,
+    ForStmt,
+    InCoreScopeStmt,
+    SeqStmts,
+    SpmdScopeStmt,
+    Stmt,
+    WhileStmt,
+)
 from tilewright.passes.effects import effect_of, writes_memory
 
 

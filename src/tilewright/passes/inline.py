@@ -98,5 +98,3 @@ def bound_symbols(function: Function, args: Sequence[Expr]) -> tuple[list[Stmt],
         stmts.append(AssignStmt(var, value))
         symbols[name] = var
     return stmts, symbols
-
-

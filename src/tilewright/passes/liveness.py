@@ -82,9 +82,8 @@ class Liveness:
             for inner in bodies(stmt):
                 self._count += 1
                 own = regions if transparent else [*regions, self._count]
-                for var in defined(stmt) if isinstance(stmt, (ForStmt, WhileStmt)) else ():
-                    if var not in stmt.return_vars:
-                        self._regions[var] = own[-1]
+                if isinstance(stmt, (ForStmt, WhileStmt)):
+                    self._regions.update({v: own[-1] for v in defined(stmt) if v not in stmt.return_vars})
                 self._find(inner, own)
 
     def _note(self, var: Var, regions: list[int]) -> None:

@@ -18,7 +18,6 @@ from tilewright.core.stmt import (
     YieldStmt,
 )
 
-
 T = TypeVar("T")
 
 
@@ -41,7 +40,11 @@ class Narrower(Rewriter):
         """Leave out values a counted loop need not carry."""
         kept = self.kept.get(id(stmt))
         self.frames.append((stmt, kept))
-        narrowed = stmt if kept is None else replace(stmt, iter_args=_at(stmt.iter_args, kept), return_vars=_at(stmt.return_vars, kept))
+        narrowed = (
+            stmt
+            if kept is None
+            else replace(stmt, iter_args=_at(stmt.iter_args, kept), return_vars=_at(stmt.return_vars, kept))
+        )
         result = super().for_loop(narrowed)
         self.frames.pop()
         return result
@@ -50,7 +53,11 @@ class Narrower(Rewriter):
         """Leave out values a conditional loop need not carry."""
         kept = self.kept.get(id(stmt))
         self.frames.append((stmt, kept))
-        narrowed = stmt if kept is None else replace(stmt, iter_args=_at(stmt.iter_args, kept), return_vars=_at(stmt.return_vars, kept))
+        narrowed = (
+            stmt
+            if kept is None
+            else replace(stmt, iter_args=_at(stmt.iter_args, kept), return_vars=_at(stmt.return_vars, kept))
+        )
         result = super().while_loop(narrowed)
         self.frames.pop()
         return result

@@ -86,7 +86,12 @@ class _Outliner(Rewriter):
         return (IfStmt(self.expr(stmt.predicate), SeqStmts(tuple(calls)), None, (), stmt.span),)
 
     def _dispatch(
-        self, stmt: InCoreScopeStmt | SpmdScopeStmt, body: SeqStmts, kind: FunctionType, word: str, core_num: Expr | None
+        self,
+        stmt: InCoreScopeStmt | SpmdScopeStmt,
+        body: SeqStmts,
+        kind: FunctionType,
+        word: str,
+        core_num: Expr | None,
     ) -> Sequence[Stmt]:
         """Make the kernel and return the statements that call it."""
         interface = self._interface(body)
@@ -108,12 +113,19 @@ class _Outliner(Rewriter):
         read = dict.fromkeys(var for stmt in statements(body) for var in variables(used(stmt)) if var not in own)
         uses = _uses(body)
         outputs = tuple(var for var in dict.fromkeys(inside) if self.uses.get(var, 0) > uses.get(var, 0))
-        carried = {str(e) for var in read if isinstance(var.type, TensorType) for e in var.type.shape if isinstance(e, Symbol)}
+        carried = {
+            str(e) for var in read if isinstance(var.type, TensorType) for e in var.type.shape if isinstance(e, Symbol)
+        }
         mentioned = sorted(_symbols(body) - carried)
         return _Interface(tuple(read), outputs, tuple(mentioned))
 
     def _kernel(
-        self, stmt: InCoreScopeStmt | SpmdScopeStmt, body: SeqStmts, interface: _Interface, kind: FunctionType, word: str
+        self,
+        stmt: InCoreScopeStmt | SpmdScopeStmt,
+        body: SeqStmts,
+        interface: _Interface,
+        kind: FunctionType,
+        word: str,
     ) -> Function:
         name = self._name(stmt.name_hint, word)
         params = [Var(var.name_hint, var.type, var.span, var.bounds) for var in interface.inputs]
@@ -152,7 +164,10 @@ def _bound(value: Expr, targets: tuple[Var, ...], stmt: Stmt) -> Sequence[Stmt]:
         return (AssignStmt(targets[0], value, stmt.span),)
     whole = Var("results", value.type, stmt.span)
     parts = (TupleGetItem(whole, i, target.type, stmt.span) for i, target in enumerate(targets))
-    return (AssignStmt(whole, value, stmt.span), *(AssignStmt(t, p, stmt.span) for t, p in zip(targets, parts, strict=True)))
+    return (
+        AssignStmt(whole, value, stmt.span),
+        *(AssignStmt(t, p, stmt.span) for t, p in zip(targets, parts, strict=True)),
+    )
 
 
 def _uses(body: SeqStmts) -> dict[Var, int]:
@@ -171,5 +186,3 @@ def _symbols(body: SeqStmts) -> set[str]:
             if isinstance(var.type, TensorType):
                 found |= {name for extent in var.type.shape for name in symbols_in(extent)}
     return found
-
-

@@ -6,7 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.core.program import Program
-from tilewright.passes import control_plane, cse, dce, inline, memory_plan, outline, simplify, ssa, tensor_to_tile, unroll
+from tilewright.passes import (
+    control_plane,
+    cse,
+    dce,
+    inline,
+    memory_plan,
+    outline,
+    simplify,
+    ssa,
+    tensor_to_tile,
+    unroll,
+)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,9 @@ from tilewright.passes.narrow import Narrower
 
 def run(program: Program) -> Program:
     """Simplify every function."""
-    return program.with_functions([f.with_body(_Simplifier(Identities(f.body)).body(f.body)) for f in program.function_list])
+    return program.with_functions(
+        [f.with_body(_Simplifier(Identities(f.body)).body(f.body)) for f in program.function_list]
+    )
 
 
 class _Simplifier(Narrower):
@@ -87,14 +89,18 @@ class _Simplifier(Narrower):
         start, stop, step = self.expr(stmt.start), self.expr(stmt.stop), self.expr(stmt.step)
         if isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const) and step.value != 0:
             if not range(int(start.value), int(stop.value), int(step.value)) and _starts(stmt):
-                self.replaced.update({v: self.expr(arg.init) for v, arg in zip(stmt.return_vars, stmt.iter_args, strict=True)})
+                self.replaced.update(
+                    {v: self.expr(arg.init) for v, arg in zip(stmt.return_vars, stmt.iter_args, strict=True)}
+                )
                 return ()
         return super().for_loop(stmt)
 
     def while_loop(self, stmt: WhileStmt) -> Sequence[Stmt]:
         """Drop a loop whose condition never holds."""
         if isinstance(stmt.condition, Const) and not stmt.condition.value and _starts(stmt):
-            self.replaced.update({v: self.expr(arg.init) for v, arg in zip(stmt.return_vars, stmt.iter_args, strict=True)})
+            self.replaced.update(
+                {v: self.expr(arg.init) for v, arg in zip(stmt.return_vars, stmt.iter_args, strict=True)}
+            )
             return ()
         return super().while_loop(stmt)
 

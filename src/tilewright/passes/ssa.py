@@ -188,7 +188,9 @@ class _Converter:
     def _loop(self, stmt: ForStmt | WhileStmt, out: list[Stmt]) -> None:
         carried = self.live.ordered(self.live.carried(stmt))
         explicit = [IterArg(arg.var, self.rewriter.expr(arg.init)) for arg in stmt.iter_args]
-        limits = [self.rewriter.expr(e) for e in (stmt.start, stmt.stop, stmt.step)] if isinstance(stmt, ForStmt) else []
+        limits = (
+            [self.rewriter.expr(e) for e in (stmt.start, stmt.stop, stmt.step)] if isinstance(stmt, ForStmt) else []
+        )
         implicit = [IterArg(Var(v.name_hint, v.type, v.span), self._initial(v, stmt)) for v in carried]
         for var, arg in zip(carried, implicit, strict=True):
             self.values[var] = arg.var
@@ -223,5 +225,3 @@ def _leaves(end: ExitStmt | None) -> bool:
 
 def _same_exit(first: ExitStmt | None, second: ExitStmt | None) -> bool:
     return first is not None and second is not None
-
-

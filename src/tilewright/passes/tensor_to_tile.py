@@ -59,7 +59,12 @@ class _Converter(Rewriter):
         self.replaced[stmt.var] = tensor
         self.tiles[-1][tensor] = computed
         stored = call(OPS["tile.store"].spec, _store(computed, tensor, len(value.type.shape)), kept.span)
-        return (*loads, AssignStmt(computed, value, kept.span), AssignStmt(tensor, fresh, kept.span), EvalStmt(stored, kept.span))
+        return (
+            *loads,
+            AssignStmt(computed, value, kept.span),
+            AssignStmt(tensor, fresh, kept.span),
+            EvalStmt(stored, kept.span),
+        )
 
     def evaluate(self, stmt: EvalStmt) -> Sequence[Stmt]:
         """Write a computed tensor's tile directly where the tensor is assembled."""
@@ -79,7 +84,13 @@ class _Converter(Rewriter):
         tile = source if is_tile else self._known(source) if isinstance(source, Var) else None
         if tile is None:
             return None
-        store = {"tile": tile, "offsets": bound["offset"], "output_tensor": bound["target"], "shapes": None, "atomic": bound["atomic"]}
+        store = {
+            "tile": tile,
+            "offsets": bound["offset"],
+            "output_tensor": bound["target"],
+            "shapes": None,
+            "atomic": bound["atomic"],
+        }
         return call(OPS["tile.store"].spec, store, expr.span)
 
     def _forget(self, value: Expr) -> None:
@@ -96,12 +107,18 @@ class _Converter(Rewriter):
         if not isinstance(value, Call) or not _is_computation(value):
             return None
         loads: list[Stmt] = []
-        bound = {name: self._tile(arg, loads) if isinstance(arg, Expr) else arg for name, arg in arguments(value).items()}
+        bound = {
+            name: self._tile(arg, loads) if isinstance(arg, Expr) else arg for name, arg in arguments(value).items()
+        }
         try:
             result = call(value.op.at(Kind.TILE).spec, bound, value.span)
         except KernelError:
             return None
-        same = isinstance(result.type, TileType) and isinstance(value.type, TensorType) and result.type.dtype == value.type.dtype
+        same = (
+            isinstance(result.type, TileType)
+            and isinstance(value.type, TensorType)
+            and result.type.dtype == value.type.dtype
+        )
         return (loads, result) if same else None
 
     def _tile(self, arg: Expr, loads: list[Stmt]) -> Expr:
@@ -113,7 +130,14 @@ class _Converter(Rewriter):
             return known
         zeros = MakeTuple(tuple(integer(0) for _ in arg.type.shape))
         shape = MakeTuple(tuple(integer(e) for e in arg.type.shape if isinstance(e, int)))
-        bound = {"tensor": arg, "offsets": zeros, "shapes": shape, "valid_shape": None, "target_memory": MemorySpace.Vec, "clamp": False}
+        bound = {
+            "tensor": arg,
+            "offsets": zeros,
+            "shapes": shape,
+            "valid_shape": None,
+            "target_memory": MemorySpace.Vec,
+            "clamp": False,
+        }
         loaded = call(OPS["tile.load"].spec, bound, arg.span)
         var = Var(arg.name_hint, loaded.type, arg.span)
         loads.append(AssignStmt(var, loaded, arg.span))

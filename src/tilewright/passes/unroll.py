@@ -21,8 +21,9 @@ class _Unroller(Rewriter):
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
         """Replace an unrolled loop by its turns, each with the loop variable as a number."""
         start, stop, step = (self.expr(e) for e in (stmt.start, stmt.stop, stmt.step))
-        known = isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const)
-        if stmt.kind is not ForKind.Unroll or not known:
+        if not (isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const)):
+            return super().for_loop(stmt)
+        if stmt.kind is not ForKind.Unroll:
             return super().for_loop(stmt)
         assert isinstance(stmt.loop_var.type, ScalarType)
         values = tuple(self.expr(arg.init) for arg in stmt.iter_args)

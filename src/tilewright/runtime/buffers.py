@@ -39,7 +39,7 @@ class NumpyBuffer:
 
     def view(self, value: Any) -> Array:
         """Return the array itself, or a view of another producer's memory."""
-        return value if isinstance(value, np.ndarray) else np.from_dlpack(value)
+        return np.asarray(value) if isinstance(value, np.ndarray) else np.from_dlpack(value)
 
     def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Array:
         """Return a new zero-filled array."""
@@ -69,7 +69,7 @@ class TorchBuffer:
             raise ValueError(f"this program runs on CPU tensors, got one on {value.device}")
         dtype = self.dtype(value)
         plain = value.detach()
-        if dtype.numpy.name in _NUMPY_NATIVE:
+        if dtype.numpy_name in _NUMPY_NATIVE:
             return plain.numpy()
         carrier = {1: self.torch.uint8, 2: self.torch.int16}[dtype.get_byte()]
         return plain.view(carrier).numpy().view(dtype.numpy)
@@ -88,9 +88,7 @@ class TorchBuffer:
         return getattr(self.torch, next(name for name, known in TORCH_NAMES.items() if known == dtype))
 
 
-_NUMPY_NATIVE = frozenset(
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32".split()
-)
+_NUMPY_NATIVE = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32".split())
 
 
 def buffer_of(value: object) -> Buffer | None:

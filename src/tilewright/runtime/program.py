@@ -45,7 +45,7 @@ def _info(name: str, direction: ParamDirection, type_: Type) -> ParamInfo:
 
 def entry_of(program: Program) -> Function:
     """Return the one function a caller starts; ValueError when there is none or several."""
-    entries = program.entries
+    entries: tuple[Function, ...] = program.entries
     if not entries:
         raise ValueError(f"no Orchestration function in program {program.name}, and more than one function")
     if len(entries) > 1:
@@ -108,7 +108,9 @@ class CompiledProgram:
         outputs = [i for i, d in enumerate(entry.param_directions) if d is ParamDirection.Out]
         total, inputs = len(entry.params), len(entry.params) - len(outputs)
         if len(args) not in (total, inputs):
-            raise TypeError(f"CompiledProgram expects {total} (in-place) or {inputs} (return) arguments, got {len(args)}")
+            raise TypeError(
+                f"CompiledProgram expects {total} (in-place) or {inputs} (return) arguments, got {len(args)}"
+            )
         in_place = len(args) == total and bool(outputs)
         given = list(args) if len(args) == total else _with_gaps(args, outputs)
         buffer = next((b for b in map(buffer_of, args) if b is not None), NumpyBuffer())
@@ -198,5 +200,3 @@ def _returned(value: Any, given: Sequence[Any], values: Sequence[Any], buffer: B
         if isinstance(region, Region) and region.data is value.data:
             return original
     return buffer.wrap(value.data)
-
-

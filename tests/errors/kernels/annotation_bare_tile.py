@@ -1,0 +1,10 @@
+"""A tile of unsaid shape."""
+
+import tilewright.language as pl
+
+EXPECTED = "AnnotationError"
+
+
+@pl.function
+def kernel(x: pl.Tile):
+    pass

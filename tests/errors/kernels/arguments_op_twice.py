@@ -1,0 +1,11 @@
+"""An op given one argument twice."""
+
+import tilewright.language as pl
+
+EXPECTED = "ArgumentCountError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    tile = pl.load(x, [0, 0], [64, 64], offsets=[0, 0])

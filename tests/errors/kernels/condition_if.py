@@ -1,0 +1,12 @@
+"""A number as a condition."""
+
+import tilewright.language as pl
+
+EXPECTED = "ConditionError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, n: pl.Scalar[pl.INT32]):
+    if n:
+        tile = pl.load(x, [0, 0], [64, 64])

@@ -1,0 +1,12 @@
+"""A continue in a block of an SPMD loop."""
+
+import tilewright.language as pl
+
+EXPECTED = "LoopExitError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    for i in pl.spmd(4):
+        continue

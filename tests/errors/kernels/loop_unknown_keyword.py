@@ -1,0 +1,12 @@
+"""A loop with an option it does not have."""
+
+import tilewright.language as pl
+
+EXPECTED = "ArgumentCountError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    for i in pl.range(4, stage=2):
+        pass

@@ -1,0 +1,12 @@
+"""Tiles compared with an operator."""
+
+import tilewright.language as pl
+
+EXPECTED = "OperandError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    tile = pl.load(x, [0, 0], [64, 64])
+    mask = tile > tile

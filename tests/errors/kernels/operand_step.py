@@ -1,0 +1,12 @@
+"""A loop that never gets anywhere."""
+
+import tilewright.language as pl
+
+EXPECTED = "OperandError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    for i in pl.range(0, 64, 0):
+        pass

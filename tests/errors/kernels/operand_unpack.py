@@ -1,0 +1,11 @@
+"""Three names for two extents."""
+
+import tilewright.language as pl
+
+EXPECTED = "OperandError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    rows, cols, depth = x.shape

@@ -1,0 +1,8 @@
+"""An op called as plain Python."""
+
+import tilewright.language as pl
+
+EXPECTED = "OutsideKernelError"
+
+
+pl.exp(1.0)

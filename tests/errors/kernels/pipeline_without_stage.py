@@ -1,0 +1,12 @@
+"""A pipelined loop without its depth."""
+
+import tilewright.language as pl
+
+EXPECTED = "ArgumentCountError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    for i in pl.pipeline(4):
+        tile = pl.load(x, [i * 16, 0], [16, 64])

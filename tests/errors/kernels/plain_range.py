@@ -1,0 +1,12 @@
+"""A loop over Python's own range."""
+
+import tilewright.language as pl
+
+EXPECTED = "PlainRangeError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    for i in range(4):
+        tile = pl.load(x, [i * 16, 0], [16, 64])

@@ -1,0 +1,12 @@
+"""A scope placed at a level that is none."""
+
+import tilewright.language as pl
+
+EXPECTED = "AttributeValueError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    with pl.at(level="core"):
+        tile = pl.load(x, [0, 0], [64, 64])

@@ -1,0 +1,12 @@
+"""A scope with an option it does not have."""
+
+import tilewright.language as pl
+
+EXPECTED = "ArgumentCountError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    with pl.at(level=pl.Level.CORE_GROUP, name="copy"):
+        tile = pl.load(x, [0, 0], [64, 64])

@@ -1,0 +1,12 @@
+"""Two tiles whose shapes do not fit, spelled with `+=`."""
+
+import tilewright.language as pl
+
+EXPECTED = "ShapeMismatchError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    a = pl.load(x, [0, 0], [64, 64])
+    a += pl.load(x, [0, 0], [64, 32])

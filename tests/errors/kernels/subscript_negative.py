@@ -1,0 +1,11 @@
+"""An index from the end."""
+
+import tilewright.language as pl
+
+EXPECTED = "SubscriptError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    row = x[-1, :]

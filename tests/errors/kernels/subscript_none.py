@@ -1,0 +1,11 @@
+"""A new axis."""
+
+import tilewright.language as pl
+
+EXPECTED = "SubscriptError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    row = x[None, 0]

@@ -1,0 +1,10 @@
+"""A scalar taken apart."""
+
+import tilewright.language as pl
+
+EXPECTED = "SubscriptError"
+
+
+@pl.function
+def kernel(n: pl.Scalar[pl.INT32]):
+    bit = n[0]

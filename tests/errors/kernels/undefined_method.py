@@ -1,0 +1,12 @@
+"""A method, as torch would have it."""
+
+import tilewright.language as pl
+
+EXPECTED = "UnknownAttributeError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    tile = pl.load(x, [0, 0], [64, 64])
+    return pl.store(tile.exp(), [0, 0], out)

@@ -1,0 +1,12 @@
+"""Two comparisons in one."""
+
+import tilewright.language as pl
+
+EXPECTED = "UnsupportedFeatureError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, n: pl.Scalar[pl.INT32]):
+    if 0 < n < 8:
+        tile = pl.load(x, [0, 0], [64, 64])

@@ -1,0 +1,12 @@
+"""A global statement."""
+
+import tilewright.language as pl
+
+EXPECTED = "UnsupportedFeatureError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix):
+    global counter
+    counter = 1

@@ -1,0 +1,14 @@
+"""A function inside a kernel."""
+
+import tilewright.language as pl
+
+EXPECTED = "UnsupportedFeatureError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix):
+    def helper(t):
+        return t
+
+    tile = pl.load(x, [0, 0], [64, 64])

@@ -1,0 +1,11 @@
+"""A raise statement."""
+
+import tilewright.language as pl
+
+EXPECTED = "UnsupportedFeatureError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix):
+    raise ValueError("never")

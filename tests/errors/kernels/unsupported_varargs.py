@@ -1,0 +1,11 @@
+"""A kernel with any number of parameters."""
+
+import tilewright.language as pl
+
+EXPECTED = "UnsupportedFeatureError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(*xs: Matrix):
+    pass

@@ -1,0 +1,11 @@
+"""Python's own yield."""
+
+import tilewright.language as pl
+
+EXPECTED = "UnsupportedFeatureError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix):
+    yield pl.load(x, [0, 0], [64, 64])

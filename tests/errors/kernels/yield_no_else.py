@@ -1,0 +1,12 @@
+"""A branch that yields with no other branch."""
+
+import tilewright.language as pl
+
+EXPECTED = "YieldMismatchError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, n: pl.Scalar[pl.INT32]):
+    if n > 0:
+        t = pl.yield_(pl.load(x, [0, 0], [64, 64]))

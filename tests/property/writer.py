@@ -1,0 +1,182 @@
+"""The writer: lines of one generated function, the names they bind so far, and the choices behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TypeVar
+
+from hypothesis import strategies as st
+from property.values import Interval, Value, dtype_of, is_tensor, is_tile
+from tilewright import dtypes as dt
+from tilewright.core.printer import python_print_type
+from tilewright.core.types import ScalarType, TensorType, TileType, Type, is_fully_valid
+from tilewright.dtypes import DataType
+
+T = TypeVar("T")
+Draw = Callable[[st.SearchStrategy[int]], int]
+
+DTYPES = (dt.FP32, dt.FP32, dt.FP16, dt.BF16, dt.INT32, dt.INT8, dt.INT16, dt.UINT8, dt.INT64)
+"""The element types of generated tensors, the likelier ones more often."""
+
+
+class Plane(Enum):
+    """Where a statement stands: where kernels are dispatched, or inside one."""
+
+    CONTROL = "control"
+    KERNEL = "kernel"
+
+
+@dataclass
+class Writer:
+    """One function being written. `budget` is how many more statements it may have."""
+
+    draw: Draw
+    plane: Plane
+    budget: int
+    extents: Sequence[int]
+    """The extents shapes are made of; few, so that operands fit together."""
+    lines: list[str] = field(default_factory=list[str])
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    indent: int = 0
+    depth: int = 0
+    """How many parallel loops are around."""
+    in_kernel: bool = False
+    """Whether a scope rather than the function is the kernel."""
+    loop: str = ""
+    """The innermost loop as `break` sees it: `range`, `while`, another word, or nothing."""
+    carried: tuple[str, ...] = ()
+    """The names the innermost loop carries explicitly."""
+    exits: int = 0
+    """How many `break`s, `continue`s and early returns were written."""
+    returns: str | None = None
+    """What an early return returns, where one may stand."""
+    _names: int = 0
+
+    def number(self, low: int, high: int) -> int:
+        """Return a chosen integer; shrinking moves it towards `low`."""
+        return self.draw(st.integers(low, high))
+
+    def chance(self, percent: int) -> bool:
+        """Return True in about `percent` cases of a hundred; shrinking prefers False."""
+        return self.number(0, 99) >= 100 - percent
+
+    def pick(self, choices: Sequence[T]) -> T:
+        """Return one of the choices; shrinking prefers the first."""
+        return choices[self.number(0, len(choices) - 1)]
+
+    def fresh(self, stem: str = "v") -> str:
+        """Return a name nobody has used."""
+        self._names += 1
+        return f"{stem}{self._names}"
+
+    def line(self, text: str) -> None:
+        """Write one line."""
+        self.lines.append("    " * self.indent + text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[dict[str, Value]]:
+        """Write an indented block; what it binds is gone afterwards, and in the dictionary given."""
+        self.line(head)
+        before, inside = self.values, dict[str, Value]()
+        self.values = dict(before)
+        self.indent += 1
+        written = len(self.lines)
+        yield inside
+        if len(self.lines) == written:
+            self.line("pass")
+        self.indent -= 1
+        inside.update({name: value for name, value in self.values.items() if name not in before})
+        self.values = before
+
+    def bind(self, text: str, type_: Type, stem: str = "v", *, keep: bool = False, **facts: object) -> Value:
+        """Write `name = text` and return the value; an old name of the same type may take it, unless `keep`."""
+        old = [] if keep or facts else [v for v in self.values.values() if self._takes(v, type_)]
+        name = self.pick(old).name if old and self.chance(35) else self.fresh(stem)
+        value = Value(name, type_, self.values[name].depth if name in self.values else self.depth, **facts)  # pyright: ignore[reportArgumentType]
+        self.values[name] = value
+        shown = isinstance(type_, (TileType, TensorType)) and is_fully_valid(type_) and self.chance(8)
+        self.line(f"{name}: {python_print_type(type_)} = {text}" if shown else f"{name} = {text}")
+        return value
+
+    def _takes(self, value: Value, type_: Type) -> bool:
+        """Return whether a name may be bound to another value of the same type."""
+        return not value.fixed and value.type == type_ and value.depth == self.depth and not isinstance(type_, TensorType)
+
+    def all(self, *claims: Callable[[Value], bool]) -> list[Value]:
+        """Return the visible values of which every claim holds."""
+        return [value for value in self.values.values() if all(claim(value) for claim in claims)]
+
+    def tensors(self) -> list[Value]:
+        """Return the tensors that may be read here."""
+        return self.all(is_tensor, lambda v: v.readable)
+
+    def targets(self) -> list[Value]:
+        """Return the tensors that may be written anywhere here: inside a parallel loop, those made in it."""
+        return self.all(is_tensor, lambda v: v.writable and v.depth == self.depth)
+
+    def tiles(self) -> list[Value]:
+        """Return the tiles that ops may read."""
+        return self.all(is_tile)
+
+    def written(self, target: Value, *, whole: bool = False) -> None:
+        """Note that a tensor was written; when all of it was, it may be read from here on."""
+        if whole:
+            for value in self.all(is_tensor, lambda v: v.roots == target.roots):
+                self.values[value.name] = replace(value, readable=True)
+
+    def index(self, high: int) -> tuple[str, Interval]:
+        """Return an integer expression between 0 and `high`, with how far it reaches."""
+        known = self.all(lambda v: v.reach is not None and 0 <= v.reach[0] and v.reach[1] <= high)
+        if known and self.chance(50):
+            value = self.pick(known)
+            assert value.reach is not None
+            return value.name, value.reach
+        counts = self.all(lambda v: v.type == ScalarType(dt.INDEX))
+        if high and counts and self.chance(40):
+            text = self.pick(counts).name
+            bounded = [f"{text} % {high + 1}", f"pl.min(pl.max({text}, 0), {high})"]
+            return self.pick(bounded), (0, high)
+        number = self.number(0, high)
+        return str(number), (number, number)
+
+    def scalar(self, dtype: DataType) -> str:
+        """Return an expression of one scalar type: a literal, a name, or arithmetic on them."""
+        literal = str(self.number(-3, 7)) if dtype.is_int() else f"{self.number(-12, 12) / 4}"
+        known = [v.name for v in self.all(lambda v: v.type == ScalarType(dtype))]
+        if not known or self.chance(30):
+            return literal
+        name = self.pick(known)
+        if self.chance(50):
+            return name
+        other = self.pick([literal, *known])
+        forms = [f"{name} + {other}", f"{name} - {other}", f"{name} * {other}", f"pl.min({name}, {other})"]
+        return self.pick([*forms, f"pl.max({other}, {name})", *([f"{name} // 3", f"{name} % 5"] if dtype.is_int() else [])])
+
+    def condition(self) -> str:
+        """Return a condition: one the compiler knows, one it may find out, or one only the run decides."""
+        known = self.all(lambda v: v.is_scalar and dtype_of(v).is_int() or v.is_scalar and dtype_of(v).is_float())
+        flags = self.all(lambda v: v.type == ScalarType(dt.BOOL))
+        if flags and self.chance(25):
+            return self.pick(flags).name
+        if not known or self.chance(10):
+            return self.pick(["1 < 2", "pl.const(3, pl.INT32) < 2"])
+        value = self.pick(known)
+        text = f"{value.name} {self.pick(['<', '<=', '>', '>=', '==', '!='])} {self.scalar(dtype_of(value))}"
+        if self.chance(20):
+            other = self.pick(known)
+            return f"{text} {self.pick(['and', 'or'])} {other.name} > 1"
+        return f"not ({text})" if self.chance(10) else text
+
+
+@contextmanager
+def inside(w: Writer, **changes: object) -> Iterator[None]:
+    """Change facts about where a writer is for a while."""
+    before = {name: getattr(w, name) for name in changes}
+    for name, value in changes.items():
+        setattr(w, name, value)
+    yield
+    for name, value in before.items():
+        setattr(w, name, value)
