@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tilewright.language as pl
 from ops.kernels import counting, kernel, out, run, tensor
+
+import tilewright.language as pl
 from tilewright.errors import DTypeMismatchError, ShapeMismatchError
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 import tilewright.language as pl
 from property.values import Value
-from tilewright.core.expr import Expr, constant
+from tilewright.core.expr import Expr, Symbol, constant
 from tilewright.core.types import Type
 from tilewright.errors import KernelError
 from tilewright.frontend import functions as _functions  # pyright: ignore[reportUnusedImport]  # noqa: F401 - signs the syntax in
@@ -38,9 +38,11 @@ class NoCallees:
 _CAPTURED = capture(stub)  # pyright: ignore[reportArgumentType]
 
 
-def type_of(text: str, values: Mapping[str, Value]) -> Type | None:
+def type_of(text: str, values: Mapping[str, Value], symbols: Iterable[str] = ()) -> Type | None:
     """Return the type an expression has where `values` are visible, or None where the front end refuses it."""
     translator = Translator(_CAPTURED, Resolver.of(stub), NoCallees())  # pyright: ignore[reportArgumentType]
+    for name in symbols:
+        translator.scope.bind(name, Symbol(name), UNKNOWN)
     for name, value in values.items():
         translator.scope.bind(name, value.var, UNKNOWN)
     try:

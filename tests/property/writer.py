@@ -9,7 +9,8 @@ from enum import Enum
 from typing import TypeVar
 
 from hypothesis import strategies as st
-from property.values import Interval, Value, dtype_of, is_tensor, is_tile
+from property.asking import type_of
+from property.values import Interval, Value, dtype_of, fresh_root, is_tensor, is_tile
 from tilewright import dtypes as dt
 from tilewright.core.printer import python_print_type
 from tilewright.core.types import ScalarType, TensorType, TileType, Type, is_fully_valid
@@ -38,6 +39,8 @@ class Writer:
     budget: int
     extents: Sequence[int]
     """The extents shapes are made of; few, so that operands fit together."""
+    symbols: Sequence[str] = ()
+    """The dynamic extents the function may name."""
     lines: list[str] = field(default_factory=list[str])
     values: dict[str, Value] = field(default_factory=dict[str, Value])
     indent: int = 0
@@ -91,6 +94,22 @@ class Writer:
         inside.update({name: value for name, value in self.values.items() if name not in before})
         self.values = before
 
+    def make(self, text: str, stem: str = "v", *, keep: bool = False, is_mask: bool = False) -> Value | None:
+        """Write `name = text` and return the value, or None where the front end refuses the expression."""
+        type_ = type_of(text, self.values, self.symbols)
+        if isinstance(type_, TensorType):
+            return self.bind(text, type_, stem, roots=fresh_root(), writable=True)
+        if type_ is None:
+            return None
+        return self.bind(text, type_, stem, is_mask=True) if is_mask else self.bind(text, type_, stem, keep=keep)
+
+    def act(self, text: str) -> bool:
+        """Write a call for its effect; return whether the front end takes it."""
+        if type_of(text, self.values, self.symbols) is None:
+            return False
+        self.line(text)
+        return True
+
     def bind(self, text: str, type_: Type, stem: str = "v", *, keep: bool = False, **facts: object) -> Value:
         """Write `name = text` and return the value; an old name of the same type may take it, unless `keep`."""
         old = [] if keep or facts else [v for v in self.values.values() if self._takes(v, type_)]
@@ -103,7 +122,7 @@ class Writer:
 
     def _takes(self, value: Value, type_: Type) -> bool:
         """Return whether a name may be bound to another value of the same type."""
-        return not value.fixed and value.type == type_ and value.depth == self.depth and not isinstance(type_, TensorType)
+        return not value.fixed and not value.is_mask and value.type == type_ and value.depth == self.depth and not isinstance(type_, TensorType)
 
     def all(self, *claims: Callable[[Value], bool]) -> list[Value]:
         """Return the visible values of which every claim holds."""

@@ -6,6 +6,7 @@ shape and element type. Their operators exist for type checkers: a kernel's body
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
@@ -232,7 +233,7 @@ class DynVar(DynExpr):
 
 def dynamic(name: str) -> DynVar:
     """Return a named extent for tensor annotations; ValueError unless `name` is an identifier."""
-    if not name.isidentifier():
+    if not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"pl.dynamic needs an identifier, got {name!r}")
     return DynVar(name)
 

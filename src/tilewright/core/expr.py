@@ -71,8 +71,9 @@ class Const(Expr):
         return ScalarType(self.dtype)
 
     def _key(self) -> tuple[DataType, object]:
-        bits = struct.pack("<d", self.value) if isinstance(self.value, float) else int(self.value)
-        return self.dtype, bits
+        if isinstance(self.value, float):
+            return self.dtype, "nan" if self.value != self.value else struct.pack("<d", self.value)
+        return self.dtype, int(self.value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Const) and self._key() == other._key()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.core.expr import Call, Const, Expr, Symbol, Var, integer
+from tilewright.core.expr import Call, Const, ConstInt, Expr, Symbol, Var, integer
 from tilewright.core.op import Interval
 from tilewright.core.types import Extent, Shape
 
@@ -48,7 +48,7 @@ def symbols_in(extent: Extent) -> frozenset[str]:
 
 def bounds(expr: Expr) -> Interval | None:
     """Return the least and largest value an integer expression can have, where its variables' bounds tell."""
-    if isinstance(expr, Const):
+    if isinstance(expr, ConstInt):
         return int(expr.value), int(expr.value)
     if isinstance(expr, Var):
         return expr.bounds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import unicodedata
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
@@ -52,6 +53,8 @@ from tilewright.dtypes import DataType
 from tilewright.errors import InternalError
 
 INDENT = "    "
+RESERVED = ("self", "float")
+"""Names that printed text uses for itself."""
 
 
 def python_print(node: Printable | Expr | Stmt, prefix: str = "pl", *, concise: bool = False) -> str:
@@ -79,6 +82,7 @@ class Printer:
         self.concise = concise
         self.names: dict[int, str] = {}
         self.used: set[str] = set()
+        self.symbol_names: dict[str, str] = {}
         self.in_program = False
         self._kept: list[Var] = []
 
@@ -99,13 +103,14 @@ class Printer:
 
     def symbols(self, functions: Sequence[Function]) -> list[str]:
         """Return the lines that declare every symbol the functions use."""
-        names = sorted({name for f in functions for name in _symbols(f)})
-        lines = [f'{name} = {self.pl}.dynamic("{name}")' for name in names]
+        for name in sorted({name for f in functions for name in _symbols(f)}):
+            self.symbol_names[name] = f"{name}_" if name in (self.pl, *RESERVED) else name
+        lines = [f'{shown} = {self.pl}.dynamic("{name}")' for name, shown in self.symbol_names.items()]
         return [*lines, ""] if lines else []
 
     def function(self, function: Function) -> list[str]:
         """Return a function as lines: decorator, signature, body."""
-        self.names, self.used = {}, {self.pl, "self", *_symbols(function)}
+        self.names, self.used = {}, {self.pl, *RESERVED, *self.symbol_names.values()}
         params = ["self"] if self.in_program else []
         for param, direction in zip(function.params, function.param_directions, strict=True):
             type_ = self._bounded_type(param)
@@ -140,15 +145,33 @@ class Printer:
         """Return the name of a variable, unique within the function."""
         known = self.names.get(id(var))
         if known is None:
-            hint = var.name_hint if var.name_hint.isidentifier() and not keyword.iskeyword(var.name_hint) else "v"
-            known, count = hint, 0
-            while known in self.used:
-                count += 1
-                known = f"{hint}_{count}"
-            self.used.add(known)
-            self.names[id(var)] = known
-            self._kept.append(var)
+            known = self._free_name(var.name_hint)
+            self._give(var, known)
         return known
+
+    def _free_name(self, hint: str, suffix: str = "") -> str:
+        """Return a name nobody has, made from a hint; with a suffix, the name with that suffix is free too."""
+        hint = unicodedata.normalize("NFKC", hint)
+        hint = hint if hint.isidentifier() and not keyword.iskeyword(hint) else "v"
+        known, count = hint, 0
+        while known in self.used or (suffix and known + suffix in self.used):
+            count += 1
+            known = f"{hint}_{count}"
+        return known
+
+    def _give(self, var: Var, name: str) -> None:
+        self.used.add(name)
+        self.names[id(var)] = name
+        self._kept.append(var)
+
+    def _name_results(self, stmt: ForStmt | WhileStmt) -> None:
+        """Name what a loop hands on where no closing yield does: the reader calls it `<carried>_out`."""
+        if stmt.body.stmts and isinstance(stmt.body.stmts[-1], YieldStmt):
+            return
+        for arg, result in zip(stmt.iter_args, stmt.return_vars, strict=True):
+            name = self._free_name(arg.var.name_hint, "_out")
+            self._give(arg.var, name)
+            self._give(result, f"{name}_out")
 
     def body(self, body: SeqStmts) -> list[str]:
         """Return the statements of a body as lines."""
@@ -201,6 +224,7 @@ class Printer:
         limits = [self.expr(stmt.start), self.expr(stmt.stop), self.expr(stmt.step)]
         options = [f"{name}={self.attribute(value)}" for name, value in stmt.attrs.items()]
         inits = [self.expr(arg.init) for arg in stmt.iter_args]
+        self._name_results(stmt)
         target = self.name(stmt.loop_var)
         if stmt.iter_args:
             options.append(f"init_values=({_tuple(inits)})")
@@ -212,6 +236,7 @@ class Printer:
         if not stmt.iter_args:
             return [f"while {self._condition(stmt.condition)}:", *self._indented(stmt.body)]
         inits = [self.expr(arg.init) for arg in stmt.iter_args]
+        self._name_results(stmt)
         names = _tuple([self.name(arg.var) for arg in stmt.iter_args])
         head = f"for ({names}) in {self.pl}.while_(init_values=({_tuple(inits)})):"
         test = f"{INDENT}{self.pl}.cond({self._condition(stmt.condition)})"
@@ -282,7 +307,7 @@ class Printer:
             case Var():
                 return self.name(expr)
             case Symbol():
-                return expr.name
+                return self.symbol_names.get(expr.name, expr.name)
             case Const():
                 return self.number(expr, constant(expr.value))
             case MakeTuple():

@@ -6,11 +6,12 @@ import ast
 import linecache
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from inspect import isasyncgenfunction, iscoroutinefunction
 from types import FunctionType as PythonFunction
 from typing import Any
 
-from tilewright.errors import ParserSyntaxError
-from tilewright.source import Source, Span
+from tilewright.errors import NotPythonError, SourceUnavailableError, UnsupportedFeatureError
+from tilewright.source import Source, Span, calling_line
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +22,8 @@ class Captured:
     source: Source
     function: Any
     """The Python function itself, for its names, annotations and defaults."""
+    siblings: tuple[ast.FunctionDef, ...] = ()
+    """The functions defined in the same body, itself among them."""
 
     def span(self, node: ast.AST) -> Span:
         """Return where a piece of the function was written."""
@@ -39,20 +42,32 @@ def span_of(source: Source, node: Any) -> Span:
 class _File:
     lines: list[str]
     source: Source
-    functions: dict[tuple[int, str], ast.FunctionDef]
+    functions: dict[tuple[int, str], tuple[ast.FunctionDef, tuple[ast.FunctionDef, ...]]]
 
 
 _FILES: dict[str, _File] = {}
 
 
 def capture(function: PythonFunction) -> Captured:
-    """Return the syntax of `function`; OSError when its source text cannot be had."""
+    """Return the syntax of `function`; SourceUnavailableError when its source text cannot be had."""
+    if not isinstance(function, PythonFunction) or iscoroutinefunction(function) or isasyncgenfunction(function):
+        raise UnsupportedFeatureError(
+            f"a kernel is a plain Python function, got {_shown(function)}",
+            spans=[calling_line()],
+            help="put the decorator right above a `def`",
+        )
     code = function.__code__
     file = _file(code.co_filename, function)
-    node = file.functions.get((code.co_firstlineno, function.__name__))
-    if node is None:
+    found = file.functions.get((code.co_firstlineno, function.__name__))
+    if found is None:
         raise _unavailable(function, "its text is not where Python says it was defined")
-    return Captured(node, file.source, function)
+    return Captured(found[0], file.source, function, found[1])
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, PythonFunction):
+        return "an async one"
+    return f"class '{value.__name__}'" if isinstance(value, type) else repr(value)
 
 
 def _file(filename: str, function: PythonFunction) -> _File:
@@ -69,38 +84,55 @@ def _file(filename: str, function: PythonFunction) -> _File:
 
 def remember(lines: list[str], source: Source, tree: ast.Module) -> _File:
     """Keep a file's syntax for as long as its text stays the same object."""
-    functions = {(_first_line(node), node.name): node for node in _functions(tree.body)}
+    functions = {(_first_line(node), node.name): (node, beside) for node, beside in _functions(tree.body)}
     _FILES[source.filename] = _File(lines, source, functions)
     return _FILES[source.filename]
 
 
-def _unavailable(function: PythonFunction, reason: str) -> OSError:
-    return OSError(
+def _unavailable(function: PythonFunction, reason: str) -> SourceUnavailableError:
+    return SourceUnavailableError(
         f"the source of kernel `{function.__name__}` is not available: {reason}\n"
         "    help: define it in a file or a notebook cell, or hand its text to pl.parse"
     )
 
 
 def parse_text(text: str, source: Source) -> ast.Module:
-    """Return the syntax tree of Python text; ParserSyntaxError where it is not Python."""
+    """Return the syntax tree of Python text; NotPythonError where it is not Python."""
     try:
         return ast.parse(text, source.filename)
-    except (SyntaxError, ValueError) as error:
-        line, column = getattr(error, "lineno", 1) or 1, (getattr(error, "offset", 1) or 1) - 1
-        span = Span(source, line, max(column, 0), line, max(column, 0) + 1)
-        raise ParserSyntaxError(f"this is not Python: {getattr(error, 'msg', error)}", spans=[span]) from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise not_python(error, source) from None
+
+
+def not_python(error: Exception, source: Source) -> NotPythonError:
+    """Return Python's refusal of a text as an error that shows the place."""
+    if isinstance(error, (RecursionError, MemoryError)):
+        return NotPythonError(
+            "this nests too deeply for Python", spans=[Span(source, 1)], help="write it in more lines"
+        )
+    line, column = getattr(error, "lineno", 1) or 1, (getattr(error, "offset", 1) or 1) - 1
+    text = source.line(line) or ""
+    start = len(text[: max(column, 0)].encode(errors="surrogatepass"))
+    span = Span(source, line, start, line, start + 1)
+    return NotPythonError(f"this is not Python: {getattr(error, 'msg', error)}", spans=[span])
 
 
 def _first_line(node: ast.FunctionDef) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
-def _functions(body: Sequence[ast.stmt]) -> Iterator[ast.FunctionDef]:
-    """Yield every function definition below `body`, without walking expressions."""
-    for node in body:
-        if isinstance(node, ast.FunctionDef):
-            yield node
-        for name in ("body", "orelse", "finalbody"):
-            yield from _functions(getattr(node, name, ()))
-        for handler in getattr(node, "handlers", ()):
-            yield from _functions(handler.body)
+def _functions(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.FunctionDef, tuple[ast.FunctionDef, ...]]]:
+    """Yield every function definition below `body`, each with those beside it."""
+    for inner in bodies(body):
+        beside = tuple(node for node in inner if isinstance(node, ast.FunctionDef))
+        yield from ((node, beside) for node in beside)
+
+
+def bodies(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
+    """Yield `body` and every list of statements below it, without walking expressions; depth costs no stack."""
+    waiting: list[Any] = [body]
+    while waiting:
+        yield (inner := waiting.pop())
+        for node in inner:
+            waiting += (getattr(node, name, ()) for name in ("body", "orelse", "finalbody"))
+            waiting += (part.body for name in ("handlers", "cases") for part in getattr(node, name, ()))

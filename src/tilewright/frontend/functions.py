@@ -20,15 +20,17 @@ from tilewright.errors import (
     ParserTypeError,
     UnsupportedFeatureError,
 )
-from tilewright.frontend import loops as _loops  # noqa: F401 - signs its syntax in, like the next two
-from tilewright.frontend import scopes as _scopes  # noqa: F401
-from tilewright.frontend import subscripts as _subscripts  # noqa: F401
+from tilewright.frontend import loops, scopes, statements, subscripts
 from tilewright.frontend.annotations import evaluated, parameter_type, return_types
 from tilewright.frontend.calls import ProgramSelf
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.state import Callees, Translator, Widened
 from tilewright.source import Span
+
+
+SYNTAX = (loops, scopes, statements, subscripts)
+"""The modules that sign handlers in: importing them is what makes their syntax known."""
 
 
 @dataclass(frozen=True)
@@ -116,17 +118,18 @@ def _parameters(captured: Captured, resolver: Resolver, is_method: bool) -> tupl
             "a kernel's parameters are plain names with annotations", spans=[captured.span(captured.node)]
         )
     args = node.args[1:] if is_method else node.args
-    parameters = tuple(_parameter(captured, resolver, arg) for arg in args)
+    written = captured.function.__code__.co_varnames[len(node.args) - len(args) :]
+    parameters = tuple(_parameter(captured, resolver, arg, name) for arg, name in zip(args, written, strict=False))
     _check_symbols(parameters)
     return parameters
 
 
-def _parameter(captured: Captured, resolver: Resolver, arg: ast.arg) -> Parameter:
+def _parameter(captured: Captured, resolver: Resolver, arg: ast.arg, mangled: str) -> Parameter:
     span = captured.span(arg)
     if arg.annotation is None:
         raise MissingAnnotationError(f"missing type annotation for parameter '{arg.arg}'", spans=[span])
     try:
-        annotation = evaluated(captured.function.__annotations__.get(arg.arg), _lookup(resolver))
+        annotation = evaluated(captured.function.__annotations__.get(mangled), _lookup(resolver))
         type_, direction = parameter_type(annotation)
     except KernelError as error:
         error.locate([captured.span(arg.annotation)])

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from tilewright.core.annotations import outside_kernel
 from tilewright.core.expr import Var
 from tilewright.core.stmt import AssignStmt
-from tilewright.errors import ArgumentCountError, RecursiveCallError, UnsupportedFeatureError
+from tilewright.errors import ArgumentCountError, RecursiveCallError, UnsupportedFeatureError, brief
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.state import Translator, Value
@@ -82,8 +82,12 @@ class InlineFunction:
         values = {**defaults, **bound, **given.kwargs}
         missing = [name for name in names if name not in values]
         if unknown or missing or len(given.args) > len(names):
-            expected = f"`{self.__name__}` expects {len(names)} argument(s), got {len(given.args) + len(given.kwargs)}"
-            raise ArgumentCountError(expected, spans=[t.span(node)], help=f"{self.__name__}({', '.join(names)})")
+            problem = f"expects {len(names)} argument(s), got {len(given.args) + len(given.kwargs)}"
+            if unknown:
+                problem = f"{'got' if unknown[0] in names else 'has no parameter'} `{unknown[0]}`"
+                problem += " twice" if unknown[0] in names else ""
+            signature = f"{self.__name__}({', '.join(names)})"
+            raise ArgumentCountError(f"`{self.__name__}` {problem}", spans=[t.span(node)], help=signature)
         return values
 
 
@@ -97,14 +101,15 @@ def _own(inner: Translator, name: str, value: Value, node: ast.Call) -> Value:
     return copy
 
 
+@brief
 def inline(function: FunctionType) -> InlineFunction:
     """Make a function a template that kernels write out where they call it."""
     captured = capture(function)
     for statement in ast.walk(captured.node):
         if isinstance(statement, ast.Return) and statement is not captured.node.body[-1]:
             raise UnsupportedFeatureError(
-                "an inline function returns once, at its end",
+                f"inline function `{captured.node.name}` returns once, at its end",
                 spans=[captured.span(statement)],
-                help="use pl.yield_ in the branches",
+                help="bind the result in each branch, and return it after them",
             )
     return InlineFunction(captured)

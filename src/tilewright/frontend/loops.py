@@ -25,7 +25,7 @@ from tilewright.frontend.calls import Arguments, arguments
 from tilewright.frontend.scope import State
 from tilewright.frontend.scopes import spmd_options
 from tilewright.frontend.state import Translator, Value, Widened, YieldFrame, statement
-from tilewright.frontend.statements import condition, ends, is_directive
+from tilewright.frontend.statements import condition, ends, is_directive, unnamed_yield
 
 KINDS = {
     "range": ForKind.Sequential,
@@ -190,6 +190,8 @@ def _results(
         if not ends(body):
             body = SeqStmts((*body.stmts, YieldStmt(tuple(arg.var for arg in iter_args), t.span(node))))
         types: tuple[Type, ...] = tuple(arg.var.type for arg in iter_args)
+    elif len(frame.names) != len(iter_args):
+        raise unnamed_yield(frame.span or t.span(node))
     else:
         names, types = frame.names, frame.types
     results: dict[str, Var] = {}

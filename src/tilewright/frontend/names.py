@@ -65,7 +65,7 @@ def _is_filled(cell: object) -> bool:
     return True
 
 
-def nearest(name: str, candidates: list[str]) -> str:
-    """Return a help line that names the closest spelling, or nothing."""
+def nearest(name: str, candidates: list[str], prefix: str = "") -> str:
+    """Return a help line that names the closest spelling, `prefix` before it, or nothing."""
     close = get_close_matches(name, [c for c in candidates if not c.startswith("_")], n=1, cutoff=0.6)
-    return f"did you mean `{close[0]}`?" if close else ""
+    return f"did you mean `{prefix}{close[0]}`?" if close else ""

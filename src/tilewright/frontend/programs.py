@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,11 +11,18 @@ from typing import Any, overload
 
 from tilewright.core.enums import FunctionType, Level, Role
 from tilewright.core.program import Function, Program
-from tilewright.errors import ParserError, ParserSyntaxError, RecursiveCallError, UndefinedNameError
+from tilewright.errors import (
+    DuplicateFunctionError,
+    EmptyProgramError,
+    RecursiveCallError,
+    UndefinedNameError,
+    UnsupportedFeatureError,
+    brief,
+)
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.functions import Options, translate
 from tilewright.frontend.names import nearest
-from tilewright.source import UNKNOWN, Span
+from tilewright.source import UNKNOWN, Span, calling_line
 
 _OPTIONS = "__tilewright_options__"
 
@@ -31,9 +39,11 @@ class Builder:
     def method(self, name: str, span: Span) -> Function:
         """Return one of the program's own functions, translating it first where that has not happened."""
         if name not in self.methods:
-            raise UndefinedNameError(
-                f"the program has no function '{name}'", spans=[span], help=nearest(name, list(self.methods))
+            known = (
+                f"it has {', '.join(self.methods)}" if self.methods else "only methods of a @pl.program have a program"
             )
+            help = nearest(name, list(self.methods), "self.") or known
+            raise UndefinedNameError(f"the program has no function '{name}'", spans=[span], help=help)
         if name in self.active:
             cycle = " -> ".join([*self.active[self.active.index(name) :], name])
             raise RecursiveCallError(f"`{name}` calls itself: {cycle}", spans=[span])
@@ -48,11 +58,19 @@ class Builder:
         """Take a function defined outside into the program, with what it calls."""
         known = self.taken.get(function.name)
         if function.name in self.methods or (known is not None and known is not function):
-            raise ParserError(f"two functions are called '{function.name}'", spans=[span], help="rename one of them")
+            raise DuplicateFunctionError(
+                f"two functions are called '{function.name}'",
+                spans=[span],
+                notes=[f"this one is from {function.span}", f"the other one is from {self._named(function.name)}"],
+            )
         self.taken[function.name] = function
         for callee in function.callees:
             self.free(callee, span)
         return function
+
+    def _named(self, name: str) -> Span:
+        captured = self.methods[name][0] if name in self.methods else None
+        return captured.span(captured.node) if captured else self.taken[name].span
 
     def program(self, name: str, span: Span) -> Program:
         """Translate everything and return the program, functions in the order they were written."""
@@ -90,8 +108,9 @@ def function(
         warnings.warn("attrs= is deprecated: use pl.func_attr in the body", DeprecationWarning, stacklevel=2)
     options = Options(type, level, role, dict(attrs or {}), strict_ssa)
 
+    @brief
     def decorate(python: PythonFunction) -> Any:
-        if _is_method(python):
+        if isinstance(python, PythonFunction) and _is_method(python):
             setattr(python, _OPTIONS, options)
             return python
         builder = Builder({})
@@ -114,20 +133,35 @@ def program(*, strict_ssa: bool = False) -> Callable[[type[Any]], Program]: ...
 def program(cls: Any = None, /, *, strict_ssa: bool = False) -> Any:
     """Read a class of `@pl.function` methods as a program; the class name becomes its name."""
 
+    @brief
     def decorate(python: type[Any]) -> Program:
+        if not isinstance(python, builtins.type):
+            raise UnsupportedFeatureError(
+                f"a program is a class, got {python!r}", spans=[calling_line()], help="use @pl.function for a function"
+            )
         methods = {
-            name: (capture(value), replace(options, strict_ssa=options.strict_ssa or strict_ssa))
+            name: (_only(capture(value)), replace(options, strict_ssa=options.strict_ssa or strict_ssa))
             for name, value in vars(python).items()
             if (options := getattr(value, _OPTIONS, None)) is not None
         }
         if not methods:
-            raise ParserSyntaxError(
-                f"class '{python.__name__}' has no @pl.function method", help="decorate its methods"
-            )
+            raise EmptyProgramError(f"class '{python.__name__}' has no @pl.function method", spans=[calling_line()])
         first = next(iter(methods.values()))[0]
         return Builder(methods).program(python.__name__, first.span(first.node))
 
     return decorate(cls) if cls is not None else decorate
+
+
+def _only(captured: Captured) -> Captured:
+    """Return a method; DuplicateFunctionError when its class has defined it before."""
+    same = [node for node in captured.siblings if node.name == captured.node.name]
+    if len(same) > 1:
+        raise DuplicateFunctionError(
+            f"two functions are called '{captured.node.name}'",
+            spans=[captured.span(captured.node)],
+            notes=[f"the other one is at line {same[0].lineno}, and Python keeps only the last"],
+        )
+    return captured
 
 
 def as_program(node: Function | Program) -> Program:

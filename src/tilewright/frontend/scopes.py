@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any
 
 from tilewright.core.enums import Level, Role, ScopeMode
@@ -87,7 +88,7 @@ def _options(t: Translator, item: ast.Call, positional: tuple[str, ...], allowed
 
 def _name_hint(t: Translator, options: dict[str, Any], item: ast.Call) -> str:
     hint = options.get("name_hint", "")
-    if not isinstance(hint, str) or (hint and not hint.isidentifier()):
+    if not isinstance(hint, str) or (hint and (not hint.isidentifier() or iskeyword(hint))):
         raise AttributeValueError(f"name_hint must be an identifier, got {hint!r}", spans=[t.span(item)])
     return hint
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from tilewright.core.annotations import DynExpr
-from tilewright.core.build import symbolic
+from tilewright.core.build import call, symbolic
 from tilewright.core.enums import ScopeMode
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var, constant
 from tilewright.core.extents import bounds
-from tilewright.core.op import Effect, Kind
+from tilewright.core.op import OPS, Effect, Kind
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, Type, join
@@ -208,6 +208,8 @@ class Translator:
     def _as_expr(self, name: str, value: Value, node: ast.AST) -> Expr:
         if isinstance(value, Expr):
             return value
+        if value is None:
+            return call(OPS["system.task_invalid"].spec, {}, self.span(node))
         return self.expr(value, node, f"`{name}`, which several blocks assign,")
 
     def _assign_variable(self, name: str, value: Expr, span: Span) -> None:

@@ -37,6 +37,7 @@ from tilewright.frontend.expressions import BINARY, apply
 from tilewright.frontend.scope import Binding
 from tilewright.frontend.state import Translator, Value, YieldFrame, is_action, sequence, statement
 from tilewright.frontend.subscripts import window
+from tilewright.source import Span
 
 
 @statement(ast.Pass)
@@ -85,10 +86,6 @@ def yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None:
             "pl.yield_ hands values on from a loop body or branch, and this is neither", spans=[span]
         )
     frame = t.yields[-1]
-    if frame.is_loop and not names and node.args:
-        raise YieldMismatchError(
-            "a yield in a loop needs names for what comes out", spans=[span], help="r = pl.yield_(value)"
-        )
     if frame.names is not None:
         raise YieldMismatchError("this block has yielded already", spans=[span])
     if names and len(names) != len(node.args):
@@ -332,6 +329,8 @@ def _merged_yields(
     if then.names is None and other.names is None:
         return (), ()
     first = then if then.names is not None else other
+    if first.names is not None and len(first.names) != len(first.types):
+        raise unnamed_yield(first.span or t.span(node))
     if then.names is None or other.names is None:
         where = "else" if then.names is not None else "then"
         raise YieldMismatchError(
@@ -356,6 +355,11 @@ def _merged_yields(
             )
         variables.append(Var(name, type_, other.span or t.span(node)))
     return then.names, tuple(variables)
+
+
+def unnamed_yield(span: Span) -> YieldMismatchError:
+    """Return the error for yielded values that nothing after the block could refer to."""
+    return YieldMismatchError("a yield needs names for what comes out", spans=[span], help="r = pl.yield_(value)")
 
 
 @statement(ast.Break)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import io
 import itertools
 import linecache
 import os
@@ -12,13 +13,21 @@ from typing import Any
 
 from tilewright.core.annotations import dynamic
 from tilewright.core.program import Function, Program
-from tilewright.errors import KernelError, ParserSyntaxError
-from tilewright.frontend.capture import parse_text, remember, span_of
-from tilewright.source import Source
+from tilewright.errors import (
+    DroppedWriteWarning,
+    KernelError,
+    ResultCountError,
+    TextExecutionError,
+    TilewrightError,
+    brief,
+)
+from tilewright.frontend.capture import bodies, not_python, parse_text, remember
+from tilewright.source import Source, Span
 
 _COUNTER = itertools.count()
 
 
+@brief
 def parse(code: str, names: Mapping[str, Any], filename: str = "<string>") -> Function | Program:
     """Return the one function or program that Python text defines.
 
@@ -26,7 +35,7 @@ def parse(code: str, names: Mapping[str, Any], filename: str = "<string>") -> Fu
     that only annotations use become dynamic dims.
     """
     unique = filename if os.path.exists(filename) else f"{filename}#{next(_COUNTER)}"
-    lines = code.splitlines(keepends=True)
+    lines = io.StringIO(code, newline=None).readlines()  # split where Python splits, which is not everywhere
     source = Source(unique, tuple(lines))
     tree = parse_text(code, source)
     module: dict[str, Any] = {"__name__": "__tilewright_parsed__", **names}
@@ -36,26 +45,41 @@ def parse(code: str, names: Mapping[str, Any], filename: str = "<string>") -> Fu
     _run(tree, module, source)
     found = _results(module, names)
     if not found:
-        raise ValueError("No @pl.function or @pl.program found")
+        help = "decorate one function with @pl.function, or one class with @pl.program"
+        raise ResultCountError("No @pl.function or @pl.program found", spans=[Span(source, 1)], help=help)
     if len(found) > 1:
-        raise ValueError(f"Multiple functions/programs found: {', '.join(f.name for f in found)}")
+        message = f"Multiple functions/programs found: {', '.join(f.name for f in found)}"
+        raise ResultCountError(message, spans=[found[1].span], help="make them methods of one @pl.program")
     return found[0]
 
 
 def _run(tree: ast.Module, module: dict[str, Any], source: Source) -> None:
     """Execute the text; what goes wrong in it is reported at its line."""
     try:
-        exec(compile(tree, source.filename, "exec"), module)  # noqa: S102 - the author's own program text
-    except KernelError:
+        code = compile(tree, source.filename, "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise not_python(error, source) from None
+    try:
+        exec(code, module)  # noqa: S102 - the author's own program text
+    except KernelError as error:
+        error.locate([_failing_line(error, source)])
+        raise
+    except (TilewrightError, DroppedWriteWarning):
         raise
     except Exception as error:
-        traceback, line = error.__traceback__, 1
-        while traceback is not None:
-            if traceback.tb_frame.f_code.co_filename == source.filename:
-                line = traceback.tb_lineno
-            traceback = traceback.tb_next
-        node = ast.Pass(lineno=line, col_offset=0, end_lineno=line, end_col_offset=len(source.line(line) or ""))
-        raise ParserSyntaxError(f"{type(error).__name__}: {error}", spans=[span_of(source, node)]) from error
+        message = f"{type(error).__name__}: {error}"
+        raise TextExecutionError(message, spans=[_failing_line(error, source)]) from error
+
+
+def _failing_line(error: Exception, source: Source) -> Span:
+    """Return the innermost line of the text that an exception passed through."""
+    traceback, line = error.__traceback__, 1
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == source.filename:
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    text = (source.line(line) or "").rstrip()
+    return Span(source, line, len(text) - len(text.lstrip()), line, len(text.encode(errors="surrogatepass")))
 
 
 def _results(module: Mapping[str, Any], names: Mapping[str, Any]) -> list[Function | Program]:
@@ -86,15 +110,13 @@ def _bound_names(node: ast.AST) -> Iterator[str]:
 
 def _annotations(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
     """Yield the annotations of every function and name below a body."""
-    for node in body:
+    for node in (node for inner in bodies(body) for node in inner):
         if isinstance(node, ast.FunctionDef):
             yield from (arg.annotation for arg in node.args.args if arg.annotation is not None)
             if node.returns is not None:
                 yield node.returns
         elif isinstance(node, ast.AnnAssign):
             yield node.annotation
-        for inner in ("body", "orelse"):
-            yield from _annotations(getattr(node, inner, ()))
 
 
 def loads(path: str | os.PathLike[str], names: Mapping[str, Any]) -> Function | Program:

@@ -1,6 +1,5 @@
 """`tilewright.ir`: the IR for people who build compilers, under the names the PTO family uses."""
 
-import tilewright.language  # noqa: F401 - declares the ops, which `get_op` and `deserialize` look up
 from tilewright.core.enums import ForKind, FunctionType, Level, MemorySpace, ParamDirection, Role
 from tilewright.core.equality import assert_structural_equal, structural_equal, structural_hash
 from tilewright.core.expr import (

@@ -24,7 +24,7 @@ def _check(body: SeqStmts, function: str) -> None:
         for expr in expressions(stmt):
             if isinstance(expr, Call) and expr.op.kind in (Kind.TILE, Kind.TENSOR) and not expr.op.spec.control_plane:
                 error = ControlPlaneComputeError(
-                    f"Misplaced {expr.op.kind.value} op `{expr.op.spec.name}`: orchestration only computes inside kernels",
+                    f"Misplaced {expr.op.kind.value} op `{expr.op.spec.name}`: it should be inside a kernel",
                     spans=[expr.span],
                 )
                 error.function = function

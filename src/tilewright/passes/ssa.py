@@ -55,8 +55,12 @@ def _has_copies(function: Function) -> bool:
     return any(isinstance(s, AssignStmt) and is_trivial(s.value) for s in statements(function.body))
 
 
+GONE = ReturnStmt()
+"""Stands for an exit that has been taken on every path already."""
+
+
 def _ending(end: ExitStmt | None) -> tuple[Stmt, ...]:
-    return () if end is None else (end,)
+    return () if end is None or end is GONE else (end,)
 
 
 @dataclass(frozen=True)
@@ -152,8 +156,7 @@ class _Converter:
         has_else = stmt.else_body is not None or bool(results)
         out.append(IfStmt(condition, then_body, else_body if has_else else None, results, stmt.span))
         self.values.update({old: new for old, new in merged})
-        both = _leaves(then_end) and _leaves(else_end)
-        return then_end if both and _same_exit(then_end, else_end) else None
+        return GONE if _leaves(then_end) and _leaves(else_end) else None
 
     def _swap(self, values: dict[Var, Expr]) -> dict[Var, Expr]:
         """Start again from `values`; return what had been reached."""
@@ -199,7 +202,7 @@ class _Converter:
         stmts, end = self.body(stmt.body)
         self.loops.pop()
         values = (*(end.values if isinstance(end, YieldStmt) else ()), *(self.current(var) for var in carried))
-        closing = (end,) if _leaves(end) and end is not None else (YieldStmt(values),) if values else ()
+        closing = _ending(end) if _leaves(end) else (YieldStmt(values),) if values else ()
         results = tuple(Var(v.name_hint, v.type, v.span) for v in carried)
         self.values.update(zip(carried, results, strict=True))
         common: dict[str, Any] = {
@@ -221,7 +224,3 @@ class _Converter:
 def _leaves(end: ExitStmt | None) -> bool:
     """Return whether a branch never reaches the statement after it."""
     return end is not None and not isinstance(end, YieldStmt)
-
-
-def _same_exit(first: ExitStmt | None, second: ExitStmt | None) -> bool:
-    return first is not None and second is not None

@@ -39,7 +39,7 @@ class NumpyBuffer:
 
     def view(self, value: Any) -> Array:
         """Return the array itself, or a view of another producer's memory."""
-        return np.asarray(value) if isinstance(value, np.ndarray) else np.from_dlpack(value)
+        return np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
 
     def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Array:
         """Return a new zero-filled array."""

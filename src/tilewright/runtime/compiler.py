@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.core.program import Function, Program
+from tilewright.errors import brief
 from tilewright.frontend.programs import as_program
 from tilewright.interpret.machine import Machine
 from tilewright.passes.manager import OptimizationStrategy, PassManager
@@ -15,6 +16,7 @@ PLATFORMS = ("interpret", "a2a3sim", "a2a3", "a5sim", "a5")
 """Where a program can run; every name of the PTO family maps to what this machine has."""
 
 
+@brief
 def compile(
     program: Program | Function,
     output_dir: str | Path | None = None,

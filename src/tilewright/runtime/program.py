@@ -45,12 +45,14 @@ def _info(name: str, direction: ParamDirection, type_: Type) -> ParamInfo:
 
 def entry_of(program: Program) -> Function:
     """Return the one function a caller starts; ValueError when there is none or several."""
-    entries: tuple[Function, ...] = program.entries
-    if not entries:
-        raise ValueError(f"no Orchestration function in program {program.name}, and more than one function")
-    if len(entries) > 1:
-        raise ValueError(f"program {program.name} has several entries: {', '.join(f.name for f in entries)}")
-    return entries[0]
+    match program.entries:
+        case (entry,):
+            return entry
+        case ():
+            raise ValueError(f"no Orchestration function in program {program.name}, and more than one function")
+        case entries:
+            names = ", ".join(f.name for f in entries)
+            raise ValueError(f"program {program.name} has several entries: {names}")
 
 
 class CompiledProgram:
@@ -120,6 +122,9 @@ class CompiledProgram:
             assert isinstance(type_, TensorType)
             given[position] = buffer.zeros(_shape(type_.shape, extents), type_.dtype)
         values = [_checked(p.name_hint, p.type, value, extents) for p, value in zip(entry.params, given, strict=True)]
+        for param, direction, value in zip(entry.params, entry.param_directions, values, strict=True):
+            if direction is not ParamDirection.In and isinstance(value, Region) and not value.data.flags.writeable:
+                raise ValueError(f"`{param.name_hint}` is written, but the array given is read-only")
         returned = self._runner(entry.name, values)
         if in_place:
             return None
@@ -185,6 +190,8 @@ def _checked(name: str, type_: Type, value: Any, extents: dict[str, int]) -> Any
 def _checked_scalar(name: str, dtype: DataType, value: Any) -> int | float | bool:
     if buffer_of(value) is not None and getattr(value, "ndim", 1) > 0:
         raise TypeError(f"`{name}` is a scalar, got a tensor")
+    if hasattr(value, "item"):
+        value = value.item()
     if not isinstance(value, (bool, int, float)) or (isinstance(value, bool) != (dtype == BOOL)):
         raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}")
     if dtype.is_int() and (isinstance(value, float) or not dtype.limits[0] <= value <= dtype.limits[1]):

@@ -12,7 +12,7 @@ from tilewright.core.build import scalar
 from tilewright.core.expr import Expr, Symbol, Var, constant, integer
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, IterArg, ReturnStmt, SeqStmts, Stmt, YieldStmt
-from tilewright.core.types import ScalarType, Type, tensor
+from tilewright.core.types import Extent, ScalarType, Type, tensor
 from tilewright.dtypes import FP16, FP32, INDEX, DataType
 
 EVERYTHING = """
@@ -81,15 +81,21 @@ NUMBERS = st.one_of(
     st.integers(-(2**40), 2**40).map(integer),
     st.booleans().map(constant),
 )
-EXTENTS = st.one_of(
+
+
+def _fraction(divisor: int) -> Expr:
+    return scalar("floordiv", Symbol("M"), integer(divisor))
+
+
+EXTENTS: st.SearchStrategy[Extent] = st.one_of(
     st.none(),
     st.integers(0, 2**20),
     st.sampled_from(["M", "N"]).map(Symbol),
-    st.builds(lambda name, size: scalar("floordiv", Symbol(name), integer(size)), st.just("M"), st.integers(2, 9)),
+    st.integers(2, 9).map(_fraction),
 )
 TYPES: st.SearchStrategy[Type] = st.one_of(
     st.sampled_from([FP32, FP16, INDEX]).map(ScalarType),
-    st.builds(lambda shape, dtype: tensor(shape, dtype), st.lists(EXTENTS, max_size=3), st.sampled_from([FP32, FP16])),
+    st.builds(tensor, st.lists(EXTENTS, max_size=3), st.sampled_from([FP32, FP16])),
 )
 
 

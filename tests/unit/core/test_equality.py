@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from unit.core.programs import EVERYTHING, everything, function, functions
 
 import tilewright.language as pl
@@ -21,7 +21,6 @@ from tilewright.core.program import Function, Program
 from tilewright.core.serialize import deserialize, serialize
 from tilewright.core.stmt import AssignStmt, ForStmt, IterArg, ReturnStmt, SeqStmts, Stmt, WhileStmt, YieldStmt
 from tilewright.core.types import MemRef, ScalarType, Type, tensor, tile
-from tilewright.core.visitor import statements
 from tilewright.dtypes import FP16, FP32, INDEX, INT32
 
 KERNEL = """
@@ -318,6 +317,7 @@ def test_ten_thousand_statements_are_no_problem() -> None:
     assert structural_hash(long()) == structural_hash(long())
 
 
+@settings(deadline=None)
 @given(functions())
 def test_a_copy_is_equal_and_hashes_alike(function: Function) -> None:
     copy = deserialize(serialize(function))
@@ -325,17 +325,20 @@ def test_a_copy_is_equal_and_hashes_alike(function: Function) -> None:
     assert structural_hash(function) == structural_hash(copy)
 
 
+@settings(deadline=None)
 @given(functions(), functions())
 def test_equality_is_symmetric_and_equal_functions_hash_alike(one: Function, other: Function) -> None:
     assert structural_equal(one, other) == structural_equal(other, one)
     assert structural_equal(one, other) <= (structural_hash(one) == structural_hash(other))
 
 
+@settings(deadline=None)
 @given(functions())
 def test_a_lost_statement_is_noticed(function: Function) -> None:
     assert not structural_equal(function, function.with_body(SeqStmts(function.body.stmts[:-1])))
 
 
+@settings(deadline=None)
 @given(functions())
 def test_a_changed_return_value_is_noticed(function: Function) -> None:
     changed = ReturnStmt((constant(0.5, FP16),))
@@ -343,7 +346,6 @@ def test_a_changed_return_value_is_noticed(function: Function) -> None:
 
 
 def test_every_statement_of_a_body_is_compared() -> None:
-    program = everything()
-    for function in program.function_list:
-        assert len(list(statements(function.body))) > 5
-        assert not structural_equal(function, replace(function, body=SeqStmts()))
+    for whole in everything().function_list:
+        for count in range(len(whole.body)):
+            assert not structural_equal(whole, whole.with_body(SeqStmts(whole.body.stmts[:count])))

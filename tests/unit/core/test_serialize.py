@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.core.programs import everything, function, functions
 
@@ -182,6 +182,7 @@ def test_other_data_is_refused_with_a_reason(data: bytes, message: str) -> None:
         deserialize(data)
 
 
+@settings(deadline=None)
 @given(functions())
 def test_any_function_comes_back_equal_and_to_the_same_bytes(original: Function) -> None:
     data = serialize(original)
@@ -190,6 +191,7 @@ def test_any_function_comes_back_equal_and_to_the_same_bytes(original: Function)
     assert serialize(copy) == data
 
 
+@settings(deadline=None)
 @given(functions(), st.integers(0), st.integers(1, 255))
 def test_a_flipped_byte_is_noticed(original: Function, position: int, change: int) -> None:
     data = bytearray(serialize(original))
@@ -198,6 +200,7 @@ def test_a_flipped_byte_is_noticed(original: Function, position: int, change: in
         deserialize(bytes(data))
 
 
+@settings(deadline=None)
 @given(functions(), st.integers(0))
 def test_a_truncation_is_noticed(original: Function, position: int) -> None:
     data = serialize(original)
@@ -205,6 +208,7 @@ def test_a_truncation_is_noticed(original: Function, position: int) -> None:
         deserialize(data[: position % len(data)])
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_arbitrary_tables_give_a_node_or_a_value_error(table: bytes) -> None:
     try:
@@ -215,14 +219,14 @@ def test_arbitrary_tables_give_a_node_or_a_value_error(table: bytes) -> None:
 
 def test_forged_tables_give_a_node_or_a_value_error() -> None:
     random, table = Random(7), serialize(everything())[HEADER:]
-    accepted = 0
-    for _ in range(5000):
+    refused = 0
+    for _ in range(1500):
         forged = bytearray(table)
         for _ in range(random.randint(1, 3)):
             forged[random.randrange(len(forged))] = random.randrange(256)
         try:
-            accepted += isinstance(deserialize(resealed(bytes(forged))), (Program, Function))
+            deserialize(resealed(bytes(forged)))
         except ValueError:
-            pass
-    assert accepted < 2500
+            refused += 1
+    assert refused > 750
     assert structural_equal(everything(), deserialize(resealed(table)))

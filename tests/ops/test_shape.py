@@ -1,0 +1,262 @@
+"""Shape: views, windows, padding."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from ops.kernels import Array, counting, inout, kernel, launch, out, run, scalar, tensor, type_of
+
+import tilewright.language as pl
+from tilewright.core.types import TensorType, TileType
+from tilewright.dtypes import DataType
+from tilewright.errors import (
+    AttributeValueError,
+    DTypeMismatchError,
+    ExecutionError,
+    OperandError,
+    OutOfBoundsError,
+    ShapeMismatchError,
+)
+
+
+def from_tile(expression: str, x: Array, *shape: int, load: str = "", fill: float = 0) -> Array:
+    """Return an expression over the tile `a`, loaded from `x`, as an array of `shape`."""
+    dtype = pl.FP32 if x.dtype == np.float32 else pl.INT32
+    body = f"a = pl.load(x, {[0] * x.ndim}, {list(x.shape)}{load})\nr = {expression}\nout = pl.store(r, {[0] * len(shape)}, out)"
+    return run(kernel(body, x=tensor(dtype, *x.shape), out=out(dtype, *shape)), x, fill=fill)
+
+
+def test_slicing_a_tensor_is_a_view_of_it() -> None:
+    function = kernel("view = pl.slice(x, [2, 2], [1, 1])\npl.write(view, [0, 0], -1.0)", x=inout(pl.FP32, 4, 4))
+    x = counting(4, 4)
+    launch(function, x)
+    assert x[1, 1] == -1
+
+
+def test_slicing_a_tile_is_a_copy_of_it() -> None:
+    body = "a = pl.load(x, [0], [4])\nb = pl.slice(a, [2], [1])\npl.write(b, [0], 9.0)\nout = pl.store(a, [0], out)"
+    assert run(kernel(body, x=tensor(pl.FP32, 4), out=out(pl.FP32, 4)), counting(4)).tolist() == [0, 1, 2, 3]
+
+
+def test_a_slice_keeps_what_its_source_holds() -> None:
+    result = from_tile("pl.slice(a, [2, 4], [1, 2])", counting(4, 8), 2, 4, load=", valid_shape=[2, 5]", fill=-1)
+    assert result.tolist() == [[10, 11, 12, -1], [-1] * 4]
+
+
+def test_a_slice_outside_its_source_is_refused() -> None:
+    with pytest.raises(OutOfBoundsError, match="axis 1: elements 6 to 10 lie outside 0 to 8"):
+        from_tile("pl.slice(a, [2, 4], [0, 6])", counting(4, 8), 2, 4)
+
+
+def test_a_slice_outside_its_source_is_refused_when_it_runs() -> None:
+    function = kernel("v = pl.slice(x, [2], [n])", x=tensor(pl.FP32, 4), n=scalar(pl.INT32))
+    with pytest.raises(ExecutionError, match=r"axis 0: a slice of 2 element\(s\) at 3 does not fit 0 to 4"):
+        launch(function, counting(4), 3)
+
+
+def test_a_clamped_slice_of_a_tensor_holds_what_is_there() -> None:
+    body = "v = pl.slice(x, [4], [n], clamp=True)\nout = pl.store(pl.load(v, [0], [4]), [0], out)"
+    function = kernel(body, x=tensor(pl.FP32, 4), n=scalar(pl.INT32), out=out(pl.FP32, 4))
+    assert run(function, counting(4), 3, fill=-1).tolist() == [3, -1, -1, -1]
+
+
+def test_a_slice_of_a_tile_is_not_clamped() -> None:
+    with pytest.raises(AttributeValueError, match="clamp is for tensors"):
+        from_tile("pl.slice(a, [2, 4], [0, 6], clamp=True)", counting(4, 8), 2, 4)
+
+
+def test_a_slice_can_drop_axes_of_one() -> None:
+    assert from_tile("pl.slice(a, [1, 3], [1, 0], drop_dims=[0])", counting(2, 3), 3).tolist() == [3, 4, 5]
+
+
+def test_a_slice_drops_no_axis_with_elements() -> None:
+    with pytest.raises(ShapeMismatchError, match=r"only axes of extent 1 can be dropped from \[2, 3\]"):
+        from_tile("pl.slice(a, [2, 3], [0, 0], drop_dims=[0])", counting(2, 3), 3)
+
+
+def test_a_slice_drops_no_axis_that_does_not_exist() -> None:
+    with pytest.raises(ShapeMismatchError, match=r"there are no axes \(2,\)"):
+        from_tile("pl.slice(a, [1, 3], [0, 0], drop_dims=[2])", counting(2, 3), 3)
+
+
+def test_a_slice_needs_one_entry_per_axis() -> None:
+    with pytest.raises(ShapeMismatchError, match="`valid_shape` needs one entry per axis"):
+        from_tile("pl.slice(a, [1, 3], [0, 0], valid_shape=[1])", counting(2, 3), 3)
+
+
+def test_assembling_into_a_tensor_writes_it() -> None:
+    function = kernel("y = pl.assemble(x, s, [1])", x=inout(pl.FP32, 4), s=tensor(pl.FP32, 2))
+    x = counting(4)
+    launch(function, x, np.array([8, 9], np.float32))
+    assert x.tolist() == [0, 8, 9, 3]
+
+
+def test_assembling_into_a_tile_makes_another() -> None:
+    body = """
+    a = pl.load(x, [0], [4])
+    b = pl.assemble(a, pl.slice(a, [2], [0]), [2])
+    out = pl.store(pl.sub(b, a), [0], out)
+    """
+    assert run(kernel(body, x=tensor(pl.FP32, 4), out=out(pl.FP32, 4)), counting(4)).tolist() == [0, 0, -2, -2]
+
+
+def test_assembling_outside_is_refused() -> None:
+    with pytest.raises(OutOfBoundsError, match="axis 0: elements 3 to 5 lie outside 0 to 4") as caught:
+        kernel("y = pl.assemble(x, s, [3])", x=inout(pl.FP32, 4), s=tensor(pl.FP32, 2))
+    assert caught.value.blame == ("offset",) and not caught.value.help
+
+
+def test_assembling_another_element_type_is_refused() -> None:
+    with pytest.raises(DTypeMismatchError, match="fp16 elements cannot go into fp32"):
+        kernel("y = pl.assemble(x, s, [0])", x=inout(pl.FP32, 4), s=tensor(pl.FP16, 2))
+
+
+def test_a_tile_does_not_take_a_tensor() -> None:
+    with pytest.raises(OperandError, match="a tile cannot take a tensor"):
+        kernel("y = pl.assemble(pl.load(x, [0], [4]), x, [0])", x=tensor(pl.FP32, 4))
+
+
+def test_an_atomic_assemble_needs_a_tile() -> None:
+    with pytest.raises(OperandError, match="requires a tile source") as caught:
+        kernel("y = pl.assemble(x, x, [0], atomic=pl.AtomicType.Add)", x=inout(pl.FP32, 4))
+    assert "pl.at(level=pl.Level.CORE_GROUP" in caught.value.help
+
+
+def test_an_atomic_assemble_adds() -> None:
+    function = kernel("y = pl.assemble(x, pl.load(x, [0], [4]), [0], atomic=pl.AtomicType.Add)", x=inout(pl.FP32, 4))
+    x = counting(4)
+    launch(function, x)
+    assert x.tolist() == [0, 2, 4, 6]
+
+
+def test_reshaping_keeps_elements_in_row_major_order() -> None:
+    assert from_tile("pl.reshape(a, [3, 2])", counting(2, 3), 3, 2).tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_reshaping_a_tensor_is_a_view_of_it() -> None:
+    x = counting(2, 3)
+    launch(kernel("pl.write(pl.reshape(x, [6]), [5], -1.0)", x=inout(pl.FP32, 2, 3)), x)
+    assert x[1, 2] == -1
+
+
+def test_reshaping_keeps_the_number_of_elements() -> None:
+    with pytest.raises(ShapeMismatchError, match=r"\[2, 3\] and \[4\] hold different numbers of elements"):
+        from_tile("pl.reshape(a, [4])", counting(2, 3), 4)
+
+
+def test_reshaping_needs_a_wholly_valid_value() -> None:
+    with pytest.raises(ShapeMismatchError, match="only a wholly valid value can be reshaped") as caught:
+        from_tile("pl.reshape(a, [6])", counting(2, 3), 6, load=", valid_shape=[2, 2]")
+    assert "fillpad" in caught.value.help
+
+
+def test_reshaping_a_strided_view_is_refused_when_it_runs() -> None:
+    function = kernel("v = pl.reshape(pl.slice(x, [4, 2], [0, 0]), [8])", x=tensor(pl.FP32, 4, 4))
+    with pytest.raises(ExecutionError, match="this view is strided"):
+        launch(function, counting(4, 4))
+
+
+def test_transposing_swaps_two_axes_and_their_valid_parts() -> None:
+    result = from_tile("pl.transpose(a, 0, 1)", counting(2, 3), 3, 2, load=", valid_shape=[1, 3]", fill=-1)
+    assert result.tolist() == [[0, -1], [1, -1], [2, -1]]
+
+
+def test_transposing_a_tensor_is_a_view_of_it() -> None:
+    x = counting(2, 3)
+    launch(kernel("pl.write(pl.transpose(x, 0, 1), [2, 0], -1.0)", x=inout(pl.FP32, 2, 3)), x)
+    assert x[0, 2] == -1
+
+
+def test_transposing_an_axis_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ShapeMismatchError, match="axes 0 and 2 of a 2-D value do not exist"):
+        from_tile("pl.transpose(a, 0, 2)", counting(2, 3), 3, 2)
+
+
+def test_transpose_view_turns_the_last_two_axes() -> None:
+    type_ = type_of(
+        kernel("b = pl.tile.transpose_view(pl.load(x, [0, 0, 0], [2, 3, 4]))", x=tensor(pl.FP32, 2, 3, 4)), "b"
+    )
+    assert isinstance(type_, TileType) and type_.shape == (2, 4, 3)
+
+
+def test_concat_puts_columns_side_by_side() -> None:
+    assert from_tile("pl.concat(a, a)", counting(2, 2), 2, 4).tolist() == [[0, 1, 0, 1], [2, 3, 2, 3]]
+
+
+def test_concat_needs_equal_rows() -> None:
+    with pytest.raises(ShapeMismatchError, match="all axes but the last must agree"):
+        from_tile("pl.concat(a, pl.slice(a, [1, 2], [0, 0]))", counting(2, 2), 2, 4)
+
+
+def test_concat_needs_whole_rows_first() -> None:
+    with pytest.raises(ShapeMismatchError, match="the rows of the first operand must be wholly valid"):
+        from_tile("pl.concat(a, a)", counting(2, 2), 2, 4, load=", valid_shape=[2, 1]")
+
+
+def test_concat_needs_equal_element_types() -> None:
+    with pytest.raises(DTypeMismatchError, match="equal element types, got fp32 and fp16"):
+        kernel("y = pl.concat(x, h)", x=tensor(pl.FP32, 2), h=tensor(pl.FP16, 2))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "pad", "value"),
+    [
+        (pl.FP32, "pl.PadValue.zero", 0),
+        (pl.FP32, "pl.PadValue.max", math.inf),
+        (pl.FP32, "pl.PadValue.min", -math.inf),
+        (pl.BF16, 'float("-inf")', -math.inf),
+        (pl.FP16, 'float("inf")', math.inf),
+        (pl.INT8, "pl.PadValue.max", 127),
+        (pl.INT8, "pl.PadValue.min", -128),
+        (pl.UINT8, "pl.PadValue.min", 0),
+        (pl.UINT64, "pl.PadValue.max", 2**64 - 1),
+        (pl.INT32, "0", 0),
+    ],
+)
+def test_fillpad_writes_the_extreme_of_the_element_type(dtype: DataType, pad: str, value: float) -> None:
+    body = f"a = pl.load(x, [0], [3], valid_shape=[1])\nout = pl.store(pl.fillpad(a, {pad}), [0], out)"
+    result = run(kernel(body, x=tensor(dtype, 3), out=out(dtype, 3)), counting(3, dtype=dtype) + 1)
+    assert result.tolist() == [1, value, value]
+
+
+@pytest.mark.parametrize("pad", ["1", "pl.PadValue.null", 'float("nan")'])
+def test_fillpad_takes_no_other_numbers(pad: str) -> None:
+    with pytest.raises(AttributeValueError, match="pad_value cannot be"):
+        kernel(f"y = pl.fillpad(x, {pad})", x=tensor(pl.FP32, 3))
+
+
+def test_fillpad_makes_the_whole_valid() -> None:
+    body = "a = pl.fillpad(pl.load(x, [0], [3], valid_shape=[1]))"
+    type_ = type_of(kernel(body, x=tensor(pl.FP32, 3)), "a")
+    assert isinstance(type_, TileType) and type_.valid == (3,)
+
+
+def test_set_validshape_is_decided_by_the_running_program() -> None:
+    body = "a = pl.set_validshape(pl.load(x, [0, 0], [2, 3]), n, 2)\nout = pl.store(a, [0, 0], out)"
+    function = kernel(body, x=tensor(pl.FP32, 2, 3), n=scalar(pl.INT32), out=out(pl.FP32, 2, 3))
+    type_ = type_of(function, "a")
+    assert isinstance(type_, TileType) and type_.valid == (None, 2)
+    assert run(function, counting(2, 3), 1, fill=-1).tolist() == [[0, 1, -1], [-1, -1, -1]]
+
+
+def test_set_validshape_moves_no_elements() -> None:
+    result = from_tile("pl.set_validshape(pl.set_validshape(a, 1, 1), 2, 2)", counting(2, 2), 2, 2)
+    assert result.tolist() == [[0, 1], [2, 3]]
+
+
+def test_set_validshape_larger_than_the_tile_is_refused() -> None:
+    with pytest.raises(ShapeMismatchError, match="3 does not fit an axis of 2"):
+        from_tile("pl.set_validshape(a, 3, 2)", counting(2, 2), 2, 2)
+
+
+def test_set_validshape_larger_than_the_tile_is_refused_when_it_runs() -> None:
+    body = "a = pl.set_validshape(pl.load(x, [0, 0], [2, 3]), n, 2)"
+    with pytest.raises(ExecutionError, match=r"a valid part of \[3, 2\] does not fit \[2, 3\]"):
+        launch(kernel(body, x=tensor(pl.FP32, 2, 3), n=scalar(pl.INT32)), counting(2, 3), 3)
+
+
+def test_a_view_of_a_dynamic_tensor_keeps_its_symbol() -> None:
+    type_ = type_of(kernel("t = pl.transpose(x, 0, 1)", x=tensor(pl.FP32, "M", 4)), "t")
+    assert isinstance(type_, TensorType) and str(type_) == "tensor[4, M, fp32]"
