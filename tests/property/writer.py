@@ -96,16 +96,20 @@ class Writer:
 
     def make(self, text: str, stem: str = "v", *, keep: bool = False, is_mask: bool = False) -> Value | None:
         """Write `name = text` and return the value, or None where the front end refuses the expression."""
-        type_ = type_of(text, self.values, self.symbols)
+        type_ = self.asks(text)
         if isinstance(type_, TensorType):
             return self.bind(text, type_, stem, roots=fresh_root(), writable=True)
         if type_ is None:
             return None
         return self.bind(text, type_, stem, is_mask=True) if is_mask else self.bind(text, type_, stem, keep=keep)
 
+    def asks(self, text: str) -> Type | None:
+        """Return the type an expression would have here, or None where the front end refuses it."""
+        return type_of(text, self.values, self.symbols)
+
     def act(self, text: str) -> bool:
         """Write a call for its effect; return whether the front end takes it."""
-        if type_of(text, self.values, self.symbols) is None:
+        if self.asks(text) is None:
             return False
         self.line(text)
         return True

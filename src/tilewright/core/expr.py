@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from tilewright.core.node import node
 from tilewright.core.op import Op
 from tilewright.core.types import ScalarType, SymbolicExtent, TupleType, Type
 from tilewright.dtypes import BOOL, FP32, INDEX, DataType
@@ -27,11 +28,23 @@ class Expr(SymbolicExtent):
     type: Type
     span: Span
 
+    def _key(self) -> object:
+        """What the expression says: equal keys, equal expressions."""
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Expr) and type(self) is type(other) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
     def __str__(self) -> str:
         return _show(self)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Var(Expr):
     """A named value. `bounds` are the least and largest value of a scalar, where they are known."""
 
@@ -40,16 +53,22 @@ class Var(Expr):
     span: Span = UNKNOWN
     bounds: tuple[int, int] | None = None
 
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
     def __repr__(self) -> str:
         return f"Var({self.name_hint!r}, {self.type})"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Symbol(Expr):
     """An extent the caller's tensors decide: the IR side of `pl.dynamic`. Equal names are one symbol."""
 
     name: str
-    span: Span = field(default=UNKNOWN, compare=False)
+    span: Span = UNKNOWN
+
+    def _key(self) -> object:
+        return self.name
 
     @property
     def type(self) -> ScalarType:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -57,7 +76,7 @@ class Symbol(Expr):
         return ScalarType(INDEX)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Const(Expr):
     """A number written in the program. Equal means the same type and the same bits: -0.0 is not 0.0, NaN is NaN."""
 
@@ -70,16 +89,10 @@ class Const(Expr):
         """The scalar type of the number."""
         return ScalarType(self.dtype)
 
-    def _key(self) -> tuple[DataType, object]:
+    def _key(self) -> object:
         if isinstance(self.value, float):
             return self.dtype, "nan" if self.value != self.value else struct.pack("<d", self.value)
         return self.dtype, int(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
 
 class ConstInt(Const):
@@ -100,12 +113,15 @@ class ConstBool(Const):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class MakeTuple(Expr):
     """Several values written together, as in the offsets of a load."""
 
     elements: tuple[Expr, ...]
-    span: Span = field(default=UNKNOWN, compare=False)
+    span: Span = UNKNOWN
+
+    def _key(self) -> object:
+        return self.elements
 
     @property
     def type(self) -> TupleType:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -113,21 +129,27 @@ class MakeTuple(Expr):
         return TupleType(tuple(element.type for element in self.elements))
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class TupleGetItem(Expr):
     """One of the values a call returned."""
 
     value: Expr
     index: int
     type: Type
-    span: Span = field(default=UNKNOWN, compare=False)
+    span: Span = UNKNOWN
+
+    def _key(self) -> object:
+        return self.value, self.index, self.type
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Absent(Expr):
     """An optional operand nobody gave."""
 
-    span: Span = field(default=UNKNOWN, compare=False)
+    span: Span = UNKNOWN
+
+    def _key(self) -> object:
+        return None
 
     @property
     def type(self) -> TupleType:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -138,7 +160,7 @@ class Absent(Expr):
 ABSENT = Absent()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Call(Expr):
     """An op applied to operands; `attributes` are its static options, in declaration order."""
 
@@ -146,7 +168,10 @@ class Call(Expr):
     args: tuple[Expr, ...]
     attributes: tuple[tuple[str, Attribute], ...]
     type: Type
-    span: Span = field(default=UNKNOWN, compare=False)
+    span: Span = UNKNOWN
+
+    def _key(self) -> object:
+        return self.op, self.args, self.attributes, self.type
 
     @property
     def kwargs(self) -> Mapping[str, Attribute]:
@@ -161,17 +186,20 @@ class GlobalVar:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Invoke(Expr):
     """A call of another function of the program."""
 
     op: GlobalVar
     args: tuple[Expr, ...]
     type: Type
-    span: Span = field(default=UNKNOWN, compare=False)
+    span: Span = UNKNOWN
+
+    def _key(self) -> object:
+        return self.op, self.args, self.type
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Submit(Expr):
     """A dispatched call: its results, and the id of the task that makes them.
 
@@ -184,7 +212,10 @@ class Submit(Expr):
     deps: tuple[Expr, ...]
     core_num: Expr | None
     type: Type
-    span: Span = field(default=UNKNOWN, compare=False)
+    span: Span = UNKNOWN
+
+    def _key(self) -> object:
+        return self.op, self.args, self.deps, self.core_num, self.type
 
 
 def integer(value: int, dtype: DataType = INDEX, span: Span = UNKNOWN) -> Const:

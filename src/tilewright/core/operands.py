@@ -11,7 +11,7 @@ from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTup
 from tilewright.core.op import REQUIRED, Kind, OpSpec, Parameter, Role
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
 from tilewright.dtypes import BOOL, FP32, INDEX, TASK_ID, Family, round_scalar
-from tilewright.errors import ArgumentCountError, OperandError
+from tilewright.errors import ArgumentCountError, MixedKindsError, OperandError
 
 Argument: TypeAlias = "Expr | Attribute | tuple[Expr | Attribute, ...]"
 Bound: TypeAlias = Mapping[str, Argument]
@@ -33,9 +33,9 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
     bound = {p.name: value for p, value in zip(spec.parameters, args, strict=False)}
     for name, value in kwargs.items():
         if all(p.name != name for p in spec.parameters):
-            raise ArgumentCountError(f"`{spec.name}` has no parameter `{name}`", help=usage(spec))
+            raise ArgumentCountError(f"`{spec.name}` has no parameter `{name}`", blame=[name], help=usage(spec))
         if name in bound:
-            raise ArgumentCountError(f"`{spec.name}` got `{name}` twice", help=usage(spec))
+            raise ArgumentCountError(f"`{spec.name}` got `{name}` twice", blame=[name], help=usage(spec))
         bound[name] = value
     for p in spec.parameters:
         if p.name not in bound and p.default is REQUIRED:
@@ -61,10 +61,9 @@ def kind_of(spec: OpSpec, bound: Bound) -> Kind:
     types = [type(v.type) for name in deciding if isinstance(v := bound[name], Expr)]
     found = {_KINDS[t] for t in types if t in _KINDS}
     if len(found) > 1:
-        raise OperandError(
+        raise MixedKindsError(
             f"`{spec.name}` cannot mix Tensor and Tile operands",
             blame=[p.name for p in spec.operands if p.role in (Role.VALUE, Role.EITHER)],
-            help="load the tensor into a tile first, or store the tile",
         )
     kind = found.pop() if found else Kind.SCALAR
     return kind if kind in spec.kinds else spec.kinds[0]
@@ -116,7 +115,18 @@ def _is_integer(value: Expr) -> bool:
 
 def _wrong(spec: OpSpec, parameter: Parameter, wanted: str, value: Argument) -> OperandError:
     got = str(value.type) if isinstance(value, Expr) else repr(value)
-    return OperandError(f"`{parameter.name}` of `{spec.name}` must be {wanted}, got {got}", blame=[parameter.name])
+    help = next((help for word, help in _HELP.items() if word in wanted), "")
+    message = f"`{parameter.name}` of `{spec.name}` must be {wanted}, got {got}"
+    return OperandError(message, blame=[parameter.name], help=help)
+
+
+_HELP = {
+    "tile": "pl.load makes a tile from a tensor",
+    "tensor": "this works on buffers in memory: a parameter, or what pl.create_tensor gives",
+    "list": "one integer per axis, for example [0, 0]",
+    "integer": "use `//` to divide, or pl.cast(..., pl.INDEX)",
+    "condition": "compare first, for example `n > 0`",
+}
 
 
 def restamped(value: Const, bound: Bound) -> Const:

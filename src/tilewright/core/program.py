@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar
 
 from tilewright.core.enums import FunctionType, Level, ParamDirection, Role, SplitMode
 from tilewright.core.expr import Attribute, GlobalVar, Symbol, Var
+from tilewright.core.node import node
 from tilewright.core.stmt import EMPTY, Attributes, SeqStmts
 from tilewright.core.types import TensorType, Type
 from tilewright.source import UNKNOWN, Span
@@ -27,7 +28,7 @@ class Printable:
         return self.as_python()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Function(Printable):
     """A function of the IR. A pass never changes one: it returns another."""
 
@@ -73,7 +74,7 @@ class Function(Printable):
         return self if body is self.body else replace(self, body=body)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class Program(Printable):
     """The functions that are compiled together, in the order they were written."""
 

@@ -53,17 +53,12 @@ MAGIC = b"TWIR"
 VERSION = 1
 _HEADER = len(MAGIC) + 1 + sha256().digest_size
 
-_EXPRS = (
+_BY_IDENTITY: tuple[type[Any], ...] = (Var, IterArg, SeqStmts, *get_args(Stmt), Function, Program)
+_BY_VALUE: tuple[type[Any], ...] = (
     *(Absent, Call, Const, ConstBool, ConstFloat, ConstInt, GlobalVar, Invoke),
-    *(MakeTuple, Submit, Symbol, TupleGetItem, Var),
+    *(MakeTuple, MemRef, Submit, Symbol, TupleGetItem, *get_args(Type)),
 )
-_CLASSES: tuple[type[Any], ...] = (
-    *(Program, Function, SeqStmts, IterArg, MemRef),
-    *_EXPRS,
-    *get_args(Stmt),
-    *get_args(Type),
-)
-_NAMES = {cls: cls.__name__ for cls in _CLASSES}
+_NAMES = {cls: cls.__name__ for cls in (*_BY_IDENTITY, *_BY_VALUE)}
 _BY_NAME = {name: cls for cls, name in _NAMES.items()}
 _ENUMS = {name: cls for name, cls in vars(enums).items() if isinstance(cls, type) and issubclass(cls, Enum)}
 
@@ -123,7 +118,7 @@ class _Writer:
         if known is not None:
             return known
         entry = _scalar(value) or _tag(value) + b"".join(self.refs[id(part)] for part in _inside(value))
-        if _is_itself_only(value):
+        if isinstance(value, _BY_IDENTITY):
             return self._append(entry)
         if entry not in self.shared:
             self.shared[entry] = self._append(entry)
@@ -132,10 +127,6 @@ class _Writer:
     def _append(self, entry: bytes) -> bytes:
         self.written.append(entry)
         return _varint(len(self.written) - 1)
-
-
-def _is_itself_only(value: object) -> bool:
-    return type(value) in _NAMES and type(value).__eq__ is object.__eq__
 
 
 def _inside(value: object) -> Sequence[Any]:

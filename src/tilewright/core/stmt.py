@@ -8,17 +8,18 @@ bodies end in a yield, and `return_vars` name what comes out. Scopes (`with`) do
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from tilewright.core.enums import ForKind, Level, Role, ScopeMode
 from tilewright.core.expr import Attribute, Expr, Var
+from tilewright.core.node import node
 from tilewright.source import UNKNOWN, Span
 
 Attributes: TypeAlias = Mapping[str, Attribute]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class SeqStmts:
     """Statements in order: the body of everything that has one."""
 
@@ -31,7 +32,7 @@ class SeqStmts:
         return len(self.stmts)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class AssignStmt:
     """`var = value`."""
 
@@ -40,7 +41,7 @@ class AssignStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class EvalStmt:
     """An expression evaluated for its effect."""
 
@@ -48,7 +49,7 @@ class EvalStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class IterArg:
     """A value carried around a loop: the variable the body sees, and what it starts as."""
 
@@ -56,7 +57,7 @@ class IterArg:
     init: Expr
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class ForStmt:
     """A counted loop; `kind` says what it promises about its iterations."""
 
@@ -72,7 +73,7 @@ class ForStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class WhileStmt:
     """A loop that runs while `condition`, which sees the carried values, holds."""
 
@@ -83,7 +84,7 @@ class WhileStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class IfStmt:
     """A branch. With `return_vars`, each branch that falls through ends in a yield of as many values."""
 
@@ -94,7 +95,7 @@ class IfStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class YieldStmt:
     """The values a loop body or branch hands on."""
 
@@ -102,7 +103,7 @@ class YieldStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class ReturnStmt:
     """The values a function returns."""
 
@@ -110,7 +111,7 @@ class ReturnStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class BreakStmt:
     """Leave the innermost loop; `values` are what it carries at this point."""
 
@@ -118,7 +119,7 @@ class BreakStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class ContinueStmt:
     """Go on with the next iteration; `values` are what the loop carries at this point."""
 
@@ -126,7 +127,7 @@ class ContinueStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class InCoreScopeStmt:
     """`with pl.at(level=pl.Level.CORE_GROUP)`: a kernel written in place."""
 
@@ -138,7 +139,7 @@ class InCoreScopeStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class HierarchyScopeStmt:
     """`with pl.at(level=...)` at another level of the machine."""
 
@@ -150,7 +151,7 @@ class HierarchyScopeStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class SpmdScopeStmt:
     """`pl.spmd(n)`: the body once per block, with its block index in `loop_var` where that has a name."""
 
@@ -165,7 +166,7 @@ class SpmdScopeStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class ClusterScopeStmt:
     """`with pl.cluster()`: kernels that share a core group."""
 
@@ -174,7 +175,7 @@ class ClusterScopeStmt:
     span: Span = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@node
 class RuntimeScopeStmt:
     """`with pl.scope(mode=...)`: who orders the tasks dispatched inside."""
 

@@ -20,17 +20,23 @@ from tilewright.core.types import ScalarType, TensorType, TupleType, Type
 from tilewright.dtypes import TASK_ID, DataType
 from tilewright.errors import (
     ArgumentCountError,
+    DTypeMismatchError,
     KernelError,
+    MisplacedDirectiveError,
+    NotStaticError,
     OperandError,
     ParserTypeError,
     ShapeMismatchError,
     StaticAssertionError,
+    StaticEvaluationError,
+    UncallableError,
     UnsupportedFeatureError,
 )
 from tilewright.frontend import directives
 from tilewright.frontend.expressions import apply, show
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.state import Translator, Value, expression
+from tilewright.source import Span
 
 
 @dataclass(frozen=True)
@@ -61,15 +67,20 @@ def arguments(t: Translator, node: ast.Call) -> Arguments:
     """Return the evaluated arguments of a call, in order."""
     for arg in node.args:
         if isinstance(arg, ast.Starred):
-            raise UnsupportedFeatureError("arguments are written out, not starred", spans=[t.span(arg)])
+            raise _starred(t.span(arg))
     for keyword in node.keywords:
         if keyword.arg is None:
-            raise UnsupportedFeatureError("arguments are written out, not starred", spans=[t.span(keyword.value)])
+            raise _starred(t.span(keyword.value))
     args = tuple(t.operand(arg) for arg in node.args)
     keyword_nodes = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
     return Arguments(
         args, {name: t.operand(value) for name, value in keyword_nodes.items()}, tuple(node.args), keyword_nodes
     )
+
+
+def _starred(span: Span) -> UnsupportedFeatureError:
+    message, help = "arguments are written out, not starred", "write each argument, by position or by name"
+    return UnsupportedFeatureError(message, spans=[span], help=help)
 
 
 @expression(ast.Call)
@@ -95,7 +106,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     try:
         bound = bind(spec, given.args, given.kwargs)
     except KernelError as error:
-        error.locate([t.span(node)])
+        error.locate([t.span(given.keyword_nodes.get(name, node)) for name in error.blame] or [t.span(node)])
         raise
     spans = dict(zip((p.name for p in spec.parameters), given.nodes, strict=False)) | dict(given.keyword_nodes)
     _check_attributes(t, spec, bound, spans, node)
@@ -110,9 +121,10 @@ def _check_attributes(
     for p in spec.parameters:
         value = bound[p.name]
         if p.role is Role.ATTRIBUTE and isinstance(value, Expr) and not isinstance(value, Const):
-            raise OperandError(
+            raise NotStaticError(
                 f"`{p.name}` of `{spec.name}` must be known before the program runs, got {value.type}",
                 spans=[t.span(spans.get(p.name, node))],
+                help="pass a constant, or a Python value from outside the kernel",
             )
 
 
@@ -143,7 +155,9 @@ def _bound(t: Translator, function: Function, given: Arguments, node: ast.Call) 
     ]
     if unknown:
         raise ArgumentCountError(
-            f"`{function.name}` has no parameter `{unknown[0]}`", spans=[t.span(node)], help=_signature(function)
+            f"`{function.name}` has no parameter `{unknown[0]}`",
+            spans=[t.span(given.keyword_nodes[unknown[0]])],
+            help=_signature(function),
         )
     names = [p.name_hint for p in function.params]
     values = dict(zip(names, given.args, strict=False)) | {k: v for k, v in given.kwargs.items() if k in names}
@@ -170,10 +184,25 @@ def _argument(t: Translator, function: Function, param: Any, value: Value, node:
         arg = constant(arg.value, param.type.dtype, arg.span)
     problem = _mismatch(param.type, arg.type)
     if problem:
-        raise ShapeMismatchError(
-            f"`{param.name_hint}` of `{function.name}` is {param.type}, got {arg.type}: {problem}", spans=[t.span(node)]
+        kind, help = _PROBLEMS.get(
+            problem, (ShapeMismatchError, "pass a window of it, or give the parameter that shape")
+        )
+        raise kind(
+            f"`{param.name_hint}` of `{function.name}` is {param.type}, got {arg.type}: {problem}",
+            spans=[t.span(node)],
+            notes=[f"`{param.name_hint}` is declared at {param.span}"] if param.span.is_known else (),
+            help=help,
         )
     return arg
+
+
+_PROBLEMS: Mapping[str, tuple[type[ParserTypeError], str]] = {
+    "the ranks differ": (ShapeMismatchError, "pl.reshape changes the number of axes"),
+    "the element types differ": (DTypeMismatchError, "convert it with pl.cast, or change the parameter"),
+    "the types differ": (DTypeMismatchError, "convert it with pl.cast, or change the parameter"),
+    "the kinds differ": (OperandError, "tensors, tiles and scalars are different kinds of values"),
+}
+"""The mistake behind each way an argument does not fit, and what to try; what is not here is a matter of shape."""
 
 
 def _literal_fits(arg: Const, dtype: DataType) -> bool:
@@ -247,15 +276,20 @@ def _static_print(t: Translator, node: ast.Call) -> None:
 def _static_assert(t: Translator, node: ast.Call) -> None:
     given = arguments(t, node)
     if not 1 <= len(given.args) <= 2:
-        raise ArgumentCountError("pl.static_assert takes a condition and a message", spans=[t.span(node)])
+        help = 'pl.static_assert(condition, "what must hold")'
+        raise ArgumentCountError("pl.static_assert takes a condition and a message", spans=[t.span(node)], help=help)
     condition = given.args[0].value if isinstance(given.args[0], Const) else given.args[0]
     if isinstance(condition, Expr):
-        raise StaticAssertionError(
-            f"`{ast.unparse(node.args[0])}` is not known before the program runs", spans=[t.span(node.args[0])]
+        raise NotStaticError(
+            f"`{ast.unparse(node.args[0])}` is not known before the program runs",
+            spans=[t.span(node.args[0])],
+            help="a static assertion is about shapes and constants: check run-time values before the call",
         )
     if not condition:
         message = given.args[1] if len(given.args) > 1 else ast.unparse(node.args[0])
-        raise StaticAssertionError(f"static_assert failed: {message}", spans=[t.span(node)])
+        names = {n.id: t.evaluate(n) for n in ast.walk(node.args[0]) if isinstance(n, ast.Name)}
+        known = [f"{name} is {show(value)}" for name, value in names.items() if isinstance(value, (int, float, Expr))]
+        raise StaticAssertionError(f"static_assert failed: {message}", spans=[t.span(node.args[0])], notes=known)
 
 
 def _const(t: Translator, node: ast.Call) -> Const:
@@ -268,7 +302,8 @@ def _const(t: Translator, node: ast.Call) -> Const:
 
 def _func_attr(t: Translator, node: ast.Call) -> None:
     if len(node.args) != 1 or not isinstance(node.args[0], ast.Dict):
-        raise OperandError("pl.func_attr takes a dict literal", spans=[t.span(node)])
+        help = 'pl.func_attr({"name": value})'
+        raise OperandError("pl.func_attr takes a dict literal", spans=[t.span(node)], help=help)
     for key, value in zip(node.args[0].keys, node.args[0].values, strict=True):
         if key is None:
             raise OperandError("pl.func_attr takes a dict literal", spans=[t.span(node)])
@@ -281,15 +316,15 @@ def _transparent(t: Translator, node: ast.Call) -> Value:
 
 
 def _misplaced(t: Translator, node: ast.Call) -> None:
-    name = ast.unparse(node.func)
-    raise UnsupportedFeatureError(
-        f"`{name}` does not stand in an expression", spans=[t.span(node)], help=_PLACES.get(name.split(".")[-1], "")
-    )
+    callee, name = t.evaluate(node.func), ast.unparse(node.func)
+    help = _PLACES.get(callee, f"write `with {name}(...):`" if callee in directives.SCOPES else "")
+    help = help or f"write `for i in {name}(...):`"
+    raise MisplacedDirectiveError(f"`{name}` means nothing here", spans=[t.span(node)], help=help)
 
 
-_PLACES = {
-    "yield_": "write `r = pl.yield_(value)` at the end of a loop body or branch",
-    "cond": "write `pl.cond(condition)` first in the body of a `pl.while_` loop",
+_PLACES: dict[Any, str] = {
+    directives.yield_: "write `r = pl.yield_(value)` at the end of a loop body or branch",
+    directives.cond: "write `pl.cond(condition)` first in the body of a `pl.while_` loop",
 }
 
 _DIRECTIVES: dict[Any, Any] = {
@@ -319,7 +354,7 @@ def _python(t: Translator, callee: object, given: Arguments, node: ast.Call) -> 
     try:
         return callee(*given.args, **given.kwargs)  # pyright: ignore[reportCallIssue, reportUnknownVariableType]
     except Exception as error:
-        raise ParserTypeError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
+        raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
 
 
 def _is_static_callable(callee: object) -> bool:
@@ -346,10 +381,12 @@ def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
     name = ast.unparse(node.func)
     if callee is builtins.range:
         fix = "loops are written `for i in pl.range(...)`"
+    elif callee is builtins.print:
+        fix = "pl.static_print shows what is known about values while the kernel is read"
     elif isinstance(callee, FunctionType):
         fix = f"decorate `{name}` with @pl.inline or @pl.function so that a kernel can call it"
-    elif isinstance(callee, ModuleType) or isinstance(callee, Arithmetic):
+    elif not callable(callee) or isinstance(callee, (ModuleType, Arithmetic)):
         fix = "this is not a function"
     else:
         fix = "a kernel calls ops (pl.*), functions of its program, and functions decorated for it"
-    return UnsupportedFeatureError(f"Unsupported function call: `{name}`", spans=[t.span(node)], help=fix)
+    return UncallableError(f"Unsupported function call: `{name}`", spans=[t.span(node.func)], help=fix)

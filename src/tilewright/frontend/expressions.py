@@ -18,8 +18,9 @@ from tilewright.errors import (
     KernelError,
     OperandError,
     OutOfScopeError,
-    ParserTypeError,
+    StaticEvaluationError,
     UndefinedNameError,
+    UnknownAttributeError,
     UnknownOpError,
     UnsupportedFeatureError,
 )
@@ -75,7 +76,8 @@ def apply(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.AST, s
 @expression(ast.Constant)
 def _constant(t: Translator, node: ast.Constant) -> Value:
     if isinstance(node.value, (bytes, complex, type(...))):
-        raise UnsupportedFeatureError(f"a kernel has no use for {node.value!r}", spans=[t.span(node)])
+        help = "kernels know numbers, bools, text and None"
+        raise UnsupportedFeatureError(f"a kernel has no use for {node.value!r}", spans=[t.span(node)], help=help)
     return node.value
 
 
@@ -91,7 +93,8 @@ def _name(t: Translator, node: ast.Name) -> Value:
     except KeyError:
         known = [*(name for frame in t.scope.frames for name in frame), *t.resolver.visible()]
         message = f"name '{node.id}' is not defined"
-        raise UndefinedNameError(message, spans=[t.span(node)], help=nearest(node.id, known)) from None
+        help = nearest(node.id, known) or "bind it before this line, or define it outside the kernel"
+        raise UndefinedNameError(message, spans=[t.span(node)], help=help) from None
     return symbolic(value) if isinstance(value, DynExpr) else value
 
 
@@ -103,7 +106,7 @@ def _out_of_scope(t: Translator, node: ast.Name, state: State, line: int) -> Out
         )
     else:
         message = f"'{node.id}' is not bound on every path that leads here"
-        fix = f"bind it before the branch at line {line}, or in every branch"
+        fix = f"line {line} binds it on one path only: bind it before the branch, or in every branch"
     return OutOfScopeError(message, spans=[t.span(node)], help=fix)
 
 
@@ -127,13 +130,11 @@ def _path(node: ast.expr) -> tuple[str, ...]:
 
 def _missing(t: Translator, owner: object, node: ast.Attribute) -> KernelError:
     name = ast.unparse(node.value)
+    help = nearest(node.attr, dir(owner), f"{name}.")
     if isinstance(owner, ModuleType):
-        return UnknownOpError(
-            f"there is no `{name}.{node.attr}`", spans=[t.span(node)], help=nearest(node.attr, dir(owner))
-        )
-    return ParserTypeError(
-        f"`{name}` has no attribute '{node.attr}'", spans=[t.span(node)], help=nearest(node.attr, dir(owner))
-    )
+        help = help or f"dir({name}) lists what there is"
+        return UnknownOpError(f"there is no `{name}.{node.attr}`", spans=[t.span(node)], help=help)
+    return UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=[t.span(node)], help=help)
 
 
 def _property(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
@@ -145,9 +146,11 @@ def _property(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
             return tuple(_extent(t, owner, axis, node) for axis in range(len(owner.type.shape)))
         if node.attr == "bind_dynamic":
             return lambda *_: None  # pyright: ignore[reportUnknownVariableType, reportUnknownLambdaType]
-    raise ParserTypeError(
-        f"{owner.type} has no attribute '{node.attr}'", spans=[t.span(node)], help="it has .shape and .dtype"
-    )
+    shaped = _is_shaped(owner)
+    help = "it has .shape and .dtype" if shaped else "scalars have no attributes"
+    if shaped and f"tile.{node.attr}" in OPS:
+        help = f"ops are functions: pl.{node.attr}({ast.unparse(node.value)})"
+    raise UnknownAttributeError(f"{owner.type} has no attribute '{node.attr}'", spans=[t.span(node)], help=help)
 
 
 def _extent(t: Translator, owner: Expr, axis: int, node: ast.AST) -> Value:
@@ -182,14 +185,26 @@ def _binary(t: Translator, node: ast.BinOp) -> Value:
 def _check_operands(t: Translator, node: ast.AST, *values: Value) -> None:
     for value in values:
         if not isinstance(value, (Expr, bool, int, float)):
-            raise OperandError(f"an operator needs numbers, tiles or tensors, got {value!r}", spans=[t.span(node)])
+            message = f"an operator needs numbers, tiles or tensors, got {value!r}"
+            raise OperandError(message, spans=[t.span(node)], help="take the number you mean out of it first")
 
 
 def _operator(t: Translator, node: ast.expr, name: str, shaped: bool) -> OpSpec:
     if not name:
         where = "tiles and tensors" if shaped else "scalars"
-        raise UnsupportedFeatureError(f"this operator is not defined for {where}", spans=[t.span(node)])
+        sign, help = _UNDEFINED[type(node.op)] if isinstance(node, (ast.BinOp, ast.UnaryOp)) else ("", "")
+        raise UnsupportedFeatureError(f"`{sign}` is not defined for {where}", spans=[t.span(node)], help=help)
     return OPS[f"{'tile' if shaped else 'scalar'}.{name}"].spec
+
+
+_UNDEFINED: Mapping[type[ast.AST], tuple[str, str]] = {
+    ast.Pow: ("**", "multiply it with itself, or use pl.exp(pl.log(x) * y) on tiles"),
+    ast.FloorDiv: ("//", "pl.floor(a / b) rounds down on tiles and tensors"),
+    ast.MatMult: ("@", "`@` is the matrix product of tiles or tensors"),
+    ast.Not: ("not", "pl.cmp(x, 0, cmp_type=pl.CmpType.EQ) compares every element"),
+    ast.UAdd: ("+", "drop the sign"),
+}
+"""The operators that some operands do not have, and what to write instead."""
 
 
 def _defaults(spec: OpSpec) -> dict[str, Value]:
@@ -214,9 +229,10 @@ def _unary(t: Translator, node: ast.UnaryOp) -> Value:
 @expression(ast.Compare)
 def _compare(t: Translator, node: ast.Compare) -> Value:
     if len(node.ops) != 1 or type(node.ops[0]) not in COMPARE:
-        raise UnsupportedFeatureError(
-            "a comparison has one operator here", spans=[t.span(node)], help="join two comparisons with `and`"
-        )
+        chained = len(node.ops) != 1
+        message = "a comparison has one operator here" if chained else "`in` and `is` are not comparisons here"
+        help = "join two comparisons with `and`" if chained else "compare with == and !=, joined with `or` and `and`"
+        raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help)
     meaning, name = COMPARE[type(node.ops[0])]
     lhs, rhs = t.operand(node.left), t.operand(node.comparators[0])
     if not isinstance(lhs, Expr) and not isinstance(rhs, Expr):
@@ -285,4 +301,4 @@ def _known(t: Translator, node: ast.expr, compute: Callable[[], Any]) -> Any:
     try:
         return compute()
     except Exception as error:
-        raise ParserTypeError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
+        raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None

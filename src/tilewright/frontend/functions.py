@@ -28,7 +28,6 @@ from tilewright.frontend.names import Resolver
 from tilewright.frontend.state import Callees, Translator, Widened
 from tilewright.source import Span
 
-
 SYNTAX = (loops, scopes, statements, subscripts)
 """The modules that sign handlers in: importing them is what makes their syntax known."""
 

@@ -23,6 +23,7 @@ from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, Type, join
 from tilewright.errors import (
     DroppedWriteWarning,
+    KernelError,
     OperandError,
     ReassignmentError,
     SSAViolationError,
@@ -127,7 +128,7 @@ class Translator:
         """Return what an expression gives; ops on tensors and tiles are not placed in the program yet."""
         handler = EXPRESSIONS.get(type(node))
         if handler is None:
-            raise UnsupportedFeatureError(f"Unsupported expression type: {_describe(node)}", spans=[self.span(node)])
+            raise _unsupported("expression", node, self.span(node))
         return handler(self, node)
 
     def execute(self, body: Sequence[ast.stmt]) -> None:
@@ -135,7 +136,7 @@ class Translator:
         for node in body:
             handler = STATEMENTS.get(type(node))
             if handler is None:
-                raise UnsupportedFeatureError(f"Unsupported statement type: {_describe(node)}", spans=[self.span(node)])
+                raise _unsupported("statement", node, self.span(node))
             handler(self, node)
 
     def block(self, body: Sequence[ast.stmt]) -> SeqStmts:
@@ -181,8 +182,9 @@ class Translator:
     def assign(self, name: str, value: Value, node: ast.AST) -> None:
         """Bind `name` to what an expression gave."""
         span = self.span(node)
-        if self.strict_ssa and (self.scope.find(name) is not None):
-            raise SSAViolationError(f"'{name}' is bound twice in a strict_ssa=True function", spans=[span])
+        if self.strict_ssa and (first := self.scope.find(name)) is not None:
+            message, note = f"'{name}' is bound twice in a strict_ssa=True function", f"first at line {first.span.line}"
+            raise SSAViolationError(message, spans=[span], notes=[note])
         self._warn_dropped_write(name, value, span)
         if name in self.scope.shared:
             self._assign_variable(name, self._as_expr(name, value, node), span)
@@ -199,11 +201,13 @@ class Translator:
             return
         if isinstance(value, Var) or (isinstance(value, Call) and value.op.spec.alias):
             return
-        message = (
-            f"{span}: '{name}' is an output, and this only rebinds the name: the caller's buffer stays as it was\n"
-            f"    help: write it with pl.store(..., {name}) or `{name}[:] = ...`"
+        mistake = KernelError(
+            f"'{name}' is an output, and this only rebinds the name: the caller's buffer stays as it was",
+            spans=[span],
+            help=f"write it with pl.store(..., {name}) or `{name}[:] = ...`",
         )
-        warnings.warn(message, DroppedWriteWarning, stacklevel=2)
+        mistake.function = self.captured.node.name
+        warnings.warn_explicit(str(mistake), DroppedWriteWarning, span.filename, span.line)
 
     def _as_expr(self, name: str, value: Value, node: ast.AST) -> Expr:
         if isinstance(value, Expr):
@@ -259,5 +263,39 @@ def _hint(value: Expr) -> str:
     return value.op.name if isinstance(value, (Invoke, Submit)) else "item"
 
 
-def _describe(node: ast.AST) -> str:
-    return type(node).__name__
+def _unsupported(what: str, node: ast.AST, span: Span) -> UnsupportedFeatureError:
+    name = type(node).__name__
+    return UnsupportedFeatureError(f"Unsupported {what} type: {name}", spans=[span], help=_INSTEAD.get(name, ""))
+
+
+_LOOP = "write a loop: `for i in pl.range(...)`, or pl.unroll to have it written out"
+_OUTSIDE = "define it outside the kernel, decorated with @pl.inline"
+_INSTEAD = {
+    "Assert": "pl.static_assert checks what is known before the program runs",
+    "AsyncFor": "drop `async`",
+    "AsyncFunctionDef": _OUTSIDE,
+    "AsyncWith": "drop `async`",
+    "Await": "drop `await`",
+    "ClassDef": "define it outside the kernel",
+    "Delete": "drop this line: storage is reused as soon as nobody reads it",
+    "Dict": "use one name per value, or a tuple",
+    "DictComp": _LOOP,
+    "FunctionDef": _OUTSIDE,
+    "GeneratorExp": _LOOP,
+    "Global": "a kernel reads globals and cannot change them: return the value, or store it into an Out tensor",
+    "Import": "import it at the top of the file",
+    "ImportFrom": "import it at the top of the file",
+    "Lambda": _OUTSIDE,
+    "ListComp": _LOOP,
+    "Match": "use if and elif",
+    "NamedExpr": "bind the name on a line of its own",
+    "Nonlocal": "a kernel reads names from outside and cannot change them",
+    "Raise": "a kernel has no exceptions: pl.static_assert checks what is known before the program runs",
+    "Set": "use a tuple",
+    "SetComp": _LOOP,
+    "Starred": "write the elements out",
+    "Try": "a kernel has no exceptions: check before the call",
+    "TryStar": "a kernel has no exceptions: check before the call",
+    "Yield": "pl.yield_ hands values on from a loop body or branch",
+    "YieldFrom": "pl.yield_ hands values on from a loop body or branch",
+}

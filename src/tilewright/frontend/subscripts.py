@@ -10,11 +10,12 @@ from tilewright.core.expr import Const, Expr, MakeTuple, TupleGetItem, integer
 from tilewright.core.op import OPS
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
 from tilewright.errors import (
+    NotStaticError,
     OperandError,
     OutOfBoundsError,
-    ParserTypeError,
     ShapeMismatchError,
-    UnsupportedFeatureError,
+    StaticEvaluationError,
+    SubscriptError,
 )
 from tilewright.frontend.expressions import apply
 from tilewright.frontend.state import Translator, Value, expression
@@ -45,7 +46,8 @@ def _subscript(t: Translator, node: ast.Subscript) -> Value:
         case TupleType():
             return _item(t, owner, owner.type, node)
         case _:
-            raise ParserTypeError(f"{owner.type} cannot be subscripted", spans=[t.span(node)])
+            help = "tensors, tiles, arrays and several results have elements"
+            raise SubscriptError(f"{owner.type} cannot be subscripted", spans=[t.span(node)], help=help)
 
 
 def _python_item(t: Translator, owner: Value, node: ast.Subscript) -> Value:
@@ -53,17 +55,25 @@ def _python_item(t: Translator, owner: Value, node: ast.Subscript) -> Value:
     if isinstance(index, Const):
         index = index.value
     if isinstance(index, Expr):
-        raise OperandError("a Python sequence is indexed by what the compiler knows", spans=[t.span(node.slice)])
+        raise NotStaticError(
+            "a Python sequence is indexed by what the compiler knows",
+            spans=[t.span(node.slice)],
+            help="a pl.Tensor or pl.Array takes any index",
+        )
     try:
         return owner[index]
+    except IndexError as error:
+        known = f"it holds {len(owner)} value(s), counted from 0"
+        raise OutOfBoundsError(f"`{ast.unparse(node)}`: {error}", spans=[t.span(node.slice)], help=known) from None
     except Exception as error:
-        raise OutOfBoundsError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
+        raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
 
 
 def _item(t: Translator, owner: Expr, type_: TupleType, node: ast.Subscript) -> TupleGetItem:
     index = t.operand(node.slice)
     if not isinstance(index, int) or not -len(type_.elements) <= index < len(type_.elements):
-        raise OutOfBoundsError(f"this holds {len(type_.elements)} values", spans=[t.span(node.slice)])
+        message = f"there are {len(type_.elements)} results, taken by a constant"
+        raise OutOfBoundsError(message, spans=[t.span(node.slice)], help="count from 0")
     return TupleGetItem(owner, index % len(type_.elements), type_.elements[index], t.span(node))
 
 
@@ -93,11 +103,15 @@ def window(t: Translator, owner: Expr, node: ast.Subscript) -> Window:
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     if len(parts) > len(type_.shape):
         raise ShapeMismatchError(
-            f"{type_} has {len(type_.shape)} axes, this subscript {len(parts)}", spans=[t.span(node.slice)]
+            f"{type_} has {len(type_.shape)} axes, this subscript {len(parts)}",
+            spans=[t.span(node.slice)],
+            help="give each axis one index or slice",
         )
     offsets: list[Expr] = []
     extents: list[Expr] = []
     dropped: list[int] = []
+    for part in parts:
+        _check_part(t, part)
     for axis in range(len(type_.shape)):
         part = parts[axis] if axis < len(parts) else ast.Slice()
         if isinstance(part, ast.Slice):
@@ -116,23 +130,30 @@ def _shaped(owner: Expr) -> ShapedType:
     return owner.type
 
 
+def _check_part(t: Translator, part: ast.expr) -> None:
+    """Raise for what NumPy would take and the language does not."""
+    known = part.value if isinstance(part, ast.Constant) else part
+    if known is None or known is Ellipsis or isinstance(part, (ast.Tuple, ast.List, ast.Starred)):
+        help = "pl.reshape adds axes" if known is None else "write `:` for a whole axis"
+        raise SubscriptError("a subscript is an index or a slice per axis", spans=[t.span(part)], help=help)
+
+
 def _index(t: Translator, part: ast.expr) -> Expr:
     value = t.operand(part)
-    if value is None or value is Ellipsis or isinstance(value, tuple):
-        raise UnsupportedFeatureError("a subscript is an index or a slice per axis", spans=[t.span(part)])
     index = t.expr(value, part)
     if not (isinstance(index.type, ScalarType) and index.type.dtype.is_int()):
-        raise OperandError(f"an index is an integer, got {index.type}", spans=[t.span(part)])
+        help = "use `//` to divide, or pl.cast(..., pl.INDEX)"
+        raise OperandError(f"an index is an integer, got {index.type}", spans=[t.span(part)], help=help)
     if isinstance(index, Const) and index.value < 0:
-        raise UnsupportedFeatureError(
-            "indices count from the front", spans=[t.span(part)], help="subtract from the extent yourself"
-        )
+        help = "subtract from the extent, as in x.shape[0] - 1"
+        raise SubscriptError(f"indices count from the front, got {index.value}", spans=[t.span(part)], help=help)
     return index
 
 
 def _ends(t: Translator, owner: Expr, axis: int, part: ast.Slice, node: ast.Subscript) -> tuple[Expr, Expr]:
     if part.step is not None:
-        raise UnsupportedFeatureError("a slice has no step here", spans=[t.span(part.step)])
+        help = "take the whole slice, or loop over the elements you need"
+        raise SubscriptError("a slice has no step here", spans=[t.span(part.step)], help=help)
     lower = integer(0) if part.lower is None else _index(t, part.lower)
     if part.upper is not None:
         return lower, _index(t, part.upper)

@@ -40,24 +40,24 @@ from tilewright.core.visitor import (
 )
 from tilewright.dtypes import INDEX
 
-I, J, K, N = (Var(name, ScalarType(INDEX)) for name in "ijkn")
+H, J, K, N = (Var(name, ScalarType(INDEX)) for name in "hjkn")
 ONE = integer(1)
-BODY, OTHER = SeqStmts((EvalStmt(I),)), SeqStmts((EvalStmt(J),))
-FOR = ForStmt(I, ONE, N, ONE, BODY, iter_args=(IterArg(J, K),), return_vars=(K,))
-SPMD = SpmdScopeStmt(N, BODY, loop_var=I, task=J, deps=(K,), predicate=ONE)
+BODY, OTHER = SeqStmts((EvalStmt(H),)), SeqStmts((EvalStmt(J),))
+FOR = ForStmt(H, ONE, N, ONE, BODY, iter_args=(IterArg(J, K),), return_vars=(K,))
+SPMD = SpmdScopeStmt(N, BODY, loop_var=H, task=J, deps=(K,), predicate=ONE)
 
 
 def test_a_statement_uses_what_it_evaluates_itself() -> None:
     expected: list[tuple[Stmt, tuple[object, ...]]] = [
-        (AssignStmt(I, N), (N,)),
+        (AssignStmt(H, N), (N,)),
         (EvalStmt(N), (N,)),
         (FOR, (ONE, N, ONE, K)),
         (WhileStmt(N, BODY, (IterArg(J, K),)), (K, N)),
         (IfStmt(N, BODY, OTHER), (N,)),
-        (YieldStmt((I, J)), (I, J)),
-        (ReturnStmt((I,)), (I,)),
-        (BreakStmt((I,)), (I,)),
-        (ContinueStmt((I,)), (I,)),
+        (YieldStmt((H, J)), (H, J)),
+        (ReturnStmt((H,)), (H,)),
+        (BreakStmt((H,)), (H,)),
+        (ContinueStmt((H,)), (H,)),
         (InCoreScopeStmt(BODY, deps=(K,)), (K,)),
         (HierarchyScopeStmt(Level.HOST, BODY), ()),
         (SPMD, (N, K, ONE)),
@@ -70,16 +70,16 @@ def test_a_statement_uses_what_it_evaluates_itself() -> None:
 
 def test_a_statement_defines_what_it_binds_itself() -> None:
     expected: list[tuple[Stmt, tuple[Var, ...]]] = [
-        (AssignStmt(I, N), (I,)),
+        (AssignStmt(H, N), (H,)),
         (EvalStmt(N), ()),
-        (FOR, (I, J, K)),
-        (WhileStmt(N, BODY, (IterArg(J, K),), (I,)), (J, I)),
+        (FOR, (H, J, K)),
+        (WhileStmt(N, BODY, (IterArg(J, K),), (H,)), (J, H)),
         (IfStmt(N, BODY, OTHER, (K,)), (K,)),
-        (YieldStmt((I,)), ()),
+        (YieldStmt((H,)), ()),
         (InCoreScopeStmt(BODY, task=K), (K,)),
         (InCoreScopeStmt(BODY), ()),
         (HierarchyScopeStmt(Level.HOST, BODY, task=K), (K,)),
-        (SPMD, (I, J)),
+        (SPMD, (H, J)),
         (SpmdScopeStmt(N, BODY), ()),
         (ClusterScopeStmt(BODY), ()),
     ]
@@ -94,28 +94,28 @@ def test_a_branch_has_two_bodies_and_a_simple_statement_none() -> None:
 
 
 def test_an_expression_has_its_operands_as_children() -> None:
-    total = scalar("add", I, J)
+    total = scalar("add", H, J)
     assert isinstance(total, Call)
-    assert children(total) == (I, J)
-    assert children(Invoke(GlobalVar("f"), (I,), VOID)) == (I,)
-    assert children(Submit(GlobalVar("f"), (I,), (J,), N, VOID)) == (I, J, N)
-    assert children(Submit(GlobalVar("f"), (I,), (), None, VOID)) == (I,)
-    assert children(MakeTuple((I, ONE))) == (I, ONE)
-    assert children(TupleGetItem(I, 0, I.type)) == (I,)
-    assert [children(leaf) for leaf in (I, ONE, ABSENT)] == [(), (), ()]
+    assert children(total) == (H, J)
+    assert children(Invoke(GlobalVar("f"), (H,), VOID)) == (H,)
+    assert children(Submit(GlobalVar("f"), (H,), (J,), N, VOID)) == (H, J, N)
+    assert children(Submit(GlobalVar("f"), (H,), (), None, VOID)) == (H,)
+    assert children(MakeTuple((H, ONE))) == (H, ONE)
+    assert children(TupleGetItem(H, 0, H.type)) == (H,)
+    assert [children(leaf) for leaf in (H, ONE, ABSENT)] == [(), (), ()]
 
 
 def test_statements_come_outer_before_inner() -> None:
     inner = IfStmt(N, BODY, OTHER)
-    loop = ForStmt(I, ONE, N, ONE, SeqStmts((inner,)))
+    loop = ForStmt(H, ONE, N, ONE, SeqStmts((inner,)))
     assert list(statements(SeqStmts((loop, *OTHER)))) == [loop, inner, *BODY, *OTHER, *OTHER]
 
 
 def test_subexpressions_and_variables_come_in_order() -> None:
-    total = scalar("mul", scalar("add", I, ONE), J)
+    total = scalar("mul", scalar("add", H, ONE), J)
     assert isinstance(total, Call)
-    assert list(subexpressions(total)) == [total, total.args[0], I, ONE, J]
-    assert list(variables([total, K])) == [I, J, K]
+    assert list(subexpressions(total)) == [total, total.args[0], H, ONE, J]
+    assert list(variables([total, K])) == [H, J, K]
     assert list(expressions(AssignStmt(K, total))) == list(subexpressions(total))
 
 

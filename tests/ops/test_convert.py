@@ -1,0 +1,147 @@
+"""Conversion: how `cast` rounds, saturates and wraps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from ops.kernels import Array, bfloat16, kernel, launch, out, run, scalar, tensor, type_of
+
+import tilewright.language as pl
+from tilewright.core.types import ScalarType, TileType
+from tilewright.dtypes import DataType
+from tilewright.errors import AttributeValueError, DTypeMismatchError
+
+HALVES = [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 2.4, -2.6]
+
+
+def cast(values: list[float] | Array, source: DataType, target: DataType, mode: str = "") -> list[float]:
+    """Return numbers of one type converted to another by a kernel."""
+    given = np.array(values, source.numpy)
+    body = f"a = pl.load(x, [0], [{len(given)}])\nout = pl.store(pl.cast(a, pl.{target.symbol}{mode}), [0], out)"
+    return run(kernel(body, x=tensor(source, len(given)), out=out(target, len(given))), given).tolist()
+
+
+def test_cast_rounds_ties_away_by_default() -> None:
+    assert cast(HALVES, pl.FP32, pl.INT32) == [-3, -2, -1, 1, 2, 3, 2, -3]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ('"none"', [-2, -2, 0, 0, 2, 2, 2, -3]),
+        ('"rint"', [-2, -2, 0, 0, 2, 2, 2, -3]),
+        ('"round"', [-3, -2, -1, 1, 2, 3, 2, -3]),
+        ('"floor"', [-3, -2, -1, 0, 1, 2, 2, -3]),
+        ('"ceil"', [-2, -1, 0, 1, 2, 3, 3, -2]),
+        ('"trunc"', [-2, -1, 0, 0, 1, 2, 2, -2]),
+        ('"odd"', [-3, -1, -1, 1, 1, 3, 3, -3]),
+        ("1", [-2, -2, 0, 0, 2, 2, 2, -3]),
+        ("3", [-3, -2, -1, 0, 1, 2, 2, -3]),
+    ],
+)
+def test_cast_rounds_to_integers_by_its_mode(mode: str, expected: list[int]) -> None:
+    assert cast(HALVES, pl.FP32, pl.INT32, f", mode={mode}") == expected
+
+
+@pytest.mark.parametrize("mode", ['"nearest"', "7"])
+def test_an_unknown_mode_is_refused_with_the_known_ones(mode: str) -> None:
+    with pytest.raises(AttributeValueError, match="there is no rounding mode") as caught:
+        cast([1.0], pl.FP32, pl.INT32, f", mode={mode}")
+    assert "trunc (5)" in caught.value.help
+
+
+@pytest.mark.parametrize(
+    ("target", "low", "high"),
+    [
+        (pl.INT8, -128, 127),
+        (pl.UINT8, 0, 255),
+        (pl.INT32, -(2**31), 2**31 - 1),
+        (pl.INT64, -(2**63), 2**63 - 1),
+        (pl.UINT64, 0, 2**64 - 1),
+    ],
+)
+def test_floats_saturate_at_the_ends_of_an_integer_type(target: DataType, low: int, high: int) -> None:
+    assert cast([1e30, -1e30, math.inf, -math.inf], pl.FP32, target) == [high, low, high, low]
+
+
+def test_not_a_number_becomes_zero() -> None:
+    assert cast([math.nan], pl.FP32, pl.INT32) == [0]
+
+
+def test_floats_between_int64_and_uint64_are_kept() -> None:
+    assert cast([2.0**63, 2.0**63 + 2.0**40], pl.FP32, pl.UINT64) == [2**63, 2**63 + 2**40]
+
+
+def test_integers_wrap_into_smaller_ones() -> None:
+    assert cast([300, -1, 128], pl.INT32, pl.INT8) == [44, -1, -128]
+
+
+def test_integers_round_to_the_nearest_float() -> None:
+    assert cast([2**24 + 1, 2**24 + 3], pl.INT32, pl.FP32) == [2**24, 2**24 + 4]
+
+
+def test_floats_round_to_the_nearest_even_smaller_float() -> None:
+    assert cast([1 + 2**-11, 1 + 3 * 2**-11, 70000.0], pl.FP32, pl.FP16) == [1.0, 1 + 2 * 2**-10, math.inf]
+
+
+def test_large_integers_round_once_to_bfloat16() -> None:
+    assert cast([2**24 + 2**16 + 1], pl.INT32, pl.BF16) == [2**24 + 2**17]
+
+
+def test_bfloat16_converts_to_integers() -> None:
+    assert cast(np.array([2.5, -3.5], bfloat16), pl.BF16, pl.INT16) == [3, -4]
+
+
+def test_anything_but_zero_is_true() -> None:
+    assert cast([0.0, -0.0, 0.25, math.nan], pl.FP32, pl.BOOL) == [False, False, True, True]
+
+
+def test_truth_is_one() -> None:
+    assert cast([True, False], pl.BOOL, pl.FP16) == [1.0, 0.0]
+
+
+def test_casting_to_the_same_type_is_refused() -> None:
+    with pytest.raises(DTypeMismatchError, match="this is fp32 already") as caught:
+        cast([1.0], pl.FP32, pl.FP32)
+    assert caught.value.help == "drop the cast"
+
+
+def test_a_task_id_is_not_converted() -> None:
+    with pytest.raises(DTypeMismatchError, match="task_id values cannot be converted"):
+        kernel("tid = pl.system.task_invalid()\nn = pl.cast(tid, pl.INT32)")
+
+
+def test_a_cast_keeps_the_valid_part() -> None:
+    body = "a = pl.cast(pl.load(x, [0], [4], valid_shape=[3]), pl.FP16)"
+    type_ = type_of(kernel(body, x=tensor(pl.FP32, 4)), "a")
+    assert isinstance(type_, TileType) and (type_.valid, type_.dtype) == ((3,), pl.FP16)
+
+
+def test_an_index_becomes_a_number_that_meets_elements() -> None:
+    body = "for i in pl.range(3):\n    pl.write(out, [i], pl.cast(i, pl.FP32) * 0.5)"
+    assert run(kernel(body, out=out(pl.FP32, 3))).tolist() == [0, 0.5, 1]
+
+
+@pytest.mark.parametrize(("value", "result"), [(2.5, 3), (-1e30, -128), (math.nan, 0)])
+def test_a_float_scalar_converts_like_an_element(value: float, result: int) -> None:
+    function = kernel("pl.write(out, [0], pl.cast(v, pl.INT8))", v=scalar(pl.FP32), out=out(pl.INT8, 1))
+    assert run(function, value) == [result]
+
+
+def test_a_converted_scalar_is_rounded() -> None:
+    function = kernel(
+        "pl.write(out, [0], pl.cast(pl.cast(v, pl.FP16), pl.FP32))", v=scalar(pl.FP32), out=out(pl.FP32, 1)
+    )
+    assert run(function, 0.1) == [np.float16(0.1)]
+
+
+def test_a_converted_constant_is_a_constant() -> None:
+    assert type_of(kernel("n = pl.cast(3, pl.INT16)"), "n") == ScalarType(pl.INT16)
+
+
+def test_an_integer_tensor_is_left_alone_by_its_conversion() -> None:
+    x = np.array([1, 2], np.int8)
+    launch(kernel("y = pl.cast(x, pl.UINT8)\npl.write(y, [0], 9)", x=tensor(pl.INT8, 2)), x)
+    assert x.tolist() == [1, 2]

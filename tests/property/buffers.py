@@ -1,0 +1,198 @@
+"""Buffers: statements about tensors, arrays and scalars: made, viewed, read, written, covered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from property.kernels import cast_to, compute, put
+from property.values import Value, dtype_of, fresh_root, is_array, is_static_tensor, is_tensor, is_tile, is_whole, shape_of
+from property.writer import DTYPES, Plane, Writer
+from tilewright import dtypes as dt
+from tilewright.core.op import Kind
+from tilewright.core.types import Extent, ScalarType, TensorType, show_extent, tensor
+from tilewright.dtypes import DataType
+
+SCALARS = (dt.INDEX, dt.INT32, dt.FP32)
+"""The types of scalar parameters and variables."""
+
+
+def scalar(w: Writer) -> None:
+    """Bind a scalar: arithmetic, a condition, or a conversion."""
+    if w.chance(15):
+        text = w.condition()
+        if w.asks(text) == ScalarType(dt.BOOL):
+            w.make(f"({text})" if " " in text else text, "c")
+        return
+    dtype = w.pick(SCALARS)
+    others = w.all(lambda v: v.is_scalar and dtype_of(v) not in (dt.BOOL, dt.TASK_ID, dtype))
+    if others and w.chance(25):
+        w.make(f"pl.cast({w.pick(others).name}, pl.{dtype.symbol})", "s")
+    elif w.all(lambda v: v.type == ScalarType(dtype)):
+        w.make(w.scalar(dtype), "s")
+
+
+def bounded(w: Writer) -> None:
+    """Bind an index whose bounds are known."""
+    high = w.pick(w.extents)
+    text, reach = w.index(high)
+    w.bind(f"{text} + 0" if text.isdigit() else text, ScalarType(dt.INDEX), "i", reach=reach, fixed=True)
+
+
+def read(w: Writer) -> None:
+    """Read one element of a tensor or tile."""
+    sources = w.all(lambda v: is_whole(v) and (is_static_tensor(v) or is_tile(v)) and all(shape_of(v)))
+    if sources:
+        source = w.pick(sources)
+        indices = [w.index(extent - 1)[0] for extent in shape_of(source)]
+        text = ", ".join(indices)
+        w.make(f"{source.name}[{text}]" if w.chance(30) else f"pl.read({source.name}, [{text}])", "s")
+
+
+def write(w: Writer) -> None:
+    """Write one element of a tensor, or a window of it."""
+    targets = [t for t in w.targets() if is_static_tensor(t) and all(shape_of(t))]
+    if not targets:
+        return
+    target = w.pick(targets)
+    sources = [s for s in w.tensors() if is_static_tensor(s) and is_whole(s) and not s.roots & target.roots]
+    sources = [s for s in sources if dtype_of(s) == dtype_of(target) and len(shape_of(s)) == len(shape_of(target))]
+    sources = [s for s in sources if all(a <= b for a, b in zip(shape_of(s), shape_of(target), strict=True))]
+    if sources and w.chance(60):
+        source = w.pick(sources)
+        room = [t - s for t, s in zip(shape_of(target), shape_of(source), strict=True)]
+        offsets = [w.index(r)[0] for r in room]
+        if w.chance(40):
+            window = ", ".join(f"{o}:{o} + {s}" for o, s in zip(offsets, shape_of(source), strict=True))
+            w.line(f"{target.name}[{window}] = {source.name}")
+        else:
+            put(w, target, f"pl.assemble({target.name}, {source.name}, [{', '.join(offsets)}])")
+        w.written(target, whole=not any(room))
+        return
+    indices = ", ".join(w.index(extent - 1)[0] for extent in shape_of(target))
+    w.act(f"pl.write({target.name}, [{indices}], {w.scalar(dtype_of(target))})")
+
+
+def create(w: Writer, type_: TensorType | None = None, *, filled: bool = False) -> Value:
+    """Make a tensor; without a first value it has to be covered before it is read."""
+    type_ = type_ or tensor((w.pick(w.extents), w.pick(w.extents)), w.pick(DTYPES))
+    has_value = filled or w.chance(60)
+    options = f", init_value={w.number(-2, 3)}" if has_value else ""
+    shape = ", ".join(map(show_extent, type_.shape))
+    text = f"pl.create_tensor([{shape}], dtype=pl.{type_.dtype.symbol}{options})"
+    return w.bind(text, type_, "b", roots=fresh_root(), readable=has_value, writable=True)
+
+
+def view(w: Writer) -> None:
+    """Look at a tensor another way; the view shares its buffer."""
+    sources = w.all(is_static_tensor, lambda v: (v.readable or v.writable) and len(shape_of(v)) == 2 and all(shape_of(v)))
+    sources = [s for s in sources if s.writable is False or s.depth == w.depth]
+    if not sources:
+        return
+    source = w.pick(sources)
+    rows, columns = shape_of(source)
+    height, width = w.number(1, rows), w.number(1, columns)
+    offset = w.index(rows - height)[0]
+    forms = [f"pl.slice({source.name}, [{height}, {width}], [{offset}, {w.index(columns - width)[0]}])"]
+    forms += [f"{source.name}[{offset}:{offset} + {height}, 0:{width}]", f"pl.transpose({source.name}, 0, 1)"]
+    forms += [f"pl.reshape({source.name}, [{columns}, {rows}])"] if source.packed else []
+    made = w.make(w.pick(forms), "w")
+    if made is not None:
+        shared = replace(made, roots=source.roots, readable=source.readable, writable=source.writable, packed=False)
+        w.values[made.name] = shared
+
+
+def array(w: Writer) -> None:
+    """Make an array, change an element of one, or read one."""
+    arrays = w.all(is_array, lambda v: v.depth == w.depth)
+    if not arrays or w.chance(20):
+        w.make(f"pl.array.create(4, pl.{w.pick([dt.INT32, dt.INT64]).symbol})", "a", keep=True)
+        return
+    chosen = w.pick(arrays)
+    if w.chance(50):
+        w.line(f"{chosen.name}[{w.index(3)[0]}] = {w.scalar(dtype_of(chosen))}")
+    else:
+        w.make(f"{chosen.name}[{w.index(3)[0]}]", "s")
+
+
+def tensor_compute(w: Writer) -> None:
+    """Compute on whole tensors, inside a kernel."""
+    made = compute(w, Kind.TENSOR)
+    if made is not None and is_tensor(made) and w.chance(40):
+        targets = [t for t in w.targets() if is_static_tensor(t) and shape_of(t) == shape_of(made)]
+        targets = [t for t in targets if not t.roots & made.roots]
+        source = cast_to(w, made, dtype_of(w.pick(targets))) if targets else None
+        if source is not None:
+            target = w.pick([t for t in targets if dtype_of(t) == dtype_of(source)])
+            w.line(f"{target.name}[{', '.join(':' for _ in shape_of(target))}] = {source.name}")
+            w.written(target, whole=True)
+
+
+def cover(w: Writer, target: Value) -> None:
+    """Write all of a tensor, a chunk of rows per turn; the last chunk may be ragged."""
+    assert isinstance(target.type, TensorType) and len(target.type.shape) == 2
+    rows, columns = target.type.shape
+    chunk, width = w.number(1, max(w.extents)), columns if isinstance(columns, int) else w.pick(w.extents)
+    axes = [(rows, chunk), *([] if isinstance(columns, int) else [(columns, width)])]
+    names = [w.fresh("i") for _ in axes]
+    kind = w.pick(["parallel", "range", "pipeline"])
+    with_stage = ", stage=2" if kind == "pipeline" else ""
+    heads = [f"for {n} in pl.{kind}({_chunks(e, c)}{with_stage}):" for n, (e, c) in zip(names, axes, strict=True)]
+    offsets = [f"{name} * {size}" for name, (_, size) in zip(names, axes, strict=True)]
+    offsets = [*offsets, *(["0"] if len(axes) == 1 else [])]
+    at_kernel = w.plane is Plane.CONTROL
+    heads = [*heads, *(["with pl.at(level=pl.Level.CORE_GROUP):"] if at_kernel else [])]
+    _nested(w, heads, names, (target, chunk, width, offsets))
+    w.written(target, whole=True)
+
+
+def _chunks(extent: Extent, size: int) -> str:
+    if isinstance(extent, int):
+        return str(-(-extent // size))
+    return f"({show_extent(extent)} + {size - 1}) // {size}"
+
+
+def _nested(w: Writer, heads: list[str], names: list[str], job: tuple[Value, int, int, list[str]]) -> None:
+    if heads:
+        with w.block(heads[0]):
+            _nested(w, heads[1:], names, job)
+        return
+    depth, w.depth = w.depth, w.depth + 1
+    for name in names:
+        w.values[name] = Value(name, ScalarType(dt.INDEX), w.depth, fixed=True)
+    _chunk(w, *job)
+    w.depth = depth
+
+
+def _chunk(w: Writer, target: Value, chunk: int, width: int, offsets: list[str]) -> None:
+    """Write the body of a covering loop: one chunk loaded or made, computed on, cut to fit, and stored."""
+    assert isinstance(target.type, TensorType)
+    hidden = w.all(is_tensor, lambda v: bool(v.roots & target.roots))
+    for value in hidden:
+        del w.values[value.name]
+    alike = [s for s in w.tensors() if isinstance(s.type, TensorType) and s.type.shape == target.type.shape]
+    where = ", ".join(offsets)
+    first: Value | None = None
+    if alike and w.chance(70):
+        first = w.make(f"pl.load({w.pick(alike).name}, [{where}], [{chunk}, {width}])", "t", keep=True)
+    if first is None:
+        first = w.make(f"pl.tile.full([{chunk}, {width}], dtype=pl.FP32, value={w.scalar(dt.FP32)})", "t", keep=True)
+        left = ", ".join(_left(e, o, s) for e, o, s in zip(target.type.shape, offsets, (chunk, width), strict=True))
+        first = w.make(f"pl.set_validshape({first.name}, {left})", "t", keep=True) if first else None
+    assert first is not None
+    for _ in range(w.number(0, 3)):
+        after = compute(w, Kind.TILE, first)
+        if after is not None and shape_of(after) == shape_of(first):
+            first = after
+    stored = _converted(w, first, target.type.dtype)
+    w.values.update({value.name: value for value in hidden})
+    put(w, target, f"pl.store({stored.name}, [{where}], {target.name})")
+
+
+def _left(extent: Extent, offset: str, size: int) -> str:
+    return str(size) if offset == "0" else f"pl.min({size}, {show_extent(extent)} - {offset})"
+
+
+def _converted(w: Writer, value: Value, dtype: DataType) -> Value:
+    converted = cast_to(w, value, dtype)
+    assert converted is not None
+    return converted

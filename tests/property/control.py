@@ -1,0 +1,246 @@
+"""Control flow: loops that carry values, branches that merge them, kernels written in place, exits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from property import buffers, kernels
+from property.values import Value, is_static_tensor, is_tensor, is_tile, shape_of
+from property.writer import Plane, Writer, inside
+from tilewright import dtypes as dt
+from tilewright.core.types import ScalarType, TensorType
+
+Statement = Callable[[Writer], object]
+
+
+def body(w: Writer, most: int) -> None:
+    """Write a few statements."""
+    for _ in range(w.number(1, most)):
+        if w.budget <= 0:
+            return
+        w.budget -= 1
+        w.pick(CONTROL if w.plane is Plane.CONTROL else KERNEL)(w)
+
+
+def trips(w: Writer) -> tuple[str, int | None]:
+    """Return the bounds of a counted loop, and how often it turns where that is known."""
+    counts = w.all(lambda v: v.type == ScalarType(dt.INDEX))
+    if counts and w.chance(35):
+        name = w.pick(counts).name
+        return w.pick([f"{name} % 4", f"pl.min({name}, 3)", f"0, pl.min(pl.max({name}, 0), 4), 2"]), None
+    return w.pick([("2", 2), ("3", 3), ("1, 4", 3), ("0, 5, 2", 3), ("0", 0), ("3, 0, -1", 3), ("1", 1)])
+
+
+def loop(w: Writer) -> None:
+    """Write a loop of any kind."""
+    w.pick([counted, counted, carrying, natural_while, carrying_while, parallel])(w)
+
+
+def counted(w: Writer) -> None:
+    """Write a counted loop whose body may bind outer names anew."""
+    kind = w.pick(["range", "range", "unroll", "pipeline"])
+    bounds, count = trips(w)
+    if kind == "unroll" and count is None:
+        kind = "range"
+    name, exits = w.fresh("i"), w.exits
+    stage = ", stage=2" if kind == "pipeline" else ""
+    with inside(w, loop=kind, carried=()), w.block(f"for {name} in pl.{kind}({bounds}{stage}):") as made:
+        w.values[name] = _index(w, name, bounds, count)
+        body(w, 4)
+    if count and w.exits == exits and w.chance(40):
+        made.pop(name)
+        w.values.update(made)
+
+
+def _index(w: Writer, name: str, bounds: str, count: int | None) -> Value:
+    reach = (0, 4) if count is None else (0, 4)
+    return Value(name, ScalarType(dt.INDEX), w.depth, reach, fixed=True)
+
+
+def _carriable(w: Writer) -> list[Value]:
+    """Return values whose type a loop can carry."""
+    tensors = [] if w.plane is Plane.KERNEL else [t for t in w.targets() if is_static_tensor(t)]
+    scalars = w.all(lambda v: v.is_scalar and not v.fixed and v.type != ScalarType(dt.TASK_ID))
+    return [*w.tiles(), *scalars, *tensors]
+
+
+def carrying(w: Writer) -> None:
+    """Write a counted loop that carries values by name, and yields them."""
+    found = _carriable(w)
+    if not found:
+        return
+    starts = [w.pick(found) for _ in range(w.number(1, min(2, len(found))))]
+    starts = [v for i, v in enumerate(starts) if not any(v.roots & u.roots for u in starts[:i])]
+    kind = w.pick(["range", "range", "pipeline"])
+    name, args = w.fresh("i"), [w.fresh("c") for _ in starts]
+    stage = ", stage=2" if kind == "pipeline" else ""
+    bounds, count = trips(w)
+    head = f"for {name}, ({', '.join(args)},) in pl.{kind}({bounds}{stage}, init_values=({', '.join(v.name for v in starts)},)):"
+    with inside(w, loop=kind, carried=tuple(args)), w.block(head):
+        w.values[name] = _index(w, name, bounds, count)
+        results = _yielding(w, starts, args)
+    w.values.update({r.name: r for r in results})
+
+
+def _yielding(w: Writer, starts: list[Value], args: list[str]) -> list[Value]:
+    """Write the body of a carrying loop up to its yield; return what it carries out."""
+    shared = frozenset[int]().union(*(v.roots for v in starts))
+    for start, arg in zip(starts, args, strict=True):
+        w.values[arg] = replace(start, name=arg, depth=w.depth, fixed=True, reach=None, roots=shared if start.roots else start.roots)
+    body(w, 4)
+    yielded: list[str] = []
+    for start, arg in zip(starts, args, strict=True):
+        same = [v for v in w.values.values() if v.type == start.type and not is_tensor(v) and not v.is_mask]
+        tensors = [a for a, s in zip(args, starts, strict=True) if s.type == start.type and s.readable == start.readable]
+        yielded.append(w.pick(tensors) if is_tensor(start) else w.pick([arg, *(v.name for v in same)]))
+    names = [w.fresh("r") for _ in starts]
+    w.line(f"{', '.join(names)} = pl.yield_({', '.join(yielded)})")
+    facts = zip(starts, names, strict=True)
+    return [replace(s, name=n, depth=w.depth, fixed=False, reach=None, roots=shared if s.roots else s.roots) for s, n in facts]
+
+
+def natural_while(w: Writer) -> None:
+    """Write a `while` that counts."""
+    name, limit = w.fresh("k"), w.index(3)[0]
+    w.line(f"{name} = 0")
+    early = w.chance(50)
+    w.values[name] = Value(name, ScalarType(dt.INDEX), w.depth, (0, 4), fixed=True)
+    with inside(w, loop="while" if early else "counting", carried=()), w.block(f"while {name} < {limit}:"):
+        if early:
+            w.line(f"{name} = {name} + 1")
+        body(w, 4)
+        if not early:
+            w.line(f"{name} = {name} + 1")
+
+
+def carrying_while(w: Writer) -> None:
+    """Write a `pl.while_` loop that counts and carries one more value."""
+    found = _carriable(w)
+    if not found:
+        return
+    start, count, arg = w.pick(found), w.fresh("k"), w.fresh("c")
+    with inside(w, loop="counting", carried=()):
+        with w.block(f"for ({count}, {arg}) in pl.while_(init_values=(0, {start.name})):"):
+            w.line(f"pl.cond({count} < {w.index(3)[0]})")
+            w.values[count] = Value(count, ScalarType(dt.INDEX), w.depth, (0, 4), fixed=True)
+            results = _yielding(w, [start], [arg])
+            w.lines[-1] = w.lines[-1].replace(results[0].name, f"{count}_end, {results[0].name}").replace("yield_(", f"yield_({count} + 1, ")
+    w.values[results[0].name] = results[0]
+
+
+def parallel(w: Writer) -> None:
+    """Write a loop or grid of independent turns, each with its own rows of some tensor."""
+    targets = [t for t in w.targets() if is_static_tensor(t) and len(shape_of(t)) == 2 and shape_of(t)[0] > 1]
+    if not targets:
+        return
+    target = w.pick(targets)
+    rows, columns = shape_of(target)
+    count = w.pick([n for n in range(1, rows + 1) if rows % n == 0])
+    height, name = rows // count, w.fresh("p")
+    is_grid = w.plane is Plane.CONTROL and w.depth == 0 and w.chance(40)
+    head = f"for {name} in pl.spmd({count}):" if is_grid else f"for {name} in pl.parallel({count}):"
+    with inside(w, loop="parallel", carried=(), depth=w.depth + 1), w.block(head):
+        if is_grid:
+            with inside(w, plane=Plane.KERNEL, in_kernel=True, returns=None):
+                _own_rows(w, target, name, count, f"[{height}, {columns}]")
+        else:
+            _own_rows(w, target, name, count, f"[{height}, {columns}]")
+
+
+def _own_rows(w: Writer, target: Value, name: str, count: int, shape: str) -> None:
+    w.values[name] = Value(name, ScalarType(dt.INDEX), w.depth, (0, count - 1), fixed=True)
+    for value in w.all(is_tensor, lambda v: bool(v.roots & target.roots)):
+        del w.values[value.name]
+    height = shape_of(target)[0] // count
+    w.values[target.name] = target
+    window = w.make(f"pl.slice({target.name}, {shape}, [{name} * {height}, 0])", "w")
+    del w.values[target.name]
+    if window is not None:
+        w.values[window.name] = replace(window, readable=target.readable, writable=True, packed=False)
+        body(w, 4)
+        if w.plane is Plane.KERNEL:
+            finish(w)
+
+
+def branch(w: Writer) -> None:
+    """Write a branch: one that only acts, one that binds names anew, or one that yields."""
+    condition = w.condition()
+    found = _carriable(w)
+    if found and condition not in ("1 < 2",) and w.chance(35):
+        _merging(w, condition, w.pick(found))
+        return
+    with inside(w, carried=w.carried), w.block(f"if {condition}:"):
+        body(w, 3)
+        leave(w)
+    if w.chance(60):
+        with w.block("else:"):
+            body(w, 3)
+
+
+def _merging(w: Writer, condition: str, start: Value) -> None:
+    """Write a branch both of whose sides give one new name a value."""
+    name, yields = w.fresh("r"), w.chance(50)
+    roots: frozenset[int] = frozenset()
+    readable = True
+    for head in (f"if {condition}:", "else:"):
+        with w.block(head):
+            body(w, 2)
+            same = [v for v in w.values.values() if v.type == start.type and not v.is_mask]
+            same = [v for v in same if not is_tensor(v) or (v.writable and v.depth == start.depth)]
+            chosen = w.pick([w.values[start.name], *same])
+            roots, readable = roots | chosen.roots, readable and chosen.readable
+            w.line(f"{name} = pl.yield_({chosen.name})" if yields else f"{name} = {chosen.name}")
+    w.values[name] = Value(name, start.type, w.depth, None, True, roots, readable, start.writable, False)
+
+
+def leave(w: Writer) -> None:
+    """Write an exit where one may stand."""
+    if w.returns is not None and not w.loop and w.chance(10):
+        w.line(f"return {w.returns}".rstrip())
+        w.exits += 1
+    elif w.loop in ("range", "while") and w.chance(50):
+        if w.carried and w.chance(50):
+            w.line(f"pl.yield_({', '.join(w.carried)})")
+        w.line(w.pick(["break", "continue"]))
+        w.exits += 1
+
+
+def scope(w: Writer) -> None:
+    """Write a kernel in place; its scalars and tensors stay visible after it, its tiles do not."""
+    hint = f', name_hint="{w.pick(["step", "other", w.fresh("part")])}"' if w.chance(30) else ""
+    task = f" as {w.fresh('tid')}" if w.chance(10) else ""
+    with inside(w, plane=Plane.KERNEL, in_kernel=True, returns=None, loop="", carried=()):
+        before = dict(w.values)
+        with w.block(f"with pl.at(level=pl.Level.CORE_GROUP{hint}){task}:") as made:
+            body(w, 8)
+            finish(w)
+            after = {name: value for name, value in w.values.items() if name in before}
+    w.values.update({name: value for name, value in {**after, **made}.items() if not is_tile(value) and not value.is_mask})
+
+
+def finish(w: Writer) -> None:
+    """Store what a kernel has computed, so that it matters."""
+    for _ in range(2):
+        kernels.store(w)
+
+
+def covered(w: Writer) -> None:
+    """Cover some tensor, whatever it held."""
+    targets = [t for t in w.targets() if isinstance(t.type, TensorType) and len(t.type.shape) == 2 and None not in t.type.shape]
+    if targets:
+        buffers.cover(w, w.pick(targets))
+
+
+KERNEL: list[Statement] = [
+    *[kernels.load] * 6, *[kernels.compute] * 14, *[kernels.store] * 4, *[kernels.reshape] * 3,
+    kernels.convert, kernels.select, kernels.assemble, kernels.fill, *[buffers.scalar] * 2, buffers.bounded,
+    *[buffers.read] * 2, buffers.write, *[buffers.tensor_compute] * 3, *[loop] * 3, *[branch] * 3, covered, buffers.array,
+]  # fmt: skip
+"""What a kernel does, the likelier statements more often."""
+
+CONTROL: list[Statement] = [
+    *[scope] * 6, *[loop] * 3, *[branch] * 2, buffers.scalar, buffers.bounded, buffers.read, buffers.write,
+    *[buffers.create] * 2, *[buffers.view] * 2, buffers.array, covered,
+]  # fmt: skip
+"""What an orchestration function does itself; calls of helpers are added to this by the program."""
