@@ -133,6 +133,8 @@ class ParserSyntaxError(ParserError):
 class NotPythonError(ParserSyntaxError, SyntaxError):
     """Text that is not even Python."""
 
+    hint = "kernels are looked for once Python itself has read the text"
+
     def __init__(self, message: str, *, spans: Sequence[Span] = (), help: str = "") -> None:
         super().__init__(message, spans=spans, help=help)
         self.msg = str(self)  # what a traceback prints of a SyntaxError
@@ -257,6 +259,8 @@ class StaticEvaluationError(ParserTypeError):
 class ShapeMismatchError(ParserTypeError):
     """Operands whose shapes do not fit."""
 
+    hint = "make the shapes agree, or fit one to the other with pl.reshape, pl.slice or pl.expands"
+
 
 class DTypeMismatchError(ParserTypeError):
     """Operands whose element types do not fit."""
@@ -264,6 +268,8 @@ class DTypeMismatchError(ParserTypeError):
 
 class OutOfBoundsError(ParserError, IndexError):
     """An access outside a tensor or tile."""
+
+    hint = "move the access, or make it smaller, so that it lies inside"
 
 
 class ConditionError(ParserTypeError):
@@ -298,6 +304,8 @@ class RecursiveCallError(ParserError):
 
 class StaticAssertionError(ParserError, AssertionError):
     """A `pl.static_assert` that does not hold."""
+
+    hint = "the kernel's author asked for this: change what it is called with, or the assertion"
 
 
 class SSAViolationError(ParserError):

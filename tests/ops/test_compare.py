@@ -16,7 +16,7 @@ from tilewright.errors import AttributeValueError, OperandError, ShapeMismatchEr
 TESTS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
 
 
-@pytest.mark.parametrize(("code", "meaning"), enumerate(TESTS), ids=["eq", "ne", "lt", "le", "gt", "ge"])
+@pytest.mark.parametrize(("code", "meaning"), list(enumerate(TESTS)), ids=["eq", "ne", "lt", "le", "gt", "ge"])
 def test_a_tensor_comparison_is_zero_or_one(code: int, meaning: Callable[[float, float], bool]) -> None:
     body = f"out = pl.assemble(out, pl.cmp(x, y, cmp_type={code}), [0])"
     function = kernel(body, x=tensor(pl.FP32, 4), y=tensor(pl.FP32, 4), out=out(pl.FP32, 4))

@@ -42,7 +42,7 @@ def result_dtype(spec: OpSpec) -> DataType:
 
 def samples(spec: OpSpec) -> list[tuple[int, ...]]:
     pairs = [(0, 0), (0, 1), (1, 0), (1, 1)] if operand_dtype(spec) == pl.BOOL else INTEGERS
-    return [pair[: len(spec.operands)] for pair in pairs]
+    return [pair[: len(spec.operands)] for pair in pairs if pair[1] >= 0 or spec.symbol not in ("<<", ">>")]
 
 
 def in_python(spec: OpSpec, values: tuple[int, ...]) -> int:

@@ -24,7 +24,8 @@ from tilewright.errors import (
 def from_tile(expression: str, x: Array, *shape: int, load: str = "", fill: float = 0) -> Array:
     """Return an expression over the tile `a`, loaded from `x`, as an array of `shape`."""
     dtype = pl.FP32 if x.dtype == np.float32 else pl.INT32
-    body = f"a = pl.load(x, {[0] * x.ndim}, {list(x.shape)}{load})\nr = {expression}\nout = pl.store(r, {[0] * len(shape)}, out)"
+    read = f"a = pl.load(x, {[0] * x.ndim}, {list(x.shape)}{load})"
+    body = f"{read}\nr = {expression}\nout = pl.store(r, {[0] * len(shape)}, out)"
     return run(kernel(body, x=tensor(dtype, *x.shape), out=out(dtype, *shape)), x, fill=fill)
 
 

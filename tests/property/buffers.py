@@ -35,7 +35,7 @@ def bounded(w: Writer) -> None:
     """Bind an index whose bounds are known."""
     high = w.pick(w.extents)
     text, reach = w.index(high)
-    w.bind(f"{text} + 0" if text.isdigit() else text, ScalarType(dt.INDEX), "i", reach=reach, fixed=True)
+    w.bind(text, ScalarType(dt.INDEX), "i", reach=reach, fixed=True, known=text.isdigit())
 
 
 def read(w: Writer) -> None:

@@ -20,16 +20,17 @@ def body(w: Writer, most: int) -> None:
         if w.budget <= 0:
             return
         w.budget -= 1
-        w.pick(CONTROL if w.plane is Plane.CONTROL else KERNEL)(w)
+        w.pick([*CONTROL, *w.more] if w.plane is Plane.CONTROL else KERNEL)(w)
 
 
-def trips(w: Writer) -> tuple[str, int | None]:
-    """Return the bounds of a counted loop, and how often it turns where that is known."""
+def trips(w: Writer) -> tuple[str, range | None]:
+    """Return the bounds of a counted loop, and its turns where they are known."""
     counts = w.all(lambda v: v.type == ScalarType(dt.INDEX))
     if counts and w.chance(35):
         name = w.pick(counts).name
         return w.pick([f"{name} % 4", f"pl.min({name}, 3)", f"0, pl.min(pl.max({name}, 0), 4), 2"]), None
-    return w.pick([("2", 2), ("3", 3), ("1, 4", 3), ("0, 5, 2", 3), ("0", 0), ("3, 0, -1", 3), ("1", 1)])
+    turns = w.pick([range(2), range(3), range(1, 4), range(0, 5, 2), range(0), range(3, 0, -1), range(1)])
+    return f"{turns.start}, {turns.stop}, {turns.step}", turns
 
 
 def loop(w: Writer) -> None:
@@ -40,22 +41,23 @@ def loop(w: Writer) -> None:
 def counted(w: Writer) -> None:
     """Write a counted loop whose body may bind outer names anew."""
     kind = w.pick(["range", "range", "unroll", "pipeline"])
-    bounds, count = trips(w)
-    if kind == "unroll" and count is None:
+    bounds, turns = trips(w)
+    if kind == "unroll" and turns is None:
         kind = "range"
     name, exits = w.fresh("i"), w.exits
     stage = ", stage=2" if kind == "pipeline" else ""
     with inside(w, loop=kind, carried=()), w.block(f"for {name} in pl.{kind}({bounds}{stage}):") as made:
-        w.values[name] = _index(w, name, bounds, count)
+        w.values[name] = _index(w, name, turns)
         body(w, 4)
-    if count and w.exits == exits and w.chance(40):
+    if turns and w.exits == exits and w.chance(40):
         made.pop(name)
         w.values.update(made)
 
 
-def _index(w: Writer, name: str, bounds: str, count: int | None) -> Value:
-    reach = (0, 4) if count is None else (0, 4)
-    return Value(name, ScalarType(dt.INDEX), w.depth, reach, fixed=True)
+def _index(w: Writer, name: str, turns: range | None) -> Value:
+    """Return a loop variable."""
+    reach = (min(turns), max(turns)) if turns else (0, 4)
+    return Value(name, ScalarType(dt.INDEX), w.depth, reach, fixed=True, known=bool(turns))
 
 
 def _carriable(w: Writer) -> list[Value]:
@@ -75,10 +77,10 @@ def carrying(w: Writer) -> None:
     kind = w.pick(["range", "range", "pipeline"])
     name, args = w.fresh("i"), [w.fresh("c") for _ in starts]
     stage = ", stage=2" if kind == "pipeline" else ""
-    bounds, count = trips(w)
+    bounds, turns = trips(w)
     head = f"for {name}, ({', '.join(args)},) in pl.{kind}({bounds}{stage}, init_values=({', '.join(v.name for v in starts)},)):"
     with inside(w, loop=kind, carried=tuple(args)), w.block(head):
-        w.values[name] = _index(w, name, bounds, count)
+        w.values[name] = _index(w, name, turns)
         results = _yielding(w, starts, args)
     w.values.update({r.name: r for r in results})
 
@@ -142,14 +144,15 @@ def parallel(w: Writer) -> None:
     head = f"for {name} in pl.spmd({count}):" if is_grid else f"for {name} in pl.parallel({count}):"
     with inside(w, loop="parallel", carried=(), depth=w.depth + 1), w.block(head):
         if is_grid:
-            with inside(w, plane=Plane.KERNEL, in_kernel=True, returns=None):
-                _own_rows(w, target, name, count, f"[{height}, {columns}]")
+            with inside(w, plane=Plane.KERNEL, returns=None):
+                own_rows(w, target, name, count, f"[{height}, {columns}]")
         else:
-            _own_rows(w, target, name, count, f"[{height}, {columns}]")
+            own_rows(w, target, name, count, f"[{height}, {columns}]")
 
 
-def _own_rows(w: Writer, target: Value, name: str, count: int, shape: str) -> None:
-    w.values[name] = Value(name, ScalarType(dt.INDEX), w.depth, (0, count - 1), fixed=True)
+def own_rows(w: Writer, target: Value, name: str, count: int, shape: str) -> None:
+    """Write the body of one turn, which owns some rows of a tensor and may write nothing else from outside."""
+    w.values[name] = Value(name, ScalarType(dt.INDEX), w.depth, (0, count - 1), fixed=True, known=True)
     for value in w.all(is_tensor, lambda v: bool(v.roots & target.roots)):
         del w.values[value.name]
     height = shape_of(target)[0] // count
@@ -191,7 +194,7 @@ def _merging(w: Writer, condition: str, start: Value) -> None:
             chosen = w.pick([w.values[start.name], *same])
             roots, readable = roots | chosen.roots, readable and chosen.readable
             w.line(f"{name} = pl.yield_({chosen.name})" if yields else f"{name} = {chosen.name}")
-    w.values[name] = Value(name, start.type, w.depth, None, True, roots, readable, start.writable, False)
+    w.values[name] = Value(name, start.type, w.depth, fixed=True, roots=roots, readable=readable, writable=start.writable, packed=False)
 
 
 def leave(w: Writer) -> None:
@@ -210,7 +213,7 @@ def scope(w: Writer) -> None:
     """Write a kernel in place; its scalars and tensors stay visible after it, its tiles do not."""
     hint = f', name_hint="{w.pick(["step", "other", w.fresh("part")])}"' if w.chance(30) else ""
     task = f" as {w.fresh('tid')}" if w.chance(10) else ""
-    with inside(w, plane=Plane.KERNEL, in_kernel=True, returns=None, loop="", carried=()):
+    with inside(w, plane=Plane.KERNEL, returns=None, loop="", carried=()):
         before = dict(w.values)
         with w.block(f"with pl.at(level=pl.Level.CORE_GROUP{hint}){task}:") as made:
             body(w, 8)

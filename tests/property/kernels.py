@@ -37,14 +37,25 @@ def spelled(spec: OpSpec, kind: Kind) -> str:
     return f"pl.{name}" if getattr(pl, name, None) is spec.function else f"pl.{kind.value}.{spec.name}"
 
 
+KEEPING = ("elementwise", "expansion")
+"""Families whose results are valid where their first operand is."""
+
+WHOLE = ("concat", "matmul", "matmul_acc", "matmul_bias", "gemv", "gemv_acc")
+"""Ops that read their first operand outside its valid part, too."""
+
+
 def compute(w: Writer, kind: Kind = Kind.TILE, first: Value | None = None) -> Value | None:
-    """Write one op on tiles or tensors and return what it gives, or None where nothing fits."""
+    """Write one op on tiles or tensors and return what it gives, or None where nothing fits.
+
+    With `first`, an op whose result is valid where that operand is.
+    """
     pool = w.tiles() if kind is Kind.TILE else [t for t in w.tensors() if is_static_tensor(t) and is_whole(t)]
     if not pool:
         return None
-    spec = w.pick(callable_specs(kind))
-    for _ in range(3):
-        arguments = _arguments(w, spec, pool, first or w.pick(pool))
+    spec = w.pick([s for s in callable_specs(kind) if first is None or s.family in KEEPING])
+    starts = [v for v in pool if is_whole(v)] if spec.name in WHOLE else pool
+    for _ in range(3 if starts else 0):
+        arguments = _arguments(w, spec, pool, first or w.pick(starts))
         made = w.make(f"{spelled(spec, kind)}({', '.join(arguments)})", keep=first is not None) if arguments else None
         if made is not None:
             return made
@@ -56,7 +67,7 @@ def _arguments(w: Writer, spec: OpSpec, pool: Sequence[Value], first: Value) -> 
     shown: list[str] = []
     by_name, is_first = False, True
     for p in spec.parameters:
-        if p.role in (Role.VALUE, Role.EITHER) and is_first:
+        if p.role in (Role.VALUE, Role.EITHER) and is_first and not (p.role is Role.EITHER and w.chance(8)):
             text, is_first = first.name, False
         else:
             text = _argument(w, p, pool, first)
@@ -77,7 +88,7 @@ def _argument(w: Writer, p: Parameter, pool: Sequence[Value], first: Value) -> s
         return ""
     whole = [v for v in pool if is_whole(v)]
     alike = [v for v in whole if shape_of(v) == shape_of(first)]
-    found = alike if alike and w.chance(60) else whole
+    found = alike if p.role is Role.EITHER and not is_whole(first) or alike and w.chance(60) else whole
     return w.pick(found).name if found else ""
 
 
@@ -186,7 +197,7 @@ def reshape(w: Writer) -> None:
         ]
         forms += [f"pl.reshape({tile.name}, [{columns}, {rows}])", f"pl.reshape({tile.name}, [1, {rows * columns}])"]
     form = w.pick(forms)
-    if "set_validshape" in form and not is_whole(tile):
+    if ("set_validshape" in form or "reshape" in form) and not is_whole(tile):
         return
     w.make(form)
 

@@ -46,14 +46,14 @@ class Writer:
     indent: int = 0
     depth: int = 0
     """How many parallel loops are around."""
-    in_kernel: bool = False
-    """Whether a scope rather than the function is the kernel."""
     loop: str = ""
     """The innermost loop as `break` sees it: `range`, `while`, another word, or nothing."""
     carried: tuple[str, ...] = ()
     """The names the innermost loop carries explicitly."""
     exits: int = 0
     """How many `break`s, `continue`s and early returns were written."""
+    more: Sequence[Callable[[Writer], object]] = ()
+    """Statements that the control plane has besides the usual ones."""
     returns: str | None = None
     """What an early return returns, where one may stand."""
     _names: int = 0
@@ -147,7 +147,7 @@ class Writer:
     def written(self, target: Value, *, whole: bool = False) -> None:
         """Note that a tensor was written; when all of it was, it may be read from here on."""
         if whole:
-            for value in self.all(is_tensor, lambda v: v.roots == target.roots):
+            for value in self.all(is_tensor, lambda v: v.name == target.name or (target.packed and v.roots == target.roots)):
                 self.values[value.name] = replace(value, readable=True)
 
     def index(self, high: int) -> tuple[str, Interval]:
@@ -180,7 +180,7 @@ class Writer:
 
     def condition(self) -> str:
         """Return a condition: one the compiler knows, one it may find out, or one only the run decides."""
-        known = self.all(lambda v: v.is_scalar and dtype_of(v).is_int() or v.is_scalar and dtype_of(v).is_float())
+        known = self.all(lambda v: v.is_scalar and dtype_of(v) not in (dt.BOOL, dt.TASK_ID) and not v.is_literal)
         flags = self.all(lambda v: v.type == ScalarType(dt.BOOL))
         if flags and self.chance(25):
             return self.pick(flags).name

@@ -14,7 +14,8 @@ from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 from tilewright.core.enums import CompactMode, MemorySpace, PadValue, ParamDirection, TensorLayout, TileLayout
 from tilewright.core.types import MemRef, Type
 from tilewright.dtypes import INDEX, DataType
-from tilewright.errors import OutsideKernelError
+from tilewright.errors import AnnotationError, OutsideKernelError
+from tilewright.source import calling_line
 
 Self = TypeVar("Self", bound="Arithmetic")
 T = TypeVar("T")
@@ -121,7 +122,7 @@ class Tensor(Indexable):
             elif isinstance(extra, MemRef):
                 result.memref = extra
             else:
-                raise TypeError(f"Tensor[...] takes a layout, a TensorView or a MemRef after the dtype, got {extra!r}")
+                raise _wrong(f"Tensor[...] takes a layout, a TensorView or a MemRef after the dtype, got {extra!r}")
         return result
 
     def bind_dynamic(self, dim: int, var: DynVar) -> None:
@@ -152,11 +153,9 @@ class Tile(Indexable):
             elif isinstance(extra, MemRef):
                 result.memref = extra
             else:
-                raise TypeError(
-                    f"Tile[...] takes a MemRef, a memory space or a TileView after the dtype, got {extra!r}"
-                )
+                raise _wrong(f"Tile[...] takes a MemRef, a memory space or a TileView after the dtype, got {extra!r}")
         if result.memref is not None and result.memory is None:
-            raise TypeError("Tile[...] with a MemRef needs its memory space too")
+            raise _wrong("Tile[...] with a MemRef needs its memory space too")
         return result
 
     def __repr__(self) -> str:
@@ -174,7 +173,7 @@ class Scalar(Arithmetic):
         parts = _sequence(item)
         dtype, bounds = parts if len(parts) == 2 else (item, None)
         if not isinstance(dtype, DataType):
-            raise TypeError(f"Scalar[...] needs a dtype, for example pl.INT32, got {dtype!r}")
+            raise _wrong(f"Scalar[...] needs a dtype, for example pl.INT32, got {dtype!r}")
         return Scalar(dtype, bounds)
 
     def __index__(self) -> int:
@@ -305,11 +304,19 @@ def _sequence(item: Any) -> tuple[Any, ...]:
 def _parts(name: str, item: Any) -> tuple[Any, ...]:
     parts = _sequence(item)
     if not 2 <= len(parts) <= 5:
-        raise TypeError(
+        raise _wrong(
             f"{name}[...] needs a shape and a dtype, and takes up to three refinements, got {len(parts)} element(s)"
         )
     if not isinstance(parts[0], (list, tuple)):
-        raise TypeError(f"{name}[...] needs a list of extents first, got {parts[0]!r}")
+        raise _wrong(f"{name}[...] needs a list of extents first, got {parts[0]!r}")
     if not isinstance(parts[1], DataType):
-        raise TypeError(f"{name}[...] needs a dtype second, for example pl.FP32, got {parts[1]!r}")
+        raise _wrong(f"{name}[...] needs a dtype second, for example pl.FP32, got {parts[1]!r}")
     return parts
+
+
+def _wrong(message: str) -> AnnotationError:
+    """Return the error for an annotation that is wrong as Python evaluates it, before any decorator runs."""
+    error = AnnotationError(message, help="for example pl.Tensor[[64, 64], pl.FP32] or pl.Scalar[pl.INT32]")
+    if (span := calling_line()).is_known:
+        error.locate([span])
+    return error

@@ -142,8 +142,12 @@ def restamped(value: Const, bound: Bound) -> Const:
 
 
 def literal_type(bound: Bound) -> ShapedType | ScalarType | None:
-    """Return the type that literals among `bound` take: the first tensor's or tile's, else the first number's."""
-    types = [value.type for value in bound.values() if isinstance(value, Expr) and not isinstance(value, Const)]
+    """Return the type that literals among `bound` take: the first tensor's or tile's, else the first number's.
+
+    A `mask` picks elements and is none of them.
+    """
+    data = [value for name, value in bound.items() if name != "mask"]
+    types = [value.type for value in data if isinstance(value, Expr) and not isinstance(value, Const)]
     shaped = [t for t in types if isinstance(t, (TensorType, TileType))]
     numbers = [t for t in types if isinstance(t, ScalarType) and t.dtype.family not in (Family.BOOL, Family.HANDLE)]
     return next(iter([*shaped, *numbers]), None)

@@ -6,6 +6,7 @@ calls hand on as many values as they take, of types that fit. In SSA form every 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from tilewright.core.build import arguments, call
@@ -34,9 +35,8 @@ from tilewright.source import Span
 
 def verify(program: Program, *, ssa: bool = False, types: bool = True) -> None:
     """Raise VerificationError at the first rule a program breaks; without `types`, ops are taken at their word."""
-    names = program.function_names
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(program.function_names).items():
+        if count > 1:
             raise VerificationError(f"two functions are called '{name}'")
     functions = {f.name: f for f in program.function_list}
     _check_recursion(functions)

@@ -56,11 +56,12 @@ def to_type(annotation: Any) -> Type:
         case ann.Directed():
             raise AnnotationError("a direction belongs to a parameter", help="drop pl.Out or pl.InOut")
         case ann.TupleAnnotation():
-            raise AnnotationError("tuples do not nest, and parameters are no tuples")
+            help = "one parameter or name per value"
+            raise AnnotationError("tuples do not nest, and parameters are no tuples", help=help)
         case _ if annotation in (ann.Tensor, ann.Tile):
             raise AnnotationError(
                 f"bare 'pl.{annotation.__name__}' says neither shape nor dtype",
-                help="write pl.Tensor[[rows, cols], pl.FP32]",
+                help=f"write pl.{annotation.__name__}[[rows, cols], pl.FP32]",
             )
         case _:
             raise AnnotationError(
@@ -102,9 +103,11 @@ def _tile(annotation: ann.Tile) -> TileType:
 def extent(value: Any) -> Extent:
     """Return one extent of an annotation: an int, a symbol, a formula over symbols, or None for unknown."""
     if isinstance(value, bool) or not isinstance(value, (int, ann.DynExpr, Expr, type(None))):
-        raise AnnotationError(f"an extent is an integer or a pl.dynamic name, got {value!r}")
+        help = 'M = pl.dynamic("M") names an extent that the caller decides'
+        raise AnnotationError(f"an extent is an integer or a pl.dynamic name, got {value!r}", help=help)
     if isinstance(value, int) and value < 0:
-        raise AnnotationError(f"an extent cannot be negative, got {value}")
+        help = 'M = pl.dynamic("M") names an extent that the caller decides'
+        raise AnnotationError(f"an extent cannot be negative, got {value}", help=help)
     if isinstance(value, ann.DynExpr):
         return as_extent(symbolic(value))
     if isinstance(value, Const):
@@ -119,7 +122,8 @@ def evaluated(annotation: Any, names: Callable[[str], Any]) -> Any:
     try:
         return eval(annotation, {"__builtins__": {}}, _Names(names))  # noqa: S307 - the module's own annotation, as Python evaluates it
     except Exception as error:
-        raise AnnotationError(f"cannot evaluate the annotation `{annotation}`: {error}") from None
+        help = "an annotation is evaluated where the function is defined, for example pl.Tensor[[64, 64], pl.FP32]"
+        raise AnnotationError(f"cannot evaluate the annotation `{annotation}`: {error}", help=help) from None
 
 
 class _Names(dict[str, Any]):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tilewright.collector import paused_collection
 from tilewright.core.enums import FunctionType, Level, ParamDirection, Role
 from tilewright.core.expr import Symbol, Var
 from tilewright.core.extents import symbols_in
@@ -14,10 +15,10 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import SeqStmts
 from tilewright.core.types import TensorType, Type, join
 from tilewright.errors import (
-    AnnotationError,
     KernelError,
     MissingAnnotationError,
-    ParserTypeError,
+    ReturnMismatchError,
+    UnboundSymbolError,
     UnsupportedFeatureError,
 )
 from tilewright.frontend import loops, scopes, statements, subscripts
@@ -54,6 +55,7 @@ class Parameter:
     bounds: tuple[int, int] | None = None
 
 
+@paused_collection()
 def translate(captured: Captured, options: Options, callees: Callees, is_method: bool) -> Function:
     """Return the function as IR; KernelError, located and naming the function, for any mistake in it."""
     resolver = Resolver.of(captured.function)
@@ -93,6 +95,8 @@ def _translate(
     for param, p in zip(params, parameters, strict=True):
         t.scope.bind(p.name, param, p.span)
         t.fixed.add(id(param))
+        if p.name in t.scope.shared:
+            t.variables.add(id(param))
         if p.direction is not ParamDirection.In:
             t.outputs.add(id(param))
     t.execute(captured.node.body)
@@ -112,9 +116,16 @@ def _translate(
 
 def _parameters(captured: Captured, resolver: Resolver, is_method: bool) -> tuple[Parameter, ...]:
     node = captured.node.args
-    if node.vararg or node.kwarg or node.posonlyargs or node.kwonlyargs or node.defaults:
+    others = [node.vararg, node.kwarg, *node.posonlyargs, *node.kwonlyargs, *node.defaults]
+    if odd := [part for part in others if part is not None]:
         raise UnsupportedFeatureError(
-            "a kernel's parameters are plain names with annotations", spans=[captured.span(captured.node)]
+            "a kernel's parameters are plain names with annotations",
+            spans=[captured.span(odd[0])],
+            help="drop the star, the slash or the default: callers pass every argument",
+        )
+    if is_method and not node.args:
+        raise UnsupportedFeatureError(
+            "a method of a program takes self first", spans=[captured.span(captured.node)], help="def name(self, ...):"
         )
     args = node.args[1:] if is_method else node.args
     written = captured.function.__code__.co_varnames[len(node.args) - len(args) :]
@@ -152,7 +163,7 @@ def _check_symbols(parameters: tuple[Parameter, ...]) -> None:
     bound = {e.name for _, e in extents if isinstance(e, Symbol)}
     for parameter, extent in extents:
         for name in symbols_in(extent) - bound:
-            raise AnnotationError(
+            raise UnboundSymbolError(
                 f"'{name}' stands only inside formulas, so no argument tells its value",
                 spans=[parameter.span],
                 help=f"use '{name}' itself as an extent of some parameter",
@@ -173,13 +184,18 @@ def _checked_returns(t: Translator, declared: tuple[Type, ...] | None) -> tuple[
     """Return the types a function gives, every return statement agreeing with them."""
     if not t.returned:
         return ()
-    types = declared if declared is not None else t.returned[0][0]
+    types, first = t.returned[0]
+    says, help = f"the return at line {first.line} gives", "every return gives values of the same types"
+    if declared is not None:
+        types, says, help = declared, "the function says", "return what the annotation says, or change it"
     for found, span in t.returned:
         if len(found) != len(types):
-            raise ParserTypeError(f"this returns {len(found)} value(s), the function {len(types)}", spans=[span])
+            message = f"this returns {len(found)} value(s), {says} {len(types)}"
+            raise ReturnMismatchError(message, spans=[span], help=help)
         for position, (want, have) in enumerate(zip(types, found, strict=True)):
             if not _returnable(want, have):
-                raise ParserTypeError(f"returned value {position} is {have}, the function says {want}", spans=[span])
+                message = f"returned value {position} is {have}, {says} {want}"
+                raise ReturnMismatchError(message, spans=[span], help=help)
     return types
 
 

@@ -97,6 +97,7 @@ def _own(inner: Translator, name: str, value: Value, node: ast.Call) -> Value:
         return value
     expr = inner.expr(value, node)
     copy = Var(name, expr.type, expr.span)
+    inner.variables.add(id(copy))
     inner.emit(AssignStmt(copy, expr, expr.span))
     return copy
 

@@ -14,10 +14,14 @@ from tilewright.core.types import ScalarType, Type, join, unplaced
 from tilewright.dtypes import BOOL, INDEX, DataType
 from tilewright.errors import (
     ArgumentCountError,
+    AttributeValueError,
+    ConditionError,
+    MisplacedDirectiveError,
     NotStaticError,
     OperandError,
     ParserSyntaxError,
     PlainRangeError,
+    UnsupportedFeatureError,
     YieldMismatchError,
 )
 from tilewright.frontend import directives
@@ -26,6 +30,7 @@ from tilewright.frontend.scope import State
 from tilewright.frontend.scopes import spmd_options
 from tilewright.frontend.state import Translator, Value, Widened, YieldFrame, statement
 from tilewright.frontend.statements import condition, ends, is_directive, unnamed_yield
+from tilewright.source import Span
 
 KINDS = {
     "range": ForKind.Sequential,
@@ -39,7 +44,7 @@ KINDS = {
 def _for(t: Translator, node: ast.For) -> None:
     callee: Any = t.evaluate(node.iter.func) if isinstance(node.iter, ast.Call) else None
     if node.orelse:
-        raise ParserSyntaxError("a loop has no else branch here", spans=[t.span(node.orelse[0])])
+        raise _has_else(t.span(node.orelse[0]))
     if callee is directives.spmd and isinstance(node.iter, ast.Call):
         _spmd(t, node, node.iter)
     elif callee is directives.while_ and isinstance(node.iter, ast.Call):
@@ -52,7 +57,22 @@ def _for(t: Translator, node: ast.For) -> None:
         raise PlainRangeError(
             "For loop must use pl.range(), pl.parallel(), pl.unroll(), pl.pipeline(), pl.while_() or pl.spmd()",
             spans=[t.span(node.iter)],
+            help=_instead(node, callee),
         )
+
+
+def _instead(node: ast.For, callee: object) -> str:
+    target = ast.unparse(node.target)
+    if callee is range and isinstance(node.iter, ast.Call):
+        return f"write `for {target} in pl.range({', '.join(ast.unparse(arg) for arg in node.iter.args)}):`"
+    if isinstance(node.iter, (ast.List, ast.Tuple)):
+        return f"count instead: `for i in pl.unroll({len(node.iter.elts)}):`, with the values in a tuple outside"
+    return ""
+
+
+def _has_else(span: Span) -> UnsupportedFeatureError:
+    help = "put it after the loop"
+    return UnsupportedFeatureError("a loop has no else branch here", spans=[span], help=help)
 
 
 def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> None:
@@ -81,7 +101,8 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
     values = [t.expr(value, where, "a loop bound") for value, where in zip(given.args, given.nodes, strict=True)]
     for value, where in zip(values, given.nodes, strict=True):
         if not (isinstance(value.type, ScalarType) and value.type.dtype.is_int()):
-            raise OperandError(f"a loop bound is an integer, got {value.type}", spans=[t.span(where)])
+            help = "use `//` to divide, or pl.cast(..., pl.INDEX)"
+            raise OperandError(f"a loop bound is an integer, got {value.type}", spans=[t.span(where)], help=help)
     match values:
         case [stop]:
             return integer(0), stop, integer(1)
@@ -89,12 +110,14 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
             return start, stop, integer(1)
         case [start, stop, step]:
             if isinstance(step, Const) and step.value == 0:
-                raise OperandError("a loop's step cannot be zero", spans=[t.span(given.nodes[2])])
+                help = "a step of 1 visits every index"
+                raise OperandError("a loop's step cannot be zero", spans=[t.span(given.nodes[2])], help=help)
             return start, stop, step
         case _:
             raise ArgumentCountError(
                 f"a loop takes stop, start and stop, or start, stop and step, got {len(values)} bounds",
                 spans=[t.span(node)],
+                help="pl.range(stop), pl.range(start, stop) or pl.range(start, stop, step)",
             )
 
 
@@ -107,14 +130,25 @@ def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits:
     }[word]
     for name in given.kwargs:
         if name not in allowed:
-            raise ArgumentCountError(f"pl.{word} has no parameter `{name}`", spans=[t.span(given.keyword_nodes[name])])
+            message, help = f"pl.{word} has no parameter `{name}`", f"it takes bounds and {', '.join(sorted(allowed))}"
+            raise ArgumentCountError(message, spans=[t.span(given.keyword_nodes[name])], help=help)
     if word == "unroll" and not all(isinstance(limit, Const) for limit in limits):
-        raise NotStaticError("pl.unroll needs bounds the compiler knows", spans=[t.span(node)], help="use pl.range")
+        unknown = [
+            w for w, v in zip(given.nodes, given.args, strict=True) if isinstance(v, Expr) and v.__class__ is not Const
+        ]
+        help = "use pl.range, or a constant bound"
+        spans = [t.span(where) for where in unknown or [node]]
+        raise NotStaticError("pl.unroll needs bounds the compiler knows", spans=spans, help=help)
     if word != "pipeline":
         return {}
-    stage = given.kwargs.get("stage")
-    if not isinstance(stage, int) or stage < 1:
-        raise OperandError("pl.pipeline needs stage=, a constant of at least 1", spans=[t.span(node)])
+    if "stage" not in given.kwargs:
+        message, help = "pl.pipeline needs its depth, stage=", "stage=2 loads one iteration ahead"
+        raise ArgumentCountError(message, spans=[t.span(node)], help=help)
+    stage = given.kwargs["stage"]
+    if not isinstance(stage, int) or isinstance(stage, bool) or stage < 1:
+        shown = stage.type if isinstance(stage, Expr) else repr(stage)
+        message, where = f"stage must be a constant of at least 1, got {shown}", given.keyword_nodes["stage"]
+        raise AttributeValueError(message, spans=[t.span(where)], help="stage=2 loads one iteration ahead")
     return {"stage": stage}
 
 
@@ -149,7 +183,9 @@ def _targets(
 def _check_carried(t: Translator, names: Sequence[str], inits: Value, node: ast.AST) -> None:
     if not isinstance(inits, tuple) or len(inits) != len(names):  # pyright: ignore[reportUnknownArgumentType]
         count = len(inits) if isinstance(inits, tuple) else 1  # pyright: ignore[reportUnknownArgumentType]
-        raise YieldMismatchError(f"{len(names)} carried name(s) for {count} initial value(s)", spans=[t.span(node)])
+        message = f"{len(names)} carried name(s) for {count} initial value(s)"
+        help = "give each carried name one entry of init_values=(...)"
+        raise YieldMismatchError(message, spans=[t.span(node)], help=help)
 
 
 def _carried(t: Translator, names: Sequence[str], inits: Sequence[Value], node: ast.For) -> tuple[IterArg, ...]:
@@ -204,6 +240,7 @@ def _results(
                 f"'{arg.var.name_hint}' is carried as one type and yielded as another",
                 spans=[frame.span or t.span(node)],
                 notes=[f"carried: {arg.var.type}", f"yielded: {type_}"],
+                help="start with a value of the type the body yields, for example with pl.cast",
             )
         if wider != arg.var.type:
             raise Widened((arg.var.name_hint, arg.var.span), wider)
@@ -214,19 +251,20 @@ def _results(
 @statement(ast.While)
 def _while(t: Translator, node: ast.While) -> None:
     if node.orelse:
-        raise ParserSyntaxError("a loop has no else branch here", spans=[t.span(node.orelse[0])])
+        raise _has_else(t.span(node.orelse[0]))
     before = len(t.stmts)
     test = condition(t, node.test)
     if len(t.stmts) != before:
-        raise ParserSyntaxError(
-            "a while condition is scalar arithmetic",
-            spans=[t.span(node.test)],
-            help="read what it needs at the end of the body",
-        )
+        raise _not_scalar(t.span(node.test))
     t.scope.enter()
     _, body = _body(t, node.body, "while", 0, node)
     t.scope.leak(t.scope.leave(), State.BOUND)
     t.emit(WhileStmt(_as_expr(test), body, span=t.span(node)))
+
+
+def _not_scalar(span: Span) -> ConditionError:
+    help = "bind what it reads to a name before the loop, and again at the end of the body"
+    return ConditionError("the condition of a loop is scalar arithmetic", spans=[span], help=help)
 
 
 def _as_expr(test: Expr | bool) -> Expr:
@@ -264,26 +302,31 @@ def _leading_condition(t: Translator, node: ast.For) -> Expr:
         and is_directive(t, first.value, directives.cond)
         and isinstance(first.value, ast.Call)
     ):
-        raise ParserSyntaxError("a pl.while_ body starts with pl.cond(...)", spans=[t.span(first)])
+        help = "write `pl.cond(condition)` above this line"
+        raise MisplacedDirectiveError("a pl.while_ body starts with pl.cond(...)", spans=[t.span(first)], help=help)
     if len(first.value.args) != 1:
-        raise ArgumentCountError("pl.cond takes one condition", spans=[t.span(first)])
+        help = "join several with `and`"
+        raise ArgumentCountError("pl.cond takes one condition", spans=[t.span(first)], help=help)
     before = len(t.stmts)
     test = condition(t, first.value.args[0])
     if len(t.stmts) != before:
-        raise ParserSyntaxError("a while condition is scalar arithmetic", spans=[t.span(first)])
+        raise _not_scalar(t.span(first))
     return _as_expr(test)
 
 
 def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     if not isinstance(node.target, ast.Name):
-        raise ParserSyntaxError("pl.spmd binds the block index", spans=[t.span(node.target)])
+        help = "for block in pl.spmd(n):"
+        raise ParserSyntaxError("pl.spmd binds the block index", spans=[t.span(node.target)], help=help)
     options = spmd_options(t, iterable)
     count = options.core_num
     reach = (0, max(0, int(count.value) - 1)) if isinstance(count, Const) else None
     loop_var = Var(node.target.id, ScalarType(INDEX), t.span(node.target), reach)
     t.scope.enter()
     t.scope.bind(node.target.id, loop_var, loop_var.span)
+    t.kernels.append(len(t.yields))
     _, body = _body(t, node.body, "spmd", 0, node)
+    t.kernels.pop()
     t.scope.leak(t.scope.leave(), State.BOUND, ended=(node.target.id,))
     t.emit(
         SpmdScopeStmt(
@@ -295,6 +338,7 @@ def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
 def _lane(t: Translator, node: ast.For) -> None:
     """Translate `for lane in pl.split_aiv(...)`: there is one lane."""
     if not isinstance(node.target, ast.Name):
-        raise ParserSyntaxError("pl.split_aiv binds the lane", spans=[t.span(node.target)])
+        help = "for lane in pl.split_aiv(2):"
+        raise ParserSyntaxError("pl.split_aiv binds the lane", spans=[t.span(node.target)], help=help)
     t.assign(node.target.id, 0, node.target)
     t.execute(node.body)

@@ -67,7 +67,7 @@ def _task(t: Translator, node: ast.With) -> Var | None:
     if target is None:
         return None
     if not isinstance(target, ast.Name):
-        raise ParserSyntaxError("a task id has one name", spans=[t.span(target)])
+        raise ParserSyntaxError("a task id has one name", spans=[t.span(target)], help="with pl.at(...) as task:")
     var = Var(target.id, ScalarType(TASK_ID), t.span(target))
     t.scope.bind(target.id, var, var.span)
     return var
@@ -77,19 +77,28 @@ def _options(t: Translator, item: ast.Call, positional: tuple[str, ...], allowed
     given = arguments(t, item)
     if len(given.args) > len(positional):
         raise ArgumentCountError(
-            f"`{ast.unparse(item.func)}` takes at most {len(positional)} positional argument(s)", spans=[t.span(item)]
+            f"`{ast.unparse(item.func)}` takes at most {len(positional)} positional argument(s)",
+            spans=[t.span(item)],
+            help=f"by name it takes {', '.join((*positional, *allowed))}",
         )
     values = dict(zip(positional, given.args, strict=False)) | dict(given.kwargs)
     for name in values:
         if name not in positional and name not in allowed:
-            raise ArgumentCountError(f"`{ast.unparse(item.func)}` has no parameter `{name}`", spans=[t.span(item)])
+            message, help = f"`{ast.unparse(item.func)}` has no parameter `{name}`", ", ".join((*positional, *allowed))
+            raise ArgumentCountError(message, spans=[t.span(_where(item, name))], help=f"it takes {help}")
     return values
+
+
+def _where(item: ast.Call, option: str) -> ast.expr:
+    """Return where an option was written, or the whole call."""
+    return next((keyword.value for keyword in item.keywords if keyword.arg == option), item)
 
 
 def _name_hint(t: Translator, options: dict[str, Any], item: ast.Call) -> str:
     hint = options.get("name_hint", "")
     if not isinstance(hint, str) or (hint and (not hint.isidentifier() or iskeyword(hint))):
-        raise AttributeValueError(f"name_hint must be an identifier, got {hint!r}", spans=[t.span(item)])
+        message, help = f"name_hint must be an identifier, got {hint!r}", "letters, digits and underscores"
+        raise AttributeValueError(message, spans=[t.span(_where(item, "name_hint"))], help=help)
     return hint
 
 
@@ -104,14 +113,17 @@ def _at(t: Translator, node: ast.With, item: ast.Call) -> None:
     allowed = ("optimizations", "deps", "no_dep_args", "dumps", "allow_early_resolve", "name_hint", "windowize")
     options = _options(t, item, ("level", "role"), allowed)
     level, role = options.get("level"), options.get("role")
+    if "level" not in options:
+        help = "level=pl.Level.CORE_GROUP makes the body a kernel"
+        raise ArgumentCountError("pl.at needs a level", spans=[t.span(item)], help=help)
     if not isinstance(level, Level):
-        raise AttributeValueError(
-            f"pl.at needs a level, got {level!r}", spans=[t.span(item)], help="level=pl.Level.CORE_GROUP"
-        )
+        message, help = f"level must be a pl.Level, got {level!r}", "level=pl.Level.CORE_GROUP makes the body a kernel"
+        raise AttributeValueError(message, spans=[t.span(_where(item, "level"))], help=help)
     if role is not None and (not isinstance(role, Role) or level is Level.CORE_GROUP):
-        raise AttributeValueError("role= is for levels above CORE_GROUP", spans=[t.span(item)])
+        message, help = "role= is for levels above CORE_GROUP", "drop it"
+        raise AttributeValueError(message, spans=[t.span(_where(item, "role"))], help=help)
     hint, deps = _name_hint(t, options, item), _deps(t, options, item)
-    body = t.block(node.body)
+    body = _kernel_body(t, node.body) if level is Level.CORE_GROUP else t.block(node.body)
     task = _task(t, node)
     span = t.span(node)
     if level is Level.CORE_GROUP:
@@ -120,17 +132,29 @@ def _at(t: Translator, node: ast.With, item: ast.Call) -> None:
         t.emit(HierarchyScopeStmt(level, body, role, hint, task, span))
 
 
+def _kernel_body(t: Translator, nodes: list[ast.stmt]) -> SeqStmts:
+    """Translate the body of a kernel, which nothing inside can leave early."""
+    t.loops.append("kernel")
+    t.kernels.append(len(t.yields))
+    try:
+        return t.block(nodes)
+    finally:
+        t.kernels.pop()
+        t.loops.pop()
+
+
 def spmd_options(t: Translator, item: ast.Call) -> SpmdOptions:
     """Return what a `pl.spmd(...)` was given, checked."""
     allowed = ("sync_start", "name_hint", "optimizations", "deps", "allow_early_resolve", "predicate")
     options = _options(t, item, ("count",), allowed)
     if "count" not in options:
-        raise ArgumentCountError("pl.spmd needs the number of blocks", spans=[t.span(item)])
+        raise ArgumentCountError("pl.spmd needs the number of blocks", spans=[t.span(item)], help="pl.spmd(n)")
     count = t.expr(options["count"], item, "the number of blocks")
     if not (isinstance(count.type, ScalarType) and count.type.dtype.is_int()) or (
         isinstance(count, Const) and count.value <= 0
     ):
-        raise OperandError("pl.spmd needs a positive number of blocks", spans=[t.span(item)])
+        message, help = f"pl.spmd needs a positive number of blocks, got {count}", "an integer of at least 1"
+        raise OperandError(message, spans=[t.span(item)], help=help)
     predicate = options.get("predicate")
     return SpmdOptions(
         count,
@@ -146,7 +170,7 @@ def _spmd(t: Translator, node: ast.With, item: ast.Call) -> None:
         raise ParserSyntaxError(
             "deps= goes with a named task", spans=[t.span(item)], help="with pl.spmd(n, deps=[...]) as tid:"
         )
-    body = t.block(node.body)
+    body = _kernel_body(t, node.body)
     if not (_dispatches_once(body) or _reads_block(body)):
         raise ParserSyntaxError(
             "the body of `with pl.spmd(n)` dispatches one kernel or reads the block index",

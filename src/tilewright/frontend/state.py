@@ -21,6 +21,7 @@ from tilewright.core.op import OPS, Effect, Kind
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, Type, join
+from tilewright.core.visitor import variables
 from tilewright.errors import (
     DroppedWriteWarning,
     KernelError,
@@ -107,11 +108,15 @@ class Translator:
     stmts: list[Stmt] = field(default_factory=list[Stmt])
     yields: list[YieldFrame] = field(default_factory=list[YieldFrame])
     loops: list[str] = field(default_factory=list[str])
+    kernels: list[int] = field(default_factory=list[int])
+    """For each kernel scope being translated, how many blocks were open around it."""
     runtime_scopes: list[ScopeMode] = field(default_factory=list[ScopeMode])
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])
     returned: list[tuple[tuple[Type, ...], Span]] = field(default_factory=list[tuple[tuple[Type, ...], Span]])
     outputs: set[int] = field(default_factory=set[int])
     """The identities of the Out and InOut parameters."""
+    variables: set[int] = field(default_factory=set[int])
+    """The identities of variables that are assigned more than once."""
     fixed: set[int] = field(default_factory=set[int])
     """The identities of variables whose type is stated and cannot widen."""
 
@@ -192,7 +197,17 @@ class Translator:
             var = Var(name, value.type, span, bounds(value) if isinstance(value.type, ScalarType) else None)
             self._assign_to(name, var, value, span)
         else:
-            self.scope.bind(name, value, span)
+            self.scope.bind(name, self._settled(value, name, node), span)
+
+    def _settled(self, value: Value, name: str, node: ast.AST) -> Value:
+        """Return a value that later assignments cannot change: what depends on a variable is copied now."""
+        if isinstance(value, tuple):
+            return tuple(self._settled(element, name, node) for element in sequence(value))  # pyright: ignore[reportUnknownArgumentType]
+        if not isinstance(value, Expr) or not any(id(var) in self.variables for var in variables([value])):
+            return value
+        var = Var(name, value.type, self.span(node))
+        self.emit(AssignStmt(var, value, self.span(node)))
+        return var
 
     def _warn_dropped_write(self, name: str, value: Value, span: Span) -> None:
         """Warn when an output's name is bound to something that is not that output."""
@@ -238,7 +253,9 @@ class Translator:
             raise Widened((name, var.span), wider)
 
     def _variable(self, name: str, value: Expr, span: Span) -> Var:
-        return Var(name, self.widened.get((name, span), value.type), span)
+        var = Var(name, self.widened.get((name, span), value.type), span)
+        self.variables.add(id(var))
+        return var
 
     def _assign_to(self, name: str, var: Var, value: Expr, span: Span) -> None:
         self.emit(AssignStmt(var, value, span))

@@ -21,9 +21,12 @@ from tilewright.core.types import (
 )
 from tilewright.dtypes import BOOL
 from tilewright.errors import (
-    AnnotationError,
+    AnnotationMismatchError,
     ConditionError,
+    ElementWriteError,
     KernelError,
+    LoopExitError,
+    MisplacedDirectiveError,
     OperandError,
     ParserSyntaxError,
     ShapeMismatchError,
@@ -82,14 +85,19 @@ def yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None:
     """Translate `names = pl.yield_(values)`: the values now, the names once the loop or branch has ended."""
     span = t.span(node)
     if not t.yields:
-        raise YieldMismatchError(
-            "pl.yield_ hands values on from a loop body or branch, and this is neither", spans=[span]
-        )
+        message = "pl.yield_ hands values on from a loop body or branch, and this is neither"
+        raise MisplacedDirectiveError(message, spans=[span], help="bind the value to a name, or return it")
     frame = t.yields[-1]
     if frame.names is not None:
-        raise YieldMismatchError("this block has yielded already", spans=[span])
+        raise YieldMismatchError(
+            "this block has yielded already",
+            spans=[span],
+            notes=[f"first at line {frame.span.line}"] if frame.span else (),
+            help="yield everything at once: a, b = pl.yield_(x, y)",
+        )
     if names and len(names) != len(node.args):
-        raise YieldMismatchError(f"{len(names)} name(s) for {len(node.args)} yielded value(s)", spans=[span])
+        message = f"{len(names)} name(s) for {len(node.args)} yielded value(s)"
+        raise YieldMismatchError(message, spans=[span], help="give each value one name")
     values = tuple(t.expr(t.evaluate(arg), arg, "a yielded value") for arg in node.args)
     if frame.is_loop and len(values) != frame.carries:
         message = f"the loop carries {frame.carries} value(s), this yields {len(values)}"
@@ -116,7 +124,8 @@ def _yield_names(t: Translator, node: ast.Assign) -> tuple[str, ...]:
     elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
     names = tuple(e.id for e in elements if isinstance(e, ast.Name))
     if len(node.targets) != 1 or len(names) != len(elements):
-        raise ParserSyntaxError("yielded values are bound to plain names", spans=[t.span(node)])
+        help = "a, b = pl.yield_(x, y)"
+        raise ParserSyntaxError("yielded values are bound to plain names", spans=[t.span(node)], help=help)
     return names
 
 
@@ -128,21 +137,26 @@ def _bind_target(t: Translator, target: ast.expr, value: Value, source: ast.expr
     elif isinstance(target, ast.Subscript):
         _write(t, target, value, source)
     else:
-        raise UnsupportedFeatureError("a value is bound to a name or a window", spans=[t.span(target)])
+        help = "write `name = value` or `tensor[window] = value`"
+        raise UnsupportedFeatureError("a value is bound to a name or a window", spans=[t.span(target)], help=help)
 
 
 def _not_void(t: Translator, value: Value, source: ast.expr) -> Value:
     if isinstance(value, Expr) and value.type == TupleType():
-        raise OperandError("this has no result to bind", spans=[t.span(source)])
+        help = "write it on a line of its own, or let the function return something"
+        raise OperandError("this has no result to bind", spans=[t.span(source)], help=help)
     return value
 
 
 def _unpack(t: Translator, target: ast.Tuple | ast.List, value: Value, source: ast.expr) -> None:
     if not isinstance(value, tuple):
-        raise OperandError("only several values can be unpacked", spans=[t.span(source)])
+        shown = value.type if isinstance(value, Expr) else repr(value)
+        help = "unpack x.shape, a tuple, or what a function with several results returns"
+        raise OperandError(f"only several values can be unpacked, got {shown}", spans=[t.span(source)], help=help)
     count = len(value)  # pyright: ignore[reportUnknownArgumentType]
     if count != len(target.elts):
-        raise OperandError(f"{len(target.elts)} name(s) for {count} value(s)", spans=[t.span(target)])
+        message = f"{len(target.elts)} name(s) for {count} value(s)"
+        raise OperandError(message, spans=[t.span(target)], help="give each value one name; `_` is one too")
     for element, part in zip(target.elts, value, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         _bind_target(t, element, part, source)
 
@@ -152,7 +166,8 @@ def _write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr)
     owner = t.operand(target.value)
     span = t.span(target)
     if not isinstance(owner, Expr) or not isinstance(target.value, ast.Name):
-        raise OperandError("only a named tensor, tile or array can be written", spans=[span])
+        help = "bind it to a name first"
+        raise OperandError("only a named tensor, tile or array can be written", spans=[span], help=help)
     if isinstance(owner.type, ArrayType):
         index = t.expr(t.evaluate(target.slice), target.slice)
         bound = {"array": owner, "index": index, "value": t.expr(value, source)}
@@ -160,12 +175,13 @@ def _write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr)
         t.assign(target.value.id, updated, target.value)
         return
     if not isinstance(owner.type, (TensorType, TileType)):
-        raise OperandError(f"{owner.type} has no elements to write", spans=[span])
+        help = "tensors, tiles and arrays have elements"
+        raise OperandError(f"{owner.type} has no elements to write", spans=[span], help=help)
     found = window(t, owner, target)
     if len(found.dropped) == len(owner.type.shape):
-        raise UnsupportedFeatureError(
-            "one element is written with pl.write", spans=[span], help="pl.write(x, [i, j], value)"
-        )
+        index = ast.unparse(target.slice).strip("()")
+        help = f"pl.write({target.value.id}, [{index}], {ast.unparse(source)})"
+        raise ElementWriteError("one element is written with pl.write", spans=[span], help=help)
     given = t.expr(value, source)
     _check_window(t, found.extents, given, source)
     bound = {"target": owner, "source": given, "offset": MakeTuple(found.offsets), "atomic": AtomicType.None_}
@@ -186,13 +202,17 @@ def _check_window(t: Translator, extents: tuple[Expr, ...], given: Expr, source:
     for want, have, part in zip(extents, shape, valid, strict=True):
         if isinstance(want, Const) and isinstance(have, int) and want.value != have and part != want.value:
             sizes = show_shape(tuple(e.value if isinstance(e, Const) else None for e in extents))  # pyright: ignore[reportArgumentType]
-            raise ShapeMismatchError(f"a window of {sizes} cannot take {given.type}", spans=[t.span(source)])
+            message = f"a window of {sizes} cannot take {given.type}"
+            raise ShapeMismatchError(
+                message, spans=[t.span(source)], help="make the window as large as what goes into it"
+            )
 
 
 @statement(ast.AnnAssign)
 def _annotated(t: Translator, node: ast.AnnAssign) -> None:
     if node.value is None or not isinstance(node.target, ast.Name):
-        raise UnsupportedFeatureError("an annotated name needs a value", spans=[t.span(node)])
+        message, help = "an annotated name needs a value", "write `name: type = value`"
+        raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help)
     try:
         annotation = t.evaluate(node.annotation)
         declared = to_type(annotation)
@@ -202,8 +222,9 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
     value = t.evaluate(node.value)
     actual = t.expr(value, node.value).type if not isinstance(value, Expr) else value.type
     if not _agrees(declared, actual):
-        raise AnnotationError(
-            f"'{node.target.id}' is annotated {declared}, but its value is {actual}", spans=[t.span(node.annotation)]
+        raise AnnotationMismatchError(
+            f"'{node.target.id}' is annotated {declared}, but its value is {actual}",
+            spans=[t.span(node.annotation), t.span(node.value)],
         )
     limits = getattr(annotation, "bounds", None)
     placed = isinstance(declared, TileType) and declared.memref is not None
@@ -244,7 +265,8 @@ def _agrees(declared: Type, actual: Type) -> bool:
 @statement(ast.AugAssign)
 def _augmented(t: Translator, node: ast.AugAssign) -> None:
     if type(node.op) not in BINARY:
-        raise UnsupportedFeatureError("this operator is not supported", spans=[t.span(node)])
+        help = "write the two operations out"
+        raise UnsupportedFeatureError("this operator is not supported", spans=[t.span(node)], help=help)
     load = ast.copy_location(_loaded(node.target), node.target)
     value = t.evaluate(ast.copy_location(ast.BinOp(load, node.op, node.value), node))
     _bind_target(t, node.target, value, node.value)
@@ -261,6 +283,8 @@ def _loaded(target: ast.expr) -> ast.expr:
 @statement(ast.Return)
 def _return(t: Translator, node: ast.Return) -> None:
     span = t.span(node)
+    if t.kernels and len(t.yields) > t.kernels[-1]:
+        raise UnsupportedFeatureError("`return` cannot leave a kernel scope", spans=[span], help=_KERNEL_END)
     value = None if node.value is None else t.operand(node.value)
     if isinstance(value, Expr) and isinstance(value.type, TupleType):
         value = tuple(t.placed(TupleGetItem(value, i, e, span), node) for i, e in enumerate(value.type.elements))
@@ -277,7 +301,9 @@ def condition(t: Translator, node: ast.expr) -> Expr | bool:
         return value
     if not isinstance(value, Expr) or value.type != ScalarType(BOOL):
         shown = value.type if isinstance(value, Expr) else repr(value)
-        raise ConditionError(f"condition must be a Bool-typed scalar, got {shown}", spans=[t.span(node)])
+        is_shaped = isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
+        help = "read one element with pl.read, or choose element by element with pl.sel" if is_shaped else ""
+        raise ConditionError(f"condition must be a Bool-typed scalar, got {shown}", spans=[t.span(node)], help=help)
     return value
 
 
@@ -337,12 +363,14 @@ def _merged_yields(
             "both branches must yield, or neither",
             spans=[first.span or t.span(node)],
             notes=[f"the {where} branch yields nothing"],
+            help=f"end the {where} branch with a pl.yield_ of the same names",
         )
     if then.names != other.names or len(then.types) != len(other.types):
         raise YieldMismatchError(
             "both branches must yield the same names",
             spans=[other.span or t.span(node)],
             notes=[f"then: {', '.join(then.names)}", f"else: {', '.join(other.names)}"],
+            help="the names after the `if` are those before the `=`: make them equal",
         )
     variables: list[Var] = []
     for name, a, b in zip(then.names, then.types, other.types, strict=True):
@@ -352,6 +380,7 @@ def _merged_yields(
                 f"the branches yield different types for '{name}'",
                 spans=[other.span or t.span(node)],
                 notes=[f"then: {a}", f"else: {b}"],
+                help="make them alike, for example with pl.cast or the same shape",
             )
         variables.append(Var(name, type_, other.span or t.span(node)))
     return then.names, tuple(variables)
@@ -383,9 +412,16 @@ def _handed_on(t: Translator) -> tuple[Expr, ...]:
     return last.values
 
 
+_KERNEL_END = "a kernel runs to its end: decide outside the scope"
+
+
 def _check_exit(t: Translator, node: ast.stmt, word: str) -> None:
+    if t.loops and t.loops[-1] == "kernel":
+        raise UnsupportedFeatureError(f"`{word}` cannot leave a kernel scope", spans=[t.span(node)], help=_KERNEL_END)
     if not t.loops or t.loops[-1] not in ("range", "while"):
         where = f"a pl.{t.loops[-1]} loop" if t.loops else "no loop"
-        raise UnsupportedFeatureError(
-            f"`{word}` leaves a pl.range or while loop, and the innermost one here is {where}", spans=[t.span(node)]
+        raise LoopExitError(
+            f"`{word}` leaves a pl.range or while loop, and the innermost one here is {where}",
+            spans=[t.span(node)],
+            help="use pl.range, or put the rest of the body under an `if`",
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from tilewright.collector import paused_collection
 from tilewright.core.program import Function, Program
 from tilewright.core.verify import verify
 from tilewright.frontend.programs import as_program
@@ -56,9 +57,10 @@ class PassManager:
         output_dir: str | Path | None = None,
     ) -> Program:
         """Return the program after every pass; dumps go to `passes_dump` below `output_dir`."""
-        context = PassContext.current()
-        dump = _Dump.of(dump_ir, output_dir)
-        current = as_program(program)
+        with paused_collection():
+            return self._run(as_program(program), _Dump.of(dump_ir, output_dir), PassContext.current())
+
+    def _run(self, current: Program, dump: _Dump, context: PassContext) -> Program:
         verify(current, types=False)
         dump.write(0, "frontend", current)
         is_ssa = False

@@ -6,6 +6,7 @@ dispatched once per block. Scopes that only group work are dissolved.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -143,7 +144,8 @@ class _Outliner(Rewriter):
     def _name(self, hint: str, word: str) -> str:
         """Return a name for a kernel: its hint, or one made from the function's; unique in the program."""
         if hint:
-            candidates = [hint, f"{self.function.name}_{hint}", *(f"{hint}_{i}" for i in range(len(self.taken) + 1))]
+            numbered = (f"{hint}_{i}" for i in itertools.count())
+            candidates = itertools.chain((hint, f"{self.function.name}_{hint}"), numbered)
             name = next(c for c in candidates if c not in self.taken)
         else:
             while (name := f"{self.function.name}_{word}_{self.counts[word]}") in self.taken:

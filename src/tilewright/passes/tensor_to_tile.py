@@ -14,10 +14,10 @@ from tilewright.core.expr import Call, Expr, MakeTuple, Var, integer
 from tilewright.core.op import OPS, Effect, Kind
 from tilewright.core.program import Program
 from tilewright.core.rewrite import Rewriter
-from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
+from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt, WhileStmt
 from tilewright.core.types import TensorType, TileType, is_static
 from tilewright.errors import KernelError
-from tilewright.passes.effects import effect_of
+from tilewright.passes.effects import effect_of, writes_memory
 
 KERNELS = (FunctionType.InCore, FunctionType.AIC, FunctionType.AIV, FunctionType.Spmd)
 
@@ -73,6 +73,21 @@ class _Converter(Rewriter):
         written = self._stored_tile(kept.expr)
         self._forget(kept.expr)
         return (kept,) if written is None else (EvalStmt(written, kept.span),)
+
+    def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
+        """A body that writes starts every turn with memory unknown."""
+        self._forget_before(stmt.body)
+        return super().for_loop(stmt)
+
+    def while_loop(self, stmt: WhileStmt) -> Sequence[Stmt]:
+        """A body that writes starts every turn with memory unknown."""
+        self._forget_before(stmt.body)
+        return super().while_loop(stmt)
+
+    def _forget_before(self, body: SeqStmts) -> None:
+        if writes_memory(body):
+            for known in self.tiles:
+                known.clear()
 
     def _stored_tile(self, expr: Expr) -> Expr | None:
         """Return a store of the tile behind the source of a tensor assemble, or None."""

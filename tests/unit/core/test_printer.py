@@ -135,6 +135,17 @@ CONTROL = {
         "    r, q = pl.yield_(a + 1.0, j + 1)\n"
         "pl.tensor.write(y, [q, 0], r)"
     ),
+    "a loop that every path leaves": (
+        "for i, (a,) in pl.range(0, 8, 1, init_values=(s,)):\n"
+        "    if i > k:\n        pl.yield_(a + 2.0)\n        continue\n"
+        "    else:\n        pl.yield_(a)\n        break\n"
+        "pl.tensor.write(y, [0, 0], a_out)"
+    ),
+    "a loop left at once": (
+        "for i, (a,) in pl.range(0, 8, 1, init_values=(s,)):\n"
+        "    pl.yield_(a + 1.0)\n    break\n"
+        "pl.tensor.write(y, [0, 0], a_out)"
+    ),
     "a while": "i = 0\nwhile i < k:\n    i = i + 1",
     "a while forever": "i = 0\nwhile pl.const(True, pl.BOOL):\n    i = i + 1\n    if i > k:\n        break",
     "a while that carries": (
@@ -196,6 +207,7 @@ NUMBERS = {
         "t_4 = pl.tile.mul(t_3, -0.0)\n"
         "pl.tile.store(t_4, [0, 0], y)"
     ),
+    "special floats between scalars": 'a = s + float("inf")\nc = h * -0.0\nd = a - float("nan")',
     "a literal takes the type it meets": "a = n + 1\nc = h * 2.5\nd = s + 0.5",
     "a constant of its own type": "return pl.const(7, pl.INT64), pl.const(1.5, pl.BF16), True, 7, 1.5",
 }
@@ -274,14 +286,16 @@ def test_the_least_and_largest_integers_read_back(dtype: DataType) -> None:
 
 
 @pytest.mark.parametrize(
-    "hint", ["class", "None", "not a name", "", "pl", "self", "x", "v", "lambda", "f", "range", "match", "é"]
+    "hint", ["class", "None", "not a name", "", "pl", "self", "x", "v", "lambda", "f", "range", "match", "float", "ﬁ"]
 )
 def test_any_name_hint_gives_a_name_of_its_own(hint: str) -> None:
     x = Var("x", ScalarType(FP32))
     first, second = Var(hint, ScalarType(FP32)), Var(hint, ScalarType(FP32))
     stmts = (AssignStmt(first, scalar("add", x, x)), AssignStmt(second, scalar("mul", first, x)))
     total = scalar("add", scalar("add", first, second), x)
-    reads_back(built(*stmts, ReturnStmt((total,)), params=(x,), returns=(ScalarType(FP32),)))
+    infinity = constant(float("inf"))
+    returns = (ScalarType(FP32), ScalarType(FP32))
+    reads_back(built(*stmts, ReturnStmt((total, infinity)), params=(x,), returns=returns))
 
 
 def test_colliding_names_are_numbered() -> None:
@@ -297,6 +311,28 @@ def test_a_variable_called_like_a_symbol_gets_another_name() -> None:
     text = str(built(params=(m,)))
     assert text == 'M = pl.dynamic("M")\n\n@pl.function\ndef f(M_1: pl.Tensor[[M, 64], pl.FP32]):\n    pass\n'
     reads_back(built(params=(m,)))
+
+
+@pytest.mark.parametrize("name", ["pl", "self", "float", "f", "x", "P", "None_"])
+def test_any_symbol_reads_back(name: str) -> None:
+    x = Var("x", tensor((Symbol(name), 64), FP32))
+    kernel = built(
+        ReturnStmt((Symbol(name), constant(float("inf")))), params=(x,), returns=(ScalarType(INDEX), ScalarType(FP32))
+    )
+    reads_back(kernel)
+    reads_back(Program("P", (kernel,)))
+
+
+def test_parameters_with_leading_underscores_read_back_in_a_class() -> None:
+    hidden = Var("__x", ScalarType(FP32))
+    reads_back(Program("P", (built(ReturnStmt((hidden,)), params=(hidden,), returns=(ScalarType(FP32),)),)))
+
+
+def test_the_bounds_of_a_parameter_are_printed() -> None:
+    i = Var("i", ScalarType(INDEX), bounds=(0, 192))
+    copy = read(str(built(params=(i,))))
+    assert isinstance(copy, Function)
+    assert copy.params[0].bounds == (0, 192)
 
 
 def test_results_of_a_branch_keep_their_names_apart() -> None:

@@ -1,0 +1,1 @@
+"""Tools: the command line and the generated documentation."""

@@ -1,0 +1,123 @@
+"""The life of a kernel: a page that shows one small program at every stage."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import tilewright.language as pl
+from tilewright import ir
+from tilewright.arrays import np
+from tilewright.core.program import Program
+from tilewright.frontend.programs import as_program
+from tilewright.passes.context import CallbackInstrument, PassContext
+from tilewright.passes.manager import PassManager
+from tilewright.passes.pipeline import Pass
+from tilewright.tools.markdown import code, generated, page
+
+SOURCE = """
+import tilewright.language as pl
+
+ROWS, COLS = 32, 64
+
+@pl.program
+class Softmax:
+    @pl.function(type=pl.FunctionType.Inline)
+    def exps(self, t: pl.Tensor[[ROWS, COLS], pl.FP32]):
+        return pl.exp(t - pl.row_max(t))
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[128, COLS], pl.FP32], out: pl.Out[pl.Tensor[[128, COLS], pl.FP32]]):
+        for row in pl.parallel(0, 128, ROWS):
+            with pl.at(level=pl.Level.CORE_GROUP, name_hint="softmax"):
+                t = x[row : row + ROWS, :]
+                out[row : row + ROWS, :] = self.exps(t) / pl.row_sum(self.exps(t))
+        return out
+"""
+"""Softmax as a textbook writes it: the exponentials stand there twice."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The program as one pass left it."""
+
+    each: Pass
+    before: Program
+    after: Program
+
+    @property
+    def changed(self) -> bool:
+        """Whether the pass found something to do."""
+        return str(self.before) != str(self.after)
+
+
+def stages(program: Program) -> list[Stage]:
+    """Return the program after every pass of the default strategy."""
+    manager = PassManager.get_strategy()
+    left = [program]
+    with PassContext(instruments=[CallbackInstrument(after=lambda _, after: left.append(after))]):
+        manager.run_passes(program)
+    return [Stage(each, *pair) for each, *pair in zip(manager.passes, left, left[1:], strict=False)]
+
+
+def summary(each: Pass) -> str:
+    """Return what a pass says it does, from the head of its file."""
+    return (inspect.getdoc(sys.modules[each.run.__module__]) or each.name).partition("\n\n")[0]
+
+
+def life_page() -> str:
+    """Return the whole page."""
+    program = as_program(pl.parse(SOURCE))
+    found = stages(program)
+    return page(
+        generated("The life of a kernel", "src/tilewright/tools/life.py and the passes themselves"),
+        "One program, from the text its author wrote to the result. Every stage below is real output, and every one "
+        "is Python that `pl.parse` reads back. `tilewright show FILE --all` does this to any program.",
+        "## Written",
+        "An orchestration function loops over blocks of rows; a `pl.at` scope is a kernel. This one computes on "
+        "slices of tensors, as a textbook would: the exponentials stand there twice.",
+        code(SOURCE),
+        "## Read by the front end",
+        "The decorator reads the text and runs none of it. Every operation has become an op with a type, which "
+        "`as_python(concise=True)` leaves out here.",
+        code(text_of(program)),
+        *_passes(found),
+        "## Run",
+        *_result(program),
+    )
+
+
+def text_of(program: Program) -> str:
+    """Return a program's concise text without the lines every program starts with."""
+    return program.as_python(concise=True).partition("\n\n")[2]
+
+
+def _passes(found: list[Stage]) -> Iterator[str]:
+    idle = list[Stage]()
+    for stage in found:
+        if not stage.changed:
+            idle.append(stage)
+            continue
+        yield from _idle(idle)
+        idle.clear()
+        yield page(f"## After {stage.each.name}", summary(stage.each), code(text_of(stage.after)))
+    yield from _idle(idle)
+
+
+def _idle(idle: list[Stage]) -> Iterator[str]:
+    """Yield the passes that looked and found nothing, in one paragraph."""
+    if idle:
+        yield page("Nothing to do in this program:", "\n".join(f"- {s.each.name}. {summary(s.each)}" for s in idle))
+
+
+def _result(program: Program) -> Iterator[str]:
+    x = (np.arange(128 * 64, dtype=np.float32) % 7).reshape(128, 64)
+    y = ir.compile(program)(x)
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    assert np.allclose(y, e / e.sum(axis=1, keepdims=True), rtol=1e-5)
+    yield "`ir.compile` ran those passes; calling what it returns interprets the last stage with NumPy."
+    yield code("x = (np.arange(128 * 64, dtype=np.float32) % 7).reshape(128, 64)\ny = ir.compile(Softmax)(x)")
+    rows = "\n".join(" ".join(f"{value:.5f}" for value in row[:4]) + " ..." for row in y[:3])
+    yield code(f"{rows}\n\neach row sums to {y.sum(axis=1).mean():.5f}", "text")

@@ -1,0 +1,119 @@
+"""Signatures: how an op or a directive is written in a kernel."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+import tilewright.language as pl
+from tilewright.core.op import Kind, OpSpec, Parameter, Role, spec_of
+from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, Type
+from tilewright.dtypes import DataType
+
+NAMESPACES = {"pl": pl, "pl.tile": pl.tile, "pl.tensor": pl.tensor, "pl.array": pl.array, "pl.system": pl.system}
+"""Where ops can be found, the shortest spelling first."""
+
+LEGEND = {
+    "X": "a tensor or a tile, the same for every `X` of a signature",
+    "Number": "a scalar that meets elements: `pl.Scalar`, `int` or `float`",
+    "Index": "a scalar that counts or addresses: `pl.Scalar` or `int`",
+    "Condition": "a scalar that is true or false: `pl.Scalar` or `bool`",
+    "Extents": "one `Index` per axis, as a list",
+}
+"""What the names in signatures stand for, besides the types of `pl`."""
+
+_ROLES = {Role.NUMBER: "Number", Role.INDEX: "Index", Role.CONDITION: "Condition", Role.EXTENTS: "Extents"}
+_TYPES: dict[frozenset[type[Type]], str] = {
+    frozenset((TileType, TensorType)): "X",
+    frozenset((TensorType,)): "Tensor",
+    frozenset((TileType,)): "Tile",
+    frozenset((ArrayType,)): "Array",
+}
+
+
+def signatures(spec: OpSpec) -> list[str]:
+    """Return every spelling of an op with its parameters, the one to use first."""
+    found = list(_spellings(spec))
+    return [signature(name, as_spelled) for name, as_spelled in found if _is_shortest(name, found)]
+
+
+def _spellings(spec: OpSpec) -> Iterator[tuple[str, OpSpec]]:
+    for namespace, module in NAMESPACES.items():
+        for name, value in vars(module).items():
+            spelled = spec_of(value) if callable(value) else None
+            if spelled is not None and spelled.function is spec.function:
+                yield f"{namespace}.{name}", spelled
+
+
+def _is_shortest(name: str, found: Sequence[tuple[str, OpSpec]]) -> bool:
+    """Return whether no name of `pl` itself says the same."""
+    last = name.rpartition(".")[2]
+    return name == f"pl.{last}" or all(other != f"pl.{last}" for other, _ in found)
+
+
+def signature(name: str, spec: OpSpec) -> str:
+    """Return a call of an op with typed parameters, over several lines where one would be long."""
+    declared = inspect.signature(spec.function)
+    parameters = [_parameter(p, declared.parameters[p.name].annotation) for p in spec.parameters]
+    return _layout(name, parameters, _annotation(declared.return_annotation))
+
+
+def directive(name: str, function: Callable[..., Any]) -> str:
+    """Return a call of a plain function of the language with typed parameters."""
+    declared = inspect.signature(function)
+    found = list(declared.parameters.values())
+    shown = [_STARS.get(p.kind, "") + f"{p.name}: {_annotation(p.annotation)}{_given(p.default)}" for p in found]
+    named = [p.kind is p.KEYWORD_ONLY for p in found]
+    if any(named) and not any(p.kind is p.VAR_POSITIONAL for p in found):
+        shown.insert(named.index(True), "*")
+    return _layout(name, shown, _annotation(declared.return_annotation))
+
+
+_STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
+
+def _layout(name: str, parameters: Sequence[str], result: str) -> str:
+    line = f"{name}({', '.join(parameters)}) -> {result}"
+    if len(line) <= 110:
+        return line
+    return "\n".join([f"{name}(", *(f"    {p}," for p in parameters), f") -> {result}"])
+
+
+def _parameter(parameter: Parameter, annotation: Any) -> str:
+    if not parameter.is_operand:
+        return f"{parameter.name}: {_annotation(annotation)}{_given(parameter.default)}"
+    optional = " | None" if parameter.default is None else ""
+    return f"{parameter.name}: {_operand(parameter)}{optional}{_given(parameter.default)}"
+
+
+def _operand(parameter: Parameter) -> str:
+    value = _TYPES.get(frozenset(parameter.types) - {ScalarType}, "")
+    return f"{value} | Number" if parameter.role is Role.EITHER else _ROLES.get(parameter.role, value)
+
+
+def _annotation(annotation: Any) -> str:
+    if isinstance(annotation, str):
+        return annotation.removeprefix("_").replace("| _", "| ")
+    if annotation is None or annotation is type(None):
+        return "None"
+    if get_origin(annotation) in (Union, UnionType):
+        return " | ".join(map(_annotation, get_args(annotation)))
+    return getattr(annotation, "__name__", "") or str(annotation)
+
+
+def _given(default: object) -> str:
+    """Return what a parameter is when it is left out, as the end of its declaration."""
+    if default is inspect.Parameter.empty:
+        return ""
+    if isinstance(default, Enum):
+        return f" = pl.{type(default).__name__}.{default.name}"
+    return f" = pl.{default.symbol}" if isinstance(default, DataType) else f" = {default!r}"
+
+
+def kinds(spec: OpSpec) -> str:
+    """Return what an op works on, in words: `tiles and tensors`."""
+    words = [f"{kind.value}s" for kind in spec.kinds if kind is not Kind.SYSTEM]
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

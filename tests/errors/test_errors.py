@@ -1,0 +1,80 @@
+"""Wrong kernels: each file of `kernels/` makes one mistake, and its message is the text file beside it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import Golden
+
+import tilewright
+from tilewright import errors
+
+KERNELS = Path(__file__).parent / "kernels"
+OURS = str(Path(tilewright.__file__).parent)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What importing a wrong kernel raised, and what its file says it raises."""
+
+    raised: Exception
+    expected: str
+
+    def message(self, path: Path) -> str:
+        """Return the message with the file's name for its path, and without the numbers of texts."""
+        return re.sub(r"(<string>|\.txt)#\d+", r"\1", str(self.raised).replace(str(path), path.name)) + "\n"
+
+
+def make(path: Path) -> Mistake:
+    spec = importlib.util.spec_from_file_location(f"wrong_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        return Mistake(error, module.EXPECTED)
+    pytest.fail(f"{path.name} raises nothing")
+
+
+each_kernel = pytest.mark.parametrize("path", sorted(KERNELS.glob("*.py")), ids=lambda path: path.stem)
+
+
+@each_kernel
+def test_the_message_is_the_one_beside_the_kernel(path: Path, golden: Golden) -> None:
+    mistake = make(path)
+    assert type(mistake.raised).__name__ == mistake.expected, mistake.raised
+    golden(f"{path.stem}.txt", mistake.message(path), KERNELS)
+
+
+@each_kernel
+def test_the_message_says_where_and_what_to_try(path: Path) -> None:
+    mistake = make(path)
+    *_, last = mistake.message(path).splitlines()
+    assert last.startswith("    help: ")
+    if isinstance(mistake.raised, errors.KernelError):
+        assert mistake.raised.span.is_known
+        assert "^" in mistake.message(path)
+
+
+@each_kernel
+def test_the_traceback_shows_the_author_not_the_compiler(path: Path) -> None:
+    frames = traceback.extract_tb(make(path).raised.__traceback__)
+    assert sum(frame.filename.startswith(OURS) for frame in frames) <= 2
+    assert any(frame.filename == str(path) for frame in frames)
+
+
+def test_every_class_of_mistake_has_a_kernel() -> None:
+    made = {make(path).expected for path in KERNELS.glob("*.py")}
+    bases = {base.__name__ for kind in vars(errors).values() if isinstance(kind, type) for base in kind.__bases__}
+    kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+    ours_to_mend = {"InternalError", "VerificationError", "ExecutionError"}  # raised by passes and runs
+    assert kinds - bases - ours_to_mend - made == set()
+
+
+def test_every_golden_text_has_a_kernel() -> None:
+    assert {path.stem for path in KERNELS.glob("*.txt")} == {path.stem for path in KERNELS.glob("*.py")}

@@ -1,0 +1,261 @@
+"""Programs: random, well-typed programs of the language as text, and arguments to run them with.
+
+`programs()` is a Hypothesis strategy of texts for `pl.parse`: an orchestration function `main` and the helpers it
+calls. Whatever a program writes into its tensors is determined by its arguments alone: it reads no unspecified data,
+and the turns of its parallel loops and grids do not meet. So two ways of running it can be compared bit by bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from property import buffers, control
+from property.values import Value, fresh_root, is_tensor
+from property.writer import DTYPES, Draw, Plane, Writer
+from tilewright import dtypes as dt
+from tilewright.core.enums import ParamDirection
+from tilewright.core.expr import Symbol
+from tilewright.core.printer import python_print_type
+from tilewright.core.program import Program
+from tilewright.core.types import Extent, ScalarType, TensorType, Type, show_extent, tensor
+from tilewright.dtypes import DataType
+
+SYMBOLS = ("M", "N")
+EXTENTS = (1, 2, 3, 4, 5, 7, 8, 16)
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a generated function."""
+
+    name: str
+    type: ScalarType | TensorType
+    direction: ParamDirection
+
+    def __str__(self) -> str:
+        shown = python_print_type(self.type)
+        return f"{self.name}: {shown}" if self.direction is ParamDirection.In else f"{self.name}: pl.{self.direction.name}[{shown}]"
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A generated function that others call; a grid kernel runs once per block."""
+
+    name: str
+    kind: str
+    params: tuple[Param, ...]
+    returned: tuple[Param | Type, ...]
+    blocks: int
+    text: tuple[str, ...]
+
+
+@st.composite
+def programs(draw: Any, budget: int = 40) -> str:
+    """Return the text of a program of about `budget` statements."""
+    number: Draw = draw
+    extents = tuple(EXTENTS[number(st.integers(0, len(EXTENTS) - 1))] for _ in range(3))
+    helpers: list[Helper] = []
+    for index in range(number(st.integers(0, 2))):
+        helpers.append(_helper(number, extents, f"helper{index}"))
+    main = _main(number, extents, helpers, budget)
+    lines = ["import tilewright.language as pl", "", *(f'{s} = pl.dynamic("{s}")' for s in SYMBOLS), "", "", "@pl.program", "class P:"]
+    for text in [*(h.text for h in helpers), main]:
+        lines += [*(f"    {line}" for line in text), ""]
+    return "\n".join(lines)
+
+
+def _shape(w: Writer, dynamic: int) -> tuple[Extent, Extent]:
+    """Return a shape of two extents, each dynamic in about `dynamic` cases of a hundred."""
+    rows: Extent = Symbol(w.pick(SYMBOLS)) if w.chance(dynamic) else w.pick(w.extents)
+    columns: Extent = Symbol("N") if w.chance(dynamic // 2) else w.pick(w.extents)
+    return rows, columns
+
+
+def _params(w: Writer, dynamic: int) -> tuple[Param, ...]:
+    """Return tensors to read, tensors to write and scalars; shapes repeat, so that values fit together."""
+    shapes = [_shape(w, dynamic) for _ in range(2)]
+    outputs = [ParamDirection.Out, ParamDirection.InOut]
+    reads = [Param(f"x{i}", tensor(w.pick(shapes), w.pick(DTYPES)), ParamDirection.In) for i in range(w.number(1, 3))]
+    writes = [Param(f"y{i}", tensor(w.pick(shapes), w.pick(DTYPES)), w.pick(outputs)) for i in range(w.number(1, 2))]
+    scalars = [Param(f"n{i}", ScalarType(dtype), ParamDirection.In) for i, dtype in enumerate(buffers.SCALARS)]
+    return (*reads, *writes, *scalars[: w.number(1, len(scalars))])
+
+
+def _visible(params: Sequence[Param]) -> dict[str, Value]:
+    """Return what a function knows of its parameters."""
+    values: dict[str, Value] = {}
+    for p in params:
+        is_output = p.direction is not ParamDirection.In
+        roots = fresh_root() if isinstance(p.type, TensorType) else frozenset[int]()
+        readable = p.direction is not ParamDirection.Out
+        values[p.name] = Value(p.name, p.type, fixed=is_output, roots=roots, readable=readable, writable=is_output)
+    return values
+
+
+def _written(params: Sequence[Param]) -> list[Param]:
+    return [p for p in params if p.direction is not ParamDirection.In]
+
+
+def _symbols(params: Sequence[Param]) -> tuple[str, ...]:
+    found = {e.name for p in params if isinstance(p.type, TensorType) for e in p.type.shape if isinstance(e, Symbol)}
+    return tuple(sorted(found))
+
+
+def _helper(draw: Draw, extents: Sequence[int], name: str) -> Helper:
+    kinds = [("InCore", Plane.KERNEL), ("InCore", Plane.KERNEL), ("Inline", Plane.CONTROL), ("Opaque", Plane.CONTROL)]
+    kind, plane = kinds[draw(st.integers(0, len(kinds) - 1))]
+    w = Writer(draw, plane, 14, extents)
+    params = _params(w, 35)
+    w.values, w.symbols, w.indent = _visible(params), _symbols(params), 1
+    grid = [p for p in _written(params) if isinstance(p.type, TensorType) and isinstance(p.type.shape[0], int)]
+    if kind == "InCore" and grid and w.chance(25):
+        return _grid(w, name, params, w.pick(grid))
+    for p in _written(params):
+        buffers.cover(w, w.values[p.name])
+    returned: list[Param | Type] = [*_written(params)][: w.number(0, 2)]
+    shown = [p.name for p in _written(params)][: len(returned)]
+    w.returns = ", ".join(shown) if kind == "InCore" else None
+    control.body(w, 6)
+    if plane is Plane.KERNEL:
+        control.finish(w)
+    scalars = w.all(lambda v: v.is_scalar and v.type in (ScalarType(dt.INT32), ScalarType(dt.INDEX)) and not v.fixed)
+    if scalars and not w.exits and w.chance(40):
+        extra = w.pick(scalars)
+        returned, shown = [*returned, extra.type], [*shown, extra.name]
+    if shown:
+        w.line(f"return {', '.join(shown)}")
+    return Helper(name, kind, params, tuple(returned), 0, (*_head(name, kind, params), *w.lines))
+
+
+def _grid(w: Writer, name: str, params: tuple[Param, ...], target: Param) -> Helper:
+    """Write a kernel whose blocks each own some rows of one output; it writes nothing else."""
+    assert isinstance(target.type, TensorType) and isinstance(rows := target.type.shape[0], int)
+    blocks = w.pick([n for n in range(1, rows + 1) if rows % n == 0])
+    w.depth = 1
+    w.line("block = pl.tile.get_block_idx()")
+    columns = show_extent(target.type.shape[1])
+    control.own_rows(w, w.values[target.name], "block", blocks, f"[{rows // blocks}, {columns}]")
+    return Helper(name, "InCore", params, (), blocks, (*_head(name, "InCore", params), *w.lines))
+
+
+def _head(name: str, kind: str, params: Sequence[Param]) -> list[str]:
+    shown = ", ".join(["self", *map(str, params)])
+    return [f"@pl.function(type=pl.FunctionType.{kind})", f"def {name}({shown}):"]
+
+
+def _main(draw: Draw, extents: Sequence[int], helpers: Sequence[Helper], budget: int) -> tuple[str, ...]:
+    w = Writer(draw, Plane.CONTROL, budget, extents)
+    params = _params(w, 15)
+    w.values, w.symbols, w.indent = _visible(params), _symbols(params), 1
+    w.more = [partial(call, helper=h) for h in helpers for _ in range(3)]
+    outputs = [p.name for p in _written(params)]
+    w.returns = ", ".join(outputs)
+    control.body(w, 9)
+    control.scope(w)
+    w.line(f"return {w.returns}")
+    return (*_head("main", "Orchestration", params), *w.lines)
+
+
+def call(w: Writer, helper: Helper) -> None:
+    """Write a call of a helper, with tensors of shapes its symbols can take."""
+    known: dict[str, Extent] = {}
+    chosen: list[Value] = []
+    texts: list[str] = []
+    for p in helper.params:
+        if isinstance(p.type, ScalarType):
+            texts.append(w.scalar(p.type.dtype))
+            continue
+        value = _argument(w, p, known, chosen)
+        chosen.append(value)
+        texts.append(value.name)
+    _called(w, helper, texts, known)
+    for p, text in zip(helper.params, texts, strict=True):
+        if p.direction is not ParamDirection.In and not helper.blocks:
+            w.written(w.values[text], whole=True)
+
+
+def _argument(w: Writer, p: Param, known: dict[str, Extent], chosen: Sequence[Value]) -> Value:
+    assert isinstance(p.type, TensorType)
+    writes = p.direction is not ParamDirection.In
+    pool = w.targets() if writes else w.tensors()
+    pool = [v for v in pool if v.readable or p.direction is ParamDirection.Out]
+    pool = [v for v in pool if is_tensor(v) and not any(v.roots & c.roots for c in chosen if writes or c.writable)]
+    pool = [v for v in pool if _matches(p.type, v.type, dict(known))]
+    if pool and w.chance(80):
+        value = w.pick(pool)
+    else:
+        shape = [known.setdefault(e.name, w.pick(w.extents)) if isinstance(e, Symbol) else e for e in p.type.shape]
+        value = buffers.create(w, tensor(shape, p.type.dtype), filled=True)
+    _matches(p.type, value.type, known)
+    return value
+
+
+def _matches(want: TensorType, have: Type, known: dict[str, Extent]) -> bool:
+    """Return whether a tensor fits a parameter, noting what its symbols are worth."""
+    if not isinstance(have, TensorType) or have.dtype != want.dtype or len(have.shape) != len(want.shape):
+        return False
+    for wanted, extent in zip(want.shape, have.shape, strict=True):
+        if extent is None:
+            return False
+        if (known.setdefault(wanted.name, extent) if isinstance(wanted, Symbol) else wanted) != extent:
+            return False
+    return True
+
+
+def _called(w: Writer, helper: Helper, texts: list[str], known: dict[str, Extent]) -> None:
+    arguments = ", ".join(texts)
+    if helper.blocks:
+        if w.chance(50):
+            w.line(f"{w.fresh('tid')} = pl.spmd_submit(self.{helper.name}, {arguments}, core_num={helper.blocks})")
+        else:
+            with w.block(f"with pl.spmd({helper.blocks}):"):
+                w.line(f"self.{helper.name}({arguments})")
+        return
+    submits = helper.kind != "Inline" and w.chance(30)
+    names = [_result(w, helper, texts, item) for item in helper.returned] + [w.fresh("tid")] * submits
+    target = f"{', '.join(names)} = " if names else ""
+    w.line(f"{target}pl.submit(self.{helper.name}, {arguments})" if submits else f"{target}self.{helper.name}({arguments})")
+
+
+def _result(w: Writer, helper: Helper, texts: list[str], item: Param | Type) -> str:
+    """Return a name for one result of a call; a tensor is the argument it was given as."""
+    if not isinstance(item, Param):
+        name = w.fresh("s")
+        w.values[name] = Value(name, item, w.depth)
+        return name
+    argument = w.values[texts[helper.params.index(item)]]
+    if w.chance(50) and argument.depth == w.depth:
+        return argument.name
+    name = w.fresh("o")
+    w.values[name] = replace(argument, name=name, depth=w.depth, readable=True, fixed=True)
+    return name
+
+
+def inputs_for(program: Program, seed: int) -> list[NDArray[Any] | int | float | bool]:
+    """Return arguments for a program's entry: all of its parameters, ragged where extents are dynamic."""
+    rng = np.random.default_rng(seed)
+    extents = {name: int(rng.choice([0, 1, 2, 3, 5, 8, 9])) for name in SYMBOLS}
+    return [_input(rng, p.type, extents) for p in program.entries[0].params]
+
+
+def _input(rng: np.random.Generator, type_: Type, extents: dict[str, int]) -> NDArray[Any] | int | float:
+    if isinstance(type_, ScalarType):
+        return float(np.float32(rng.integers(-8, 9) / 4)) if type_.dtype.is_float() else int(rng.integers(-3, 9))
+    assert isinstance(type_, TensorType)
+    shape = [e if isinstance(e, int) else extents[show_extent(e)] for e in type_.shape]
+    return _elements(rng, shape, type_.dtype)
+
+
+def _elements(rng: np.random.Generator, shape: Sequence[int], dtype: DataType) -> NDArray[Any]:
+    low = 0 if dtype.is_unsigned_int() else -8
+    values = rng.integers(low, 9, shape) if dtype.is_int() else rng.integers(-64, 65, shape) / 16
+    return values.astype(dtype.numpy)
+
+
+
