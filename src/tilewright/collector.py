@@ -7,12 +7,12 @@ nothing: on a 1,000-op program that is 40 % of the time.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 
 @contextmanager
-def paused_collection() -> Iterator[None]:
+def paused_collection() -> Generator[None, None, None]:
     """Keep the collector off inside; leave it as it was found."""
     was_on = gc.isenabled()
     gc.disable()

@@ -53,7 +53,9 @@ class Var(Expr):
     span: Span = UNKNOWN
     bounds: tuple[int, int] | None = None
 
-    __eq__ = object.__eq__
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:

@@ -103,8 +103,11 @@ class Printer:
 
     def symbols(self, functions: Sequence[Function]) -> list[str]:
         """Return the lines that declare every symbol the functions use."""
-        for name in sorted({name for f in functions for name in _symbols(f)}):
-            self.symbol_names[name] = f"{name}_" if name in (self.pl, *RESERVED) else name
+        names = sorted({name for f in functions for name in _symbols(f)})
+        self.symbol_names = {name: name for name in names if name not in (self.pl, *RESERVED)}
+        for name in set(names) - set(self.symbol_names):
+            self.used = {*names, self.pl, *RESERVED}
+            self.symbol_names[name] = self._free_name(name)
         lines = [f'{shown} = {self.pl}.dynamic("{name}")' for name, shown in self.symbol_names.items()]
         return [*lines, ""] if lines else []
 

@@ -192,7 +192,7 @@ class Translator:
             raise SSAViolationError(message, spans=[span], notes=[note])
         self._warn_dropped_write(name, value, span)
         if name in self.scope.shared:
-            self._assign_variable(name, self._as_expr(name, value, node), span)
+            self._assign_shared(name, value, node)
         elif is_action(value) or isinstance(value, Call):
             var = Var(name, value.type, span, bounds(value) if isinstance(value.type, ScalarType) else None)
             self._assign_to(name, var, value, span)
@@ -224,6 +224,17 @@ class Translator:
         mistake.function = self.captured.node.name
         warnings.warn_explicit(str(mistake), DroppedWriteWarning, span.filename, span.line)
 
+    def _assign_shared(self, name: str, value: Value, node: ast.AST) -> None:
+        """Assign a name that several blocks share; each element of a tuple is a variable of its own."""
+        if not isinstance(value, tuple):
+            self._assign_variable(name, self._as_expr(name, value, node), self.span(node))
+            return
+        parts = sequence(value)  # pyright: ignore[reportUnknownArgumentType]
+        for position, part in enumerate(parts):
+            self._assign_shared(f"{name}.{position}", part, node)
+        bindings = [self.scope.find(f"{name}.{position}") for position in range(len(parts))]
+        self.scope.bind(name, tuple(b.value for b in bindings if b is not None), self.span(node))
+
     def _as_expr(self, name: str, value: Value, node: ast.AST) -> Expr:
         if isinstance(value, Expr):
             return value
@@ -253,7 +264,7 @@ class Translator:
             raise Widened((name, var.span), wider)
 
     def _variable(self, name: str, value: Expr, span: Span) -> Var:
-        var = Var(name, self.widened.get((name, span), value.type), span)
+        var = Var(name.replace(".", "_"), self.widened.get((name, span), value.type), span)
         self.variables.add(id(var))
         return var
 

@@ -88,6 +88,10 @@ class Machine:
                     )
                     raise ExecutionError(message, spans=[param.span])
 
+    def bind(self, frame: Frame, var: Var, value: Value) -> None:
+        """Let a variable hold a value from here on."""
+        frame.values[var] = value
+
     def _body(self, frame: Frame, body: SeqStmts) -> Exit | None:
         for stmt in body:
             left = self._stmt(frame, stmt)
@@ -98,7 +102,7 @@ class Machine:
     def _stmt(self, frame: Frame, stmt: Stmt) -> Exit | None:
         match stmt:
             case AssignStmt():
-                frame.values[stmt.var] = self._expr(frame, stmt.value)
+                self.bind(frame, stmt.var, self._expr(frame, stmt.value))
             case EvalStmt():
                 self._expr(frame, stmt.expr)
             case YieldStmt() | ReturnStmt() | BreakStmt() | ContinueStmt():
@@ -142,13 +146,14 @@ class Machine:
         """Run a body per turn; what it yields is carried to the next one and, at the end, out."""
         for arg in carried:
             if not isinstance(arg.init, Absent):
-                frame.values[arg.var] = self._expr(frame, arg.init)
+                self.bind(frame, arg.var, self._expr(frame, arg.init))
         for _ in turns:
             left = self._body(frame, body)
             if left is not None and isinstance(left.stmt, ReturnStmt):
                 return left
             if left is not None and left.values:
-                frame.values.update(zip((arg.var for arg in carried), left.values, strict=True))
+                for arg, value in zip(carried, left.values, strict=True):
+                    self.bind(frame, arg.var, value)
             if left is not None and isinstance(left.stmt, BreakStmt):
                 break
         for result, arg in zip(results, carried, strict=True):
@@ -163,7 +168,8 @@ class Machine:
             return left
         if not stmt.return_vars:
             return None
-        frame.values.update(zip(stmt.return_vars, left.values, strict=True))
+        for var, value in zip(stmt.return_vars, left.values, strict=True):
+            self.bind(frame, var, value)
         return None
 
     def _spmd(self, frame: Frame, stmt: SpmdScopeStmt) -> Exit | None:

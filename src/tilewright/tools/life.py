@@ -113,11 +113,11 @@ def _idle(idle: list[Stage]) -> Iterator[str]:
 
 
 def _result(program: Program) -> Iterator[str]:
-    x = (np.arange(128 * 64, dtype=np.float32) % 7).reshape(128, 64)
+    x = np.resize(np.arange(7, dtype=np.float32), (128, 64))
     y = ir.compile(program)(x)
     e = np.exp(x - x.max(axis=1, keepdims=True))
     assert np.allclose(y, e / e.sum(axis=1, keepdims=True), rtol=1e-5)
     yield "`ir.compile` ran those passes; calling what it returns interprets the last stage with NumPy."
-    yield code("x = (np.arange(128 * 64, dtype=np.float32) % 7).reshape(128, 64)\ny = ir.compile(Softmax)(x)")
+    yield code("x = np.resize(np.arange(7, dtype=np.float32), (128, 64))\ny = ir.compile(Softmax)(x)")
     rows = "\n".join(" ".join(f"{value:.5f}" for value in row[:4]) + " ..." for row in y[:3])
     yield code(f"{rows}\n\neach row sums to {y.sum(axis=1).mean():.5f}", "text")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
 from itertools import groupby
 from typing import Any
@@ -15,9 +16,10 @@ from tilewright.core import enums
 from tilewright.core.op import Kind, OpSpec, Role, specs
 from tilewright.dtypes import DataType
 from tilewright.frontend import directives
+from tilewright.frontend.expressions import BINARY, UNARY
 from tilewright.ops.declare import ANY, FLOATS, INTEGERS, NUMBERS
 from tilewright.tools.markdown import code, generated, page, table
-from tilewright.tools.signatures import LEGEND, directive, kinds, signatures
+from tilewright.tools.signatures import LEGEND, directive, kinds, other_names, signatures
 
 GROUPS = {"any": ANY, "numbers": NUMBERS, "floats": FLOATS, "integers": INTEGERS}
 """Names for sets of element types, the widest first."""
@@ -28,18 +30,26 @@ their elements, `out` a tensor like them and `square` one of 16 by 16."""
 
 def language_page() -> str:
     """Return the whole reference."""
-    nouns = [section(noun, list(group)) for noun, group in groupby(specs(), noun_of)]
+    nouns = {noun: list(group) for noun, group in groupby(specs(), noun_of)}
     return page(
         generated("The language", "the declarations in src/tilewright"),
         "Everything below is a name of `pl`: `import tilewright.language as pl`. "
         "`tilewright ops NAME` shows one entry of it in a terminal.",
+        _contents(nouns),
         *_programs(),
         *_types(),
         "## Ops",
         _legend(),
-        *nouns,
+        *(section(noun, members) for noun, members in nouns.items()),
         *_enums(),
     )
+
+
+def _contents(nouns: Iterable[str]) -> str:
+    parts = ("Programs", "Loops", "Scopes", "Directives", "Types", "Element types", "Ops", "Enums")
+    links = [f"[{part}](#{part.lower().replace(' ', '-')})" for part in parts]
+    ops = ", ".join(f"[{noun}](#{noun})" for noun in nouns)
+    return "\n".join(f"- {link}: {ops}" if "#ops" in link else f"- {link}" for link in links)
 
 
 def noun_of(spec: OpSpec) -> str:
@@ -61,8 +71,8 @@ def section(noun: str, members: list[OpSpec]) -> str:
 
 def entry(spec: OpSpec) -> str:
     """Return what the reference says about one op."""
-    lines = signatures(spec)
-    blocks = [f"#### `{lines[0].partition('(')[0]}`", code("\n".join(lines)), spec.doc, "  \n".join(facts(spec))]
+    spelled = signatures(spec)
+    blocks = [f"#### `{next(iter(spelled))}`", code("\n".join(spelled.values())), spec.doc, "  \n".join(facts(spec))]
     if spec.example:
         blocks.append(code(spec.example.replace("{name}", spec.name)))
     return page(*blocks)
@@ -72,10 +82,8 @@ def facts(spec: OpSpec) -> Iterator[str]:
     """Yield what a caller should know beyond the docstring, one line a fact."""
     if spec.kinds != (Kind.SYSTEM,):
         yield f"On {kinds(spec)}{_elements(spec)}."
-    if spec.writes:
-        yield f"Writes `{spec.writes}` and returns it."
-    elif spec.alias:
-        yield f"The result shares the storage of `{spec.alias}`."
+    if others := other_names(spec):
+        yield f"Also called {' and '.join(f'`{name}`' for name in others)}."
     if spec.ulp:
         yield f"Within {spec.ulp:g} ulp of the exact result."
     if spec.control_plane and spec.kinds != (Kind.SCALAR,):
@@ -99,8 +107,26 @@ def element_types(accepts: Collection[DataType]) -> str:
 
 
 def _operators(members: list[OpSpec]) -> str:
-    rows = [(f"`{spec.symbol}`", spec.doc) for spec in members]
-    return page("Between scalars, Python's operators mean:", table(("Operator", "Meaning"), rows))
+    shaped = {scalar: name for _, scalar, name in (*BINARY.values(), *UNARY.values()) if scalar and name}
+    rows = [(f"`{_written(spec)}`", _shaped(shaped.get(spec.name)), spec.doc) for spec in members]
+    rows += [
+        (f"`{ast.unparse(ast.BinOp(ast.Name('lhs'), operator(), ast.Name('rhs')))}`", _shaped(name), "")
+        for operator, (_, scalar, name) in BINARY.items()
+        if name and not scalar
+    ]
+    return table(("Written", "On tiles and tensors", "Between scalars"), rows)
+
+
+def _written(spec: OpSpec) -> str:
+    """Return an operator with its operands; words keep a space."""
+    lhs, *rhs = (p.name for p in spec.operands)
+    if rhs:
+        return f"{lhs} {spec.symbol} {rhs[0]}"
+    return f"{spec.symbol} {lhs}" if spec.symbol.isalpha() else f"{spec.symbol}{lhs}"
+
+
+def _shaped(name: str | None) -> str:
+    return f"`pl.{name}`" if name else ""
 
 
 def _legend() -> str:

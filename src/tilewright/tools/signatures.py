@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -34,24 +34,24 @@ _TYPES: dict[frozenset[type[Type]], str] = {
 }
 
 
-def signatures(spec: OpSpec) -> list[str]:
-    """Return every spelling of an op with its parameters, the one to use first."""
-    found = list(_spellings(spec))
-    return [signature(name, as_spelled) for name, as_spelled in found if _is_shortest(name, found)]
+def signatures(spec: OpSpec) -> dict[str, str]:
+    """Return an op's spellings that take different operands, the one to use first, each with its signature."""
+    return {name: signature(name, as_spelled) for as_spelled, (name, *_) in _spellings(spec).items()}
 
 
-def _spellings(spec: OpSpec) -> Iterator[tuple[str, OpSpec]]:
+def other_names(spec: OpSpec) -> list[str]:
+    """Return further names that mean exactly the same."""
+    return [name for names in _spellings(spec).values() for name in names[1:]]
+
+
+def _spellings(spec: OpSpec) -> dict[OpSpec, list[str]]:
+    found: dict[str, OpSpec] = {}
     for namespace, module in NAMESPACES.items():
         for name, value in vars(module).items():
             spelled = spec_of(value) if callable(value) else None
-            if spelled is not None and spelled.function is spec.function:
-                yield f"{namespace}.{name}", spelled
-
-
-def _is_shortest(name: str, found: Sequence[tuple[str, OpSpec]]) -> bool:
-    """Return whether no name of `pl` itself says the same."""
-    last = name.rpartition(".")[2]
-    return name == f"pl.{last}" or all(other != f"pl.{last}" for other, _ in found)
+            if spelled is not None and spelled.function is spec.function and f"pl.{name}" not in found:
+                found[f"{namespace}.{name}"] = spelled
+    return {each: [name for name, spelled in found.items() if spelled is each] for each in found.values()}
 
 
 def signature(name: str, spec: OpSpec) -> str:
@@ -101,7 +101,9 @@ def _annotation(annotation: Any) -> str:
         return "None"
     if get_origin(annotation) in (Union, UnionType):
         return " | ".join(map(_annotation, get_args(annotation)))
-    return getattr(annotation, "__name__", "") or str(annotation)
+    name = getattr(annotation, "__name__", "") or str(annotation)
+    members = get_args(annotation)
+    return f"{name}[{', '.join(map(_annotation, members))}]" if members else name
 
 
 def _given(default: object) -> str:

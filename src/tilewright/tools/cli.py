@@ -1,0 +1,126 @@
+"""The command line: `tilewright` looks at programs, ops and passes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from itertools import groupby
+
+import tilewright
+import tilewright.language as pl
+from tilewright.core.op import OpSpec, specs
+from tilewright.core.program import Program
+from tilewright.errors import InternalError, TilewrightError
+from tilewright.frontend.programs import as_program
+from tilewright.passes.pipeline import DEFAULT
+from tilewright.tools import screen
+from tilewright.tools.life import stages, summary
+from tilewright.tools.reference import entry, heading, noun_of
+from tilewright.tools.signatures import other_names, signatures
+
+EPILOG = """examples:
+  tilewright show kernel.py                       what the front end read
+  tilewright show kernel.py --pass OutlineScopes  the program after one pass
+  tilewright show kernel.py --all                 the program after every pass that changed it
+  tilewright show kernel.py --types               with the type of every local
+  tilewright ops                                  the ops of the language
+  tilewright ops row_max                          one of them
+  tilewright passes                               what the compiler does, in order
+
+Output is highlighted on a terminal and plain text elsewhere; a printed program is Python that `show` reads again.
+"""
+
+
+class CommandError(TilewrightError):
+    """A command that names something there is not."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return 0, or 1 after printing what was wrong."""
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], None] = options.command
+    try:
+        command(options)
+    except InternalError:
+        raise
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone, as `| head` does
+    except (TilewrightError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        "tilewright", description="Look at kernels the way the compiler does.", epilog=EPILOG, formatter_class=raw
+    )
+    parser.add_argument("--version", action="version", version=f"tilewright {tilewright.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    show = commands.add_parser("show", help="print a program's IR", description="Print the IR of a program.")
+    show.add_argument("file", metavar="FILE", help="a Python file with one @pl.program or @pl.function")
+    stage = show.add_mutually_exclusive_group()
+    stage.add_argument("--pass", dest="after", metavar="NAME", help="after this pass (default: after the front end)")
+    stage.add_argument("--all", action="store_true", help="after the front end and every pass that changed something")
+    show.add_argument("--types", action="store_true", help="write the type of every local")
+    show.set_defaults(command=_show)
+    ops = commands.add_parser("ops", help="list ops, or explain one", description="List ops, or explain one.")
+    ops.add_argument("name", nargs="?", metavar="NAME", help="as in add, pl.add or tile.add")
+    ops.set_defaults(command=_ops)
+    passes = commands.add_parser("passes", help="list the passes", description="List the passes in order.")
+    passes.set_defaults(command=_passes)
+    return parser
+
+
+def _show(options: argparse.Namespace) -> None:
+    program = as_program(pl.loads(options.file))
+    if options.all:
+        screen.titled("front end", "what was read", _text(program, options))
+        for stage in (stage for stage in stages(program) if stage.changed):
+            screen.titled(stage.each.name, summary(stage.each), _text(stage.after, options))
+    else:
+        screen.code(_text(_after(program, options.after) if options.after else program, options))
+
+
+def _text(program: Program, options: argparse.Namespace) -> str:
+    return program.as_python(concise=not options.types)
+
+
+def _after(program: Program, name: str) -> Program:
+    _known(name, [each.name for each in DEFAULT], "pass", "passes")
+    return next(stage.after for stage in stages(program) if stage.each.name == name)
+
+
+def _known(name: str, names: Iterable[str], noun: str, command: str) -> None:
+    """Raise CommandError, with the nearest spelling, unless `name` is one of `names`."""
+    found = list(names)
+    if name not in found:
+        near = get_close_matches(name, found, 1)
+        hint = f"did you mean {near[0]}?" if near else f"`tilewright {command}` lists them"
+        raise CommandError(f"no {noun} is called {name}\n    help: {hint}")
+
+
+def _ops(options: argparse.Namespace) -> None:
+    if options.name is None:
+        for noun, group in groupby((spec for spec in specs() if not spec.symbol), noun_of):
+            screen.heading(noun, heading(noun).partition("\n\n")[0])
+            screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in group)
+        return
+    name = options.name.removeprefix("pl.")
+    found = {spec: _names(spec) for spec in specs() if not spec.symbol}
+    _known(name, [each for names in found.values() for each in names], "op", "ops")
+    for spec in (spec for spec, names in found.items() if name in names):
+        screen.markdown(entry(spec))
+
+
+def _names(spec: OpSpec) -> set[str]:
+    """Return every way to name an op, without `pl.`."""
+    spelled = {name.removeprefix("pl.") for name in (*signatures(spec), *other_names(spec))}
+    return {spec.name, *spelled, *(f"{kind.value}.{spec.name}" for kind in spec.kinds)}
+
+
+def _passes(options: argparse.Namespace) -> None:
+    screen.columns((f"{number:2} {each.name}", summary(each)) for number, each in enumerate(DEFAULT, start=1))

@@ -1,0 +1,75 @@
+"""The screen: highlighted on a terminal, plain text everywhere else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def _console() -> Console | None:
+    """Return something that draws, or None where nobody looks; rich is loaded only when somebody does."""
+    if not sys.stdout.isatty():
+        return None
+    from rich.console import Console
+
+    return Console()
+
+
+def code(text: str) -> None:
+    """Show Python text."""
+    console = _console()
+    if console is None:
+        print(text, end="")
+        return
+    from rich.syntax import Syntax
+
+    console.print(Syntax(text.rstrip(), "python", background_color="default", word_wrap=True))
+
+
+def titled(title: str, subtitle: str, text: str) -> None:
+    """Show Python text below a line that says what it is; the whole stays Python."""
+    console = _console()
+    if console is None:
+        print(f"# {title}: {subtitle}")
+    else:
+        console.rule(f"[bold]{title}[/]  [dim]{subtitle}[/]", align="left", style="dim")
+    code(text)
+
+
+def markdown(text: str) -> None:
+    """Show a piece of a documentation page."""
+    console = _console()
+    if console is None:
+        print(text)
+        return
+    from rich.markdown import Markdown
+
+    console.print(Markdown(text))
+
+
+def heading(title: str, subtitle: str) -> None:
+    """Start a group of lines."""
+    console = _console()
+    if console is None:
+        print(f"\n{title}: {subtitle}")
+    else:
+        console.print(f"\n[bold]{title}[/]  [dim]{subtitle}[/]", highlight=False)
+
+
+def columns(rows: Iterable[tuple[str, str]]) -> None:
+    """Show names and what they mean, one pair a line."""
+    console = _console()
+    if console is None:
+        print("\n".join(f"  {name:<32} {meaning}" for name, meaning in rows))
+        return
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="cyan", no_wrap=True, min_width=32)
+    for row in rows:
+        grid.add_row(*row)
+    console.print(grid)

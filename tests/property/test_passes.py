@@ -1,0 +1,62 @@
+"""Passes: each preserves what a program computes and the rules of the IR; a second run changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from property.programs import programs
+from property.running import QUICK, SEEDS, THOROUGH, assert_same, outcome, parsed
+from tilewright.core.equality import assert_structural_equal
+from tilewright.core.program import Program
+from tilewright.core.verify import verify
+from tilewright.passes.pipeline import DEFAULT
+
+
+def check_meaning(text: str) -> None:
+    program = parsed(text)
+    verify(program)
+    expected = [outcome(program, seed) for seed in SEEDS]
+    is_ssa = False
+    for step in DEFAULT:
+        program = step.run(program)
+        is_ssa = is_ssa or step.gives_ssa
+        verify(program, ssa=is_ssa)
+        for seed, wanted in zip(SEEDS, expected, strict=True):
+            assert_same(wanted, outcome(program, seed), f"after {step.name}, seed {seed}")
+
+
+def lowered(program: Program) -> Program:
+    for step in DEFAULT:
+        program = step.run(program)
+    return program
+
+
+def check_idempotence(text: str) -> None:
+    once = lowered(parsed(text))
+    assert_structural_equal(lowered(once), once)
+
+
+@QUICK
+@given(programs())
+def test_every_pass_preserves_what_a_program_computes(text: str) -> None:
+    check_meaning(text)
+
+
+@QUICK
+@given(programs())
+def test_passes_leave_their_own_result_alone(text: str) -> None:
+    check_idempotence(text)
+
+
+@pytest.mark.slow
+@THOROUGH
+@given(programs(budget=80))
+def test_every_pass_preserves_what_a_large_program_computes(text: str) -> None:
+    check_meaning(text)
+
+
+@pytest.mark.slow
+@THOROUGH
+@given(programs(budget=80))
+def test_passes_leave_their_own_result_alone_in_a_large_program(text: str) -> None:
+    check_idempotence(text)

@@ -1,0 +1,52 @@
+"""Round trips: a program written out, as text or as bytes, reads back as the same program."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from property.programs import programs
+from property.running import QUICK, THOROUGH, parsed
+from tilewright.core.equality import assert_structural_equal, structural_hash
+from tilewright.core.program import Program
+from tilewright.core.serialize import deserialize, serialize
+from tilewright.passes.pipeline import DEFAULT
+
+
+def check_text(program: Program) -> None:
+    assert_structural_equal(parsed(str(program)), program)
+
+
+def check_concise_text(program: Program) -> None:
+    assert_structural_equal(parsed(program.as_python(concise=True)), program)
+
+
+def check_bytes(program: Program) -> None:
+    read = deserialize(serialize(program))
+    assert_structural_equal(read, program)
+    assert structural_hash(read) == structural_hash(program)
+    assert str(read) == str(program)
+
+
+def check_each_stage(text: str) -> None:
+    program = parsed(text)
+    check_text(program)
+    check_concise_text(program)
+    check_bytes(program)
+    for step in DEFAULT:
+        program = step.run(program)
+        check_text(program)
+        check_concise_text(program)
+        check_bytes(program)
+
+
+@QUICK
+@given(programs())
+def test_a_program_reads_back_as_it_was_at_every_stage(text: str) -> None:
+    check_each_stage(text)
+
+
+@pytest.mark.slow
+@THOROUGH
+@given(programs(budget=80))
+def test_a_large_program_reads_back_as_it_was_at_every_stage(text: str) -> None:
+    check_each_stage(text)
