@@ -57,7 +57,7 @@ class KernelError(TilewrightError):
 
     def locate(self, spans: Sequence[Span], notes: Iterable[str] = ()) -> None:
         """Add the place and the values, unless the error already has a place."""
-        if not self.spans:
+        if not self.span.is_known:
             self.spans = tuple(spans)
             self.notes += tuple(notes)
 
@@ -328,11 +328,11 @@ class ExecutionError(KernelError, RuntimeError):
     """A program that did something undefined while it ran."""
 
 
-class SourceUnavailableError(TilewrightError, OSError):
+class SourceUnavailableError(KernelError, OSError):
     """A kernel whose text cannot be had."""
 
 
-class OutsideKernelError(TilewrightError, RuntimeError):
+class OutsideKernelError(KernelError, RuntimeError):
     """A language function called as plain Python."""
 
 

@@ -31,10 +31,12 @@ def kernel(x: pl.Tensor[[64, 64], pl.FP32], n: pl.Scalar[pl.INT32], out: pl.Out[
     t = pl.load(x, [0, 0], [64, 64])
     if n > 0 and not n == 3:
         r = pl.yield_(pl.exp(t))
-    elif n < -4:
-        r = pl.yield_(pl.mul(t, 2.0))
     else:
-        r = pl.yield_(t)
+        if n < -4:
+            q = pl.mul(t, 2.0)
+        else:
+            q = t
+        r = pl.yield_(q)
     s = pl.const(1, pl.INT32)
     if n > 5:
         s = s + n

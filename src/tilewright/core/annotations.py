@@ -24,8 +24,9 @@ T = TypeVar("T")
 def outside_kernel(name: str) -> NoReturn:
     """Raise: `name` was used as plain Python."""
     raise OutsideKernelError(
-        f"`{name}` describes work for a kernel and cannot run as plain Python\n"
-        "    help: use it inside a function decorated with @pl.function, @pl.inline or @pl.jit"
+        f"`{name}` describes work for a kernel and cannot run as plain Python",
+        spans=[calling_line()],
+        help="use it inside a function decorated with @pl.function, @pl.inline or @pl.jit",
     )
 
 
@@ -316,7 +317,5 @@ def _parts(name: str, item: Any) -> tuple[Any, ...]:
 
 def _wrong(message: str) -> AnnotationError:
     """Return the error for an annotation that is wrong as Python evaluates it, before any decorator runs."""
-    error = AnnotationError(message, help="for example pl.Tensor[[64, 64], pl.FP32] or pl.Scalar[pl.INT32]")
-    if (span := calling_line()).is_known:
-        error.locate([span])
-    return error
+    help = "for example pl.Tensor[[64, 64], pl.FP32] or pl.Scalar[pl.INT32]"
+    return AnnotationError(message, spans=[calling_line()], help=help)

@@ -91,8 +91,9 @@ def remember(lines: list[str], source: Source, tree: ast.Module) -> _File:
 
 def _unavailable(function: PythonFunction, reason: str) -> SourceUnavailableError:
     return SourceUnavailableError(
-        f"the source of kernel `{function.__name__}` is not available: {reason}\n"
-        "    help: define it in a file or a notebook cell, or hand its text to pl.parse"
+        f"the source of kernel `{function.__name__}` is not available: {reason}",
+        spans=[calling_line()],
+        help="define it in a file or a notebook cell, or hand its text to pl.parse",
     )
 
 

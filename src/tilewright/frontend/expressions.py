@@ -301,4 +301,5 @@ def _known(t: Translator, node: ast.expr, compute: Callable[[], Any]) -> Any:
     try:
         return compute()
     except Exception as error:
-        raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
+        reason = error.message if isinstance(error, KernelError) else error
+        raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {reason}", spans=[t.span(node)]) from None

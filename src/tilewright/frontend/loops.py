@@ -94,7 +94,7 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     span = t.span(node)
     t.emit(ForStmt(loop_var, start, stop, step, body, kind, iter_args, tuple(results.values()), attrs, span))
     for name, var in results.items():
-        t.scope.bind(name, var, var.span)
+        t.define(name, var)
 
 
 def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr, Expr]:
@@ -206,10 +206,11 @@ def _carried(t: Translator, names: Sequence[str], inits: Sequence[Value], node: 
 
 def _body(t: Translator, nodes: list[ast.stmt], word: str, carries: int, node: ast.AST) -> tuple[YieldFrame, SeqStmts]:
     frame = YieldFrame(is_loop=True, carries=carries)
+    defined = [(name, binding.value) for name, binding in t.scope.frames[-1].items()]
     t.yields.append(frame)
     t.loops.append(word)
     try:
-        return frame, t.block(nodes)
+        return frame, t.block(nodes, defined)
     finally:
         t.loops.pop()
         t.yields.pop()
@@ -292,7 +293,7 @@ def _while_carrying(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     t.scope.leak(bound, State.BOUND, ended=names)
     t.emit(WhileStmt(test, body, iter_args, tuple(results.values()), t.span(node)))
     for name, var in results.items():
-        t.scope.bind(name, var, var.span)
+        t.define(name, var)
 
 
 def _leading_condition(t: Translator, node: ast.For) -> Expr:

@@ -144,10 +144,12 @@ class Translator:
                 raise _unsupported("statement", node, self.span(node))
             handler(self, node)
 
-    def block(self, body: Sequence[ast.stmt]) -> SeqStmts:
-        """Return statements translated into a body of their own."""
+    def block(self, body: Sequence[ast.stmt], defined: Sequence[tuple[str, Var]] = ()) -> SeqStmts:
+        """Return statements translated into a body of their own, in which `defined` names have values."""
         outer, self.stmts = self.stmts, []
         try:
+            for name, var in defined:
+                self.define(name, var)
             self.execute(body)
             return SeqStmts(tuple(self.stmts))
         finally:
@@ -198,6 +200,13 @@ class Translator:
             self._assign_to(name, var, value, span)
         else:
             self.scope.bind(name, self._settled(value, name, node), span)
+
+    def define(self, name: str, var: Var) -> None:
+        """Let a name stand for what a loop, branch or scope gives; where blocks below assign it too, for a copy."""
+        if (name, var.span) in self.widened:
+            self._assign_to(name, self._variable(name, var, var.span), var, var.span)
+        else:
+            self.scope.bind(name, var, var.span)
 
     def _settled(self, value: Value, name: str, node: ast.AST) -> Value:
         """Return a value that later assignments cannot change: what depends on a variable is copied now."""
@@ -250,7 +259,12 @@ class Translator:
             self._assign_to(name, self._variable(name, value, span), value, span)
             return
         wider = join(var.type, value.type)
-        if wider == var.type:
+        key = name, var.span
+        if id(var) not in self.variables and known.block == self.scope.block:
+            self._assign_to(name, self._variable(name, value, span), value, span)
+        elif id(var) not in self.variables and self.widened.get(key) != var.type:
+            raise Widened(key, var.type)
+        elif wider == var.type:
             self._assign_to(name, var, value, span)
         elif known.block == self.scope.block or (known.leaked and wider is None):
             self._assign_to(name, self._variable(name, value, span), value, span)
@@ -261,7 +275,7 @@ class Translator:
                 notes=[f"`{name}` is {var.type} from line {var.span.line}", f"the new value is {value.type}"],
             )
         else:
-            raise Widened((name, var.span), wider)
+            raise Widened(key, wider)
 
     def _variable(self, name: str, value: Expr, span: Span) -> Var:
         var = Var(name.replace(".", "_"), self.widened.get((name, span), value.type), span)

@@ -321,7 +321,7 @@ def _if(t: Translator, node: ast.If) -> None:
     t.scope.merge(then_bound, else_bound, ends(then_body), ends(else_body))
     t.emit(IfStmt(test, then_body, else_body if node.orelse else None, return_vars, t.span(node)))
     for name, var in zip(names, return_vars, strict=True):
-        t.scope.bind(name, var, var.span)
+        t.define(name, var)
 
 
 def _branch(

@@ -15,10 +15,10 @@ from tilewright.core.annotations import dynamic
 from tilewright.core.program import Function, Program
 from tilewright.errors import (
     DroppedWriteWarning,
+    InternalError,
     KernelError,
     ResultCountError,
     TextExecutionError,
-    TilewrightError,
     brief,
 )
 from tilewright.frontend.capture import bodies, not_python, parse_text, remember
@@ -64,7 +64,7 @@ def _run(tree: ast.Module, module: dict[str, Any], source: Source) -> None:
     except KernelError as error:
         error.locate([_failing_line(error, source)])
         raise
-    except (TilewrightError, DroppedWriteWarning):
+    except (InternalError, DroppedWriteWarning):
         raise
     except Exception as error:
         message = f"{type(error).__name__}: {error}"

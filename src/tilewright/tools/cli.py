@@ -47,7 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone, as `| head` does
-    except (TilewrightError, OSError) as error:
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+    except (TilewrightError, UnicodeDecodeError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -55,7 +55,7 @@ def heading(title: str, subtitle: str) -> None:
     """Start a group of lines."""
     console = _console()
     if console is None:
-        print(f"\n{title}: {subtitle}")
+        print(f"\n{title}. {subtitle}")
     else:
         console.print(f"\n[bold]{title}[/]  [dim]{subtitle}[/]", highlight=False)
 

@@ -1,0 +1,1 @@
+"""Back ends: programs into code for a machine."""

@@ -1,0 +1,1 @@
+"""The CPU back end: a whole program as one native function, through LLVM."""

@@ -1,0 +1,233 @@
+"""LLVM IR as text: values, instructions, structured control flow.
+
+Text is quick to make and easy to read; LLVM parses and verifies it before anything is emitted. A `Value` is what an
+instruction gave, with its type. Control flow is structured: loops are opened and closed around what is emitted between,
+and carried values are phis.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+PTR, I1, I8, I32, I64, F32, VOID = "ptr", "i1", "i8", "i32", "i64", "float", "void"
+
+
+class Value(NamedTuple):
+    """A typed operand: an instruction's result, a parameter or a constant."""
+
+    type: str
+    ref: str
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.ref}"
+
+
+def i64(number: int) -> Value:
+    """Return a 64-bit constant."""
+    return Value(I64, str(number))
+
+
+def i32(number: int) -> Value:
+    """Return a 32-bit constant."""
+    return Value(I32, str(number))
+
+
+def vector(type_: str, lanes: int) -> str:
+    """Return the type of `lanes` elements; one lane is the element itself."""
+    return type_ if lanes == 1 else f"<{lanes} x {type_}>"
+
+
+def element(type_: str) -> str:
+    """Return the element type of a vector type; other types are their own."""
+    return type_.split(" x ")[1].rstrip(">") if type_.startswith("<") else type_
+
+
+def lanes(type_: str) -> int:
+    """Return how many elements a type holds."""
+    return int(type_[1:].split(" ")[0]) if type_.startswith("<") else 1
+
+
+@dataclass
+class Module:
+    """One compilation unit: declarations, globals and functions as text."""
+
+    declarations: dict[str, None] = field(default_factory=dict[str, None])
+    functions: list[str] = field(default_factory=list[str])
+
+    def declare(self, line: str) -> None:
+        """Add a declaration or global once."""
+        self.declarations[line] = None
+
+    def intrinsic(self, name: str, returns: str, *params: str) -> str:
+        """Declare a function of LLVM's or of the outside and return its name."""
+        self.declare(f"declare {returns} @{name}({', '.join(params)})")
+        return name
+
+    def text(self) -> str:
+        """Return the whole module."""
+        return "\n".join([*self.declarations, "", *self.functions]) + "\n"
+
+
+@dataclass
+class Loop:
+    """A counted loop being emitted: its index, the values it carries, and what its phis still wait for."""
+
+    index: Value
+    values: tuple[Value, ...]
+    starts: tuple[Value, ...]
+    before: str
+    step: Value
+    head: str
+    done: str
+    position: int
+
+
+class Builder:
+    """One function being written, instruction by instruction."""
+
+    def __init__(
+        self, module: Module, name: str, params: Sequence[Value], *, linkage: str = "internal", attrs: str = ""
+    ) -> None:
+        self.module = module
+        self.name = name
+        self.head = f"define {linkage} void @{name}({', '.join(map(str, params))}) {attrs} {{"
+        self.lines: list[str] = ["entry:"]
+        self.block = "entry"
+        self.numbers = itertools.count()
+
+    def finish(self) -> None:
+        """End the function and hand it to its module."""
+        self.lines.append("  ret void")
+        self.module.functions.append("\n".join([self.head, *self.lines, "}", ""]))
+
+    def do(self, text: str) -> None:
+        """Emit an instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def value(self, type_: str, text: str) -> Value:
+        """Emit an instruction and return its result."""
+        ref = f"%t{next(self.numbers)}"
+        self.lines.append(f"  {ref} = {text}")
+        return Value(type_, ref)
+
+    def op(self, name: str, *operands: Value) -> Value:
+        """Emit an arithmetic instruction, whose result has the type of its operands."""
+        refs = ", ".join(operand.ref for operand in operands)
+        return self.value(operands[0].type, f"{name} {operands[0].type} {refs}")
+
+    def compare(self, predicate: str, lhs: Value, rhs: Value) -> Value:
+        """Emit a comparison, as in `icmp slt` or `fcmp olt`."""
+        return self.value(vector(I1, lanes(lhs.type)), f"{predicate} {lhs.type} {lhs.ref}, {rhs.ref}")
+
+    def select(self, condition: Value, then: Value, other: Value) -> Value:
+        """Emit a choice by condition, lane by lane for vectors."""
+        return self.value(then.type, f"select {condition}, {then}, {other}")
+
+    def convert(self, name: str, value: Value, to: str) -> Value:
+        """Emit a conversion, as in `fptrunc`; a value of that type already is returned as it is."""
+        return value if value.type == to else self.value(to, f"{name} {value} to {to}")
+
+    def call(self, returns: str, function: str, *args: Value) -> Value:
+        """Emit a call of a function with a result."""
+        return self.value(returns, f"call {returns} @{function}({', '.join(map(str, args))})")
+
+    def invoke(self, function: str, *args: Value) -> None:
+        """Emit a call for its effect."""
+        self.do(f"call void @{function}({', '.join(map(str, args))})")
+
+    def intrinsic(self, name: str, *operands: Value, returns: str = "") -> Value:
+        """Emit an LLVM intrinsic over operands of one type, as in `llvm.fma`."""
+        type_ = returns or operands[0].type
+        full = self.module.intrinsic(f"{name}.{mangled(operands[0].type)}", type_, *(o.type for o in operands))
+        return self.call(type_, full, *operands)
+
+    def splat(self, scalar: Value, count: int) -> Value:
+        """Return a vector all of whose lanes are `scalar`."""
+        if count == 1:
+            return scalar
+        type_ = vector(scalar.type, count)
+        first = self.value(type_, f"insertelement {type_} poison, {scalar}, i32 0")
+        mask = f"<{count} x i32> zeroinitializer"
+        return self.value(type_, f"shufflevector {first}, {type_} poison, {mask}")
+
+    def offset(self, pointer: Value, index: Value, type_: str) -> Value:
+        """Return the address `index` elements of `type_` past a pointer."""
+        return self.value(PTR, f"getelementptr {type_}, {pointer}, {index}")
+
+    def load(self, type_: str, pointer: Value, align: int) -> Value:
+        """Emit a load."""
+        return self.value(type_, f"load {type_}, {pointer}, align {align}")
+
+    def store(self, value: Value, pointer: Value, align: int, extra: str = "") -> None:
+        """Emit a store."""
+        self.do(f"store {value}, {pointer}, align {align}{extra}")
+
+    def label(self, hint: str) -> str:
+        """Return a fresh block name."""
+        return f"{hint}{next(self.numbers)}"
+
+    def begin(self, label: str) -> None:
+        """Start a basic block."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def open_loop(self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = ()) -> Loop:
+        """Open `for index in range(start, stop, step)` carrying values; close it with `close_loop`."""
+        before, head, body, done = self.block, self.label("head"), self.label("body"), self.label("done")
+        self.do(f"br label %{head}")
+        self.begin(head)
+        self.lines.append("")  # the phis go here once the values of the next turn are known
+        position = len(self.lines) - 1
+        index = Value(start.type, f"%t{next(self.numbers)}")
+        values = tuple(Value(v.type, f"%t{next(self.numbers)}") for v in carried)
+        more = self.compare("icmp slt", index, stop)
+        self.do(f"br {more}, label %{body}, label %{done}")
+        self.begin(body)
+        return Loop(index, values, (start, *carried), before, step, head, done, position)
+
+    def close_loop(self, loop: Loop, values: Sequence[Value] = ()) -> tuple[Value, ...]:
+        """Close a loop with the values of its next turn; return what it carried at the end."""
+        following = self.op("add", loop.index, loop.step)
+        phis = [
+            f"  {now.ref} = phi {now.type} [ {first.ref}, %{loop.before} ], [ {then.ref}, %{self.block} ]"
+            for now, first, then in zip((loop.index, *loop.values), loop.starts, (following, *values), strict=True)
+        ]
+        self.lines[loop.position] = "\n".join(phis)
+        self.do(f"br label %{loop.head}")
+        self.begin(loop.done)
+        return loop.values
+
+    @contextmanager
+    def loop(self, start: Value, stop: Value, step: Value) -> Generator[Value, None, None]:
+        """Emit a counted loop that carries nothing around what is emitted inside."""
+        opened = self.open_loop(start, stop, step)
+        yield opened.index
+        self.close_loop(opened)
+
+    @contextmanager
+    def when(self, condition: Value) -> Generator[None, None, None]:
+        """Emit what is inside under a condition."""
+        then, after = self.label("then"), self.label("after")
+        self.do(f"br {condition}, label %{then}, label %{after}")
+        self.begin(then)
+        yield
+        self.do(f"br label %{after}")
+        self.begin(after)
+
+
+def mangled(type_: str) -> str:
+    """Return a type as intrinsic names spell it, as in `v16f32`."""
+    base = {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16", PTR: "p0"}.get(
+        element(type_), element(type_)
+    )
+    return base if lanes(type_) == 1 else f"v{lanes(type_)}{base}"
+
+
+def constant_vector(type_: str, values: Iterable[int | float]) -> Value:
+    """Return a vector of constants."""
+    numbers = list(values)
+    return Value(vector(type_, len(numbers)), f"<{', '.join(f'{type_} {number}' for number in numbers)}>")
