@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import statistics
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,13 +56,14 @@ def median(timings: Sequence[Timing]) -> Timing:
 
 
 def machine() -> str:
-    """Return the processor, how many of it, the system and the Python that runs."""
+    """Return the processor, how many of it, the system, the Python that runs and how busy the machine is."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists() and (model := re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)):
         cpu = model[1]
     version = f"{platform.python_implementation()} {platform.python_version()}"
-    return f"{cpu}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, {version}"
+    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    return f"{cpu}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, {version}{load}"
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,11 @@ class Report:
         return "\n".join([f"### {self.title}", "", *(f"| {' | '.join(line)} |" for line in lines)])
 
 
-def save(name: str, command: str, notes: str, reports: Sequence[Report], path: Path = RESULTS) -> None:
+def save(name: str, notes: str, reports: Sequence[Report], path: Path = RESULTS) -> None:
     """Write a benchmark's section of the results between its markers, leaving the others as they are."""
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    head = f"## {name}\n\n{date.today().isoformat()}, {machine()}.\n`{command}`\n\n{notes}"
+    command = " ".join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    head = f"## {name}\n\n{date.today().isoformat()}, {machine()}: `{command}`\n\n{notes}"
     section = "\n\n".join([begin, head, *(report.markdown() for report in reports), end])
     text = path.read_text(encoding="utf-8") if path.exists() else "# Results\n\nEach benchmark rewrites its section.\n"
     if begin in text:

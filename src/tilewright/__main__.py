@@ -1,8 +1,15 @@
-"""`python -m tilewright`: the command line."""
+"""`python -m tilewright`, and the command `tilewright`."""
 
 import sys
 
-from tilewright.tools.cli import main
+from tilewright import __version__
+from tilewright.tools import cli
+
+
+def main() -> int:
+    """Run the command line; return its exit status."""
+    return cli.main(version=__version__)
+
 
 if __name__ == "__main__":
     sys.exit(main())

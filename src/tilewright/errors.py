@@ -170,6 +170,12 @@ class UnsupportedFeatureError(ParserSyntaxError):
     """A Python statement or expression the language does not have."""
 
 
+class NestingError(UnsupportedFeatureError):
+    """Expressions or blocks inside each other beyond what Python's own stack holds."""
+
+    hint = "bind parts of long expressions to names, and move deep branches into functions"
+
+
 class SubscriptError(UnsupportedFeatureError):
     """A subscript that Python has and the language does not."""
 

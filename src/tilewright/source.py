@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+from types import FrameType
 from typing import NamedTuple
 
 
@@ -60,12 +61,14 @@ UNKNOWN = Span(None)
 
 def calling_line() -> Span:
     """Return the line of Python that called into this package, or an unknown span where its text is gone."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("tilewright."):
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        filename, number = frame.f_code.co_filename, frame.f_lineno
+        is_ours = str(frame.f_globals.get("__name__", "")).startswith("tilewright.")
+        lines = () if is_ours else tuple(linecache.getlines(filename, frame.f_globals))
+        if 1 <= number <= len(lines):
+            text = lines[number - 1].rstrip()
+            start = len(text) - len(text.lstrip())
+            return Span(Source(filename, lines), number, start, number, len(text.encode(errors="surrogatepass")))
         frame = frame.f_back
-    lines = tuple(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
-    if not 1 <= frame.f_lineno <= len(lines):
-        return UNKNOWN
-    text = lines[frame.f_lineno - 1].rstrip()
-    start = len(text) - len(text.lstrip())
-    return Span(Source(frame.f_code.co_filename, lines), frame.f_lineno, start, frame.f_lineno, len(text.encode()))
+    return UNKNOWN

@@ -106,7 +106,7 @@ def test_assembling_into_a_tile_makes_another() -> None:
 def test_assembling_outside_is_refused() -> None:
     with pytest.raises(OutOfBoundsError, match="axis 0: elements 3 to 5 lie outside 0 to 4") as caught:
         kernel("y = pl.assemble(x, s, [3])", x=inout(pl.FP32, 4), s=tensor(pl.FP32, 2))
-    assert caught.value.blame == ("offset",) and not caught.value.help
+    assert caught.value.blame == ("offset",) and "clamp" not in caught.value.help
 
 
 def test_assembling_another_element_type_is_refused() -> None:

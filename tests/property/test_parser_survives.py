@@ -25,7 +25,7 @@ from tilewright.ir import PassManager
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 SMALL = {
-    "branches": '''
+    "branches": """
 @pl.function(type=pl.FunctionType.InCore)
 def kernel(x: pl.Tensor[[64, 64], pl.FP32], n: pl.Scalar[pl.INT32], out: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
     t = pl.load(x, [0, 0], [64, 64])
@@ -42,8 +42,8 @@ def kernel(x: pl.Tensor[[64, 64], pl.FP32], n: pl.Scalar[pl.INT32], out: pl.Out[
         s = s + n
     out = pl.store(pl.adds(r, pl.cast(s, pl.FP32)), [0, 0], out)
     return out
-''',
-    "loops": '''
+""",
+    "loops": """
 N = 4
 
 
@@ -71,8 +71,8 @@ def kernel(x: pl.Tensor[[64, 64], pl.FP32], n: pl.Scalar[pl.INT64], out: pl.InOu
     for p in pl.pipeline(2, stage=2):
         out = pl.store(total, [p * 16, 0], out)
     return out
-''',
-    "windows": '''
+""",
+    "windows": """
 M = pl.dynamic("M")
 
 
@@ -90,8 +90,8 @@ def kernel(x: pl.Tensor[[M, 64], pl.FP16], out: pl.Out[pl.Tensor[[M, 64], pl.FP3
     window = x[0:16, 8:24]
     pl.write(out, [0, 0], pl.cast(first, pl.FP32))
     return out
-''',
-    "program": '''
+""",
+    "program": """
 Matrix = pl.Tensor[[64, 64], pl.FP32]
 
 
@@ -127,7 +127,7 @@ class Kernels:
                 tile = pl.load(p, [b * 16, 0], [16, 64])
                 out = pl.store(tile, [b * 16, 0], out)
         return out
-''',
+""",
 }
 
 
@@ -149,32 +149,88 @@ def from_examples() -> Iterator[tuple[str, str]]:
 
 TEXTS = SMALL | dict(from_examples())
 
-NAMES = ["x", "t", "out", "n", "i", "acc", "pl", "self", "range", "len", "None_", "undefined", "M", "task", "_", "print"]
-ATTRIBUTES = ["load", "store", "add", "exp", "matmul", "tile", "tensor", "range", "yield_", "FP32", "INT32", "shape", "at"]
-CONSTANTS: list[Any] = [0, 1, -1, 2, 3, 16, 63, 64, 65, 1 << 40, -(1 << 63), 0.5, -0.0, 1e400, True, None, "text", b"b", ...]
+NAMES = [
+    "x",
+    "t",
+    "out",
+    "n",
+    "i",
+    "acc",
+    "pl",
+    "self",
+    "range",
+    "len",
+    "None_",
+    "undefined",
+    "M",
+    "task",
+    "_",
+    "print",
+]
+ATTRIBUTES = [
+    "load",
+    "store",
+    "add",
+    "exp",
+    "matmul",
+    "tile",
+    "tensor",
+    "range",
+    "yield_",
+    "FP32",
+    "INT32",
+    "shape",
+    "at",
+]
+CONSTANTS: list[Any] = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    16,
+    63,
+    64,
+    65,
+    1 << 40,
+    -(1 << 63),
+    0.5,
+    -0.0,
+    1e400,
+    True,
+    None,
+    "text",
+    b"b",
+    ...,
+]
 EXPRESSIONS = [
-    *("x", "t", "n + 1", "-n", "not n", "~n", "x[0]", "x[0:8, :]", "x[n, 0]", "x[::2]", "x[-1]", "x[None]", "x[...]"),
-    *("[0, 0]", "()", "(1,)", "[[0]]", "{}", "{1: 2}", "{1}", "lambda: 0", "[i for i in x]", "(i for i in x)", "(y := 1)"),
-    *("x.shape", "x.shape[0]", "x.dtype", "x.T", "pl", "pl.tile", "pl.FP32", "pl.Level.CORE_GROUP", "pl.dynamic('K')"),
-    *("pl.load(x, [0, 0], [16, 16])", "pl.load(*x)", "pl.load(**x)", "pl.exp()", "pl.const(1, pl.INT8)", "pl.yield_(n)"),
-    *("pl.range(4)", "pl.at(level=pl.Level.CORE_GROUP)", "pl.cond(n > 0)", "pl.spmd(4)", "pl.tile.get_block_idx()"),
-    *("1 if n else 2", "1 if True else x", "0 < n < 4", "n is None", "n in (1, 2)", "n ** 2", "1 // 0", "1 << -1", "x @ x"),
-    *("x and x", "1 and n > 0", "f'{n} {x}'", "'a' 'b'", "min(n, 4)", "max()", "len(x)", "int(n)", "sum([1, 2])", "abs(-1)"),
-    *("self.both(x)", "self", "self.nothing()", "self.main", "twice(t)", "twice", "copy(x, out)", "print(x)", "int", "type(x)"),
-    *("pl.Tensor[[64, 64], pl.FP32]", "pl.Tensor[[M], pl.INT8]", "pl.Tile[[8, 8], pl.FP16]", "pl.Scalar[pl.INT32]"),
-    *("pl.Out[pl.Tensor[[4], pl.FP32]]", "pl.Out[pl.Scalar[pl.INT32]]", "pl.Tuple[int, int]", "tuple[pl.INT32]", "pl.Tensor"),
-    *("pl.Array[4, pl.INT32]", "pl.Array[0, 0]", "'pl.Tensor[[4], pl.FP32]'", "'not a type'", "pl.Tensor[[-1], pl.FP32]"),
-    *("pl.submit(self.both, x)", "pl.submit(copy, x, out)", "pl.submit()", "pl.array.create(4, pl.INT32)", "await x", "*x"),
-    *("pl.min(1, n)", "pl.cast(x, pl.FP16)", "pl.cast(n, pl.FP32)", "pl.slice(x, [8, 8], [0, 0])", "pl.full([4], dtype=pl.FP32)"),
-    *("(yield)", "x if x else x", "pl.reshape(x, [-1])", "pl.transpose(x, 0, 1)", "pl.row_sum(t)", "pl.create_tensor([n], dtype=pl.FP32)"),
+    *("x", "t", "n + 1", "-n", "not n", "~n", "x[0]", "x[0:8, :]", "x[n, 0]", "x[::2]", "x[-1]", "x[None]"),
+    *("x[...]", "[0, 0]", "()", "(1,)", "[[0]]", "{}", "{1: 2}", "{1}", "lambda: 0", "[i for i in x]"),
+    *("(i for i in x)", "(y := 1)", "x.shape", "x.shape[0]", "x.dtype", "x.T", "pl", "pl.tile", "pl.FP32"),
+    *("pl.Level.CORE_GROUP", "pl.dynamic('K')", "pl.load(x, [0, 0], [16, 16])", "pl.load(*x)", "pl.load(**x)"),
+    *("pl.exp()", "pl.const(1, pl.INT8)", "pl.yield_(n)", "pl.range(4)", "pl.at(level=pl.Level.CORE_GROUP)"),
+    *("pl.cond(n > 0)", "pl.spmd(4)", "pl.tile.get_block_idx()", "1 if n else 2", "1 if True else x"),
+    *("0 < n < 4", "n is None", "n in (1, 2)", "n ** 2", "1 // 0", "1 << -1", "x @ x", "x and x", "1 and n > 0"),
+    *("f'{n} {x}'", "'a' 'b'", "min(n, 4)", "max()", "len(x)", "int(n)", "sum([1, 2])", "abs(-1)"),
+    *("self.both(x)", "self", "self.nothing()", "self.main", "twice(t)", "twice", "copy(x, out)", "print(x)"),
+    *("int", "type(x)", "pl.Tensor[[64, 64], pl.FP32]", "pl.Tensor[[M], pl.INT8]", "pl.Tile[[8, 8], pl.FP16]"),
+    *("pl.Scalar[pl.INT32]", "pl.Out[pl.Tensor[[4], pl.FP32]]", "pl.Out[pl.Scalar[pl.INT32]]"),
+    *("pl.Tuple[int, int]", "tuple[pl.INT32]", "pl.Tensor", "pl.Array[4, pl.INT32]", "pl.Array[0, 0]"),
+    *("'pl.Tensor[[4], pl.FP32]'", "'not a type'", "pl.Tensor[[-1], pl.FP32]", "pl.submit(self.both, x)"),
+    *("pl.submit(copy, x, out)", "pl.submit()", "pl.array.create(4, pl.INT32)", "await x", "*x", "pl.min(1, n)"),
+    *("pl.cast(x, pl.FP16)", "pl.cast(n, pl.FP32)", "pl.slice(x, [8, 8], [0, 0])", "pl.full([4], dtype=pl.FP32)"),
+    *("(yield)", "x if x else x", "pl.reshape(x, [-1])", "pl.transpose(x, 0, 1)", "pl.row_sum(t)"),
+    "pl.create_tensor([n], dtype=pl.FP32)",
 ]  # fmt: skip
 STATEMENTS = [
-    *("pass", "return", "return x", "return x, n", "break", "continue", "del x", "global n", "nonlocal n", "import math"),
-    *("assert n", "raise ValueError", "x", "x = n", "n = x", "a = b = n", "a, b = x.shape", "a, *b = x.shape", "a, (b, c) = 1, (2, 3)"),
-    *("x[0] = 1", "x[0, 0] = n", "x[:] = t", "x[0:8, 0:8] = t", "x.y = 1", "x: int", "y: pl.Scalar[pl.INT8] = 300", "x += 1", "x **= 2"),
-    *("n += 1", "n //= 0", "t = t + t", "pl.yield_()", "pl.yield_(x)", "r = pl.yield_(n)", "a, b = pl.yield_(n, n)", "[a] = [1]"),
-    *("pl.cond(n > 0)", "pl.static_print(x, n)", "pl.static_assert(n > 0)", "pl.static_assert(True, n)", "pl.func_attr({'a': 1})"),
-    *("pl.write(x, [0, 0], 1)", "pl.write(t, [0, 0], 1.0)", "tid = pl.submit(self.both)", "pl.store(t, [0, 0], x)", "self = 1", "pl = 1"),
+    *("pass", "return", "return x", "return x, n", "break", "continue", "del x", "global n", "nonlocal n"),
+    *("import math", "assert n", "raise ValueError", "x", "x = n", "n = x", "a = b = n", "a, b = x.shape"),
+    *("a, *b = x.shape", "a, (b, c) = 1, (2, 3)", "x[0] = 1", "x[0, 0] = n", "x[:] = t", "x[0:8, 0:8] = t"),
+    *("x.y = 1", "x: int", "y: pl.Scalar[pl.INT8] = 300", "x += 1", "x **= 2", "n += 1", "n //= 0", "t = t + t"),
+    *("pl.yield_()", "pl.yield_(x)", "r = pl.yield_(n)", "a, b = pl.yield_(n, n)", "[a] = [1]", "pl.cond(n > 0)"),
+    *("pl.static_print(x, n)", "pl.static_assert(n > 0)", "pl.static_assert(True, n)", "pl.func_attr({'a': 1})"),
+    *("pl.write(x, [0, 0], 1)", "pl.write(t, [0, 0], 1.0)", "tid = pl.submit(self.both)"),
+    *("pl.store(t, [0, 0], x)", "self = 1", "pl = 1"),
     "try:\n    pass\nexcept ValueError:\n    pass",
     "def inner():\n    pass",
     "class Inner:\n    pass",
@@ -204,7 +260,17 @@ STATEMENTS = [
     "if n > 0:\n    y = 1\ny",
     "if n > 0:\n    pl.yield_(n)",
 ]  # fmt: skip
-OPERATORS: list[type[ast.operator]] = [ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.LShift, ast.BitAnd, ast.MatMult]
+OPERATORS: list[type[ast.operator]] = [
+    ast.Add,
+    ast.Sub,
+    ast.Mult,
+    ast.Div,
+    ast.FloorDiv,
+    ast.Mod,
+    ast.LShift,
+    ast.BitAnd,
+    ast.MatMult,
+]
 COMPARISONS: list[type[ast.cmpop]] = [ast.Eq, ast.NotEq, ast.Lt, ast.GtE, ast.In, ast.Is]
 
 
@@ -371,7 +437,38 @@ def test_the_kernels_to_break_work(text: str) -> None:
         PassManager.get_strategy().run_passes(pl.parse(text))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=st.sampled_from(list(TEXTS.values())), random=st.randoms(use_true_random=False))
 def test_a_broken_kernel_gives_a_located_mistake(text: str, random: Random) -> None:
     survive(mutated(text, random))
+
+
+SIGNATURE = "@pl.function\ndef kernel(x: pl.Tensor[[64, 64], pl.FP32], n: pl.Scalar[pl.INT32]):\n"
+DEEP: dict[str, Callable[[int], str]] = {
+    "parentheses": lambda n: f"    y = {'(' * n}n{')' * n}\n",
+    "brackets": lambda n: f"    y = {'[' * n}{']' * n}\n",
+    "sum": lambda n: f"    y = {' + '.join(['n'] * n)}\n",
+    "sum of tensors": lambda n: f"    y = {' + '.join(['x'] * n)}\n",
+    "sum of constants": lambda n: f"    y = {' + '.join(['1'] * n)}\n",
+    "signs": lambda n: f"    y = {'-' * n}n\n",
+    "conditions": lambda n: f"    y = {' and '.join(['n > 0'] * n)}\n",
+    "attributes": lambda n: f"    y = pl{'.tile' * n}\n",
+    "calls": lambda n: f"    y = {'pl.exp(' * n}x{')' * n}\n",
+    "branches": lambda n: "".join(f"    {' ' * i}if n > {i}:\n" for i in range(n)) + f"    {' ' * n}pass\n",
+    "alternatives": lambda n: "    if n > 0:\n        pass\n" + "    elif n > 0:\n        pass\n" * n,
+    "statements": lambda n: "    y = n\n" + "    y = y + n\n" * n,
+}
+
+
+@pytest.mark.parametrize("depth", [50, 150, 300, 2000])
+@pytest.mark.parametrize("body", DEEP.values(), ids=DEEP.keys())
+def test_depth_is_no_crash(body: Callable[[int], str], depth: int) -> None:
+    survive(SIGNATURE + body(depth))
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\x00", "\ud800", "x = 'a\x0cb'\n@pl.function\ndef k(x):\n  pass", "é = ("])
+def test_any_text_is_no_crash(text: str) -> None:
+    with pytest.raises(KernelError) as caught:
+        pl.parse(text)
+    assert caught.value.span.is_known
+    assert str(caught.value)

@@ -83,6 +83,12 @@ class OpSpec:
     infer: Callable[..., Any]
     evaluate: Callable[..., Any]
     family: str
+    reference: Callable[..., Any] | None = None
+    """The meaning of one element, in NumPy functions; back ends apply it to their own values."""
+    combine: str = ""
+    """The NumPy function that a reduction folds with."""
+    start: Callable[[DataType], Any] | None = None
+    """What folding nothing gives."""
     effect: Effect = Effect.PURE
     alias: str | None = None
     """The operand whose buffer the result is."""

@@ -50,7 +50,8 @@ _FILES: dict[str, _File] = {}
 
 def capture(function: PythonFunction) -> Captured:
     """Return the syntax of `function`; SourceUnavailableError when its source text cannot be had."""
-    if not isinstance(function, PythonFunction) or iscoroutinefunction(function) or isasyncgenfunction(function):
+    given: object = function
+    if not isinstance(given, PythonFunction) or iscoroutinefunction(function) or isasyncgenfunction(function):
         raise UnsupportedFeatureError(
             f"a kernel is a plain Python function, got {_shown(function)}",
             spans=[calling_line()],

@@ -17,6 +17,7 @@ from tilewright.core.types import TensorType, Type, join
 from tilewright.errors import (
     KernelError,
     MissingAnnotationError,
+    NestingError,
     ReturnMismatchError,
     UnboundSymbolError,
     UnsupportedFeatureError,
@@ -73,7 +74,7 @@ def translate(captured: Captured, options: Options, callees: Callees, is_method:
         error.function = error.function or captured.node.name
         raise
     except RecursionError:
-        error = UnsupportedFeatureError("this function nests too deeply", spans=[captured.span(captured.node)])
+        error = NestingError("this function nests too deeply", spans=[captured.span(captured.node)])
         error.function = captured.node.name
         raise error from None
 

@@ -32,6 +32,9 @@ from tilewright.frontend.state import Translator, Value, Widened, YieldFrame, st
 from tilewright.frontend.statements import condition, ends, is_directive, unnamed_yield
 from tilewright.source import Span
 
+UNROLL_LIMIT = 4096
+"""How often a body may be written out: beyond this, programs are too large to compile in any useful time."""
+
 KINDS = {
     "range": ForKind.Sequential,
     "parallel": ForKind.Parallel,
@@ -139,6 +142,11 @@ def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits:
         help = "use pl.range, or a constant bound"
         spans = [t.span(where) for where in unknown or [node]]
         raise NotStaticError("pl.unroll needs bounds the compiler knows", spans=spans, help=help)
+    if word == "unroll" and (turns := _turns(limits)) > UNROLL_LIMIT:
+        message = f"pl.unroll would write this body out {turns} times, more than {UNROLL_LIMIT}"
+        raise AttributeValueError(
+            message, spans=[t.span(node)], help="use pl.range, or unroll an inner loop of fewer turns"
+        )
     if word != "pipeline":
         return {}
     if "stage" not in given.kwargs:
@@ -150,6 +158,12 @@ def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits:
         message, where = f"stage must be a constant of at least 1, got {shown}", given.keyword_nodes["stage"]
         raise AttributeValueError(message, spans=[t.span(where)], help="stage=2 loads one iteration ahead")
     return {"stage": stage}
+
+
+def _turns(limits: Sequence[Expr]) -> int:
+    """Return how often a loop over constant bounds turns."""
+    start, stop, step = (int(limit.value) for limit in limits if isinstance(limit, Const))
+    return max(0, -((start - stop) // step))
 
 
 def _index_type(*limits: Expr) -> DataType:

@@ -109,7 +109,7 @@ def function(
     options = Options(type, level, role, dict(attrs or {}), strict_ssa)
 
     @brief
-    def decorate(python: PythonFunction) -> Any:
+    def decorate(python: Any) -> Any:
         if isinstance(python, PythonFunction) and _is_method(python):
             setattr(python, _OPTIONS, options)
             return python
@@ -134,7 +134,7 @@ def program(cls: Any = None, /, *, strict_ssa: bool = False) -> Any:
     """Read a class of `@pl.function` methods as a program; the class name becomes its name."""
 
     @brief
-    def decorate(python: type[Any]) -> Program:
+    def decorate(python: Any) -> Program:
         if not isinstance(python, builtins.type):
             raise UnsupportedFeatureError(
                 f"a program is a class, got {python!r}", spans=[calling_line()], help="use @pl.function for a function"

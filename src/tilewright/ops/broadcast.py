@@ -42,8 +42,8 @@ def expansion(
         return apply(reference, result.dtype, result.dtype, [x, vec])
 
     return op(
-        kinds=UNIFIED, infer=infer, evaluate=evaluate, family="expansion", accepts=accepted, ulp=ulp, domain=domain,
-        example=_EXAMPLES[axis],
+        kinds=UNIFIED, infer=infer, evaluate=evaluate, family="expansion", reference=reference, accepts=accepted,
+        ulp=ulp, domain=domain, example=_EXAMPLES[axis],
     )  # fmt: skip
 
 

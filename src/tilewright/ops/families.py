@@ -7,7 +7,6 @@ from typing import Any, TypeAlias, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.expr import Const, Expr
-from tilewright.core.op import Effect
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
 from tilewright.dtypes import FP32, INDEX, DataType, promote, round_to
@@ -55,7 +54,7 @@ def elementwise(
         return apply(reference, result.dtype, result.dtype, values)
 
     return op(
-        kinds=UNIFIED, infer=infer, evaluate=evaluate, family="elementwise", effect=Effect.PURE, accepts=accepted,
+        kinds=UNIFIED, infer=infer, evaluate=evaluate, family="elementwise", reference=reference, accepts=accepted,
         ulp=ulp, domain=domain,
     )  # fmt: skip
 

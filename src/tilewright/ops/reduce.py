@@ -20,10 +20,8 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def reduction(
-    axis: int, fold: Callable[[Array, int, Any], Array], start: Callable[[DataType], Any], ulp: float = 0
-) -> Callable[[F], F]:
-    """Declare an op that folds `axis` to one element; `start` is what folding nothing gives."""
+def reduction(axis: int, combine: str, start: Callable[[DataType], Any], ulp: float = 0) -> Callable[[F], F]:
+    """Declare an op that folds `axis` with the NumPy function `combine`; `start` is what folding nothing gives."""
 
     def infer(x: Expr, tmp_tile: Expr | None) -> ShapedType:
         type_ = shaped(x)
@@ -38,12 +36,15 @@ def reduction(
 
     def evaluate(result: ShapedType, x: Region, tmp_tile: Region | None) -> Region:
         with np.errstate(all="ignore"):
-            live = fold(exact(x.live), axis, start(result.dtype))
+            live = _folded(combine, exact(x.live), axis, start(result.dtype))
         shape = list(x.data.shape)
         shape[axis] = 1
         return embed(live, shape, result.dtype)
 
-    return op(kinds=UNIFIED, infer=infer, evaluate=evaluate, family="reduction", accepts=NUMBERS, ulp=ulp)
+    return op(
+        kinds=UNIFIED, infer=infer, evaluate=evaluate, family="reduction", combine=combine, start=start,
+        accepts=NUMBERS, ulp=ulp,
+    )  # fmt: skip
 
 
 def _check_scratch(source: ShapedType, scratch: ShapedType) -> None:
@@ -61,65 +62,53 @@ def _at_least(a: object, b: object) -> bool:
     return not (isinstance(a, int) and isinstance(b, int)) or a >= b
 
 
-def _sum(x: Array, axis: int, start: Any) -> Array:
-    return np.sum(x, axis=axis, keepdims=True, dtype=x.dtype)
+def _folded(combine: str, x: Array, axis: int, start: Any) -> Array:
+    return getattr(np, combine).reduce(x, axis=axis, keepdims=True, dtype=x.dtype, initial=start)
 
 
-def _prod(x: Array, axis: int, start: Any) -> Array:
-    return np.prod(x, axis=axis, keepdims=True, dtype=x.dtype)
-
-
-def _max(x: Array, axis: int, start: Any) -> Array:
-    return np.max(x, axis=axis, keepdims=True, initial=start)
-
-
-def _min(x: Array, axis: int, start: Any) -> Array:
-    return np.min(x, axis=axis, keepdims=True, initial=start)
-
-
-@reduction(-1, _sum, start=lambda dtype: 0, ulp=4)
+@reduction(-1, "add", start=lambda dtype: 0, ulp=4)
 def row_sum(x: X, tmp_tile: Tile | None = None) -> X:
     """Return the sum of each row, shaped [..., M, 1]; no scratch tile is needed."""
     ...
 
 
-@reduction(-1, _max, start=lambda dtype: dtype.limits[0])
+@reduction(-1, "maximum", start=lambda dtype: dtype.limits[0])
 def row_max(x: X, tmp_tile: Tile | None = None) -> X:
     """Return the largest element of each row, shaped [..., M, 1]; no scratch tile is needed."""
     ...
 
 
-@reduction(-1, _min, start=lambda dtype: dtype.limits[1])
+@reduction(-1, "minimum", start=lambda dtype: dtype.limits[1])
 def row_min(x: X, tmp_tile: Tile | None = None) -> X:
     """Return the smallest element of each row, shaped [..., M, 1]; no scratch tile is needed."""
     ...
 
 
-@reduction(-1, _prod, start=lambda dtype: 1, ulp=8)
+@reduction(-1, "multiply", start=lambda dtype: 1, ulp=8)
 def row_prod(x: X, tmp_tile: Tile | None = None) -> X:
     """Return the product of each row, shaped [..., M, 1]; no scratch tile is needed."""
     ...
 
 
-@reduction(-2, _sum, start=lambda dtype: 0, ulp=4)
+@reduction(-2, "add", start=lambda dtype: 0, ulp=4)
 def col_sum(x: X, tmp_tile: Tile | None = None) -> X:
     """Return the sum of each column, shaped [..., 1, N]; no scratch tile is needed."""
     ...
 
 
-@reduction(-2, _max, start=lambda dtype: dtype.limits[0])
+@reduction(-2, "maximum", start=lambda dtype: dtype.limits[0])
 def col_max(x: X, tmp_tile: Tile | None = None) -> X:
     """Return the largest element of each column, shaped [..., 1, N]; no scratch tile is needed."""
     ...
 
 
-@reduction(-2, _min, start=lambda dtype: dtype.limits[1])
+@reduction(-2, "minimum", start=lambda dtype: dtype.limits[1])
 def col_min(x: X, tmp_tile: Tile | None = None) -> X:
     """Return the smallest element of each column, shaped [..., 1, N]; no scratch tile is needed."""
     ...
 
 
-@reduction(-2, _prod, start=lambda dtype: 1, ulp=8)
+@reduction(-2, "multiply", start=lambda dtype: 1, ulp=8)
 def col_prod(x: X, tmp_tile: Tile | None = None) -> X:
     """Return the product of each column, shaped [..., 1, N]; no scratch tile is needed."""
     ...

@@ -10,6 +10,7 @@ from pathlib import Path
 from tilewright.collector import paused_collection
 from tilewright.core.program import Function, Program
 from tilewright.core.verify import verify
+from tilewright.errors import NestingError
 from tilewright.frontend.programs import as_program
 from tilewright.passes.checks import check_rules, check_text
 from tilewright.passes.context import PassContext, VerificationLevel
@@ -57,8 +58,11 @@ class PassManager:
         output_dir: str | Path | None = None,
     ) -> Program:
         """Return the program after every pass; dumps go to `passes_dump` below `output_dir`."""
-        with paused_collection():
-            return self._run(as_program(program), _Dump.of(dump_ir, output_dir), PassContext.current())
+        try:
+            with paused_collection():
+                return self._run(as_program(program), _Dump.of(dump_ir, output_dir), PassContext.current())
+        except RecursionError:
+            raise NestingError(f"program `{program.name}` nests too deeply", spans=[program.span]) from None
 
     def _run(self, current: Program, dump: _Dump, context: PassContext) -> Program:
         verify(current, types=False)

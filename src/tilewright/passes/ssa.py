@@ -44,7 +44,7 @@ def run(program: Program) -> Program:
 def convert(function: Function) -> Function:
     """Return a function in SSA form; one that is in it already comes back as it is."""
     liveness = Liveness(function)
-    if not liveness.tracked and not _has_copies(function):
+    if not liveness.tracked and not _has_copies(function) and not _returns_from_scopes(function):
         return function
     converter = _Converter(liveness)
     stmts, end = converter.body(function.body)
@@ -53,6 +53,11 @@ def convert(function: Function) -> Function:
 
 def _has_copies(function: Function) -> bool:
     return any(isinstance(s, AssignStmt) and is_trivial(s.value) for s in statements(function.body))
+
+
+def _returns_from_scopes(function: Function) -> bool:
+    scopes = (s for s in statements(function.body) if isinstance(s, SCOPES))
+    return any(isinstance(stmt, ReturnStmt) for scope in scopes for stmt in scope.body.stmts)
 
 
 GONE = ReturnStmt()

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from itertools import groupby
 
-import tilewright
 import tilewright.language as pl
 from tilewright.core.op import OpSpec, specs
 from tilewright.core.program import Program
@@ -37,9 +36,9 @@ class CommandError(TilewrightError):
     """A command that names something there is not."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, version: str = "") -> int:
     """Run a command; return 0, or 1 after printing what was wrong."""
-    options = _parser().parse_args(arguments)
+    options = _parser(version).parse_args(arguments)
     command: Callable[[argparse.Namespace], None] = options.command
     try:
         command(options)
@@ -56,12 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(version: str) -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         "tilewright", description="Look at kernels the way the compiler does.", epilog=EPILOG, formatter_class=raw
     )
-    parser.add_argument("--version", action="version", version=f"tilewright {tilewright.__version__}")
+    parser.add_argument("--version", action="version", version=f"tilewright {version}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     show = commands.add_parser("show", help="print a program's IR", description="Print the IR of a program.")
     show.add_argument("file", metavar="FILE", help="a Python file with one @pl.program or @pl.function")

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
+
+THEME = "ansi_dark"
+"""The terminal's own colours, readable on a light background too."""
 
 
 def _console() -> Console | None:
@@ -27,7 +31,7 @@ def code(text: str) -> None:
         return
     from rich.syntax import Syntax
 
-    console.print(Syntax(text.rstrip(), "python", background_color="default", word_wrap=True))
+    console.print(Syntax(text.rstrip(), "python", theme=THEME, background_color="default", word_wrap=True))
 
 
 def titled(title: str, subtitle: str, text: str) -> None:
@@ -36,7 +40,7 @@ def titled(title: str, subtitle: str, text: str) -> None:
     if console is None:
         print(f"# {title}: {subtitle}")
     else:
-        console.rule(f"[bold]{title}[/]  [dim]{subtitle}[/]", align="left", style="dim")
+        console.rule(_title(title, subtitle), align="left", style="dim")
     code(text)
 
 
@@ -48,7 +52,7 @@ def markdown(text: str) -> None:
         return
     from rich.markdown import Markdown
 
-    console.print(Markdown(text))
+    console.print(Markdown(text, code_theme=THEME))
 
 
 def heading(title: str, subtitle: str) -> None:
@@ -57,7 +61,14 @@ def heading(title: str, subtitle: str) -> None:
     if console is None:
         print(f"\n{title}. {subtitle}")
     else:
-        console.print(f"\n[bold]{title}[/]  [dim]{subtitle}[/]", highlight=False)
+        console.print()
+        console.print(_title(title, subtitle))
+
+
+def _title(title: str, subtitle: str) -> Text:
+    from rich.text import Text
+
+    return Text.assemble((title, "bold"), "  ", (subtitle, "dim"))
 
 
 def columns(rows: Iterable[tuple[str, str]]) -> None:
@@ -67,9 +78,10 @@ def columns(rows: Iterable[tuple[str, str]]) -> None:
         print("\n".join(f"  {name:<32} {meaning}" for name, meaning in rows))
         return
     from rich.table import Table
+    from rich.text import Text
 
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="cyan", no_wrap=True, min_width=32)
     for row in rows:
-        grid.add_row(*row)
+        grid.add_row(*map(Text, row))  # not markup: shapes have brackets too
     console.print(grid)

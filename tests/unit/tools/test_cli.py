@@ -1,0 +1,123 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tilewright
+import tilewright.language as pl
+from tilewright import ir
+from tilewright.frontend.programs import as_program
+from tilewright.passes.pipeline import DEFAULT
+from tilewright.tools import cli
+
+KERNEL = """
+@pl.function(type=pl.FunctionType.InCore)
+def double(x: pl.Tensor[[8, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):
+    t = pl.load(x, [0, 0], [8, 8])
+    u = pl.load(x, [0, 0], [8, 8])
+    out = pl.store(t + u, [0, 0], out)
+    return out
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Path:
+    path = tmp_path / "double.py"
+    path.write_text(KERNEL, encoding="utf-8")
+    return path
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert cli.main(arguments) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert cli.main(arguments) == 1
+    result = capsys.readouterr()
+    assert result.out == ""
+    return result.err
+
+
+def test_show_prints_a_program_that_reads_back(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "show", str(kernel), "--types")
+    assert ir.structural_equal(pl.parse(text), as_program(pl.loads(kernel)))
+
+
+def test_show_leaves_types_of_locals_out_unless_asked(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "t = pl.tile.load" in printed(capsys, "show", str(kernel))
+    assert "t: pl.Tile[[8, 8], pl.FP32] = pl.tile.load" in printed(capsys, "show", str(kernel), "--types")
+
+
+def test_show_after_a_pass_has_what_the_pass_did(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, "show", str(kernel)).count("pl.tile.load") == 2
+    assert printed(capsys, "show", str(kernel), "--pass", "CommonSubexpressions").count("pl.tile.load") == 1
+
+
+def test_show_all_has_the_passes_that_changed_something(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    titles = [line for line in printed(capsys, "show", str(kernel), "--all").splitlines() if line.startswith("# ")]
+    names = [title[2:].partition(":")[0] for title in titles if "tilewright.program" not in title]
+    assert names[0] == "front end"
+    assert "CommonSubexpressions" in names and "UnrollLoops" not in names
+
+
+def test_an_unknown_pass_is_told_the_nearest_name(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    message = refused(capsys, "show", str(kernel), "--pass", "DeadCod")
+    assert message == "no pass is called DeadCod\n    help: did you mean DeadCode?\n"
+
+
+def test_a_mistake_in_a_kernel_is_shown_without_a_traceback(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernel.write_text(KERNEL.replace("t + u", "t + v"), encoding="utf-8")
+    message = refused(capsys, "show", str(kernel))
+    assert message.startswith(f"{kernel}:6:")
+    assert "out = pl.store(t + v" in message and "Traceback" not in message
+
+
+def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "show", str(tmp_path / "none.py")) == f"{tmp_path / 'none.py'}: No such file or directory\n"
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "image.py").write_bytes(b"\xff\xfe\x00")
+    assert "decode" in refused(capsys, "show", str(tmp_path / "image.py"))
+
+
+def test_ops_lists_every_op_with_its_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "ops").splitlines()
+    assert any(line.split()[:3] == ["pl.exp", "Return", "e"] for line in lines)
+    assert any(line.split()[0] == "pl.array.create" for line in lines if line)
+
+
+@pytest.mark.parametrize("name", ["add", "adds", "pl.add", "tile.add", "pl.tensor.add"])
+def test_ops_finds_an_op_under_any_of_its_names(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "pl.add(lhs: X | Number, rhs: X | Number) -> X" in printed(capsys, "ops", name)
+
+
+def test_ops_shows_both_ops_that_share_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "ops", "create")
+    assert "pl.create_tensor(" in text and "pl.create_tile(" in text
+
+
+def test_an_unknown_op_is_told_the_nearest_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "ops", "rowmax") == "no op is called rowmax\n    help: did you mean row_max?\n"
+
+
+def test_passes_are_listed_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "passes").splitlines()
+    assert [line.split()[1] for line in lines] == [each.name for each in DEFAULT]
+
+
+def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["--help"])
+    assert "tilewright show kernel.py --all" in capsys.readouterr().out
+
+
+def test_the_package_runs_as_a_command() -> None:
+    run = subprocess.run([sys.executable, "-m", "tilewright", "--version"], check=True, stdout=subprocess.PIPE)
+    assert run.stdout.decode().split() == ["tilewright", tilewright.__version__]

@@ -1,0 +1,32 @@
+"""The life of a kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+import tilewright.language as pl
+from tilewright import ir
+from tilewright.frontend.programs import as_program
+from tilewright.passes.pipeline import DEFAULT, Pass
+from tilewright.tools.life import SOURCE, Stage, life_page, stages, summary
+
+STAGES = stages(as_program(pl.parse(SOURCE)))
+
+
+def test_there_is_a_stage_for_every_pass() -> None:
+    assert [stage.each for stage in STAGES] == list(DEFAULT)
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.each.name)
+def test_every_stage_reads_back(stage: Stage) -> None:
+    assert ir.structural_equal(pl.parse(str(stage.after)), stage.after)
+
+
+@pytest.mark.parametrize("each", DEFAULT, ids=lambda each: each.name)
+def test_every_pass_says_in_a_sentence_what_it_does(each: Pass) -> None:
+    assert summary(each).endswith(".") and "\n" not in summary(each)
+
+
+def test_the_page_has_every_pass() -> None:
+    page = life_page()
+    assert not [each.name for each in DEFAULT if each.name not in page]
