@@ -53,10 +53,14 @@ def lanes(type_: str) -> int:
 
 @dataclass
 class Module:
-    """One compilation unit: declarations, globals and functions as text."""
+    """One compilation unit: declarations, globals and functions as text, and what its target does in hardware."""
 
+    fused: bool = True  # multiply-add in one instruction; where it is missing `llvm.fma` would call libm
+    converts_half: bool = True  # half to and from float; where it is missing `fpext` would call compiler-rt
     declarations: dict[str, None] = field(default_factory=dict[str, None])
     functions: list[str] = field(default_factory=list[str])
+    defined: set[str] = field(default_factory=set[str])
+    """The names of the functions written or being written, for helpers that are emitted once."""
 
     def declare(self, line: str) -> None:
         """Add a declaration or global once."""
@@ -90,18 +94,26 @@ class Builder:
     """One function being written, instruction by instruction."""
 
     def __init__(
-        self, module: Module, name: str, params: Sequence[Value], *, linkage: str = "internal", attrs: str = ""
+        self,
+        module: Module,
+        name: str,
+        params: Sequence[Value],
+        *,
+        returns: str = VOID,
+        linkage: str = "internal",
+        attrs: str = "",
     ) -> None:
         self.module = module
         self.name = name
-        self.head = f"define {linkage} void @{name}({', '.join(map(str, params))}) {attrs} {{"
+        self.head = f"define {linkage} {returns} @{name}({', '.join(map(str, params))}) {attrs} {{"
         self.lines: list[str] = ["entry:"]
         self.block = "entry"
         self.numbers = itertools.count()
+        module.defined.add(name)
 
-    def finish(self) -> None:
-        """End the function and hand it to its module."""
-        self.lines.append("  ret void")
+    def finish(self, result: Value | None = None) -> None:
+        """End the function, with its result where it has one, and hand it to its module."""
+        self.lines.append(f"  ret {result or VOID}")
         self.module.functions.append("\n".join([self.head, *self.lines, "}", ""]))
 
     def do(self, text: str) -> None:

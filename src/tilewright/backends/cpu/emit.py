@@ -1,0 +1,315 @@
+"""Emission: one function of the IR as one function of LLVM.
+
+Tile ops that work row by row are only recorded, and emitted together when something needs their results (`groups`).
+Everything else first has what it reads brought into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.backends.cpu.arena import Arena
+from tilewright.backends.cpu.groups import Group, GroupEmitter, MapNode, level_of
+from tilewright.backends.cpu.llvm import I1, I64, PTR, Builder, Value, i64
+from tilewright.backends.cpu.traced import Lanes, literal
+from tilewright.backends.cpu.values import Binding, Place, Scalar, Tile, contiguous, static
+from tilewright.core.build import arguments
+from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
+from tilewright.core.op import Kind
+from tilewright.core.program import Function
+from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
+from tilewright.core.types import ScalarType, TileType
+from tilewright.core.visitor import statements, used, variables
+from tilewright.dtypes import BOOL, INDEX, DataType
+from tilewright.errors import InternalError, UnsupportedFeatureError
+
+Lowering = Callable[["FunctionEmitter", Call, dict[str, Any]], Any]
+LOWERINGS: dict[str, Lowering] = {}
+STATEMENTS: dict[type, Callable[[FunctionEmitter, Any], None]] = {}
+
+
+def lowers(*names: str) -> Callable[[Lowering], Lowering]:
+    """Sign in the code for ops, by full name."""
+
+    def sign(function: Lowering) -> Lowering:
+        for name in names:
+            LOWERINGS[name] = function
+        return function
+
+    return sign
+
+
+def emits(*kinds: type) -> Callable[[Any], Any]:
+    """Sign in the code for statements."""
+
+    def sign(function: Any) -> Any:
+        for kind in kinds:
+            STATEMENTS[kind] = function
+        return function
+
+    return sign
+
+
+@dataclass
+class Block:
+    """Statements being emitted in order: the tiles they own, with the parts of the arena that hold them."""
+
+    owned: list[tuple[Tile, tuple[int, int]]] = field(default_factory=list[tuple[Tile, tuple[int, int]]])
+
+
+class FunctionEmitter:
+    """A function being emitted: where its variables are, and what has been recorded but not emitted yet."""
+
+    def __init__(self, program: Any, function: Function, b: Builder) -> None:
+        self.program = program
+        self.function = function
+        self.b = b
+        self.context = Value(PTR, "%context")
+        self.arena_base = Value(PTR, "%arena")
+        self.block_index = Value(I64, "%block_index")
+        self.block_count = Value(I64, "%block_count")
+        self.bindings: dict[Var, Binding] = {}
+        self.symbols: dict[str, Value] = {}
+        self.arena = Arena()
+        self.callee_arena = 0
+        self.group: Group | None = None
+        self.blocks: list[Block] = [Block()]
+        self.uses: dict[Var, int] = {}
+        for stmt in statements(function.body):
+            for var in variables(used(stmt)):
+                self.uses[var] = self.uses.get(var, 0) + 1
+
+    @property
+    def lanes(self) -> int:
+        """How many fp32 elements a vector has."""
+        return self.program.target.vector_bits // 32
+
+    def body(self, body: SeqStmts) -> None:
+        """Emit statements in a block of their own, leaving nothing recorded."""
+        self.blocks.append(Block())
+        for stmt in body:
+            self.stmt(stmt)
+        self.flush()
+        for _, part in self.blocks.pop().owned:
+            self.arena.give_back(part)
+
+    def stmt(self, stmt: Stmt) -> None:
+        """Emit or record one statement."""
+        if isinstance(stmt, AssignStmt):
+            self.bind(stmt.var, self.action(stmt.value))
+        elif isinstance(stmt, EvalStmt):
+            self.action(stmt.expr)
+        else:
+            self.flush()
+            STATEMENTS[type(stmt)](self, stmt)
+        for var in variables(used(stmt)):
+            self.uses[var] -= 1
+
+    def bind(self, var: Var, binding: Any) -> None:
+        """Let a variable stand for what was emitted."""
+        if isinstance(binding, Tile):
+            binding.owners.append(var)
+        self.bindings[var] = binding
+
+    def action(self, expr: Expr) -> Any:
+        """Emit an expression that stands on its own."""
+        if isinstance(expr, Call) and expr.op.kind is not Kind.SCALAR:
+            return self._op(expr)
+        if isinstance(expr, (Invoke, Submit)):
+            self.flush()
+            return self.program.call(self, expr)
+        return self.value(expr)
+
+    def _op(self, call: Call) -> Any:
+        spec = call.op.spec
+        bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in arguments(call).items()}
+        lowering = LOWERINGS.get(call.op.name) or LOWERINGS.get(f"{call.op.kind.value}:{spec.family}")
+        if lowering is None:
+            raise UnsupportedFeatureError(f"`{call.op.name}` has no native code yet", spans=[call.span])
+        return lowering(self, call, bound)
+
+    def value(self, expr: Expr) -> Any:
+        """Return what an expression stands for; tuples give tuples."""
+        match expr:
+            case Var():
+                return self.bindings[expr]
+            case MakeTuple():
+                return tuple(self.value(e) for e in expr.elements)
+            case TupleGetItem():
+                return self.value(expr.value)[expr.index]
+            case Absent():
+                return None
+            case Const():
+                return Scalar(literal(expr.dtype, expr.value, 1), expr.dtype)
+            case Symbol():
+                return Scalar(self.symbols[expr.name], INDEX)
+            case Call():
+                return self._scalar_call(expr)
+            case _:
+                raise InternalError(f"no code for {type(expr).__name__}")
+
+    def _scalar_call(self, call: Call) -> Scalar:
+        assert isinstance(call.type, ScalarType)
+        operands = [self.value(a) for a in call.args]
+        return SCALARS[call.op.spec.name](self, call, call.type.dtype, *operands)
+
+    def index(self, scalar: Scalar) -> Value:
+        """Return an integer scalar as a 64-bit number."""
+        if scalar.value.type == I64:
+            return scalar.value
+        known = scalar.value.ref
+        if known.lstrip("-").isdigit():
+            return i64(int(known))
+        return self.b.convert("zext" if scalar.dtype.is_unsigned_int() else "sext", scalar.value, I64)
+
+    def indices(self, scalars: Sequence[Scalar]) -> tuple[Value, ...]:
+        """Return integer scalars as 64-bit numbers."""
+        return tuple(self.index(s) for s in scalars)
+
+    # recorded tiles
+
+    def record(self, tile: Tile) -> Tile:
+        """Add a tile to the group of its rows, starting another group where the rows differ."""
+        if self.group is not None and self.group.rows != tile.rows:
+            self.flush()
+        if self.group is None:
+            self.group = Group(tile.rows)
+        self.group.tiles.append(tile)
+        return tile
+
+    def map(
+        self,
+        type_: TileType,
+        valid: tuple[Value, ...],
+        function: Callable[..., Lanes],
+        operands: Sequence[Tile | Scalar],
+        dear: bool,
+    ) -> Tile:
+        """Record a function of the same element of each operand."""
+        if any(isinstance(o, Tile) and o.node is not None and o.rows != valid[:-1] for o in operands):
+            self.flush()
+        if self.group is not None and self.group.rows != valid[:-1]:
+            self.flush()
+        level = max([level_of(o) for o in operands] or [0])
+        return self.record(
+            Tile(type_, valid, node=MapNode(level, function=function, operands=tuple(operands), dear=dear))
+        )
+
+    def flush(self) -> None:
+        """Emit what has been recorded; results that are read later get a place in the arena."""
+        group, self.group = self.group, None
+        if group is None:
+            self._release()
+            return
+        places = {t: self.take(t) for t in group.tiles if t.place is None and self._is_read_later(t)}
+        rows: list[tuple[int, int]] = []
+
+        def row_place(tile: Tile) -> Place:
+            part = self.arena.take(tile.type.shape[-1] * tile.type.dtype.get_byte())
+            rows.append(part)
+            strides = (*(0 for _ in tile.type.shape[:-1]), 1)
+            return Place(self.address(part[0]), strides)
+
+        GroupEmitter(self.b, self.lanes, group, places, row_place).emit()
+        for part in rows:
+            self.arena.give_back(part)
+        self._release()
+
+    def _is_read_later(self, tile: Tile) -> bool:
+        return any(self.uses.get(var, 0) > 0 for var in tile.owners)
+
+    def _release(self) -> None:
+        """Give back what the current block's tiles no longer need."""
+        block = self.blocks[-1]
+        for entry in list(block.owned):
+            if not self._is_read_later(entry[0]):
+                block.owned.remove(entry)
+                self.arena.give_back(entry[1])
+
+    def take(self, tile: Tile) -> Place:
+        """Return a packed place for a tile, which the current block owns."""
+        part = self.arena.take(tile.type.nbytes if tile.type.dtype != BOOL else tile.type.nbytes * 8)
+        self.blocks[-1].owned.append((tile, part))
+        return Place(self.address(part[0]), contiguous(tile.type.shape))
+
+    def address(self, offset: int) -> Value:
+        """Return an address in the arena."""
+        return self.b.offset(self.arena_base, i64(offset), "i8")
+
+    def stored(self, tile: Tile) -> Place:
+        """Return where a tile lies, after emitting what computes it."""
+        if tile.place is None:
+            self.flush()
+        if tile.place is None:
+            raise InternalError("a tile that is read has no place")
+        return tile.place
+
+    def fresh(self, type_: TileType, valid: tuple[Value, ...]) -> Tile:
+        """Return a tile with a place of its own and nothing in it."""
+        tile = Tile(type_, valid)
+        tile.place = self.take(tile)
+        return tile
+
+    def fail(self, condition: Value, message: str, call: Call | Stmt) -> None:
+        """Note an error where a condition holds; the first one noted is reported when the program ends."""
+        number = self.program.note(message, call.span)
+        with self.b.when(condition):
+            cell = self.b.offset(self.context, i64(1), I64)
+            self.b.do(f"cmpxchg {cell}, i64 0, i64 {number} monotonic monotonic")
+
+
+SCALARS: dict[str, Callable[..., Scalar]] = {}
+
+
+def _scalar(name: str, ufunc: str) -> None:
+    def emit(e: FunctionEmitter, call: Call, dtype: DataType, *operands: Scalar) -> Scalar:
+        kind = dtype if dtype != BOOL else next((o.dtype for o in operands), dtype)
+        lanes = [Lanes(e.b, o.value, kind) for o in operands]
+        result: Lanes = getattr(np, ufunc)(*lanes)
+        return Scalar(result.value, dtype)
+
+    SCALARS[name] = emit
+
+
+for _name, _ufunc in (
+    ("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("min", "minimum"), ("max", "maximum"), ("shl", "left_shift"),
+    ("shr", "right_shift"), ("bit_and", "bitwise_and"), ("bit_or", "bitwise_or"), ("bit_xor", "bitwise_xor"), ("eq", "equal"),
+    ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal"), ("neg", "negative"),
+    ("invert", "invert"), ("and_", "bitwise_and"), ("or_", "bitwise_or"),
+):  # fmt: skip
+    _scalar(_name, _ufunc)
+
+
+def _division(kind: str) -> Callable[..., Scalar]:
+    def emit(e: FunctionEmitter, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
+        a, b = Lanes(e.b, lhs.value, dtype), Lanes(e.b, rhs.value, dtype)
+        if dtype.is_float():
+            quotient = a / b
+            if kind == "div":
+                return Scalar(quotient.value, dtype)
+            floor = Lanes(e.b, e.b.intrinsic("llvm.floor", quotient.value), dtype)
+            return Scalar((floor if kind == "floordiv" else a - floor * b).value, dtype)
+        zero = b == 0
+        if static(rhs.value) in (None, 0):
+            e.fail(zero.value, "division by zero", call)
+        safe: Lanes = np.where(zero, b.like(1), b)
+        if kind == "div":
+            return Scalar(e.b.op("udiv" if dtype.is_unsigned_int() else "sdiv", a.value, safe.value), dtype)
+        floor = a // safe
+        return Scalar((floor if kind == "floordiv" else a - floor * safe).value, dtype)
+
+    return emit
+
+
+for _kind in ("div", "floordiv", "mod"):
+    SCALARS[_kind] = _division(_kind)
+
+
+def _not(e: FunctionEmitter, call: Call, dtype: DataType, value: Scalar) -> Scalar:
+    return Scalar(e.b.op("xor", value.value, Value(I1, "true")), dtype)
+
+
+SCALARS["not_"] = _not

@@ -1,0 +1,231 @@
+"""Gemm: the matrix product of tiles in memory, as an LLVM function.
+
+C is cut into register blocks of a few rows by a few vectors. One micro-kernel function per block shape keeps its block
+in registers over the whole of K: each step loads the vectors of one row of B and broadcasts one element of A per row.
+Blocks shrink towards the edges, and the last columns are masked. A is read where it lies, through a stride per row and
+one per step of K, so a transposed A costs nothing; rows of B and C are contiguous (`pack` makes them so).
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from tilewright.backends.cpu.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, vector
+from tilewright.backends.cpu.storage import (
+    can_mask,
+    computed_type,
+    first_lanes,
+    load,
+    load_number,
+    store,
+    stored_type,
+)
+from tilewright.backends.cpu.target import Target
+from tilewright.dtypes import FP32, DataType
+
+PREFETCH = 16
+"""How many rows of B ahead a micro-kernel prefetches."""
+
+_BLOCKS = {512: (6, 4), 256: (6, 2), 128: (4, 2)}
+"""Rows and vectors of the largest register block, by vector width; B and the broadcast need registers as well."""
+
+
+@dataclass(frozen=True)
+class GemmSpec:
+    """What one gemm function is made for: `m` and `n` if they never vary, or what a varying `n` cannot exceed."""
+
+    target: Target
+    lhs: DataType = FP32
+    rhs: DataType = FP32
+    m: int | None = None
+    n: int | None = None
+    n_bound: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        m, n = ("any" if extent is None else extent for extent in (self.m, self.n))
+        return f"{self.family}.{m}x{n}" + (f".{self.n_bound}" if self.n is None and self.n_bound else "")
+
+    @property
+    def family(self) -> str:
+        """What the names of the function and of its micro-kernels start with."""
+        return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A register block: rows by vectors; a masked one is given how many of its columns exist."""
+
+    rows: int
+    vectors: int
+    lanes: int
+    masked: bool = False
+
+    @property
+    def columns(self) -> int:
+        """How many columns of C the block covers."""
+        return self.vectors * self.lanes
+
+
+class Operands(NamedTuple):
+    """Where the matrices lie: a row of A, a step of A along K and the rows of B and C are that many elements apart."""
+
+    a: Value = Value(PTR, "%a")
+    a_row: Value = Value(I64, "%a_row")
+    a_k: Value = Value(I64, "%a_k")
+    b: Value = Value(PTR, "%b")
+    ldb: Value = Value(I64, "%ldb")
+    c: Value = Value(PTR, "%c")
+    ldc: Value = Value(I64, "%ldc")
+
+
+M, N, K, ACCUMULATE = Value(I64, "%m"), Value(I64, "%n"), Value(I64, "%k"), Value(I1, "%accumulate")
+
+
+def emit_gemm(module: Module, spec: GemmSpec) -> str:
+    """Return the name of a function that computes C = A B, or C += A B, adding it to the module once.
+
+    Its parameters are `ptr a, i64 a_row, i64 a_k, ptr b, i64 ldb, ptr c, i64 ldc, i64 m, i64 n, i64 k, i1 accumulate`.
+    """
+    if spec.name not in module.defined:
+        b = Builder(module, spec.name, (*Operands(), M, N, K, ACCUMULATE), attrs="noinline nounwind")
+        _emit_blocks(b, spec, _row_counts(spec), _column_blocks(spec))
+        b.finish()
+    return spec.name
+
+
+def _emit_blocks(b: Builder, spec: GemmSpec, heights: Sequence[int], shapes: Sequence[Block]) -> None:
+    """Emit the loops over panels of columns and blocks of rows, each step taking the largest block that fits."""
+    if not heights or not shapes:
+        return
+    columns = b.open_loop(i64(0), N, i64(0))
+    width = b.op("sub", N, columns.index)
+    rows = b.open_loop(i64(0), M, i64(0))
+    height = b.op("sub", M, rows.index)
+    micros = [
+        _largest(b, height, heights, [Value(PTR, f"@{_emit_micro(b.module, spec, shape, rows)}") for rows in heights])
+        for shape in shapes
+    ]
+    micro = _largest(b, width, [shape.columns for shape in shapes], micros)
+    place = _placed(b, spec, rows.index, columns.index)
+    b.do(f"call void {micro.ref}({', '.join(map(str, (*place, width, K, ACCUMULATE)))})")
+    rows.step = _largest(b, height, heights, [i64(size) for size in heights])
+    b.close_loop(rows)
+    columns.step = _largest(b, width, [shape.columns for shape in shapes], [i64(shape.columns) for shape in shapes])
+    b.close_loop(columns)
+
+
+def _largest(b: Builder, left: Value, sizes: Sequence[int], values: Sequence[Value]) -> Value:
+    """Return the value of the largest size that fits what is left; the last one, if none does."""
+    *larger, chosen = values
+    for size, value in reversed([*zip(sizes, larger, strict=False)]):
+        chosen = b.select(b.compare("icmp sge", left, i64(size)), value, chosen)
+    return chosen
+
+
+def _placed(b: Builder, spec: GemmSpec, row: Value, column: Value) -> Operands:
+    """Return the operands of the block that starts at a row and a column."""
+    o = Operands()
+    return o._replace(
+        a=b.offset(o.a, b.op("mul", row, o.a_row), stored_type(spec.lhs, spec.target)),
+        b=b.offset(o.b, column, stored_type(spec.rhs, spec.target)),
+        c=b.offset(o.c, b.op("add", b.op("mul", row, o.ldc), column), F32),
+    )
+
+
+def _row_counts(spec: GemmSpec) -> list[int]:
+    """Return the heights of the blocks that cover the rows of C, tallest first."""
+    tallest = _BLOCKS[spec.target.vector_bits][0]
+    if spec.m is None:
+        return [tallest, 2, 1]
+    heights = [tallest, *(height for height in (4, 2, 1) if height < tallest)]
+    return [heights[at] for at in _used(heights, spec.m)]
+
+
+def _column_blocks(spec: GemmSpec) -> list[Block]:
+    """Return one-row blocks as wide as those that cover the columns of C, widest first."""
+    lanes, widest = spec.target.vector_bits // 32, _BLOCKS[spec.target.vector_bits][1]
+    last = Block(1, 1, lanes, masked=True) if can_mask(spec.target, spec.rhs.bits) else Block(1, 1, 1)
+    counts = [count for count in (4, 2, 1) if last.columns < count * lanes <= widest * lanes]
+    shapes = [*(Block(1, vectors, lanes) for vectors in counts), last]
+    if spec.n is not None:
+        return [shapes[at] for at in _used([*(shape.columns for shape in shapes[:-1]), 1], spec.n)]
+    return [*[shape for shape in shapes[:-1] if shape.columns <= (spec.n_bound or shape.columns)][:1], last]
+
+
+def _used(sizes: Sequence[int], extent: int) -> list[int]:
+    """Return which of these sizes, the largest first, a greedy cover of an extent uses."""
+    left = itertools.accumulate(sizes, operator.mod, initial=extent)
+    return [at for at, (size, rest) in enumerate(zip(sizes, left, strict=False)) if rest >= size]
+
+
+def _emit_micro(module: Module, spec: GemmSpec, shape: Block, rows: int) -> str:
+    """Return the name of the function that computes one register block, adding it to the module once."""
+    block = replace(shape, rows=rows)
+    name = f"{spec.family}.micro{block.rows}x{block.columns}{'.edge' * block.masked}"
+    if name in module.defined:
+        return name
+    columns = Value(I64, "%columns")
+    b = Builder(module, name, (*Operands(), columns, K, ACCUMULATE), attrs="noinline nounwind")
+    mask = first_lanes(b, columns, block.lanes) if block.masked else None
+    sums = _emit_steps(b, spec, block, mask, _first_sums(b, spec, block, mask))
+    for pointer, total in zip(_targets(b, block), sums, strict=True):
+        store(b, total, pointer, 4, mask)
+    b.finish()
+    return name
+
+
+def _targets(b: Builder, block: Block) -> list[Value]:
+    """Return the addresses of the vectors of a block of C."""
+    o = Operands()
+    rows = [b.offset(o.c, b.op("mul", o.ldc, i64(row)), F32) for row in range(block.rows)]
+    return [b.offset(row, i64(at * block.lanes), F32) for row in rows for at in range(block.vectors)]
+
+
+def _first_sums(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) -> list[Value]:
+    """Return what the block adds to: C if it accumulates, else zero."""
+    type_ = vector(computed_type(spec.rhs), block.lanes)
+    before, filled, ready = b.block, b.label("filled"), b.label("ready")
+    b.do(f"br {ACCUMULATE}, label %{filled}, label %{ready}")
+    b.begin(filled)
+    old = [load(b, type_, pointer, 4, mask) for pointer in _targets(b, block)]
+    b.do(f"br label %{ready}")
+    b.begin(ready)
+    zero = "0.0" if type_ == F32 else "0" if type_ == I32 else "zeroinitializer"
+    return [b.value(type_, f"phi {type_} [ {zero}, %{before} ], [ {value.ref}, %{filled} ]") for value in old]
+
+
+def _emit_steps(b: Builder, spec: GemmSpec, block: Block, mask: Value | None, sums: Sequence[Value]) -> Sequence[Value]:
+    """Emit the loop over K; return the sums it ends with."""
+    o, lhs, rhs = Operands(), stored_type(spec.lhs, spec.target), stored_type(spec.rhs, spec.target)
+    a_rows = [b.offset(o.a, b.op("mul", o.a_row, i64(row)), lhs) for row in range(block.rows)]
+    ahead = b.op("mul", o.ldb, i64(PREFETCH))
+    step = b.open_loop(i64(0), K, i64(1), (i64(0), o.b, *sums))
+    along, b_row, *running = step.values
+    places = [b.offset(b_row, i64(at * block.lanes), rhs) for at in range(block.vectors)]
+    _prefetch(b, spec, block, b.offset(b_row, ahead, rhs))
+    right = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
+    left = [load_number(b, spec.lhs, spec.target, b.offset(row, along, lhs)) for row in a_rows]
+    factors = itertools.product((b.splat(value, block.lanes) for value in left), right)
+    following = [_multiply_add(b, *pair, total) for pair, total in zip(factors, running, strict=True)]
+    ends = b.close_loop(step, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
+    return ends[2:]
+
+
+def _prefetch(b: Builder, spec: GemmSpec, block: Block, pointer: Value) -> None:
+    """Emit prefetches of one row of a block of B, wherever that is: they never fault."""
+    name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
+    for byte in range(0, block.columns * spec.rhs.get_byte(), 64):
+        b.invoke(name, b.offset(pointer, i64(byte), "i8"), i32(0), i32(3), i32(1))
+
+
+def _multiply_add(b: Builder, lhs: Value, rhs: Value, total: Value) -> Value:
+    """Emit `total + lhs * rhs`, fused where the machine can."""
+    if element(total.type) == F32:
+        return b.intrinsic("llvm.fmuladd", lhs, rhs, total)
+    return b.op("add", total, b.op("mul", lhs, rhs))

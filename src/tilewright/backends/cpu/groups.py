@@ -1,0 +1,391 @@
+"""Groups: runs of row-by-row ops that become one loop over rows.
+
+Nothing in a group is computed when it is recorded. When something else needs a result, the group is emitted: one loop
+over the rows, in each row as many passes over the columns as its reductions force, in each pass whole chains of ops in
+registers. Only what is read later, or too dear to compute twice, is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.backends.cpu.llvm import Builder, Value, i64, mangled, vector
+from tilewright.backends.cpu.traced import Lanes, compute_type, from_memory, literal, memory_type, rounded, to_memory
+from tilewright.backends.cpu.values import Place, Scalar, Tensor, Tile, static
+from tilewright.dtypes import DataType
+
+UNROLL = 4
+
+
+@dataclass(eq=False)
+class Node:
+    """A recorded computation. Its level is the pass over the columns in which it can run."""
+
+    level: int = 0
+
+
+@dataclass(eq=False)
+class LoadNode(Node):
+    """Elements of a tensor from `offsets` on."""
+
+    tensor: Tensor = field(kw_only=True)
+    offsets: tuple[Value, ...] = field(kw_only=True)
+
+
+@dataclass(eq=False)
+class MapNode(Node):
+    """A function of the same element of each operand."""
+
+    function: Callable[..., Lanes] = field(kw_only=True)
+    operands: tuple[Tile | Scalar, ...] = field(kw_only=True)
+    dear: bool = False
+
+
+@dataclass(eq=False)
+class ReduceNode(Node):
+    """Each row folded to one element; the result is there from the next level on."""
+
+    operand: Tile = field(kw_only=True)
+    combine: Callable[[Lanes, Lanes], Lanes] = field(kw_only=True)
+    start: Any = field(kw_only=True)
+
+
+@dataclass(eq=False)
+class Sink:
+    """Something done with a tile's elements in the pass of their level."""
+
+    tile: Tile
+
+
+@dataclass(eq=False)
+class StoreSink(Sink):
+    """Elements written to a tensor from `offsets` on; `add` accumulates."""
+
+    tensor: Tensor = field(kw_only=True)
+    offsets: tuple[Value, ...] = field(kw_only=True)
+    add: bool = False
+
+
+@dataclass(eq=False)
+class SaveSink(Sink):
+    """Elements written to a place of the arena; `rows` says whether every row has its own part of it."""
+
+    place: Place = field(kw_only=True)
+
+
+@dataclass
+class Row:
+    """One row being emitted: its indices, and what has been computed once for it."""
+
+    indices: tuple[Value, ...]
+    scalars: dict[Tile, Lanes] = field(default_factory=dict[Tile, Lanes])
+    saved: dict[Tile, Place] = field(default_factory=dict[Tile, Place])
+
+
+@dataclass
+class Pass:
+    """Several columns of a row being emitted together."""
+
+    row: Row
+    column: Value
+    count: int
+    mask: Value | None
+    known: dict[Tile, Lanes] = field(default_factory=dict[Tile, Lanes])
+
+
+@dataclass
+class Group:
+    """Recorded ops that share their rows."""
+
+    rows: tuple[Value, ...]
+    tiles: list[Tile] = field(default_factory=list[Tile])
+    stores: list[StoreSink] = field(default_factory=list[StoreSink])
+
+
+def level_of(value: Tile | Scalar) -> int:
+    """Return the first pass in which a value can be used."""
+    if isinstance(value, Scalar) or value.node is None:
+        return 0
+    return value.node.level + isinstance(value.node, ReduceNode)
+
+
+class GroupEmitter:
+    """Emits one group into a function."""
+
+    def __init__(
+        self, b: Builder, lanes: int, group: Group, places: dict[Tile, Place], row_place: Callable[[Tile], Place]
+    ) -> None:
+        self.b = b
+        self.lanes = lanes
+        self.group = group
+        self.places = places
+        """Where results that outlive the group go."""
+        self.row_place = row_place
+
+    def emit(self) -> None:
+        """Emit the loop over rows."""
+        wanted = self._wanted()
+        sinks = [*self.group.stores, *(SaveSink(t, place=p) for t, p in self.places.items())]
+        kept = {t: self.row_place(t) for t in wanted if self._is_kept(t, wanted)}
+        sinks += [SaveSink(t, place=p) for t, p in kept.items()]
+        self._rows((), wanted, sinks, kept)
+        for tile, place in self.places.items():
+            tile.place, tile.node = place, None
+
+    def _wanted(self) -> list[Tile]:
+        """Return the recorded tiles that a store or a later reader needs, in order."""
+        needed: set[Tile] = set()
+        pending = [*(s.tile for s in self.group.stores), *self.places]
+        while pending:
+            tile = pending.pop()
+            if tile.node is None or tile in needed:
+                continue
+            needed.add(tile)
+            pending += _operands(tile)
+        return [t for t in self.group.tiles if t in needed]
+
+    def _is_kept(self, tile: Tile, wanted: Sequence[Tile]) -> bool:
+        """Return whether a row of a tile is stored for later passes rather than computed again."""
+        if tile in self.places or tile.is_column or isinstance(tile.node, ReduceNode):
+            return False
+        readers = [t.node.level for t in wanted if tile in _operands(t)]
+        readers += [s.tile.node.level for s in self.group.stores if s.tile is tile and s.tile.node]
+        later = any(level > tile.node.level for level in readers)
+        return later and _is_dear(tile)
+
+    def _rows(self, indices: tuple[Value, ...], wanted: list[Tile], sinks: list[Any], kept: dict[Tile, Place]) -> None:
+        if len(indices) == len(self.group.rows):
+            self._row(Row(indices), wanted, sinks, kept)
+            return
+        extent = self.group.rows[len(indices)]
+        if static(extent) == 1:
+            self._rows((*indices, i64(0)), wanted, sinks, kept)
+            return
+        with self.b.loop(i64(0), extent, i64(1)) as index:
+            self._rows((*indices, index), wanted, sinks, kept)
+
+    def _row(self, row: Row, wanted: list[Tile], sinks: list[Any], kept: dict[Tile, Place]) -> None:
+        top = max([level_of(t) for t in wanted] or [0])
+        for level in range(top + 1):
+            for tile in wanted:
+                if tile.is_column and not isinstance(tile.node, ReduceNode) and tile.node.level == level:
+                    row.scalars[tile] = self._compute(tile, Pass(row, i64(0), 1, None))
+            reduces = [t for t in wanted if isinstance(t.node, ReduceNode) and t.node.level == level]
+            now = [s for s in sinks if not s.tile.is_column and level_of(s.tile) == level]
+            self._columns(row, reduces, now)
+            for sink in now:
+                if isinstance(sink, SaveSink):
+                    row.saved[sink.tile] = sink.place
+            for sink in sinks:
+                if sink.tile.is_column and level_of(sink.tile) == level + isinstance(sink.tile.node, ReduceNode):
+                    self._drain(sink, Pass(row, i64(0), 1, None))
+
+    def _columns(self, row: Row, reduces: list[Tile], sinks: list[Any]) -> None:
+        """Emit the passes of one level, one for each width among its tiles."""
+        widths = dict.fromkeys([*(t.node.operand.valid[-1] for t in reduces), *(s.tile.valid[-1] for s in sinks)])
+        for width in widths:
+            self._pass(
+                row,
+                width,
+                [t for t in reduces if t.node.operand.valid[-1] == width],
+                [s for s in sinks if s.tile.valid[-1] == width],
+            )
+
+    def _pass(self, row: Row, width: Value, reduces: list[Tile], sinks: list[Any]) -> None:
+        known = static(width)
+        block = self.lanes * UNROLL
+        unrolled = known is None or known >= block
+        starts = [self._start(t, self.lanes) for t in reduces]
+        accumulators = starts * (UNROLL if unrolled else 1)
+        done: Value = i64(0)
+        if unrolled:
+            done = i64(known // block * block) if known is not None else self._rounded_down(width, block)
+            loop = self.b.open_loop(i64(0), done, i64(block), [a.value for a in accumulators])
+            carried = [Lanes(self.b, v, a.element) for v, a in zip(loop.values, accumulators, strict=True)]
+            following: list[Lanes] = []
+            for turn in range(UNROLL):
+                column = self.b.op("add", loop.index, i64(turn * self.lanes)) if turn else loop.index
+                part = carried[turn * len(reduces) : (turn + 1) * len(reduces)]
+                following += self._step(Pass(row, column, self.lanes, None), reduces, sinks, part)
+            values = self.b.close_loop(loop, [f.value for f in following])
+            accumulators = [Lanes(self.b, v, a.element) for v, a in zip(values, accumulators, strict=True)]
+        folded = self._fold_turns(reduces, accumulators)
+        if known is None or known > (static(done) or 0):
+            folded = self._rest(row, width, done, reduces, sinks, folded)
+        for tile, lanes in zip(reduces, folded, strict=True):
+            row.scalars[tile] = rounded(self._across(tile, lanes), tile.type.dtype)
+
+    def _rounded_down(self, width: Value, block: int) -> Value:
+        return self.b.op("and", width, i64(-block))
+
+    def _rest(
+        self, row: Row, width: Value, done: Value, reduces: list[Tile], sinks: list[Any], accumulators: list[Lanes]
+    ) -> list[Lanes]:
+        """Emit the columns that do not fill a block, with lanes past the end switched off."""
+        known = static(width)
+        loop = self.b.open_loop(done, width, i64(self.lanes), [a.value for a in accumulators])
+        mask = None if known is not None and known % self.lanes == 0 else self._mask(loop.index, width)
+        carried = [Lanes(self.b, v, a.element) for v, a in zip(loop.values, accumulators, strict=True)]
+        following = self._step(Pass(row, loop.index, self.lanes, mask), reduces, sinks, carried)
+        values = self.b.close_loop(loop, [f.value for f in following])
+        return [Lanes(self.b, v, a.element) for v, a in zip(values, accumulators, strict=True)]
+
+    def _mask(self, column: Value, width: Value) -> Value:
+        left = self.b.splat(self.b.op("sub", width, column), self.lanes)
+        numbers = Value(left.type, f"<{', '.join(f'i64 {i}' for i in range(self.lanes))}>")
+        return self.b.compare("icmp slt", numbers, left)
+
+    def _start(self, tile: Tile, count: int) -> Lanes:
+        dtype = tile.type.dtype
+        return Lanes(self.b, literal(dtype, tile.node.start, count), dtype)
+
+    def _fold_turns(self, reduces: list[Tile], accumulators: list[Lanes]) -> list[Lanes]:
+        count = len(reduces)
+        folded = accumulators[:count]
+        for turn in range(1, len(accumulators) // count if count else 1):
+            part = accumulators[turn * count : (turn + 1) * count]
+            folded = [t.node.combine(a, p) for t, a, p in zip(reduces, folded, part, strict=True)]
+        return folded
+
+    def _across(self, tile: Tile, lanes: Lanes) -> Lanes:
+        """Return the lanes folded into one."""
+        while lanes.count > 1:
+            half = lanes.count // 2
+            parts = [self._half(lanes, range(start, start + half)) for start in (0, half)]
+            lanes = tile.node.combine(*parts)
+        return lanes
+
+    def _half(self, lanes: Lanes, which: range) -> Lanes:
+        if len(which) == 1:
+            type_ = compute_type(lanes.element)
+            return Lanes(self.b, self.b.value(type_, f"extractelement {lanes.value}, i32 {which[0]}"), lanes.element)
+        mask = ", ".join(f"i32 {i}" for i in which)
+        type_ = vector(compute_type(lanes.element), len(which))
+        text = f"shufflevector {lanes.value}, {lanes.value.type} poison, <{len(which)} x i32> <{mask}>"
+        return Lanes(self.b, self.b.value(type_, text), lanes.element)
+
+    def _step(self, here: Pass, reduces: list[Tile], sinks: list[Any], accumulators: Sequence[Lanes]) -> list[Lanes]:
+        """Emit one block of columns: what is folded and what is stored."""
+        result: list[Lanes] = []
+        for tile, accumulator in zip(reduces, accumulators, strict=True):
+            given = self.lane(tile.node.operand, here)
+            if here.mask is not None:
+                neutral = self._start(tile, here.count)
+                given = Lanes(self.b, self.b.select(here.mask, given.value, neutral.value), given.element)
+            result.append(tile.node.combine(accumulator, given))
+        for sink in sinks:
+            self._drain(sink, here)
+        return result
+
+    def _drain(self, sink: Any, here: Pass) -> None:
+        lane = self.lane(sink.tile, here)
+        if isinstance(sink, SaveSink):
+            pointer = self._address(sink.tile, sink.place, here)
+            self._write(pointer, lane, here)
+            return
+        tensor: Tensor = sink.tensor
+        pointer = self.tensor_address(tensor, sink.offsets, here)
+        lane = Lanes(self.b, lane.value, tensor.dtype)
+        if sink.add:
+            held = self._read(pointer, tensor.dtype, here)
+            lane = rounded(held + lane, tensor.dtype)
+        self._write(pointer, lane, here)
+
+    def lane(self, value: Tile | Scalar, here: Pass) -> Lanes:
+        """Return the elements of a value at the columns being emitted."""
+        if isinstance(value, Scalar):
+            return Lanes(self.b, self.b.splat(value.value, here.count), value.dtype)
+        if value in here.known:
+            return here.known[value]
+        result = self._lane(value, here)
+        here.known[value] = result
+        return result
+
+    def _lane(self, tile: Tile, here: Pass) -> Lanes:
+        if tile.is_column:
+            scalar = here.row.scalars.get(tile)
+            if scalar is None:
+                scalar = self._compute(tile, Pass(here.row, i64(0), 1, None))
+            return Lanes(self.b, self.b.splat(scalar.value, here.count), scalar.element)
+        place = tile.place or here.row.saved.get(tile)
+        if place is not None:
+            return self._read(self._address(tile, place, here), tile.type.dtype, here)
+        return self._compute(tile, here)
+
+    def _compute(self, tile: Tile, here: Pass) -> Lanes:
+        node = tile.node
+        if node is None:
+            assert tile.place is not None
+            return self._read(self._address(tile, tile.place, here), tile.type.dtype, here)
+        if isinstance(node, LoadNode):
+            return self._read(self.tensor_address(node.tensor, node.offsets, here), tile.type.dtype, here)
+        if isinstance(node, ReduceNode):
+            return here.row.scalars[tile]
+        return rounded(node.function(*(self.lane(o, here) for o in node.operands)), tile.type.dtype)
+
+    def _address(self, tile: Tile, place: Place, here: Pass) -> Value:
+        """Return where a tile's elements at the current row and column lie; axes of one element stay where they are."""
+        shape = tile.type.shape
+        indices = (*here.row.indices[len(here.row.indices) - len(shape) + 1 :], here.column)
+        offset: Value = i64(0)
+        for index, extent, stride in zip(indices, shape, place.strides, strict=True):
+            if extent != 1:
+                offset = self._plus(offset, self._times(index, i64(stride)))
+        return self.b.offset(place.pointer, offset, memory_type(tile.type.dtype))
+
+    def tensor_address(self, tensor: Tensor, offsets: tuple[Value, ...], here: Pass) -> Value:
+        """Return where a tensor's elements at the current row and column of a window lie."""
+        own = len(tensor.shape)
+        indices = (*here.row.indices, here.column)[-own:]
+        indices = (*(i64(0) for _ in range(own - len(indices))), *indices)
+        offset: Value = i64(0)
+        for index, start, stride in zip(indices, offsets, tensor.strides, strict=True):
+            offset = self._plus(offset, self._times(self._plus(index, start), stride))
+        return self.b.offset(tensor.pointer, offset, memory_type(tensor.dtype))
+
+    def _plus(self, a: Value, b: Value) -> Value:
+        if static(a) == 0:
+            return b
+        return a if static(b) == 0 else self.b.op("add", a, b)
+
+    def _times(self, a: Value, b: Value) -> Value:
+        if static(b) == 1 or static(a) == 0:
+            return a
+        return self.b.op("mul", a, b)
+
+    def _read(self, pointer: Value, dtype: DataType, here: Pass) -> Lanes:
+        type_ = memory_type(dtype)
+        whole = vector(type_, here.count)
+        if here.mask is None:
+            return from_memory(self.b, self.b.load(whole, pointer, dtype.get_byte()), dtype)
+        name = f"llvm.masked.load.{mangled(whole)}.p0"
+        self.b.module.intrinsic(name, whole, "ptr", "i32", here.mask.type, whole)
+        text = f"call {whole} @{name}({pointer}, i32 {dtype.get_byte()}, {here.mask}, {whole} zeroinitializer)"
+        return from_memory(self.b, self.b.value(whole, text), dtype)
+
+    def _write(self, pointer: Value, lane: Lanes, here: Pass) -> None:
+        stored = to_memory(lane)
+        align = lane.element.get_byte()
+        if here.mask is None:
+            self.b.store(stored, pointer, align)
+            return
+        name = f"llvm.masked.store.{mangled(stored.type)}.p0"
+        self.b.module.declare(f"declare void @{name}({stored.type}, ptr, i32, {here.mask.type})")
+        self.b.do(f"call void @{name}({stored}, {pointer}, i32 {align}, {here.mask})")
+
+
+def _operands(tile: Tile) -> list[Tile]:
+    node = tile.node
+    if isinstance(node, MapNode):
+        return [o for o in node.operands if isinstance(o, Tile)]
+    return [node.operand] if isinstance(node, ReduceNode) else []
+
+
+def _is_dear(tile: Tile) -> bool:
+    """Return whether computing a tile again costs more than storing a row of it."""
+    node = tile.node
+    if not isinstance(node, MapNode):
+        return False
+    return node.dear or any(o.place is None and _is_dear(o) for o in node.operands if isinstance(o, Tile))

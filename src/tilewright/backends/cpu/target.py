@@ -1,0 +1,178 @@
+"""Targets: which processor code is made for, and whether this one can run it.
+
+LLVM knows the processor's name and its features; the kernel's own list in /proc/cpuinfo says which of them may be used
+here. A host target switches on what both name and switches off the rest, so that asking later whether an object can run
+takes /proc/cpuinfo alone, without LLVM.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+CPUINFO = Path("/proc/cpuinfo")
+L2_SIZE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
+L2_DEFAULT = 1 << 20
+
+ALIASES = {  # what LLVM calls a feature, where /proc/cpuinfo differs by more than dots, dashes and underscores
+    **{
+        "64bit": "lm",
+        "bmi": "bmi1",
+        "crc32": "sse42",
+        "lzcnt": "abm",
+        "pclmul": "pclmulqdq",
+        "prfchw": "3dnowprefetch",
+    },
+    **{"rdrnd": "rdrand", "sahf": "lahflm", "sha": "shani", "sse3": "pni"},
+    **{
+        "crc": "crc32",
+        "dotprod": "asimddp",
+        "fp-armv8": "fp",
+        "fullfp16": "asimdhp",
+        "lse": "atomics",
+        "neon": "asimd",
+    },
+}
+V2 = ("cmov", "cx16", "cx8", "fxsr", "mmx", "popcnt", "sahf", "sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3")
+V3 = (*V2, "avx", "avx2", "bmi", "bmi2", "crc32", "f16c", "fma", "lzcnt", "movbe", "xsave")
+V4 = (*V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A processor to make code for; `features` are LLVM's, sorted, each with its sign."""
+
+    triple: str
+    cpu: str
+    features: str
+    l2_bytes: int = L2_DEFAULT
+
+    def has(self, feature: str) -> bool:
+        """Tell whether code for this target may use a feature, by LLVM's name for it."""
+        return f"+{feature}" in self.features.split(",")
+
+    @property
+    def machine(self) -> str:
+        """The architecture, as in `x86_64` or `aarch64`."""
+        return self.triple.partition("-")[0]
+
+    @property
+    def vector_bits(self) -> int:
+        """The width of the widest vector register worth using."""
+        return 512 if self.has("avx512f") else 256 if self.has("avx2") else 128
+
+    @property
+    def has_fma(self) -> bool:
+        """Whether a fused multiply-add is one instruction."""
+        return self.has("fma") or self.machine == "aarch64"
+
+    @property
+    def has_f16c(self) -> bool:
+        """Whether half precision converts to single in hardware."""
+        return self.has("f16c") or self.machine == "aarch64"
+
+    @property
+    def has_avx512bf16(self) -> bool:
+        """Whether single precision rounds to bfloat16 in hardware."""
+        return self.has("avx512bf16")
+
+
+def normalized(features: dict[str, bool]) -> str:
+    """Return features as LLVM reads them, in an order that equal sets share."""
+    return ",".join(f"{'+' if on else '-'}{name}" for name, on in sorted(features.items()))
+
+
+def _preset(machine: str, cpu: str, *features: str) -> Target:
+    return Target(f"{machine}-unknown-linux-gnu", cpu, normalized(dict.fromkeys(features, True)))
+
+
+PRESETS = {
+    "x86-64": _preset("x86_64", "x86-64", "sse", "sse2"),
+    "x86-64-v3": _preset("x86_64", "x86-64-v3", *V3),
+    "x86-64-v4": _preset("x86_64", "x86-64-v4", *V4),
+    "aarch64": _preset("aarch64", "generic", "neon"),
+}
+
+
+@cache
+def llvm() -> Any:
+    """Return llvmlite's binding, loaded and ready for every target; it has no types of its own."""
+    import llvmlite.binding as binding  # pyright: ignore[reportMissingTypeStubs]
+
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    binding.initialize_native_asmparser()
+    return binding
+
+
+@cache
+def host() -> Target:
+    """Return the processor this process runs on; loads LLVM."""
+    features: dict[str, bool] = llvm().get_host_cpu_features()
+    flags = _flags()
+    usable = {name: on and (not flags or _flag(name) in flags) for name, on in features.items()}
+    return Target(llvm().get_process_triple(), llvm().get_host_cpu_name(), normalized(usable), _l2_bytes())
+
+
+def by_name(name: str) -> Target:
+    """Return the preset called `name`, or the host for `host`; ValueError for anything else."""
+    if name == "host":
+        return host()
+    if name not in PRESETS:
+        raise ValueError(f"no CPU target is called {name!r}: there are host, {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def missing_features(target: Target) -> list[str]:
+    """Return why code for `target` cannot run here: another architecture, or the features this processor lacks."""
+    if target.machine != platform.machine():
+        return [f"{target.machine} (this processor is {platform.machine()})"]
+    flags = _flags()
+    wanted = [feature[1:] for feature in target.features.split(",") if feature.startswith("+")]
+    return [name for name in wanted if flags and _flag(name) not in flags]
+
+
+@cache
+def fingerprint() -> str:
+    """Return a text that changes whenever `host()` may, without loading LLVM: a key for what was made for the host."""
+    keys = ("vendor_id", "cpu family", "model", "stepping", "CPU implementer", "CPU part")
+    facts = [platform.machine(), *(_cpuinfo().get(key, "") for key in keys), *sorted(_flags())]
+    return hashlib.sha256(" ".join(facts).encode()).hexdigest()[:16]
+
+
+def _flag(feature: str) -> str:
+    return ALIASES.get(feature) or _plain(feature)
+
+
+def _plain(name: str) -> str:
+    return name.translate({ord(mark): None for mark in "._-"})
+
+
+@cache
+def _flags() -> frozenset[str]:
+    """Return what the kernel says may be used, or nothing where it does not say."""
+    info = _cpuinfo()
+    return frozenset(_plain(flag) for flag in (info.get("flags") or info.get("Features", "")).split())
+
+
+@cache
+def _cpuinfo() -> dict[str, str]:
+    """Return the first processor of /proc/cpuinfo."""
+    try:
+        first = CPUINFO.read_text().split("\n\n", 1)[0]
+    except OSError:
+        return {}
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _l2_bytes() -> int:
+    try:
+        text = L2_SIZE.read_text().strip()
+        return int(text.rstrip("KM")) << {"K": 10, "M": 20}.get(text[-1:], 0)
+    except (OSError, ValueError):
+        return L2_DEFAULT

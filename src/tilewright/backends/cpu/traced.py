@@ -1,0 +1,282 @@
+"""Traced lanes: elements being computed, several at once.
+
+An op's NumPy meaning is its recipe: applied to lanes instead of arrays, every NumPy function in it emits the
+instructions that compute it. Floating-point lanes are fp32 whatever they are stored as, and results are rounded to the
+op's element type; integers wrap in their own width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.backends.cpu import narrow, trigonometry, vectormath
+from tilewright.backends.cpu.llvm import F32, I1, Builder, Value, element, lanes, vector
+from tilewright.dtypes import BF16, BOOL, FP16, DataType
+from tilewright.errors import InternalError
+
+_MEMORY = {"fp32": "float", "fp16": "half", "bfloat16": "i16", "bool": "i8", "index": "i64", "task_id": "i64"}
+
+
+def memory_type(dtype: DataType) -> str:
+    """Return how an element lies in memory."""
+    return _MEMORY.get(dtype.name) or f"i{max(dtype.bits, 8)}"
+
+
+def compute_type(dtype: DataType) -> str:
+    """Return what an element is computed in."""
+    return F32 if dtype.is_float() else I1 if dtype == BOOL else memory_type(dtype)
+
+
+def literal(dtype: DataType, number: Any, count: int) -> Value:
+    """Return a constant in every lane."""
+    if dtype.is_float():
+        text = f"0x{int(np.float64(np.float32(number)).view(np.uint64)):016X}"
+    elif dtype == BOOL:
+        text = "true" if number else "false"
+    else:
+        wrapped = int(number) & ((1 << dtype.bits) - 1)
+        text = str(wrapped - (1 << dtype.bits) if wrapped >> (dtype.bits - 1) else wrapped)
+    return repeated(compute_type(dtype), text, count)
+
+
+def repeated(type_: str, text: str, count: int) -> Value:
+    """Return a constant vector of equal elements, or the element itself for one lane."""
+    return Value(vector(type_, count), text if count == 1 else f"<{', '.join([f'{type_} {text}'] * count)}>")
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """Elements of one type, in as many lanes as `value` has."""
+
+    b: Builder
+    value: Value
+    element: DataType
+
+    @property
+    def count(self) -> int:
+        """How many elements there are."""
+        return lanes(self.value.type)
+
+    @property
+    def dtype(self) -> Any:
+        """The NumPy type a reference would see: floats are exact there."""
+        return np.dtype("float64") if self.element.is_float() else self.element.numpy
+
+    def astype(self, dtype: Any) -> Lanes:
+        """Return the elements as they are: a reference only asks for a type that they meet."""
+        return self
+
+    def like(self, number: Any) -> Lanes:
+        """Return a number in every lane, of the same type."""
+        return Lanes(self.b, literal(self.element, number, self.count), self.element)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Lanes:
+        """Emit a NumPy function applied to lanes."""
+        emit = _UFUNCS.get(ufunc.__name__)
+        if emit is None or method != "__call__":
+            raise InternalError(f"no instructions for np.{ufunc.__name__}")
+        return emit(*(i if isinstance(i, Lanes) else self.like(i) for i in inputs))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Lanes:
+        """Emit the few NumPy functions that are no ufuncs."""
+        emit = _FUNCTIONS.get(function.__name__)
+        if emit is None:
+            raise InternalError(f"no instructions for np.{function.__name__}")
+        return emit(*args)
+
+    # fmt: off
+    def __add__(self, other: Any) -> Lanes: return _apply("add", self, other)
+    def __radd__(self, other: Any) -> Lanes: return _apply("add", other, self)
+    def __sub__(self, other: Any) -> Lanes: return _apply("subtract", self, other)
+    def __rsub__(self, other: Any) -> Lanes: return _apply("subtract", other, self)
+    def __mul__(self, other: Any) -> Lanes: return _apply("multiply", self, other)
+    def __rmul__(self, other: Any) -> Lanes: return _apply("multiply", other, self)
+    def __truediv__(self, other: Any) -> Lanes: return _apply("divide", self, other)
+    def __rtruediv__(self, other: Any) -> Lanes: return _apply("divide", other, self)
+    def __floordiv__(self, other: Any) -> Lanes: return _apply("floor_divide", self, other)
+    def __and__(self, other: Any) -> Lanes: return _apply("bitwise_and", self, other)
+    def __or__(self, other: Any) -> Lanes: return _apply("bitwise_or", self, other)
+    def __xor__(self, other: Any) -> Lanes: return _apply("bitwise_xor", self, other)
+    def __invert__(self) -> Lanes: return _apply("invert", self)
+    def __neg__(self) -> Lanes: return _apply("negative", self)
+    def __lt__(self, other: Any) -> Lanes: return _apply("less", self, other)
+    def __le__(self, other: Any) -> Lanes: return _apply("less_equal", self, other)
+    def __gt__(self, other: Any) -> Lanes: return _apply("greater", self, other)
+    def __ge__(self, other: Any) -> Lanes: return _apply("greater_equal", self, other)
+    def __eq__(self, other: Any) -> Lanes: return _apply("equal", self, other)  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __ne__(self, other: Any) -> Lanes: return _apply("not_equal", self, other)  # pyright: ignore[reportIncompatibleMethodOverride]
+    # fmt: on
+    __hash__ = object.__hash__
+
+
+def _apply(name: str, *inputs: Any) -> Lanes:
+    lane = next(i for i in inputs if isinstance(i, Lanes))
+    return _UFUNCS[name](*(i if isinstance(i, Lanes) else lane.like(i) for i in inputs))
+
+
+def _binary(floats: str, integers: str, unsigned: str = "") -> Callable[[Lanes, Lanes], Lanes]:
+    def emit(a: Lanes, b: Lanes) -> Lanes:
+        name = floats if a.element.is_float() else unsigned if unsigned and a.element.is_unsigned_int() else integers
+        return Lanes(a.b, a.b.op(name, a.value, b.value), a.element)
+
+    return emit
+
+
+def _compare(predicate: str, ordered: str = "o") -> Callable[[Lanes, Lanes], Lanes]:
+    def emit(a: Lanes, b: Lanes) -> Lanes:
+        if a.element.is_float():
+            text = f"fcmp {ordered}{predicate}"
+        elif predicate in ("eq", "ne"):
+            text = f"icmp {predicate}"
+        else:
+            text = f"icmp {'s' if a.element.is_signed_int() else 'u'}{predicate}"
+        return Lanes(a.b, a.b.compare(text, a.value, b.value), BOOL)
+
+    return emit
+
+
+def _extreme(name: str) -> Callable[[Lanes, Lanes], Lanes]:
+    def emit(a: Lanes, b: Lanes) -> Lanes:
+        if a.element.is_float():
+            function = vectormath.maximum if name == "max" else vectormath.minimum
+            return Lanes(a.b, function(a.b, a.value, b.value), a.element)
+        sign = "s" if a.element.is_signed_int() else "u"
+        return Lanes(a.b, a.b.intrinsic(f"llvm.{sign}{name}", a.value, b.value), a.element)
+
+    return emit
+
+
+def _function(emitter: Callable[..., Value]) -> Callable[..., Lanes]:
+    return lambda *args: Lanes(args[0].b, emitter(args[0].b, *(a.value for a in args)), args[0].element)
+
+
+def _absolute(a: Lanes) -> Lanes:
+    if a.element.is_float():
+        return Lanes(a.b, a.b.intrinsic("llvm.fabs", a.value), a.element)
+    return _where(a < 0, -a, a) if a.element.is_signed_int() else a
+
+
+def _negative(a: Lanes) -> Lanes:
+    if a.element.is_float():
+        return Lanes(a.b, a.b.value(a.value.type, f"fneg {a.value}"), a.element)
+    return a.like(0) - a
+
+
+def _floor_divide(a: Lanes, b: Lanes) -> Lanes:
+    """Return integers divided and rounded down; the reference has made the divisor safe from zero."""
+    if a.element.is_unsigned_int():
+        return _binary("", "udiv")(a, b)
+    overflows = (a == -(1 << (a.element.bits - 1))) & (b == -1)
+    divisor = _where(overflows, b.like(1), b)
+    quotient = _binary("", "sdiv")(a, divisor)
+    below = (quotient * divisor != a) & ((a ^ divisor) < 0)
+    return _where(below, quotient - 1, quotient)
+
+
+def _fmod(a: Lanes, b: Lanes) -> Lanes:
+    if a.element.is_float():
+        return _function(vectormath.fmod)(a, b)
+    zero = b == 0
+    safe = _where(zero | (b == -1), b.like(1), b) if a.element.is_signed_int() else _where(zero, b.like(1), b)
+    return _where(zero, a.like(0), _binary("", "srem", "urem")(a, safe))
+
+
+def _where(condition: Lanes, then: Any, other: Any) -> Lanes:
+    lane = then if isinstance(then, Lanes) else other
+    chosen = [v if isinstance(v, Lanes) else lane.like(v) for v in (then, other)]
+    return Lanes(lane.b, lane.b.select(condition.value, chosen[0].value, chosen[1].value), chosen[0].element)
+
+
+def _unchanged(a: Lanes, *_: Any) -> Lanes:
+    return a
+
+
+_UFUNCS: dict[str, Callable[..., Lanes]] = {
+    "add": _binary("fadd", "add"),
+    "subtract": _binary("fsub", "sub"),
+    "multiply": _binary("fmul", "mul"),
+    "divide": _binary("fdiv", "sdiv", "udiv"),
+    "floor_divide": _floor_divide,
+    "fmod": _fmod,
+    "maximum": _extreme("max"),
+    "minimum": _extreme("min"),
+    "negative": _negative,
+    "absolute": _absolute,
+    "exp": _function(vectormath.exp),
+    "log": _function(vectormath.log),
+    "sqrt": _function(vectormath.sqrt),
+    "sin": _function(trigonometry.sin),
+    "cos": _function(trigonometry.cos),
+    "floor": _function(vectormath.floor),
+    "ceil": _function(vectormath.ceil),
+    "trunc": _function(vectormath.trunc),
+    "rint": _function(vectormath.round_half_even),
+    "bitwise_and": _binary("", "and"),
+    "bitwise_or": _binary("", "or"),
+    "bitwise_xor": _binary("", "xor"),
+    "invert": lambda a: a ^ -1,
+    "left_shift": _binary("", "shl"),
+    "right_shift": _binary("", "ashr", "lshr"),
+    "equal": _compare("eq"),
+    "not_equal": _compare("ne", ordered="u"),
+    "less": _compare("lt"),
+    "less_equal": _compare("le"),
+    "greater": _compare("gt"),
+    "greater_equal": _compare("ge"),
+}
+"""The instructions of each NumPy function that references use."""
+
+_FUNCTIONS: dict[str, Callable[..., Lanes]] = {
+    "where": _where,
+    "zeros_like": lambda a: a.like(0),
+    "ones_like": lambda a: a.like(1),
+    "broadcast_to": _unchanged,
+}
+
+
+def combine(name: str) -> Callable[[Lanes, Lanes], Lanes]:
+    """Return the instructions of a NumPy function of two operands, by name."""
+    return _UFUNCS[name]
+
+
+def rounded(lane: Lanes, dtype: DataType) -> Lanes:
+    """Return lanes rounded to an element type, still in the type they are computed in."""
+    if dtype not in (FP16, BF16):
+        return Lanes(lane.b, lane.value, dtype)
+    return from_memory(lane.b, to_memory(Lanes(lane.b, lane.value, dtype)), dtype)
+
+
+def from_memory(b: Builder, value: Value, dtype: DataType) -> Lanes:
+    """Return loaded elements as lanes to compute with."""
+    if dtype in (FP16, BF16):
+        return Lanes(b, narrow.to_f32(b, value), dtype)
+    if dtype == BOOL:
+        return Lanes(b, b.compare("icmp ne", value, repeated("i8", "0", lanes(value.type))), dtype)
+    return Lanes(b, value, dtype)
+
+
+def to_memory(lane: Lanes) -> Value:
+    """Return lanes as they lie in memory."""
+    if lane.element in (FP16, BF16):
+        return narrow.from_f32(lane.b, lane.value, "half" if lane.element == FP16 else "bfloat")
+    if lane.element == BOOL:
+        return lane.b.convert("zext", lane.value, vector("i8", lane.count))
+    return lane.value
+
+
+def converted(lane: Lanes, dtype: DataType) -> Lanes:
+    """Return lanes in another element type where no value is lost: integers widen or wrap, or become floats."""
+    b, source, wide = lane.b, lane.element, vector(compute_type(dtype), lane.count)
+    if source == dtype or (source.is_float() and dtype.is_float()):
+        return Lanes(b, lane.value, dtype)
+    if dtype.is_float():
+        name = "sitofp" if source.is_signed_int() else "uitofp"
+        return Lanes(b, b.convert(name, lane.value, wide), dtype)
+    if compute_type(source) == compute_type(dtype):
+        return Lanes(b, lane.value, dtype)
+    narrower = int(element(wide)[1:]) < int(compute_type(source)[1:])
+    name = "trunc" if narrower else "sext" if source.is_signed_int() else "zext"
+    return Lanes(b, b.convert(name, lane.value, wide), dtype)

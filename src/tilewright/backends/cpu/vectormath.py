@@ -1,0 +1,215 @@
+"""Vector math: the functions of `f32` lanes as LLVM IR that calls no library.
+
+Each function is an `Emitter`: `exp(builder, x)` emits instructions and returns their result, for a `float` or for a
+vector of any number of them. Its declaration holds its error bound in units in the last place, over all floats; NaN,
+infinities, signed zeros and denormals come out as in C. Polynomials are minimax fits of ours, weighted for relative
+error, with coefficients rounded to `f32`. Rounding to integers and `fmod` need SSE4.1 or NEON to stay in line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilewright.backends.cpu.llvm import I32, I64, Builder, Value, i64, lanes
+from tilewright.backends.cpu.terms import Term
+
+INF = float("inf")
+SIGN, MANTISSA, ONE = 0x80000000, 0x007FFFFF, 0x3F800000
+
+LN2_HIGH, LN2_LOW = 0.693145751953125, 1.4286068e-06  # 15 bits, so that a multiple of it is exact; and the rest
+LOG2_E = 1.442695
+ROUNDER = 1.5 * 2**23  # adding it rounds to an integer, which the low bits then hold
+
+EXP = (0.5, 0.16666543, 0.04166628, 0.00836661, 0.001394649)  # (exp(r) - 1 - r) / r^2 for |r| <= ln(2)/2
+LOG = (0.3333333, -0.2500082, 0.20001227, -0.1662336, 0.1420177, -0.13160168, 0.12761487, -0.07634423)
+ERF = (0.12837917, -0.37612626, 0.112835854, -0.026853811, 0.0051883273, -0.0008010191, 7.8538535e-05)
+ERFC = (0.00019439835, 1.1279728, 0.6360242, 0.105778806, -0.02376161, 0.0037426623, -0.00036167493, 1.5953046e-05)
+
+
+@dataclass(frozen=True)
+class Emitter:
+    """A function of lanes, its result within `ulp` units in the last place of the exact one."""
+
+    body: Callable[..., Term]
+    ulp: float
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.body.__name__
+
+    def __call__(self, b: Builder, *operands: Value) -> Value:
+        """Emit the function and return its result."""
+        return self.body(*(Term(b, operand) for operand in operands)).value
+
+
+EMITTERS: dict[str, Emitter] = {}
+
+
+def accuracy(ulp: float) -> Callable[[Callable[..., Term]], Emitter]:
+    """Declare a function of lanes with its error bound."""
+
+    def declare(body: Callable[..., Term]) -> Emitter:
+        return EMITTERS.setdefault(body.__name__, Emitter(body, ulp))
+
+    return declare
+
+
+def exponential(x: Term) -> tuple[Term, Term]:
+    """Return n and exp(r) - 1 where x = n ln(2) + r and r is as small as can be; for |x| below 2^21."""
+    rounded = x.fma(LOG2_E, ROUNDER)
+    n = rounded - ROUNDER
+    r = n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x))
+    return rounded.bits() - rounded.like(ROUNDER).bits(), (r * r).fma(r.horner(EXP), r)
+
+
+def power_of_two(n: Term) -> Term:
+    """Return 2^n for integers of normal results."""
+    return ((n << 23) + ONE).to("bitcast", "float")
+
+
+@accuracy(ulp=1)
+def exp(x: Term) -> Term:
+    """Return e to the power of each lane; results below the normal floats round once, to denormals and zero."""
+    n, fraction = exponential(x.at_most(89.0).at_least(-104.0))
+    half = n >> 1  # 2^n itself may be too large or too small for a float
+    return (fraction + 1.0) * power_of_two(half) * power_of_two(n - half)
+
+
+@accuracy(ulp=1)
+def log(x: Term) -> Term:
+    """Return the natural logarithm: NaN below zero, minus infinity at either zero."""
+    smallest, root_half = 2.0**-126, 0x3F3504F3
+    denormal = x < smallest
+    shifted = denormal.choose(x * 2.0**23, x).bits() - root_half
+    f = ((shifted & MANTISSA) + root_half).to("bitcast", "float") - 1.0
+    n = (shifted >> 23).to("sitofp", "float") - denormal.choose(x.like(23.0), 0.0)
+    high = n * LN2_HIGH
+    total = high + f
+    lost = f - (total - high)
+    square = f * f
+    rest = (square * f).fma(f.horner(LOG), n.fma(LN2_LOW, square.fma(-0.5, lost)))
+    return outside_of_log(x, total + rest)
+
+
+def outside_of_log(x: Term, result: Term) -> Term:
+    """Return `result` where x is positive and finite, and what the logarithm is elsewhere."""
+    finite = (x < INF).choose(result, x)
+    positive = (x < 0.0).choose(x.like(float("nan")), finite)
+    return (x.magnitude() > 0.0).choose(positive, x - INF)
+
+
+@accuracy(ulp=2)
+def tanh(x: Term) -> Term:
+    """Return the hyperbolic tangent, from e^2|x| - 1 without cancellation."""
+    n, fraction = exponential((x.magnitude() * 2.0).at_most(20.0))
+    scale = power_of_two(n)
+    grown = scale.fma(fraction, scale - 1.0)
+    return (grown / (grown + 2.0)).signed_like(x)
+
+
+@accuracy(ulp=1)
+def erf(x: Term) -> Term:
+    """Return the error function: a polynomial up to one, beyond it one less the exponential of another."""
+    size = x.magnitude()
+    inner = x.fma((x * x).horner(ERF), x)
+    n, fraction = exponential(size.at_most(4.0).horner(ERFC) * -1.0)
+    scale = power_of_two(n)
+    outer = ((scale * -1.0).fma(fraction, scale * -1.0 + 1.0)).signed_like(x)
+    return (size > 1.0).choose(outer, inner)
+
+
+@accuracy(ulp=0.5)
+def sqrt(x: Term) -> Term:
+    """Return the square root, correctly rounded."""
+    return x.intrinsic("llvm.sqrt")
+
+
+@accuracy(ulp=1)
+def rsqrt(x: Term) -> Term:
+    """Return one over the square root, each of the two correctly rounded."""
+    return x.like(1.0) / x.intrinsic("llvm.sqrt")
+
+
+@accuracy(ulp=0.5)
+def recip(x: Term) -> Term:
+    """Return one over each lane, correctly rounded."""
+    return x.like(1.0) / x
+
+
+@accuracy(ulp=0)
+def maximum(x: Term, y: Term) -> Term:
+    """Return the larger of two, NaN where either is; of two zeros, either."""
+    return x.is_nan().choose(x, (x > y).choose(x, y))
+
+
+@accuracy(ulp=0)
+def minimum(x: Term, y: Term) -> Term:
+    """Return the smaller of two, NaN where either is; of two zeros, either."""
+    return x.is_nan().choose(x, (x < y).choose(x, y))
+
+
+@accuracy(ulp=0)
+def round_half_even(x: Term) -> Term:
+    """Return the nearest integer, of two the even one."""
+    return x.intrinsic("llvm.roundeven")
+
+
+@accuracy(ulp=0)
+def round_half_away(x: Term) -> Term:
+    """Return the nearest integer, of two the one farther from zero."""
+    return x.intrinsic("llvm.round")
+
+
+@accuracy(ulp=0)
+def floor(x: Term) -> Term:
+    """Return the largest integer not above each lane."""
+    return x.intrinsic("llvm.floor")
+
+
+@accuracy(ulp=0)
+def ceil(x: Term) -> Term:
+    """Return the smallest integer not below each lane."""
+    return x.intrinsic("llvm.ceil")
+
+
+@accuracy(ulp=0)
+def trunc(x: Term) -> Term:
+    """Return each lane without its fraction."""
+    return x.intrinsic("llvm.trunc")
+
+
+@accuracy(ulp=0)
+def fmod(x: Term, y: Term) -> Term:
+    """Return the remainder of x / y with the sign of x, exactly; by long division, sixteen bits of quotient a turn.
+
+    In double precision a quotient below 2^18 times 24 bits of divisor is exact, and so is what it leaves. Operands
+    whose exponents are within fifteen take one turn, any others as many as the farthest pair needs.
+    """
+    b, divisor = x.b, y.magnitude().to("fpext", "double")
+    start = (x.magnitude() + (x - x)).to("fpext", "double")  # x - x is NaN where x has no remainder
+    gap = exponent(start) - exponent(divisor)
+    loop = b.open_loop(i64(0), turns(gap), i64(1), [start.value])
+    (rest,) = b.close_loop(loop, [divided(Term(b, loop.values[0]), divisor).value])
+    return y.is_nan().choose(y, Term(b, rest).to("fptrunc", "float").signed_like(x))
+
+
+def exponent(x: Term) -> Term:
+    """Return the biased exponents of doubles that are not negative."""
+    return x.bits() >> 52
+
+
+def turns(gap: Term) -> Value:
+    """Return how many turns of long division the widest gap of exponents takes; none below zero."""
+    small = gap.to("trunc", I32).value
+    widest = small if lanes(small.type) == 1 else gap.b.intrinsic("llvm.vector.reduce.smax", small, returns=I32)
+    return ((Term(gap.b, widest) + 16) >> 4).to("sext", I64).value
+
+
+def divided(rest: Term, divisor: Term) -> Term:
+    """Return what a turn of long division leaves, below the divisor times the power of two it took."""
+    excess = (exponent(rest) - exponent(divisor) - 16).at_least(0)
+    scaled = divisor * ((excess + 1023) << 52).to("bitcast", "double")
+    left = rest - (rest / scaled).intrinsic("llvm.trunc") * scaled
+    return (rest < divisor).choose(rest, (left < 0.0).choose(left + scaled, left))

@@ -1,0 +1,214 @@
+"""Gemm and packing functions agree with NumPy and touch nothing else."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tilewright.backends.cpu.assemble import assemble
+from tilewright.backends.cpu.gemm import ACCUMULATE, GemmSpec, K, M, N, Operands, emit_gemm
+from tilewright.backends.cpu.llvm import Builder, Module, Value
+from tilewright.backends.cpu.pack import Copy, PackSpec, emit_pack
+from tilewright.backends.cpu.target import PRESETS, Target, llvm, missing_features
+from tilewright.dtypes import BF16, FP16, FP32, INT8, INT16, INT32, UINT8, DataType
+
+Array = NDArray[Any]
+TYPES = {"ptr": ctypes.c_void_p, "i64": ctypes.c_int64, "i1": ctypes.c_bool}
+EDGES = (0, 1, 2, 3, 4, 5, 6, 7, 11, 13, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 70)
+FLOATS, INTEGERS = (FP32, FP16, BF16), (INT32, INT16, INT8, UINT8)
+
+
+@pytest.fixture(params=["x86-64-v4", "x86-64-v3", "x86-64"])
+def target(request: pytest.FixtureRequest) -> Target:
+    chosen = PRESETS[request.param]
+    if missing := missing_features(chosen):
+        pytest.skip(f"this processor lacks {', '.join(missing)}")
+    return chosen
+
+
+def loaded(module: Module, name: str, params: tuple[Value, ...], target: Target) -> Callable[..., None]:
+    """Return an internal function of a module as Python calls it."""
+    entry = Builder(module, "entry", params, linkage="")
+    entry.invoke(name, *params)
+    entry.finish()
+    binding = llvm()
+    machine = binding.Target.from_default_triple().create_target_machine(jit=True)
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    engine.add_object_file(binding.ObjectFileRef.from_data(assemble(module.text(), target).object))
+    engine.finalize_object()
+    call = ctypes.CFUNCTYPE(None, *(TYPES[param.type] for param in params))(engine.get_function_address("entry"))
+    call.__dict__["engine"] = engine  # the code lives as long as its engine
+    return call
+
+
+@cache
+def gemm(spec: GemmSpec) -> Callable[..., None]:
+    module = Module()
+    return loaded(module, emit_gemm(module, spec), (*Operands(), M, N, K, ACCUMULATE), spec.target)
+
+
+@cache
+def pack(spec: PackSpec) -> Callable[..., None]:
+    module = Module()
+    return loaded(module, emit_pack(module, spec), Copy(), spec.target)
+
+
+def numbers(dtype: DataType, rows: int, width: int) -> Array:
+    rng = np.random.default_rng(rows * 1000 + width)
+    if dtype.is_float():
+        return rng.uniform(-2, 2, (rows, width)).astype(dtype.numpy)
+    low, high = dtype.limits
+    return rng.integers(int(low), int(high), (rows, width), dtype=dtype.numpy, endpoint=True)
+
+
+def strides(array: Array) -> tuple[int, int]:
+    rows, columns = (stride // array.itemsize for stride in array.strides)
+    return rows, columns
+
+
+def expected(a: Array, b: Array, c: Array | int) -> tuple[Array, Array | int]:
+    """Return the product and how far from it f32 may be."""
+    if a.dtype.kind in "iu":
+        return (a.astype(np.int64) @ b.astype(np.int64) + c).astype(np.int32), 0
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    return a @ b + c, (a.shape[1] + 1) * 2.0**-23 * (np.abs(a) @ np.abs(b) + np.abs(c))
+
+
+def check(spec: GemmSpec, a: Array, b: Array, accumulate: bool) -> None:
+    """Run a gemm into the middle of a larger array and look at all of it."""
+    (m, k), n = a.shape, b.shape[1]
+    around = numbers(FP32 if spec.lhs.is_float() else INT32, m + 2, n + 23)
+    before, c = around.copy(), around[1 : m + 1, 3 : n + 3]
+    want, error = expected(a, b, c if accumulate else 0)
+    ends = strides(b)[0], c.ctypes.data, strides(c)[0]
+    gemm(spec)(a.ctypes.data, *strides(a), b.ctypes.data, *ends, m, n, k, accumulate)
+    assert np.all(np.abs(c - want) <= error), (spec, a.shape, b.shape, accumulate)
+    c[:] = before[1 : m + 1, 3 : n + 3]
+    assert np.array_equal(around, before), (spec, a.shape, b.shape, accumulate)
+
+
+def operands(spec: GemmSpec, m: int, n: int, k: int) -> tuple[Array, Array]:
+    return numbers(spec.lhs, m, k + 3)[:, :k], numbers(spec.rhs, k, n + 5)[:, :n]
+
+
+@pytest.mark.parametrize("kind", [FP32, INT32])
+def test_products_of_every_edge_shape(target: Target, kind: DataType) -> None:
+    spec = GemmSpec(target, kind, kind)
+    for (m, n), (k, accumulate) in product(product(EDGES, EDGES), ((0, False), (0, True), (1, True), (9, False))):
+        check(spec, *operands(spec, m, n, k), accumulate)
+
+
+@pytest.mark.parametrize(("lhs", "rhs"), [*product(FLOATS, FLOATS), *product(INTEGERS, INTEGERS)], ids=str)
+def test_products_of_every_storage(target: Target, lhs: DataType, rhs: DataType) -> None:
+    spec = GemmSpec(target, lhs, rhs)
+    for m, n, k, accumulate in ((17, 83, 33, False), (9, 64, 40, True)):
+        check(spec, *operands(spec, m, n, k), accumulate)
+
+
+@pytest.mark.parametrize("m", [0, 1, 5, 6, 16, 64])
+@pytest.mark.parametrize("n", [0, 3, 16, 20, 48, 64, 100, 128])
+def test_products_of_extents_known_ahead(target: Target, m: int, n: int) -> None:
+    spec = GemmSpec(target, m=m, n=n)
+    check(spec, *operands(spec, m, n, 21), accumulate=True)
+
+
+@pytest.mark.parametrize("bound", [1, 8, 16, 32, 40, 64, 512])
+def test_products_of_bounded_width(target: Target, bound: int) -> None:
+    spec = GemmSpec(target, n_bound=bound)
+    for n in (bound // 2, bound - 1, bound):
+        check(spec, *operands(spec, 13, n, 21), accumulate=False)
+
+
+def test_products_of_long_rows(target: Target) -> None:
+    spec = GemmSpec(target)
+    check(spec, *operands(spec, 7, 512, 4096), accumulate=True)
+
+
+@pytest.mark.parametrize("lhs", [FP32, BF16])
+def test_a_transposed_lhs_is_read_in_place(target: Target, lhs: DataType) -> None:
+    spec = GemmSpec(target, lhs)
+    check(spec, numbers(lhs, 33, 20).T[:17], numbers(FP32, 33, 70), accumulate=True)
+
+
+def test_a_function_is_added_to_a_module_once(target: Target) -> None:
+    module = Module()
+    names = [emit_gemm(module, GemmSpec(target)) for _ in range(2)]
+    names += [emit_pack(module, PackSpec(target)) for _ in range(2)]
+    heads = [function.split("(")[0] for function in module.functions]
+    assert len(set(names)) == 2 and len(heads) == len(set(heads))
+
+
+def last_bytes(array: Array) -> Array:
+    """Return a copy that ends where memory does: the page after it faults."""
+    room = -(-max(array.nbytes, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, room + mmap.PAGESIZE)
+    flat = np.frombuffer(memory, np.uint8)
+    protect = ctypes.CDLL(None).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    assert protect(flat.ctypes.data + room, mmap.PAGESIZE, 0) == 0
+    copy = flat[room - array.nbytes : room].view(array.dtype).reshape(array.shape)
+    copy[:] = array
+    return copy
+
+
+@pytest.mark.parametrize("kind", [FP32, FP16, INT8])
+def test_nothing_past_the_end_of_memory_is_touched(target: Target, kind: DataType) -> None:
+    spec, turned = GemmSpec(target, kind, kind), PackSpec(target, kind, transposed=True)
+    out = FP32 if kind.is_float() else INT32
+    for m, n, k in ((7, 65, 3), (1, 1, 1), (5, 31, 2)):
+        a, b, c = (
+            last_bytes(numbers(dtype, *shape)) for dtype, shape in ((kind, (m, k)), (kind, (k, n)), (out, (m, n)))
+        )
+        gemm(spec)(a.ctypes.data, k, 1, b.ctypes.data, n, c.ctypes.data, n, m, n, k, False)
+        pack(PackSpec(target, kind))(
+            a.ctypes.data, k, 1, last_bytes(c[:, :1] * np.ones((1, k), c.dtype)).ctypes.data, k, m, k
+        )
+        pack(turned)(b.ctypes.data, 1, n, last_bytes(numbers(out, n, k)).ctypes.data, k, n, k)
+
+
+def packed(spec: PackSpec, source: Array) -> tuple[Array, Array]:
+    """Return what a pack function makes of a view, and the rest of the array it writes to."""
+    rows, cols = source.shape
+    dtype = spec.dtype.numpy if spec.raw else np.float32 if spec.dtype.is_float() else np.int32
+    around = np.full((rows + 2, cols + 9), 77, dtype)
+    inside = around[1 : rows + 1, 2 : cols + 2]
+    pack(spec)(source.ctypes.data, *strides(source), inside.ctypes.data, cols + 9, rows, cols)
+    result = inside.copy()
+    inside[:] = 77
+    return result, around
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=str)
+def test_packs_of_any_strides(target: Target, dtype: DataType, transposed: bool, raw: bool) -> None:
+    spec = PackSpec(target, dtype, transposed, raw)
+    for rows, cols in ((0, 5), (5, 0), (1, 1), (7, 9), (8, 8), (17, 33), (40, 70)):
+        whole = numbers(dtype, rows + 4, 2 * cols + 3)
+        turned = numbers(dtype, cols + 2, rows + 5)
+        for source in (
+            whole[2 : rows + 2, 1 : cols + 1],
+            whole[:rows, 1 : 2 * cols : 2],
+            turned[:cols, 3 : rows + 3].T,
+        ):
+            result, around = packed(spec, source)
+            assert np.array_equal(result, source.astype(result.dtype)), (rows, cols, source.strides)
+            assert np.all(around == 77), (rows, cols, source.strides)
+
+
+@pytest.mark.parametrize("dtype", [FP16, BF16], ids=str)
+def test_every_short_float_converts_exactly(target: Target, dtype: DataType) -> None:
+    every = np.arange(1 << 16, dtype=np.uint16).reshape(256, 256).view(dtype.numpy)
+    with np.errstate(invalid="ignore"):
+        want = every.astype(np.float32)
+    result, _ = packed(PackSpec(target, dtype), every)
+    assert np.array_equal(result, want, equal_nan=True)
+    assert np.array_equal(np.signbit(result), np.signbit(want))

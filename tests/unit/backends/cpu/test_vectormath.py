@@ -1,0 +1,259 @@
+"""Vector math: every emitter stays within its declared error over all floats, and treats the odd ones as C does."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
+
+import llvmlite.binding as llvmlite  # pyright: ignore[reportMissingTypeStubs]
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tilewright.backends.cpu import narrow, trigonometry
+from tilewright.backends.cpu.llvm import F32, I64, PTR, Builder, Module, Value, i64, vector
+from tilewright.backends.cpu.vectormath import EMITTERS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Emit = Callable[..., Value]
+
+llvm = cast("Any", llvmlite)
+ALIGN = {F32: 4, "half": 2, "i16": 2}
+ODD = np.array(
+    [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1.1754944e-38, 3.4028235e38, -3.4028235e38], np.float32
+)
+NEAR = (
+    0.0,
+    0.35,
+    0.5,
+    0.707,
+    1.0,
+    1.4142,
+    0.7854,
+    1.5708,
+    3.1416,
+    4.0,
+    9.0,
+    20.0,
+    88.7,
+    -87.3,
+    -103.9,
+    8192.0,
+    2.0**20,
+)
+
+vectorize: Callable[[Callable[[float], float]], Callable[[Array], Array]] = cast(
+    "Any", lambda f: lambda x: np.frompyfunc(f, 1, 1)(x).astype(np.float64)
+)
+REFERENCES: dict[str, Callable[..., Array]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "tanh": np.tanh,
+    "erf": vectorize(math.erf),
+    "sin": np.sin,
+    "cos": np.cos,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "recip": lambda x: 1 / x,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round_half_even": np.rint,
+    "round_half_away": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "fmod": np.fmod,
+}
+UNARY = [name for name in REFERENCES if name not in {"maximum", "minimum", "fmod"}]
+
+
+class Compiled:
+    """A loop over arrays around what an emitter emits, compiled for this machine."""
+
+    def __init__(self, emit: Emit, takes: tuple[str, ...], gives: str, lanes: int = 16, **target: bool) -> None:
+        self.module = Module(**target)
+        self.text = loop(self.module, emit, takes, gives, lanes)
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        parsed = llvm.parse_assembly(self.text)
+        parsed.verify()
+        features = llvm.get_host_cpu_features().flatten()
+        machine = llvm.Target.from_default_triple().create_target_machine(
+            cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True
+        )
+        self.engine = llvm.create_mcjit_compiler(parsed, machine)
+        self.engine.finalize_object()
+        types = [ctypes.c_void_p] * (len(takes) + 1) + [ctypes.c_int64]
+        self.function = ctypes.CFUNCTYPE(None, *types)(self.engine.get_function_address("f"))
+
+    def __call__(self, *operands: Array, gives: Any = np.float32) -> Array:
+        out = np.empty(operands[0].size, gives)
+        arrays = [np.ascontiguousarray(operand) for operand in operands]
+        assert out.size % 16 == 0
+        self.function(*(array.ctypes.data for array in arrays), out.ctypes.data, out.size)
+        return out
+
+
+def loop(module: Module, emit: Emit, takes: tuple[str, ...], gives: str, lanes: int) -> str:
+    """Return the text of `void f(ptr in..., ptr out, i64 n)`."""
+    ins, out, size = [Value(PTR, f"%in{i}") for i in range(len(takes))], Value(PTR, "%out"), Value(I64, "%n")
+    b = Builder(module, "f", [*ins, out, size], linkage="external")
+    with b.loop(i64(0), size, i64(lanes)) as index:
+        operands = [
+            b.load(vector(kind, lanes), b.offset(pointer, index, kind), ALIGN[kind])
+            for kind, pointer in zip(takes, ins, strict=True)
+        ]
+        b.store(emit(b, *operands), b.offset(out, index, gives), ALIGN[gives])
+    b.finish()
+    return module.text()
+
+
+@cache
+def compiled(name: str, lanes: int = 16, fused: bool = True) -> Compiled:
+    """Return an emitter of vector math, compiled."""
+    takes = (F32,) if name in UNARY else (F32, F32)
+    return Compiled(EMITTERS[name], takes, F32, lanes, fused=fused)
+
+
+@cache
+def every_kind_of_float() -> Array:
+    """Return four million floats: a thousandth of all bit patterns evenly, the rest close to interesting points."""
+    patterns = np.arange(0, 2**32, 2053, dtype=np.uint32).view(np.float32)
+    close = [np.float32(sign) * around(point) for point in NEAR for sign in (1, -1)]
+    spread = np.linspace(-110, 110, 1_500_000, dtype=np.float32)
+    return padded(np.concatenate([patterns, *close, spread, ODD]))
+
+
+def around(point: float, count: int = 20_000) -> Array:
+    """Return the floats on both sides of a point, the nearest first among their kind."""
+    middle = np.abs(np.float32(point)).view(np.int32)
+    bits = np.clip(np.arange(-count, count, dtype=np.int64) + int(middle), 0, 0x7F7FFFFF).astype(np.int32)
+    return np.copysign(bits.view(np.float32), np.float32(point))
+
+
+def padded(x: Array) -> Array:
+    """Return an array of a whole number of vectors."""
+    return np.concatenate([x, np.zeros(-x.size % 16, x.dtype)])
+
+
+def ulps(got: Array, exact: Array) -> Array:
+    """Return errors in units in the last place of the exact result; infinite where kinds or signs of zero differ."""
+    with np.errstate(all="ignore"):
+        nearest = exact.astype(np.float32)
+        _, exponent = np.frexp(np.abs(exact))
+        unit = np.ldexp(1.0, np.maximum(exponent - 24, -149))
+        error = np.abs(got.astype(np.float64) - exact) / unit
+    overflow = np.isinf(nearest) | np.isinf(got)
+    largest = np.abs(exact) >= 3.4028234e38  # about there either side of overflow is within an ulp
+    same = (got == nearest) | (np.isnan(got) & np.isnan(nearest)) | (largest & (np.abs(got) >= 3.4028233e38))
+    error = np.where(overflow | np.isnan(nearest) | np.isnan(got), np.where(same, 0, np.inf), error)
+    return np.where((exact == 0) & (np.signbit(exact) != np.signbit(got)), np.inf, error)
+
+
+def worst(name: str, x: Array, *, fused: bool = True) -> str:
+    """Return the largest error over some floats, said in words when it is over the bound."""
+    with np.errstate(all="ignore"):
+        error = ulps(compiled(name, fused=fused)(x), REFERENCES[name](x.astype(np.float64)))
+    at = int(np.argmax(error))
+    return "" if error[at] <= EMITTERS[name].ulp else f"{name}({x[at]!r}) is {error[at]:.3f} ulp off"
+
+
+def test_every_emitter_has_a_reference() -> None:
+    assert set(EMITTERS) == set(REFERENCES)
+    assert trigonometry.sin is EMITTERS["sin"]
+
+
+def test_the_sweep_is_dense() -> None:
+    assert every_kind_of_float().size > 4_000_000
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("name", UNARY)
+def test_errors_stay_within_the_declared_bound_over_all_floats(name: str, fused: bool) -> None:
+    assert worst(name, every_kind_of_float(), fused=fused) == ""
+
+
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_angles_near_multiples_of_a_quarter_turn_keep_their_digits(name: str) -> None:
+    multiples = (np.arange(1, 2**20) * (math.pi / 2)).astype(np.float32)
+    hardest = np.ldexp(np.float32(16367173), np.array([72, 71, 73])).astype(np.float32)
+    assert worst(name, padded(np.concatenate([multiples, hardest]))) == ""
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8])
+def test_any_number_of_lanes_gives_the_same_bits(name: str, lanes: int) -> None:
+    x = padded(np.concatenate([every_kind_of_float()[::4099], ODD]))
+    assert np.array_equal(compiled(name, lanes)(x), compiled(name)(x), equal_nan=True)
+
+
+def pairs() -> tuple[Array, Array]:
+    """Return floats of all kinds against each other."""
+    random = np.random.default_rng(0).integers(0, 2**32, (2, 2**20), np.uint32).view(np.float32)
+    close = np.random.default_rng(1).uniform(-1000, 1000, (2, 2**20)).astype(np.float32)
+    whole = np.round(close[0]), np.round(close[1] / 100)
+    x, y = np.meshgrid(
+        np.concatenate([ODD, np.float32([1, -1, 2.5, 3])]), np.concatenate([ODD, np.float32([1, -2.5, 7])])
+    )
+    every = [np.concatenate([random[i], close[i], whole[i], (x, y)[i].ravel()]) for i in (0, 1)]
+    return padded(every[0]), padded(every[1])
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmod"])
+def test_functions_of_two_are_exact(name: str, lanes: int) -> None:
+    x, y = pairs()
+    with np.errstate(all="ignore"):
+        expected = REFERENCES[name](x, y)
+    got = compiled(name, lanes)(x, y)
+    assert np.array_equal(got, expected, equal_nan=True)
+    if name == "fmod":
+        assert np.array_equal(np.signbit(got), np.signbit(expected) | (np.isnan(expected) & np.signbit(got)))
+
+
+@pytest.mark.parametrize("hardware", [True, False])
+@pytest.mark.parametrize("lanes", [1, 8, 16])
+def test_every_half_becomes_the_float_it_is(hardware: bool, lanes: int) -> None:
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    widen = Compiled(narrow.to_f32, ("half",), F32, lanes, converts_half=hardware)
+    assert same_bits(widen(halves), halves.astype(np.float32))
+
+
+@pytest.mark.parametrize("hardware", [True, False])
+def test_floats_round_to_the_nearest_half(hardware: bool) -> None:
+    x = np.concatenate([every_kind_of_float(), halfway(np.float16)])
+    shrink = Compiled(lambda b, v: narrow.from_f32(b, v, "half"), (F32,), "half", converts_half=hardware)
+    with np.errstate(all="ignore"):
+        assert same_bits(shrink(x, gives=np.float16), x.astype(np.float16))
+
+
+def test_bfloat_is_the_upper_half_of_a_float() -> None:
+    bits = np.arange(2**16, dtype=np.uint16)
+    assert same_bits(Compiled(narrow.to_f32, ("i16",), F32)(bits), bits.view(ml_dtypes.bfloat16).astype(np.float32))
+
+
+def test_floats_round_to_the_nearest_bfloat() -> None:
+    x = np.concatenate([every_kind_of_float(), halfway(ml_dtypes.bfloat16)])
+    shrink = Compiled(lambda b, v: narrow.from_f32(b, v, "bfloat"), (F32,), "i16")
+    got = shrink(x, gives=np.uint16).view(ml_dtypes.bfloat16)
+    with np.errstate(all="ignore"):
+        assert same_bits(got.astype(np.float32), x.astype(ml_dtypes.bfloat16).astype(np.float32))
+
+
+def halfway(kind: Any) -> Array:
+    """Return the floats half between neighbours of a narrow type, and those next to them."""
+    every = np.arange(2**15, dtype=np.uint16).view(kind).astype(np.float32)
+    finite = every[np.isfinite(every)]
+    middle = ((finite[:-1].astype(np.float64) + finite[1:]) / 2).astype(np.float32)
+    sides = [np.nextafter(middle, np.float32(to)) for to in (np.inf, 0)]
+    positive = np.concatenate([finite, middle, *sides])
+    return padded(np.concatenate([positive, -positive]))
+
+
+def same_bits(got: Array, expected: Array) -> bool:
+    """Return whether two arrays agree, signs of zeros too; NaNs are all alike."""
+    signs = np.signbit(got) == np.signbit(expected)
+    return np.array_equal(got, expected, equal_nan=True) and bool(np.all(signs | np.isnan(expected)))
