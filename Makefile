@@ -28,7 +28,7 @@ format: $(ENV) ## format the code and fix what lint can fix
 bench: $(ENV) ## measure compile times
 	$(BIN)/python bench/compile.py
 
-docs: $(ENV) ## regenerate docs/language.md
+docs: $(ENV) ## regenerate the generated pages of docs
 	$(BIN)/python -m tilewright.tools.docs
 
 clean: ## remove the environment, caches and build outputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ops.kernels import Array, bfloat16, counting, kernel, out, run, scalar, tensor, type_of
+from ops.kernels import Array, counting, kernel, out, run, scalar, tensor, type_of
 
 import tilewright.language as pl
 from tilewright.core.enums import MemorySpace
@@ -215,14 +215,6 @@ def test_shift_counts_are_taken_modulo_the_width() -> None:
 
 def test_a_right_shift_keeps_the_sign() -> None:
     assert applied("pl.shr(a, 1)", np.array([-4], np.int8), pl.INT8).tolist() == [-2]
-
-
-def test_a_bfloat16_result_is_rounded_once() -> None:
-    just_above_a_tie = np.array([1 + 2**-7], bfloat16)
-    function = kernel(
-        "out = pl.assemble(out, pl.mul(x, y), [0])", x=tensor(pl.BF16, 1), y=tensor(pl.BF16, 1), out=out(pl.BF16, 1)
-    )
-    assert run(function, just_above_a_tie, just_above_a_tie).astype(float) == [1 + 2 * 2**-7]
 
 
 def test_arithmetic_on_an_accumulator_happens_in_vector_memory() -> None:

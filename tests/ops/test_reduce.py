@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ops.kernels import counting, kernel, out, run, tensor, type_of
+from ops.kernels import bfloat16, counting, kernel, out, run, tensor, type_of
 
 import tilewright.language as pl
 from tilewright.core.types import TileType
@@ -56,6 +56,12 @@ def test_a_column_reduction_keeps_the_axis_before_the_last() -> None:
 def test_integers_wrap_when_their_sum_overflows() -> None:
     function = kernel("out = pl.assemble(out, pl.row_sum(x), [0, 0])", x=tensor(pl.INT8, 1, 2), out=out(pl.INT8, 1, 1))
     assert run(function, np.array([[100, 100]], np.int8)).tolist() == [[-56]]
+
+
+def test_a_bfloat16_sum_is_rounded_once() -> None:
+    function = kernel("out = pl.assemble(out, pl.row_sum(x), [0, 0])", x=tensor(pl.BF16, 1, 3), out=out(pl.BF16, 1, 1))
+    just_above_a_tie = np.array([[1, 2**-8, 2**-30]], bfloat16)
+    assert run(function, just_above_a_tie).astype(float) == [[1 + 2**-7]]
 
 
 def test_nan_wins_a_row_maximum() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import tilewright.language as pl
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from numpy.typing import NDArray
 from property.programs import inputs_for
 from tilewright.core.program import Program
@@ -17,7 +17,7 @@ from tilewright.core.region import Region, whole
 from tilewright.errors import DroppedWriteWarning
 from tilewright.interpret.machine import Machine
 
-QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=120, print_blob=True)
+QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=25, print_blob=True, phases=(Phase.generate,))
 """What every run of the tests does."""
 
 THOROUGH = settings(QUICK, max_examples=3000)

@@ -48,10 +48,9 @@ class _File:
 _FILES: dict[str, _File] = {}
 
 
-def capture(function: PythonFunction) -> Captured:
+def capture(function: Any) -> Captured:
     """Return the syntax of `function`; SourceUnavailableError when its source text cannot be had."""
-    given: object = function
-    if not isinstance(given, PythonFunction) or iscoroutinefunction(function) or isasyncgenfunction(function):
+    if not isinstance(function, PythonFunction) or iscoroutinefunction(function) or isasyncgenfunction(function):
         raise UnsupportedFeatureError(
             f"a kernel is a plain Python function, got {_shown(function)}",
             spans=[calling_line()],

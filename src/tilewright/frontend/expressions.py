@@ -36,7 +36,7 @@ BINARY: Mapping[type[ast.operator], tuple[_Known, str, str]] = {
     ast.Mult: (lambda a, b: a * b, "mul", "mul"),
     ast.Div: (lambda a, b: a / b, "div", "div"),
     ast.FloorDiv: (lambda a, b: a // b, "floordiv", ""),
-    ast.Mod: (lambda a, b: a % b, "mod", "fmod"),
+    ast.Mod: (lambda a, b: a % b, "mod", ""),
     ast.LShift: (lambda a, b: a << b, "shl", "shl"),
     ast.RShift: (lambda a, b: a >> b, "shr", "shr"),
     ast.BitAnd: (lambda a, b: a & b, "bit_and", "and_"),
@@ -87,6 +87,7 @@ def _name(t: Translator, node: ast.Name) -> Value:
     if binding is not None:
         if binding.state is not State.BOUND:
             raise _out_of_scope(t, node, binding.state, binding.span.line)
+        t.outlives(binding)
         return binding.value
     try:
         value = t.resolver.lookup(node.id)
@@ -199,7 +200,8 @@ def _operator(t: Translator, node: ast.expr, name: str, shaped: bool) -> OpSpec:
 
 _UNDEFINED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.Pow: ("**", "multiply it with itself, or use pl.exp(pl.log(x) * y) on tiles"),
-    ast.FloorDiv: ("//", "pl.floor(a / b) rounds down on tiles and tensors"),
+    ast.FloorDiv: ("//", 'pl.cast(a / b, pl.INT32, mode="floor") rounds down'),
+    ast.Mod: ("%", "pl.fmod(a, b) is the remainder with the sign of the dividend"),
     ast.MatMult: ("@", "`@` is the matrix product of tiles or tensors"),
     ast.Not: ("not", "pl.cmp(x, 0, cmp_type=pl.CmpType.EQ) compares every element"),
     ast.UAdd: ("+", "drop the sign"),

@@ -15,6 +15,7 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import SeqStmts
 from tilewright.core.types import TensorType, Type, join
 from tilewright.errors import (
+    InternalError,
     KernelError,
     MissingAnnotationError,
     NestingError,
@@ -68,6 +69,8 @@ def translate(captured: Captured, options: Options, callees: Callees, is_method:
             try:
                 return _translate(captured, options, callees, resolver, parameters, declared, widened, is_method)
             except Widened as request:
+                if widened.get(request.key) == request.type:
+                    raise InternalError(f"`{request.key[0]}` cannot be widened to {request.type}") from None
                 widened[request.key] = request.type
     except KernelError as error:
         error.locate([captured.span(captured.node)])

@@ -32,7 +32,7 @@ from tilewright.errors import (
 )
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.names import Resolver
-from tilewright.frontend.scope import Scope, shared_names
+from tilewright.frontend.scope import Binding, Scope, shared_names
 from tilewright.source import Span
 
 Value: TypeAlias = Any
@@ -117,6 +117,8 @@ class Translator:
     """The identities of the Out and InOut parameters."""
     variables: set[int] = field(default_factory=set[int])
     """The identities of variables that are assigned more than once."""
+    given: set[int] = field(default_factory=set[int])
+    """The identities of variables that loops, branches and scopes define."""
     fixed: set[int] = field(default_factory=set[int])
     """The identities of variables whose type is stated and cannot widen."""
 
@@ -206,7 +208,13 @@ class Translator:
         if (name, var.span) in self.widened:
             self._assign_to(name, self._variable(name, var, var.span), var, var.span)
         else:
+            self.given.add(id(var))
             self.scope.bind(name, var, var.span)
+
+    def outlives(self, binding: Binding) -> None:
+        """Start again with a copy where a name is read outside the block whose loop or branch gave its value."""
+        if binding.leaked and isinstance(binding.value, Var) and id(binding.value) in self.given:
+            raise Widened((binding.value.name_hint, binding.value.span), binding.value.type)
 
     def _settled(self, value: Value, name: str, node: ast.AST) -> Value:
         """Return a value that later assignments cannot change: what depends on a variable is copied now."""

@@ -1,8 +1,7 @@
 """The language: every name a kernel author imports, as `import tilewright.language as pl`."""
 
 import os as _os
-from typing import TYPE_CHECKING
-from typing import Annotated as _Annotated
+import typing as _typing
 
 from tilewright.core.annotations import Array as Array
 from tilewright.core.annotations import DynVar as DynVar
@@ -98,12 +97,10 @@ from tilewright.ops.scalar import min as min
 from tilewright.ops.shape import *
 from tilewright.ops.system import *
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    _T = TypeVar("_T")
-    Out = _Annotated[_T, "Out"]
-    InOut = _Annotated[_T, "InOut"]
+if _typing.TYPE_CHECKING:
+    _T = _typing.TypeVar("_T")
+    Out = _typing.Annotated[_T, "Out"]
+    InOut = _typing.Annotated[_T, "InOut"]
     Tuple = tuple
 else:
     from tilewright.core.annotations import InOut as InOut

@@ -8,14 +8,20 @@ from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts
 from tilewright.core.types import TensorType
 from tilewright.core.visitor import children, statements, used
+from tilewright.passes.identity import viewed_tensor
 
 
 def direction_of(param: Var, body: SeqStmts) -> ParamDirection:
-    """Return how a body uses a parameter; views of it and what other functions do with it count as both."""
+    """Return how a body uses a tensor, through its views too; what other functions do with it counts as both."""
     if not isinstance(param.type, TensorType):
         return ParamDirection.In
     reads, writes = False, False
     for stmt in statements(body):
+        if isinstance(stmt, AssignStmt) and viewed_tensor(stmt.value) is param:
+            through = direction_of(stmt.var, body)
+            reads = reads or through is not ParamDirection.Out
+            writes = writes or through is not ParamDirection.In
+            continue
         value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
         for expr in used(stmt):
             if param not in _direct(expr):
@@ -41,9 +47,7 @@ def _target(expr: Expr) -> Expr | None:
 
 def _may_write(expr: Expr) -> bool:
     """Return whether an expression hands a tensor on to something that may write it."""
-    if isinstance(expr, (Invoke, Submit)):
-        return True
-    return isinstance(expr, Call) and expr.op.spec.alias is not None and expr.op.spec.writes is None
+    return isinstance(expr, (Invoke, Submit))
 
 
 def _reads(expr: Expr, param: Var, target: Expr | None) -> bool:

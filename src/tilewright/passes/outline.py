@@ -95,7 +95,7 @@ class _Outliner(Rewriter):
         core_num: Expr | None,
     ) -> Sequence[Stmt]:
         """Make the kernel and return the statements that call it."""
-        interface = self._interface(body)
+        interface = self._interface(body, _uses(stmt.body))
         kernel = self._kernel(stmt, body, interface, kind, word)
         self.kernels.append(kernel)
         args = (*interface.inputs, *(Symbol(name) for name in interface.symbols))
@@ -108,11 +108,11 @@ class _Outliner(Rewriter):
         value = Submit(GlobalVar(kernel.name), args, deps, core_num, TupleType((*types, task.type)), stmt.span)
         return _bound(value, (*interface.outputs, task), stmt)
 
-    def _interface(self, body: SeqStmts) -> _Interface:
+    def _interface(self, body: SeqStmts, uses: dict[Var, int]) -> _Interface:
+        """Return what a body needs and gives; `uses` counts its reads before kernels inside it were taken out."""
         inside = [var for stmt in statements(body) for var in defined(stmt)]
         own = set(inside)
         read = dict.fromkeys(var for stmt in statements(body) for var in variables(used(stmt)) if var not in own)
-        uses = _uses(body)
         outputs = tuple(var for var in dict.fromkeys(inside) if self.uses.get(var, 0) > uses.get(var, 0))
         carried = {
             str(e) for var in read if isinstance(var.type, TensorType) for e in var.type.shape if isinstance(e, Symbol)

@@ -74,6 +74,7 @@ class FunctionEmitter:
         self.bindings: dict[Var, Binding] = {}
         self.symbols: dict[str, Value] = {}
         self.arena = Arena()
+        self.is_task = False
         self.callee_arena = 0
         self.group: Group | None = None
         self.blocks: list[Block] = [Block()]
@@ -87,11 +88,13 @@ class FunctionEmitter:
         """How many fp32 elements a vector has."""
         return self.program.target.vector_bits // 32
 
-    def body(self, body: SeqStmts) -> None:
-        """Emit statements in a block of their own, leaving nothing recorded."""
+    def body(self, body: SeqStmts, close: Callable[[], None] | None = None) -> None:
+        """Emit statements in a block of their own, leaving nothing recorded; `close` emits what ends it."""
         self.blocks.append(Block())
         for stmt in body:
             self.stmt(stmt)
+        if close is not None:
+            close()
         self.flush()
         for _, part in self.blocks.pop().owned:
             self.arena.give_back(part)

@@ -283,15 +283,16 @@ class GroupEmitter:
         lane = self.lane(sink.tile, here)
         if isinstance(sink, SaveSink):
             pointer = self._address(sink.tile, sink.place, here)
-            self._write(pointer, lane, here)
+            self._write(pointer, lane, here, i64(1))
             return
         tensor: Tensor = sink.tensor
         pointer = self.tensor_address(tensor, sink.offsets, here)
+        stride = tensor.strides[-1]
         lane = Lanes(self.b, lane.value, tensor.dtype)
         if sink.add:
-            held = self._read(pointer, tensor.dtype, here)
+            held = self._read(pointer, tensor.dtype, here, stride)
             lane = rounded(held + lane, tensor.dtype)
-        self._write(pointer, lane, here)
+        self._write(pointer, lane, here, stride)
 
     def lane(self, value: Tile | Scalar, here: Pass) -> Lanes:
         """Return the elements of a value at the columns being emitted."""
@@ -311,16 +312,18 @@ class GroupEmitter:
             return Lanes(self.b, self.b.splat(scalar.value, here.count), scalar.element)
         place = tile.place or here.row.saved.get(tile)
         if place is not None:
-            return self._read(self._address(tile, place, here), tile.type.dtype, here)
+            return self._read(self._address(tile, place, here), tile.type.dtype, here, i64(place.strides[-1]))
         return self._compute(tile, here)
 
     def _compute(self, tile: Tile, here: Pass) -> Lanes:
         node = tile.node
         if node is None:
             assert tile.place is not None
-            return self._read(self._address(tile, tile.place, here), tile.type.dtype, here)
+            stride = i64(tile.place.strides[-1])
+            return self._read(self._address(tile, tile.place, here), tile.type.dtype, here, stride)
         if isinstance(node, LoadNode):
-            return self._read(self.tensor_address(node.tensor, node.offsets, here), tile.type.dtype, here)
+            pointer = self.tensor_address(node.tensor, node.offsets, here)
+            return self._read(pointer, tile.type.dtype, here, node.tensor.strides[-1])
         if isinstance(node, ReduceNode):
             return here.row.scalars[tile]
         return rounded(node.function(*(self.lane(o, here) for o in node.operands)), tile.type.dtype)
@@ -355,9 +358,12 @@ class GroupEmitter:
             return a
         return self.b.op("mul", a, b)
 
-    def _read(self, pointer: Value, dtype: DataType, here: Pass) -> Lanes:
+    def _read(self, pointer: Value, dtype: DataType, here: Pass, stride: Value) -> Lanes:
+        """Emit a load of neighbours, or of elements `stride` apart."""
         type_ = memory_type(dtype)
         whole = vector(type_, here.count)
+        if static(stride) != 1 and here.count > 1:
+            return from_memory(self.b, self._gathered(pointer, type_, whole, here, stride), dtype)
         if here.mask is None:
             return from_memory(self.b, self.b.load(whole, pointer, dtype.get_byte()), dtype)
         name = f"llvm.masked.load.{mangled(whole)}.p0"
@@ -365,9 +371,32 @@ class GroupEmitter:
         text = f"call {whole} @{name}({pointer}, i32 {dtype.get_byte()}, {here.mask}, {whole} zeroinitializer)"
         return from_memory(self.b, self.b.value(whole, text), dtype)
 
-    def _write(self, pointer: Value, lane: Lanes, here: Pass) -> None:
+    def _spread(self, pointer: Value, type_: str, here: Pass, stride: Value) -> Value:
+        """Return the addresses of elements `stride` apart."""
+        numbers = Value(f"<{here.count} x i64>", f"<{', '.join(f'i64 {i}' for i in range(here.count))}>")
+        offsets = self.b.op("mul", numbers, self.b.splat(stride, here.count))
+        return self.b.value(f"<{here.count} x ptr>", f"getelementptr {type_}, {pointer}, {offsets}")
+
+    def _all(self, here: Pass) -> Value:
+        every = ", ".join(["i1 true"] * here.count)
+        return here.mask or Value(f"<{here.count} x i1>", f"<{every}>")
+
+    def _gathered(self, pointer: Value, type_: str, whole: str, here: Pass, stride: Value) -> Value:
+        addresses, mask = self._spread(pointer, type_, here, stride), self._all(here)
+        name = f"llvm.masked.gather.{mangled(whole)}.v{here.count}p0"
+        self.b.module.intrinsic(name, whole, addresses.type, "i32", mask.type, whole)
+        return self.b.value(whole, f"call {whole} @{name}({addresses}, i32 1, {mask}, {whole} zeroinitializer)")
+
+    def _write(self, pointer: Value, lane: Lanes, here: Pass, stride: Value) -> None:
+        """Emit a store of neighbours, or of elements `stride` apart."""
         stored = to_memory(lane)
         align = lane.element.get_byte()
+        if static(stride) != 1 and here.count > 1:
+            addresses, mask = self._spread(pointer, memory_type(lane.element), here, stride), self._all(here)
+            name = f"llvm.masked.scatter.{mangled(stored.type)}.v{here.count}p0"
+            self.b.module.declare(f"declare void @{name}({stored.type}, {addresses.type}, i32, {mask.type})")
+            self.b.do(f"call void @{name}({stored}, {addresses}, i32 1, {mask})")
+            return
         if here.mask is None:
             self.b.store(stored, pointer, align)
             return

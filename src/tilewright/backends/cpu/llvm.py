@@ -57,6 +57,7 @@ class Module:
 
     fused: bool = True  # multiply-add in one instruction; where it is missing `llvm.fma` would call libm
     converts_half: bool = True  # half to and from float; where it is missing `fpext` would call compiler-rt
+    scales: bool = False  # a float by a power of two in one instruction, AVX-512's; elsewhere `llvm.ldexp` calls libm
     declarations: dict[str, None] = field(default_factory=dict[str, None])
     functions: list[str] = field(default_factory=list[str])
     defined: set[str] = field(default_factory=set[str])

@@ -11,28 +11,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tilewright.backends.cpu.llvm import I32, I64, Builder, Value, i64, lanes
+from tilewright.backends.cpu.llvm import I32, I64, Builder, Value, i64, lanes, mangled
 from tilewright.backends.cpu.terms import Term
 
 INF = float("inf")
-SIGN, MANTISSA, ONE = 0x80000000, 0x007FFFFF, 0x3F800000
+MANTISSA, ONE = 0x007FFFFF, 0x3F800000
 
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.4286068e-06  # 15 bits, so that a multiple of it is exact; and the rest
 LOG2_E = 1.442695
 ROUNDER = 1.5 * 2**23  # adding it rounds to an integer, which the low bits then hold
 
-EXP = (0.5, 0.16666543, 0.04166628, 0.00836661, 0.001394649)  # (exp(r) - 1 - r) / r^2 for |r| <= ln(2)/2
+EXP = (1.0, 1.0, 0.49999994, 0.16666521, 0.041668393, 0.0083687445, 0.0013814531)  # exp(r) for |r| <= ln(2)/2
+# (log(1 + f) - f + f^2/2) / f^3 for 1 + f between the roots of 1/2 and of 2
 LOG = (0.3333333, -0.2500082, 0.20001227, -0.1662336, 0.1420177, -0.13160168, 0.12761487, -0.07634423)
+TANH = (-0.33333293, 0.13331541, -0.053738628, 0.02061601, -0.0056647905)  # (tanh(x) - x) / x^3, in x^2, to 0.625
+# erf(x) / x - 1, in x^2, up to 1; and log(1 - erf(x)) from there to 4
 ERF = (0.12837917, -0.37612626, 0.112835854, -0.026853811, 0.0051883273, -0.0008010191, 7.8538535e-05)
-ERFC = (0.00019439835, 1.1279728, 0.6360242, 0.105778806, -0.02376161, 0.0037426623, -0.00036167493, 1.5953046e-05)
+ERFC = (-0.00019439835, -1.1279728, -0.6360242, -0.105778806, 0.02376161, -0.0037426623, 0.00036167493, -1.5953046e-05)
 
 
 @dataclass(frozen=True)
 class Emitter:
-    """A function of lanes, its result within `ulp` units in the last place of the exact one."""
+    """A function of lanes, its result within `ulp` units in the last place of the exact one.
+
+    `unfused` is the bound on targets whose multiply-adds round twice.
+    """
 
     body: Callable[..., Term]
     ulp: float
+    unfused: float
 
     @property
     def name(self) -> str:
@@ -47,21 +54,20 @@ class Emitter:
 EMITTERS: dict[str, Emitter] = {}
 
 
-def accuracy(ulp: float) -> Callable[[Callable[..., Term]], Emitter]:
-    """Declare a function of lanes with its error bound."""
+def accuracy(ulp: float, unfused: float | None = None) -> Callable[[Callable[..., Term]], Emitter]:
+    """Declare a function of lanes with its error bound, and another for targets without fused multiply-add."""
 
     def declare(body: Callable[..., Term]) -> Emitter:
-        return EMITTERS.setdefault(body.__name__, Emitter(body, ulp))
+        return EMITTERS.setdefault(body.__name__, Emitter(body, ulp, ulp if unfused is None else unfused))
 
     return declare
 
 
-def exponential(x: Term) -> tuple[Term, Term]:
-    """Return n and exp(r) - 1 where x = n ln(2) + r and r is as small as can be; for |x| below 2^21."""
+def reduced(x: Term) -> tuple[Term, Term]:
+    """Return integers n and the smallest r with x = n ln(2) + r; for |x| below 2^21."""
     rounded = x.fma(LOG2_E, ROUNDER)
     n = rounded - ROUNDER
-    r = n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x))
-    return rounded.bits() - rounded.like(ROUNDER).bits(), (r * r).fma(r.horner(EXP), r)
+    return rounded.bits() - rounded.like(ROUNDER).bits(), n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x))
 
 
 def power_of_two(n: Term) -> Term:
@@ -69,12 +75,26 @@ def power_of_two(n: Term) -> Term:
     return ((n << 23) + ONE).to("bitcast", "float")
 
 
-@accuracy(ulp=1)
+def normal_exp(x: Term) -> Term:
+    """Return e to the power of lanes for which that is a normal float."""
+    n, r = reduced(x)
+    return r.horner(EXP) * power_of_two(n)
+
+
+@accuracy(ulp=1, unfused=1.25)
 def exp(x: Term) -> Term:
     """Return e to the power of each lane; results below the normal floats round once, to denormals and zero."""
-    n, fraction = exponential(x.at_most(89.0).at_least(-104.0))
+    n, r = reduced(x.at_most(89.0).at_least(-104.0))
+    return scaled(r.horner(EXP), n)
+
+
+def scaled(x: Term, n: Term) -> Term:
+    """Return x times 2^n, rounded once, for |n| up to 252."""
+    if x.b.module.scales:
+        name = x.b.module.intrinsic(f"llvm.ldexp.{mangled(x.type)}.{mangled(n.type)}", x.type, x.type, n.type)
+        return Term(x.b, x.b.call(x.type, name, x.value, n.value))
     half = n >> 1  # 2^n itself may be too large or too small for a float
-    return (fraction + 1.0) * power_of_two(half) * power_of_two(n - half)
+    return x * power_of_two(half) * power_of_two(n - half)
 
 
 @accuracy(ulp=1)
@@ -100,24 +120,23 @@ def outside_of_log(x: Term, result: Term) -> Term:
     return (x.magnitude() > 0.0).choose(positive, x - INF)
 
 
-@accuracy(ulp=2)
+@accuracy(ulp=1.5)
 def tanh(x: Term) -> Term:
-    """Return the hyperbolic tangent, from e^2|x| - 1 without cancellation."""
-    n, fraction = exponential((x.magnitude() * 2.0).at_most(20.0))
-    scale = power_of_two(n)
-    grown = scale.fma(fraction, scale - 1.0)
-    return (grown / (grown + 2.0)).signed_like(x)
-
-
-@accuracy(ulp=1)
-def erf(x: Term) -> Term:
-    """Return the error function: a polynomial up to one, beyond it one less the exponential of another."""
+    """Return the hyperbolic tangent: near zero a polynomial, beyond it from e^2|x|."""
     size = x.magnitude()
-    inner = x.fma((x * x).horner(ERF), x)
-    n, fraction = exponential(size.at_most(4.0).horner(ERFC) * -1.0)
-    scale = power_of_two(n)
-    outer = ((scale * -1.0).fma(fraction, scale * -1.0 + 1.0)).signed_like(x)
-    return (size > 1.0).choose(outer, inner)
+    square = size * size
+    inner = (square * size).fma(square.horner(TANH), size)
+    outer = x.like(1.0) - x.like(2.0) / (normal_exp((size * 2.0).at_most(20.0)) + 1.0)
+    return (size > 0.625).choose(outer, inner).signed_like(x)
+
+
+@accuracy(ulp=1.5)
+def erf(x: Term) -> Term:
+    """Return the error function: up to one a polynomial, beyond it one less the exponential of another."""
+    size = x.magnitude()
+    inner = size.fma((size * size).horner(ERF), size)
+    outer = x.like(1.0) - normal_exp(size.at_most(4.0).horner(ERFC))
+    return (size > 1.0).choose(outer, inner).signed_like(x)
 
 
 @accuracy(ulp=0.5)
@@ -126,7 +145,7 @@ def sqrt(x: Term) -> Term:
     return x.intrinsic("llvm.sqrt")
 
 
-@accuracy(ulp=1)
+@accuracy(ulp=1.5)
 def rsqrt(x: Term) -> Term:
     """Return one over the square root, each of the two correctly rounded."""
     return x.like(1.0) / x.intrinsic("llvm.sqrt")
