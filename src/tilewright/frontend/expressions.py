@@ -87,7 +87,7 @@ def _name(t: Translator, node: ast.Name) -> Value:
     if binding is not None:
         if binding.state is not State.BOUND:
             raise _out_of_scope(t, node, binding.state, binding.span.line)
-        t.outlives(binding)
+        t.outlives(node.id, binding)
         return binding.value
     try:
         value = t.resolver.lookup(node.id)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from tilewright.core.annotations import DynExpr
 from tilewright.core.build import call, symbolic
 from tilewright.core.enums import ScopeMode
-from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var, constant
+from tilewright.core.expr import Call, Const, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var, constant
 from tilewright.core.extents import bounds
 from tilewright.core.op import OPS, Effect, Kind
 from tilewright.core.program import Function
@@ -211,16 +211,21 @@ class Translator:
             self.given.add(id(var))
             self.scope.bind(name, var, var.span)
 
-    def outlives(self, binding: Binding) -> None:
+    def outlives(self, name: str, binding: Binding) -> None:
         """Start again with a copy where a name is read outside the block whose loop or branch gave its value."""
-        if binding.leaked and isinstance(binding.value, Var) and id(binding.value) in self.given:
-            raise Widened((binding.value.name_hint, binding.value.span), binding.value.type)
+        if binding.leaked:
+            for value in _elements(binding.value):
+                if isinstance(value, Var) and id(value) in self.given:
+                    raise Widened((name, binding.span), value.type)
 
     def _settled(self, value: Value, name: str, node: ast.AST) -> Value:
         """Return a value that later assignments cannot change: what depends on a variable is copied now."""
         if isinstance(value, tuple):
             return tuple(self._settled(element, name, node) for element in sequence(value))  # pyright: ignore[reportUnknownArgumentType]
-        if not isinstance(value, Expr) or not any(id(var) in self.variables for var in variables([value])):
+        if not isinstance(value, Expr) or isinstance(value, Const):
+            return value
+        is_variable = any(id(var) in self.variables for var in variables([value]))
+        if not is_variable and (name, self.span(node)) not in self.widened:
             return value
         var = Var(name, value.type, self.span(node))
         self.emit(AssignStmt(var, value, self.span(node)))
@@ -298,6 +303,15 @@ class Translator:
 def sequence(value: Value) -> tuple[Value, ...]:
     """Return several values as a tuple; a single one counts as one."""
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def _elements(value: Value) -> Iterator[Value]:
+    """Yield a value, or what a tuple holds at any depth."""
+    if not isinstance(value, tuple):
+        yield value
+    else:
+        for element in sequence(value):  # pyright: ignore[reportUnknownArgumentType]
+            yield from _elements(element)
 
 
 def is_action(value: Value) -> bool:

@@ -94,8 +94,6 @@ def _slice(
     dropped = {axis % data.ndim for axis in drop_dims or ()}
     kept = [axis for axis in range(data.ndim) if axis not in dropped]
     view = np.reshape(data, [data.shape[a] for a in kept]) if dropped else data
-    if isinstance(result, TileType):
-        view = np.array(view)
     return Region(view, tuple(valid[a] for a in kept))
 
 

@@ -21,6 +21,7 @@ from tilewright.backends.cpu.storage import (
     first_lanes,
     load,
     load_number,
+    spread_number,
     store,
     stored_type,
 )
@@ -210,8 +211,8 @@ def _emit_steps(b: Builder, spec: GemmSpec, block: Block, mask: Value | None, su
     places = [b.offset(b_row, i64(at * block.lanes), rhs) for at in range(block.vectors)]
     _prefetch(b, spec, block, b.offset(b_row, ahead, rhs))
     right = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
-    left = [load_number(b, spec.lhs, spec.target, b.offset(row, along, lhs)) for row in a_rows]
-    factors = itertools.product((b.splat(value, block.lanes) for value in left), right)
+    left = [spread_number(b, spec.lhs, spec.target, b.offset(row, along, lhs), block.lanes) for row in a_rows]
+    factors = itertools.product(left, right)
     following = [_multiply_add(b, *pair, total) for pair, total in zip(factors, running, strict=True)]
     ends = b.close_loop(step, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
     return ends[2:]

@@ -146,7 +146,7 @@ def _emit_turned(b: Builder, spec: PackSpec, slow: str) -> None:
     """Emit the copy of columns of adjacent elements, a square block at a time."""
     copy, side = Copy(), min(8, spec.target.vector_bits // 32)
     rows, cols = (b.op("and", extent, i64(-side)) for extent in (copy.rows, copy.cols))
-    with b.loop(i64(0), rows, i64(side)) as row, b.loop(i64(0), cols, i64(side)) as col:
+    with b.loop(i64(0), cols, i64(side)) as col, b.loop(i64(0), rows, i64(side)) as row:
         _turn_block(b, spec, copy.rest(b, spec, row, col), side)
     b.invoke(slow, *copy.rest(b, spec, i64(0), cols)._replace(rows=rows))
     b.invoke(slow, *copy.rest(b, spec, rows, i64(0)))
@@ -159,14 +159,16 @@ def _turn_block(b: Builder, spec: PackSpec, block: Copy, side: int) -> None:
         b.store(values, block.write(b, spec, i64(row), i64(0)), spec.written_bytes)
 
 
-def _turned(b: Builder, columns: Sequence[Value]) -> Sequence[Value]:
-    """Return the rows of a square block given by its columns: interleaving its halves log2(side) times turns it."""
-    side = len(columns)
-    pairs = [[half * side // 2 + at // 2 + at % 2 * side for at in range(side)] for half in range(2)]
-    for _ in range(side.bit_length() - 1):
-        half = side // 2
-        columns = [_shuffled(b, columns[at], columns[at + half], indices) for at in range(half) for indices in pairs]
-    return columns
+def _turned(b: Builder, columns: Sequence[Value]) -> list[Value]:
+    """Return the rows of a square block given by its columns: its quarters change places, then theirs, and so on."""
+    turned, side = list(columns), len(columns)
+    for half in (side >> level for level in range(1, side.bit_length())):
+        upper = [lane if not lane & half else lane - half + side for lane in range(side)]
+        lower = [lane + half if not lane & half else lane + side for lane in range(side)]
+        for at in (at for at in range(side) if not at & half):
+            pair = turned[at], turned[at + half]
+            turned[at], turned[at + half] = _shuffled(b, *pair, upper), _shuffled(b, *pair, lower)
+    return turned
 
 
 def _shuffled(b: Builder, low: Value, high: Value, indices: Sequence[int]) -> Value:

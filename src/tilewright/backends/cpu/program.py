@@ -257,6 +257,8 @@ def words_of(e: FunctionEmitter, binding: Any) -> list[Value]:
     if isinstance(binding, Scalar):
         return [binding.value]
     if isinstance(binding, Tensor):
+        if binding.strides and binding.strides[-1] != i64(1):
+            raise UnsupportedFeatureError("passing a turned view to a function has no native code yet")
         return [binding.pointer, *binding.shape, *binding.strides]
     assert isinstance(binding, Tile)
     return [e.stored(binding).pointer, *binding.valid]
@@ -272,7 +274,7 @@ def bind_words(type_: Type, words: Any, root: object) -> Binding:
         shape = tuple(
             i64(extent) if isinstance(extent, int) else word for extent, word in zip(type_.shape, given, strict=False)
         )
-        return Tensor(pointer, shape, tuple(given[rank:]), shape, type_.dtype, root)
+        return Tensor(pointer, shape, (*given[rank:-1], *[i64(1)] * bool(rank)), shape, type_.dtype, root)
     assert isinstance(type_, TileType)
     pointer = next(words)
     return Tile(type_, tuple(next(words) for _ in type_.shape), place=Place(pointer, contiguous(type_.shape)))

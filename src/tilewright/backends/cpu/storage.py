@@ -62,6 +62,14 @@ def load_number(
     return _widened(b, dtype, target, raw)
 
 
+def spread_number(b: Builder, dtype: DataType, target: Target, pointer: Value, count: int) -> Value:
+    """Emit a load of one stored element, converted, into every lane."""
+    if dtype != FP16:
+        return b.splat(load_number(b, dtype, target, pointer), count)
+    raw = b.load(stored_type(dtype, target), pointer, dtype.get_byte())  # one f16 costs as much to convert as many
+    return _widened(b, dtype, target, b.splat(raw, count))
+
+
 def _widened(b: Builder, dtype: DataType, target: Target, raw: Value) -> Value:
     """Return loaded elements as 32-bit numbers."""
     wide, bits = (vector(type_, lanes(raw.type)) for type_ in (computed_type(dtype), I32))

@@ -229,7 +229,7 @@ def _matmul(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     if b_place.strides[1] != 1:
         part = e.arena.take(rhs.type.nbytes)
         b_pointer, ldb = e.address(part[0]), rhs.type.shape[1]
-        name = emit_pack(e.b.module, PackSpec(target, rhs_dtype, rhs_dtype))
+        name = emit_pack(e.b.module, PackSpec(target, rhs_dtype, raw=True))
         e.b.invoke(
             name,
             b_place.pointer,
@@ -272,7 +272,7 @@ def copy(e: FunctionEmitter, source: Tile, target: Tile) -> None:
     """Emit a copy of a tile's valid part into another's place."""
     e.stored(source)
     assert source.place is not None and target.place is not None
-    name = emit_pack(e.b.module, PackSpec(e.program.target, source.type.dtype, target.type.dtype))
+    name = emit_pack(e.b.module, PackSpec(e.program.target, source.type.dtype, raw=True))
     rows, columns = source.valid[-2:] if len(source.valid) > 1 else (i64(1), source.valid[-1])
     strides = (i64(0), *(i64(s) for s in source.place.strides))[-2:]
     ld = target.place.strides[-2] if len(target.place.strides) > 1 else target.type.shape[-1]

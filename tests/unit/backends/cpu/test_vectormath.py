@@ -251,7 +251,7 @@ def test_functions_of_two_are_exact(name: str, lanes: int) -> None:
 def test_no_target_calls_a_library(triple: str, cpu: str, has_all: bool, lanes: int) -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=2, reloc="pic")
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=2, reloc="pic", codemodel="default")
     for name, emit in (EMITTERS | {"half": to_half, "bfloat": to_bfloat}).items():
         module = Module(fused=has_all, converts_half=has_all, scales=cpu == "x86-64-v4")
         takes, gives = (F32,) * (1 if name not in BINARY else 2), {"half": "half", "bfloat": "i16"}.get(name, F32)

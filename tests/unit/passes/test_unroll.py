@@ -1,0 +1,41 @@
+"""Unrolling: `pl.unroll` loops become their turns."""
+
+from __future__ import annotations
+
+from tilewright.passes import ssa, unroll
+from unit.passes.texts import gives, kernel, leaves
+
+
+def test_an_unrolled_loop_becomes_one_copy_per_turn() -> None:
+    before = kernel("for i in pl.unroll(1, 6, 2):\n    pl.write(y, [i, 0], a)")
+    gives(unroll.run, before, kernel("pl.write(y, [1, 0], a)\npl.write(y, [3, 0], a)\npl.write(y, [5, 0], a)"))
+
+
+def test_carried_values_pass_from_turn_to_turn() -> None:
+    before = kernel("""
+    s = n + 1
+    for i in pl.unroll(2):
+        s = s * 2
+    pl.write(y, [s, 0], a)
+    """)
+    after = kernel("""
+    s = n + 1
+    t = s * 2
+    u = t * 2
+    pl.write(y, [u, 0], a)
+    """)
+    gives(unroll.run, ssa.run(before), after)
+
+
+def test_a_loop_without_turns_leaves_nothing() -> None:
+    gives(unroll.run, kernel("for i in pl.unroll(0):\n    pl.write(y, [i, 0], a)"), kernel("pass"))
+
+
+def test_nested_unrolled_loops_are_both_written_out() -> None:
+    before = kernel("for i in pl.unroll(2):\n    for j in pl.unroll(2):\n        pl.write(y, [i, j], a)")
+    after = "pl.write(y, [0, 0], a)\npl.write(y, [0, 1], a)\npl.write(y, [1, 0], a)\npl.write(y, [1, 1], a)"
+    gives(unroll.run, before, kernel(after))
+
+
+def test_other_loops_stay() -> None:
+    leaves(unroll.run, kernel("for i in pl.range(2):\n    pl.write(y, [i, 0], a)"))
