@@ -212,10 +212,15 @@ def _carried(t: Translator, names: Sequence[str], inits: Sequence[Value], node: 
             result.append(IterArg(var, ABSENT))
             continue
         value = t.expr(init, node.iter, f"the initial value of `{name}`")
-        var = Var(name, unplaced(t.widened.get((name, span), value.type)), span)
+        var = Var(name, unplaced(t.widened.get(_carried_key(name, span), value.type)), span)
         result.append(IterArg(var, value))
         t.scope.bind(name, var, span)
     return tuple(result)
+
+
+def _carried_key(name: str, span: Span) -> tuple[str, Span]:
+    """Return under what a carried value's wider type is remembered: not as that of a variable of its name."""
+    return f"{name} as carried", span
 
 
 def _body(t: Translator, nodes: list[ast.stmt], word: str, carries: int, node: ast.AST) -> tuple[YieldFrame, SeqStmts]:
@@ -258,7 +263,7 @@ def _results(
                 help="start with a value of the type the body yields, for example with pl.cast",
             )
         if wider != arg.var.type:
-            raise Widened((arg.var.name_hint, arg.var.span), wider)
+            raise Widened(_carried_key(arg.var.name_hint, arg.var.span), wider)
         results[name] = Var(name, arg.var.type, frame.span or t.span(node))
     return body, results
 
