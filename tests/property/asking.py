@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-import tilewright.language as pl
 from property.values import Value
+
+import tilewright.language as pl
 from tilewright.core.expr import Expr, Symbol, constant
 from tilewright.core.types import Type
 from tilewright.errors import KernelError
@@ -38,17 +39,24 @@ class NoCallees:
 _CAPTURED = capture(stub)  # pyright: ignore[reportArgumentType]
 
 
-def type_of(text: str, values: Mapping[str, Value], symbols: Iterable[str] = ()) -> Type | None:
-    """Return the type an expression has where `values` are visible, or None where the front end refuses it."""
+def value_of(text: str, values: Mapping[str, Value], symbols: Iterable[str] = ()) -> Expr | int | float | None:
+    """Return what an expression gives where `values` are visible, or None where the front end refuses it.
+
+    A number is one that the front end itself knows.
+    """
     translator = Translator(_CAPTURED, Resolver.of(stub), NoCallees())  # pyright: ignore[reportArgumentType]
     for name in symbols:
         translator.scope.bind(name, Symbol(name), UNKNOWN)
     for name, value in values.items():
-        translator.scope.bind(name, value.var, UNKNOWN)
+        translator.scope.bind(name, value.var if value.literal is None else value.literal, UNKNOWN)
     try:
         result: Any = translator.evaluate(ast.parse(text, mode="eval").body)
     except KernelError:
         return None
-    if isinstance(result, (bool, int, float)):
-        result = constant(result)
-    return result.type if isinstance(result, Expr) else None
+    return result if isinstance(result, (Expr, bool, int, float)) else None
+
+
+def type_of(text: str, values: Mapping[str, Value], symbols: Iterable[str] = ()) -> Type | None:
+    """Return the type an expression has where `values` are visible, or None where the front end refuses it."""
+    result = value_of(text, values, symbols)
+    return constant(result).type if isinstance(result, (bool, int, float)) else None if result is None else result.type

@@ -5,8 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from property.kernels import cast_to, compute, put
-from property.values import Value, dtype_of, fresh_root, is_array, is_static_tensor, is_tensor, is_tile, is_whole, shape_of
+from property.values import (
+    Value,
+    dtype_of,
+    fresh_root,
+    is_array,
+    is_static_tensor,
+    is_tensor,
+    is_tile,
+    is_whole,
+    shape_of,
+)
 from property.writer import DTYPES, Plane, Writer
+
 from tilewright import dtypes as dt
 from tilewright.core.op import Kind
 from tilewright.core.types import Extent, ScalarType, TensorType, show_extent, tensor
@@ -29,6 +40,12 @@ def scalar(w: Writer) -> None:
         w.make(f"pl.cast({w.pick(others).name}, pl.{dtype.symbol})", "s")
     elif w.all(lambda v: v.type == ScalarType(dtype)):
         w.make(w.scalar(dtype), "s")
+
+
+def after(w: Writer) -> str:
+    """Return the option that makes a task wait for an earlier one, where there is one."""
+    tasks = w.all(lambda v: v.type == ScalarType(dt.TASK_ID))
+    return f", deps=[{w.pick(tasks).name}]" if tasks and w.chance(50) else ""
 
 
 def bounded(w: Writer) -> None:
@@ -84,7 +101,9 @@ def create(w: Writer, type_: TensorType | None = None, *, filled: bool = False) 
 
 def view(w: Writer) -> None:
     """Look at a tensor another way; the view shares its buffer."""
-    sources = w.all(is_static_tensor, lambda v: (v.readable or v.writable) and len(shape_of(v)) == 2 and all(shape_of(v)))
+    sources = w.all(
+        is_static_tensor, lambda v: (v.readable or v.writable) and len(shape_of(v)) == 2 and all(shape_of(v))
+    )
     sources = [s for s in sources if s.writable is False or s.depth == w.depth]
     if not sources:
         return

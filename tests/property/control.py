@@ -8,6 +8,7 @@ from dataclasses import replace
 from property import buffers, kernels
 from property.values import Value, is_static_tensor, is_tensor, is_tile, shape_of
 from property.writer import Plane, Writer, inside
+
 from tilewright import dtypes as dt
 from tilewright.core.types import ScalarType, TensorType
 
@@ -78,7 +79,8 @@ def carrying(w: Writer) -> None:
     name, args = w.fresh("i"), [w.fresh("c") for _ in starts]
     stage = ", stage=2" if kind == "pipeline" else ""
     bounds, turns = trips(w)
-    head = f"for {name}, ({', '.join(args)},) in pl.{kind}({bounds}{stage}, init_values=({', '.join(v.name for v in starts)},)):"
+    inits = ", ".join(v.name for v in starts)
+    head = f"for {name}, ({', '.join(args)},) in pl.{kind}({bounds}{stage}, init_values=({inits},)):"
     with inside(w, loop=kind, carried=tuple(args)), w.block(head):
         w.values[name] = _index(w, name, turns)
         results = _yielding(w, starts, args)
@@ -89,17 +91,24 @@ def _yielding(w: Writer, starts: list[Value], args: list[str]) -> list[Value]:
     """Write the body of a carrying loop up to its yield; return what it carries out."""
     shared = frozenset[int]().union(*(v.roots for v in starts))
     for start, arg in zip(starts, args, strict=True):
-        w.values[arg] = replace(start, name=arg, depth=w.depth, fixed=True, reach=None, roots=shared if start.roots else start.roots)
+        w.values[arg] = replace(
+            start, name=arg, depth=w.depth, fixed=True, reach=None, roots=shared if start.roots else start.roots
+        )
     body(w, 4)
     yielded: list[str] = []
     for start, arg in zip(starts, args, strict=True):
         same = [v for v in w.values.values() if v.type == start.type and not is_tensor(v) and not v.is_mask]
-        tensors = [a for a, s in zip(args, starts, strict=True) if s.type == start.type and s.readable == start.readable]
+        tensors = [
+            a for a, s in zip(args, starts, strict=True) if s.type == start.type and s.readable == start.readable
+        ]
         yielded.append(w.pick(tensors) if is_tensor(start) else w.pick([arg, *(v.name for v in same)]))
     names = [w.fresh("r") for _ in starts]
     w.line(f"{', '.join(names)} = pl.yield_({', '.join(yielded)})")
     facts = zip(starts, names, strict=True)
-    return [replace(s, name=n, depth=w.depth, fixed=False, reach=None, roots=shared if s.roots else s.roots) for s, n in facts]
+    return [
+        replace(s, name=n, depth=w.depth, fixed=False, reach=None, roots=shared if s.roots else s.roots)
+        for s, n in facts
+    ]
 
 
 def natural_while(w: Writer) -> None:
@@ -127,7 +136,11 @@ def carrying_while(w: Writer) -> None:
             w.line(f"pl.cond({count} < {w.index(3)[0]})")
             w.values[count] = Value(count, ScalarType(dt.INDEX), w.depth, (0, 4), fixed=True)
             results = _yielding(w, [start], [arg])
-            w.lines[-1] = w.lines[-1].replace(results[0].name, f"{count}_end, {results[0].name}").replace("yield_(", f"yield_({count} + 1, ")
+            w.lines[-1] = (
+                w.lines[-1]
+                .replace(results[0].name, f"{count}_end, {results[0].name}")
+                .replace("yield_(", f"yield_({count} + 1, ")
+            )
     w.values[results[0].name] = results[0]
 
 
@@ -170,7 +183,7 @@ def branch(w: Writer) -> None:
     """Write a branch: one that only acts, one that binds names anew, or one that yields."""
     condition = w.condition()
     found = _carriable(w)
-    if found and condition not in ("1 < 2",) and w.chance(35):
+    if found and not w.knows(condition) and w.chance(35):
         _merging(w, condition, w.pick(found))
         return
     with inside(w, carried=w.carried), w.block(f"if {condition}:"):
@@ -194,7 +207,9 @@ def _merging(w: Writer, condition: str, start: Value) -> None:
             chosen = w.pick([w.values[start.name], *same])
             roots, readable = roots | chosen.roots, readable and chosen.readable
             w.line(f"{name} = pl.yield_({chosen.name})" if yields else f"{name} = {chosen.name}")
-    w.values[name] = Value(name, start.type, w.depth, fixed=True, roots=roots, readable=readable, writable=start.writable, packed=False)
+    w.values[name] = Value(
+        name, start.type, w.depth, fixed=True, roots=roots, readable=readable, writable=start.writable, packed=False
+    )
 
 
 def leave(w: Writer) -> None:
@@ -212,14 +227,28 @@ def leave(w: Writer) -> None:
 def scope(w: Writer) -> None:
     """Write a kernel in place; its scalars and tensors stay visible after it, its tiles do not."""
     hint = f', name_hint="{w.pick(["step", "other", w.fresh("part")])}"' if w.chance(30) else ""
-    task = f" as {w.fresh('tid')}" if w.chance(10) else ""
+    hint += buffers.after(w)
+    task = w.fresh("tid") if w.chance(10) else ""
     with inside(w, plane=Plane.KERNEL, returns=None, loop="", carried=()):
         before = dict(w.values)
-        with w.block(f"with pl.at(level=pl.Level.CORE_GROUP{hint}){task}:") as made:
+        with w.block(f"with pl.at(level=pl.Level.CORE_GROUP{hint}){f' as {task}' * bool(task)}:") as made:
             body(w, 8)
             finish(w)
             after = {name: value for name, value in w.values.items() if name in before}
-    w.values.update({name: value for name, value in {**after, **made}.items() if not is_tile(value) and not value.is_mask})
+    w.values.update(
+        {name: value for name, value in {**after, **made}.items() if not is_tile(value) and not value.is_mask}
+    )
+    if task:
+        w.values[task] = Value(task, ScalarType(dt.TASK_ID), w.depth, fixed=True)
+
+
+def cluster(w: Writer) -> None:
+    """Write statements in a scope that only groups them."""
+    with w.block("with pl.cluster():") as made:
+        body(w, 3)
+        w.line("pass")
+        after = dict(w.values)
+    w.values.update({**after, **made})
 
 
 def finish(w: Writer) -> None:
@@ -230,7 +259,9 @@ def finish(w: Writer) -> None:
 
 def covered(w: Writer) -> None:
     """Cover some tensor, whatever it held."""
-    targets = [t for t in w.targets() if isinstance(t.type, TensorType) and len(t.type.shape) == 2 and None not in t.type.shape]
+    targets = [
+        t for t in w.targets() if isinstance(t.type, TensorType) and len(t.type.shape) == 2 and None not in t.type.shape
+    ]
     if targets:
         buffers.cover(w, w.pick(targets))
 
@@ -238,12 +269,13 @@ def covered(w: Writer) -> None:
 KERNEL: list[Statement] = [
     *[kernels.load] * 6, *[kernels.compute] * 14, *[kernels.store] * 4, *[kernels.reshape] * 3,
     kernels.convert, kernels.select, kernels.assemble, kernels.fill, *[buffers.scalar] * 2, buffers.bounded,
-    *[buffers.read] * 2, buffers.write, *[buffers.tensor_compute] * 3, *[loop] * 3, *[branch] * 3, covered, buffers.array,
+    *[buffers.read] * 2, buffers.write, *[buffers.tensor_compute] * 3, buffers.array, *[loop] * 3, *[branch] * 3,
+    covered,
 ]  # fmt: skip
 """What a kernel does, the likelier statements more often."""
 
 CONTROL: list[Statement] = [
     *[scope] * 6, *[loop] * 3, *[branch] * 2, buffers.scalar, buffers.bounded, buffers.read, buffers.write,
-    *[buffers.create] * 2, *[buffers.view] * 2, buffers.array, covered,
+    *[buffers.create] * 2, *[buffers.view] * 2, buffers.array, covered, cluster,
 ]  # fmt: skip
 """What an orchestration function does itself; calls of helpers are added to this by the program."""

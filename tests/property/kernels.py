@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from property.values import Value, dtype_of, is_static_tensor, is_whole, shape_of
 from property.writer import DTYPES, Writer
+
 from tilewright import dtypes as dt
 from tilewright import language as pl
 from tilewright.core.enums import MemorySpace
@@ -207,7 +208,9 @@ def reshape(w: Writer) -> None:
 def assemble(w: Writer) -> None:
     """Write one tile into another, which gives a new tile."""
     whole = [t for t in w.tiles() if is_whole(t)]
-    pairs = [(a, b) for a in whole for b in whole if dtype_of(a) == dtype_of(b) and len(shape_of(a)) == len(shape_of(b))]
+    pairs = [
+        (a, b) for a in whole for b in whole if dtype_of(a) == dtype_of(b) and len(shape_of(a)) == len(shape_of(b))
+    ]
     pairs = [(a, b) for a, b in pairs if _fits(shape_of(b), shape_of(a))]
     if not pairs:
         return

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from property import buffers, control
 from property.values import Value, fresh_root, is_tensor
 from property.writer import DTYPES, Draw, Plane, Writer
+
 from tilewright import dtypes as dt
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol
@@ -40,7 +41,11 @@ class Param:
 
     def __str__(self) -> str:
         shown = python_print_type(self.type)
-        return f"{self.name}: {shown}" if self.direction is ParamDirection.In else f"{self.name}: pl.{self.direction.name}[{shown}]"
+        return (
+            f"{self.name}: {shown}"
+            if self.direction is ParamDirection.In
+            else f"{self.name}: pl.{self.direction.name}[{shown}]"
+        )
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,15 @@ def programs(draw: Any, budget: int = 40) -> str:
     for index in range(number(st.integers(0, 2))):
         helpers.append(_helper(number, extents, f"helper{index}"))
     main = _main(number, extents, helpers, budget)
-    lines = ["import tilewright.language as pl", "", *(f'{s} = pl.dynamic("{s}")' for s in SYMBOLS), "", "", "@pl.program", "class P:"]
+    lines = [
+        "import tilewright.language as pl",
+        "",
+        *(f'{s} = pl.dynamic("{s}")' for s in SYMBOLS),
+        "",
+        "",
+        "@pl.program",
+        "class P:",
+    ]
     for text in [*(h.text for h in helpers), main]:
         lines += [*(f"    {line}" for line in text), ""]
     return "\n".join(lines)
@@ -83,6 +96,10 @@ def _params(w: Writer, dynamic: int) -> tuple[Param, ...]:
     outputs = [ParamDirection.Out, ParamDirection.InOut]
     reads = [Param(f"x{i}", tensor(w.pick(shapes), w.pick(DTYPES)), ParamDirection.In) for i in range(w.number(1, 3))]
     writes = [Param(f"y{i}", tensor(w.pick(shapes), w.pick(DTYPES)), w.pick(outputs)) for i in range(w.number(1, 2))]
+    if w.chance(25):
+        shape = w.pick([(2, w.pick(w.extents), w.pick(w.extents)), (max(w.extents),)])
+        reads.append(Param("x9", tensor(shape, w.pick(DTYPES)), ParamDirection.In))
+        writes.append(Param("y9", tensor(shape, w.pick(DTYPES)), ParamDirection.InOut))
     scalars = [Param(f"n{i}", ScalarType(dtype), ParamDirection.In) for i, dtype in enumerate(buffers.SCALARS)]
     return (*reads, *writes, *scalars[: w.number(1, len(scalars))])
 
@@ -96,6 +113,10 @@ def _visible(params: Sequence[Param]) -> dict[str, Value]:
         readable = p.direction is not ParamDirection.Out
         values[p.name] = Value(p.name, p.type, fixed=is_output, roots=roots, readable=readable, writable=is_output)
     return values
+
+
+def _matrix(p: Param) -> bool:
+    return isinstance(p.type, TensorType) and len(p.type.shape) == 2
 
 
 def _written(params: Sequence[Param]) -> list[Param]:
@@ -113,12 +134,17 @@ def _helper(draw: Draw, extents: Sequence[int], name: str) -> Helper:
     w = Writer(draw, plane, 14, extents)
     params = _params(w, 35)
     w.values, w.symbols, w.indent = _visible(params), _symbols(params), 1
-    grid = [p for p in _written(params) if isinstance(p.type, TensorType) and isinstance(p.type.shape[0], int)]
+    grid = [
+        p
+        for p in filter(_matrix, _written(params))
+        if isinstance(p.type, TensorType) and isinstance(p.type.shape[0], int)
+    ]
     if kind == "InCore" and grid and w.chance(25):
         return _grid(w, name, params, w.pick(grid))
-    for p in _written(params):
+    for p in filter(_matrix, _written(params)):
         buffers.cover(w, w.values[p.name])
-    returned: list[Param | Type] = [*_written(params)][: w.number(0, 2)]
+    returned: list[Param | Type] = []
+    returned.extend(_written(params)[: w.number(0, 2)])
     shown = [p.name for p in _written(params)][: len(returned)]
     w.returns = ", ".join(shown) if kind == "InCore" else None
     control.body(w, 6)
@@ -218,9 +244,17 @@ def _called(w: Writer, helper: Helper, texts: list[str], known: dict[str, Extent
                 w.line(f"self.{helper.name}({arguments})")
         return
     submits = helper.kind != "Inline" and w.chance(30)
-    names = [_result(w, helper, texts, item) for item in helper.returned] + [w.fresh("tid")] * submits
+    waits = buffers.after(w)
+    names = [_result(w, helper, texts, item) for item in helper.returned]
+    if submits:
+        names.append(w.fresh("tid"))
+        w.values[names[-1]] = Value(names[-1], ScalarType(dt.TASK_ID), w.depth, fixed=True)
     target = f"{', '.join(names)} = " if names else ""
-    w.line(f"{target}pl.submit(self.{helper.name}, {arguments})" if submits else f"{target}self.{helper.name}({arguments})")
+    w.line(
+        f"{target}pl.submit(self.{helper.name}, {arguments}{waits})"
+        if submits
+        else f"{target}self.{helper.name}({arguments})"
+    )
 
 
 def _result(w: Writer, helper: Helper, texts: list[str], item: Param | Type) -> str:
@@ -256,6 +290,3 @@ def _elements(rng: np.random.Generator, shape: Sequence[int], dtype: DataType) -
     low = 0 if dtype.is_unsigned_int() else -8
     values = rng.integers(low, 9, shape) if dtype.is_int() else rng.integers(-64, 65, shape) / 16
     return values.astype(dtype.numpy)
-
-
-

@@ -8,19 +8,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import tilewright.language as pl
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 from numpy.typing import NDArray
 from property.programs import inputs_for
+
+import tilewright.language as pl
 from tilewright.core.program import Program
 from tilewright.core.region import Region, whole
 from tilewright.errors import DroppedWriteWarning
 from tilewright.interpret.machine import Machine
 
-QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=25, print_blob=True, phases=(Phase.generate,))
+HEALTH = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+"""Programs are large, and checking one takes a while."""
+
+QUICK = settings(deadline=None, suppress_health_check=HEALTH, max_examples=150, print_blob=True, derandomize=True)
 """What every run of the tests does."""
 
-THOROUGH = settings(QUICK, max_examples=3000)
+THOROUGH = settings(QUICK, max_examples=3000, derandomize=False)
 """What tests marked `slow` do."""
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from numpy.typing import NDArray
 from property.programs import programs
 from property.running import QUICK, SEEDS, THOROUGH, assert_same, outcome, parsed
+
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Var
 from tilewright.core.program import Program
@@ -44,7 +45,7 @@ class ArenaMachine(Machine):
             return Region(np.array(value.data), value.valid)
         arena = self._arena(frame, type_.memory, type_.memref.offset + type_.memref.size)
         place = arena[type_.memref.offset : type_.memref.offset + value.data.nbytes]
-        data = place.view(value.data.dtype).reshape(value.data.shape)
+        data: NDArray[Any] = np.ndarray(value.data.shape, value.data.dtype, place.data)
         data[...] = np.array(value.data)
         return Region(data, value.valid)
 

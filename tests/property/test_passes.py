@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from property.programs import programs
 from property.running import QUICK, SEEDS, THOROUGH, assert_same, outcome, parsed
+
 from tilewright.core.equality import assert_structural_equal
 from tilewright.core.program import Program
 from tilewright.core.verify import verify

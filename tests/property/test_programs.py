@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from property.programs import programs
 from property.running import QUICK, SEEDS, assert_same, outcome, parsed
+
 from tilewright.core import region
 from tilewright.core.op import Kind, specs
 from tilewright.core.region import Array
@@ -22,7 +23,7 @@ def other_blank(shape: Sequence[int], dtype: DataType) -> Array:
     return np.full(tuple(shape), 3, dtype.numpy)
 
 
-@settings(QUICK, suppress_health_check=list(HealthCheck))
+@QUICK
 @given(text=programs())
 def test_programs_give_the_same_whatever_unwritten_memory_holds(text: str) -> None:
     program = parsed(text)

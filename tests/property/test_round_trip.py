@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property.programs import programs
 from property.running import QUICK, THOROUGH, parsed
+
 from tilewright.core.equality import assert_structural_equal, structural_hash
 from tilewright.core.program import Program
 from tilewright.core.serialize import deserialize, serialize

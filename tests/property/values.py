@@ -29,6 +29,8 @@ class Value:
     fixed: bool = False
     known: bool = False
     """Whether the front end knows the reach too."""
+    literal: int | float | None = None
+    """The number a name stands for, where the front end knows it."""
     roots: frozenset[int] = frozenset()
     readable: bool = True
     writable: bool = False
@@ -41,11 +43,6 @@ class Value:
     def __post_init__(self) -> None:
         """Make the variable that type rules see."""
         object.__setattr__(self, "var", Var(self.name, self.type, bounds=self.reach if self.known else None))
-
-    @property
-    def is_literal(self) -> bool:
-        """Whether the front end knows the number a name stands for."""
-        return self.known and self.reach is not None and self.reach[0] == self.reach[1]
 
     @property
     def is_scalar(self) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeVar
 
 from hypothesis import strategies as st
-from property.asking import type_of
+from property.asking import type_of, value_of
 from property.values import Interval, Value, dtype_of, fresh_root, is_tensor, is_tile
+
 from tilewright import dtypes as dt
 from tilewright.core.printer import python_print_type
 from tilewright.core.types import ScalarType, TensorType, TileType, Type, is_fully_valid
@@ -80,7 +81,7 @@ class Writer:
         self.lines.append("    " * self.indent + text)
 
     @contextmanager
-    def block(self, head: str) -> Iterator[dict[str, Value]]:
+    def block(self, head: str) -> Generator[dict[str, Value]]:
         """Write an indented block; what it binds is gone afterwards, and in the dictionary given."""
         self.line(head)
         before, inside = self.values, dict[str, Value]()
@@ -107,6 +108,10 @@ class Writer:
         """Return the type an expression would have here, or None where the front end refuses it."""
         return type_of(text, self.values, self.symbols)
 
+    def knows(self, text: str) -> bool:
+        """Return whether the front end itself knows what an expression gives."""
+        return isinstance(value_of(text, self.values, self.symbols), (bool, int, float))
+
     def act(self, text: str) -> bool:
         """Write a call for its effect; return whether the front end takes it."""
         if self.asks(text) is None:
@@ -118,7 +123,10 @@ class Writer:
         """Write `name = text` and return the value; an old name of the same type may take it, unless `keep`."""
         old = [] if keep or facts else [v for v in self.values.values() if self._takes(v, type_)]
         name = self.pick(old).name if old and self.chance(35) else self.fresh(stem)
-        value = Value(name, type_, self.values[name].depth if name in self.values else self.depth, **facts)  # pyright: ignore[reportArgumentType]
+        known = value_of(text, self.values, self.symbols)
+        literal = known if isinstance(known, (int, float)) else None
+        depth = self.values[name].depth if name in self.values else self.depth
+        value = Value(name, type_, depth, literal=literal, **facts)  # pyright: ignore[reportArgumentType]
         self.values[name] = value
         shown = isinstance(type_, (TileType, TensorType)) and is_fully_valid(type_) and self.chance(8)
         self.line(f"{name}: {python_print_type(type_)} = {text}" if shown else f"{name} = {text}")
@@ -126,7 +134,13 @@ class Writer:
 
     def _takes(self, value: Value, type_: Type) -> bool:
         """Return whether a name may be bound to another value of the same type."""
-        return not value.fixed and not value.is_mask and value.type == type_ and value.depth == self.depth and not isinstance(type_, TensorType)
+        return (
+            not value.fixed
+            and not value.is_mask
+            and value.type == type_
+            and value.depth == self.depth
+            and not isinstance(type_, TensorType)
+        )
 
     def all(self, *claims: Callable[[Value], bool]) -> list[Value]:
         """Return the visible values of which every claim holds."""
@@ -147,7 +161,9 @@ class Writer:
     def written(self, target: Value, *, whole: bool = False) -> None:
         """Note that a tensor was written; when all of it was, it may be read from here on."""
         if whole:
-            for value in self.all(is_tensor, lambda v: v.name == target.name or (target.packed and v.roots == target.roots)):
+            for value in self.all(
+                is_tensor, lambda v: v.name == target.name or (target.packed and v.roots == target.roots)
+            ):
                 self.values[value.name] = replace(value, readable=True)
 
     def index(self, high: int) -> tuple[str, Interval]:
@@ -176,11 +192,13 @@ class Writer:
             return name
         other = self.pick([literal, *known])
         forms = [f"{name} + {other}", f"{name} - {other}", f"{name} * {other}", f"pl.min({name}, {other})"]
-        return self.pick([*forms, f"pl.max({other}, {name})", *([f"{name} // 3", f"{name} % 5"] if dtype.is_int() else [])])
+        return self.pick(
+            [*forms, f"pl.max({other}, {name})", *([f"{name} // 3", f"{name} % 5"] if dtype.is_int() else [])]
+        )
 
     def condition(self) -> str:
         """Return a condition: one the compiler knows, one it may find out, or one only the run decides."""
-        known = self.all(lambda v: v.is_scalar and dtype_of(v) not in (dt.BOOL, dt.TASK_ID) and not v.is_literal)
+        known = self.all(lambda v: v.is_scalar and dtype_of(v) not in (dt.BOOL, dt.TASK_ID) and v.literal is None)
         flags = self.all(lambda v: v.type == ScalarType(dt.BOOL))
         if flags and self.chance(25):
             return self.pick(flags).name
@@ -195,7 +213,7 @@ class Writer:
 
 
 @contextmanager
-def inside(w: Writer, **changes: object) -> Iterator[None]:
+def inside(w: Writer, **changes: object) -> Generator[None]:
     """Change facts about where a writer is for a while."""
     before = {name: getattr(w, name) for name in changes}
     for name, value in changes.items():

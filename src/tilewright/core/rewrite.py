@@ -6,16 +6,18 @@ A rewriter works on SSA form. When an operand changes, the op's type is inferred
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 from typing import Any
 
 from tilewright.core.build import rebuild
-from tilewright.core.expr import Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
+from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.extents import as_extent, bounds
+from tilewright.core.op import Effect
 from tilewright.core.signature import substituted
 from tilewright.core.stmt import (
+    EMPTY,
     AssignStmt,
     BreakStmt,
     ClusterScopeStmt,
@@ -34,7 +36,8 @@ from tilewright.core.stmt import (
     WhileStmt,
     YieldStmt,
 )
-from tilewright.core.types import ScalarType, TupleType, Type, unplaced
+from tilewright.core.types import ScalarType, TensorType, TileType, TupleType, Type, join, unplaced
+from tilewright.errors import OutOfBoundsError
 
 
 class Rewriter:
@@ -57,14 +60,16 @@ class Rewriter:
         self.fresh = fresh
 
     def body(self, body: SeqStmts) -> SeqStmts:
-        """Return a body with every statement rewritten."""
+        """Return a body with every statement rewritten; what follows an exit never runs and goes away."""
         result: list[Stmt] = []
         changed = False
         for stmt in body.stmts:
             rewritten = self.stmt(stmt)
             changed = changed or len(rewritten) != 1 or rewritten[0] is not stmt
             result.extend(rewritten)
-        return SeqStmts(tuple(result)) if changed else body
+            if rewritten and isinstance(rewritten[-1], (ReturnStmt, BreakStmt, ContinueStmt)):
+                break
+        return SeqStmts(tuple(result)) if changed or len(result) != len(body.stmts) else body
 
     def stmt(self, stmt: Stmt) -> Sequence[Stmt]:
         """Return what stands for a statement: nothing, one or several."""
@@ -82,7 +87,7 @@ class Rewriter:
                 return expr
             if all(map(_stands_for, args, expr.args)):
                 return Call(expr.op, args, expr.attributes, expr.type, expr.span)
-            return rebuild(expr, args)
+            return _rebuilt(expr, args)
         return self._other(expr)
 
     def exprs(self, exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -159,9 +164,8 @@ class Rewriter:
         loop_var = self.define(stmt.loop_var)
         if reach := loop_reach(start, stop, step):
             loop_var = self._bounded(stmt.loop_var, loop_var, reach)
-        iter_args = self._iter_args(stmt.iter_args, inits)
-        body = self.body(stmt.body)
-        results = tuple(self.define(var) for var in stmt.return_vars)
+        iter_args, body = self._carrying(stmt.iter_args, inits, stmt.body)
+        results = self._handed_out(stmt.return_vars, iter_args)
         same = (start, stop, step, loop_var, body) == (stmt.start, stmt.stop, stmt.step, stmt.loop_var, stmt.body)
         if same and iter_args is stmt.iter_args and results == stmt.return_vars:
             return (stmt,)
@@ -189,17 +193,36 @@ class Rewriter:
         self.replaced[old] = new
         return new
 
-    def _iter_args(self, args: tuple[IterArg, ...], inits: tuple[Expr, ...]) -> tuple[IterArg, ...]:
-        new = tuple(IterArg(self.define(arg.var), init) for arg, init in zip(args, inits, strict=True))
+    def _carrying(
+        self, args: tuple[IterArg, ...], inits: tuple[Expr, ...], body: SeqStmts
+    ) -> tuple[tuple[IterArg, ...], SeqStmts]:
+        """Rewrite a loop's body, first as if what it carries kept the type it starts with, which may have narrowed."""
+        before = dict(self.replaced)
+        if any(_narrows(init, arg.var) for init, arg in zip(inits, args, strict=True)):
+            iter_args = self._iter_args(args, inits, narrow=True)
+            rewritten = self.body(body)
+            if all(_keeps(values, iter_args) for values in exits(rewritten)):
+                return iter_args, rewritten
+            self.replaced = before
+        return self._iter_args(args, inits, narrow=False), self.body(body)
+
+    def _iter_args(self, args: tuple[IterArg, ...], inits: tuple[Expr, ...], *, narrow: bool) -> tuple[IterArg, ...]:
+        new = tuple(
+            IterArg(self.define(arg.var, unplaced(init.type) if narrow and _narrows(init, arg.var) else None), init)
+            for arg, init in zip(args, inits, strict=True)
+        )
         unchanged = all(a.var is b.var and a.init is b.init for a, b in zip(new, args, strict=True))
         return args if unchanged else new
+
+    def _handed_out(self, results: tuple[Var, ...], iter_args: tuple[IterArg, ...]) -> tuple[Var, ...]:
+        return tuple(self.define(var, arg.var.type) for var, arg in zip(results, iter_args, strict=True))
 
     def while_loop(self, stmt: WhileStmt) -> Sequence[Stmt]:
         """Rewrite a conditional loop."""
         inits = tuple(self.expr(arg.init) for arg in stmt.iter_args)
-        iter_args = self._iter_args(stmt.iter_args, inits)
-        condition, body = self.expr(stmt.condition), self.body(stmt.body)
-        results = tuple(self.define(var) for var in stmt.return_vars)
+        iter_args, body = self._carrying(stmt.iter_args, inits, stmt.body)
+        condition = self.expr(stmt.condition)
+        results = self._handed_out(stmt.return_vars, iter_args)
         if (
             condition is stmt.condition
             and body is stmt.body
@@ -210,14 +233,27 @@ class Rewriter:
         return (replace(stmt, condition=condition, body=body, iter_args=iter_args, return_vars=results),)
 
     def branch(self, stmt: IfStmt) -> Sequence[Stmt]:
-        """Rewrite a branch."""
-        condition, then_body = self.expr(stmt.condition), self.body(stmt.then_body)
+        """Rewrite a branch; once its condition is known, only the side that runs, for the other may make no sense."""
+        condition = self.expr(stmt.condition)
+        if isinstance(condition, Const):
+            return self._taken(stmt, stmt.then_body if condition.value else stmt.else_body or EMPTY)
+        then_body = self.body(stmt.then_body)
         else_body = None if stmt.else_body is None else self.body(stmt.else_body)
-        results = tuple(self.define(var) for var in stmt.return_vars)
+        results = tuple(
+            self.define(var, _joined(var, position, then_body, else_body))
+            for position, var in enumerate(stmt.return_vars)
+        )
         same = condition is stmt.condition and then_body is stmt.then_body and else_body is stmt.else_body
         if same and results == stmt.return_vars:
             return (stmt,)
         return (replace(stmt, condition=condition, then_body=then_body, else_body=else_body, return_vars=results),)
+
+    def _taken(self, stmt: IfStmt, body: SeqStmts) -> Sequence[Stmt]:
+        stmts = self.body(body).stmts
+        if not stmts or not isinstance(stmts[-1], YieldStmt):
+            return stmts
+        self.replaced.update(zip(stmt.return_vars, stmts[-1].values, strict=True))
+        return stmts[:-1]
 
     def exit(self, stmt: YieldStmt | ReturnStmt | BreakStmt | ContinueStmt) -> Sequence[Stmt]:
         """Rewrite the values a body hands on."""
@@ -266,6 +302,61 @@ def _stands_for(new: Expr, old: Expr) -> bool:
     if isinstance(new, Call) and isinstance(old, Call):
         return new.op is old.op and all(map(_stands_for, new.args, old.args))
     return False
+
+
+def _rebuilt(old: Call, args: Sequence[Expr]) -> Expr:
+    """Return a call with other operands; a read that is now known to be cut short says so."""
+    try:
+        return rebuild(old, args)
+    except OutOfBoundsError:
+        if old.op.spec.effect is not Effect.READ or ("clamp", False) not in old.attributes:
+            raise
+        options = tuple((name, True if name == "clamp" else value) for name, value in old.attributes)
+        return rebuild(Call(old.op, old.args, options, old.type, old.span), args)
+
+
+def _narrows(init: Expr, var: Var) -> bool:
+    """Return whether a carried value starts with a type narrower than the one it is carried as."""
+    if isinstance(init, Absent) or not isinstance(var.type, (TileType, TensorType)):
+        return False
+    return unplaced(init.type) != unplaced(var.type) and join(unplaced(var.type), unplaced(init.type)) == var.type
+
+
+def _keeps(values: Sequence[Expr], iter_args: Sequence[IterArg]) -> bool:
+    """Return whether what a turn hands on fits the types its loop carries."""
+    pairs = zip(values, iter_args, strict=True) if values else ()
+    return all(join(arg.var.type, unplaced(value.type)) == arg.var.type for value, arg in pairs)
+
+
+def exits(body: SeqStmts) -> Iterator[tuple[Expr, ...]]:
+    """Yield what is handed on at each exit that belongs to the loop around a body."""
+    if body.stmts and isinstance(last := body.stmts[-1], YieldStmt):
+        yield last.values
+    yield from _early_exits(body)
+
+
+def _early_exits(body: SeqStmts) -> Iterator[tuple[Expr, ...]]:
+    for stmt in body:
+        if isinstance(stmt, (BreakStmt, ContinueStmt)):
+            yield stmt.values
+        elif isinstance(stmt, IfStmt):
+            yield from _early_exits(stmt.then_body)
+            if stmt.else_body is not None:
+                yield from _early_exits(stmt.else_body)
+        elif not isinstance(stmt, (ForStmt, WhileStmt)) and isinstance(inner := getattr(stmt, "body", None), SeqStmts):
+            yield from _early_exits(inner)
+
+
+def _joined(var: Var, position: int, *bodies: SeqStmts | None) -> Type | None:
+    """Return the type that covers what branches yield, or None to leave it as it was."""
+    yields = [b.stmts[-1] for b in bodies if b is not None and b.stmts and isinstance(b.stmts[-1], YieldStmt)]
+    types = [unplaced(y.values[position].type) for y in yields if position < len(y.values)]
+    if not types or not isinstance(var.type, (TileType, TensorType)):
+        return None
+    joined: Type | None = types[0]
+    for type_ in types[1:]:
+        joined = None if joined is None else join(joined, type_)
+    return joined
 
 
 def is_trivial(value: Expr) -> bool:

@@ -23,6 +23,7 @@ from tilewright.core.stmt import (
     Stmt,
     WhileStmt,
 )
+from tilewright.core.types import TensorType
 from tilewright.passes.effects import effect_of, writes_memory
 
 
@@ -95,13 +96,18 @@ class _Merger(Rewriter):
         if not isinstance(value, Call):
             return None
         effect = effect_of(value)
-        if effect in (Effect.WRITE, Effect.ALLOCATE):
+        if effect in (Effect.WRITE, Effect.ALLOCATE) or _is_new_tensor(value):
             return None
         return value.op, value.args, _exact(value.attributes), self.epoch if effect is Effect.READ else None
 
     def _note(self, value: Expr) -> None:
         if effect_of(value) is Effect.WRITE:
             self.epoch += 1
+
+
+def _is_new_tensor(value: Call) -> bool:
+    """Return whether an op computes a tensor: a buffer of its own, made from what others hold at that moment."""
+    return isinstance(value.type, TensorType) and value.op.spec.alias is None
 
 
 def _exact(attributes: object) -> str:

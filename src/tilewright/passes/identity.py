@@ -1,28 +1,56 @@
 """Identity: variables that always stand for a value known under another name.
 
-A store returns the tensor it wrote, so its result is that tensor. A loop that hands on the very value it was given
-carries nothing. A branch both of whose sides yield one value has not chosen.
+A store returns the tensor it wrote, so its result is that tensor. A function that returns one of its parameters gives
+back the argument. A loop that hands on the very value it was given carries nothing. A branch both of whose sides yield
+one value has not chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from tilewright.core.build import arguments
-from tilewright.core.expr import Absent, Call, Const, Expr, Symbol, Var
+from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, Symbol, TupleGetItem, Var
+from tilewright.core.program import Function
 from tilewright.core.stmt import (
     AssignStmt,
     BreakStmt,
     ContinueStmt,
     ForStmt,
     IfStmt,
+    ReturnStmt,
     SeqStmts,
     Stmt,
     WhileStmt,
     YieldStmt,
 )
-from tilewright.core.types import TensorType
-from tilewright.core.visitor import bodies
+from tilewright.core.types import TensorType, TupleType
+from tilewright.core.visitor import bodies, statements
+
+Returned: TypeAlias = Mapping[str, tuple[int | None, ...]]
+"""For each function, which parameter each of its results is, or None."""
+
+
+def returned_parameters(functions: Sequence[Function]) -> Returned:
+    """Return which results of each function are the very tensors it was given."""
+    found: dict[str, tuple[int | None, ...]] = {}
+    while True:
+        before = dict(found)
+        for function in functions:
+            found[function.name] = _returned(function, found)
+        if found == before:
+            return found
+
+
+def _returned(function: Function, known: Returned) -> tuple[int | None, ...]:
+    returns = [s for s in statements(function.body) if isinstance(s, ReturnStmt)]
+    if len(returns) != 1:
+        return (None,) * len(function.return_types)
+    identities = Identities(function.body, known)
+    positions = {param: i for i, param in enumerate(function.params) if isinstance(param.type, TensorType)}
+    roots = [identities.root(value) for value in returns[0].values]
+    return tuple(positions.get(root) if isinstance(root, Var) else None for root in roots)
 
 
 def written_tensor(value: Expr) -> Expr | None:
@@ -44,7 +72,9 @@ def viewed_tensor(value: Expr) -> Expr | None:
 class Identities:
     """What each variable of a body is always equal to, and which values its loops and branches need hand on."""
 
-    def __init__(self, body: SeqStmts) -> None:
+    def __init__(self, body: SeqStmts, returned: Returned | None = None) -> None:
+        self.returned = returned or {}
+        self.calls: dict[Var, Invoke] = {}
         self.same: dict[Var, Expr] = {}
         self.kept: dict[int, tuple[int, ...]] = {}
         self._body(body)
@@ -58,9 +88,7 @@ class Identities:
     def _body(self, body: SeqStmts) -> None:
         for stmt in body:
             if isinstance(stmt, AssignStmt):
-                target = written_tensor(stmt.value)
-                if target is not None:
-                    self.same[stmt.var] = target
+                self._assigned(stmt)
                 continue
             for inner in bodies(stmt):
                 self._body(inner)
@@ -68,6 +96,23 @@ class Identities:
                 self._loop(stmt)
             elif isinstance(stmt, IfStmt):
                 self._branch(stmt)
+
+    def _assigned(self, stmt: AssignStmt) -> None:
+        value = stmt.value
+        target = written_tensor(value)
+        if isinstance(value, Invoke):
+            self.calls[stmt.var] = value
+            target = self._argument(value, 0) if not isinstance(value.type, TupleType) else None
+        elif isinstance(value, TupleGetItem) and isinstance(value.value, Var) and value.value in self.calls:
+            target = self._argument(self.calls[value.value], value.index)
+        if target is not None:
+            self.same[stmt.var] = target
+
+    def _argument(self, call: Invoke, position: int) -> Expr | None:
+        """Return the argument that a call gives back as one of its results, if it does."""
+        parameters = self.returned.get(call.op.name, ())
+        parameter = parameters[position] if position < len(parameters) else None
+        return None if parameter is None else call.args[parameter]
 
     def _loop(self, stmt: ForStmt | WhileStmt) -> None:
         """A carried value is its own start when every turn hands on what it got."""

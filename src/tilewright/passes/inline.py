@@ -7,20 +7,22 @@ from dataclasses import replace
 
 from tilewright.core.build import call
 from tilewright.core.enums import FunctionType
-from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Var
+from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, Var
 from tilewright.core.extents import as_scalar
 from tilewright.core.op import OPS
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.signature import symbol_extents
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt, Stmt
-from tilewright.core.visitor import statements
+from tilewright.core.visitor import expressions, statements
 from tilewright.source import Span
 
 
 def run(program: Program) -> Program:
-    """Write out every call of an Inline function, then drop those functions."""
-    templates = {f.name: f for f in program.function_list if f.func_type is FunctionType.Inline and _returns_once(f)}
+    """Write out every call of an Inline function, then drop those functions; one that is a task of its own stays."""
+    tasks = _submitted(program)
+    inline = [f for f in program.function_list if f.func_type is FunctionType.Inline and f.name not in tasks]
+    templates = {f.name: f for f in inline if _returns_once(f)}
     if not templates:
         return program
     expanded: dict[str, Function] = {}
@@ -31,6 +33,12 @@ def run(program: Program) -> Program:
         return expanded[function.name]
 
     return program.with_functions([expand(f) for f in program.function_list if f.name not in templates])
+
+
+def _submitted(program: Program) -> set[str]:
+    """Return the names of the functions that are dispatched as tasks."""
+    bodies = [f.body for f in program.function_list]
+    return {e.op.name for body in bodies for s in statements(body) for e in expressions(s) if isinstance(e, Submit)}
 
 
 def _returns_once(function: Function) -> bool:

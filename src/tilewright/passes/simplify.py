@@ -7,46 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.core.expr import Absent, Const, Expr, Var
-from tilewright.core.program import Program
+from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, Var
+from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import is_trivial
 from tilewright.core.stmt import (
-    EMPTY,
     AssignStmt,
-    BreakStmt,
-    ContinueStmt,
     EvalStmt,
     ForStmt,
     IfStmt,
-    ReturnStmt,
-    SeqStmts,
     Stmt,
     WhileStmt,
-    YieldStmt,
 )
-from tilewright.passes.identity import Identities, written_tensor
+from tilewright.core.visitor import bodies
+from tilewright.passes.identity import Identities, Returned, returned_parameters
 from tilewright.passes.narrow import Narrower
 
 
 def run(program: Program) -> Program:
     """Simplify every function."""
-    return program.with_functions(
-        [f.with_body(_Simplifier(Identities(f.body)).body(f.body)) for f in program.function_list]
-    )
+    returned = returned_parameters(program.function_list)
+    return program.with_functions([_simplified(function, returned) for function in program.function_list])
+
+
+def _simplified(function: Function, returned: Returned) -> Function:
+    return function.with_body(_Simplifier(Identities(function.body, returned)).body(function.body))
 
 
 class _Simplifier(Narrower):
     def __init__(self, identities: Identities) -> None:
         super().__init__(identities.kept)
         self.identities = identities
-
-    def body(self, body: SeqStmts) -> SeqStmts:
-        """Simplify a body; what follows an exit never runs."""
-        rewritten = super().body(body)
-        for position, stmt in enumerate(rewritten.stmts[:-1]):
-            if isinstance(stmt, (ReturnStmt, BreakStmt, ContinueStmt)):
-                return SeqStmts(rewritten.stmts[: position + 1])
-        return rewritten
 
     def expr(self, expr: Expr) -> Expr:
         """Name a value by its oldest name."""
@@ -57,32 +47,19 @@ class _Simplifier(Narrower):
 
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
         """Keep a write for its effect alone: its result goes by the tensor's name."""
-        if written_tensor(stmt.value) is not None:
-            return (EvalStmt(self.expr(stmt.value), stmt.span),)
+        if stmt.var in self.identities.same:
+            keeps = isinstance(stmt.value, (Call, Invoke))
+            return (EvalStmt(self.expr(stmt.value), stmt.span),) if keeps else ()
         if is_trivial(stmt.value):
             self.replaced[stmt.var] = self.expr(stmt.value)
             return ()
         return super().assign(stmt)
 
     def branch(self, stmt: IfStmt) -> Sequence[Stmt]:
-        """Take a branch whose condition is known; drop one that does nothing."""
-        condition = self.expr(stmt.condition)
-        if isinstance(condition, Const):
-            return self._taken(stmt, stmt.then_body if condition.value else stmt.else_body or EMPTY)
+        """Drop a branch that does nothing."""
         result = super().branch(stmt)
-        only = result[0]
-        if isinstance(only, IfStmt) and not only.then_body.stmts and not (only.else_body or EMPTY).stmts:
-            return ()
-        return result
-
-    def _taken(self, stmt: IfStmt, body: SeqStmts) -> Sequence[Stmt]:
-        self.frames.append((stmt, None))
-        stmts = self.body(body).stmts
-        self.frames.pop()
-        if stmts and isinstance(stmts[-1], YieldStmt):
-            self.replaced.update(zip(stmt.return_vars, stmts[-1].values, strict=True))
-            return stmts[:-1]
-        return stmts
+        does_nothing = len(result) == 1 and isinstance(only := result[0], IfStmt) and not any(map(len, bodies(only)))
+        return () if does_nothing else result
 
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
         """Drop a loop that never turns or does nothing."""

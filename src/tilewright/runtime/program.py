@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -55,6 +55,24 @@ def entry_of(program: Program) -> Function:
             raise ValueError(f"program {program.name} has several entries: {names}")
 
 
+class Stages(Mapping[str, str]):
+    """The texts a program went through on its way, by name; each is made when it is looked at."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], str]]) -> None:
+        self._makers = makers
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._makers:
+            raise KeyError(f"there is no stage {name!r}; there are {', '.join(self._makers)}")
+        return self._makers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
 class CompiledProgram:
     """A program ready to run.
 
@@ -62,9 +80,12 @@ class CompiledProgram:
     the outputs, zero-filled, and returns them. A program without output parameters returns what its entry returns.
     """
 
-    def __init__(self, program: Program, platform: str, runner: Runner) -> None:
+    def __init__(
+        self, program: Program, platform: str, runner: Runner, stages: Mapping[str, Callable[[], str]] | None = None
+    ) -> None:
         self.program = program
         self.platform = platform
+        self.stages = Stages(stages or {})
         self._runner = runner
 
     @property

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from unit.passes.texts import function, kernel, leaves, main, program
+
 from tilewright.errors import ControlPlaneComputeError
 from tilewright.passes import control_plane
-from unit.passes.texts import function, kernel, leaves, main, program
 
 
 def test_compute_outside_a_kernel_is_an_error_at_its_line() -> None:

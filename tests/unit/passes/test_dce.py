@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.passes import dce
 from unit.passes.texts import gives, kernel, leaves, main
+
+from tilewright.passes import dce
 
 LOAD = "pl.load(x, [0, 0], [16, 8])"
 
@@ -28,7 +29,9 @@ def test_an_unused_carried_value_is_dropped() -> None:
 
 
 def test_a_carried_value_that_only_feeds_itself_is_dropped() -> None:
-    before = kernel("for i, (c,) in pl.range(4, init_values=(n,)):\n    pl.write(y, [i, 0], a)\n    r = pl.yield_(c + 1)")
+    before = kernel(
+        "for i, (c,) in pl.range(4, init_values=(n,)):\n    pl.write(y, [i, 0], a)\n    r = pl.yield_(c + 1)"
+    )
     gives(dce.run, before, kernel("for i in pl.range(4):\n    pl.write(y, [i, 0], a)"))
 
 

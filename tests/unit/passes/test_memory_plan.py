@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from unit.passes.texts import kernel, leaves, main
+
 from tilewright.core.program import Program
 from tilewright.core.stmt import AssignStmt
 from tilewright.core.types import MemRef, TileType
 from tilewright.core.visitor import statements
 from tilewright.passes import memory_plan, ssa
-from unit.passes.texts import kernel, leaves, main
 
 LOAD = "pl.load(x, [0, 0], [16, 8])"
 SIZE = 16 * 8 * 4
@@ -32,7 +33,9 @@ def test_a_tile_takes_the_place_of_one_that_is_no_longer_read() -> None:
 
 
 def test_what_a_loop_reads_from_outside_lives_as_long_as_the_loop() -> None:
-    found = places(kernel(f"t = {LOAD}\nfor i in pl.range(4):\n    u = pl.exp(t)\n    v = pl.exp(u)\n    pl.store(v, [0, 0], y)"))
+    found = places(
+        kernel(f"t = {LOAD}\nfor i in pl.range(4):\n    u = pl.exp(t)\n    v = pl.exp(u)\n    pl.store(v, [0, 0], y)")
+    )
     assert found["t"] not in (found["u"], found["v"])
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from unit.passes.texts import function, gives, main, program
+
 from tilewright.core.enums import FunctionType, ParamDirection
 from tilewright.passes import outline
-from unit.passes.texts import function, gives, main, program
 
 COPY = "t = pl.load(x, [0, 0], [16, 8])\n    pl.store(t, [0, 0], y)\n"
 SCOPE = f"with pl.at(level=pl.Level.CORE_GROUP):\n    {COPY}"
@@ -54,14 +55,15 @@ def test_what_is_read_after_a_scope_is_returned_by_it() -> None:
 
 
 def test_symbol_without_tensor_becomes_scalar_parameter() -> None:
-    params = f"m: pl.Tensor[[M, 8], pl.FP32], {Y}"
-    before = main("with pl.at(level=pl.Level.CORE_GROUP):\n    for i in pl.range(M):\n        pl.write(y, [i, 0], 1.0)", params=params)
+    params, write = f"m: pl.Tensor[[M, 8], pl.FP32], {Y}", "pl.write(y, [i, 0], 1.0)"
+    scope = f"with pl.at(level=pl.Level.CORE_GROUP):\n    for i in pl.range(M):\n        {write}"
+    before = main(scope, params=params)
     kernel = outline.run(before)["main_incore_0"]
     assert [p.name_hint for p in kernel.params] == ["y", "M"]
     after = program(
-        function("main_incore_0", "for i in pl.range(m):\n    pl.write(y, [i, 0], 1.0)", "InCore", f"{Y}, m: pl.Scalar[pl.INDEX]"),
+        function("main_incore_0", f"for i in pl.range(m):\n    {write}", "InCore", f"{Y}, m: pl.Scalar[pl.INDEX]"),
         function("main", "self.main_incore_0(y, M)", params=params),
-    )  # fmt: skip
+    )
     gives(outline.run, before, after)
 
 
@@ -69,8 +71,14 @@ def test_a_grid_becomes_a_function_dispatched_once_per_block() -> None:
     before = main("for i in pl.spmd(4):\n    pl.store(pl.load(x, [i, 0], [1, 8]), [i, 0], y)")
     after = outline.run(before)
     assert after["main_spmd_0"].func_type is FunctionType.Spmd
-    kernel = function("main_spmd_0", "i = pl.tile.get_block_idx()\npl.store(pl.load(x, [i, 0], [1, 8]), [i, 0], y)", "Spmd", f"{X}, {Y}")
-    gives(outline.run, before, program(kernel, function("main", "t = pl.spmd_submit(self.main_spmd_0, x, y, core_num=4)")))
+    kernel = function(
+        "main_spmd_0",
+        "i: pl.Scalar[pl.INDEX, (0, 3)] = pl.tile.get_block_idx()\npl.store(pl.load(x, [i, 0], [1, 8]), [i, 0], y)",
+        "Spmd",
+        f"{X}, {Y}",
+    )
+    dispatch = "r = pl.spmd_submit(self.main_spmd_0, x, y, core_num=4)\nt = r[0]"
+    gives(outline.run, before, program(kernel, function("main", dispatch)))
 
 
 def test_scopes_that_only_group_are_dissolved() -> None:

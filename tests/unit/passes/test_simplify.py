@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.passes import simplify, ssa
 from unit.passes.texts import Program, gives, kernel, main
+
+from tilewright.passes import simplify, ssa
 
 
 def simplified(program: Program) -> Program:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from unit.passes.texts import gives, kernel, leaves
+
 from tilewright.core.verify import verify
 from tilewright.passes import ssa
-from unit.passes.texts import gives, kernel, leaves
 
 
 def test_a_name_bound_again_in_a_loop_is_carried() -> None:

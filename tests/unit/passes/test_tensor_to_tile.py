@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.passes import tensor_to_tile
 from unit.passes.texts import gives, kernel, leaves, main
+
+from tilewright.passes import tensor_to_tile
 
 WHOLE = "[0, 0], [16, 8]"
 

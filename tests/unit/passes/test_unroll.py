@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.passes import ssa, unroll
 from unit.passes.texts import gives, kernel, leaves
+
+from tilewright.passes import ssa, unroll
 
 
 def test_an_unrolled_loop_becomes_one_copy_per_turn() -> None:
@@ -39,3 +40,20 @@ def test_nested_unrolled_loops_are_both_written_out() -> None:
 
 def test_other_loops_stay() -> None:
     leaves(unroll.run, kernel("for i in pl.range(2):\n    pl.write(y, [i, 0], a)"))
+
+
+def test_a_branch_that_a_turn_decides_is_taken_so_that_its_guard_counts() -> None:
+    before = kernel(
+        "for i in pl.unroll(4):\n    if i < 2:\n        pl.store(pl.load(x, [i * 8, 0], [8, 8]), [i * 8, 0], y)"
+    )
+    turn = "pl.store(pl.load(x, [{0}, 0], [8, 8]), [{0}, 0], y)\n"
+    gives(unroll.run, before, kernel(turn.format(0) + turn.format(8)))
+
+
+def test_a_load_that_a_turn_shows_to_be_cut_says_so() -> None:
+    before = kernel("for i in pl.unroll(2):\n    pl.store(pl.load(x, [i * 9, 0], [9, 8]), [i * 7, 0], y)")
+    after = kernel("""
+    pl.store(pl.load(x, [0, 0], [9, 8]), [0, 0], y)
+    pl.store(pl.load(x, [9, 0], [9, 8], clamp=True), [7, 0], y)
+    """)
+    gives(unroll.run, before, after)

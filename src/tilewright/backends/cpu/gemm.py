@@ -31,13 +31,17 @@ from tilewright.dtypes import FP32, DataType
 PREFETCH = 16
 """How many rows of B ahead a micro-kernel prefetches."""
 
-_BLOCKS = {512: (6, 4), 256: (6, 2), 128: (4, 2)}
-"""Rows and vectors of the largest register block, by vector width; B and the broadcast need registers as well."""
+HEIGHTS = (6, 4, 2, 1)
+"""Rows of the register blocks."""
 
 
 @dataclass(frozen=True)
 class GemmSpec:
-    """What one gemm function is made for: `m` and `n` if they never vary, or what a varying `n` cannot exceed."""
+    """What one gemm function is made for.
+
+    It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. Both operands are
+    floats or both are integers; C is f32 or i32.
+    """
 
     target: Target
     lhs: DataType = FP32
@@ -91,7 +95,8 @@ M, N, K, ACCUMULATE = Value(I64, "%m"), Value(I64, "%n"), Value(I64, "%k"), Valu
 def emit_gemm(module: Module, spec: GemmSpec) -> str:
     """Return the name of a function that computes C = A B, or C += A B, adding it to the module once.
 
-    Its parameters are `ptr a, i64 a_row, i64 a_k, ptr b, i64 ldb, ptr c, i64 ldc, i64 m, i64 n, i64 k, i1 accumulate`.
+    Its parameters are `ptr a, i64 a_row, i64 a_k, ptr b, i64 ldb, ptr c, i64 ldc, i64 m, i64 n, i64 k, i1 accumulate`;
+    an extent that the spec gives must be passed as well.
     """
     if spec.name not in module.defined:
         b = Builder(module, spec.name, (*Operands(), M, N, K, ACCUMULATE), attrs="noinline nounwind")
@@ -104,20 +109,18 @@ def _emit_blocks(b: Builder, spec: GemmSpec, heights: Sequence[int], shapes: Seq
     """Emit the loops over panels of columns and blocks of rows, each step taking the largest block that fits."""
     if not heights or not shapes:
         return
+    widths = [shape.columns for shape in shapes]
     columns = b.open_loop(i64(0), N, i64(0))
     width = b.op("sub", N, columns.index)
     rows = b.open_loop(i64(0), M, i64(0))
     height = b.op("sub", M, rows.index)
-    micros = [
-        _largest(b, height, heights, [Value(PTR, f"@{_emit_micro(b.module, spec, shape, rows)}") for rows in heights])
-        for shape in shapes
-    ]
-    micro = _largest(b, width, [shape.columns for shape in shapes], micros)
+    grid = [[_emit_micro(b.module, spec, replace(shape, rows=count)) for count in heights] for shape in shapes]
+    micro = _largest(b, width, widths, [_largest(b, height, heights, column) for column in grid])
     place = _placed(b, spec, rows.index, columns.index)
     b.do(f"call void {micro.ref}({', '.join(map(str, (*place, width, K, ACCUMULATE)))})")
-    rows.step = _largest(b, height, heights, [i64(size) for size in heights])
+    rows.step = _largest(b, height, heights, [i64(count) for count in heights])
     b.close_loop(rows)
-    columns.step = _largest(b, width, [shape.columns for shape in shapes], [i64(shape.columns) for shape in shapes])
+    columns.step = _largest(b, width, widths, [i64(count) for count in widths])
     b.close_loop(columns)
 
 
@@ -141,22 +144,25 @@ def _placed(b: Builder, spec: GemmSpec, row: Value, column: Value) -> Operands:
 
 def _row_counts(spec: GemmSpec) -> list[int]:
     """Return the heights of the blocks that cover the rows of C, tallest first."""
-    tallest = _BLOCKS[spec.target.vector_bits][0]
     if spec.m is None:
-        return [tallest, 2, 1]
-    heights = [tallest, *(height for height in (4, 2, 1) if height < tallest)]
-    return [heights[at] for at in _used(heights, spec.m)]
+        return [HEIGHTS[0], *HEIGHTS[2:]]  # each height takes milliseconds to compile, and two pairs do for four
+    return [HEIGHTS[at] for at in _used(HEIGHTS, spec.m)]
 
 
 def _column_blocks(spec: GemmSpec) -> list[Block]:
     """Return one-row blocks as wide as those that cover the columns of C, widest first."""
-    lanes, widest = spec.target.vector_bits // 32, _BLOCKS[spec.target.vector_bits][1]
+    lanes = spec.target.vector_bits // 32
     last = Block(1, 1, lanes, masked=True) if can_mask(spec.target, spec.rhs.bits) else Block(1, 1, 1)
-    counts = [count for count in (4, 2, 1) if last.columns < count * lanes <= widest * lanes]
-    shapes = [*(Block(1, vectors, lanes) for vectors in counts), last]
+    counts = [count for count in (4, 2, 1) if last.columns < count * lanes and count <= _most_vectors(spec.target)]
+    whole = [Block(1, count, lanes) for count in counts]
     if spec.n is not None:
-        return [shapes[at] for at in _used([*(shape.columns for shape in shapes[:-1]), 1], spec.n)]
-    return [*[shape for shape in shapes[:-1] if shape.columns <= (spec.n_bound or shape.columns)][:1], last]
+        return [[*whole, last][at] for at in _used([*(shape.columns for shape in whole), 1], spec.n)]
+    return [*[shape for shape in whole if shape.columns <= (spec.n_bound or shape.columns)][:1], last]
+
+
+def _most_vectors(target: Target) -> int:
+    """Return how many vectors six rows of a block can have: their sums, a row of B and one element fit in registers."""
+    return 4 if target.vector_bits == 512 or target.machine == "aarch64" else 2
 
 
 def _used(sizes: Sequence[int], extent: int) -> list[int]:
@@ -165,12 +171,16 @@ def _used(sizes: Sequence[int], extent: int) -> list[int]:
     return [at for at, (size, rest) in enumerate(zip(sizes, left, strict=False)) if rest >= size]
 
 
-def _emit_micro(module: Module, spec: GemmSpec, shape: Block, rows: int) -> str:
-    """Return the name of the function that computes one register block, adding it to the module once."""
-    block = replace(shape, rows=rows)
+def _emit_micro(module: Module, spec: GemmSpec, block: Block) -> Value:
+    """Return the function that computes one register block, adding it to the module once."""
     name = f"{spec.family}.micro{block.rows}x{block.columns}{'.edge' * block.masked}"
-    if name in module.defined:
-        return name
+    if name not in module.defined:
+        _define_micro(module, name, spec, block)
+    return Value(PTR, f"@{name}")
+
+
+def _define_micro(module: Module, name: str, spec: GemmSpec, block: Block) -> None:
+    """Add a micro-kernel to the module: its parameters are a place, how many columns are left, K and `accumulate`."""
     columns = Value(I64, "%columns")
     b = Builder(module, name, (*Operands(), columns, K, ACCUMULATE), attrs="noinline nounwind")
     mask = first_lanes(b, columns, block.lanes) if block.masked else None
@@ -178,7 +188,6 @@ def _emit_micro(module: Module, spec: GemmSpec, shape: Block, rows: int) -> str:
     for pointer, total in zip(_targets(b, block), sums, strict=True):
         store(b, total, pointer, 4, mask)
     b.finish()
-    return name
 
 
 def _targets(b: Builder, block: Block) -> list[Value]:

@@ -7,16 +7,21 @@ registers. Only what is read later, or too dear to compute twice, is stored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.backends.cpu.llvm import Builder, Value, i64, mangled, vector
+from tilewright.backends.cpu.storage import load, store
 from tilewright.backends.cpu.traced import Lanes, compute_type, from_memory, literal, memory_type, rounded, to_memory
 from tilewright.backends.cpu.values import Place, Scalar, Tensor, Tile, static
 from tilewright.dtypes import DataType
 
 UNROLL = 4
+LINE = 64
+STREAMED = 4 << 20
+"""Bytes from which on an output is written past the caches: it would only push out what is read again."""
 
 
 @dataclass(eq=False)
@@ -123,6 +128,8 @@ class GroupEmitter:
         self.places = places
         """Where results that outlive the group go."""
         self.row_place = row_place
+        self.can_stream = lanes >= 8
+        self.streaming = False
 
     def emit(self) -> None:
         """Emit the loop over rows."""
@@ -130,9 +137,48 @@ class GroupEmitter:
         sinks = [*self.group.stores, *(SaveSink(t, place=p) for t, p in self.places.items())]
         kept = {t: self.row_place(t) for t in wanted if self._is_kept(t, wanted)}
         sinks += [SaveSink(t, place=p) for t, p in kept.items()]
-        self._rows((), wanted, sinks, kept)
+        streams = self._streams()
+        if streams is None:
+            self._rows((), wanted, sinks, kept)
+        else:
+            self._either(streams, lambda: self._rows((), wanted, sinks, kept))
         for tile, place in self.places.items():
             tile.place, tile.node = place, None
+
+    def _either(self, streams: Value, rows: Callable[[], None]) -> None:
+        """Emit the loop over rows twice: writing past the caches where that pays, and plainly."""
+        self.streaming = True
+        with self.b.when(streams):
+            rows()
+            self.b.module.declare("declare void @llvm.x86.sse.sfence()")
+            self.b.invoke("llvm.x86.sse.sfence")
+        self.streaming = False
+        with self.b.when(self.b.op("xor", streams, Value("i1", "true"))):
+            rows()
+
+    def _streams(self) -> Value | None:
+        """Return whether the group's stores are large and aligned enough to bypass the caches, None for never."""
+        if not self.can_stream or len(self.group.stores) != 1:
+            return None
+        (sink,) = self.group.stores
+        tensor, width = sink.tensor, static(sink.tile.valid[-1])
+        aligned = width is not None and width * 4 % LINE == 0
+        if sink.add or tensor.dtype.name != "fp32" or not aligned or tensor.strides[-1] != i64(1):
+            return None
+        known = [static(extent) for extent in tensor.shape]
+        if all(extent is not None for extent in known) and math.prod(e or 0 for e in known) * 4 < STREAMED:
+            return None
+        return self._pays(tensor, sink.offsets[-1])
+
+    def _pays(self, tensor: Tensor, column: Value) -> Value:
+        count = i64(4)
+        for extent in tensor.shape:
+            count = self.b.op("mul", count, extent)
+        bits = self.b.value("i64", f"ptrtoint {tensor.pointer} to i64")
+        for stride in (*tensor.strides[:-1], column):
+            bits = self.b.op("or", bits, self.b.op("mul", stride, i64(4)))
+        aligned = self.b.compare("icmp eq", self.b.op("and", bits, i64(LINE - 1)), i64(0))
+        return self.b.op("and", aligned, self.b.compare("icmp sge", count, i64(STREAMED)))
 
     def _wanted(self) -> list[Tile]:
         """Return the recorded tiles that a store or a later reader needs, in order."""
@@ -292,6 +338,10 @@ class GroupEmitter:
         if sink.add:
             held = self._read(pointer, tensor.dtype, here, stride)
             lane = rounded(held + lane, tensor.dtype)
+        if self.streaming and here.mask is None and here.count > 1:
+            self.b.module.declare("!0 = !{i32 1}")
+            self.b.store(to_memory(lane), pointer, here.count * 4, ", !nontemporal !0")
+            return
         self._write(pointer, lane, here, stride)
 
     def lane(self, value: Tile | Scalar, here: Pass) -> Lanes:
@@ -364,12 +414,7 @@ class GroupEmitter:
         whole = vector(type_, here.count)
         if static(stride) != 1 and here.count > 1:
             return from_memory(self.b, self._gathered(pointer, type_, whole, here, stride), dtype)
-        if here.mask is None:
-            return from_memory(self.b, self.b.load(whole, pointer, dtype.get_byte()), dtype)
-        name = f"llvm.masked.load.{mangled(whole)}.p0"
-        self.b.module.intrinsic(name, whole, "ptr", "i32", here.mask.type, whole)
-        text = f"call {whole} @{name}({pointer}, i32 {dtype.get_byte()}, {here.mask}, {whole} zeroinitializer)"
-        return from_memory(self.b, self.b.value(whole, text), dtype)
+        return from_memory(self.b, load(self.b, whole, pointer, dtype.get_byte(), here.mask), dtype)
 
     def _spread(self, pointer: Value, type_: str, here: Pass, stride: Value) -> Value:
         """Return the addresses of elements `stride` apart."""
@@ -397,12 +442,7 @@ class GroupEmitter:
             self.b.module.declare(f"declare void @{name}({stored.type}, {addresses.type}, i32, {mask.type})")
             self.b.do(f"call void @{name}({stored}, {addresses}, i32 1, {mask})")
             return
-        if here.mask is None:
-            self.b.store(stored, pointer, align)
-            return
-        name = f"llvm.masked.store.{mangled(stored.type)}.p0"
-        self.b.module.declare(f"declare void @{name}({stored.type}, ptr, i32, {here.mask.type})")
-        self.b.do(f"call void @{name}({stored}, {pointer}, i32 {align}, {here.mask})")
+        store(self.b, stored, pointer, align, here.mask)
 
 
 def _operands(tile: Tile) -> list[Tile]:

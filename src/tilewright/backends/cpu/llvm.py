@@ -179,6 +179,12 @@ class Builder:
         """Emit a store."""
         self.do(f"store {value}, {pointer}, align {align}{extra}")
 
+    def slot(self, type_: str) -> Value:
+        """Return a word of the function's frame: what is stored in it on several paths is a phi once optimised."""
+        ref = f"%slot{next(self.numbers)}"
+        self.lines[0] += f"\n  {ref} = alloca {type_}"
+        return Value(PTR, ref)
+
     def label(self, hint: str) -> str:
         """Return a fresh block name."""
         return f"{hint}{next(self.numbers)}"

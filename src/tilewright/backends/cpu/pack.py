@@ -41,7 +41,7 @@ class PackSpec:
     @property
     def read(self) -> str:
         """The LLVM type of an element that is read."""
-        return stored_type(self.dtype, self.target)
+        return f"i{8 * self.dtype.get_byte()}" if self.raw else stored_type(self.dtype, self.target)
 
     @property
     def written(self) -> str:

@@ -57,7 +57,9 @@ class ProgramEmitter:
 
     def __post_init__(self) -> None:
         """Start an empty module."""
-        self.module = Module(fused=self.target.has_fma, converts_half=self.target.has_f16c)
+        self.module = Module(
+            fused=self.target.has_fma, converts_half=self.target.has_f16c, scales=self.target.has("avx512f")
+        )
 
     def note(self, message: str, span: Span) -> int:
         """Return the number under which an error is reported."""

@@ -9,14 +9,14 @@ from tilewright.dtypes import BF16, FP16, DataType
 
 def can_mask(target: Target, bits: int) -> bool:
     """Return whether loads and stores of elements this wide can be masked without a branch per lane."""
-    return target.vector_bits == 512 or (target.vector_bits == 256 and bits == 32)
+    return target.vector_bits == 512 or (target.vector_bits == 256 and bits in (32, 64))
 
 
 def stored_type(dtype: DataType, target: Target) -> str:
     """Return the LLVM type an element is loaded as."""
     if dtype == FP16 and target.has_f16c:
         return "half"
-    return F32 if dtype.is_float() and dtype.bits == 32 else f"i{dtype.bits}"
+    return F32 if dtype.is_float() and dtype.bits == 32 else f"i{8 * dtype.get_byte()}"
 
 
 def computed_type(dtype: DataType) -> str:

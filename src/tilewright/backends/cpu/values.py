@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from tilewright.backends.cpu.llvm import I64, Value
 from tilewright.core.expr import Var
-from tilewright.core.types import TileType
+from tilewright.core.types import ArrayType, TileType
 from tilewright.dtypes import DataType
 
 
@@ -60,7 +60,16 @@ class Tile:
         return self.valid[:-1]
 
 
-Binding: TypeAlias = "Scalar | Tensor | Tile | tuple[Any, ...]"
+@dataclass(eq=False)
+class Array:
+    """A small array: where its elements lie, one after the other."""
+
+    type: ArrayType
+    pointer: Value
+    owners: list[Var] = field(default_factory=list[Var])
+
+
+Binding: TypeAlias = "Scalar | Tensor | Tile | Array | tuple[Any, ...]"
 
 
 def static(value: Value) -> int | None:

@@ -1,0 +1,73 @@
+"""Narrowing parameters: a kernel learns how far its scalar arguments reach from the calls that are made of it.
+
+An offset that is a loop variable where the kernel is called is a bare number inside it. With its bounds known, loads
+that always fit are known to fit, and their tiles to be wholly valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tilewright.core.enums import FunctionType
+from tilewright.core.expr import Expr, Invoke, Submit, Var
+from tilewright.core.extents import bounds
+from tilewright.core.op import Interval
+from tilewright.core.program import Function, Program
+from tilewright.core.rewrite import Rewriter
+from tilewright.core.types import ScalarType
+from tilewright.core.visitor import expressions, statements
+
+
+def run(program: Program) -> Program:
+    """Give scalar parameters the bounds that all their arguments share, callers before what they call."""
+    known = {function.name: function for function in program.function_list}
+    calls: dict[str, list[tuple[Expr, ...]]] = {}
+    for name in _callers_first(known):
+        function = known[name] = _narrowed(known[name], calls.get(name, ()))
+        for call in _calls(function):
+            calls.setdefault(call.op.name, []).append(call.args)
+    return program.with_functions([known[function.name] for function in program.function_list])
+
+
+def _calls(function: Function) -> list[Invoke | Submit]:
+    found = (e for stmt in statements(function.body) for e in expressions(stmt))
+    return [e for e in found if isinstance(e, (Invoke, Submit))]
+
+
+def _callers_first(functions: Mapping[str, Function]) -> list[str]:
+    """Return the names of functions so that each comes after everything that calls it."""
+    order: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in order:
+            return
+        for call in _calls(functions[name]):
+            visit(call.op.name)
+        order.append(name)
+
+    for name in functions:
+        visit(name)
+    return order[::-1]
+
+
+def _narrowed(function: Function, calls: Sequence[tuple[Expr, ...]]) -> Function:
+    """Return a function whose scalar parameters have the bounds of their arguments; one nobody calls stays."""
+    if not calls or function.func_type is FunctionType.Orchestration:
+        return function
+    replaced: dict[Var, Expr] = {}
+    for position, param in enumerate(function.params):
+        reach = _union([bounds(args[position]) for args in calls])
+        if isinstance(param.type, ScalarType) and param.bounds is None and reach is not None:
+            replaced[param] = Var(param.name_hint, param.type, param.span, reach)
+    if not replaced:
+        return function
+    params = tuple(new if isinstance(new := replaced.get(p, p), Var) else p for p in function.params)
+    return replace(function, params=params, body=Rewriter(replaced).body(function.body))
+
+
+def _union(intervals: Sequence[Interval | None]) -> Interval | None:
+    known = [interval for interval in intervals if interval is not None]
+    if len(known) != len(intervals):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
