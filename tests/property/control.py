@@ -1,27 +1,14 @@
-"""Control flow: loops that carry values, branches that merge them, kernels written in place, exits."""
+"""Control flow: loops that carry values, branches that merge them, exits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from property import buffers, kernels
-from property.values import Value, is_static_tensor, is_tensor, is_tile, shape_of
+from property.values import Value, is_static_tensor, is_tensor
 from property.writer import Plane, Writer, inside
 
 from tilewright import dtypes as dt
-from tilewright.core.types import ScalarType, TensorType
-
-Statement = Callable[[Writer], object]
-
-
-def body(w: Writer, most: int) -> None:
-    """Write a few statements."""
-    for _ in range(w.number(1, most)):
-        if w.budget <= 0:
-            return
-        w.budget -= 1
-        w.pick([*CONTROL, *w.more] if w.plane is Plane.CONTROL else KERNEL)(w)
+from tilewright.core.types import ScalarType
 
 
 def trips(w: Writer) -> tuple[str, range | None]:
@@ -35,13 +22,13 @@ def trips(w: Writer) -> tuple[str, range | None]:
 
 
 def loop(w: Writer) -> None:
-    """Write a loop of any kind."""
-    w.pick([counted, counted, carrying, natural_while, carrying_while, parallel])(w)
+    """Write a loop whose turns follow each other."""
+    w.pick([counted, counted, carrying, natural_while, carrying_while])(w)
 
 
 def counted(w: Writer) -> None:
     """Write a counted loop whose body may bind outer names anew."""
-    kind = w.pick(["range", "range", "unroll", "pipeline"])
+    kind = w.pick(["range", "range", "range", "unroll", "pipeline"])
     bounds, turns = trips(w)
     if kind == "unroll" and turns is None:
         kind = "range"
@@ -49,7 +36,7 @@ def counted(w: Writer) -> None:
     stage = ", stage=2" if kind == "pipeline" else ""
     with inside(w, loop=kind, carried=()), w.block(f"for {name} in pl.{kind}({bounds}{stage}):") as made:
         w.values[name] = _index(w, name, turns)
-        body(w, 4)
+        w.body(4)
     if turns and w.exits == exits and w.chance(40):
         made.pop(name)
         w.values.update(made)
@@ -94,7 +81,7 @@ def _yielding(w: Writer, starts: list[Value], args: list[str]) -> list[Value]:
         w.values[arg] = replace(
             start, name=arg, depth=w.depth, fixed=True, reach=None, roots=shared if start.roots else start.roots
         )
-    body(w, 4)
+    w.body(4)
     yielded: list[str] = []
     for start, arg in zip(starts, args, strict=True):
         same = [v for v in w.values.values() if v.type == start.type and not is_tensor(v) and not v.is_mask]
@@ -120,7 +107,7 @@ def natural_while(w: Writer) -> None:
     with inside(w, loop="while" if early else "counting", carried=()), w.block(f"while {name} < {limit}:"):
         if early:
             w.line(f"{name} = {name} + 1")
-        body(w, 4)
+        w.body(4)
         if not early:
             w.line(f"{name} = {name} + 1")
 
@@ -144,41 +131,6 @@ def carrying_while(w: Writer) -> None:
     w.values[results[0].name] = results[0]
 
 
-def parallel(w: Writer) -> None:
-    """Write a loop or grid of independent turns, each with its own rows of some tensor."""
-    targets = [t for t in w.targets() if is_static_tensor(t) and len(shape_of(t)) == 2 and shape_of(t)[0] > 1]
-    if not targets:
-        return
-    target = w.pick(targets)
-    rows, columns = shape_of(target)
-    count = w.pick([n for n in range(1, rows + 1) if rows % n == 0])
-    height, name = rows // count, w.fresh("p")
-    is_grid = w.plane is Plane.CONTROL and w.depth == 0 and w.chance(40)
-    head = f"for {name} in pl.spmd({count}):" if is_grid else f"for {name} in pl.parallel({count}):"
-    with inside(w, loop="parallel", carried=(), depth=w.depth + 1), w.block(head):
-        if is_grid:
-            with inside(w, plane=Plane.KERNEL, returns=None):
-                own_rows(w, target, name, count, f"[{height}, {columns}]")
-        else:
-            own_rows(w, target, name, count, f"[{height}, {columns}]")
-
-
-def own_rows(w: Writer, target: Value, name: str, count: int, shape: str) -> None:
-    """Write the body of one turn, which owns some rows of a tensor and may write nothing else from outside."""
-    w.values[name] = Value(name, ScalarType(dt.INDEX), w.depth, (0, count - 1), fixed=True, known=True)
-    for value in w.all(is_tensor, lambda v: bool(v.roots & target.roots)):
-        del w.values[value.name]
-    height = shape_of(target)[0] // count
-    w.values[target.name] = target
-    window = w.make(f"pl.slice({target.name}, {shape}, [{name} * {height}, 0])", "w")
-    del w.values[target.name]
-    if window is not None:
-        w.values[window.name] = replace(window, readable=target.readable, writable=True, packed=False)
-        body(w, 4)
-        if w.plane is Plane.KERNEL:
-            finish(w)
-
-
 def branch(w: Writer) -> None:
     """Write a branch: one that only acts, one that binds names anew, or one that yields."""
     condition = w.condition()
@@ -187,11 +139,11 @@ def branch(w: Writer) -> None:
         _merging(w, condition, w.pick(found))
         return
     with inside(w, carried=w.carried), w.block(f"if {condition}:"):
-        body(w, 3)
+        w.body(3)
         leave(w)
     if w.chance(60):
         with w.block("else:"):
-            body(w, 3)
+            w.body(3)
 
 
 def _merging(w: Writer, condition: str, start: Value) -> None:
@@ -201,7 +153,7 @@ def _merging(w: Writer, condition: str, start: Value) -> None:
     readable = True
     for head in (f"if {condition}:", "else:"):
         with w.block(head):
-            body(w, 2)
+            w.body(2)
             same = [v for v in w.values.values() if v.type == start.type and not v.is_mask]
             same = [v for v in same if not is_tensor(v) or (v.writable and v.depth == start.depth)]
             chosen = w.pick([w.values[start.name], *same])
@@ -217,65 +169,8 @@ def leave(w: Writer) -> None:
     if w.returns is not None and not w.loop and w.chance(10):
         w.line(f"return {w.returns}".rstrip())
         w.exits += 1
-    elif w.loop in ("range", "while") and w.chance(50):
+    elif w.loop in ("range", "while") and w.chance(75):
         if w.carried and w.chance(50):
             w.line(f"pl.yield_({', '.join(w.carried)})")
         w.line(w.pick(["break", "continue"]))
         w.exits += 1
-
-
-def scope(w: Writer) -> None:
-    """Write a kernel in place; its scalars and tensors stay visible after it, its tiles do not."""
-    hint = f', name_hint="{w.pick(["step", "other", w.fresh("part")])}"' if w.chance(30) else ""
-    hint += buffers.after(w)
-    task = w.fresh("tid") if w.chance(10) else ""
-    with inside(w, plane=Plane.KERNEL, returns=None, loop="", carried=()):
-        before = dict(w.values)
-        with w.block(f"with pl.at(level=pl.Level.CORE_GROUP{hint}){f' as {task}' * bool(task)}:") as made:
-            body(w, 8)
-            finish(w)
-            after = {name: value for name, value in w.values.items() if name in before}
-    w.values.update(
-        {name: value for name, value in {**after, **made}.items() if not is_tile(value) and not value.is_mask}
-    )
-    if task:
-        w.values[task] = Value(task, ScalarType(dt.TASK_ID), w.depth, fixed=True)
-
-
-def cluster(w: Writer) -> None:
-    """Write statements in a scope that only groups them."""
-    with w.block("with pl.cluster():") as made:
-        body(w, 3)
-        w.line("pass")
-        after = dict(w.values)
-    w.values.update({**after, **made})
-
-
-def finish(w: Writer) -> None:
-    """Store what a kernel has computed, so that it matters."""
-    for _ in range(2):
-        kernels.store(w)
-
-
-def covered(w: Writer) -> None:
-    """Cover some tensor, whatever it held."""
-    targets = [
-        t for t in w.targets() if isinstance(t.type, TensorType) and len(t.type.shape) == 2 and None not in t.type.shape
-    ]
-    if targets:
-        buffers.cover(w, w.pick(targets))
-
-
-KERNEL: list[Statement] = [
-    *[kernels.load] * 6, *[kernels.compute] * 14, *[kernels.store] * 4, *[kernels.reshape] * 3,
-    kernels.convert, kernels.select, kernels.assemble, kernels.fill, *[buffers.scalar] * 2, buffers.bounded,
-    *[buffers.read] * 2, buffers.write, *[buffers.tensor_compute] * 3, buffers.array, *[loop] * 3, *[branch] * 3,
-    covered,
-]  # fmt: skip
-"""What a kernel does, the likelier statements more often."""
-
-CONTROL: list[Statement] = [
-    *[scope] * 6, *[loop] * 3, *[branch] * 2, buffers.scalar, buffers.bounded, buffers.read, buffers.write,
-    *[buffers.create] * 2, *[buffers.view] * 2, buffers.array, covered, cluster,
-]  # fmt: skip
-"""What an orchestration function does itself; calls of helpers are added to this by the program."""

@@ -53,7 +53,9 @@ def compute(w: Writer, kind: Kind = Kind.TILE, first: Value | None = None) -> Va
     pool = w.tiles() if kind is Kind.TILE else [t for t in w.tensors() if is_static_tensor(t) and is_whole(t)]
     if not pool:
         return None
-    spec = w.pick([s for s in callable_specs(kind) if first is None or s.family in KEEPING])
+    known = [s for s in callable_specs(kind) if first is None or s.family in KEEPING]
+    family = w.pick(sorted({s.family for s in known}))
+    spec = w.pick([s for s in known if s.family == family])
     starts = [v for v in pool if is_whole(v)] if spec.name in WHOLE else pool
     for _ in range(3 if starts else 0):
         arguments = _arguments(w, spec, pool, first or w.pick(starts))
@@ -91,6 +93,9 @@ def _argument(w: Writer, p: Parameter, pool: Sequence[Value], first: Value) -> s
         return ""
     whole = [v for v in pool if is_whole(v)]
     alike = [v for v in whole if shape_of(v) == shape_of(first)]
+    if p.name == "vec" and w.chance(70):
+        reductions = [s for s in specs() if s.family == "reduction"]
+        return f"{spelled(w.pick(reductions), Kind.TILE)}({w.pick(alike or whole).name})" if whole else ""
     found = alike if p.role is Role.EITHER and not is_whole(first) or alike and w.chance(60) else whole
     return w.pick(found).name if found else ""
 
@@ -164,6 +169,19 @@ def convert(w: Writer) -> None:
     if tiles := w.tiles():
         tile = w.pick(tiles)
         cast_to(w, tile, w.pick([t for t in DTYPES if t != dtype_of(tile)]))
+
+
+def multiply(w: Writer) -> None:
+    """Multiply a tile by another one turned round, and add that to an earlier product where one fits."""
+    whole = [t for t in w.tiles() if is_whole(t) and len(shape_of(t)) == 2]
+    if not whole:
+        return
+    lhs = w.pick(whole)
+    rhs = w.pick([t for t in whole if t.type == lhs.type])
+    product = w.make(f"pl.matmul({lhs.name}, pl.tile.transpose_view({rhs.name}))")
+    if product is not None and w.chance(50):
+        started = f", init_cond={w.condition()}" if w.chance(30) else ""
+        w.make(f"pl.matmul_acc({product.name}, {rhs.name}, pl.tile.transpose_view({lhs.name}){started})")
 
 
 def select(w: Writer) -> None:

@@ -7,57 +7,44 @@ and the turns of its parallel loops and grids do not meet. So two ways of runnin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from property import buffers, control
-from property.values import Value, fresh_root, is_tensor
+from property import buffers, control, kernels, scopes
+from property.calls import Helper, Param, call
+from property.values import Value, fresh_root
 from property.writer import DTYPES, Draw, Plane, Writer
 
 from tilewright import dtypes as dt
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol
-from tilewright.core.printer import python_print_type
 from tilewright.core.program import Program
 from tilewright.core.types import Extent, ScalarType, TensorType, Type, show_extent, tensor
 from tilewright.dtypes import DataType
 
 SYMBOLS = ("M", "N")
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 16)
+Statement = Callable[[Writer], object]
 
 
-@dataclass(frozen=True)
-class Param:
-    """A parameter of a generated function."""
+KERNEL: list[Statement] = [
+    *[kernels.load] * 6, *[kernels.compute] * 14, *[kernels.store] * 4, *[kernels.reshape] * 3, kernels.convert,
+    kernels.select, kernels.multiply, kernels.assemble, kernels.fill, *[buffers.scalar] * 2, buffers.bounded, *[buffers.read] * 2,
+    buffers.write, *[buffers.tensor_compute] * 3, buffers.array, *[control.loop] * 3, scopes.parallel,
+    *[control.branch] * 3, scopes.covered,
+]  # fmt: skip
+"""What a kernel does."""
 
-    name: str
-    type: ScalarType | TensorType
-    direction: ParamDirection
-
-    def __str__(self) -> str:
-        shown = python_print_type(self.type)
-        return (
-            f"{self.name}: {shown}"
-            if self.direction is ParamDirection.In
-            else f"{self.name}: pl.{self.direction.name}[{shown}]"
-        )
-
-
-@dataclass(frozen=True)
-class Helper:
-    """A generated function that others call; a grid kernel runs once per block."""
-
-    name: str
-    kind: str
-    params: tuple[Param, ...]
-    returned: tuple[Param | Type, ...]
-    blocks: int
-    text: tuple[str, ...]
+CONTROL: list[Statement] = [
+    *[scopes.scope] * 6, *[control.loop] * 3, scopes.parallel, *[control.branch] * 2, buffers.scalar, buffers.bounded,
+    buffers.read, buffers.write, *[buffers.create] * 2, *[buffers.view] * 2, buffers.array, scopes.covered,
+    scopes.cluster,
+]  # fmt: skip
+"""What an orchestration function does itself, besides calling helpers."""
 
 
 @st.composite
@@ -131,7 +118,7 @@ def _symbols(params: Sequence[Param]) -> tuple[str, ...]:
 def _helper(draw: Draw, extents: Sequence[int], name: str) -> Helper:
     kinds = [("InCore", Plane.KERNEL), ("InCore", Plane.KERNEL), ("Inline", Plane.CONTROL), ("Opaque", Plane.CONTROL)]
     kind, plane = kinds[draw(st.integers(0, len(kinds) - 1))]
-    w = Writer(draw, plane, 14, extents)
+    w = Writer(draw, plane, 14, extents, {Plane.KERNEL: KERNEL, Plane.CONTROL: CONTROL})
     params = _params(w, 35)
     w.values, w.symbols, w.indent = _visible(params), _symbols(params), 1
     grid = [
@@ -147,9 +134,9 @@ def _helper(draw: Draw, extents: Sequence[int], name: str) -> Helper:
     returned.extend(_written(params)[: w.number(0, 2)])
     shown = [p.name for p in _written(params)][: len(returned)]
     w.returns = ", ".join(shown) if kind == "InCore" else None
-    control.body(w, 6)
+    w.body(6)
     if plane is Plane.KERNEL:
-        control.finish(w)
+        scopes.finish(w)
     scalars = w.all(lambda v: v.is_scalar and v.type in (ScalarType(dt.INT32), ScalarType(dt.INDEX)) and not v.fixed)
     if scalars and not w.exits and w.chance(40):
         extra = w.pick(scalars)
@@ -166,7 +153,7 @@ def _grid(w: Writer, name: str, params: tuple[Param, ...], target: Param) -> Hel
     w.depth = 1
     w.line("block = pl.tile.get_block_idx()")
     columns = show_extent(target.type.shape[1])
-    control.own_rows(w, w.values[target.name], "block", blocks, f"[{rows // blocks}, {columns}]")
+    scopes.own_rows(w, w.values[target.name], "block", blocks, f"[{rows // blocks}, {columns}]")
     return Helper(name, "InCore", params, (), blocks, (*_head(name, "InCore", params), *w.lines))
 
 
@@ -176,99 +163,16 @@ def _head(name: str, kind: str, params: Sequence[Param]) -> list[str]:
 
 
 def _main(draw: Draw, extents: Sequence[int], helpers: Sequence[Helper], budget: int) -> tuple[str, ...]:
-    w = Writer(draw, Plane.CONTROL, budget, extents)
+    calls = [partial(call, helper=h) for h in helpers for _ in range(3)]
+    w = Writer(draw, Plane.CONTROL, budget, extents, {Plane.KERNEL: KERNEL, Plane.CONTROL: [*CONTROL, *calls]})
     params = _params(w, 15)
     w.values, w.symbols, w.indent = _visible(params), _symbols(params), 1
-    w.more = [partial(call, helper=h) for h in helpers for _ in range(3)]
     outputs = [p.name for p in _written(params)]
     w.returns = ", ".join(outputs)
-    control.body(w, 9)
-    control.scope(w)
+    w.body(9)
+    scopes.scope(w)
     w.line(f"return {w.returns}")
     return (*_head("main", "Orchestration", params), *w.lines)
-
-
-def call(w: Writer, helper: Helper) -> None:
-    """Write a call of a helper, with tensors of shapes its symbols can take."""
-    known: dict[str, Extent] = {}
-    chosen: list[Value] = []
-    texts: list[str] = []
-    for p in helper.params:
-        if isinstance(p.type, ScalarType):
-            texts.append(w.scalar(p.type.dtype))
-            continue
-        value = _argument(w, p, known, chosen)
-        chosen.append(value)
-        texts.append(value.name)
-    _called(w, helper, texts, known)
-    for p, text in zip(helper.params, texts, strict=True):
-        if p.direction is not ParamDirection.In and not helper.blocks:
-            w.written(w.values[text], whole=True)
-
-
-def _argument(w: Writer, p: Param, known: dict[str, Extent], chosen: Sequence[Value]) -> Value:
-    assert isinstance(p.type, TensorType)
-    writes = p.direction is not ParamDirection.In
-    pool = w.targets() if writes else w.tensors()
-    pool = [v for v in pool if v.readable or p.direction is ParamDirection.Out]
-    pool = [v for v in pool if is_tensor(v) and not any(v.roots & c.roots for c in chosen if writes or c.writable)]
-    pool = [v for v in pool if _matches(p.type, v.type, dict(known))]
-    if pool and w.chance(80):
-        value = w.pick(pool)
-    else:
-        shape = [known.setdefault(e.name, w.pick(w.extents)) if isinstance(e, Symbol) else e for e in p.type.shape]
-        value = buffers.create(w, tensor(shape, p.type.dtype), filled=True)
-    _matches(p.type, value.type, known)
-    return value
-
-
-def _matches(want: TensorType, have: Type, known: dict[str, Extent]) -> bool:
-    """Return whether a tensor fits a parameter, noting what its symbols are worth."""
-    if not isinstance(have, TensorType) or have.dtype != want.dtype or len(have.shape) != len(want.shape):
-        return False
-    for wanted, extent in zip(want.shape, have.shape, strict=True):
-        if extent is None:
-            return False
-        if (known.setdefault(wanted.name, extent) if isinstance(wanted, Symbol) else wanted) != extent:
-            return False
-    return True
-
-
-def _called(w: Writer, helper: Helper, texts: list[str], known: dict[str, Extent]) -> None:
-    arguments = ", ".join(texts)
-    if helper.blocks:
-        if w.chance(50):
-            w.line(f"{w.fresh('tid')} = pl.spmd_submit(self.{helper.name}, {arguments}, core_num={helper.blocks})")
-        else:
-            with w.block(f"with pl.spmd({helper.blocks}):"):
-                w.line(f"self.{helper.name}({arguments})")
-        return
-    submits = helper.kind != "Inline" and w.chance(30)
-    waits = buffers.after(w)
-    names = [_result(w, helper, texts, item) for item in helper.returned]
-    if submits:
-        names.append(w.fresh("tid"))
-        w.values[names[-1]] = Value(names[-1], ScalarType(dt.TASK_ID), w.depth, fixed=True)
-    target = f"{', '.join(names)} = " if names else ""
-    w.line(
-        f"{target}pl.submit(self.{helper.name}, {arguments}{waits})"
-        if submits
-        else f"{target}self.{helper.name}({arguments})"
-    )
-
-
-def _result(w: Writer, helper: Helper, texts: list[str], item: Param | Type) -> str:
-    """Return a name for one result of a call; a tensor is the argument it was given as."""
-    if not isinstance(item, Param):
-        name = w.fresh("s")
-        w.values[name] = Value(name, item, w.depth)
-        return name
-    argument = w.values[texts[helper.params.index(item)]]
-    if w.chance(50) and argument.depth == w.depth:
-        return argument.name
-    name = w.fresh("o")
-    w.values[name] = replace(argument, name=name, depth=w.depth, readable=True, fixed=True)
-    return name
 
 
 def inputs_for(program: Program, seed: int) -> list[NDArray[Any] | int | float | bool]:

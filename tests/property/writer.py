@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -40,6 +40,8 @@ class Writer:
     budget: int
     extents: Sequence[int]
     """The extents shapes are made of; few, so that operands fit together."""
+    statements: Mapping[Plane, Sequence[Callable[[Writer], object]]]
+    """What may be written on each plane, the likelier statements more often."""
     symbols: Sequence[str] = ()
     """The dynamic extents the function may name."""
     lines: list[str] = field(default_factory=list[str])
@@ -53,8 +55,6 @@ class Writer:
     """The names the innermost loop carries explicitly."""
     exits: int = 0
     """How many `break`s, `continue`s and early returns were written."""
-    more: Sequence[Callable[[Writer], object]] = ()
-    """Statements that the control plane has besides the usual ones."""
     returns: str | None = None
     """What an early return returns, where one may stand."""
     _names: int = 0
@@ -79,6 +79,13 @@ class Writer:
     def line(self, text: str) -> None:
         """Write one line."""
         self.lines.append("    " * self.indent + text)
+
+    def body(self, most: int) -> None:
+        """Write a few statements."""
+        for _ in range(self.number(1, most)):
+            if self.budget > 0:
+                self.budget -= 1
+                self.pick(self.statements[self.plane])(self)
 
     @contextmanager
     def block(self, head: str) -> Generator[dict[str, Value]]:

@@ -130,7 +130,14 @@ def _assigned(body: Sequence[ast.stmt], counter: list[int], block: int) -> Itera
                 yield from _assigned(inner, counter, block)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="write"), args=[ast.Name(id=name), *_])):
                 yield block, name
-            case ast.For() | ast.While() | ast.If():
+            case ast.For(target=target):
+                counter[0] += 1
+                own = counter[0]
+                below = list(_assigned(node.body, counter, own))
+                again = {name for _, name in below}
+                yield from ((own, name) for name in _targets(target) if name in again)
+                yield from below
+            case ast.While() | ast.If():
                 for inner in (node.body, node.orelse):
                     counter[0] += 1
                     yield from _assigned(inner, counter, counter[0])

@@ -38,6 +38,10 @@ Value: TypeAlias = Any
 """A region for tensors and tiles, a Python number for scalars, an array for arrays, a tuple for several."""
 
 
+NOTHING: Value = object()
+"""What a variable is handed that has no value yet."""
+
+
 @dataclass(frozen=True)
 class Exit:
     """How a body was left before its end."""
@@ -89,8 +93,16 @@ class Machine:
                     raise ExecutionError(message, spans=[param.span])
 
     def bind(self, frame: Frame, var: Var, value: Value) -> None:
-        """Let a variable hold a value from here on."""
-        frame.values[var] = value
+        """Let a variable hold a value from here on, or nothing."""
+        if value is NOTHING:
+            frame.values.pop(var, None)
+        else:
+            frame.values[var] = value
+
+    def _handed_on(self, frame: Frame, expr: Expr) -> Value:
+        """Return what a loop or branch hands on: nothing for a variable that no turn has bound yet."""
+        is_nothing = isinstance(expr, Absent) or (isinstance(expr, Var) and expr not in frame.values)
+        return NOTHING if is_nothing else self._expr(frame, expr)
 
     def _body(self, frame: Frame, body: SeqStmts) -> Exit | None:
         for stmt in body:
@@ -106,7 +118,8 @@ class Machine:
             case EvalStmt():
                 self._expr(frame, stmt.expr)
             case YieldStmt() | ReturnStmt() | BreakStmt() | ContinueStmt():
-                return Exit(stmt, tuple(self._expr(frame, value) for value in stmt.values))
+                given = self._expr if isinstance(stmt, ReturnStmt) else self._handed_on
+                return Exit(stmt, tuple(given(frame, value) for value in stmt.values))
             case ForStmt():
                 return self._for(frame, stmt)
             case WhileStmt():
@@ -144,9 +157,8 @@ class Machine:
         self, frame: Frame, turns: Iterator[None], carried: Sequence[IterArg], results: Sequence[Var], body: SeqStmts
     ) -> Exit | None:
         """Run a body per turn; what it yields is carried to the next one and, at the end, out."""
-        for arg in carried:
-            if not isinstance(arg.init, Absent):
-                self.bind(frame, arg.var, self._expr(frame, arg.init))
+        for arg, value in [(arg, self._handed_on(frame, arg.init)) for arg in carried]:
+            self.bind(frame, arg.var, value)
         for _ in turns:
             left = self._body(frame, body)
             if left is not None and isinstance(left.stmt, ReturnStmt):
@@ -157,8 +169,7 @@ class Machine:
             if left is not None and isinstance(left.stmt, BreakStmt):
                 break
         for result, arg in zip(results, carried, strict=True):
-            if arg.var in frame.values:
-                frame.values[result] = frame.values[arg.var]
+            self.bind(frame, result, self._handed_on(frame, arg.var))
         return None
 
     def _if(self, frame: Frame, stmt: IfStmt) -> Exit | None:

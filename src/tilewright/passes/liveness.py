@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from tilewright.core.expr import Var
 from tilewright.core.program import Function
+from tilewright.core.rewrite import loop_reach
 from tilewright.core.stmt import (
     SCOPES,
     AssignStmt,
@@ -51,6 +52,7 @@ class Liveness:
         self._find(function.body, [0])
         self.tracked: Variables = frozenset(self._multiple)
         self._after: dict[int, Variables] = {}
+        self._before: dict[int, Variables] = {}
         self._carried: dict[int, Variables] = {}
         if self.tracked:
             self._body(function.body, NOTHING, NOTHING, NOTHING)
@@ -58,6 +60,10 @@ class Liveness:
     def after(self, stmt: Stmt) -> Variables:
         """Return what is read after a branch or loop."""
         return self._after.get(id(stmt), NOTHING)
+
+    def before(self, stmt: ForStmt | WhileStmt) -> Variables:
+        """Return what a loop may read of the values that variables have when it starts."""
+        return self._before.get(id(stmt), NOTHING)
 
     def carried(self, stmt: ForStmt | WhileStmt) -> Variables:
         """Return what a loop must carry from turn to turn or out."""
@@ -131,7 +137,14 @@ class Liveness:
                 break
             entry = again
         self._carried[id(stmt)] = self._carried.get(id(stmt), NOTHING) | (assigned_in(stmt) & entry & self.tracked)
-        return entry | self._reads(stmt)
+        first = self._body(stmt.body, entry, live, entry) if _surely_turns(stmt) else entry
+        self._before[id(stmt)] = self._before.get(id(stmt), NOTHING) | first
+        return first | self._reads(stmt)
 
     def _reads(self, stmt: Stmt) -> Variables:
         return frozenset(variables(used(stmt))) & self.tracked
+
+
+def _surely_turns(stmt: ForStmt | WhileStmt) -> bool:
+    """Return whether a loop is known to turn at least once."""
+    return isinstance(stmt, ForStmt) and loop_reach(stmt.start, stmt.stop, stmt.step) is not None

@@ -32,7 +32,6 @@ from tilewright.core.stmt import (
     YieldStmt,
 )
 from tilewright.core.types import ScalarType, join
-from tilewright.core.visitor import statements
 from tilewright.passes.liveness import Liveness, assigned_in
 
 
@@ -42,22 +41,9 @@ def run(program: Program) -> Program:
 
 
 def convert(function: Function) -> Function:
-    """Return a function in SSA form; one that is in it already comes back as it is."""
-    liveness = Liveness(function)
-    if not liveness.tracked and not _has_copies(function) and not _returns_from_scopes(function):
-        return function
-    converter = _Converter(liveness)
-    stmts, end = converter.body(function.body)
+    """Return a function in SSA form; one that is in it already comes back equal."""
+    stmts, end = _Converter(Liveness(function)).body(function.body)
     return function.with_body(SeqStmts((*stmts, *_ending(end))))
-
-
-def _has_copies(function: Function) -> bool:
-    return any(isinstance(s, AssignStmt) and is_trivial(s.value) for s in statements(function.body))
-
-
-def _returns_from_scopes(function: Function) -> bool:
-    scopes = (s for s in statements(function.body) if isinstance(s, SCOPES))
-    return any(isinstance(stmt, ReturnStmt) for scope in scopes for stmt in scope.body.stmts)
 
 
 GONE = ReturnStmt()
@@ -83,6 +69,8 @@ class _Converter:
         self.live = liveness
         self.rewriter = Rewriter()
         self.loops: list[_Loop] = []
+        self.hollow: set[Var] = set()
+        """Variables that some loop started without a value."""
 
     @property
     def values(self) -> dict[Var, Expr]:
@@ -223,7 +211,11 @@ class _Converter:
 
     def _initial(self, var: Var, stmt: ForStmt | WhileStmt) -> Expr:
         """Return what a carried variable starts as: nothing when no path to the loop has bound it."""
-        return self.current(var) if var in self.values or var in self.live.params else ABSENT
+        is_bound = var in self.values or var in self.live.params
+        if is_bound and (var not in self.hollow or var in self.live.before(stmt)):
+            return self.current(var)
+        self.hollow.add(var)
+        return ABSENT
 
 
 def _leaves(end: ExitStmt | None) -> bool:

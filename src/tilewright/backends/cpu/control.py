@@ -1,164 +1,221 @@
-"""Control flow: loops, branches and what they carry."""
+"""Control flow: loops, branches and the ways out of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from tilewright.backends.cpu.emit import FunctionEmitter, emits
-from tilewright.backends.cpu.llvm import Value, i64
-from tilewright.backends.cpu.tiles import copy
-from tilewright.backends.cpu.traced import compute_type
-from tilewright.backends.cpu.values import Scalar, Tile
+from tilewright.backends.cpu.llvm import I64, Value, i64
+from tilewright.backends.cpu.slots import Carrier, hand_on
+from tilewright.backends.cpu.values import Binding, Scalar, static
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Absent, Expr, Var
-from tilewright.core.stmt import BreakStmt, ContinueStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, WhileStmt, YieldStmt
-from tilewright.core.types import ScalarType, TileType
+from tilewright.core.stmt import (
+    BreakStmt,
+    ContinueStmt,
+    ForStmt,
+    IfStmt,
+    IterArg,
+    ReturnStmt,
+    SeqStmts,
+    WhileStmt,
+    YieldStmt,
+)
 from tilewright.dtypes import INDEX
-from tilewright.errors import UnsupportedFeatureError
+
+LARGEST = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A branch being emitted: where it puts what it yields."""
+
+    carriers: Sequence[Carrier]
+
+
+@dataclass(frozen=True)
+class Loop(Branch):
+    """A loop being emitted: what it carries, and the blocks in which its next turn begins and it ends."""
+
+    following: str
+    done: str
 
 
 @emits(ForStmt)
 def _for(e: FunctionEmitter, stmt: ForStmt) -> None:
-    if stmt.kind is ForKind.Parallel and not stmt.iter_args and e.program.parallel(e, stmt):
+    if stmt.kind is ForKind.Parallel and e.program.parallel(e, stmt):
         return
     start, stop, step = (e.index(e.value(x)) for x in (stmt.start, stmt.stop, stmt.step))
-    if not step.ref.isdigit() or step.ref == "0":
-        raise UnsupportedFeatureError(
-            "a loop whose step is not a positive constant has no native code yet", spans=[stmt.span]
-        )
-    slots, starts = carried(e, [arg.var for arg in stmt.iter_args], [arg.init for arg in stmt.iter_args], stmt)
-    loop = e.b.open_loop(start, stop, step, starts)
-    bind_carried(e, [arg.var for arg in stmt.iter_args], slots, loop.values)
-    e.bindings[stmt.loop_var] = Scalar(loop.index, INDEX)
-    following = turn(e, stmt.body, slots)
-    results = e.b.close_loop(loop, following)
-    bind_carried(e, stmt.return_vars, slots, results)
+    count = turn_count(e, start, stop, step, stmt)
+    carriers = carried(e, stmt.iter_args)
+    index = e.b.slot(I64)
+    e.b.store(start, index, 8)
+    counted_loop(e, stmt, (i64(0), count), carriers, (index, step))
+    bind_results(e, stmt.return_vars, carriers)
 
 
-def carried(
-    e: FunctionEmitter, variables: Sequence[Var], inits: Sequence[Expr], stmt: Any
-) -> tuple[list[Any], list[Value]]:
-    """Return a slot for each carried tile, filled with its start, and the starts of carried scalars."""
-    slots: list[Any] = []
-    starts: list[Value] = []
-    for var, init in zip(variables, inits, strict=True):
-        if isinstance(var.type, TileType):
-            slot = e.fresh(var.type, tuple(i64(extent) for extent in var.type.shape))
-            slot.owners = [*variables]
-            if any(not isinstance(v, int) for v in var.type.valid):
-                raise UnsupportedFeatureError(
-                    "carrying a tile of unknown valid extent has no native code yet", spans=[stmt.span]
-                )
-            slot.valid = tuple(i64(v) for v in var.type.valid if isinstance(v, int))
-            if not isinstance(init, Absent):
-                copy(e, e.value(init), slot)
-            slots.append(slot)
-        elif isinstance(var.type, ScalarType):
-            slots.append(var.type.dtype)
-            value = Scalar(i64(0), INDEX) if isinstance(init, Absent) else e.value(init)
-            starts.append(value.value)
-        else:
-            raise UnsupportedFeatureError(f"carrying {var.type} has no native code yet", spans=[stmt.span])
-    return slots, starts
+def counted_loop(
+    e: FunctionEmitter,
+    stmt: ForStmt,
+    turns: tuple[Value, Value],
+    carriers: Sequence[Carrier],
+    stepped: tuple[Value, Value],
+) -> None:
+    """Emit a loop of so many turns whose variable lies in a word and grows by a step."""
+    b = e.b
+    index, step = stepped
+    turn = b.slot(I64)
+    b.store(turns[0], turn, 8)
+    head, body, following, done = (b.label(hint) for hint in ("head", "body", "next", "done"))
+    b.do(f"br label %{head}")
+    b.begin(head)
+    more = b.compare("icmp slt", b.load(I64, turn, 8), turns[1])
+    b.do(f"br {more}, label %{body}, label %{done}")
+    b.begin(body)
+    e.bind(stmt.loop_var, Scalar(b.load(I64, index, 8), INDEX))
+    for carrier, arg in zip(carriers, stmt.iter_args, strict=True):
+        carrier.bind(e, arg.var)
+    _inside(e, Loop(carriers, following, done), stmt.body)
+    b.do(f"br label %{following}")
+    b.begin(following)
+    for cell, by in ((turn, i64(1)), (index, step)):
+        b.store(b.op("add", b.load(I64, cell, 8), by), cell, 8)
+    b.do(f"br label %{head}")
+    b.begin(done)
 
 
-def bind_carried(e: FunctionEmitter, variables: Sequence[Var], slots: Sequence[Any], values: Sequence[Value]) -> None:
-    """Let variables stand for slots and for what a loop carries in registers."""
-    remaining = iter(values)
-    for var, slot in zip(variables, slots, strict=True):
-        if isinstance(slot, Tile):
-            slot.owners.append(var)
-            e.bindings[var] = slot
-        else:
-            e.bindings[var] = Scalar(next(remaining), slot)
+def turn_count(e: FunctionEmitter, start: Value, stop: Value, step: Value, stmt: ForStmt) -> Value:
+    """Return how many turns a loop has; a step of zero is an error and means none."""
+    b, known = e.b, static(step)
+    if known is not None and known > 0:
+        return _turns(e, b.compare("icmp slt", start, stop), b.op("sub", stop, start), step)
+    e.fail(b.compare("icmp eq", step, i64(0)), "a loop's step cannot be zero", stmt)
+    up = b.compare("icmp sgt", step, i64(0))
+    down = b.compare("icmp slt", step, i64(0))
+    rising = b.op("and", up, b.compare("icmp slt", start, stop))
+    falling = b.op("and", down, b.compare("icmp sgt", start, stop))
+    distance = b.select(up, b.op("sub", stop, start), b.op("sub", start, stop))
+    size = b.select(up, step, b.op("sub", i64(0), step))
+    return _turns(e, b.op("or", rising, falling), distance, b.intrinsic("llvm.umax", size, i64(1)))
 
 
-def turn(e: FunctionEmitter, body: SeqStmts, slots: Sequence[Any]) -> list[Value]:
-    """Emit a loop's body; return the scalars of the next turn, its tiles having been copied to their slots."""
-    last = body.stmts[-1] if body.stmts else None
-    if any(isinstance(s, (BreakStmt, ContinueStmt)) for s in _exits(body)):
-        raise UnsupportedFeatureError("break and continue have no native code yet", spans=[body.stmts[0].span])
-    following: list[Value] = []
-
-    def close() -> None:
-        if isinstance(last, YieldStmt):
-            following.extend(hand_on(e, last.values, slots))
-
-    stmts = SeqStmts(body.stmts[:-1]) if isinstance(last, YieldStmt) else body
-    e.body(stmts, close)
-    return following
-
-
-def _exits(body: SeqStmts) -> list[Any]:
-    found: list[Any] = []
-    for stmt in body:
-        if isinstance(stmt, (BreakStmt, ContinueStmt)):
-            found.append(stmt)
-        elif isinstance(stmt, IfStmt):
-            found += _exits(stmt.then_body) + (_exits(stmt.else_body) if stmt.else_body else [])
-    return found
-
-
-def hand_on(e: FunctionEmitter, values: Sequence[Expr], slots: Sequence[Any]) -> list[Value]:
-    """Copy yielded tiles to their slots; return yielded scalars."""
-    scalars: list[Value] = []
-    moves: list[tuple[Tile, Tile]] = []
-    for value, slot in zip(values, slots, strict=True):
-        given = e.value(value)
-        if isinstance(slot, Tile):
-            if given is not slot:
-                e.stored(given)
-                moves.append((given, slot))
-        else:
-            scalars.append(given.value)
-    sources = [source for source, _ in moves]
-    for position, (source, slot) in enumerate(moves):
-        if any(other is source and other is s for other in sources for _, s in moves[:position]):
-            raise UnsupportedFeatureError("carried tiles that trade places have no native code yet")
-        copy(e, source, slot)
-    return scalars
-
-
-@emits(IfStmt)
-def _if(e: FunctionEmitter, stmt: IfStmt) -> None:
-    condition = e.value(stmt.condition).value
-    then, other, after = e.b.label("then"), e.b.label("else"), e.b.label("endif")
-    slots: list[Any] = []
-    for var in stmt.return_vars:
-        if isinstance(var.type, TileType):
-            slot = e.fresh(var.type, tuple(i64(v) if isinstance(v, int) else i64(0) for v in var.type.valid))
-            if any(not isinstance(v, int) for v in var.type.valid):
-                raise UnsupportedFeatureError(
-                    "a branch yielding a tile of unknown valid extent has no native code yet", spans=[stmt.span]
-                )
-            slot.owners.append(var)
-            slots.append(slot)
-        elif isinstance(var.type, ScalarType):
-            slots.append(var.type.dtype)
-        else:
-            raise UnsupportedFeatureError(f"a branch yielding {var.type} has no native code yet", spans=[stmt.span])
-    e.b.do(f"br i1 {condition.ref}, label %{then}, label %{other}")
-    ends: list[tuple[str, list[Value]]] = []
-    for label, body in ((then, stmt.then_body), (other, stmt.else_body or SeqStmts())):
-        e.b.begin(label)
-        values = turn(e, body, slots)
-        ends.append((e.b.block, values))
-        e.b.do(f"br label %{after}")
-    e.b.begin(after)
-    merged: list[Value] = []
-    for position, dtype in enumerate(s for s in slots if not isinstance(s, Tile)):
-        type_ = compute_type(dtype)
-        arms = ", ".join(f"[ {values[position].ref}, %{block} ]" for block, values in ends)
-        merged.append(e.b.value(type_, f"phi {type_} {arms}"))
-    bind_carried(e, stmt.return_vars, slots, merged)
+def _turns(e: FunctionEmitter, some: Value, distance: Value, size: Value) -> Value:
+    """Return how many steps of a size begin within a distance, which has all 64 bits for its magnitude."""
+    b = e.b
+    whole = b.op("add", b.op("udiv", b.op("sub", distance, i64(1)), size), i64(1))
+    return b.select(some, b.intrinsic("llvm.umin", whole, i64(LARGEST)), i64(0))
 
 
 @emits(WhileStmt)
 def _while(e: FunctionEmitter, stmt: WhileStmt) -> None:
-    raise UnsupportedFeatureError("while loops have no native code yet", spans=[stmt.span])
+    """Emit a loop that also ends once an error has been noted: what it waits for might never come."""
+    b = e.b
+    carriers = carried(e, stmt.iter_args)
+    head, body, done = (b.label(hint) for hint in ("head", "body", "done"))
+    b.do(f"br label %{head}")
+    b.begin(head)
+    for carrier, arg in zip(carriers, stmt.iter_args, strict=True):
+        carrier.bind(e, arg.var)
+    condition = e.value(stmt.condition).value
+    going_on = b.op("and", condition, e.negated(e.has_failed))
+    b.do(f"br {going_on}, label %{body}, label %{done}")
+    b.begin(body)
+    _inside(e, Loop(carriers, head, done), stmt.body)
+    b.do(f"br label %{head}")
+    b.begin(done)
+    bind_results(e, stmt.return_vars, carriers)
+
+
+def carried(e: FunctionEmitter, args: Sequence[IterArg]) -> list[Carrier]:
+    """Return a carrier for each value of a loop, holding what it starts as."""
+    starts = [None if isinstance(arg.init, Absent) else _given(e, arg.init) for arg in args]
+    carriers: list[Carrier] = []
+    for arg, start in zip(args, starts, strict=True):
+        carrier = Carrier.of(e, arg.var.type, may_be_missing=start is None or start[1] is not None)
+        if start is None:
+            carrier.start_missing(e)
+        else:
+            carrier.fill(e, *start)
+        carriers.append(carrier)
+    return carriers
+
+
+def _given(e: FunctionEmitter, expr: Expr) -> tuple[Binding, Value | None]:
+    """Return what an expression stands for and, where it may be missing, whether it is there."""
+    if isinstance(expr, Var) and expr in e.bound:
+        return e.bindings[expr], e.bound[expr]
+    return e.value(expr), None
+
+
+def bind_results(e: FunctionEmitter, results: Sequence[Var], carriers: Sequence[Carrier]) -> None:
+    """Let variables stand for what a loop or branch leaves."""
+    for var, carrier in zip(results, carriers, strict=True):
+        carrier.bind(e, var)
+        carrier.slot.settle(e)
+
+
+def _inside(e: FunctionEmitter, region: Branch, body: SeqStmts) -> None:
+    e.regions.append(region)
+    e.body(body)
+    e.regions.pop()
+
+
+@emits(IfStmt)
+def _if(e: FunctionEmitter, stmt: IfStmt) -> None:
+    b = e.b
+    condition = e.value(stmt.condition).value
+    carriers = [Carrier.of(e, var.type, may_be_missing=bool(e.bound)) for var in stmt.return_vars]
+    then, other, after = (b.label(hint) for hint in ("then", "else", "endif"))
+    b.do(f"br i1 {condition.ref}, label %{then}, label %{other}")
+    for label, body in ((then, stmt.then_body), (other, stmt.else_body or SeqStmts())):
+        b.begin(label)
+        _inside(e, Branch(carriers), body)
+        b.do(f"br label %{after}")
+    b.begin(after)
+    bind_results(e, stmt.return_vars, carriers)
+
+
+@emits(YieldStmt)
+def _yield(e: FunctionEmitter, stmt: YieldStmt) -> None:
+    if e.regions:
+        _hand_on(e, e.regions[-1], stmt.values)
+
+
+def _hand_on(e: FunctionEmitter, region: Branch, values: Sequence[Expr]) -> None:
+    if values and region.carriers:
+        given = [
+            _given(e, value) if carrier.is_bound is not None else (e.value(value), None)
+            for value, carrier in zip(values, region.carriers, strict=True)
+        ]
+        hand_on(e, region.carriers, given)
+
+
+def _innermost(e: FunctionEmitter) -> Loop:
+    return next(region for region in reversed(e.regions) if isinstance(region, Loop))
+
+
+@emits(BreakStmt)
+def _break(e: FunctionEmitter, stmt: BreakStmt) -> None:
+    loop = _innermost(e)
+    _hand_on(e, loop, stmt.values)
+    leave(e, loop.done)
+
+
+@emits(ContinueStmt)
+def _continue(e: FunctionEmitter, stmt: ContinueStmt) -> None:
+    loop = _innermost(e)
+    _hand_on(e, loop, stmt.values)
+    leave(e, loop.following)
 
 
 @emits(ReturnStmt)
 def _return(e: FunctionEmitter, stmt: ReturnStmt) -> None:
-    e.program.give_back(e, [e.value(value) for value in stmt.values], stmt)
+    e.program.give_back(e, [e.value(value) for value in stmt.values])
+    leave(e, e.exit)
+
+
+def leave(e: FunctionEmitter, label: str) -> None:
+    """Emit a jump; what follows it is never reached."""
+    e.b.do(f"br label %{label}")
+    e.b.begin(e.b.label("unreached"))

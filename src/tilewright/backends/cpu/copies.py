@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tilewright.arrays import np
@@ -91,6 +92,7 @@ def packed(e: FunctionEmitter, tile: Tile) -> Tile:
     if place.strides == contiguous(tile.type.shape):
         return tile
     result = e.fresh(tile.type, tile.valid)
+    result.owners = tile.owners
     copy_whole(e, tile, result)
     return result
 
@@ -100,6 +102,7 @@ def with_adjacent_rows(e: FunctionEmitter, tile: Tile) -> Tile:
     if tile.place is None or tile.is_column or tile.place.strides[-1] == 1:
         return tile
     result = e.fresh(tile.type, tile.valid)
+    result.owners = tile.owners
     copy(e, tile, result)
     return result
 
@@ -119,12 +122,23 @@ def part(e: FunctionEmitter, dtype: DataType, place: Place, indices: Sequence[Va
     return Place(element_at(e, dtype, place, indices), place.strides)
 
 
+@contextmanager
+def rows_of(e: FunctionEmitter, extents: Sequence[Value]) -> Generator[tuple[Value, ...], None, None]:
+    """Emit nested loops over some axes around what is emitted inside; give the index along each."""
+    with ExitStack() as loops:
+        yield tuple(
+            i64(0) if static(extent) == 1 else loops.enter_context(e.b.loop(i64(0), extent, i64(1)))
+            for extent in extents
+        )
+
+
 @lowers("tile.assemble")
 def _assemble(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Copy the target, then write the source's valid part over it; one that does not fit writes nothing."""
     target, source = bound["target"], bound["source"]
     dtype, rank = target.type.dtype, len(target.type.shape)
     from_place = e.stored(source)
+    e.stored(target)
     starts = e.indices(bound["offset"])
     sizes = (*(i64(1),) * (rank - len(source.valid)), *source.valid)
     result = e.fresh(tile_type(call), target.valid)

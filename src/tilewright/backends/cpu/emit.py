@@ -7,15 +7,15 @@ Everything else first has what it reads brought into memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
-from tilewright.arrays import np
 from tilewright.backends.cpu.arena import Arena
 from tilewright.backends.cpu.groups import Group, GroupEmitter, MapNode, level_of
 from tilewright.backends.cpu.llvm import I1, I64, PTR, Builder, Value, i64
+from tilewright.backends.cpu.roots import Roots
 from tilewright.backends.cpu.traced import Lanes, literal
-from tilewright.backends.cpu.values import Binding, Place, Scalar, Tile, contiguous, static
+from tilewright.backends.cpu.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.op import Kind
@@ -23,12 +23,15 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, TileType
 from tilewright.core.visitor import statements, used, variables
-from tilewright.dtypes import BOOL, INDEX, DataType
+from tilewright.dtypes import INDEX
 from tilewright.errors import InternalError, UnsupportedFeatureError
+from tilewright.source import Span
 
 Lowering = Callable[["FunctionEmitter", Call, dict[str, Any]], Any]
 LOWERINGS: dict[str, Lowering] = {}
 STATEMENTS: dict[type, Callable[[FunctionEmitter, Any], None]] = {}
+SCALARS: dict[str, Callable[..., Scalar]] = {}
+"""The code for scalar ops, by name."""
 
 
 def lowers(*names: str) -> Callable[[Lowering], Lowering]:
@@ -53,11 +56,24 @@ def emits(*kinds: type) -> Callable[[Any], Any]:
     return sign
 
 
+class Spanned(Protocol):
+    """Something with a place in the source."""
+
+    @property
+    def span(self) -> Span:
+        """Where it was written."""
+        ...
+
+
+Part = tuple[int, int]
+"""Offset and size of a part of the arena."""
+
+
 @dataclass
 class Block:
-    """Statements being emitted in order: the tiles they own, with the parts of the arena that hold them."""
+    """Statements being emitted in order: the values they own, with the parts of the arena that hold them."""
 
-    owned: list[tuple[Tile, tuple[int, int]]] = field(default_factory=list[tuple[Tile, tuple[int, int]]])
+    owned: list[tuple[Tile | Array, Part]] = field(default_factory=list[tuple["Tile | Array", Part]])
 
 
 class FunctionEmitter:
@@ -72,6 +88,16 @@ class FunctionEmitter:
         self.block_index = Value(I64, "%block_index")
         self.block_count = Value(I64, "%block_count")
         self.bindings: dict[Var, Binding] = {}
+        self.bound: dict[Var, Value] = {}
+        """For variables that a loop without turns leaves unset: whether they hold a value."""
+        self.roots = Roots(function)
+        self.has_turned_views: bool = program.turns(function)
+        """Whether the last axis of a tensor may not be the one whose elements are adjacent."""
+        self.regions: list[Any] = []
+        """The loops and branches around what is being emitted, outermost first."""
+        self.turned_results: list[bool] = []
+        self.exit = ""
+        """The block a return goes to."""
         self.symbols: dict[str, Value] = {}
         self.arena = Arena()
         self.is_task = False
@@ -88,13 +114,11 @@ class FunctionEmitter:
         """How many fp32 elements a vector has."""
         return self.program.target.vector_bits // 32
 
-    def body(self, body: SeqStmts, close: Callable[[], None] | None = None) -> None:
-        """Emit statements in a block of their own, leaving nothing recorded; `close` emits what ends it."""
+    def body(self, body: SeqStmts) -> None:
+        """Emit statements in a block of their own, leaving nothing recorded."""
         self.blocks.append(Block())
         for stmt in body:
             self.stmt(stmt)
-        if close is not None:
-            close()
         self.flush()
         for _, part in self.blocks.pop().owned:
             self.arena.give_back(part)
@@ -113,8 +137,10 @@ class FunctionEmitter:
 
     def bind(self, var: Var, binding: Any) -> None:
         """Let a variable stand for what was emitted."""
-        if isinstance(binding, Tile):
+        if isinstance(binding, (Tile, Array)):
             binding.owners.append(var)
+        elif isinstance(binding, Tensor):
+            binding = replace(binding, root=self.roots.of(var))
         self.bindings[var] = binding
 
     def action(self, expr: Expr) -> Any:
@@ -138,7 +164,7 @@ class FunctionEmitter:
         """Return what an expression stands for; tuples give tuples."""
         match expr:
             case Var():
-                return self.bindings[expr]
+                return self._variable(expr)
             case MakeTuple():
                 return tuple(self.value(e) for e in expr.elements)
             case TupleGetItem():
@@ -153,6 +179,13 @@ class FunctionEmitter:
                 return self._scalar_call(expr)
             case _:
                 raise InternalError(f"no code for {type(expr).__name__}")
+
+    def _variable(self, var: Var) -> Binding:
+        is_bound = self.bound.get(var)
+        if is_bound is not None:
+            message = f"'{var.name_hint}' has no value here: the loop that binds it did not run"
+            self.fail(self.negated(is_bound), message, var)
+        return self.bindings[var]
 
     def _scalar_call(self, call: Call) -> Scalar:
         assert isinstance(call.type, ScalarType)
@@ -221,7 +254,7 @@ class FunctionEmitter:
             self.arena.give_back(part)
         self._release()
 
-    def _is_read_later(self, tile: Tile) -> bool:
+    def _is_read_later(self, tile: Tile | Array) -> bool:
         return any(self.uses.get(var, 0) > 0 for var in tile.owners)
 
     def _release(self) -> None:
@@ -234,9 +267,18 @@ class FunctionEmitter:
 
     def take(self, tile: Tile) -> Place:
         """Return a packed place for a tile, which the current block owns."""
-        part = self.arena.take(tile.type.nbytes if tile.type.dtype != BOOL else tile.type.nbytes * 8)
-        self.blocks[-1].owned.append((tile, part))
-        return Place(self.address(part[0]), contiguous(tile.type.shape))
+        place, part = self.reserve(tile.type)
+        self.own(tile, part)
+        return place
+
+    def reserve(self, type_: TileType) -> tuple[Place, Part]:
+        """Return a packed place that nobody owns yet."""
+        part = self.arena.take(room_of(type_))
+        return Place(self.address(part[0]), contiguous(type_.shape)), part
+
+    def own(self, value: Tile | Array, part: Part) -> None:
+        """Let the current block give a part back once its value is no longer read."""
+        self.blocks[-1].owned.append((value, part))
 
     def address(self, offset: int) -> Value:
         """Return an address in the arena."""
@@ -256,63 +298,24 @@ class FunctionEmitter:
         tile.place = self.take(tile)
         return tile
 
-    def fail(self, condition: Value, message: str, call: Call | Stmt) -> None:
+    def negated(self, condition: Value) -> Value:
+        """Return the opposite of a condition."""
+        return self.b.op("xor", condition, Value(I1, "true"))
+
+    def fail(self, condition: Value, message: str, at: Spanned) -> None:
         """Note an error where a condition holds; the first one noted is reported when the program ends."""
-        number = self.program.note(message, call.span)
+        number = self.program.note(message, at.span)
         with self.b.when(condition):
             cell = self.b.offset(self.context, i64(1), I64)
             self.b.do(f"cmpxchg {cell}, i64 0, i64 {number} monotonic monotonic")
 
-
-SCALARS: dict[str, Callable[..., Scalar]] = {}
-
-
-def _scalar(name: str, ufunc: str) -> None:
-    def emit(e: FunctionEmitter, call: Call, dtype: DataType, *operands: Scalar) -> Scalar:
-        kind = dtype if dtype != BOOL else next((o.dtype for o in operands), dtype)
-        lanes = [Lanes(e.b, o.value, kind) for o in operands]
-        result: Lanes = getattr(np, ufunc)(*lanes)
-        return Scalar(result.value, dtype)
-
-    SCALARS[name] = emit
+    @property
+    def has_failed(self) -> Value:
+        """Whether an error has been noted."""
+        cell = self.b.offset(self.context, i64(1), I64)
+        return self.b.compare("icmp ne", self.b.value(I64, f"load atomic {I64}, {cell} monotonic, align 8"), i64(0))
 
 
-for _name, _ufunc in (
-    ("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("min", "minimum"), ("max", "maximum"), ("shl", "left_shift"),
-    ("shr", "right_shift"), ("bit_and", "bitwise_and"), ("bit_or", "bitwise_or"), ("bit_xor", "bitwise_xor"), ("eq", "equal"),
-    ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal"), ("neg", "negative"),
-    ("invert", "invert"), ("and_", "bitwise_and"), ("or_", "bitwise_or"),
-):  # fmt: skip
-    _scalar(_name, _ufunc)
-
-
-def _division(kind: str) -> Callable[..., Scalar]:
-    def emit(e: FunctionEmitter, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
-        a, b = Lanes(e.b, lhs.value, dtype), Lanes(e.b, rhs.value, dtype)
-        if dtype.is_float():
-            quotient = a / b
-            if kind == "div":
-                return Scalar(quotient.value, dtype)
-            floor = Lanes(e.b, e.b.intrinsic("llvm.floor", quotient.value), dtype)
-            return Scalar((floor if kind == "floordiv" else a - floor * b).value, dtype)
-        zero = b == 0
-        if static(rhs.value) in (None, 0):
-            e.fail(zero.value, "division by zero", call)
-        safe: Lanes = np.where(zero, b.like(1), b)
-        if kind == "div":
-            return Scalar(e.b.op("udiv" if dtype.is_unsigned_int() else "sdiv", a.value, safe.value), dtype)
-        floor = a // safe
-        return Scalar((floor if kind == "floordiv" else a - floor * safe).value, dtype)
-
-    return emit
-
-
-for _kind in ("div", "floordiv", "mod"):
-    SCALARS[_kind] = _division(_kind)
-
-
-def _not(e: FunctionEmitter, call: Call, dtype: DataType, value: Scalar) -> Scalar:
-    return Scalar(e.b.op("xor", value.value, Value(I1, "true")), dtype)
-
-
-SCALARS["not_"] = _not
+def room_of(type_: TileType) -> int:
+    """Return how many bytes a tile takes in memory, where every element is at least one."""
+    return type_.nbytes * max(1, 8 // type_.dtype.bits)

@@ -12,7 +12,8 @@ from tilewright import settings
 from tilewright.arrays import np
 from tilewright.backends.cpu.assemble import assemble
 from tilewright.backends.cpu.loader import load
-from tilewright.backends.cpu.program import ProgramEmitter, word_types
+from tilewright.backends.cpu.abi import entry_word_types
+from tilewright.backends.cpu.program import ProgramEmitter
 from tilewright.backends.cpu.target import Target, host
 from tilewright.backends.cpu.threads import parallel_address
 from tilewright.core.program import Function, Program
@@ -57,7 +58,7 @@ class NativeProgram:
         function = self.program[name]
         arrays: list[tuple[Any, Any]] = []
         words = [w for p, a in zip(function.params, args, strict=True) for w in _words(p.type, a, arrays)]
-        results = sum(len(word_types(t)) for t in function.return_types)
+        results = sum(len(entry_word_types(t)) for t in function.return_types)
         room = (ctypes.c_int64 * (len(words) + results))(*words)
         context = (ctypes.c_int64 * 3)(parallel_address(settings.num_threads()), 0, 0)
         self.calls[name](room, context)
@@ -99,7 +100,7 @@ def _scalar_word(dtype: DataType, value: Any) -> int:
 def _results(function: Function, room: Any, at: int, args: Sequence[Any]) -> tuple[Any, ...]:
     results: list[Any] = []
     for type_ in function.return_types:
-        count = len(word_types(type_))
+        count = len(entry_word_types(type_))
         words = list(room[at : at + count])
         at += count
         results.append(_number(type_.dtype, words[0]) if isinstance(type_, ScalarType) else _tensor(type_, words, args))

@@ -1,47 +1,79 @@
 """Programs: every function of a program in one module, callable from outside.
 
-Inside, a function takes the context, an arena, its block, then its parameters word by word, then where its results go.
+Inside, a function takes the context, an arena, its block, then its parameters word by word, then rooms for its results.
 Outside, an entry takes an array of 64-bit words (arguments, then room for results) and the context: three words that
 hold how to run chunks in parallel, the number of the first error, and the list of buffers to free.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from tilewright.backends.cpu import control, tensors, tiles
+from tilewright.backends.cpu import (
+    arrays,
+    compare,
+    control,
+    convert,
+    copies,
+    elements,
+    products,
+    reduce,
+    scalars,
+    system,
+    tensor_math,
+    tensor_products,
+    tensors,
+    tiles,
+    views,
+)
+from tilewright.backends.cpu.abi import (
+    entry_word_types,
+    leave_result,
+    parameter,
+    read_words,
+    room_bytes,
+    word_types,
+    write_words,
+)
+from tilewright.backends.cpu.calls import OWN_SIZE, WHOLE_SIZE, Signature, call, free, new_arena
 from tilewright.backends.cpu.emit import FunctionEmitter
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Module, Value, i64
+from tilewright.backends.cpu.parallel import grid, parallel_loop
 from tilewright.backends.cpu.target import Target
-from tilewright.backends.cpu.traced import compute_type
-from tilewright.backends.cpu.values import Binding, Place, Scalar, Tensor, Tile, contiguous
-from tilewright.core.expr import Invoke, Submit, Var
+from tilewright.backends.cpu.values import Scalar, Tensor, static
+from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.program import Function, Program
-from tilewright.core.stmt import ForStmt, ReturnStmt
-from tilewright.core.types import ScalarType, TensorType, TileType, TupleType, Type
-from tilewright.core.visitor import statements, used, variables
-from tilewright.dtypes import INDEX, TASK_ID
-from tilewright.errors import UnsupportedFeatureError
+from tilewright.core.stmt import ForStmt, SeqStmts
+from tilewright.core.types import ScalarType, TensorType, Type
+from tilewright.core.visitor import expressions, statements
+from tilewright.passes.identity import returned_parameters
 from tilewright.source import Span
 
-HANDLERS = (control, tensors, tiles)
+HANDLERS = (
+    arrays, compare, control, convert, copies, elements, products, reduce, scalars, system, tensor_math,
+    tensor_products, tensors, tiles, views,
+)  # fmt: skip
 """The modules that sign code in for statements and ops."""
 
-CHUNKS = 64
-"""How many pieces a parallel loop is cut into at most."""
-
 _HEAD = (Value(PTR, "%context"), Value(PTR, "%arena"), Value(I64, "%block_index"), Value(I64, "%block_count"))
-_ARENA_SIZE = "ARENA-SIZE"
 
 
 @dataclass(frozen=True)
 class Emitted:
-    """A function that has been written: its name, and how much arena it needs in all."""
+    """A function that has been written: how to call it, and what it gives.
 
+    `returned` says for each result which parameter it is, None for one that is made; `results` are the types of those
+    that are made, in order, and `turned_results` whether their last stride may be other than one.
+    """
+
+    function: Function
     name: str
     arena: int
+    returned: tuple[int | None, ...]
+    results: tuple[Type, ...]
+    turned_results: tuple[bool, ...]
 
 
 @dataclass
@@ -51,9 +83,9 @@ class ProgramEmitter:
     program: Program
     target: Target
     module: Module = field(init=False)
-    emitted: dict[str, Emitted] = field(default_factory=dict[str, Emitted])
+    emitted: dict[tuple[str, Signature], Emitted] = field(default_factory=dict[tuple[str, Signature], Emitted])
     errors: list[tuple[str, Span]] = field(default_factory=list[tuple[str, Span]])
-    tasks: int = 0
+    names: int = 0
 
     def __post_init__(self) -> None:
         """Start an empty module."""
@@ -61,127 +93,165 @@ class ProgramEmitter:
             fused=self.target.has_fma, converts_half=self.target.has_f16c, scales=self.target.has("avx512f")
         )
 
+    @cached_property
+    def returned(self) -> dict[str, tuple[int | None, ...]]:
+        """For each function, which parameter each of its results is."""
+        return dict(returned_parameters(self.program.function_list))
+
     def note(self, message: str, span: Span) -> int:
         """Return the number under which an error is reported."""
         self.errors.append((message, span))
         return len(self.errors)
 
+    def task_name(self, function: str) -> str:
+        """Return a name for a task of a function."""
+        self.names += 1
+        return f"task{self.names}_{function}"
+
     def entry(self, function: Function) -> str:
         """Write a function that is called from outside; return its symbol."""
-        inner = self.function(function)
+        inner = self.function(function, Signature.plain(function))
         symbol = f"entry_{function.name}"
         words, context = Value(PTR, "%words"), _HEAD[0]
         b = Builder(self.module, symbol, [words, context], linkage="")
-        at = 0
-        args: list[Value] = []
-        for param in function.params:
-            for type_ in word_types(param.type):
-                args.append(b.load(type_, b.offset(words, i64(at), I64), 8))
-                at += 1
-        for type_ in function.return_types:
-            args.append(b.offset(words, i64(at), I64))
-            at += len(word_types(type_))
-        arena = self._arena(b, inner.arena)
-        b.invoke(inner.name, context, arena, i64(0), i64(1), *args)
-        self._free(b, arena)
+        given = iter(read_words(b, words, [t for p in function.params for t in entry_word_types(p.type)]))
+        params = [[next(given) for _ in entry_word_types(p.type)] for p in function.params]
+        args = [word for param, words_ in zip(function.params, params, strict=True) for word in _whole(param, words_)]
+        sizes = [-(-room_bytes(type_) // 64) * 64 for type_ in inner.results]
+        memory = new_arena(b, sum(sizes) + inner.arena)
+        rooms = [b.offset(memory, i64(sum(sizes[:k])), "i8") for k in range(len(sizes))]
+        arena = b.offset(memory, i64(sum(sizes)), "i8")
+        b.invoke(inner.name, context, arena, i64(0), i64(1), *args, *rooms)
+        at, made = sum(map(len, params)), iter(rooms)
+        for type_, position in zip(function.return_types, inner.returned, strict=True):
+            types = entry_word_types(type_)
+            result = params[position] if position is not None else read_words(b, next(made), types)
+            write_words(b, words, result, at)
+            at += len(types)
+        free(b, memory)
         b.finish()
         return symbol
 
-    def _arena(self, b: Builder, size: int | str) -> Value:
-        self.module.intrinsic("aligned_alloc", PTR, I64, I64)
-        return b.value(PTR, f"call ptr @aligned_alloc(i64 64, i64 {size if isinstance(size, str) else max(size, 64)})")
+    def function(self, function: Function, signature: Signature) -> Emitted:
+        """Write a function once for each signature; return how to call it."""
+        key = function.name, signature
+        if key not in self.emitted:
+            self.emitted[key] = self._write(function, signature)
+        return self.emitted[key]
 
-    def _free(self, b: Builder, pointer: Value) -> None:
-        self.module.declare("declare void @free(ptr)")
-        b.invoke("free", pointer)
-
-    def function(self, function: Function) -> Emitted:
-        """Write a function once; return how to call it."""
-        known = self.emitted.get(function.name)
-        if known is not None:
-            return known
+    def _write(self, function: Function, signature: Signature) -> Emitted:
+        self.names += 1
+        name = f"fn{self.names}_{function.name}"
         params = [
             Value(t, f"%p{i}_{k}") for i, p in enumerate(function.params) for k, t in enumerate(word_types(p.type))
         ]
-        results = [Value(PTR, f"%result{i}") for i in range(len(function.return_types))]
-        name = f"fn_{function.name}"
-        b = Builder(self.module, name, [*_HEAD, *params, *results], attrs="nounwind")
+        returned = self.returned[function.name]
+        results = [t for t, p in zip(function.return_types, returned, strict=True) if p is None]
+        rooms = [Value(PTR, f"%result{i}") for i in range(len(results))]
+        b = Builder(self.module, name, [*_HEAD, *params, *rooms], attrs="nounwind")
         e = FunctionEmitter(self, function, b)
-        words = iter(params)
-        for param in function.params:
-            e.bind(param, bind_words(param.type, words, param))
-        for symbol, (position, axis) in function.symbols.items():
-            tensor = e.bindings[function.params[position]]
+        e.has_turned_views = e.has_turned_views or any(signature.turned)
+        e.exit = b.label("exit")
+        e.turned_results = [False] * len(results)
+        self._bind(e, signature, params)
+        e.body(function.body)
+        b.do(f"br label %{e.exit}")
+        b.begin(e.exit)
+        b.finish()
+        return Emitted(function, name, self.settle(e), returned, tuple(results), tuple(e.turned_results))
+
+    def _bind(self, e: FunctionEmitter, signature: Signature, words: list[Value]) -> None:
+        """Bind the parameters; an argument that contradicts the signature is an error, and made harmless."""
+        params, given = e.function.params, iter(words)
+        for position, first in enumerate(signature.shared):
+            if first != position:
+                e.roots.join(params[position], params[first])
+        for param, is_turned in zip(params, signature.turned, strict=True):
+            e.bind(param, parameter(param.type, given, is_turned=is_turned))
+        for symbol, (position, axis) in e.function.symbols.items():
+            tensor = e.bindings[params[position]]
             assert isinstance(tensor, Tensor)
             e.symbols[symbol] = tensor.shape[axis]
-        e.body(function.body)
-        b.finish()
-        total = e.arena.size + e.callee_arena
-        self._settle(e.arena.size, total)
-        self.emitted[function.name] = Emitted(name, total)
-        return self.emitted[function.name]
+        for param in params:
+            self._check_bounds(e, param)
+        self._check_extents(e)
 
-    def _settle(self, own: int, total: int) -> None:
-        """Fill in the sizes that are known only once a function has been written."""
+    def _check_bounds(self, e: FunctionEmitter, param: Var) -> None:
+        """Keep a scalar within what its type promises."""
+        binding = e.bindings[param]
+        if param.bounds is None or not isinstance(binding, Scalar):
+            return
+        low, high = (i64(bound) for bound in param.bounds)
+        number = e.index(binding)
+        outside = e.b.op("or", e.b.compare("icmp slt", number, low), e.b.compare("icmp sgt", number, high))
+        message = f"`{param.name_hint}` is outside its bounds {param.bounds[0]} to {param.bounds[1]}"
+        e.fail(outside, message, param)
+        if binding.value.type == I64:
+            e.bindings[param] = Scalar(e.b.select(outside, low, number), binding.dtype)
+
+    def _check_extents(self, e: FunctionEmitter) -> None:
+        """Check that extents of one name agree; where they do not, no tensor of unknown extent has elements."""
+        agree: Value | None = None
+        for param in e.function.params:
+            tensor = e.bindings[param]
+            extents = param.type.shape if isinstance(param.type, TensorType) else ()
+            for axis, extent in enumerate(extents):
+                assert isinstance(tensor, Tensor)
+                wanted = e.index(e.value(extent)) if isinstance(extent, Expr) else tensor.shape[axis]
+                if wanted == tensor.shape[axis]:
+                    continue
+                same = e.b.compare("icmp eq", tensor.shape[axis], wanted)
+                e.fail(e.negated(same), f"axis {axis} of `{param.name_hint}` is not {extent}", param)
+                agree = same if agree is None else e.b.op("and", agree, same)
+        if agree is not None:
+            self._empty_unless(e, agree)
+
+    def _empty_unless(self, e: FunctionEmitter, agree: Value) -> None:
+        def kept(extents: tuple[Value, ...]) -> tuple[Value, ...]:
+            return tuple(v if static(v) is not None else e.b.select(agree, v, i64(0)) for v in extents)
+
+        for param in e.function.params:
+            tensor = e.bindings[param]
+            if isinstance(tensor, Tensor):
+                shape, valid = kept(tensor.shape), kept(tensor.valid)
+                e.bindings[param] = Tensor(tensor.pointer, shape, tensor.strides, valid, tensor.dtype, tensor.root)
+
+    def settle(self, e: FunctionEmitter) -> int:
+        """Fill in the sizes that are known only once a function has been written; return its whole arena's."""
+        own, whole = e.arena.size, max(e.arena.size + e.callee_arena, 64)
         text = self.module.functions[-1]
-        self.module.functions[-1] = text.replace(f"{_ARENA_SIZE}-OWN", str(own)).replace(
-            f"{_ARENA_SIZE}-ALL", str(max(total, 64))
-        )
+        self.module.functions[-1] = text.replace(OWN_SIZE, str(own)).replace(WHOLE_SIZE, str(whole))
+        return whole
 
     def call(self, e: FunctionEmitter, expr: Invoke | Submit) -> Any:
-        """Write a call of another function; a dispatch over a grid calls it once per block."""
-        function = self.program[expr.op.name]
-        args = [word for arg, p in zip(expr.args, function.params, strict=True) for word in self._argument(e, arg, p)]
-        if isinstance(expr, Submit) and expr.core_num is not None:
-            count = e.index(e.value(expr.core_num))
-            if function.return_types:
-                raise UnsupportedFeatureError("a grid that returns values has no native code yet", spans=[expr.span])
-            with e.b.loop(i64(0), count, i64(1)) as block:
-                self._invoke(e, function, args, [], block, count)
-            return (Scalar(i64(0), TASK_ID),)
-        results = self._invoke(e, function, args, function.return_types, e.block_index, e.block_count)
-        if isinstance(expr, Submit):
-            return (*results, Scalar(i64(0), TASK_ID))
-        return results[0] if len(results) == 1 and not isinstance(expr.type, TupleType) else tuple(results)
+        """Write a call of another function."""
+        return call(self, e, expr)
 
-    def _argument(self, e: FunctionEmitter, arg: Any, param: Var) -> list[Value]:
-        binding = e.value(arg)
-        if isinstance(binding, Scalar) and isinstance(param.type, ScalarType) and binding.dtype != param.type.dtype:
-            binding = Scalar(e.index(binding), INDEX)
-        return words_of(e, binding)
+    def grid(self, e: FunctionEmitter, callee: Emitted, args: list[Value], count: Value) -> None:
+        """Write a call of a function for every block."""
+        grid(self, e, callee, args, count)
 
-    def _invoke(
-        self,
-        e: FunctionEmitter,
-        function: Function,
-        args: Sequence[Value],
-        results: Sequence[Type],
-        block: Value,
-        count: Value,
-    ) -> list[Binding]:
-        callee = self.function(function)
-        e.callee_arena = max(e.callee_arena, callee.arena)
-        arena = e.b.offset(e.arena_base, Value(I64, f"{_ARENA_SIZE}-OWN"), "i8")
-        parts = [e.arena.take(8 * len(word_types(t))) for t in results]
-        rooms = [e.address(part[0]) for part in parts]
-        e.b.invoke(callee.name, e.context, arena, block, count, *args, *rooms)
-        bindings = [self._loaded(e, t, room) for t, room in zip(results, rooms, strict=True)]
-        for part in parts:
-            e.arena.give_back(part)
-        return bindings
+    def parallel(self, e: FunctionEmitter, stmt: ForStmt) -> bool:
+        """Write a loop whose turns run side by side, where they can."""
+        return parallel_loop(self, e, stmt)
 
-    def _loaded(self, e: FunctionEmitter, type_: Type, room: Value) -> Binding:
-        words = [e.b.load(t, e.b.offset(room, i64(k), I64), 8) for k, t in enumerate(word_types(type_))]
-        return bind_words(type_, iter(words), object())
+    def give_back(self, e: FunctionEmitter, values: list[Any]) -> None:
+        """Write a function's results into their rooms; those that are parameters need none."""
+        made = [
+            (type_, value)
+            for type_, value, position in zip(
+                e.function.return_types, values, self.returned[e.function.name], strict=True
+            )
+            if position is None
+        ]
+        for k, (type_, value) in enumerate(made):
+            if isinstance(value, Tensor) and value.strides:
+                e.turned_results[k] |= static(value.strides[-1]) != 1
+            leave_result(e, type_, value, Value(PTR, f"%result{k}"))
 
-    def give_back(self, e: FunctionEmitter, values: Sequence[Any], stmt: ReturnStmt) -> None:
-        """Write a function's results where its caller wants them."""
-        if stmt is not e.function.body.stmts[-1]:
-            raise UnsupportedFeatureError("returning early has no native code yet", spans=[stmt.span])
-        for position, value in enumerate(values):
-            room = Value(PTR, f"%result{position}")
-            for k, word in enumerate(words_of(e, value)):
-                e.b.store(word, e.b.offset(room, i64(k), I64), 8)
+    def turns(self, function: Function) -> bool:
+        """Return whether a function makes views whose last stride may be other than one."""
+        return _turns(self.program, function.body)
 
     def allocate(self, e: FunctionEmitter, nbytes: Value) -> Value:
         """Write the making of a buffer that the context keeps until the caller has read the results."""
@@ -194,107 +264,19 @@ class ProgramEmitter:
         aligned = e.b.op("and", e.b.op("add", address, i64(127)), i64(-64))
         return e.b.value(PTR, f"inttoptr {aligned} to ptr")
 
-    def parallel(self, e: FunctionEmitter, stmt: ForStmt) -> bool:
-        """Write a parallel loop as a task that runs chunks of it; a loop inside a task stays a loop."""
-        if e.is_task:
-            return False
-        captured = list(dict.fromkeys(v for s in statements(stmt.body) for v in variables(used(s)) if v in e.bindings))
-        start, stop, step = (e.index(e.value(x)) for x in (stmt.start, stmt.stop, stmt.step))
-        span = e.b.op("sub", e.b.op("add", e.b.op("sub", stop, start), step), i64(1))
-        trips = e.b.intrinsic("llvm.smax", e.b.op("sdiv", span, step), i64(0))
-        chunks = e.b.intrinsic("llvm.smin", trips, i64(CHUNKS))
-        words = [start, step, trips, chunks, e.context, e.block_index, e.block_count, *e.symbols.values()]
-        words += [word for var in captured for word in words_of(e, e.bindings[var])]
-        part = e.arena.take(8 * len(words))
-        data = e.address(part[0])
-        for k, word in enumerate(words):
-            e.b.store(word, e.b.offset(data, i64(k), I64), 8)
-        name = self._task(e, stmt, captured, [w.type for w in words])
-        run = e.b.load(PTR, e.context, 8)
-        e.b.do(f"call void {run.ref}(ptr @{name}, {data}, {chunks})")
-        e.arena.give_back(part)
-        return True
 
-    def _task(self, e: FunctionEmitter, stmt: ForStmt, captured: Sequence[Var], types: Sequence[str]) -> str:
-        self.tasks += 1
-        name = f"task{self.tasks}_{e.function.name}"
-        data, chunk = Value(PTR, "%data"), Value(I64, "%chunk")
-        b = Builder(self.module, name, [data, chunk], attrs="nounwind")
-        loaded = iter([b.load(t, b.offset(data, i64(k), I64), 8) for k, t in enumerate(types)])
-        start, step, trips, chunks, context, block_index, block_count = (next(loaded) for _ in range(7))
-        inner = FunctionEmitter(self, e.function, b)
-        inner.uses, inner.is_task = e.uses, True
-        inner.context, inner.block_index, inner.block_count = context, block_index, block_count
-        inner.symbols = {symbol: next(loaded) for symbol in e.symbols}
-        inner.arena_base = self._arena(b, f"{_ARENA_SIZE}-ALL")
-        for var in captured:
-            inner.bindings[var] = rebound(e.bindings[var], loaded)
-        size = b.op("sdiv", b.op("sub", b.op("add", trips, chunks), i64(1)), chunks)
-        first = b.op("mul", chunk, size)
-        last = b.intrinsic("llvm.smin", b.op("add", first, size), trips)
-        with b.loop(first, last, i64(1)) as turn:
-            inner.bindings[stmt.loop_var] = Scalar(b.op("add", start, b.op("mul", turn, step)), INDEX)
-            inner.body(stmt.body)
-        self._free(b, inner.arena_base)
-        b.finish()
-        self._settle(inner.arena.size, inner.arena.size + inner.callee_arena)
-        return name
+def _whole(param: Var, words: list[Value]) -> list[Value]:
+    """Return the words of an argument from outside as functions pass them: all of a tensor is valid."""
+    if isinstance(param.type, ScalarType):
+        return words
+    return [*words, *words[1 : 1 + len(words) // 2]]
 
 
-def word_types(type_: Type) -> list[str]:
-    """Return the types of the words a value of a type travels in."""
-    match type_:
-        case ScalarType():
-            return [compute_type(type_.dtype)]
-        case TensorType():
-            return [PTR, *[I64] * (2 * len(type_.shape))]
-        case TileType():
-            return [PTR, *[I64] * len(type_.shape)]
-        case _:
-            raise UnsupportedFeatureError(f"passing {type_} has no native code yet")
-
-
-def words_of(e: FunctionEmitter, binding: Any) -> list[Value]:
-    """Return a value as the words it travels in."""
-    if isinstance(binding, Scalar):
-        return [binding.value]
-    if isinstance(binding, Tensor):
-        if binding.strides and binding.strides[-1] != i64(1):
-            raise UnsupportedFeatureError("passing a turned view to a function has no native code yet")
-        return [binding.pointer, *binding.shape, *binding.strides]
-    assert isinstance(binding, Tile)
-    return [e.stored(binding).pointer, *binding.valid]
-
-
-def bind_words(type_: Type, words: Any, root: object) -> Binding:
-    """Return the value that words stand for."""
-    if isinstance(type_, ScalarType):
-        return Scalar(next(words), type_.dtype)
-    if isinstance(type_, TensorType):
-        pointer, rank = next(words), len(type_.shape)
-        given = [next(words) for _ in range(2 * rank)]
-        shape = tuple(
-            i64(extent) if isinstance(extent, int) else word for extent, word in zip(type_.shape, given, strict=False)
-        )
-        return Tensor(pointer, shape, (*given[rank:-1], *[i64(1)] * bool(rank)), shape, type_.dtype, root)
-    assert isinstance(type_, TileType)
-    pointer = next(words)
-    return Tile(type_, tuple(next(words) for _ in type_.shape), place=Place(pointer, contiguous(type_.shape)))
-
-
-def rebound(binding: Any, words: Any) -> Binding:
-    """Return a captured value in the function that reads its words."""
-    if isinstance(binding, Scalar):
-        return Scalar(next(words), binding.dtype)
-    if isinstance(binding, Tensor):
-        pointer, rank = next(words), len(binding.shape)
-        given = [next(words) for _ in range(2 * rank)]
-        shape = tuple(known if known.ref.isdigit() else word for known, word in zip(binding.shape, given, strict=False))
-        strides = tuple(
-            known if known.ref.isdigit() else word for known, word in zip(binding.strides, given[rank:], strict=True)
-        )
-        return Tensor(pointer, shape, strides, shape, binding.dtype, binding.root)
-    assert isinstance(binding, Tile) and binding.place is not None
-    pointer = next(words)
-    valid = tuple(next(words) for _ in binding.valid)
-    return Tile(binding.type, valid, place=Place(pointer, binding.place.strides), owners=binding.owners)
+def _turns(program: Program, body: SeqStmts) -> bool:
+    for stmt in statements(body):
+        for expr in expressions(stmt):
+            if isinstance(expr, (Invoke, Submit)) and _turns(program, program[expr.op.name].body):
+                return True
+            if isinstance(expr, Call) and (expr.op.name == "tensor.transpose" or expr.kwargs.get("drop_dims")):
+                return True
+    return False

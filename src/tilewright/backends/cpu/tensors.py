@@ -5,43 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tilewright.backends.cpu.convert import as_element, bits_of, number_of
+from tilewright.backends.cpu.copies import inside
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.llvm import I1, Value, i64
+from tilewright.backends.cpu.groups import Group, LoadNode, MapNode, StoreSink
+from tilewright.backends.cpu.llvm import I1, I64, PTR, Value, i64
 from tilewright.backends.cpu.tiles import write
-from tilewright.backends.cpu.traced import Lanes, converted, from_memory, memory_type, to_memory
-from tilewright.backends.cpu.values import Scalar, Tensor, Tile
+from tilewright.backends.cpu.traced import Lanes, literal, memory_type
+from tilewright.backends.cpu.values import Scalar, Tensor, Tile, static
+from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
-from tilewright.core.types import ScalarType, TensorType
-from tilewright.dtypes import INDEX, DataType
-from tilewright.errors import UnsupportedFeatureError
+from tilewright.core.types import TensorType, TileType
+from tilewright.dtypes import FP32, INDEX, DataType
 
 Bound = dict[str, Any]
 
+LARGEST = 1 << 40
+"""No buffer has more elements: a program that asks for more has computed nonsense."""
 
-@lowers("tile.get_block_idx")
-def _block_index(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    return Scalar(e.block_index, INDEX)
-
-
-@lowers("tile.get_block_num")
-def _block_count(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    return Scalar(e.block_count, INDEX)
+ANY = 1 << 20
+"""Stands for an extent that only the running program knows, in the type of a tile that is never stored."""
 
 
-@lowers("tile.get_subblock_idx", "system.task_dummy", "system.task_invalid")
-def _zero(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    assert isinstance(call.type, ScalarType)
-    return Scalar(i64(0), call.type.dtype)
-
-
-@lowers("system.available_cluster_count", "system.available_aiv_count")
-def _one(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    return Scalar(i64(1), INDEX)
-
-
-@lowers("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")
-def _nothing(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
-    return ()
+def extents_of(type_: TensorType) -> list[int | None]:
+    """Return the extents that are known before the program runs."""
+    return [extent if isinstance(extent, int) else None for extent in type_.shape]
 
 
 @lowers("tensor.dim")
@@ -49,93 +37,292 @@ def _dim(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     return Scalar(bound["tensor"].shape[bound["axis"]], INDEX)
 
 
-@lowers("tensor.create")
+@lowers("tensor.create", "tensor.full")
 def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
-    shape, dtype = e.indices(bound["shape"]), bound["dtype"]
-    if bound["init_value"] is not None:
-        raise UnsupportedFeatureError("create_tensor with init_value has no native code yet", spans=[call.span])
-    return new_tensor(e, shape, dtype)
+    tensor = new_tensor(e, _possible(e, call, e.indices(bound["shape"])), bound["dtype"])
+    value = bound.get("value")
+    number = bound.get("init_value")
+    if number is not None:
+        dtype = FP32 if isinstance(number, float) else INDEX
+        value = Scalar(literal(dtype, number, 1), dtype)
+    if value is not None:
+        fill(e, tensor, value)
+    return tensor
+
+
+def _possible(e: FunctionEmitter, call: Call, shape: Sequence[Value]) -> tuple[Value, ...]:
+    """Return extents; negative ones and far too many elements are an error and mean none."""
+    if all(static(extent) is not None for extent in shape):
+        return tuple(shape)
+    bad, count = Value(I1, "false"), i64(1)
+    for extent in shape:
+        bad = e.b.op("or", bad, e.b.compare("icmp ugt", extent, i64(LARGEST)))
+        count = e.b.op("mul", count, e.b.intrinsic("llvm.umin", extent, i64(LARGEST)))
+        bad = e.b.op("or", bad, e.b.compare("icmp ugt", count, i64(LARGEST)))
+        count = e.b.intrinsic("llvm.umin", count, i64(1 << 22))
+    e.fail(bad, "no tensor can have these extents", call)
+    return tuple(extent if static(extent) is not None else e.b.select(bad, i64(0), extent) for extent in shape)
 
 
 def new_tensor(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType) -> Tensor:
     """Emit a new buffer that lives until the program's caller has read its results."""
+    strides, count = packed_strides(e, shape)
+    pointer = e.program.allocate(e, e.b.op("mul", count, i64(dtype.get_byte())))
+    return Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
+
+
+def packed_strides(e: FunctionEmitter, shape: Sequence[Value]) -> tuple[tuple[Value, ...], Value]:
+    """Return the strides of a packed row-major buffer, and how many elements it has."""
     strides: list[Value] = []
     count: Value = i64(1)
     for extent in reversed(shape):
         strides.insert(0, count)
-        count = extent if count.ref == "1" else e.b.op("mul", count, extent)
-    pointer = e.program.allocate(e, e.b.op("mul", count, i64(dtype.get_byte())))
-    return Tensor(pointer, tuple(shape), tuple(strides), tuple(shape), dtype, object())
+        count = times(e, count, extent)
+    return tuple(strides), count
+
+
+def times(e: FunctionEmitter, a: Value, b: Value) -> Value:
+    """Return a product, computed now where that is possible."""
+    known = static(a), static(b)
+    if known[0] is not None and known[1] is not None:
+        return i64(known[0] * known[1])
+    return b if known[0] == 1 else a if known[1] == 1 else e.b.op("mul", a, b)
+
+
+def fill(e: FunctionEmitter, tensor: Tensor, value: Scalar) -> None:
+    """Emit the writing of one number to every element."""
+    node = MapNode(0, function=lambda lane: as_element(lane, tensor.dtype), operands=(value,))
+    put(e, Tile(stand_in(tensor.shape, tensor.dtype), tensor.shape, node=node), tensor)
+
+
+def stand_in(shape: Sequence[Value], dtype: DataType) -> TileType:
+    """Return the type of a tile that is computed row by row and never stored, whatever its extents."""
+    extents = tuple(ANY if (known := static(v)) is None else known for v in shape)
+    return TileType(extents, dtype, extents)
+
+
+def put(e: FunctionEmitter, tile: Tile, tensor: Tensor, offsets: Sequence[Value] | None = None) -> None:
+    """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor."""
+    e.flush()
+    group = Group(tile.rows, _recorded(tile))
+    group.stores.append(StoreSink(tile, tensor=tensor, offsets=tuple(offsets or (i64(0),) * len(tensor.shape))))
+    e.group = group
+    e.flush()
+
+
+def _recorded(tile: Tile) -> list[Tile]:
+    node = tile.node
+    operands = getattr(node, "operands", None) or [getattr(node, "operand", None)]
+    return [*(t for o in operands if isinstance(o, Tile) for t in _recorded(o)), tile]
+
+
+def loaded(tensor: Tensor, valid: Sequence[Value]) -> Tile:
+    """Return a tile that reads a tensor from its start as it is computed."""
+    node = LoadNode(0, tensor=tensor, offsets=(i64(0),) * len(tensor.shape))
+    return Tile(stand_in(valid, tensor.dtype), tuple(valid), node=node)
+
+
+def guarded(e: FunctionEmitter, fits: Value, tensor: Tensor, type_: TensorType) -> Tensor:
+    """Return a tensor or, where it does not fit its type, another one that does and holds nothing."""
+    pointer, b = e.b.slot(PTR), e.b
+    extents = extents_of(type_)
+    cells = [b.slot(I64) for _ in tensor.strides]
+    b.store(tensor.pointer, pointer, 8)
+    for cell, stride in zip(cells, tensor.strides, strict=True):
+        b.store(stride, cell, 8)
+    with b.when(e.negated(fits)):
+        other = new_tensor(e, [i64(extent or 0) for extent in extents], tensor.dtype)
+        b.store(other.pointer, pointer, 8)
+        for cell, stride in zip(cells, other.strides, strict=True):
+            b.store(stride, cell, 8)
+
+    def known(values: Sequence[Value]) -> tuple[Value, ...]:
+        pairs = zip(values, extents, strict=True)
+        return tuple(i64(n) if n is not None else b.select(fits, value, i64(0)) for value, n in pairs)
+
+    strides = [b.load(I64, cell, 8) for cell in cells]
+    if strides and static(tensor.strides[-1]) == 1:
+        strides[-1] = i64(1)
+    shape = known(tensor.shape)
+    valid = shape if tensor.valid == tensor.shape else _within(e, tensor.valid, shape, fits)
+    return Tensor(b.load(PTR, pointer, 8), shape, tuple(strides), valid, tensor.dtype, tensor.root)
+
+
+def _within(e: FunctionEmitter, valid: Sequence[Value], shape: Sequence[Value], fits: Value) -> tuple[Value, ...]:
+    kept = (v if static(v) is not None else e.b.select(fits, v, i64(0)) for v in valid)
+    return tuple(e.b.intrinsic("llvm.smin", v, extent) for v, extent in zip(kept, shape, strict=True))
 
 
 @lowers("tensor.slice")
 def _slice(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Return a window; one that does not fit is an error and replaced, one that is clamped ends where its source does."""
     source: Tensor = bound["x"]
-    assert isinstance(call.type, TensorType)
-    starts, shape = e.indices(bound["offset"]), e.indices(bound["shape"])
-    fits: Value = Value(I1, "true")
-    for start, size, extent in zip(starts, shape, source.shape, strict=True):
-        inside = e.b.op("and", e.b.compare("icmp sge", start, i64(0)), e.b.compare("icmp sge", size, i64(0)))
-        end = e.b.compare("icmp sle", e.b.op("add", start, size), extent)
-        fits = e.b.op("and", fits, e.b.op("and", inside, end))
-    if bound["clamp"] or bound["valid_shape"] is not None:
-        raise UnsupportedFeatureError("slice with clamp or valid_shape has no native code yet", spans=[call.span])
-    e.fail(e.b.op("xor", fits, Value(I1, "true")), "a slice does not fit its tensor", call)
-    safe = tuple(e.b.select(fits, size, i64(0)) for size in shape)
-    pointer = moved(e, source, tuple(e.b.select(fits, start, i64(0)) for start in starts))
-    dropped = {axis % len(shape) for axis in bound["drop_dims"] or ()}
-    kept = [axis for axis in range(len(shape)) if axis not in dropped]
-    extents = tuple(safe[a] for a in kept)
-    return Tensor(pointer, extents, tuple(source.strides[a] for a in kept), extents, source.dtype, source.root)
+    starts, sizes = e.indices(bound["offset"]), e.indices(bound["shape"])
+    wanted = e.indices(bound["valid_shape"]) if bound["valid_shape"] is not None else sizes
+    if bound["clamp"]:
+        window = _clamped(e, call, source, starts, sizes)
+    else:
+        window = _checked(e, call, source, starts, sizes)
+    valid = [
+        _least(e, want, size, _less(e, have, start))
+        for want, size, have, start in zip(_asked(e, call, wanted, sizes), window.shape, source.valid, starts, strict=True)
+    ]
+    if source.valid == source.shape and wanted == sizes:
+        valid = list(window.shape)
+    dropped = {axis % len(sizes) for axis in bound["drop_dims"] or ()}
+    kept = [axis for axis in range(len(sizes)) if axis not in dropped]
+    shape, strides, live = (tuple(values[a] for a in kept) for values in (window.shape, window.strides, valid))
+    return Tensor(window.pointer, shape, strides, live, source.dtype, source.root)
+
+
+def _checked(
+    e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Value], sizes: Sequence[Value]
+) -> Tensor:
+    fits = inside(e, starts, sizes, source.shape)
+    for size in sizes:
+        if (static(size) or 0) < 0 or static(size) is None:
+            positive = e.b.compare("icmp sge", size, i64(0))
+            fits = positive if fits is None else e.b.op("and", fits, positive)
+    window = Tensor(moved(e, source, starts), tuple(sizes), source.strides, tuple(sizes), source.dtype, source.root)
+    if fits is None:
+        return window
+    e.fail(e.negated(fits), "a slice does not fit its tensor", call)
+    return guarded(e, fits, window, TensorType(tuple(map(static, sizes)), source.dtype, tuple(map(static, sizes))))
+
+
+def _clamped(
+    e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Value], sizes: Sequence[Value]
+) -> Tensor:
+    first: list[Value] = []
+    shape: list[Value] = []
+    for start, size, extent in zip(starts, sizes, source.shape, strict=True):
+        bad = e.b.op("or", e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp slt", size, i64(0)))
+        e.fail(bad, "a slice starts before its tensor", call)
+        start = e.b.select(bad, extent, e.b.intrinsic("llvm.smin", start, extent))
+        first.append(start)
+        shape.append(_least(e, size, e.b.op("sub", extent, start)))
+    return Tensor(moved(e, source, first), tuple(shape), source.strides, tuple(shape), source.dtype, source.root)
+
+
+def _asked(e: FunctionEmitter, call: Call, wanted: Sequence[Value], sizes: Sequence[Value]) -> Sequence[Value]:
+    for want, size in zip(wanted, sizes, strict=True):
+        if want != size and (static(want) is None or static(size) is None):
+            e.fail(e.b.compare("icmp ugt", want, size), "a valid part does not fit its slice", call)
+    return wanted
+
+
+def _least(e: FunctionEmitter, *values: Value) -> Value:
+    """Return the smallest of some numbers, at least zero."""
+    known = [static(v) for v in values]
+    if all(k is not None for k in known):
+        return i64(max(0, min(k or 0 for k in known)))
+    least = values[0]
+    for value in values[1:]:
+        least = least if value == least else e.b.intrinsic("llvm.smin", least, value)
+    return e.b.intrinsic("llvm.smax", least, i64(0))
+
+
+def _less(e: FunctionEmitter, a: Value, b: Value) -> Value:
+    known = static(a), static(b)
+    if known[0] is not None and known[1] is not None:
+        return i64(known[0] - known[1])
+    return a if known[1] == 0 else e.b.op("sub", a, b)
 
 
 def moved(e: FunctionEmitter, tensor: Tensor, indices: Sequence[Value]) -> Value:
     """Return the address of one element."""
     offset: Value = i64(0)
     for index, stride in zip(indices, tensor.strides, strict=True):
-        offset = e.b.op("add", offset, e.b.op("mul", index, stride))
+        if static(index) != 0:
+            step = times(e, index, stride)
+            offset = step if static(offset) == 0 else e.b.op("add", offset, step)
     return e.b.offset(tensor.pointer, offset, memory_type(tensor.dtype))
 
 
 @lowers("tensor.transpose")
 def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
-    source: Tensor = bound["x"]
+    return turned(bound["x"], bound["axis1"], bound["axis2"])
+
+
+def turned(source: Tensor, axis1: int, axis2: int) -> Tensor:
+    """Return a view with two axes swapped."""
 
     def swapped(values: tuple[Value, ...]) -> tuple[Value, ...]:
         turned = list(values)
-        a, b = bound["axis1"], bound["axis2"]
-        turned[a], turned[b] = turned[b], turned[a]
+        turned[axis1], turned[axis2] = turned[axis2], turned[axis1]
         return tuple(turned)
 
-    return Tensor(
-        source.pointer, swapped(source.shape), swapped(source.strides), swapped(source.valid), source.dtype, source.root
-    )
+    parts = (swapped(values) for values in (source.shape, source.strides, source.valid))
+    return Tensor(source.pointer, *parts, source.dtype, source.root)
 
 
 @lowers("tensor.reshape")
 def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Return the same elements under another shape; where that is no view of them it is an error, and replaced."""
     source: Tensor = bound["x"]
+    assert isinstance(call.type, TensorType)
     shape = e.indices(bound["shape"])
-    strides: list[Value] = []
-    count: Value = i64(1)
-    for extent in reversed(shape):
-        strides.insert(0, count)
-        count = e.b.op("mul", count, extent)
-    expected: Value = i64(1)
+    strides, count = packed_strides(e, shape)
+    in_place, expected = Value(I1, "true"), i64(1)
     for extent, stride in zip(reversed(source.shape), reversed(source.strides), strict=True):
-        strided = e.b.compare("icmp ne", stride, expected)
-        several = e.b.compare("icmp sgt", extent, i64(1))
-        e.fail(e.b.op("and", strided, several), "this view is strided: its elements cannot be reshaped in place", call)
-        expected = e.b.op("mul", expected, extent)
-    return Tensor(source.pointer, shape, tuple(strides), shape, source.dtype, source.root)
+        if stride != expected and static(extent) != 1:
+            one = e.b.op("or", e.b.compare("icmp eq", stride, expected), e.b.compare("icmp sle", extent, i64(1)))
+            in_place = e.b.op("and", in_place, one)
+        expected = times(e, expected, extent)
+    fits = _all_same(e, (*source.valid, count), (*source.shape, expected), in_place)
+    view = Tensor(source.pointer, shape, strides, shape, source.dtype, source.root)
+    if fits.ref == "true":
+        return view
+    e.fail(e.negated(fits), "this value is strided, partly valid or of another size: it cannot be reshaped", call)
+    return guarded(e, fits, view, call.type)
+
+
+def _all_same(e: FunctionEmitter, have: Sequence[Value], want: Sequence[Value], start: Value) -> Value:
+    for a, b in zip(have, want, strict=True):
+        if a != b:
+            start = e.b.op("and", start, e.b.compare("icmp eq", a, b))
+    return start
+
+
+@lowers("tensor.set_validshape")
+def _set_validshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    source: Tensor = bound["x"]
+    asked = e.indices((bound["valid_rows"], bound["valid_cols"]))
+    last: list[Value] = []
+    for want, extent in zip(asked, source.shape[-2:], strict=True):
+        if static(want) is None or static(extent) is None:
+            e.fail(e.b.compare("icmp ugt", want, extent), "a valid part does not fit its tensor", call)
+        last.append(_least(e, want, extent))
+    valid = (*source.valid[:-2], *last)
+    return Tensor(source.pointer, source.shape, source.strides, valid, source.dtype, source.root)
 
 
 @lowers("tensor.assemble")
 def _assemble(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
-    if not isinstance(bound["source"], Tile):
-        raise UnsupportedFeatureError("assembling a tensor into a tensor has no native code yet", spans=[call.span])
-    write(e, call, bound["source"], bound["target"], bound["offset"], bound["atomic"])
-    return bound["target"]
+    source, target = bound["source"], bound["target"]
+    if isinstance(source, Tile):
+        write(e, call, source, target, bound["offset"], bound["atomic"])
+        return target
+    assert bound["atomic"] is not AtomicType.Add
+    copy_tensor(e, call, source, target, e.indices(bound["offset"]))
+    return target
+
+
+def copy_tensor(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, starts: Sequence[Value]) -> None:
+    """Emit a copy of a tensor's valid part; one that does not fit is an error and writes nothing."""
+    pad = len(target.shape) - len(source.shape)
+    sizes = (*(i64(1),) * pad, *source.valid)
+    fits = inside(e, starts, sizes, target.shape)
+    if fits is not None:
+        e.fail(e.negated(fits), "a store does not fit its tensor", call)
+        sizes = tuple(e.b.select(fits, size, i64(0)) for size in sizes)
+    strides = (*(i64(0),) * pad, *source.strides)
+    whole = Tensor(source.pointer, sizes, strides, sizes, source.dtype, source.root)
+    if source.root is target.root:
+        apart = new_tensor(e, sizes, source.dtype)
+        put(e, loaded(whole, sizes), apart)
+        whole = apart
+    put(e, loaded(whole, sizes), target, starts)
 
 
 @lowers("tensor.read")
@@ -143,8 +330,8 @@ def _read(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     e.flush()
     tensor: Tensor = bound["x"]
     pointer = element_address(e, call, tensor, bound["indices"])
-    lane = from_memory(e.b, e.b.load(memory_type(tensor.dtype), pointer, tensor.dtype.get_byte()), tensor.dtype)
-    return Scalar(lane.value, tensor.dtype)
+    raw = e.b.load(memory_type(tensor.dtype), pointer, tensor.dtype.get_byte())
+    return Scalar(number_of(e.b, raw, tensor.dtype).value, tensor.dtype)
 
 
 @lowers("tensor.write")
@@ -153,16 +340,20 @@ def _write(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     tensor: Tensor = bound["x"]
     pointer = element_address(e, call, tensor, bound["indices"])
     given: Scalar = bound["value"]
-    lane = converted(Lanes(e.b, given.value, given.dtype), tensor.dtype)
-    e.b.store(to_memory(lane), pointer, tensor.dtype.get_byte())
+    lane = as_element(Lanes(e.b, given.value, given.dtype), tensor.dtype)
+    e.b.store(bits_of(lane), pointer, tensor.dtype.get_byte())
     return tensor
 
 
 def element_address(e: FunctionEmitter, call: Call, tensor: Tensor, indices: Sequence[Scalar]) -> Value:
-    """Return the address of one element; an index outside the tensor is an error and means element 0."""
-    safe: list[Value] = []
-    for index, extent in zip(e.indices(indices), tensor.shape, strict=True):
-        inside = e.b.compare("icmp ult", index, extent)
-        e.fail(e.b.op("xor", inside, Value(I1, "true")), "an index lies outside its tensor", call)
-        safe.append(e.b.select(inside, index, i64(0)))
-    return moved(e, tensor, safe)
+    """Return the address of one element; an index outside the tensor is an error and means a word nobody reads."""
+    numbers = e.indices(indices)
+    fits = inside(e, numbers, (i64(1),) * len(numbers), tensor.shape)
+    pointer = moved(e, tensor, numbers)
+    if fits is None:
+        return pointer
+    e.fail(e.negated(fits), "an index lies outside its tensor", call)
+    part = e.arena.take(8)
+    spare = e.address(part[0])
+    e.arena.give_back(part)
+    return e.b.select(fits, pointer, spare)

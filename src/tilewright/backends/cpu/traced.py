@@ -8,7 +8,7 @@ op's element type; integers wrap in their own width.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.arrays import np
@@ -54,6 +54,8 @@ class Lanes:
     b: Builder
     value: Value
     element: DataType
+    difference: tuple[Lanes, Lanes] | None = None
+    """The floats whose difference these are: a reference's own are exact."""
 
     @property
     def count(self) -> int:
@@ -64,6 +66,11 @@ class Lanes:
     def dtype(self) -> Any:
         """The NumPy type a reference would see: floats are exact there."""
         return np.dtype("float64") if self.element.is_float() else self.element.numpy
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape a reference would see."""
+        return (self.count,)
 
     def astype(self, dtype: Any) -> Lanes:
         """Return the elements as they are: a reference only asks for a type that they meet."""
@@ -119,6 +126,8 @@ def _apply(name: str, *inputs: Any) -> Lanes:
 
 def _binary(floats: str, integers: str, unsigned: str = "") -> Callable[[Lanes, Lanes], Lanes]:
     def emit(a: Lanes, b: Lanes) -> Lanes:
+        if b.element == BOOL != a.element:
+            b = converted(b, a.element)
         name = floats if a.element.is_float() else unsigned if unsigned and a.element.is_unsigned_int() else integers
         return Lanes(a.b, a.b.op(name, a.value, b.value), a.element)
 
@@ -165,6 +174,22 @@ def _negative(a: Lanes) -> Lanes:
     return a.like(0) - a
 
 
+def _subtract(a: Lanes, b: Lanes) -> Lanes:
+    plain = _binary("fsub", "sub")(a, b)
+    return replace(plain, difference=(a, b)) if a.element.is_float() else plain
+
+
+def _exp(x: Lanes) -> Lanes:
+    """Return the exponential; of a difference, with what its rounding lost."""
+    plain = _function(vectormath.exp)(x)
+    if x.difference is None:
+        return plain
+    a, b = x.difference
+    back = x - a
+    lost = (a - (x - back)) - (b + back)
+    return plain * (_where(_absolute(lost) < 1, lost, 0) + 1)
+
+
 def _floor_divide(a: Lanes, b: Lanes) -> Lanes:
     """Return integers divided and rounded down; the reference has made the divisor safe from zero."""
     if a.element.is_unsigned_int():
@@ -196,7 +221,7 @@ def _unchanged(a: Lanes, *_: Any) -> Lanes:
 
 _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "add": _binary("fadd", "add"),
-    "subtract": _binary("fsub", "sub"),
+    "subtract": _subtract,
     "multiply": _binary("fmul", "mul"),
     "divide": _binary("fdiv", "sdiv", "udiv"),
     "floor_divide": _floor_divide,
@@ -205,7 +230,7 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "minimum": _extreme("min"),
     "negative": _negative,
     "absolute": _absolute,
-    "exp": _function(vectormath.exp),
+    "exp": _exp,
     "log": _function(vectormath.log),
     "sqrt": _function(vectormath.sqrt),
     "sin": _function(trigonometry.sin),

@@ -1,0 +1,120 @@
+"""Calls: functions of the program called and dispatched, once or once per block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilewright.backends.cpu.abi import argument_words, room_bytes, take_result
+from tilewright.backends.cpu.emit import FunctionEmitter
+from tilewright.backends.cpu.llvm import I64, PTR, Builder, Value, i64
+from tilewright.backends.cpu.tensors import extents_of, guarded
+from tilewright.backends.cpu.values import Array, Binding, Scalar, Tensor, Tile, static
+from tilewright.core.expr import Expr, Invoke, Submit, Var
+from tilewright.core.program import Function
+from tilewright.core.types import TensorType, TupleType
+from tilewright.dtypes import TASK_ID
+
+if TYPE_CHECKING:
+    from tilewright.backends.cpu.program import Emitted, ProgramEmitter
+
+OWN_SIZE, WHOLE_SIZE = "ARENA-SIZE-OWN", "ARENA-SIZE-ALL"
+"""Stand for the sizes of a function's arena, with what it calls or without, until it has been written."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a function is written for: which tensors are turned, and which share memory with an earlier one."""
+
+    turned: tuple[bool, ...]
+    shared: tuple[int, ...]
+
+    @staticmethod
+    def plain(function: Function) -> Signature:
+        """Return the signature of a call with separate tensors whose last stride is one."""
+        count = len(function.params)
+        return Signature((False,) * count, tuple(range(count)))
+
+    @staticmethod
+    def of(bindings: Sequence[Any]) -> Signature:
+        """Return the signature of a call with these arguments."""
+        turned = tuple(isinstance(b, Tensor) and bool(b.strides) and static(b.strides[-1]) != 1 for b in bindings)
+        roots = [b.root if isinstance(b, Tensor) else object() for b in bindings]
+        return Signature(turned, tuple(next(i for i, r in enumerate(roots) if r is root) for root in roots))
+
+
+def call(program: ProgramEmitter, e: FunctionEmitter, expr: Invoke | Submit) -> Any:
+    """Emit a call of another function; a dispatch over a grid calls it once per block."""
+    function = program.program[expr.op.name]
+    bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
+    callee = program.function(function, Signature.of(bindings))
+    words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
+    parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]
+    rooms = [e.address(part[0]) for part in parts]
+    if isinstance(expr, Submit) and expr.core_num is not None:
+        count = _block_count(e, expr, needs_one=bool(rooms))
+        program.grid(e, callee, [*words, *rooms], count)
+    else:
+        invoke(e, callee, e.block_index, e.block_count, [*words, *rooms])
+    results = [_result(e, callee, k, room, part) for k, (room, part) in enumerate(zip(rooms, parts, strict=True))]
+    made = iter(results)
+    values = [next(made) if p is None else bindings[p] for p in callee.returned]
+    if isinstance(expr, Submit):
+        return (*values, Scalar(i64(0), TASK_ID))
+    return values[0] if len(values) == 1 and not isinstance(expr.type, TupleType) else tuple(values)
+
+
+def _block_count(e: FunctionEmitter, expr: Submit, needs_one: bool) -> Value:
+    assert expr.core_num is not None
+    count = e.index(e.value(expr.core_num))
+    if not needs_one or (static(count) or 0) > 0:
+        return count
+    e.fail(e.b.compare("icmp slt", count, i64(1)), "a grid without blocks gives no values", expr)
+    return e.b.intrinsic("llvm.smax", count, i64(1))
+
+
+def _result(e: FunctionEmitter, callee: Emitted, position: int, room: Value, part: tuple[int, int]) -> Binding:
+    """Return one result; a tile or array keeps its room."""
+    type_ = callee.results[position]
+    binding = take_result(e, type_, room, is_turned=callee.turned_results[position])
+    if isinstance(binding, (Tile, Array)):
+        e.own(binding, part)
+    else:
+        e.arena.give_back(part)
+    return binding
+
+
+def argument(e: FunctionEmitter, arg: Expr, param: Var, expr: Invoke | Submit) -> Any:
+    """Return an argument; a tensor that has not the extents its parameter declares is an error and replaced."""
+    binding = e.value(arg)
+    if not isinstance(binding, Tensor) or not isinstance(param.type, TensorType):
+        return binding
+    fits: Value | None = None
+    for have, want in zip(binding.shape, extents_of(param.type), strict=True):
+        if want is not None and static(have) != want:
+            same = e.b.compare("icmp eq", have, i64(want))
+            fits = same if fits is None else e.b.op("and", fits, same)
+    if fits is None:
+        return binding
+    e.fail(e.negated(fits), f"`{param.name_hint}` has other extents than its parameter declares", expr)
+    return guarded(e, fits, binding, param.type)
+
+
+def invoke(e: FunctionEmitter, callee: Emitted, block: Value, count: Value, args: Sequence[Value]) -> None:
+    """Emit a call whose arena is what follows the caller's own."""
+    e.callee_arena = max(e.callee_arena, callee.arena)
+    arena = e.b.offset(e.arena_base, Value(I64, OWN_SIZE), "i8")
+    e.b.invoke(callee.name, e.context, arena, block, count, *args)
+
+
+def new_arena(b: Builder, size: int | str) -> Value:
+    """Emit the making of an arena."""
+    b.module.intrinsic("aligned_alloc", PTR, I64, I64)
+    return b.call(PTR, "aligned_alloc", i64(64), Value(I64, str(max(size, 64) if isinstance(size, int) else size)))
+
+
+def free(b: Builder, pointer: Value) -> None:
+    """Emit the end of an arena."""
+    b.module.declare("declare void @free(ptr)")
+    b.invoke("free", pointer)

@@ -1,0 +1,149 @@
+"""Parallel regions: loops and grids whose turns run side by side.
+
+What a region reads from around it is written into words; a task, a function of its own, reads them and runs one chunk.
+A region inside a task is a plain loop, and so is one whose turns add to the same memory: their sums would meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tilewright.backends.cpu.abi import captured, read_words, room_bytes, words_of, write_words
+from tilewright.backends.cpu.calls import WHOLE_SIZE, free, invoke, new_arena
+from tilewright.backends.cpu.control import counted_loop, turn_count
+from tilewright.backends.cpu.emit import FunctionEmitter
+from tilewright.backends.cpu.llvm import I64, PTR, Builder, Value, i64
+from tilewright.core.enums import AtomicType
+from tilewright.core.expr import Call, Invoke, Submit
+from tilewright.core.program import Program
+from tilewright.core.stmt import BreakStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, WhileStmt
+from tilewright.core.visitor import bodies, expressions, statements, used, variables
+
+if TYPE_CHECKING:
+    from tilewright.backends.cpu.program import Emitted, ProgramEmitter
+
+CHUNKS = 64
+"""How many pieces a region is cut into at most."""
+
+_DATA, _CHUNK = Value(PTR, "%data"), Value(I64, "%chunk")
+
+
+def parallel_loop(program: ProgramEmitter, e: FunctionEmitter, stmt: ForStmt) -> bool:
+    """Emit a loop as a task where its turns can run side by side; return whether they can."""
+    if e.is_task or stmt.iter_args or leaves_early(stmt.body) or accumulates(program.program, stmt.body):
+        return False
+    outside = list(dict.fromkeys(v for s in statements(stmt.body) for v in variables(used(s)) if v in e.bindings))
+    flagged = [var for var in outside if var in e.bound]
+    start, stop, step = (e.index(e.value(x)) for x in (stmt.start, stmt.stop, stmt.step))
+    turns = turn_count(e, start, stop, step, stmt)
+    words = [start, step, e.context, e.block_index, e.block_count, *e.symbols.values()]
+    words += [word for var in outside for word in words_of(e, e.bindings[var])]
+    words += [e.bound[var] for var in flagged]
+    task = Task(program, e)
+    loaded = iter(task.read(words))
+    start, step, *head = (next(loaded) for _ in range(5))
+    inner = task.emitter(head)
+    inner.symbols = {symbol: next(loaded) for symbol in e.symbols}
+    inner.bindings = {var: captured(e.bindings[var], loaded) for var in outside}
+    inner.bound = {var: next(loaded) for var in flagged}
+    inner.regions = []
+    index = task.b.slot(I64)
+    task.b.store(task.b.op("add", start, task.b.op("mul", task.first, step)), index, 8)
+    counted_loop(inner, stmt, (task.first, task.last), (), (index, step))
+    task.finish(inner)
+    task.run(e, words, turns)
+    return True
+
+
+def grid(program: ProgramEmitter, e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Value) -> None:
+    """Emit a call per block; only the last block's results are kept."""
+    if e.is_task or accumulates(program.program, callee.function.body):
+        with e.b.loop(i64(0), count, i64(1)) as block:
+            invoke(e, callee, block, count, args)
+        return
+    task = Task(program, e)
+    words = [e.context, count, *args]
+    context, blocks, *given = task.read(words)
+    inner = task.emitter([context, i64(0), blocks])
+    rooms = len(callee.results)
+    plain, kept = given[: len(given) - rooms], given[len(given) - rooms :]
+    spare = [inner.address(inner.arena.take(room_bytes(type_))[0]) for type_ in callee.results]
+    with task.b.loop(task.first, task.last, i64(1)) as block:
+        is_last = task.b.compare("icmp eq", block, task.b.op("sub", blocks, i64(1)))
+        left = [task.b.select(is_last, room, other) for room, other in zip(kept, spare, strict=True)]
+        invoke(inner, callee, block, blocks, [*plain, *left])
+    task.finish(inner)
+    task.run(e, words, task_turns(e, count))
+
+
+def task_turns(e: FunctionEmitter, count: Value) -> Value:
+    """Return how many blocks run: none where there are fewer."""
+    return e.b.intrinsic("llvm.smax", count, i64(0))
+
+
+class Task:
+    """A function that runs one chunk of a region: the turns from `first` to `last`."""
+
+    def __init__(self, program: ProgramEmitter, e: FunctionEmitter) -> None:
+        self.program = program
+        self.outer = e
+        self.name = program.task_name(e.function.name)
+        self.b = b = Builder(program.module, self.name, [_DATA, _CHUNK], attrs="nounwind")
+        turns, chunks = read_words(b, _DATA, [I64, I64])
+        size = b.op("udiv", b.op("sub", b.op("add", turns, chunks), i64(1)), chunks)
+        self.first = b.intrinsic("llvm.smin", b.op("mul", _CHUNK, size), turns)
+        self.last = b.intrinsic("llvm.smin", b.op("add", self.first, size), turns)
+
+    def read(self, words: Sequence[Value]) -> list[Value]:
+        """Return the words of the region as the task sees them."""
+        types = [word.type for word in words]
+        return read_words(self.b, self.b.offset(_DATA, i64(2), I64), types)
+
+    def emitter(self, head: Sequence[Value]) -> FunctionEmitter:
+        """Return an emitter for the task, given its context, block and number of blocks."""
+        inner = FunctionEmitter(self.program, self.outer.function, self.b)
+        inner.uses, inner.roots, inner.is_task = self.outer.uses, self.outer.roots, True
+        inner.has_turned_views = self.outer.has_turned_views
+        inner.context, inner.block_index, inner.block_count = head
+        inner.arena_base = new_arena(self.b, WHOLE_SIZE)
+        return inner
+
+    def finish(self, inner: FunctionEmitter) -> None:
+        """End the task."""
+        free(self.b, inner.arena_base)
+        self.b.finish()
+        self.program.settle(inner)
+
+    def run(self, e: FunctionEmitter, words: Sequence[Value], turns: Value) -> None:
+        """Emit the running of every chunk."""
+        chunks = e.b.intrinsic("llvm.umin", turns, i64(CHUNKS))
+        part = e.arena.take(8 * (len(words) + 2))
+        data = e.address(part[0])
+        write_words(e.b, data, [turns, chunks, *words])
+        run = e.b.load(PTR, e.context, 8)
+        e.b.do(f"call void {run.ref}(ptr @{self.name}, {data}, {chunks})")
+        e.arena.give_back(part)
+
+
+def leaves_early(body: SeqStmts) -> bool:
+    """Return whether a loop's body may end the loop or the function."""
+    for stmt in body:
+        if isinstance(stmt, (BreakStmt, ReturnStmt)):
+            return True
+        if isinstance(stmt, IfStmt) and any(leaves_early(inner) for inner in bodies(stmt)):
+            return True
+        if isinstance(stmt, (ForStmt, WhileStmt)) and any(isinstance(s, ReturnStmt) for s in statements(stmt.body)):
+            return True
+    return False
+
+
+def accumulates(program: Program, body: SeqStmts) -> bool:
+    """Return whether a body or what it calls adds to memory."""
+    for stmt in statements(body):
+        for expr in expressions(stmt):
+            if isinstance(expr, Call) and expr.kwargs.get("atomic") is AtomicType.Add:
+                return True
+            if isinstance(expr, (Invoke, Submit)) and accumulates(program, program[expr.op.name].body):
+                return True
+    return False

@@ -1,0 +1,46 @@
+"""System: which block is running, and what an ordered executor has no need of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.backends.cpu.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.llvm import i64
+from tilewright.backends.cpu.values import Scalar
+from tilewright.core.expr import Call
+from tilewright.core.types import ScalarType
+from tilewright.dtypes import INDEX, TASK_ID
+from tilewright.ops.system import INVALID_TASK
+
+Bound = dict[str, Any]
+
+
+@lowers("tile.get_block_idx", "tensor.get_block_idx")
+def _block_index(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(e.block_index, INDEX)
+
+
+@lowers("tile.get_block_num", "tensor.get_block_num")
+def _block_count(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(e.block_count, INDEX)
+
+
+@lowers("tile.get_subblock_idx", "tensor.get_subblock_idx", "system.task_dummy")
+def _zero(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    assert isinstance(call.type, ScalarType)
+    return Scalar(i64(0), call.type.dtype)
+
+
+@lowers("system.task_invalid")
+def _no_task(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(i64(INVALID_TASK), TASK_ID)
+
+
+@lowers("system.available_cluster_count", "system.available_aiv_count")
+def _one(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(i64(1), INDEX)
+
+
+@lowers("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")
+def _nothing(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
+    return ()

@@ -1,0 +1,132 @@
+"""Native runs: kernels compiled for this machine, held against the interpreter.
+
+Every array lies inside a larger one that is loud all around: what is read there shows in the results, and what is
+written there is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from ops.kernels import Array, floating
+
+from tilewright.backends.cpu.native import NativeProgram, compile_native
+from tilewright.core.program import Function
+from tilewright.core.region import whole
+from tilewright.errors import ExecutionError
+from tilewright.frontend.programs import as_program
+from tilewright.interpret import machine
+from tilewright.passes.manager import PassManager
+
+MARGIN = 8
+
+
+class Native:
+    """A kernel in both forms."""
+
+    def __init__(self, function: Function) -> None:
+        self.program = as_program(function)
+        self.name = function.name
+        lowered = PassManager.get_strategy().run_passes(self.program)
+        self.native = NativeProgram(lowered, compile_native(lowered))
+
+    def run(self, args: Sequence[Array | float]) -> list[tuple[Array, Array]]:
+        """Return each array as native code and as the interpreter leave it."""
+        args = _numbers(args)
+        ours = [embedded(arg) if isinstance(arg, np.ndarray) else (arg, arg) for arg in args]
+        theirs = [_copied(arg) for arg in args]
+        self.native.run(self.name, [_argument(inner) for _, inner in ours])
+        machine.run(self.program, self.name, [_argument(arg) for arg in theirs])
+        for outer, inner in ours:
+            if isinstance(outer, np.ndarray):
+                assert_untouched(outer, inner)
+        return [(inner, want) for (_, inner), want in zip(ours, theirs, strict=True) if isinstance(want, np.ndarray)]
+
+    def errors(self, args: Sequence[Array | float]) -> list[ExecutionError | None]:
+        """Return what native code and the interpreter object to, and check that nothing around is written."""
+        args = _numbers(args)
+        ours = [embedded(arg) if isinstance(arg, np.ndarray) else (arg, arg) for arg in args]
+        found = [
+            _error(lambda: self.native.run(self.name, [_argument(inner) for _, inner in ours])),
+            _error(lambda: machine.run(self.program, self.name, [_argument(_copied(a)) for a in args])),
+        ]
+        for outer, inner in ours:
+            if isinstance(outer, np.ndarray):
+                assert_untouched(outer, inner)
+        return found
+
+
+def _error(action: Any) -> ExecutionError | None:
+    try:
+        action()
+    except ExecutionError as error:
+        return error
+    return None
+
+
+def _numbers(args: Sequence[Array | float]) -> list[Array | float]:
+    """Return arguments with arrays of no axes as numbers."""
+    return [arg.item() if isinstance(arg, np.ndarray) and not arg.ndim else arg for arg in args]
+
+
+def _copied(arg: Array | float) -> Array | float:
+    return np.array(arg) if isinstance(arg, np.ndarray) else arg
+
+
+def _argument(arg: Any) -> Any:
+    return whole(arg) if isinstance(arg, np.ndarray) else arg
+
+
+def loud(dtype: np.dtype[Any]) -> int:
+    """Return the byte that margins are filled with: a NaN of most floats."""
+    return 1 if dtype == np.bool_ else 0xFF if dtype.kind in "fV" else 0x5B
+
+
+def embedded(array: Array) -> tuple[Array, Array]:
+    """Return a larger array and the part of it that holds a copy of `array`."""
+    outer = np.full([extent + 2 * MARGIN for extent in array.shape], 0, array.dtype)
+    outer.view(np.uint8)[...] = loud(array.dtype)
+    inner = outer[tuple(slice(MARGIN, MARGIN + extent) for extent in array.shape)]
+    inner[...] = array
+    return outer, inner
+
+
+def assert_untouched(outer: Array, inner: Array) -> None:
+    """Fail if anything around the inner part has changed."""
+    clean = np.zeros_like(outer)
+    clean.view(np.uint8)[...] = loud(outer.dtype)
+    clean[tuple(slice(MARGIN, MARGIN + extent) for extent in inner.shape)] = inner
+    assert clean.tobytes() == outer.tobytes(), "something around an array was written"
+
+
+def assert_same(got: Array, want: Array, ulp: float = 0, scale: Array | None = None, zeros: bool = False) -> None:
+    """Fail unless elements are equal or within `ulp` units of the last place of `scale`; NaN meets NaN.
+
+    Zeros of different signs are different unless `zeros`.
+    """
+    assert got.dtype == want.dtype and got.shape == want.shape
+    if got.dtype.kind in "iub" or got.dtype.itemsize == 1:
+        assert got.tobytes() == want.tobytes(), _difference(got, want, got != want)
+        return
+    ours, theirs = (a.astype(np.float64) for a in (got, want))
+    with np.errstate(all="ignore"):
+        far = np.abs(ours - theirs) > ulp * distance(np.abs(theirs) if scale is None else scale, got.dtype)
+    infinite = ~(np.isfinite(ours) & np.isfinite(theirs))
+    wrong = np.where(infinite, ours != theirs, far) & ~(np.isnan(ours) & np.isnan(theirs))
+    if not zeros and not ulp:
+        wrong |= (np.signbit(ours) != np.signbit(theirs)) & ~np.isnan(ours)
+    assert not wrong.any(), _difference(got, want, wrong)
+
+
+def _difference(got: Array, want: Array, wrong: Array) -> str:
+    at = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.any() else ()
+    return f"{int(wrong.sum())} of {wrong.size} differ, first at {at}: got {got[at]!r}, want {want[at]!r}"
+
+
+def distance(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return the distance between neighbours of `dtype` around each value."""
+    info = floating(dtype)
+    exponent = np.frexp(np.where(np.isfinite(values), values, 1.0))[1] - 1
+    return np.maximum(np.ldexp(float(info.eps), exponent), float(info.smallest_subnormal))
