@@ -33,9 +33,9 @@ Statement = Callable[[Writer], object]
 
 KERNEL: list[Statement] = [
     *[kernels.load] * 6, *[kernels.compute] * 14, *[kernels.store] * 4, *[kernels.reshape] * 3, kernels.convert,
-    kernels.select, kernels.multiply, kernels.assemble, kernels.fill, *[buffers.scalar] * 2, buffers.bounded, *[buffers.read] * 2,
-    buffers.write, *[buffers.tensor_compute] * 3, buffers.array, *[control.loop] * 3, scopes.parallel,
-    *[control.branch] * 3, scopes.covered,
+    kernels.select, *[kernels.multiply] * 2, kernels.assemble, kernels.fill, *[buffers.scalar] * 2, buffers.bounded,
+    *[buffers.read] * 2, buffers.write, *[buffers.tensor_compute] * 3, buffers.array, *[control.loop] * 3,
+    scopes.parallel, *[control.branch] * 3, scopes.covered,
 ]  # fmt: skip
 """What a kernel does."""
 

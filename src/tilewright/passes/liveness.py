@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from tilewright.core.expr import Var
@@ -19,7 +20,7 @@ from tilewright.core.stmt import (
     Stmt,
     WhileStmt,
 )
-from tilewright.core.visitor import bodies, defined, used, variables
+from tilewright.core.visitor import bodies, defined, statements, used, variables
 
 Variables = frozenset[Var]
 NOTHING: Variables = frozenset()
@@ -49,6 +50,8 @@ class Liveness:
         self._regions: dict[Var, int] = dict.fromkeys(function.params, 0)
         self._multiple: set[Var] = set()
         self._count = 0
+        self._assignments: Counter[Var] = Counter(function.params)
+        self._inside: dict[int, Variables] = {}
         self._find(function.body, [0])
         self.tracked: Variables = frozenset(self._multiple)
         self._after: dict[int, Variables] = {}
@@ -98,6 +101,7 @@ class Liveness:
         else:
             self._regions[var] = regions[-1]
         self._order.setdefault(var, len(self._order))
+        self._assignments[var] += 1
 
     def _body(self, body: SeqStmts, live: Variables, on_break: Variables, on_continue: Variables) -> Variables:
         """Return what is live before a body, given what is live after it and at its loop's exits."""
@@ -139,7 +143,14 @@ class Liveness:
         self._carried[id(stmt)] = self._carried.get(id(stmt), NOTHING) | (assigned_in(stmt) & entry & self.tracked)
         first = self._body(stmt.body, entry, live, entry) if _surely_turns(stmt) else entry
         self._before[id(stmt)] = self._before.get(id(stmt), NOTHING) | first
-        return first | self._reads(stmt)
+        return (first - self._own(stmt)) | self._reads(stmt)
+
+    def _own(self, stmt: ForStmt | WhileStmt) -> Variables:
+        """Return the variables that only a loop assigns: before it they have no value, even when it has run already."""
+        if id(stmt) not in self._inside:
+            counts = Counter(s.var for s in statements(stmt.body) if isinstance(s, AssignStmt))
+            self._inside[id(stmt)] = frozenset(v for v, count in counts.items() if count == self._assignments[v])
+        return self._inside[id(stmt)]
 
     def _reads(self, stmt: Stmt) -> Variables:
         return frozenset(variables(used(stmt))) & self.tracked

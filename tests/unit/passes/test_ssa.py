@@ -152,3 +152,43 @@ def test_a_name_first_bound_in_a_loop_starts_as_nothing() -> None:
     pl.write(y, [r, 0], a)
     """)
     gives(ssa.run, before, after)
+
+
+def test_what_an_inner_loop_binds_first_is_not_carried_round_the_outer_one() -> None:
+    before = kernel("""
+    for i in pl.range(3):
+        for j in pl.range(n):
+            s = n + j
+        pl.write(y, [s, i], a)
+    """)
+    after = kernel("""
+    for i in pl.range(3):
+        for j, (c,) in pl.range(n, init_values=(None,)):
+            s = n + j
+            r = pl.yield_(s)
+        pl.write(y, [r, i], a)
+    """)
+    gives(ssa.run, before, after)
+
+
+def test_a_loop_that_surely_turns_needs_no_start_for_what_it_binds_first() -> None:
+    before = kernel("""
+    for i in pl.range(n):
+        for j in pl.range(2):
+            s = n + j
+    pl.write(y, [s, 0], a)
+    """)
+    after = kernel("""
+    for i, (c,) in pl.range(n, init_values=(None,)):
+        for j, (d,) in pl.range(2, init_values=(None,)):
+            s = n + j
+            q = pl.yield_(s)
+        r = pl.yield_(q)
+    pl.write(y, [r, 0], a)
+    """)
+    gives(ssa.run, before, after)
+
+
+def test_what_follows_an_exit_is_dropped() -> None:
+    before = kernel("pl.write(y, [0, 0], a)\nreturn\npl.write(y, [1, 0], a)")
+    gives(ssa.run, before, kernel("pl.write(y, [0, 0], a)\nreturn"))

@@ -10,17 +10,18 @@ from typing import Any
 
 from tilewright import settings
 from tilewright.arrays import np
+from tilewright.backends.cpu.abi import entry_word_types
 from tilewright.backends.cpu.assemble import assemble
 from tilewright.backends.cpu.loader import load
-from tilewright.backends.cpu.abi import entry_word_types
 from tilewright.backends.cpu.program import ProgramEmitter
 from tilewright.backends.cpu.target import Target, host
 from tilewright.backends.cpu.threads import parallel_address
 from tilewright.core.program import Function, Program
-from tilewright.core.region import Region, whole
+from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.dtypes import BOOL, DataType
 from tilewright.errors import ExecutionError
+from tilewright.source import Span
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class NativeCode:
     text: str
     object: bytes
     symbols: dict[str, str]
-    errors: list[tuple[str, Any]]
+    errors: list[tuple[str, Span]]
 
 
 def compile_native(program: Program, target: Target | None = None) -> NativeCode:
@@ -56,39 +57,52 @@ class NativeProgram:
     def run(self, name: str, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return what an entry returns for `args`; ExecutionError for what the program did wrong."""
         function = self.program[name]
-        arrays: list[tuple[Any, Any]] = []
-        words = [w for p, a in zip(function.params, args, strict=True) for w in _words(p.type, a, arrays)]
+        given = [_Argument.of(p.type, value) for p, value in zip(function.params, args, strict=True)]
+        words = [word for argument in given for word in argument.words]
         results = sum(len(entry_word_types(t)) for t in function.return_types)
         room = (ctypes.c_int64 * (len(words) + results))(*words)
         context = (ctypes.c_int64 * 3)(parallel_address(settings.num_threads()), 0, 0)
         self.calls[name](room, context)
         try:
             if context[1]:
-                message, span = self.code.errors[context[1] - 1]
-                error = ExecutionError(message, spans=[span])
-                error.function = name
-                raise error
-            for copy, original in arrays:
-                original[...] = copy
-            return _results(function, room, len(words), args)
+                raise self._error(name, context[1])
+            for argument in given:
+                argument.write_back()
+            return _results(function, room, len(words), given)
         finally:
             _free(context[2])
 
+    def _error(self, name: str, number: int) -> ExecutionError:
+        message, span = self.code.errors[number - 1]
+        error = ExecutionError(message, spans=[span])
+        error.function = name
+        return error
 
-def _words(type_: Type, value: Any, arrays: list[tuple[Any, Any]]) -> list[int]:
-    if isinstance(type_, ScalarType):
-        return [_scalar_word(type_.dtype, value)]
-    assert isinstance(value, Region)
-    data, size = value.data, value.data.itemsize
-    regular = data.ndim == 0 or data.strides[-1] == size or data.shape[-1] <= 1
-    if not regular or any(s % size for s in data.strides):
-        data = np.ascontiguousarray(data)
-        if value.data.flags.writeable:
-            arrays.append((data, value.data))
-    strides = [s // size for s in data.strides]
-    if strides:
-        strides[-1] = 1
-    return [data.ctypes.data, *data.shape, *strides]
+
+@dataclass(frozen=True)
+class _Argument:
+    """An argument on its way in: its words, and the packed copy of an array whose rows are not contiguous."""
+
+    words: list[int]
+    region: Region | None = None
+    copy: Array | None = None
+
+    @staticmethod
+    def of(type_: Type, value: Any) -> _Argument:
+        if isinstance(type_, ScalarType):
+            return _Argument([_scalar_word(type_.dtype, value)])
+        assert isinstance(value, Region)
+        data, size = value.data, value.data.itemsize
+        regular = data.ndim == 0 or data.strides[-1] == size or data.shape[-1] <= 1
+        copy = None if regular and not any(s % size for s in data.strides) else np.ascontiguousarray(data)
+        used = data if copy is None else copy
+        strides = [s // size for s in used.strides[:-1]] + [1] * bool(used.ndim)
+        return _Argument([used.ctypes.data, *used.shape, *strides], value, copy)
+
+    def write_back(self) -> None:
+        """Bring what the program wrote into a copy to the caller's array."""
+        if self.region is not None and self.copy is not None and self.region.data.flags.writeable:
+            self.region.data[...] = self.copy
 
 
 def _scalar_word(dtype: DataType, value: Any) -> int:
@@ -97,13 +111,15 @@ def _scalar_word(dtype: DataType, value: Any) -> int:
     return int(bool(value)) if dtype == BOOL else int(value) - (1 << 64 if int(value) >= 1 << 63 else 0)
 
 
-def _results(function: Function, room: Any, at: int, args: Sequence[Any]) -> tuple[Any, ...]:
+def _results(function: Function, room: Any, at: int, given: Sequence[_Argument]) -> tuple[Any, ...]:
     results: list[Any] = []
     for type_ in function.return_types:
         count = len(entry_word_types(type_))
-        words = list(room[at : at + count])
+        words: list[int] = list(room[at : at + count])
         at += count
-        results.append(_number(type_.dtype, words[0]) if isinstance(type_, ScalarType) else _tensor(type_, words, args))
+        results.append(
+            _number(type_.dtype, words[0]) if isinstance(type_, ScalarType) else _tensor(type_, words, given)
+        )
     return tuple(results)
 
 
@@ -116,20 +132,19 @@ def _number(dtype: DataType, word: int) -> int | float | bool:
     return bits - (1 << dtype.bits) if dtype.is_signed_int() and bits >> (dtype.bits - 1) else bits
 
 
-def _tensor(type_: Type, words: Sequence[int], args: Sequence[Any]) -> Region:
+def _tensor(type_: Type, words: Sequence[int], given: Sequence[_Argument]) -> Region:
     """Return a result: the argument whose memory it is, or a copy of what the program made."""
     assert isinstance(type_, TensorType)
     rank = len(type_.shape)
     shape, strides = tuple(words[1 : 1 + rank]), words[1 + rank :]
-    for arg in args:
-        if isinstance(arg, Region) and arg.data.ctypes.data == words[0] and arg.data.shape == shape:
-            return arg
+    for argument in given:
+        if argument.region is not None and argument.words[: 1 + rank] == [words[0], *shape]:
+            return argument.region
     size = type_.dtype.get_byte()
     reach = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + 1 if all(shape) else 0
-    memory = (ctypes.c_char * (reach * size)).from_address(words[0])
-    flat = np.frombuffer(memory, type_.dtype.numpy)
-    view = np.lib.stride_tricks.as_strided(flat, shape, [stride * size for stride in strides])
-    return whole(view.copy())
+    flat: Array = np.frombuffer(ctypes.string_at(words[0], reach * size), type_.dtype.numpy)
+    view: Any = np.lib.stride_tricks.as_strided(flat, shape, [stride * size for stride in strides])
+    return whole(np.array(view))
 
 
 def _free(head: int) -> None:

@@ -59,7 +59,7 @@ SLICES = [
     "pl.slice(t, [3, 7], [i, j])",
     "pl.slice(t, [3, 7], [i, j], valid_shape=[2, 6])",
     "pl.slice(t, [3, 7], [i, j], valid_shape=[i, j])",
-    "pl.slice(pl.slice(t, [5, 12], [1, j]), [3, 7], [i, 2])",
+    "pl.slice(pl.slice(t, [7, 12], [1, j]), [3, 7], [i, 2])",
     "pl.slice(pl.set_validshape(t, 4, 9), [3, 7], [i, j])",
     "pl.slice(pl.set_validshape(t, i, j), [3, 7], [1, 2])",
     "pl.slice(pl.set_validshape(t, i, j), [3, 7], [3, 8])",
