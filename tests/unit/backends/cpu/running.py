@@ -74,12 +74,26 @@ class Native:
 
     def fails(self, message: str, *args: Any) -> ExecutionError:
         """Return the error of a run that must fail in the interpreter and, with such a message, natively."""
-        copies = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-        with pytest.raises(Exception):  # noqa: B017  NumPy's own for what the interpreter does not check
-            run(self.program, self.name, _regions(copies))
-        with pytest.raises(ExecutionError, match=message) as caught:
+        assert self.refusal(args) is not None
+        with pytest.raises(ExecutionError) as caught:
             self.run(args)
+        assert message in str(caught.value)
         return caught.value
+
+    def agrees(self, *args: Any) -> None:
+        """Fail unless native code gives what the interpreter gives, or refuses what it refuses."""
+        if self.refusal(args) is None:
+            self.check(*args)
+        else:
+            self.fails("", *args)
+
+    def refusal(self, args: Sequence[Any]) -> Exception | None:
+        """Return what the interpreter objects to, in its own words or in NumPy's."""
+        try:
+            run(self.program, self.name, _regions([a.copy() if isinstance(a, np.ndarray) else a for a in args]))
+        except (ExecutionError, ValueError, MemoryError) as error:
+            return error
+        return None
 
 
 def native(text: str) -> Native:

@@ -177,7 +177,6 @@ class P:
     marking.check(start, stop, step, np.zeros(200, np.int32))
 
 
-@pytest.mark.parametrize("offset", [-1, 1, 5, -FAR, FAR, FAR - 3, -FAR - 1])
 @pytest.mark.parametrize(
     "line",
     [
@@ -196,16 +195,13 @@ class P:
         "b = pl.create_tensor([at, 16], dtype=pl.FP32, init_value=1)\nout = pl.assemble(out, b, [0, 0])",
     ],
 )
-def test_no_offset_reaches_outside_a_buffer(line: str, offset: int) -> None:
+def test_no_offset_reaches_outside_a_buffer(line: str) -> None:
     reaching = kernel(
         "x: pl.Tensor[[8, 16], pl.FP32], at: pl.Scalar[pl.INDEX], out: pl.InOut[pl.Tensor[[8, 16], pl.FP32]]",
         *line.split("\n"),
     )
-    args = floats(8, 16), offset, np.zeros((8, 16), np.float32)
-    try:
-        reaching.check(*args)
-    except Exception:  # what the interpreter refuses, native code refuses too, and its canaries live
-        reaching.fails("", *args)
+    for offset in (-1, 0, 1, 5, 8, 9, 16, -FAR, FAR, FAR - 3, -FAR - 1):
+        reaching.agrees(floats(8, 16), offset, np.zeros((8, 16), np.float32))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 20])
