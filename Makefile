@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 ENV := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench docs clean
+.PHONY: help demo test fuzz check format bench docs clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,6 +14,9 @@ demo: $(ENV) ## run a softmax kernel
 
 test: $(ENV) ## run the tests; ARGS="-k softmax" picks some
 	$(BIN)/pytest $(ARGS)
+
+fuzz: $(ENV) ## try many more random programs than the tests do; takes an hour
+	$(BIN)/pytest -m long tests/property
 
 check: $(ENV) ## check format, lint, types and layers
 	$(BIN)/ruff format --check

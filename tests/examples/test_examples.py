@@ -100,6 +100,33 @@ def test_return_style_agrees_with_torch(example: Example, program: Program, seed
 
 
 @each_program
+@pytest.mark.parametrize("threads", [1, 2])
+def test_native_code_agrees_with_torch(
+    example: Example, program: Program, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", str(threads))
+    run = ir.compile(program, platform="cpu")
+    for seed in (0, 1):
+        inputs = example.make_inputs(seed)
+        for actual, expected in zip(several(run(*inputs)), example.expected(inputs), strict=True):
+            assert_close(actual, expected)
+
+
+@each_program
+@pytest.mark.parametrize("threads", [1, 2])
+def test_native_code_writes_outputs_in_place(
+    example: Example, program: Program, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", str(threads))
+    inputs, run = example.make_inputs(0), ir.compile(program, platform="cpu")
+    expected = example.expected(inputs)
+    outputs = [torch.full_like(tensor, float("nan")) for tensor in expected]
+    assert run(*in_order(run, inputs, outputs)) is None
+    for actual, wanted in zip(outputs, expected, strict=True):
+        assert_close(actual, wanted)
+
+
+@each_program
 def test_in_place_style_overwrites_whatever_the_outputs_held(example: Example, program: Program) -> None:
     inputs, run = example.make_inputs(0), compiled(program)
     expected = example.expected(inputs)

@@ -81,7 +81,7 @@ def test_tiles_needed_at_the_same_time_do_not_overlap(text: str) -> None:
     check_places(text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @THOROUGH
 @given(programs(budget=80))
 def test_tiles_of_a_large_program_do_not_overlap(text: str) -> None:

@@ -49,14 +49,14 @@ def test_passes_leave_their_own_result_alone(text: str) -> None:
     check_idempotence(text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @THOROUGH
 @given(programs(budget=80))
 def test_every_pass_preserves_what_a_large_program_computes(text: str) -> None:
     check_meaning(text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @THOROUGH
 @given(programs(budget=80))
 def test_passes_leave_their_own_result_alone_in_a_large_program(text: str) -> None:

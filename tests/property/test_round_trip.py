@@ -47,7 +47,7 @@ def test_a_program_reads_back_as_it_was_at_every_stage(text: str, passes: int) -
     check_stage(text, passes)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @THOROUGH
 @given(programs(budget=80), stages)
 def test_a_large_program_reads_back_as_it_was_at_every_stage(text: str, passes: int) -> None:

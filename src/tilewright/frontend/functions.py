@@ -69,9 +69,11 @@ def translate(captured: Captured, options: Options, callees: Callees, is_method:
             try:
                 return _translate(captured, options, callees, resolver, parameters, declared, widened, is_method)
             except Widened as request:
-                if widened.get(request.key) == request.type:
-                    raise InternalError(f"`{request.key[0]}` cannot be widened to {request.type}") from None
-                widened[request.key] = request.type
+                known = widened.get(request.key)
+                wider = join(known, request.type) if known is not None else request.type
+                if wider is None or wider == known:
+                    raise InternalError(f"`{request.key[0]}`, a {known}, cannot be widened to {request.type}") from None
+                widened[request.key] = wider
     except KernelError as error:
         error.locate([captured.span(captured.node)])
         error.function = error.function or captured.node.name

@@ -162,8 +162,8 @@ def inside(
     for start, size, extent in zip(starts, sizes, extents, strict=True):
         if _surely_inside(start, size, extent):
             continue
-        end = e.b.op("add", start, size)
-        here = e.b.op("and", e.b.compare("icmp sge", start, i64(0)), e.b.compare("icmp sle", end, extent))
+        last = e.b.op("sub", extent, size)  # a start plus a size might be more than there are numbers
+        here = e.b.op("and", e.b.compare("icmp sge", start, i64(0)), e.b.compare("icmp sle", start, last))
         fits = here if fits is None else e.b.op("and", fits, here)
     return fits
 

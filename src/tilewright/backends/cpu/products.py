@@ -99,6 +99,7 @@ class Product:
         e = self.e
         place = e.stored(acc)
         if name is not None and place.strides == contiguous(self.type.shape) and ends_here(e, self.call, acc, name):
+            e.flush()  # what is recorded reads it as it is
             same = acc.valid == self.valid and acc.type == self.type
             return self._multiply(acc if same else Tile(self.type, self.valid, place, None, acc.owners), accumulate)
         result = e.fresh(self.type, self.valid)
@@ -119,9 +120,7 @@ class Product:
         e, (m, n) = self.e, self.valid[-2:]
         assert result.place is not None
         target = placed(e, result)
-        spec = GemmSpec(
-            e.program.target, self.left.dtype, self.right.dtype, static(m), static(n), self.type.shape[-1]
-        )
+        spec = GemmSpec(e.program.target, self.left.dtype, self.right.dtype, static(m), static(n), self.type.shape[-1])
         name = emit_gemm(e.b.module, spec)
         with rows_of(e, self.valid[:-2]) as batch:
             e.b.invoke(

@@ -91,9 +91,7 @@ def mapped(
     return Tensor(result.pointer, shape, result.strides, valid, dtype, result.root)
 
 
-def broadcast(
-    e: FunctionEmitter, call: Call, tensors: Sequence[Tensor]
-) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+def broadcast(e: FunctionEmitter, call: Call, tensors: Sequence[Tensor]) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
     """Return the common shape of tensors and its valid part; shapes that do not meet are an error and mean nothing."""
     rank = max(len(tensor.shape) for tensor in tensors)
     shape: list[Value] = []
@@ -198,4 +196,3 @@ def _cut(tensor: Tensor, rows: Sequence[Value]) -> Tensor:
     """Return a tensor of which some rows are valid."""
     valid = (*rows, tensor.valid[-1])
     return Tensor(tensor.pointer, tensor.shape, tensor.strides, valid, tensor.dtype, tensor.root)
-

@@ -165,7 +165,9 @@ def _slice(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
         window = _checked(e, call, source, starts, sizes)
     valid = [
         _least(e, want, size, _less(e, have, start))
-        for want, size, have, start in zip(_asked(e, call, wanted, sizes), window.shape, source.valid, starts, strict=True)
+        for want, size, have, start in zip(
+            _asked(e, call, wanted, sizes), window.shape, source.valid, starts, strict=True
+        )
     ]
     if source.valid == source.shape and wanted == sizes:
         valid = list(window.shape)
@@ -175,9 +177,7 @@ def _slice(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     return Tensor(window.pointer, shape, strides, live, source.dtype, source.root)
 
 
-def _checked(
-    e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Value], sizes: Sequence[Value]
-) -> Tensor:
+def _checked(e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Value], sizes: Sequence[Value]) -> Tensor:
     fits = inside(e, starts, sizes, source.shape)
     for size in sizes:
         if (static(size) or 0) < 0 or static(size) is None:
@@ -190,9 +190,7 @@ def _checked(
     return guarded(e, fits, window, TensorType(tuple(map(static, sizes)), source.dtype, tuple(map(static, sizes))))
 
 
-def _clamped(
-    e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Value], sizes: Sequence[Value]
-) -> Tensor:
+def _clamped(e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Value], sizes: Sequence[Value]) -> Tensor:
     first: list[Value] = []
     shape: list[Value] = []
     for start, size, extent in zip(starts, sizes, source.shape, strict=True):

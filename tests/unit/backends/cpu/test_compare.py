@@ -49,9 +49,7 @@ def test_every_comparison_chooses_what_the_interpreter_does(dtype: DataType) -> 
     agree(native, x, y, x[1, 1].item(), *(np.zeros(SHAPE, dtype.numpy) for _ in outputs))
 
 
-@pytest.mark.parametrize(
-    "shape", [(37,), (1, 8), (5, 1), (5, 37), (2, 3, 9), (3, 260)], ids=str
-)
+@pytest.mark.parametrize("shape", [(37,), (1, 8), (5, 1), (5, 37), (2, 3, 9), (3, 260)], ids=str)
 def test_a_mask_in_memory_is_packed(shape: tuple[int, ...]) -> None:
     zeros, packed = [0] * len(shape), [*shape[:-1], (shape[-1] + 7) // 8]
     wide = [*shape[:-1], (shape[-1] + 255) // 256 * 32]
@@ -66,8 +64,12 @@ def test_a_mask_in_memory_is_packed(shape: tuple[int, ...]) -> None:
             again = pl.load(held, {zeros}, {wide})
             more = pl.store(pl.sels(again, a, scalar=0.5), {zeros}, more)
             """,
-            x=tensor(pl.FP32, *shape), y=tensor(pl.FP32, *shape), held=tensor(pl.UINT8, *wide),
-            bits=out(pl.UINT8, *packed), out=out(pl.FP32, *shape), more=out(pl.FP32, *shape),
+            x=tensor(pl.FP32, *shape),
+            y=tensor(pl.FP32, *shape),
+            held=tensor(pl.UINT8, *wide),
+            bits=out(pl.UINT8, *packed),
+            out=out(pl.FP32, *shape),
+            more=out(pl.FP32, *shape),
         )  # fmt: skip
     )
     held = np.random.default_rng(1).integers(0, 256, wide, np.uint8)
@@ -87,8 +89,12 @@ def test_only_the_valid_part_is_compared() -> None:
             k = pl.cmp(a, b, cmp_type=4)
             bits = pl.store(k, [0, 0], bits)
             """,
-            x=tensor(pl.FP32, *SHAPE), y=tensor(pl.FP32, *SHAPE), i=scalar(pl.INDEX), j=scalar(pl.INDEX),
-            out=out(pl.FP32, *SHAPE), bits=out(pl.UINT8, 5, 5),
+            x=tensor(pl.FP32, *SHAPE),
+            y=tensor(pl.FP32, *SHAPE),
+            i=scalar(pl.INDEX),
+            j=scalar(pl.INDEX),
+            out=out(pl.FP32, *SHAPE),
+            bits=out(pl.UINT8, 5, 5),
         )  # fmt: skip
     )
     for i, j in ((3, 17), (5, 37), (0, 3), (2, 0), (1, 8)):
@@ -107,7 +113,10 @@ def test_operands_of_different_types_meet() -> None:
             out = pl.store(pl.sel(m, a, b), [0, 0], out)
             more = pl.store(pl.sel(n, b, a), [0, 0], more)
             """,
-            x=tensor(pl.FP16, *SHAPE), y=tensor(pl.INT32, *SHAPE), out=out(pl.FP16, *SHAPE), more=out(pl.FP16, *SHAPE),
+            x=tensor(pl.FP16, *SHAPE),
+            y=tensor(pl.INT32, *SHAPE),
+            out=out(pl.FP16, *SHAPE),
+            more=out(pl.FP16, *SHAPE),
         )  # fmt: skip
     )
     y = np.random.default_rng(3).integers(-70000, 70000, SHAPE, np.int32)

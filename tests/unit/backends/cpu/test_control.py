@@ -19,7 +19,9 @@ def zeros() -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     [(0, 8, 1), (0, 8, 3), (7, -1, -1), (7, 0, -3), (5, 5, 1), (5, 2, 1), (2, 5, -1), (0, 1, 1 << 62), (-4, 4, 2)],
 )
 def test_loops_count_as_range_does(start: int, stop: int, step: int) -> None:
-    params = "a: pl.Scalar[pl.INDEX], b: pl.Scalar[pl.INDEX], c: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[2], pl.INT64]]"
+    params = (
+        "a: pl.Scalar[pl.INDEX], b: pl.Scalar[pl.INDEX], c: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[2], pl.INT64]]"
+    )
     counted = kernel(
         params,
         "n = pl.const(0, pl.INT64)",

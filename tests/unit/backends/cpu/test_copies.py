@@ -36,8 +36,12 @@ def test_a_tile_is_written_into_a_copy(result: str) -> None:
         kernel(
             f"t = pl.load(x, [0, 0], [6, 20])\ns = pl.load(y, [0, 0], [6, 20])\nr = {result}\n"
             "out = pl.store(r, [0, 0], out)\nkept = pl.store(t, [0, 0], kept)",
-            x=tensor(pl.FP32, 6, 20), y=tensor(pl.FP32, 6, 20), i=scalar(pl.INDEX), j=scalar(pl.INDEX),
-            out=out(pl.FP32, 6, 20), kept=out(pl.FP32, 6, 20),
+            x=tensor(pl.FP32, 6, 20),
+            y=tensor(pl.FP32, 6, 20),
+            i=scalar(pl.INDEX),
+            j=scalar(pl.INDEX),
+            out=out(pl.FP32, 6, 20),
+            kept=out(pl.FP32, 6, 20),
         )  # fmt: skip
     )
     for i, j in ((0, 0), (3, 10), (2, 7)):
@@ -49,7 +53,10 @@ def test_what_does_not_fit_a_tile_is_an_error() -> None:
         kernel(
             "t = pl.load(x, [0, 0], [6, 20])\nr = pl.assemble(t, pl.slice(t, [3, 7], [0, 0]), [i, j])\n"
             "out = pl.store(r, [0, 0], out)",
-            x=tensor(pl.FP32, 6, 20), i=scalar(pl.INDEX), j=scalar(pl.INDEX), out=out(pl.FP32, 6, 20),
+            x=tensor(pl.FP32, 6, 20),
+            i=scalar(pl.INDEX),
+            j=scalar(pl.INDEX),
+            out=out(pl.FP32, 6, 20),
         )  # fmt: skip
     )
     for i, j in ((4, 0), (-1, 0), (0, 14), (1 << 40, 0)):
@@ -66,13 +73,18 @@ def test_tiles_lie_side_by_side(shape: tuple[int, ...]) -> None:
             f"a = pl.load(x, {zeros}, {list(shape)})\nb = pl.load(y, {zeros}, {[*shape[:-1], 4]})\n"
             f"c = pl.load(y, {zeros}, {[*shape[:-1], 4]}, valid_shape=[{some}])\n"
             f"out = pl.store(pl.concat(a, b), {zeros}, out)\nmore = pl.store(pl.concat(a, c), {zeros}, more)",
-            x=tensor(pl.INT16, *shape), y=tensor(pl.INT16, *shape[:-1], 4), i=scalar(pl.INDEX),
-            out=out(pl.INT16, *wide), more=out(pl.INT16, *wide),
+            x=tensor(pl.INT16, *shape),
+            y=tensor(pl.INT16, *shape[:-1], 4),
+            i=scalar(pl.INDEX),
+            out=out(pl.INT16, *wide),
+            more=out(pl.INT16, *wide),
         )  # fmt: skip
     )
     blank = [np.full(wide, 7, np.int16) for _ in "ab"]
     second = counting(*shape[:-1], 4, dtype=pl.INT16) + 100
-    for (got, want), exact in zip(native.run([counting(*shape, dtype=pl.INT16), second, 2, *blank]), "xyab", strict=True):
+    for (got, want), exact in zip(
+        native.run([counting(*shape, dtype=pl.INT16), second, 2, *blank]), "xyab", strict=True
+    ):
         if exact != "b":  # rows that only one of the two has are unspecified
             assert_same(got, want)
 
@@ -81,7 +93,9 @@ def test_a_first_tile_with_partly_valid_rows_is_an_error() -> None:
     native = Native(
         kernel(
             "a = pl.load(x, [0, i], [6, 20])\nout = pl.store(pl.concat(a, a), [0, 0], out)",
-            x=tensor(pl.FP32, 6, 20), i=scalar(pl.INDEX), out=out(pl.FP32, 6, 40),
+            x=tensor(pl.FP32, 6, 20),
+            i=scalar(pl.INDEX),
+            out=out(pl.FP32, 6, 40),
         )  # fmt: skip
     )
     agree(native, counting(6, 20), 0, np.zeros((6, 40), np.float32))
@@ -115,7 +129,9 @@ def test_tiles_of_any_rank_are_filled(shape: tuple[int, ...]) -> None:
         kernel(
             f"a = pl.load(x, {zeros}, {list(shape)}, valid_shape=[{some}])\n"
             f"out = pl.store(pl.fillpad(a, pl.PadValue.min), {zeros}, out)",
-            x=tensor(pl.INT8, *shape), i=scalar(pl.INDEX), out=out(pl.INT8, *shape),
+            x=tensor(pl.INT8, *shape),
+            i=scalar(pl.INDEX),
+            out=out(pl.INT8, *shape),
         )  # fmt: skip
     )
     agree(native, counting(*shape, dtype=pl.INT8), 2, np.zeros(shape, np.int8))
@@ -132,7 +148,11 @@ def test_single_elements_are_read_and_written(dtype: DataType) -> None:
             kept = pl.store(t, [0, 0], kept)
             out = pl.store(pl.write(w, [0, 1], e), [0, 0], out)
             """,
-            x=tensor(dtype, 4, 5), i=scalar(pl.INDEX), j=scalar(pl.INDEX), kept=out(dtype, 4, 5), out=out(dtype, 4, 5),
+            x=tensor(dtype, 4, 5),
+            i=scalar(pl.INDEX),
+            j=scalar(pl.INDEX),
+            kept=out(dtype, 4, 5),
+            out=out(dtype, 4, 5),
         )  # fmt: skip
     )
     x = (counting(4, 5) % 2).astype(dtype.numpy)

@@ -41,7 +41,10 @@ def test_products_of_every_type(dtype: DataType) -> None:
             out = pl.store(p, [0, 0], out)
             more = pl.store(pl.matmul_acc(p, a, b), [0, 0], more)
             """,
-            x=tensor(dtype, M, K), y=tensor(dtype, K, N), out=out(wide, M, N), more=out(wide, M, N),
+            x=tensor(dtype, M, K),
+            y=tensor(dtype, K, N),
+            out=out(wide, M, N),
+            more=out(wide, M, N),
         )  # fmt: skip
     )
     blank = (np.zeros((M, N), wide.numpy) for _ in "ab")
@@ -88,8 +91,14 @@ column = pl.load(yt, [0, 2], [{N}, 1])
     native = Native(
         kernel(
             f"{loads}{body}\nout = pl.store(p, [0, 0], out)",
-            x=tensor(pl.FP32, M, K), y=tensor(pl.FP32, K, N), xt=tensor(pl.FP32, K, M), yt=tensor(pl.FP32, N, K),
-            w=tensor(pl.FP32, 48, 48), z=tensor(pl.FP32, M, N), i=scalar(pl.INDEX), j=scalar(pl.INDEX),
+            x=tensor(pl.FP32, M, K),
+            y=tensor(pl.FP32, K, N),
+            xt=tensor(pl.FP32, K, M),
+            yt=tensor(pl.FP32, N, K),
+            w=tensor(pl.FP32, 48, 48),
+            z=tensor(pl.FP32, M, N),
+            i=scalar(pl.INDEX),
+            j=scalar(pl.INDEX),
             out=out(pl.FP32, M, N),
         )  # fmt: skip
     )
@@ -114,7 +123,9 @@ def test_products_of_batches(left: tuple[int, ...], right: tuple[int, ...]) -> N
             out = pl.store(p, {zeros[2]}, out)
             more = pl.store(pl.batch_matmul_acc(p, pl.neg(a), pl.muls(b, 3.0)), {zeros[2]}, more)
             """,
-            x=tensor(pl.FP32, *left, M, K), y=tensor(pl.FP32, *right, K, N), out=out(pl.FP32, *batch, M, N),
+            x=tensor(pl.FP32, *left, M, K),
+            y=tensor(pl.FP32, *right, K, N),
+            out=out(pl.FP32, *batch, M, N),
             more=out(pl.FP32, *batch, M, N),
         )  # fmt: skip
     )
@@ -135,7 +146,11 @@ def test_a_row_times_a_matrix(dtype: DataType) -> None:
             q = pl.gemv_acc(p, pl.load(x, [1, 0], [1, {K}]), pl.load(y, [0, 0], [{K}, {N}]))
             more = pl.store(pl.gemv_bias(a, b, q), [0, 0], more)
             """,
-            x=tensor(dtype, M, K), y=tensor(dtype, K, N), i=scalar(pl.INDEX), out=out(wide, 1, N), more=out(wide, 1, N),
+            x=tensor(dtype, M, K),
+            y=tensor(dtype, K, N),
+            i=scalar(pl.INDEX),
+            out=out(wide, 1, N),
+            more=out(wide, 1, N),
         )  # fmt: skip
     )
     blank = (np.zeros((1, N), wide.numpy) for _ in "ab")
@@ -147,7 +162,10 @@ def test_reading_more_than_the_right_operand_has_is_an_error() -> None:
         kernel(
             f"a = pl.load(x, [0, 0], [{M}, {K}])\nb = pl.load(y, [i, 0], [{K}, {N}])\n"
             "out = pl.store(pl.matmul(a, b), [0, 0], out)",
-            x=tensor(pl.FP32, M, K), y=tensor(pl.FP32, K, N), i=scalar(pl.INDEX), out=out(pl.FP32, M, N),
+            x=tensor(pl.FP32, M, K),
+            y=tensor(pl.FP32, K, N),
+            i=scalar(pl.INDEX),
+            out=out(pl.FP32, M, N),
         )  # fmt: skip
     )
     args = [matrix(pl.FP32, M, K), matrix(pl.FP32, K, N), 2, np.zeros((M, N), np.float32)]
@@ -161,7 +179,8 @@ def test_a_tensor_written_after_its_load_is_multiplied_as_it_was() -> None:
             f"a = pl.load(x, [0, 0], [{K}, {K}])\nx = pl.store(pl.neg(a), [0, 0], x)\n"
             f"b = pl.load(x, [0, 0], [{K}, {K}])\nout = pl.store(pl.matmul(a, b), [0, 0], out)\n"
             "pl.write(x, [0, 0], 3.0)\nreturn out",
-            x=f"pl.InOut[{tensor(pl.FP32, K, K)}]", out=out(pl.FP32, K, K),
+            x=f"pl.InOut[{tensor(pl.FP32, K, K)}]",
+            out=out(pl.FP32, K, K),
         )  # fmt: skip
     )
     agree(native, matrix(pl.FP32, K, K), np.zeros((K, K), np.float32))

@@ -167,9 +167,8 @@ class P:
     @pl.function(type=pl.FunctionType.Orchestration)
     def main(self, a: pl.Scalar[pl.INDEX], b: pl.Scalar[pl.INDEX], c: pl.Scalar[pl.INDEX], out: pl.InOut[pl.Tensor[[200], pl.INT32]]):
         for i in pl.parallel(a, b, c):
-            if i == 7:
-                continue
-            pl.write(out, [i], pl.cast(i, pl.INT32))
+            if i != 7:
+                pl.write(out, [i], pl.cast(i, pl.INT32))
         return out
 """
     )
@@ -252,7 +251,7 @@ def test_extents_of_one_name_that_differ_are_an_error() -> None:
 
 def test_a_program_frees_what_it_made(monkeypatch: pytest.MonkeyPatch) -> None:
     freed: list[int] = []
-    free = getattr(back_end, "_free")
+    free = back_end._free
     monkeypatch.setattr(back_end, "_free", lambda head: (freed.append(head), free(head)))
     made = program(
         """

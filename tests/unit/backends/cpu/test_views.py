@@ -82,8 +82,13 @@ def test_a_window_is_what_the_interpreter_sees(window: str) -> None:
     rows = 8
     native = Native(
         kernel(
-            BODY.format(rows=rows, window=window), x=tensor(pl.FP32, rows, 20), i=scalar(pl.INDEX), j=scalar(pl.INDEX),
-            out=out(pl.FP32, 3, 7), more=out(pl.FP32, 3, 7), sums=out(pl.FP32, 3, 1),
+            BODY.format(rows=rows, window=window),
+            x=tensor(pl.FP32, rows, 20),
+            i=scalar(pl.INDEX),
+            j=scalar(pl.INDEX),
+            out=out(pl.FP32, 3, 7),
+            more=out(pl.FP32, 3, 7),
+            sums=out(pl.FP32, 3, 1),
         )  # fmt: skip
     )
     for i, j in ((2, 3), (3, 6), (2, 0)):
@@ -102,7 +107,10 @@ def test_an_axis_is_dropped() -> None:
             out = pl.store(w, [0, 0], out)
             line = pl.store(pl.neg(row), [0], line)
             """,
-            x=tensor(pl.FP32, 3, 4, 20), i=scalar(pl.INDEX), out=out(pl.FP32, 4, 9), line=out(pl.FP32, 20),
+            x=tensor(pl.FP32, 3, 4, 20),
+            i=scalar(pl.INDEX),
+            out=out(pl.FP32, 4, 9),
+            line=out(pl.FP32, 20),
         )  # fmt: skip
     )
     for i in (0, 2):
@@ -123,8 +131,12 @@ def test_any_two_axes_are_swapped(axes: tuple[int, int]) -> None:
             most = pl.store(pl.row_max(w), [0, 0, 0], most)
             cols = pl.store(pl.col_max(w), [0, 0, 0], cols)
             """,
-            x=tensor(pl.FP32, 3, 4, 18), i=scalar(pl.INDEX), out=out(pl.FP32, *shape), more=out(pl.FP32, *shape),
-            most=out(pl.FP32, *shape[:2], 1), cols=out(pl.FP32, shape[0], 1, shape[2]),
+            x=tensor(pl.FP32, 3, 4, 18),
+            i=scalar(pl.INDEX),
+            out=out(pl.FP32, *shape),
+            more=out(pl.FP32, *shape),
+            most=out(pl.FP32, *shape[:2], 1),
+            cols=out(pl.FP32, shape[0], 1, shape[2]),
         )  # fmt: skip
     )
     blank = [np.full(s, 7, np.float32) for s in (shape, shape, (*shape[:2], 1), (shape[0], 1, shape[2]))]
@@ -135,7 +147,10 @@ def test_a_window_that_does_not_fit_is_an_error() -> None:
     native = Native(
         kernel(
             "t = pl.load(x, [0, 0], [6, 20])\nout = pl.store(pl.slice(t, [3, 7], [i, j]), [0, 0], out)",
-            x=X, i=scalar(pl.INDEX), j=scalar(pl.INDEX), out=out(pl.FP32, 3, 7),
+            x=X,
+            i=scalar(pl.INDEX),
+            j=scalar(pl.INDEX),
+            out=out(pl.FP32, 3, 7),
         )  # fmt: skip
     )
     for i, j in ((4, 0), (-1, 0), (0, 14), (1 << 40, 1 << 40)):
@@ -147,7 +162,10 @@ def test_a_valid_part_that_does_not_fit_is_an_error() -> None:
     native = Native(
         kernel(
             "t = pl.set_validshape(pl.load(x, [0, 0], [6, 20]), i, j)\nout = pl.store(pl.neg(t), [0, 0], out)",
-            x=X, i=scalar(pl.INDEX), j=scalar(pl.INDEX), out=out(pl.FP32, 6, 20),
+            x=X,
+            i=scalar(pl.INDEX),
+            j=scalar(pl.INDEX),
+            out=out(pl.FP32, 6, 20),
         )  # fmt: skip
     )
     for i, j in ((7, 0), (-1, 0), (0, 21)):
@@ -159,7 +177,9 @@ def test_reshaping_what_is_partly_valid_is_an_error() -> None:
     native = Native(
         kernel(
             "t = pl.load(x, [i, 0], [6, 20])\nout = pl.store(pl.reshape(t, [12, 10]), [0, 0], out)",
-            x=X, i=scalar(pl.INDEX), out=out(pl.FP32, 12, 10),
+            x=X,
+            i=scalar(pl.INDEX),
+            out=out(pl.FP32, 12, 10),
         )  # fmt: skip
     )
     agree(native, counting(6, 20), 0, np.zeros((12, 10), np.float32))
