@@ -39,6 +39,7 @@ clean: ## remove the environment, caches and build outputs
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(ENV): pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -e '.[test,check]'
+	@echo "setting up $(VENV): a minute or two, once"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet -e '.[test,check]'
 	touch $@

@@ -14,7 +14,8 @@ from ops.kernels import Array, floating
 
 from tilewright.backends.cpu.native import NativeProgram, compile_native
 from tilewright.core.program import Function
-from tilewright.core.region import whole
+from tilewright.core.region import Region, whole
+from tilewright.dtypes import DataType
 from tilewright.errors import ExecutionError
 from tilewright.frontend.programs import as_program
 from tilewright.interpret import machine
@@ -35,26 +36,23 @@ class Native:
     def run(self, args: Sequence[Array | float]) -> list[tuple[Array, Array]]:
         """Return each array as native code and as the interpreter leave it."""
         args = _numbers(args)
-        ours = [embedded(arg) if isinstance(arg, np.ndarray) else (arg, arg) for arg in args]
-        theirs = [_copied(arg) for arg in args]
-        self.native.run(self.name, [_argument(inner) for _, inner in ours])
+        ours, theirs = [Embedded(arg) for arg in args], [_copied(arg) for arg in args]
+        self.native.run(self.name, [_argument(held.inner) for held in ours])
         machine.run(self.program, self.name, [_argument(arg) for arg in theirs])
-        for outer, inner in ours:
-            if isinstance(outer, np.ndarray):
-                assert_untouched(outer, inner)
-        return [(inner, want) for (_, inner), want in zip(ours, theirs, strict=True) if isinstance(want, np.ndarray)]
+        for held in ours:
+            held.assert_untouched_around()
+        return [(held.inner, want) for held, want in zip(ours, theirs, strict=True) if isinstance(want, np.ndarray)]
 
     def errors(self, args: Sequence[Array | float]) -> list[ExecutionError | None]:
         """Return what native code and the interpreter object to, and check that nothing around is written."""
         args = _numbers(args)
-        ours = [embedded(arg) if isinstance(arg, np.ndarray) else (arg, arg) for arg in args]
+        ours = [Embedded(arg) for arg in args]
         found = [
-            _error(lambda: self.native.run(self.name, [_argument(inner) for _, inner in ours])),
+            _error(lambda: self.native.run(self.name, [_argument(held.inner) for held in ours])),
             _error(lambda: machine.run(self.program, self.name, [_argument(_copied(a)) for a in args])),
         ]
-        for outer, inner in ours:
-            if isinstance(outer, np.ndarray):
-                assert_untouched(outer, inner)
+        for held in ours:
+            held.assert_untouched_around()
         return found
 
 
@@ -75,8 +73,15 @@ def _copied(arg: Array | float) -> Array | float:
     return np.array(arg) if isinstance(arg, np.ndarray) else arg
 
 
-def _argument(arg: Any) -> Any:
+def _argument(arg: Array | float) -> Region | float:
     return whole(arg) if isinstance(arg, np.ndarray) else arg
+
+
+def of_bits(raw: Any, dtype: DataType) -> Array:
+    """Return the elements of a type that integers of its size are the bits of; of four bits, the last ones."""
+    if dtype.bits == 4:
+        raw = (raw % 16 + 240 * (raw % 16 > 7) * dtype.is_signed_int()).astype(np.uint8)
+    return raw.view(dtype.numpy)
 
 
 def loud(dtype: np.dtype[Any]) -> int:
@@ -84,21 +89,33 @@ def loud(dtype: np.dtype[Any]) -> int:
     return 1 if dtype == np.bool_ else 0xFF if dtype.kind in "fV" else 0x5B
 
 
-def embedded(array: Array) -> tuple[Array, Array]:
-    """Return a larger array and the part of it that holds a copy of `array`."""
-    outer = np.full([extent + 2 * MARGIN for extent in array.shape], 0, array.dtype)
+class Embedded:
+    """A copy of an argument inside a larger array; a number is itself."""
+
+    def __init__(self, arg: Array | float) -> None:
+        self.inner: Any = arg
+        self.outer: Any = None
+        if isinstance(arg, np.ndarray):
+            self.outer = _margins(arg)
+            self.inner = self.outer[_middle(arg)]
+            self.inner[...] = arg
+
+    def assert_untouched_around(self) -> None:
+        """Fail if anything around the inner part has changed."""
+        if self.outer is not None:
+            clean = _margins(self.inner)
+            clean[_middle(self.inner)] = self.inner
+            assert clean.tobytes() == self.outer.tobytes(), "something around an array was written"
+
+
+def _margins(array: Array) -> Any:
+    outer: Any = np.zeros([extent + 2 * MARGIN for extent in array.shape], array.dtype)
     outer.view(np.uint8)[...] = loud(array.dtype)
-    inner = outer[tuple(slice(MARGIN, MARGIN + extent) for extent in array.shape)]
-    inner[...] = array
-    return outer, inner
+    return outer
 
 
-def assert_untouched(outer: Array, inner: Array) -> None:
-    """Fail if anything around the inner part has changed."""
-    clean = np.zeros_like(outer)
-    clean.view(np.uint8)[...] = loud(outer.dtype)
-    clean[tuple(slice(MARGIN, MARGIN + extent) for extent in inner.shape)] = inner
-    assert clean.tobytes() == outer.tobytes(), "something around an array was written"
+def _middle(array: Array) -> tuple[slice, ...]:
+    return tuple(slice(MARGIN, MARGIN + extent) for extent in array.shape)
 
 
 def assert_same(got: Array, want: Array, ulp: float = 0, scale: Array | None = None, zeros: bool = False) -> None:

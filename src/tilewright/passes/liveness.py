@@ -26,15 +26,20 @@ Variables = frozenset[Var]
 NOTHING: Variables = frozenset()
 
 
+def assigned(stmt: Stmt) -> tuple[Var, ...]:
+    """Return the variable that a statement assigns where it stands: an assignment's, or the task of a scope."""
+    return defined(stmt) if isinstance(stmt, AssignStmt) else task_of(stmt)
+
+
+def task_of(stmt: Stmt) -> tuple[Var, ...]:
+    """Return the task that a scope names, if it does."""
+    task = getattr(stmt, "task", None)
+    return (task,) if isinstance(task, Var) else ()
+
+
 def assigned_in(stmt: Stmt) -> Variables:
     """Return the variables assigned anywhere below a statement."""
-    found: set[Var] = set()
-    for body in bodies(stmt):
-        for inner in body:
-            if isinstance(inner, AssignStmt):
-                found.add(inner.var)
-            found |= assigned_in(inner)
-    return frozenset(found)
+    return frozenset(var for body in bodies(stmt) for inner in statements(body) for var in assigned(inner))
 
 
 class Liveness:
@@ -82,11 +87,10 @@ class Liveness:
             for var in variables(used(stmt)):
                 if self._regions.get(var, 0) not in regions:
                     self._multiple.add(var)
-            if isinstance(stmt, AssignStmt):
-                self._note(stmt.var, regions)
-            else:
-                for var in defined(stmt):
-                    self._regions[var] = regions[-1]
+            for var in assigned(stmt):
+                self._note(var, regions)
+            for var in defined(stmt):
+                self._regions.setdefault(var, regions[-1])
             transparent = isinstance(stmt, SCOPES)
             for inner in bodies(stmt):
                 self._count += 1
@@ -129,7 +133,7 @@ class Liveness:
             case _:
                 for inner in bodies(stmt):
                     live = self._body(inner, live, on_break, on_continue)
-                return live | self._reads(stmt)
+                return (live - set(task_of(stmt))) | self._reads(stmt)
 
     def _loop(self, stmt: ForStmt | WhileStmt, live: Variables) -> Variables:
         self._after[id(stmt)] = self._after.get(id(stmt), NOTHING) | live
@@ -148,7 +152,7 @@ class Liveness:
     def _own(self, stmt: ForStmt | WhileStmt) -> Variables:
         """Return the variables that only a loop assigns: before it they have no value, even when it has run already."""
         if id(stmt) not in self._inside:
-            counts = Counter(s.var for s in statements(stmt.body) if isinstance(s, AssignStmt))
+            counts = Counter(var for s in statements(stmt.body) for var in assigned(s))
             self._inside[id(stmt)] = frozenset(v for v, count in counts.items() if count == self._assignments[v])
         return self._inside[id(stmt)]
 

@@ -32,7 +32,7 @@ from tilewright.core.stmt import (
     YieldStmt,
 )
 from tilewright.core.types import ScalarType, join
-from tilewright.passes.liveness import Liveness, assigned_in
+from tilewright.passes.liveness import Liveness, assigned_in, task_of
 
 
 def run(program: Program) -> Program:
@@ -132,7 +132,11 @@ class _Converter:
         hollow = self.rewriter.scope(replace(stmt, body=SeqStmts()))[0]
         stmts, end = self.body(stmt.body)
         assert isinstance(hollow, SCOPES)
-        out.append(replace(hollow, body=SeqStmts(tuple(stmts))))
+        changes: dict[str, Any] = {"body": SeqStmts(tuple(stmts))}
+        for task in task_of(stmt):
+            if task in self.live.tracked:
+                self.values[task] = changes["task"] = Var(task.name_hint, task.type, task.span)
+        out.append(replace(hollow, **changes))
         return end
 
     def _if(self, stmt: IfStmt, out: list[Stmt]) -> ExitStmt | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unit.passes.texts import gives, kernel, leaves
+from unit.passes.texts import gives, kernel, leaves, main
 
 from tilewright.core.verify import verify
 from tilewright.passes import ssa
@@ -192,3 +192,23 @@ def test_a_loop_that_surely_turns_needs_no_start_for_what_it_binds_first() -> No
 def test_what_follows_an_exit_is_dropped() -> None:
     before = kernel("pl.write(y, [0, 0], a)\nreturn\npl.write(y, [1, 0], a)")
     gives(ssa.run, before, kernel("pl.write(y, [0, 0], a)\nreturn"))
+
+
+def test_a_task_named_in_a_loop_can_be_waited_for_after_it() -> None:
+    before = main("""
+    for i in pl.range(3):
+        with pl.at(level=pl.Level.CORE_GROUP) as tid:
+            pl.write(y, [i, 0], a)
+    with pl.at(level=pl.Level.CORE_GROUP, deps=[tid]):
+        pl.write(y, [0, 0], a)
+    """)
+    after = main("""
+    for i, (c,) in pl.range(3, init_values=(None,)):
+        with pl.at(level=pl.Level.CORE_GROUP) as tid:
+            pl.write(y, [i, 0], a)
+        r = pl.yield_(tid)
+    with pl.at(level=pl.Level.CORE_GROUP, deps=[r]):
+        pl.write(y, [0, 0], a)
+    """)
+    gives(ssa.run, before, after)
+    verify(ssa.run(before), ssa=True)

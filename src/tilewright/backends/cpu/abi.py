@@ -8,7 +8,7 @@ words of a scalar or tensor, the elements of an array, the valid extents of a ti
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tilewright.backends.cpu.arrays import array_bytes, copy_array
 from tilewright.backends.cpu.convert import as_element
@@ -59,7 +59,7 @@ def words_of(e: FunctionEmitter, binding: Any) -> list[Value]:
     if isinstance(binding, Array):
         return [binding.pointer]
     if isinstance(binding, tuple):
-        return [word for element in binding for word in words_of(e, element)]
+        return [word for element in cast("tuple[Any, ...]", binding) for word in words_of(e, element)]
     return [e.stored(binding).pointer, *binding.valid]
 
 
@@ -103,12 +103,12 @@ def captured(binding: Any, words: Iterator[Value]) -> Binding:
         return Scalar(next(words), binding.dtype)
     if isinstance(binding, Tensor):
         pointer = next(words)
-        parts = (_kept(known, words) for known in (binding.shape, binding.strides, binding.valid))
-        return Tensor(pointer, *parts, binding.dtype, binding.root)
+        shape, strides, valid = (_kept(known, words) for known in (binding.shape, binding.strides, binding.valid))
+        return Tensor(pointer, shape, strides, valid, binding.dtype, binding.root)
     if isinstance(binding, Array):
         return Array(binding.type, next(words), binding.owners)
     if isinstance(binding, tuple):
-        return tuple(captured(element, words) for element in binding)
+        return tuple(captured(element, words) for element in cast("tuple[Any, ...]", binding))
     assert isinstance(binding, Tile) and binding.place is not None
     place = Place(next(words), binding.place.strides)
     return Tile(binding.type, _kept(binding.valid, words), place, owners=binding.owners)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewright.backends.cpu.abi import argument_words, room_bytes, take_result
 from tilewright.backends.cpu.emit import FunctionEmitter
@@ -13,11 +13,8 @@ from tilewright.backends.cpu.tensors import extents_of, guarded
 from tilewright.backends.cpu.values import Array, Binding, Scalar, Tensor, Tile, static
 from tilewright.core.expr import Expr, Invoke, Submit, Var
 from tilewright.core.program import Function
-from tilewright.core.types import TensorType, TupleType
+from tilewright.core.types import TensorType, TupleType, Type
 from tilewright.dtypes import TASK_ID
-
-if TYPE_CHECKING:
-    from tilewright.backends.cpu.program import Emitted, ProgramEmitter
 
 OWN_SIZE, WHOLE_SIZE = "ARENA-SIZE-OWN", "ARENA-SIZE-ALL"
 """Stand for the sizes of a function's arena, with what it calls or without, until it has been written."""
@@ -44,17 +41,33 @@ class Signature:
         return Signature(turned, tuple(next(i for i, r in enumerate(roots) if r is root) for root in roots))
 
 
-def call(program: ProgramEmitter, e: FunctionEmitter, expr: Invoke | Submit) -> Any:
+@dataclass(frozen=True)
+class Emitted:
+    """A function that has been written: how to call it, and what it gives.
+
+    `returned` says for each result which parameter it is, None for one that is made; `results` are the types of those
+    that are made, in order, and `turned_results` whether their last stride may be other than one.
+    """
+
+    function: Function
+    name: str
+    arena: int
+    returned: tuple[int | None, ...]
+    results: tuple[Type, ...]
+    turned_results: tuple[bool, ...]
+
+
+def call(e: FunctionEmitter, expr: Invoke | Submit) -> Any:
     """Emit a call of another function; a dispatch over a grid calls it once per block."""
-    function = program.program[expr.op.name]
+    function: Function = e.program.program[expr.op.name]
     bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
-    callee = program.function(function, Signature.of(bindings))
+    callee: Emitted = e.program.function(function, Signature.of(bindings))
     words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
     parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]
     rooms = [e.address(part[0]) for part in parts]
     if isinstance(expr, Submit) and expr.core_num is not None:
         count = _block_count(e, expr, needs_one=bool(rooms))
-        program.grid(e, callee, [*words, *rooms], count)
+        e.program.grid(e, callee, [*words, *rooms], count)
     else:
         invoke(e, callee, e.block_index, e.block_count, [*words, *rooms])
     results = [_result(e, callee, k, room, part) for k, (room, part) in enumerate(zip(rooms, parts, strict=True))]

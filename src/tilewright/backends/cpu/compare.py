@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.cpu.convert import as_element
@@ -24,7 +25,7 @@ from tilewright.core.types import TileType
 from tilewright.core.visitor import statements, used, variables
 from tilewright.dtypes import BOOL, UINT8, promote
 
-_TESTS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+_TESTS: tuple[Any, ...] = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
 
 @dataclass(eq=False)

@@ -22,7 +22,11 @@ from tilewright.ops.convert import round_mode
 def _cast(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     type_, source = tile_type(call), bound["x"]
     mode = round_mode(bound["mode"])
-    return e.map(type_, source.valid, lambda lane: cast(lane, type_.dtype, mode), [source], False)
+
+    def function(lane: Lanes) -> Lanes:
+        return cast(lane, type_.dtype, mode)
+
+    return e.map(type_, source.valid, function, [source], False)
 
 
 def _cast_scalar(e: FunctionEmitter, call: Call, dtype: DataType, given: Scalar) -> Scalar:
@@ -60,6 +64,15 @@ def as_element(lane: Lanes, dtype: DataType) -> Lanes:
     if source.is_float():
         return _wrapped(_truncated(lane), dtype)
     return _wrapped(lane, dtype)
+
+
+def to_elements(dtype: DataType) -> Callable[[Lanes], Lanes]:
+    """Return the function that rounds lanes to an element type."""
+
+    def function(lane: Lanes) -> Lanes:
+        return as_element(lane, dtype)
+
+    return function
 
 
 def number_of(b: Builder, raw: Value, dtype: DataType) -> Lanes:

@@ -64,7 +64,7 @@ def copy_elements(e: FunctionEmitter, dtype: DataType, source: Place, target: Pl
         return
     if len(extents) > 2:
         with e.b.loop(i64(0), extents[0], i64(1)) as index:
-            inner = (_along(e, dtype, place, index) for place in (source, target))
+            inner = _along(e, dtype, source, index), _along(e, dtype, target, index)
             copy_elements(e, dtype, *inner, extents[1:])
         return
     rows, columns = (i64(1), *extents)[-2:]
@@ -199,7 +199,7 @@ def _fillpad(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
         return source
     e.stored(source)
     result = e.fresh(type_, whole_extents(type_))
-    number = np.asarray(pad_number(bound["pad_value"], type_.dtype)).astype(type_.dtype.numpy)
+    number: Any = np.asarray(pad_number(bound["pad_value"], type_.dtype)).astype(type_.dtype.numpy)
     fill(e, result, int(number.view(_BITS[type_.dtype.get_byte()].numpy)))
     copy(e, source, result)
     return result

@@ -6,6 +6,8 @@ so few, so one table of 2^16 bytes takes every float to its format and one of 2^
 
 from __future__ import annotations
 
+from typing import Any
+
 from tilewright.arrays import np
 from tilewright.backends.cpu.llvm import F32, I8, I32, I64, Builder, Value, lanes, mangled, vector
 from tilewright.backends.cpu.terms import Term
@@ -20,7 +22,8 @@ def is_tabled(dtype: DataType) -> bool:
 def to_f32(b: Builder, bits: Value, dtype: DataType) -> Value:
     """Emit the floats that bytes of a format stand for."""
     name = f"@values.{dtype}"
-    values = np.arange(256, dtype=np.uint8).view(dtype.numpy).astype(np.float32).astype(np.float64).view(np.uint64)
+    every: Any = np.arange(256, dtype=np.uint8)
+    values = every.view(dtype.numpy).astype(np.float32).astype(np.float64).view(np.uint64)
     numbers = ", ".join(f"float 0x{int(v):016X}" for v in values)
     b.module.declare(f"{name} = internal constant [256 x float] [{numbers}]")
     return looked_up(b, name, bits, F32, 4)
@@ -29,7 +32,7 @@ def to_f32(b: Builder, bits: Value, dtype: DataType) -> Value:
 def from_f32(b: Builder, floats: Value, dtype: DataType) -> Value:
     """Emit the bytes of a format that floats round to."""
     name = f"@bytes.{dtype}"
-    halves = np.arange(1 << 16, dtype=np.uint32) << 16
+    halves: Any = np.arange(1 << 16, dtype=np.uint32) << 16
     with np.errstate(all="ignore"):
         numbers = halves.view(np.float32).astype(dtype.numpy).view(np.uint8)
     text = "".join(f"\\{int(n):02X}" for n in numbers)

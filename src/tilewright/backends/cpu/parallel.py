@@ -7,10 +7,9 @@ A region inside a task is a plain loop, and so is one whose turns add to the sam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tilewright.backends.cpu.abi import captured, read_words, room_bytes, words_of, write_words
-from tilewright.backends.cpu.calls import WHOLE_SIZE, free, invoke, new_arena
+from tilewright.backends.cpu.calls import WHOLE_SIZE, Emitted, free, invoke, new_arena
 from tilewright.backends.cpu.control import counted_loop, turn_count
 from tilewright.backends.cpu.emit import FunctionEmitter
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Value, i64
@@ -20,18 +19,15 @@ from tilewright.core.program import Program
 from tilewright.core.stmt import BreakStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, WhileStmt
 from tilewright.core.visitor import bodies, expressions, statements, used, variables
 
-if TYPE_CHECKING:
-    from tilewright.backends.cpu.program import Emitted, ProgramEmitter
-
 CHUNKS = 64
 """How many pieces a region is cut into at most."""
 
 _DATA, _CHUNK = Value(PTR, "%data"), Value(I64, "%chunk")
 
 
-def parallel_loop(program: ProgramEmitter, e: FunctionEmitter, stmt: ForStmt) -> bool:
+def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     """Emit a loop as a task where its turns can run side by side; return whether they can."""
-    if e.is_task or stmt.iter_args or leaves_early(stmt.body) or accumulates(program.program, stmt.body):
+    if e.is_task or stmt.iter_args or leaves_early(stmt.body) or accumulates(e.program.program, stmt.body):
         return False
     outside = list(dict.fromkeys(v for s in statements(stmt.body) for v in variables(used(s)) if v in e.bindings))
     flagged = [var for var in outside if var in e.bound]
@@ -40,7 +36,7 @@ def parallel_loop(program: ProgramEmitter, e: FunctionEmitter, stmt: ForStmt) ->
     words = [start, step, e.context, e.block_index, e.block_count, *e.symbols.values()]
     words += [word for var in outside for word in words_of(e, e.bindings[var])]
     words += [e.bound[var] for var in flagged]
-    task = Task(program, e)
+    task = Task(e)
     loaded = iter(task.read(words))
     start, step, *head = (next(loaded) for _ in range(5))
     inner = task.emitter(head)
@@ -56,13 +52,13 @@ def parallel_loop(program: ProgramEmitter, e: FunctionEmitter, stmt: ForStmt) ->
     return True
 
 
-def grid(program: ProgramEmitter, e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Value) -> None:
+def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Value) -> None:
     """Emit a call per block; only the last block's results are kept."""
-    if e.is_task or accumulates(program.program, callee.function.body):
+    if e.is_task or accumulates(e.program.program, callee.function.body):
         with e.b.loop(i64(0), count, i64(1)) as block:
             invoke(e, callee, block, count, args)
         return
-    task = Task(program, e)
+    task = Task(e)
     words = [e.context, count, *args]
     context, blocks, *given = task.read(words)
     inner = task.emitter([context, i64(0), blocks])
@@ -85,11 +81,10 @@ def task_turns(e: FunctionEmitter, count: Value) -> Value:
 class Task:
     """A function that runs one chunk of a region: the turns from `first` to `last`."""
 
-    def __init__(self, program: ProgramEmitter, e: FunctionEmitter) -> None:
-        self.program = program
+    def __init__(self, e: FunctionEmitter) -> None:
         self.outer = e
-        self.name = program.task_name(e.function.name)
-        self.b = b = Builder(program.module, self.name, [_DATA, _CHUNK], attrs="nounwind")
+        self.name: str = e.program.task_name(e.function.name)
+        self.b = b = Builder(e.program.module, self.name, [_DATA, _CHUNK], attrs="nounwind")
         turns, chunks = read_words(b, _DATA, [I64, I64])
         size = b.op("udiv", b.op("sub", b.op("add", turns, chunks), i64(1)), chunks)
         self.first = b.intrinsic("llvm.smin", b.op("mul", _CHUNK, size), turns)
@@ -102,7 +97,7 @@ class Task:
 
     def emitter(self, head: Sequence[Value]) -> FunctionEmitter:
         """Return an emitter for the task, given its context, block and number of blocks."""
-        inner = FunctionEmitter(self.program, self.outer.function, self.b)
+        inner = FunctionEmitter(self.outer.program, self.outer.function, self.b)
         inner.uses, inner.roots, inner.is_task = self.outer.uses, self.outer.roots, True
         inner.has_turned_views = self.outer.has_turned_views
         inner.context, inner.block_index, inner.block_count = head
@@ -113,7 +108,7 @@ class Task:
         """End the task."""
         free(self.b, inner.arena_base)
         self.b.finish()
-        self.program.settle(inner)
+        self.outer.program.settle(inner)
 
     def run(self, e: FunctionEmitter, words: Sequence[Value], turns: Value) -> None:
         """Emit the running of every chunk."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.backends.cpu.convert import as_element
+from tilewright.backends.cpu.convert import to_elements
 from tilewright.backends.cpu.copies import Bound, copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.gemm import GemmSpec, emit_gemm
@@ -170,6 +170,6 @@ def narrowed(e: FunctionEmitter, call: Call, tile: Tile) -> Tile:
     if tile.type.dtype.bits <= 32:
         return tile
     type_ = TileType(tile.type.shape, INT32, tile.type.valid)
-    result = e.map(type_, tile.valid, lambda lane: as_element(lane, INT32), [tile], False)
+    result = e.map(type_, tile.valid, to_elements(INT32), [tile], False)
     result.owners = variables(call.args)
     return result

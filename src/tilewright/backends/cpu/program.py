@@ -37,7 +37,7 @@ from tilewright.backends.cpu.abi import (
     word_types,
     write_words,
 )
-from tilewright.backends.cpu.calls import OWN_SIZE, WHOLE_SIZE, Signature, call, free, new_arena
+from tilewright.backends.cpu.calls import OWN_SIZE, WHOLE_SIZE, Emitted, Signature, call, free, new_arena
 from tilewright.backends.cpu.emit import FunctionEmitter
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Module, Value, i64
 from tilewright.backends.cpu.parallel import grid, parallel_loop
@@ -46,7 +46,7 @@ from tilewright.backends.cpu.values import Scalar, Tensor, static
 from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ForStmt, SeqStmts
-from tilewright.core.types import ScalarType, TensorType, Type
+from tilewright.core.types import ScalarType, TensorType
 from tilewright.core.visitor import expressions, statements
 from tilewright.passes.identity import returned_parameters
 from tilewright.source import Span
@@ -58,22 +58,6 @@ HANDLERS = (
 """The modules that sign code in for statements and ops."""
 
 _HEAD = (Value(PTR, "%context"), Value(PTR, "%arena"), Value(I64, "%block_index"), Value(I64, "%block_count"))
-
-
-@dataclass(frozen=True)
-class Emitted:
-    """A function that has been written: how to call it, and what it gives.
-
-    `returned` says for each result which parameter it is, None for one that is made; `results` are the types of those
-    that are made, in order, and `turned_results` whether their last stride may be other than one.
-    """
-
-    function: Function
-    name: str
-    arena: int
-    returned: tuple[int | None, ...]
-    results: tuple[Type, ...]
-    turned_results: tuple[bool, ...]
 
 
 @dataclass
@@ -225,15 +209,15 @@ class ProgramEmitter:
 
     def call(self, e: FunctionEmitter, expr: Invoke | Submit) -> Any:
         """Write a call of another function."""
-        return call(self, e, expr)
+        return call(e, expr)
 
     def grid(self, e: FunctionEmitter, callee: Emitted, args: list[Value], count: Value) -> None:
         """Write a call of a function for every block."""
-        grid(self, e, callee, args, count)
+        grid(e, callee, args, count)
 
     def parallel(self, e: FunctionEmitter, stmt: ForStmt) -> bool:
         """Write a loop whose turns run side by side, where they can."""
-        return parallel_loop(self, e, stmt)
+        return parallel_loop(e, stmt)
 
     def give_back(self, e: FunctionEmitter, values: list[Any]) -> None:
         """Write a function's results into their rooms; those that are parameters need none."""

@@ -49,12 +49,16 @@ def _single(e: FunctionEmitter, call: Call, source: Tile) -> Tile:
     spec, type_ = call.op.spec, tile_type(call)
     fold, start = combine(spec.combine), start_of(call.op.spec, type_)
     valid = (*source.valid[:-1], i64(1))
+
+    def started(x: Lanes) -> Lanes:
+        return fold(x.like(start), x)
+
     if static(source.valid[-1]) == 1:
-        return recorded(e, type_, valid, lambda x: fold(x.like(start), x), [source], False)
+        return recorded(e, type_, valid, started, [source], False)
     some = Scalar(e.b.compare("icmp sgt", source.valid[-1], i64(0)), BOOL)
 
     def function(x: Lanes, there: Lanes) -> Lanes:
-        chosen = e.b.select(there.value, fold(x.like(start), x).value, x.like(start).value)
+        chosen = e.b.select(there.value, started(x).value, x.like(start).value)
         return Lanes(x.b, chosen, x.element)
 
     return recorded(e, type_, valid, function, [source, some], False)

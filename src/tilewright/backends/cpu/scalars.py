@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.arrays import np
 from tilewright.backends.cpu.emit import SCALARS, FunctionEmitter
 from tilewright.backends.cpu.llvm import I1, Value
-from tilewright.backends.cpu.traced import Lanes, converted, rounded
+from tilewright.backends.cpu.traced import Lanes, combine, converted, rounded
 from tilewright.backends.cpu.values import Scalar, static
 from tilewright.core.expr import Call
 from tilewright.dtypes import BOOL, FP32, INDEX, UINT64, DataType
@@ -21,18 +20,21 @@ def in_type(e: FunctionEmitter, scalar: Scalar, dtype: DataType) -> Lanes:
 
 
 def _arithmetic(ufunc: str) -> Emit:
+    apply: Callable[..., Lanes] = combine(ufunc)
+
     def emit(e: FunctionEmitter, call: Call, dtype: DataType, *operands: Scalar) -> Scalar:
-        result: Lanes = getattr(np, ufunc)(*(in_type(e, o, dtype) for o in operands))
+        result = apply(*(in_type(e, o, dtype) for o in operands))
         return Scalar(rounded(result, dtype).value, dtype)
 
     return emit
 
 
 def _comparison(ufunc: str) -> Emit:
+    apply: Callable[..., Lanes] = combine(ufunc)
+
     def emit(e: FunctionEmitter, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
         kind = _meeting(lhs.dtype, rhs.dtype)
-        result: Lanes = getattr(np, ufunc)(in_type(e, lhs, kind), in_type(e, rhs, kind))
-        return Scalar(result.value, BOOL)
+        return Scalar(apply(in_type(e, lhs, kind), in_type(e, rhs, kind)).value, BOOL)
 
     return emit
 
@@ -47,48 +49,58 @@ def _meeting(lhs: DataType, rhs: DataType) -> DataType:
 
 
 def _shift(ufunc: str) -> Emit:
+    apply: Callable[..., Lanes] = combine(ufunc)
+
     def emit(e: FunctionEmitter, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
         count = in_type(e, rhs, dtype) & (dtype.bits - 1)
-        result: Lanes = getattr(np, ufunc)(in_type(e, lhs, dtype), count)
-        return Scalar(result.value, dtype)
+        return Scalar(apply(in_type(e, lhs, dtype), count).value, dtype)
 
     return emit
 
 
-def _float_division(e: FunctionEmitter, kind: str, a: Lanes, b: Lanes) -> Lanes:
+def _chosen(condition: Lanes, then: Lanes, other: Lanes) -> Lanes:
+    return Lanes(then.b, then.b.select(condition.value, then.value, other.value), then.element)
+
+
+def _signed_zero(like: Lanes) -> Lanes:
+    return Lanes(like.b, like.b.intrinsic("llvm.copysign", like.like(0).value, like.value), like.element)
+
+
+def _float_division(kind: str, a: Lanes, b: Lanes) -> Lanes:
     """Return what NumPy's floor_divide and mod give: the quotient comes from the exact remainder."""
-    rest: Lanes = np.fmod(a, b)
+    rest = combine("fmod")(a, b)
     wrong = (rest != 0) & ((rest < 0) ^ (b < 0))
     if kind == "mod":
-        signed = Lanes(e.b, e.b.intrinsic("llvm.copysign", rest.like(0).value, b.value), rest.element)
-        return np.where(rest == 0, signed, np.where(wrong, rest + b, rest))
-    quotient: Lanes = (a - rest) / b
-    quotient = np.where(wrong, quotient - 1, quotient)
-    whole: Lanes = np.floor(quotient)
-    whole = np.where(quotient - whole > 0.5, whole + 1, whole)
-    zero = Lanes(e.b, e.b.intrinsic("llvm.copysign", whole.like(0).value, (a / b).value), whole.element)
-    return np.where(b == 0, a / b, np.where(quotient == 0, zero, whole))
+        return _chosen(rest == 0, _signed_zero(b), _chosen(wrong, rest + b, rest))
+    quotient = (a - rest) / b
+    quotient = _chosen(wrong, quotient - 1, quotient)
+    floor = Lanes(a.b, a.b.intrinsic("llvm.floor", quotient.value), a.element)
+    whole = _chosen(quotient - floor > 0.5, floor + 1, floor)
+    return _chosen(b == 0, a / b, _chosen(quotient == 0, _signed_zero(a / b), whole))
 
 
 def _division(kind: str) -> Emit:
     def emit(e: FunctionEmitter, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
         a, b = in_type(e, lhs, dtype), in_type(e, rhs, dtype)
         if dtype.is_float():
-            result = a / b if kind == "div" else _float_division(e, kind, a, b)
+            result = a / b if kind == "div" else _float_division(kind, a, b)
             return Scalar(rounded(result, dtype).value, dtype)
         zero = b == 0
         if static(rhs.value) in (None, 0):
             e.fail(zero.value, "division by zero", call)
-        safe: Lanes = np.where(zero, b.like(1), b)
-        floor = a // safe
-        if kind == "mod":
-            return Scalar((a - floor * safe).value, dtype)
-        if kind == "div" and dtype.is_signed_int():
-            inexact_below = (floor * safe != a) & ((a ^ safe) < 0)
-            floor = np.where(inexact_below, floor + 1, floor)
-        return Scalar(floor.value, dtype)
+        return Scalar(_integer_division(kind, a, _chosen(zero, b.like(1), b)).value, dtype)
 
     return emit
+
+
+def _integer_division(kind: str, a: Lanes, b: Lanes) -> Lanes:
+    """Return a quotient rounded down or towards zero, or a remainder with the sign of the divisor."""
+    floor = a // b
+    if kind == "mod":
+        return a - floor * b
+    if kind == "div" and a.element.is_signed_int():
+        return _chosen((floor * b != a) & ((a ^ b) < 0), floor + 1, floor)
+    return floor
 
 
 def _not(e: FunctionEmitter, call: Call, dtype: DataType, value: Scalar) -> Scalar:
@@ -96,13 +108,14 @@ def _not(e: FunctionEmitter, call: Call, dtype: DataType, value: Scalar) -> Scal
 
 
 for _name, _ufunc in (
-    ("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("min", "minimum"), ("max", "maximum"), ("neg", "negative"),
-    ("bit_and", "bitwise_and"), ("bit_or", "bitwise_or"), ("bit_xor", "bitwise_xor"), ("invert", "invert"),
-    ("and_", "bitwise_and"), ("or_", "bitwise_or"),
+    ("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("min", "minimum"), ("max", "maximum"),
+    ("neg", "negative"), ("bit_and", "bitwise_and"), ("bit_or", "bitwise_or"), ("bit_xor", "bitwise_xor"),
+    ("invert", "invert"), ("and_", "bitwise_and"), ("or_", "bitwise_or"),
 ):  # fmt: skip
     SCALARS[_name] = _arithmetic(_ufunc)
 for _name, _ufunc in (
-    ("eq", "equal"), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal"),
+    ("eq", "equal"), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"),
+    ("ge", "greater_equal"),
 ):  # fmt: skip
     SCALARS[_name] = _comparison(_ufunc)
 for _name, _ufunc in (("shl", "left_shift"), ("shr", "right_shift")):

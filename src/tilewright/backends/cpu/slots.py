@@ -1,7 +1,7 @@
 """Slots: where values wait that a loop carries or a branch yields.
 
-Numbers wait in words of the frame, which are registers once optimised; tiles and arrays in parts of the arena. Reading a
-slot gives the value as it is now; filling it copies.
+Numbers wait in words of the frame, which are registers once optimised; tiles and arrays in parts of the arena. Reading
+a slot gives the value as it is now; filling it copies.
 """
 
 from __future__ import annotations
@@ -141,8 +141,11 @@ class TensorSlot:
 
     def read(self, e: FunctionEmitter) -> Tensor:
         """Return the view."""
-        parts = (tuple(word.read(e) for word in words) for words in (self.shape, self.strides, self.valid))
-        return Tensor(e.b.load(PTR, self.pointer, 8), *parts, self.type.dtype, self)
+        pointer = e.b.load(PTR, self.pointer, 8)
+        shape, strides, valid = (
+            tuple(word.read(e) for word in words) for words in (self.shape, self.strides, self.valid)
+        )
+        return Tensor(pointer, shape, strides, valid, self.type.dtype, self)
 
     def settle(self, e: FunctionEmitter) -> None:
         """A view holds nothing in the arena."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilewright.arrays import np
 from tilewright.backends.cpu.convert import as_element, cast
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.groups import MapNode, ReduceNode
@@ -24,6 +23,7 @@ from tilewright.ops.convert import round_mode
 from tilewright.ops.shape import pad_number
 
 Bound = dict[str, Any]
+_TESTS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 
 def result_type(call: Call) -> TensorType:
@@ -46,18 +46,23 @@ def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
 @lowers("tensor.cast")
 def _cast(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     dtype, mode = result_type(call).dtype, round_mode(bound["mode"])
-    return mapped(e, call, dtype, [bound["x"]], lambda lane: cast(lane, dtype, mode))
+
+    def function(lane: Lanes) -> Lanes:
+        return cast(lane, dtype, mode)
+
+    return mapped(e, call, dtype, [bound["x"]], function)
 
 
 @lowers("tensor.cmp")
 def _cmp(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
-    lhs, rhs, dtype = bound["lhs"], bound["rhs"], result_type(call).dtype
-    test = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)[bound["cmp_type"]]
+    lhs: Tensor = bound["lhs"]
+    rhs: Tensor | Scalar = bound["rhs"]
+    dtype = result_type(call).dtype
+    test: Callable[[Lanes, Lanes], Lanes] = combine(_TESTS[bound["cmp_type"]])
     met = _met(lhs.dtype, rhs)
 
     def function(a: Lanes, b: Lanes) -> Lanes:
-        flags: Any = test(as_element(a, met), as_element(b, met))  # pyright: ignore[reportArgumentType, reportCallIssue]
-        return as_element(flags, dtype)
+        return as_element(test(as_element(a, met), as_element(b, met)), dtype)
 
     return mapped(e, call, dtype, [lhs, rhs], function)
 
@@ -74,7 +79,11 @@ def _met(dtype: DataType, rhs: Tensor | Scalar) -> DataType:
 @lowers("tensor.expands")
 def _expands(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     dtype = result_type(call).dtype
-    return mapped(e, call, dtype, [bound["target"], bound["scalar"]], lambda _, lane: as_element(lane, dtype))
+
+    def function(shape: Lanes, number: Lanes) -> Lanes:
+        return as_element(number, dtype)
+
+    return mapped(e, call, dtype, [bound["target"], bound["scalar"]], function)
 
 
 def mapped(

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.backends.cpu.convert import as_element
 from tilewright.backends.cpu.copies import rows_of
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.gemm import GemmSpec, emit_gemm
 from tilewright.backends.cpu.llvm import I1, Value, i64
 from tilewright.backends.cpu.tensor_math import broadcast, mapped, result_type
-from tilewright.backends.cpu.tensors import loaded, moved, new_tensor, put, turned
+from tilewright.backends.cpu.tensors import converting, loaded, moved, new_tensor, put, turned
 from tilewright.backends.cpu.values import Tensor, static
 from tilewright.core.expr import Call
 from tilewright.dtypes import FP32, INT32, DataType
@@ -25,7 +24,7 @@ def _matmul(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     product = Product(e, call, bound)
     summed = product.onto(new_tensor(e, product.shape, product.dtype), Value(I1, "false"))
     dtype = result_type(call).dtype
-    return summed if summed.dtype == dtype else mapped(e, call, dtype, [summed], lambda x: as_element(x, dtype))
+    return summed if summed.dtype == dtype else mapped(e, call, dtype, [summed], converting(dtype))
 
 
 @lowers("tensor.matmul_acc")
@@ -64,7 +63,7 @@ class Product:
         if tensor.dtype.is_float() == is_float and tensor.dtype.bits <= 32:
             return tensor
         dtype = FP32 if is_float else INT32
-        return mapped(self.e, self.call, dtype, [tensor], lambda lane: as_element(lane, dtype))
+        return mapped(self.e, self.call, dtype, [tensor], converting(dtype))
 
     def _adjacent(self, tensor: Tensor) -> Tensor:
         if static(tensor.strides[-1]) == 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright.backends.cpu.convert import as_element, bits_of, number_of
@@ -91,8 +91,17 @@ def times(e: FunctionEmitter, a: Value, b: Value) -> Value:
 
 def fill(e: FunctionEmitter, tensor: Tensor, value: Scalar) -> None:
     """Emit the writing of one number to every element."""
-    node = MapNode(0, function=lambda lane: as_element(lane, tensor.dtype), operands=(value,))
+    node = MapNode(0, function=converting(tensor.dtype), operands=(value,))
     put(e, Tile(stand_in(tensor.shape, tensor.dtype), tensor.shape, node=node), tensor)
+
+
+def converting(dtype: DataType) -> Callable[[Lanes], Lanes]:
+    """Return the function that rounds lanes to an element type."""
+
+    def function(lane: Lanes) -> Lanes:
+        return as_element(lane, dtype)
+
+    return function
 
 
 def stand_in(shape: Sequence[Value], dtype: DataType) -> TileType:
@@ -155,7 +164,7 @@ def _within(e: FunctionEmitter, valid: Sequence[Value], shape: Sequence[Value], 
 
 @lowers("tensor.slice")
 def _slice(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
-    """Return a window; one that does not fit is an error and replaced, one that is clamped ends where its source does."""
+    """Return a window; one that does not fit is an error and replaced, a clamped one ends where its source does."""
     source: Tensor = bound["x"]
     starts, sizes = e.indices(bound["offset"]), e.indices(bound["shape"])
     wanted = e.indices(bound["valid_shape"]) if bound["valid_shape"] is not None else sizes
@@ -250,8 +259,8 @@ def turned(source: Tensor, axis1: int, axis2: int) -> Tensor:
         turned[axis1], turned[axis2] = turned[axis2], turned[axis1]
         return tuple(turned)
 
-    parts = (swapped(values) for values in (source.shape, source.strides, source.valid))
-    return Tensor(source.pointer, *parts, source.dtype, source.root)
+    shape, strides, valid = (swapped(values) for values in (source.shape, source.strides, source.valid))
+    return Tensor(source.pointer, shape, strides, valid, source.dtype, source.root)
 
 
 @lowers("tensor.reshape")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilewright.backends.cpu.convert import as_element
+from tilewright.backends.cpu.convert import as_element, to_elements
 from tilewright.backends.cpu.copies import Bound, copy, inside, tile_type, whole_extents, with_adjacent_rows
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.groups import Group, LoadNode, StoreSink
@@ -128,7 +128,7 @@ def write(
         e.fail(e.b.op("xor", fits, Value(I1, "true")), "a store does not fit its tensor", call)
     tile = _written(e, with_adjacent_rows(e, tile), fits)
     group = e.group
-    if group is not None and (group.rows != tile.rows or _overlaps(e, tensor)):
+    if group is not None and (group.rows != tile.rows or _overlaps(e, tensor) or _meets(e, tile, tensor, starts)):
         e.flush()
     if e.group is None:
         e.group = Group(tile.rows)
@@ -157,6 +157,32 @@ def _overlaps(e: FunctionEmitter, tensor: Tensor) -> bool:
     return any(node.tensor.root is tensor.root for node in loads)
 
 
+def _meets(e: FunctionEmitter, tile: Tile, tensor: Tensor, starts: Sequence[Value]) -> bool:
+    """Return whether a recorded store may write where this one does: rows of the two would take turns."""
+    assert e.group is not None
+    written = _window(tile, starts)
+    return any(
+        sink.tensor.root is tensor.root
+        and not (sink.tensor is tensor and _are_apart(written, _window(sink.tile, sink.offsets)))
+        for sink in e.group.stores
+    )
+
+
+def _window(tile: Tile, starts: Sequence[Value]) -> list[tuple[Value, Value]]:
+    """Return where a tile begins along each axis of a tensor, and how far it reaches."""
+    sizes = [i64(1)] * len(starts) + [*tile.valid]
+    return list(zip(starts, sizes[-len(starts) :], strict=True))
+
+
+def _are_apart(one: Sequence[tuple[Value, Value]], other: Sequence[tuple[Value, Value]]) -> bool:
+    """Return whether two windows of a tensor certainly have no element in common."""
+    for (a, a_size), (b, b_size) in zip(one, other, strict=True):
+        known = [number for number in map(static, (a, a_size, b, b_size)) if number is not None]
+        if len(known) == 4 and (known[0] + known[1] <= known[2] or known[2] + known[3] <= known[0]):
+            return True
+    return False
+
+
 @lowers("tile.create")
 def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     type_ = tile_type(call)
@@ -168,4 +194,4 @@ def _full(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     type_ = tile_type(call)
     value: Scalar = bound.get("value") or bound["scalar"]
     valid = bound["target"].valid if "target" in bound else whole_extents(type_)
-    return e.map(type_, valid, lambda lane: as_element(lane, type_.dtype), [value], False)
+    return e.map(type_, valid, to_elements(type_.dtype), [value], False)

@@ -33,7 +33,8 @@ def compute_type(dtype: DataType) -> str:
 def literal(dtype: DataType, number: Any, count: int) -> Value:
     """Return a constant in every lane."""
     if dtype.is_float():
-        text = f"0x{int(np.float64(np.float32(number)).view(np.uint64)):016X}"
+        exact: Any = np.float64(np.float32(number))
+        text = f"0x{int(exact.view(np.uint64)):016X}"
     elif dtype == BOOL:
         text = "true" if number else "false"
     else:
@@ -215,6 +216,18 @@ def _where(condition: Lanes, then: Any, other: Any) -> Lanes:
     return Lanes(lane.b, lane.b.select(condition.value, chosen[0].value, chosen[1].value), chosen[0].element)
 
 
+def _invert(a: Lanes) -> Lanes:
+    return a ^ -1
+
+
+def _zeros_like(a: Lanes) -> Lanes:
+    return a.like(0)
+
+
+def _ones_like(a: Lanes) -> Lanes:
+    return a.like(1)
+
+
 def _unchanged(a: Lanes, *_: Any) -> Lanes:
     return a
 
@@ -242,7 +255,7 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "bitwise_and": _binary("", "and"),
     "bitwise_or": _binary("", "or"),
     "bitwise_xor": _binary("", "xor"),
-    "invert": lambda a: a ^ -1,
+    "invert": _invert,
     "left_shift": _binary("", "shl"),
     "right_shift": _binary("", "ashr", "lshr"),
     "equal": _compare("eq"),
@@ -256,8 +269,8 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
 
 _FUNCTIONS: dict[str, Callable[..., Lanes]] = {
     "where": _where,
-    "zeros_like": lambda a: a.like(0),
-    "ones_like": lambda a: a.like(1),
+    "zeros_like": _zeros_like,
+    "ones_like": _ones_like,
     "broadcast_to": _unchanged,
 }
 

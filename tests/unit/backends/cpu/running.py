@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeGuard
 
 import ml_dtypes
 import numpy as np
@@ -20,15 +20,20 @@ from tilewright.passes.manager import PassManager
 
 TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float16): 4e-3, np.dtype(ml_dtypes.bfloat16): 3e-2}
 MARGIN, CANARY = 64, 0x5A
+Array: TypeAlias = "NDArray[Any]"
+
+
+def is_array(value: object) -> TypeGuard[Array]:
+    return isinstance(value, np.ndarray)
 
 
 class Fenced:
     """An array with bytes before and after it that nothing may change."""
 
-    def __init__(self, array: NDArray[Any]) -> None:
+    def __init__(self, array: Array) -> None:
         self.memory = np.full(array.nbytes + 2 * MARGIN, CANARY, np.uint8)
         inner = self.memory[MARGIN : MARGIN + array.nbytes]
-        self.array = inner.view(array.dtype).reshape(array.shape)
+        self.array: Array = np.frombuffer(inner.data, array.dtype).reshape(array.shape)
         self.array[...] = array
 
     @property
@@ -54,7 +59,7 @@ class Native:
 
     def run(self, args: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
         """Return the arguments after a native run and what it returned; its canaries must be alive."""
-        fenced = [Fenced(a) if isinstance(a, np.ndarray) else a for a in args]
+        fenced = [Fenced(a) if is_array(a) else a for a in args]
         given = [f.array if isinstance(f, Fenced) else f for f in fenced]
         try:
             returned = self.native.run(self.name, _regions(given))
@@ -64,7 +69,7 @@ class Native:
 
     def check(self, *args: Any) -> None:
         """Fail unless native code and the interpreter leave and return the same."""
-        expected = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        expected = [a.copy() if is_array(a) else a for a in args]
         wanted = run(self.program, self.name, _regions(expected))
         given, returned = self.run(args)
         for ours, theirs in zip(given, expected, strict=True):
@@ -90,7 +95,7 @@ class Native:
     def refusal(self, args: Sequence[Any]) -> Exception | None:
         """Return what the interpreter objects to, in its own words or in NumPy's."""
         try:
-            run(self.program, self.name, _regions([a.copy() if isinstance(a, np.ndarray) else a for a in args]))
+            run(self.program, self.name, _regions([a.copy() if is_array(a) else a for a in args]))
         except (ExecutionError, ValueError, MemoryError) as error:
             return error
         return None
@@ -117,7 +122,7 @@ class P:
 
 
 def _regions(values: Sequence[Any]) -> list[Any]:
-    return [whole(v) if isinstance(v, np.ndarray) else v for v in values]
+    return [whole(v) if is_array(v) else v for v in values]
 
 
 def _assert_close(ours: Any, theirs: Any) -> None:

@@ -171,11 +171,11 @@ def test_branches_yield_tiles_of_any_valid_extent(which: int) -> None:
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_returns_leave_loops_and_branches(which: int) -> None:
     leaving = native(
-        """
+        f"""
 @pl.program
 class P:
     @pl.function(type=pl.FunctionType.InCore)
-    def find(self, x: pl.Tensor[[8, 16], pl.FP32], which: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[8, 16], pl.FP32]]):
+    def find(self, {X}, which: pl.Scalar[pl.INDEX], {OUT}):
         if which == 0:
             pl.write(out, [0, 0], 5.0)
             return out
@@ -186,7 +186,7 @@ class P:
         return out
 
     @pl.function(type=pl.FunctionType.Orchestration)
-    def main(self, x: pl.Tensor[[8, 16], pl.FP32], which: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[8, 16], pl.FP32]]):
+    def main(self, {X}, which: pl.Scalar[pl.INDEX], {OUT}):
         out = self.find(x, which, out)
         return out
 """
@@ -197,11 +197,11 @@ class P:
 @pytest.mark.parametrize("turns", [0, 1, 2, 5])
 def test_carried_tensors_trade_places(turns: int) -> None:
     swapping = native(
-        """
+        f"""
 @pl.program
 class P:
     @pl.function(type=pl.FunctionType.Orchestration)
-    def main(self, x: pl.Tensor[[8, 16], pl.FP32], turns: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[8, 16], pl.FP32]]):
+    def main(self, {X}, turns: pl.Scalar[pl.INDEX], {OUT}):
         a = pl.create_tensor([8, 16], dtype=pl.FP32, init_value=1)
         b = pl.create_tensor([8, 16], dtype=pl.FP32, init_value=2)
         for i in pl.range(turns):

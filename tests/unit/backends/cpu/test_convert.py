@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ops.kernels import Array, kernel, out, scalar, tensor
-from ops.native import Native, assert_same
+from ops.native import Native, assert_same, of_bits
 
 import tilewright.language as pl
 from tilewright.core.enums import RoundMode
@@ -24,14 +24,12 @@ def samples(dtype: DataType) -> Array:
     if dtype.bits <= 8 or dtype.bits == 16:
         step = 1 if dtype.bits <= 8 else 29
         raw = np.arange(0, 2 if dtype == pl.BOOL else 1 << dtype.bits, step)
-        bits = raw.astype(np.uint16 if dtype.bits == 16 else np.uint8)
-        values = np.where(bits > 7, bits + 240, bits).astype(np.uint8) if dtype == pl.INT4 else bits
-        flat = values.view(dtype.numpy)
+        flat = of_bits(raw.astype(np.uint16 if dtype.bits == 16 else np.uint8), dtype)
         if dtype in (pl.FP16, pl.BF16):
             with np.errstate(invalid="ignore"):
                 flat = np.where(np.isnan(flat), np.array(np.nan, dtype.numpy), flat)
     elif dtype.is_float():
-        many = rng.integers(0, 1 << 32, 400, np.uint64).astype(np.uint32).view(np.float32)
+        many = of_bits(rng.integers(0, 1 << 32, 400, np.uint64).astype(np.uint32), dtype)
         flat = np.concatenate([np.array([*EDGES, *(-e for e in EDGES)], np.float32), many])
         flat = np.concatenate([flat, rng.uniform(-300, 300, 400).astype(np.float32)])
     else:

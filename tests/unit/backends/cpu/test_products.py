@@ -65,11 +65,12 @@ BODIES = {
     "bias": "p = pl.matmul_bias(a, b, bias)",
     "turned bias": "p = pl.matmul_bias(a, b, pl.transpose(column, 0, 1))",
     "chain": f"p = pl.matmul(a, pl.matmul(b, pl.slice(wide, [{N}, {N}], [0, 0])))",
-    "static part": f"p = pl.matmul(pl.set_validshape(a, 5, 11), pl.set_validshape(b, 13, 30))",
+    "static part": "p = pl.matmul(pl.set_validshape(a, 5, 11), pl.set_validshape(b, 13, 30))",
     "part": "p = pl.matmul(pl.set_validshape(a, i, j), pl.set_validshape(b, j, 30))",
     "part added": "p = pl.matmul_acc(acc, pl.set_validshape(a, i, j), pl.set_validshape(b, j, 30))",
     "loop": "p = pl.matmul(a, b)\nfor k in pl.range(i):\n    p = pl.matmul_acc(p, a, b)",
-    "loop over another": "p = pl.neg(acc)\nfor k in pl.range(i):\n    q = pl.matmul_acc(acc, a, b)\n    p = pl.add(p, q)",
+    "loop over another": "p = pl.neg(acc)\n"
+    "for k in pl.range(i):\n    q = pl.matmul_acc(acc, a, b)\n    p = pl.add(p, q)",
     "loop over a view":
         "p = pl.neg(acc)\nfor k in pl.range(i):\n    v = pl.set_validshape(acc, 7, 30)\n"
         "    q = pl.matmul_acc(pl.set_validshape(v, 7, 37), a, b)\n    p = pl.add(p, q)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ops.kernels import Array, counting, kernel, out, scalar, tensor
-from ops.native import Native, assert_same
+from ops.native import Native, assert_same, of_bits
 
 import tilewright.language as pl
 from tilewright.dtypes import STORABLE, DataType
@@ -22,12 +22,9 @@ def agree(native: Native, *args: Array | float) -> None:
 
 def bits(dtype: DataType, *shape: int) -> Array:
     """Return elements of any type, made of random bits."""
-    raw = np.random.default_rng(5).integers(0, 256, (*shape, dtype.get_byte()), np.uint8)
-    if dtype.bits < 8:
-        raw = raw % 2 if dtype == pl.BOOL else (raw % 16).astype(np.uint8)
-    if dtype == pl.INT4:
-        raw = np.where(raw > 7, raw + 240, raw).astype(np.uint8)
-    return np.ascontiguousarray(raw).view(dtype.numpy)[..., 0]
+    rng, size = np.random.default_rng(5), dtype.get_byte()
+    limit = 2 if dtype == pl.BOOL else 1 << 8 * size
+    return of_bits(rng.integers(0, limit - 1, shape, f"uint{8 * size}", endpoint=True), dtype)
 
 
 @every_type
