@@ -34,7 +34,8 @@ def common(lhs: Expr, rhs: Expr) -> DataType:
         raise DTypeMismatchError(f"arithmetic needs numbers, got {left} and {right}", blame=["lhs", "rhs"])
     for literal, other in ((lhs, right), (rhs, left)):
         if isinstance(literal, Const) and dtype_of(literal) in (dt.INDEX, dt.FP32):
-            if other.is_float() or not dtype_of(literal).is_float():
+            fits = other.is_float() or other.limits[0] <= literal.value <= other.limits[1]
+            if fits and (other.is_float() or not dtype_of(literal).is_float()):
                 return other
     if left.is_float() != right.is_float():
         raise DTypeMismatchError(

@@ -9,7 +9,8 @@ from typing import Any
 from tilewright.backends.cpu.abi import argument_words, room_bytes, take_result
 from tilewright.backends.cpu.emit import FunctionEmitter
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Value, i64
-from tilewright.backends.cpu.tensors import extents_of, guarded
+from tilewright.backends.cpu.tensor_views import guarded
+from tilewright.backends.cpu.tensors import extents_of
 from tilewright.backends.cpu.values import Array, Binding, Scalar, Tensor, Tile, static
 from tilewright.core.expr import Expr, Invoke, Submit, Var
 from tilewright.core.program import Function

@@ -24,6 +24,7 @@ from tilewright.backends.cpu import (
     system,
     tensor_math,
     tensor_products,
+    tensor_views,
     tensors,
     tiles,
     views,
@@ -53,7 +54,7 @@ from tilewright.source import Span
 
 HANDLERS = (
     arrays, compare, control, convert, copies, elements, products, reduce, scalars, system, tensor_math,
-    tensor_products, tensors, tiles, views,
+    tensor_products, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements and ops."""
 

@@ -13,7 +13,8 @@ from tilewright.backends.cpu.convert import as_element, cast
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.groups import MapNode, ReduceNode
 from tilewright.backends.cpu.llvm import Value, i64
-from tilewright.backends.cpu.tensors import copy_tensor, fill, loaded, new_tensor, put, stand_in, turned
+from tilewright.backends.cpu.tensor_views import turned
+from tilewright.backends.cpu.tensors import copy_tensor, fill, loaded, new_tensor, put, stand_in
 from tilewright.backends.cpu.traced import Lanes, combine, literal
 from tilewright.backends.cpu.values import Scalar, Tensor, Tile, static
 from tilewright.core.expr import Call
@@ -58,7 +59,8 @@ def _cmp(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     lhs: Tensor = bound["lhs"]
     rhs: Tensor | Scalar = bound["rhs"]
     dtype = result_type(call).dtype
-    test: Callable[[Lanes, Lanes], Lanes] = combine(_TESTS[bound["cmp_type"]])
+    number: int = bound["cmp_type"]
+    test = combine(_TESTS[number])
     met = _met(lhs.dtype, rhs)
 
     def function(a: Lanes, b: Lanes) -> Lanes:

@@ -10,7 +10,8 @@ from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.gemm import GemmSpec, emit_gemm
 from tilewright.backends.cpu.llvm import I1, Value, i64
 from tilewright.backends.cpu.tensor_math import broadcast, mapped, result_type
-from tilewright.backends.cpu.tensors import converting, loaded, moved, new_tensor, put, turned
+from tilewright.backends.cpu.tensor_views import turned
+from tilewright.backends.cpu.tensors import converting, loaded, moved, new_tensor, put
 from tilewright.backends.cpu.values import Tensor, static
 from tilewright.core.expr import Call
 from tilewright.dtypes import FP32, INT32, DataType

@@ -33,7 +33,7 @@ class Fenced:
     def __init__(self, array: Array) -> None:
         self.memory = np.full(array.nbytes + 2 * MARGIN, CANARY, np.uint8)
         inner = self.memory[MARGIN : MARGIN + array.nbytes]
-        self.array: Array = np.frombuffer(inner.data, array.dtype).reshape(array.shape)
+        self.array: Array = np.ndarray(array.shape, array.dtype, inner.data)
         self.array[...] = array
 
     @property
@@ -69,7 +69,7 @@ class Native:
 
     def check(self, *args: Any) -> None:
         """Fail unless native code and the interpreter leave and return the same."""
-        expected = [a.copy() if is_array(a) else a for a in args]
+        expected = _copied(args)
         wanted = run(self.program, self.name, _regions(expected))
         given, returned = self.run(args)
         for ours, theirs in zip(given, expected, strict=True):
@@ -95,7 +95,7 @@ class Native:
     def refusal(self, args: Sequence[Any]) -> Exception | None:
         """Return what the interpreter objects to, in its own words or in NumPy's."""
         try:
-            run(self.program, self.name, _regions([a.copy() if is_array(a) else a for a in args]))
+            run(self.program, self.name, _regions(_copied(args)))
         except (ExecutionError, ValueError, MemoryError) as error:
             return error
         return None
@@ -119,6 +119,10 @@ class P:
 {lines}
 """
     )
+
+
+def _copied(values: Sequence[Any]) -> list[Any]:
+    return [np.array(v) if is_array(v) else v for v in values]
 
 
 def _regions(values: Sequence[Any]) -> list[Any]:

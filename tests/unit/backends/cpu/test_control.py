@@ -298,3 +298,28 @@ def test_values_bound_in_nested_loops_reach_the_end(outer: int, inner: int) -> N
         "pl.write(out, [0, 0], s)",
     )
     nested.check(floats(8, 16), outer, inner, zeros())
+
+
+@pytest.mark.parametrize("turns", [0, 1, 3])
+def test_tuples_are_carried_part_by_part(turns: int) -> None:
+    pairing = kernel(
+        f"{X}, turns: pl.Scalar[pl.INDEX], {OUT}",
+        "pair = (pl.load(x, [0, 0], [1, 16]), 1.0)",
+        "for i in pl.range(turns):",
+        "    pair = (pl.load(x, [i, 0], [1, 16]), pair[1] * 2.0)",
+        "out = pl.store(pl.mul(pair[0], pair[1]), [0, 0], out)",
+    )
+    pairing.check(floats(8, 16), turns, zeros())
+
+
+@pytest.mark.parametrize("outer", [0, 1, 3])
+@pytest.mark.parametrize("inner", [0, 2])
+def test_a_value_first_bound_in_an_inner_loop_is_read_after_it(outer: int, inner: int) -> None:
+    nested = kernel(
+        f"{X}, outer: pl.Scalar[pl.INDEX], inner: pl.Scalar[pl.INDEX], {OUT}",
+        "for i in pl.range(outer):",
+        "    for j in pl.range(inner):",
+        "        t = pl.load(x, [i + j, 0], [1, 16])",
+        "    out = pl.store(t, [i, 0], out)",
+    )
+    nested.agrees(floats(8, 16), outer, inner, zeros())

@@ -251,3 +251,36 @@ def test_extents_of_one_name_that_differ_are_an_error() -> None:
     )
     differing.check(floats(8, 16), 8, np.ones((8, 16), np.float32))
     differing.fails("is not M", floats(8, 16), 3, np.ones((8, 16), np.float32))
+
+
+@pytest.mark.parametrize("rows", [0, 3, 8])
+def test_tiles_and_arrays_pass_between_kernels(rows: int) -> None:
+    passing = program(
+        """
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[8, 8], pl.FP32], n: pl.Scalar[pl.INDEX], out: pl.InOut[pl.Tensor[[16, 8], pl.FP32]]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            turned = pl.transpose(pl.load(x, [0, 0], [8, 8]), 0, 1)
+            some = pl.load(x, [0, 0], [8, 8], valid_shape=[n, 8])
+            numbers = pl.array.update_element(pl.array.create(4, pl.INT32), 1, 9)
+        with pl.at(level=pl.Level.CORE_GROUP):
+            more = pl.add(turned, 1.0)
+            scaled = pl.mul(some, pl.cast(pl.array.get_element(numbers, 1), pl.FP32))
+        with pl.at(level=pl.Level.CORE_GROUP):
+            out = pl.store(more, [0, 0], out)
+            out = pl.store(scaled, [8, 0], out)
+        return out
+"""
+    )
+    passing.check(floats(8, 8), rows, np.zeros((16, 8), np.float32))
+
+
+def test_stores_that_overlap_happen_in_order() -> None:
+    storing = kernel(
+        "x: pl.Tensor[[4, 8], pl.FP32], out: pl.InOut[pl.Tensor[[8, 8], pl.FP32]]",
+        "t = pl.load(x, [0, 0], [4, 8])",
+        "out = pl.store(t, [0, 0], out)",
+        "out = pl.store(pl.mul(t, 2.0), [1, 0], out)",
+        "out = pl.store(pl.mul(t, 3.0), [2, 0], out)",
+    )
+    storing.check(floats(4, 8), np.zeros((8, 8), np.float32))
