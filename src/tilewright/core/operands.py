@@ -142,7 +142,9 @@ def restamped(value: Const, bound: Bound) -> Const:
     if met.dtype.is_int() and not low <= value.value <= high:
         if isinstance(met, ScalarType):
             return value
-        raise OperandError(f"{value} is not a number {met.dtype} elements can have", help=f"they reach from {low} to {high}")
+        raise OperandError(
+            f"{value} is not a number {met.dtype} elements can have", help=f"they reach from {low} to {high}"
+        )
     return constant(round_scalar(value.value, met.dtype), met.dtype, value.span)
 
 

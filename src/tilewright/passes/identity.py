@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from tilewright.core.build import arguments
-from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, Symbol, TupleGetItem, Var
+from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.program import Function
 from tilewright.core.stmt import (
     AssignStmt,
@@ -74,7 +74,7 @@ class Identities:
 
     def __init__(self, body: SeqStmts, returned: Returned | None = None) -> None:
         self.returned = returned or {}
-        self.calls: dict[Var, Invoke] = {}
+        self.calls: dict[Var, Invoke | Submit] = {}
         self.same: dict[Var, Expr] = {}
         self.kept: dict[int, tuple[int, ...]] = {}
         self._body(body)
@@ -100,7 +100,7 @@ class Identities:
     def _assigned(self, stmt: AssignStmt) -> None:
         value = stmt.value
         target = written_tensor(value)
-        if isinstance(value, Invoke):
+        if isinstance(value, (Invoke, Submit)):
             self.calls[stmt.var] = value
             target = self._argument(value, 0) if not isinstance(value.type, TupleType) else None
         elif isinstance(value, TupleGetItem) and isinstance(value.value, Var) and value.value in self.calls:
@@ -108,7 +108,7 @@ class Identities:
         if target is not None:
             self.same[stmt.var] = target
 
-    def _argument(self, call: Invoke, position: int) -> Expr | None:
+    def _argument(self, call: Invoke | Submit, position: int) -> Expr | None:
         """Return the argument that a call gives back as one of its results, if it does."""
         parameters = self.returned.get(call.op.name, ())
         parameter = parameters[position] if position < len(parameters) else None

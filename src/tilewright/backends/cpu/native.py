@@ -16,6 +16,7 @@ from tilewright.backends.cpu.loader import load
 from tilewright.backends.cpu.program import ProgramEmitter
 from tilewright.backends.cpu.target import Target, host
 from tilewright.backends.cpu.threads import parallel_address
+from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType, Type
@@ -58,6 +59,7 @@ class NativeProgram:
         """Return what an entry returns for `args`; ExecutionError for what the program did wrong."""
         function = self.program[name]
         given = [_Argument.of(p.type, value) for p, value in zip(function.params, args, strict=True)]
+        _check_overlap(function, args)
         words = [word for argument in given for word in argument.words]
         results = sum(len(entry_word_types(t)) for t in function.return_types)
         room = (ctypes.c_int64 * (len(words) + results))(*words)
@@ -77,6 +79,21 @@ class NativeProgram:
         error = ExecutionError(message, spans=[span])
         error.function = name
         return error
+
+
+def _check_overlap(function: Function, args: Sequence[Any]) -> None:
+    """Raise when an argument that is written shares memory with another: code assumes that they do not."""
+    regions = [(p.name_hint, d, a) for p, d, a in zip(function.params, function.param_directions, args, strict=True)]
+    for position, (name, direction, written) in enumerate(regions):
+        if direction is ParamDirection.In or not isinstance(written, Region):
+            continue
+        for other_position, (other, _, region) in enumerate(regions):
+            if (
+                position != other_position
+                and isinstance(region, Region)
+                and np.shares_memory(written.data, region.data)
+            ):
+                raise ValueError(f"`{name}` is written and shares memory with `{other}`: pass arrays of their own")
 
 
 @dataclass(frozen=True)
