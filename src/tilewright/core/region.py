@@ -70,4 +70,8 @@ def embed(live: Array, shape: Sequence[int], dtype: DataType) -> Region:
 
 def exact(values: Array) -> Array:
     """Return elements in a type that holds sums and products of them: floats widen to float64."""
-    return values if values.dtype.kind in "iub" else values.astype(np.float64)
+    if values.dtype.kind in "iub":
+        return values
+    wide = np.float64 if values.dtype.kind == "f" or from_numpy(values.dtype).is_float() else np.int64
+    with np.errstate(all="ignore"):
+        return values.astype(wide)

@@ -130,6 +130,7 @@ def test_several_threads_share_the_work(address_of: Callable[[int], int], size: 
 
 def test_several_python_threads_may_call_at_once(address_of: Callable[[int], int]) -> None:
     address, seen = address_of(2), list[set[int]]()
+    chunks()  # loaded once, here: threads that raced for it would each load one and drop all but the last
 
     def work() -> None:
         seen.extend(counted(address, 300) for _ in range(200))
