@@ -207,9 +207,11 @@ def _carried(t: Translator, names: Sequence[str], inits: Sequence[Value], node: 
     result: list[IterArg] = []
     for name, init in zip(names, inits, strict=True):
         span = t.span(node.target)
-        if init is None:
-            var = Var(name, ScalarType(BOOL), span)
-            result.append(IterArg(var, ABSENT))
+        if init is None or (isinstance(init, Var) and id(init) in t.unset):
+            var = Var(name, ScalarType(BOOL), span)  # its type is that of what the loop yields
+            t.unset.add(id(var))
+            result.append(IterArg(var, ABSENT if init is None else init))
+            t.scope.bind(name, var, span)
             continue
         value = t.expr(init, node.iter, f"the initial value of `{name}`")
         var = Var(name, unplaced(t.widened.get(_carried_key(name, span), value.type)), span)
@@ -252,7 +254,7 @@ def _results(
         names, types = frame.names, frame.types
     results: dict[str, Var] = {}
     for arg, name, type_ in zip(iter_args, names, types, strict=True):
-        if arg.init is ABSENT:
+        if id(arg.var) in t.unset:
             arg.var.type = unplaced(type_)
         wider = join(arg.var.type, unplaced(type_))
         if wider is None:

@@ -119,6 +119,8 @@ class Translator:
     """The identities of variables that are assigned more than once."""
     given: set[int] = field(default_factory=set[int])
     """The identities of variables that loops, branches and scopes define."""
+    unset: set[int] = field(default_factory=set[int])
+    """The identities of carried variables that start as nothing."""
     fixed: set[int] = field(default_factory=set[int])
     """The identities of variables whose type is stated and cannot widen."""
 

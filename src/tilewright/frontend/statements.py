@@ -311,7 +311,7 @@ def condition(t: Translator, node: ast.expr) -> Expr | bool:
 def _if(t: Translator, node: ast.If) -> None:
     test = condition(t, node.test)
     if isinstance(test, bool):
-        t.execute(node.body if test else node.orelse)
+        _taken(t, node.body if test else node.orelse)
         return
     then_body, then_frame, then_bound = _branch(t, node.body, {})
     else_body, else_frame, else_bound = _branch(t, node.orelse, then_bound)
@@ -322,6 +322,23 @@ def _if(t: Translator, node: ast.If) -> None:
     t.emit(IfStmt(test, then_body, else_body if node.orelse else None, return_vars, t.span(node)))
     for name, var in zip(names, return_vars, strict=True):
         t.define(name, var)
+
+
+def _taken(t: Translator, body: list[ast.stmt]) -> None:
+    """Translate the branch that a known condition takes, in place; what it yields goes by its names at once."""
+    frame = YieldFrame()
+    t.yields.append(frame)
+    try:
+        t.execute(body)
+    finally:
+        t.yields.pop()
+    if frame.names is None or not isinstance(last := t.stmts[-1], YieldStmt):
+        return
+    if len(frame.names) != len(last.values):
+        raise unnamed_yield(last.span)
+    t.stmts.pop()
+    for name, value in zip(frame.names, last.values, strict=True):
+        t.scope.bind(name, value, last.span)
 
 
 def _branch(
