@@ -139,8 +139,11 @@ class _Verifier:
             if var not in known:
                 raise VerificationError(f"'{var.name_hint}' is used before it is defined", spans=[stmt.span, var.span])
         for expr in used(stmt):
-            for part in subexpressions(expr):
-                self._expr(part, stmt.span)
+            if self.types:
+                for part in subexpressions(expr):
+                    self._expr(part, stmt.span)
+            elif not isinstance(expr, Call):
+                self._expr(expr, stmt.span)
 
     def _expr(self, expr: Expr, span: Span) -> None:
         if isinstance(expr, Call):
@@ -157,8 +160,6 @@ class _Verifier:
             raise VerificationError(
                 f"`{expr.op.name}` takes {len(expr.op.spec.operands)} operands, got {len(expr.args)}", spans=[span]
             )
-        if not self.types:
-            return
         try:
             inferred = call(expr.op.spec, arguments(expr), expr.span)
         except KernelError as error:
@@ -187,6 +188,8 @@ class _Verifier:
         known.add(var)
 
     def _fits(self, wanted: Type, given: Type, what: str, span: Span) -> None:
+        if wanted is given or wanted == given:
+            return
         joined = join(unplaced(wanted), unplaced(given))
         if joined is None or (joined != unplaced(wanted) and not isinstance(wanted, TensorType)):
             raise VerificationError(f"{what} is {wanted}, but its value is {given}", spans=[span])

@@ -20,9 +20,9 @@ from tilewright.source import Span
 
 def run(program: Program) -> Program:
     """Write out every call of an Inline function, then drop those functions; one that is a task of its own stays."""
-    tasks = _submitted(program)
-    inline = [f for f in program.function_list if f.func_type is FunctionType.Inline and f.name not in tasks]
-    templates = {f.name: f for f in inline if _returns_once(f)}
+    inline = [f for f in program.function_list if f.func_type is FunctionType.Inline and _returns_once(f)]
+    tasks = _submitted(program) if inline else set[str]()
+    templates = {f.name: f for f in inline if f.name not in tasks}
     if not templates:
         return program
     expanded: dict[str, Function] = {}

@@ -6,15 +6,23 @@ from collections.abc import Sequence
 
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Const, constant
-from tilewright.core.program import Program
+from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import ForStmt, Stmt, YieldStmt
 from tilewright.core.types import ScalarType
+from tilewright.core.visitor import statements
 
 
 def run(program: Program) -> Program:
     """Write out every `pl.unroll` loop."""
-    return program.with_functions([f.with_body(_Unroller().body(f.body)) for f in program.function_list])
+    return program.with_functions([_unrolled(function) for function in program.function_list])
+
+
+def _unrolled(function: Function) -> Function:
+    loops = (stmt for stmt in statements(function.body) if isinstance(stmt, ForStmt))
+    if not any(loop.kind is ForKind.Unroll for loop in loops):
+        return function
+    return function.with_body(_Unroller().body(function.body))
 
 
 class _Unroller(Rewriter):
