@@ -138,7 +138,8 @@ def branch(w: Writer) -> None:
     if found and not w.knows(condition) and w.chance(35):
         _merging(w, condition, w.pick(found))
         return
-    with inside(w, carried=w.carried), w.block(f"if {condition}:"):
+    # a name that a branch the front end takes itself binds anew does not survive printing as one variable
+    with inside(w, depth=w.depth + w.knows(condition)), w.block(f"if {condition}:"):
         w.body(3)
         leave(w)
     if w.chance(60):

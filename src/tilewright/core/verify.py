@@ -34,7 +34,11 @@ from tilewright.source import Span
 
 
 def verify(program: Program, *, ssa: bool = False, types: bool = True) -> None:
-    """Raise VerificationError at the first rule a program breaks; without `types`, ops are taken at their word."""
+    """Raise VerificationError at the first rule a program breaks.
+
+    Without `types`, the types of ops that have a place in somebody's source are taken from the front end, which
+    inferred them; ops made by hand are checked all the same.
+    """
     for name, count in Counter(program.function_names).items():
         if count > 1:
             raise VerificationError(f"two functions are called '{name}'")
@@ -139,7 +143,7 @@ class _Verifier:
             if var not in known:
                 raise VerificationError(f"'{var.name_hint}' is used before it is defined", spans=[stmt.span, var.span])
         for expr in used(stmt):
-            if self.types:
+            if self.types or not getattr(expr, "span", stmt.span).is_known:
                 for part in subexpressions(expr):
                     self._expr(part, stmt.span)
             elif not isinstance(expr, Call):

@@ -10,10 +10,10 @@ from tilewright.frontend.programs import as_program
 from tilewright.frontend.text import parse
 
 
-def check_rules(program: Program, after: str, *, ssa: bool) -> None:
+def check_rules(program: Program, after: str, *, ssa: bool, types: bool) -> None:
     """Raise InternalError, with the program at hand, when a pass has broken a rule of the IR."""
     try:
-        verify(program, ssa=ssa)
+        verify(program, ssa=ssa, types=types)
     except KernelError as error:
         raise InternalError(f"{after} left a broken program: {error}\n{program}") from error
 

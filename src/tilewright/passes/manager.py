@@ -83,7 +83,7 @@ class PassManager:
         """Check the rules of the IR at the end, or after every pass where round trips are checked too."""
         thorough = level is VerificationLevel.ROUNDTRIP
         if thorough or (level is VerificationLevel.BASIC and after is self.passes[-1]):
-            check_rules(program, f"pass {after.name}", ssa=is_ssa)
+            check_rules(program, f"pass {after.name}", ssa=is_ssa, types=thorough)
         if thorough:
             check_text(program, f"pass {after.name}")
 
