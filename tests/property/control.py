@@ -135,11 +135,17 @@ def branch(w: Writer) -> None:
     """Write a branch: one that only acts, one that binds names anew, or one that yields."""
     condition = w.condition()
     found = _carriable(w)
-    if found and not w.knows(condition) and w.chance(35):
-        _merging(w, condition, w.pick(found))
-        return
     # a name that a branch the front end takes itself binds anew does not survive printing as one variable
-    with inside(w, depth=w.depth + w.knows(condition)), w.block(f"if {condition}:"):
+    with inside(w, depth=w.depth + w.knows(condition)):
+        merged = _merging(w, condition, w.pick(found)) if found and w.chance(35) else None
+        if merged is None:
+            _acting(w, condition)
+    if merged is not None:
+        w.values[merged.name] = replace(merged, depth=w.depth)
+
+
+def _acting(w: Writer, condition: str) -> None:
+    with w.block(f"if {condition}:"):
         w.body(3)
         leave(w)
     if w.chance(60):
@@ -147,8 +153,8 @@ def branch(w: Writer) -> None:
             w.body(3)
 
 
-def _merging(w: Writer, condition: str, start: Value) -> None:
-    """Write a branch both of whose sides give one new name a value."""
+def _merging(w: Writer, condition: str, start: Value) -> Value:
+    """Write a branch both of whose sides give one new name a value, and return that."""
     name, yields = w.fresh("r"), w.chance(50)
     roots: frozenset[int] = frozenset()
     readable = True
@@ -160,7 +166,7 @@ def _merging(w: Writer, condition: str, start: Value) -> None:
             chosen = w.pick([w.values[start.name], *same])
             roots, readable = roots | chosen.roots, readable and chosen.readable
             w.line(f"{name} = pl.yield_({chosen.name})" if yields else f"{name} = {chosen.name}")
-    w.values[name] = Value(
+    return Value(
         name, start.type, w.depth, fixed=True, roots=roots, readable=readable, writable=start.writable, packed=False
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from tilewright.core.enums import CompactMode, MemorySpace, PadValue, ParamDirection, TensorLayout, TileLayout
-from tilewright.core.types import MemRef, Type
+from tilewright.core.types import MemRef
 from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import AnnotationError, OutsideKernelError
 from tilewright.source import calling_line
@@ -71,7 +71,7 @@ class Indexable(Arithmetic):
         raise NotImplementedError("subscripts of tensors and tiles only mean something inside a kernel")
 
 
-@dataclass(frozen=True)
+@dataclass
 class TensorView:
     """How a tensor annotation refines its buffer."""
 
@@ -81,7 +81,7 @@ class TensorView:
     pad: PadValue = PadValue.null
 
 
-@dataclass(frozen=True)
+@dataclass
 class TileView:
     """How a tile annotation refines its storage."""
 
@@ -238,7 +238,7 @@ def dynamic(name: str) -> DynVar:
     return DynVar(name)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Directed(Generic[T]):
     """An annotation with its direction; made by `Out[...]` and `InOut[...]`."""
 
@@ -260,7 +260,7 @@ class InOut:
         return Directed(annotation, ParamDirection.InOut)
 
 
-@dataclass(frozen=True)
+@dataclass
 class TupleAnnotation:
     """Several returned values; made by `pl.Tuple[...]`."""
 
@@ -272,13 +272,6 @@ class Tuple:
 
     def __class_getitem__(cls, item: Any) -> TupleAnnotation:
         return TupleAnnotation(_sequence(item))
-
-
-@dataclass(frozen=True)
-class Exact:
-    """A type of the IR used directly as an annotation."""
-
-    type: Type
 
 
 X = TypeVar("X", Tensor, Tile)

@@ -56,7 +56,7 @@ Interval: TypeAlias = tuple[int, int]
 REQUIRED: Any = inspect.Parameter.empty
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Parameter:
     """One parameter of an op."""
 
@@ -72,7 +72,7 @@ class Parameter:
         return self.role is not Role.ATTRIBUTE
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class OpSpec:
     """Everything known about an op. `infer` and `evaluate` take the op's own parameters by name."""
 
@@ -134,7 +134,7 @@ class OpSpec:
         return {kind: OPS[f"{kind.value}.{self.name}"] for kind in self.kinds}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Op:
     """A spec at one kind: what a call in the IR refers to."""
 
