@@ -135,7 +135,8 @@ def branch(w: Writer) -> None:
     """Write a branch: one that only acts, one that binds names anew, or one that yields."""
     condition = w.condition()
     found = _carriable(w)
-    # a name that a branch the front end takes itself binds anew does not survive printing as one variable
+    # A name bound anew in a branch that the front end takes itself is one variable there, and two in the printed text:
+    # such a branch leaves outer names alone, and hands its value on by a yield.
     with inside(w, depth=w.depth + w.knows(condition)):
         merged = _merging(w, condition, w.pick(found)) if found and w.chance(35) else None
         if merged is None:
@@ -155,7 +156,7 @@ def _acting(w: Writer, condition: str) -> None:
 
 def _merging(w: Writer, condition: str, start: Value) -> Value:
     """Write a branch both of whose sides give one new name a value, and return that."""
-    name, yields = w.fresh("r"), w.chance(50)
+    name, yields = w.fresh("r"), w.knows(condition) or w.chance(50)
     roots: frozenset[int] = frozenset()
     readable = True
     for head in (f"if {condition}:", "else:"):
