@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.core.build import call
@@ -44,8 +44,15 @@ def run(program: Program) -> Program:
     for function in program.function_list:
         outliner = _Outliner(function, taken)
         body = outliner.body(function.body)
-        result += [*outliner.kernels, function.with_body(body)]
+        result += [*outliner.kernels, _orchestrating(function.with_body(body), bool(outliner.kernels))]
     return program.with_functions(result)
+
+
+def _orchestrating(function: Function, calls_kernels: bool) -> Function:
+    """Return a function that was written as a whole as what it has become: the caller of its kernels."""
+    if not calls_kernels or function.func_type is not FunctionType.Opaque:
+        return function
+    return replace(function, func_type=FunctionType.Orchestration)
 
 
 @dataclass(frozen=True)

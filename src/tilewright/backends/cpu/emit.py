@@ -18,6 +18,7 @@ from tilewright.backends.cpu.traced import Lanes, literal
 from tilewright.backends.cpu.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
+from tilewright.core.extents import bounds
 from tilewright.core.op import Kind
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
@@ -185,12 +186,15 @@ class FunctionEmitter:
         if is_bound is not None:
             message = f"'{var.name_hint}' has no value here: the loop that binds it did not run"
             self.fail(self.negated(is_bound), message, var)
-        return self.bindings[var]
+        binding = self.bindings[var]
+        return replace(binding, reach=var.bounds) if isinstance(binding, Scalar) and var.bounds else binding
 
     def _scalar_call(self, call: Call) -> Scalar:
         assert isinstance(call.type, ScalarType)
         operands = [self.value(a) for a in call.args]
-        return SCALARS[call.op.spec.name](self, call, call.type.dtype, *operands)
+        result: Scalar = SCALARS[call.op.spec.name](self, call, call.type.dtype, *operands)
+        reach = bounds(call)
+        return replace(result, reach=reach) if reach else result
 
     def index(self, scalar: Scalar) -> Value:
         """Return an integer scalar as a 64-bit number."""

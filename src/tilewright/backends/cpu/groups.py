@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from tilewright.backends.cpu.llvm import Builder, Value, i64, mangled, vector
@@ -66,11 +68,15 @@ class Sink:
 
 @dataclass(eq=False)
 class StoreSink(Sink):
-    """Elements written to a tensor from `offsets` on; `add` accumulates."""
+    """Elements written to a tensor from `offsets` on; `add` accumulates.
+
+    Where `fits` does not hold an error has been noted, and the whole group is skipped.
+    """
 
     tensor: Tensor = field(kw_only=True)
     offsets: tuple[Value, ...] = field(kw_only=True)
     add: bool = False
+    fits: Value | None = None
 
 
 @dataclass(eq=False)
@@ -137,13 +143,19 @@ class GroupEmitter:
         sinks = [*self.group.stores, *(SaveSink(t, place=p) for t, p in self.places.items())]
         kept = {t: self.row_place(t) for t in wanted if self._is_kept(t, wanted)}
         sinks += [SaveSink(t, place=p) for t, p in kept.items()]
-        streams = self._streams()
-        if streams is None:
-            self._rows((), wanted, sinks, kept)
-        else:
-            self._either(streams, lambda: self._rows((), wanted, sinks, kept))
+        with self._guarded():
+            streams = self._streams()
+            if streams is None:
+                self._rows((), wanted, sinks, kept)
+            else:
+                self._either(streams, lambda: self._rows((), wanted, sinks, kept))
         for tile, place in self.places.items():
             tile.place, tile.node = place, None
+
+    def _guarded(self) -> AbstractContextManager[None]:
+        """Return what to emit the loop inside of: nothing is computed for a store that does not fit."""
+        guards = list(dict.fromkeys(sink.fits for sink in self.group.stores if sink.fits is not None))
+        return self.b.when(reduce(lambda a, b: self.b.op("and", a, b), guards)) if guards else nullcontext()
 
     def _either(self, streams: Value, rows: Callable[[], None]) -> None:
         """Emit the loop over rows twice: writing past the caches where that pays, and plainly."""

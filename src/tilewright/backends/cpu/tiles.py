@@ -9,7 +9,7 @@ from tilewright.backends.cpu.convert import as_element, to_elements
 from tilewright.backends.cpu.copies import Bound, copy, inside, tile_type, whole_extents, with_adjacent_rows
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.groups import Group, LoadNode, StoreSink
-from tilewright.backends.cpu.llvm import I1, Value, i64
+from tilewright.backends.cpu.llvm import Value, i64
 from tilewright.backends.cpu.traced import Lanes
 from tilewright.backends.cpu.values import Place, Scalar, Tensor, Tile, static
 from tilewright.backends.cpu.views import reshaped, within
@@ -122,30 +122,41 @@ def write(
 ) -> None:
     """Record the valid part of a tile being written to a tensor."""
     starts = e.indices(offsets)
-    pad = len(tensor.shape) - len(tile.valid)
-    fits = inside(e, starts, (*(i64(1),) * pad, *tile.valid), tensor.shape)
-    if fits is not None:
-        e.fail(e.b.op("xor", fits, Value(I1, "true")), "a store does not fit its tensor", call)
-    tile = _written(e, with_adjacent_rows(e, tile), fits)
+    fits = _fits(e, call, tile, tensor, offsets)
+    tile = _written(e, with_adjacent_rows(e, tile))
     group = e.group
     if group is not None and (group.rows != tile.rows or _overlaps(e, tensor) or _meets(e, tile, tensor, starts)):
         e.flush()
     if e.group is None:
         e.group = Group(tile.rows)
-    e.group.stores.append(StoreSink(tile, tensor=tensor, offsets=starts, add=atomic is AtomicType.Add))
+    e.group.stores.append(StoreSink(tile, tensor=tensor, offsets=starts, add=atomic is AtomicType.Add, fits=fits))
 
 
-def _written(e: FunctionEmitter, tile: Tile, fits: Value | None) -> Tile:
-    """Return a tile that has no rows where it does not fit or, being one column wide, has no column."""
-    if tile.is_column and static(tile.valid[-1]) != 1:
-        there = e.b.compare("icmp sgt", tile.valid[-1], i64(0))
-        fits = there if fits is None else e.b.op("and", fits, there)
-    if fits is None:
+def _fits(e: FunctionEmitter, call: Call, tile: Tile, tensor: Tensor, offsets: Sequence[Scalar]) -> Value | None:
+    """Return whether a store lies within its tensor, an error noted where not; None where that is certain."""
+    sizes = [i64(1)] * (len(offsets) - len(tile.valid)) + [*tile.valid]
+    windows = zip(offsets, sizes, tensor.shape, strict=True)
+    unsure = [(e.index(o), size, extent) for o, size, extent in windows if not _surely_fits(o, size, extent)]
+    fits = inside(e, *zip(*unsure, strict=True)) if unsure else None
+    if fits is not None:
+        e.fail(e.negated(fits), "a store does not fit its tensor", call)
+    return fits
+
+
+def _surely_fits(offset: Scalar, size: Value, extent: Value) -> bool:
+    reach, most, have = offset.reach, static(size), static(extent)
+    return reach is not None and most is not None and have is not None and 0 <= reach[0] and reach[1] + most <= have
+
+
+def _written(e: FunctionEmitter, tile: Tile) -> Tile:
+    """Return a tile that has no rows where, being one column wide, it has no column."""
+    if not tile.is_column or static(tile.valid[-1]) == 1:
         return tile
+    there = e.b.compare("icmp sgt", tile.valid[-1], i64(0))
     place = e.stored(tile)
     if len(tile.valid) > 1:
-        return Tile(tile.type, (e.b.select(fits, tile.valid[0], i64(0)), *tile.valid[1:]), place=place)
-    rows = e.b.select(fits, i64(1), i64(0))
+        return Tile(tile.type, (e.b.select(there, tile.valid[0], i64(0)), *tile.valid[1:]), place=place)
+    rows = e.b.select(there, i64(1), i64(0))
     row = TileType((1, *tile.type.shape), tile.type.dtype, (None, *tile.type.valid), tile.type.memory)
     return Tile(row, (rows, *tile.valid), place=Place(place.pointer, (0, *place.strides)))
 

@@ -13,10 +13,11 @@ from tilewright.dtypes import DataType
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number in a register."""
+    """A number in a register; `reach` is the least and largest it can be, where the IR knows."""
 
     value: Value
     dtype: DataType
+    reach: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
