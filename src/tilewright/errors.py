@@ -28,6 +28,10 @@ class InternalError(TilewrightError):
         super().__init__(f"{message}\n    this is a bug in Tilewright, not in your kernel: please report it")
 
 
+class ArtifactError(TilewrightError, ValueError):
+    """Compiled code that is damaged, of another format, or made for another processor."""
+
+
 class KernelError(TilewrightError):
     """A mistake in a kernel, shown at the line that holds it."""
 

@@ -13,6 +13,11 @@ def verify_level() -> str:
     return _choice("VERIFY_LEVEL", "basic", ("none", "basic", "roundtrip"))
 
 
+def checked() -> bool:
+    """Return whether native code checks what only the running program knows, from TILEWRIGHT_CHECKED: on unless off."""
+    return _choice("CHECKED", "on", ("on", "off", "1", "0")) in ("on", "1")
+
+
 def num_threads() -> int:
     """Return TILEWRIGHT_NUM_THREADS, or torch's thread count once torch is imported, or the processors we may use."""
     text = os.environ.get(PREFIX + "NUM_THREADS", "").strip()

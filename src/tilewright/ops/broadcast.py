@@ -108,7 +108,7 @@ def row_expand_mul(x: X, vec: X) -> X:
     ...
 
 
-@expansion(ROW, _quotient, floats=True, domain=(0.5, 8.0))
+@expansion(ROW, _quotient, floats=True, ulp=2, domain=(0.5, 8.0))
 def row_expand_div(x: X, vec: X) -> X:
     """Return `x` divided by the column vector `vec`, row by row."""
     ...

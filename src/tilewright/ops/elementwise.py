@@ -49,9 +49,12 @@ def mul(lhs: X | Number, rhs: X | Number) -> X:
     ...
 
 
-@elementwise(reference=_quotient, accepts=FLOATS | {dt.INT16, dt.INT32}, domain=(0.5, 8.0))
+@elementwise(reference=_quotient, accepts=FLOATS | {dt.INT16, dt.INT32}, ulp=2, domain=(0.5, 8.0))
 def div(lhs: X | Number, rhs: X | Number, high_precision: bool = False) -> X:
-    """Return the quotient of each pair of elements; integers drop the fraction."""
+    """Return the quotient of each pair of elements; integers drop the fraction.
+
+    A divisor that all the elements of a row share may be inverted once; with `high_precision` every quotient is exact.
+    """
     ...
 
 

@@ -121,7 +121,7 @@ class _Converter(Rewriter):
         """Return a tensor computation as loads and a tile op, or None where it has to stay."""
         if not isinstance(value, Call) or not _is_computation(value):
             return None
-        loads: list[Stmt] = []
+        loads: dict[Var, AssignStmt] = {}
         bound = {
             name: self._tile(arg, loads) if isinstance(arg, Expr) else arg for name, arg in arguments(value).items()
         }
@@ -134,13 +134,16 @@ class _Converter(Rewriter):
             and isinstance(value.type, TensorType)
             and result.type.dtype == value.type.dtype
         )
-        return (loads, result) if same else None
+        if not same:
+            return None
+        self.tiles[-1].update({tensor: load.var for tensor, load in loads.items()})
+        return [*loads.values()], result
 
-    def _tile(self, arg: Expr, loads: list[Stmt]) -> Expr:
-        """Return a tensor operand as a tile, loading it where it is not at hand."""
+    def _tile(self, arg: Expr, loads: dict[Var, AssignStmt]) -> Expr:
+        """Return a tensor operand as a tile, adding to `loads` where it is not at hand."""
         if not isinstance(arg, Var) or not isinstance(arg.type, TensorType):
             return arg
-        known = self._known(arg)
+        known = loads[arg].var if arg in loads else self._known(arg)
         if known is not None:
             return known
         zeros = MakeTuple(tuple(integer(0) for _ in arg.type.shape))
@@ -155,8 +158,7 @@ class _Converter(Rewriter):
         }
         loaded = call(OPS["tile.load"].spec, bound, arg.span)
         var = Var(arg.name_hint, loaded.type, arg.span)
-        loads.append(AssignStmt(var, loaded, arg.span))
-        self.tiles[-1][arg] = var
+        loads[arg] = AssignStmt(var, loaded, arg.span)
         return var
 
 

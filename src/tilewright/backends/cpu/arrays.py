@@ -72,6 +72,8 @@ def _update_element(e: FunctionEmitter, call: Call, bound: Bound) -> Array:
 def _address(e: FunctionEmitter, call: Call, array: Array, index: Scalar) -> Value:
     """Return where an element lies; an index outside the array is an error and means zero."""
     at, extent = e.index(index), i64(array.type.extent)
-    outside = e.b.compare("icmp uge", at, extent)
-    e.fail(outside, f"an index lies outside 0 to {array.type.extent}", call)
-    return e.b.offset(array.pointer, e.b.select(outside, i64(0), at), memory_type(array.type.dtype))
+    if e.checked:
+        outside = e.b.compare("icmp uge", at, extent)
+        e.fail(outside, f"an index lies outside 0 to {array.type.extent}", call)
+        at = e.b.select(outside, i64(0), at)
+    return e.b.offset(array.pointer, at, memory_type(array.type.dtype))

@@ -109,7 +109,7 @@ def argument(e: FunctionEmitter, arg: Expr, param: Var, expr: Invoke | Submit) -
         if want is not None and static(have) != want:
             same = e.b.compare("icmp eq", have, i64(want))
             fits = same if fits is None else e.b.op("and", fits, same)
-    if fits is None:
+    if fits is None or not e.checked:
         return binding
     e.fail(e.negated(fits), f"`{param.name_hint}` has other extents than its parameter declares", expr)
     return guarded(e, fits, binding, param.type)
@@ -129,6 +129,8 @@ def new_arena(b: Builder, size: int | str) -> Value:
 
 
 def free(b: Builder, pointer: Value) -> None:
-    """Emit the end of an arena."""
+    """Emit the end of an arena, and of what runs in it: stores that bypass the caches become visible to others."""
+    if b.module.streams:
+        b.invoke(b.module.intrinsic("llvm.x86.sse.sfence", "void"))
     b.module.declare("declare void @free(ptr)")
     b.invoke("free", pointer)

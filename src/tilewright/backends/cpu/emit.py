@@ -306,8 +306,15 @@ class FunctionEmitter:
         """Return the opposite of a condition."""
         return self.b.op("xor", condition, Value(I1, "true"))
 
+    @property
+    def checked(self) -> bool:
+        """Whether the running program checks itself; where it does not, what would fail has no meaning."""
+        return self.program.options.checked
+
     def fail(self, condition: Value, message: str, at: Spanned) -> None:
         """Note an error where a condition holds; the first one noted is reported when the program ends."""
+        if not self.checked:
+            return
         number = self.program.note(message, at.span)
         with self.b.when(condition):
             cell = self.b.offset(self.context, i64(1), I64)

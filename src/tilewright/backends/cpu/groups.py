@@ -22,6 +22,8 @@ from tilewright.dtypes import DataType
 
 UNROLL = 4
 LINE = 64
+AHEAD = 1024
+"""Bytes between what a pass reads and what it has fetched, where memory is the limit."""
 STREAMED = 4 << 20
 """Bytes from which on an output is written past the caches: it would only push out what is read again."""
 
@@ -136,6 +138,8 @@ class GroupEmitter:
         self.row_place = row_place
         self.can_stream = lanes >= 8
         self.streaming = False
+        self.prefetched: list[Tile] = []
+        self.in_next_row = False
 
     def emit(self) -> None:
         """Emit the loop over rows."""
@@ -162,8 +166,6 @@ class GroupEmitter:
         self.streaming = True
         with self.b.when(streams):
             rows()
-            self.b.module.declare("declare void @llvm.x86.sse.sfence()")
-            self.b.invoke("llvm.x86.sse.sfence")
         self.streaming = False
         with self.b.when(self.b.op("xor", streams, Value("i1", "true"))):
             rows()
@@ -232,6 +234,10 @@ class GroupEmitter:
                     row.scalars[tile] = self._compute(tile, Pass(row, i64(0), 1, None))
             reduces = [t for t in wanted if isinstance(t.node, ReduceNode) and t.node.level == level]
             now = [s for s in sinks if not s.tile.is_column and level_of(s.tile) == level]
+            # a pass that waits for memory leaves the arithmetic idle, and the other way round: the first pass to find
+            # its row in the cache fetches the next one
+            self.prefetched = self._prefetched(wanted) if self.streaming and level == min(top, 1) else []
+            self.in_next_row = top > 0
             self._columns(row, reduces, now)
             for sink in now:
                 if isinstance(sink, SaveSink):
@@ -333,9 +339,28 @@ class GroupEmitter:
                 neutral = self._start(tile, here.count)
                 given = Lanes(self.b, self.b.select(here.mask, given.value, neutral.value), given.element)
             result.append(tile.node.combine(accumulator, given))
+        for tile in self.prefetched:
+            self._prefetch(tile, here)
         for sink in sinks:
             self._drain(sink, here)
         return result
+
+    def _prefetched(self, wanted: Sequence[Tile]) -> list[Tile]:
+        """Return the loads whose elements come from far away: those that span all the rows."""
+        loads = [t for t in wanted if isinstance(t.node, LoadNode) and not t.is_column]
+        return [t for t in loads if t.valid[:-1] == self.group.rows and len(t.node.tensor.shape) > 1]
+
+    def _prefetch(self, tile: Tile, here: Pass) -> None:
+        """Emit a hint to fetch what is read next: further along this row, or the same of the next row."""
+        tensor: Tensor = tile.node.tensor
+        pointer = self.tensor_address(tensor, tile.node.offsets, here)
+        if self.in_next_row:
+            ahead = self.b.offset(pointer, tensor.strides[-2], memory_type(tensor.dtype))
+        else:
+            ahead = self.b.offset(pointer, i64(AHEAD), "i8")
+        name = self.b.module.intrinsic("llvm.prefetch.p0", "void", "ptr", *["i32 immarg"] * 3)
+        read, second_level, data = Value("i32", "0"), Value("i32", "2"), Value("i32", "1")
+        self.b.invoke(name, ahead, read, second_level, data)
 
     def _drain(self, sink: Any, here: Pass) -> None:
         lane = self.lane(sink.tile, here)
@@ -352,6 +377,7 @@ class GroupEmitter:
             lane = rounded(held + lane, tensor.dtype)
         if self.streaming and here.mask is None and here.count > 1:
             self.b.module.declare("!0 = !{i32 1}")
+            self.b.module.streams = True
             self.b.store(to_memory(lane), pointer, here.count * 4, ", !nontemporal !0")
             return
         self._write(pointer, lane, here, stride)
@@ -371,7 +397,8 @@ class GroupEmitter:
             scalar = here.row.scalars.get(tile)
             if scalar is None:
                 scalar = self._compute(tile, Pass(here.row, i64(0), 1, None))
-            return Lanes(self.b, self.b.splat(scalar.value, here.count), scalar.element)
+            shared = scalar if here.count > 1 else None
+            return Lanes(self.b, self.b.splat(scalar.value, here.count), scalar.element, shared=shared)
         place = tile.place or here.row.saved.get(tile)
         if place is not None:
             return self._read(self._address(tile, place, here), tile.type.dtype, here, i64(place.strides[-1]))

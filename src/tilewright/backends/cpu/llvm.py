@@ -8,7 +8,7 @@ and carried values are phis.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -57,6 +57,7 @@ class Module:
 
     fused: bool = True  # multiply-add in one instruction; where it is missing `llvm.fma` would call libm
     converts_half: bool = True  # half to and from float; where it is missing `fpext` would call compiler-rt
+    streams: bool = False  # some store bypasses the caches: other threads may see it only after a fence
     scales: bool = False  # a float by a power of two in one instruction, AVX-512's; elsewhere `llvm.ldexp` calls libm
     declarations: dict[str, None] = field(default_factory=dict[str, None])
     functions: list[str] = field(default_factory=list[str])
@@ -226,6 +227,22 @@ class Builder:
         opened = self.open_loop(start, stop, step)
         yield opened.index
         self.close_loop(opened)
+
+    def either(self, condition: Value, then: Callable[[], Value], other: Callable[[], Value]) -> Value:
+        """Emit two ways to a value, of which only the one that the condition names is gone."""
+        labels = self.label("then"), self.label("else")
+        after = self.label("after")
+        self.do(f"br {condition}, label %{labels[0]}, label %{labels[1]}")
+        found: list[tuple[Value, str]] = []
+        for label, way in zip(labels, (then, other), strict=True):
+            self.begin(label)
+            found.append((way(), self.block))
+            self.do(f"br label %{after}")
+        self.begin(after)
+        (first, first_end), (second, second_end) = found
+        return self.value(
+            first.type, f"phi {first.type} [ {first.ref}, %{first_end} ], [ {second.ref}, %{second_end} ]"
+        )
 
     @contextmanager
     def when(self, condition: Value) -> Generator[None, None, None]:

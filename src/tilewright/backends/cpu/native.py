@@ -13,6 +13,7 @@ from tilewright.arrays import np
 from tilewright.backends.cpu.abi import entry_word_types
 from tilewright.backends.cpu.assemble import assemble
 from tilewright.backends.cpu.loader import load
+from tilewright.backends.cpu.options import Options
 from tilewright.backends.cpu.program import ProgramEmitter
 from tilewright.backends.cpu.target import Target, host
 from tilewright.backends.cpu.threads import parallel_address
@@ -35,9 +36,9 @@ class NativeCode:
     errors: list[tuple[str, Span]]
 
 
-def compile_native(program: Program, target: Target | None = None) -> NativeCode:
+def compile_native(program: Program, target: Target | None = None, options: Options | None = None) -> NativeCode:
     """Return a lowered program as native code with an entry for each function a caller can start."""
-    emitter = ProgramEmitter(program, target or host())
+    emitter = ProgramEmitter(program, target or host(), options or Options.current())
     symbols = {function.name: emitter.entry(function) for function in program.entries}
     text = emitter.module.text()
     return NativeCode(text, assemble(text, emitter.target).object, symbols, emitter.errors)

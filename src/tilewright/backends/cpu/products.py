@@ -85,6 +85,8 @@ class Product:
         a, b = static(have), static(there)
         if a is not None and b is not None:
             return i64(min(a, b))
+        if not self.e.checked:
+            return have
         beyond = self.e.b.compare("icmp sgt", have, there)
         self.e.fail(beyond, "a matrix product reads data that is not there", self.call)
         return self.e.b.intrinsic("llvm.smin", have, there)

@@ -41,6 +41,7 @@ from tilewright.backends.cpu.abi import (
 from tilewright.backends.cpu.calls import OWN_SIZE, WHOLE_SIZE, Emitted, Signature, call, free, new_arena
 from tilewright.backends.cpu.emit import FunctionEmitter
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Module, Value, i64
+from tilewright.backends.cpu.options import Options
 from tilewright.backends.cpu.parallel import grid, parallel_loop
 from tilewright.backends.cpu.target import Target
 from tilewright.backends.cpu.values import Scalar, Tensor, static
@@ -67,6 +68,7 @@ class ProgramEmitter:
 
     program: Program
     target: Target
+    options: Options = Options()
     module: Module = field(init=False)
     emitted: dict[tuple[str, Signature], Emitted] = field(default_factory=dict[tuple[str, Signature], Emitted])
     errors: list[tuple[str, Span]] = field(default_factory=list[tuple[str, Span]])
@@ -157,9 +159,10 @@ class ProgramEmitter:
             tensor = e.bindings[params[position]]
             assert isinstance(tensor, Tensor)
             e.symbols[symbol] = tensor.shape[axis]
-        for param in params:
-            self._check_bounds(e, param)
-        self._check_extents(e)
+        if e.checked:
+            for param in params:
+                self._check_bounds(e, param)
+            self._check_extents(e)
 
     def _check_bounds(self, e: FunctionEmitter, param: Var) -> None:
         """Keep a scalar within what its type promises."""

@@ -127,10 +127,11 @@ def _meeting(
     if static(a) == 1:
         return second
     repeats = e.b.compare("icmp eq", a, i64(1))
-    meets = e.b.op("or", e.b.op("or", repeats, e.b.compare("icmp eq", b, i64(1))), e.b.compare("icmp eq", a, b))
-    e.fail(e.negated(meets), "operands need shapes that broadcast", call)
-    chosen = (e.b.select(repeats, y, x) for x, y in zip(first, second, strict=True))
-    extent, live = (e.b.select(meets, value, i64(0)) for value in chosen)
+    extent, live = (e.b.select(repeats, y, x) for x, y in zip(first, second, strict=True))
+    if e.checked:
+        meets = e.b.op("or", e.b.op("or", repeats, e.b.compare("icmp eq", b, i64(1))), e.b.compare("icmp eq", a, b))
+        e.fail(e.negated(meets), "operands need shapes that broadcast", call)
+        extent, live = (e.b.select(meets, value, i64(0)) for value in (extent, live))
     return extent, live
 
 

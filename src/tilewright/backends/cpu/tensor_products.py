@@ -90,6 +90,8 @@ class Product:
         have, there = self.lhs.valid[-1], self.rhs.valid[-2]
         if have == there:
             return have
+        if not self.e.checked:
+            return have
         beyond = self.e.b.compare("icmp sgt", have, there)
         self.e.fail(beyond, "a matrix product reads data that is not there", self.call)
         return self.e.b.intrinsic("llvm.smin", have, there)

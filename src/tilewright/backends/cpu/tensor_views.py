@@ -73,7 +73,7 @@ def _slice(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
 
 def _checked(e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Value], sizes: Sequence[Value]) -> Tensor:
     fits = inside(e, starts, sizes, source.shape)
-    for size in sizes:
+    for size in sizes if e.checked else ():
         if (static(size) or 0) < 0 or static(size) is None:
             positive = e.b.compare("icmp sge", size, i64(0))
             fits = positive if fits is None else e.b.op("and", fits, positive)
@@ -88,11 +88,13 @@ def _clamped(e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Va
     first: list[Value] = []
     shape: list[Value] = []
     for start, size, extent in zip(starts, sizes, source.shape, strict=True):
-        bad = e.b.op("or", e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp slt", size, i64(0)))
-        e.fail(bad, "a slice starts before its tensor", call)
-        start = e.b.select(bad, extent, e.b.intrinsic("llvm.smin", start, extent))
-        first.append(start)
-        shape.append(_least(e, size, e.b.op("sub", extent, start)))
+        cut = e.b.intrinsic("llvm.smin", start, extent)
+        if e.checked:
+            bad = e.b.op("or", e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp slt", size, i64(0)))
+            e.fail(bad, "a slice starts before its tensor", call)
+            cut = e.b.select(bad, extent, cut)
+        first.append(cut)
+        shape.append(_least(e, size, e.b.op("sub", extent, cut)))
     return Tensor(moved(e, source, first), tuple(shape), source.strides, tuple(shape), source.dtype, source.root)
 
 
@@ -153,7 +155,7 @@ def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
         expected = times(e, expected, extent)
     fits = _all_same(e, (*source.valid, count), (*source.shape, expected), in_place)
     view = Tensor(source.pointer, shape, strides, shape, source.dtype, source.root)
-    if fits.ref == "true":
+    if fits.ref == "true" or not e.checked:
         return view
     e.fail(e.negated(fits), "this value is strided, partly valid or of another size: it cannot be reshaped", call)
     return guarded(e, fits, view, call.type)

@@ -52,7 +52,7 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
 
 def _possible(e: FunctionEmitter, call: Call, shape: Sequence[Value]) -> tuple[Value, ...]:
     """Return extents; negative ones and far too many elements are an error and mean none."""
-    if all(static(extent) is not None for extent in shape):
+    if not e.checked or all(static(extent) is not None for extent in shape):
         return tuple(shape)
     bad, count = Value(I1, "false"), i64(1)
     for extent in shape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tilewright.backends.cpu.convert import as_element, to_elements
@@ -62,8 +63,11 @@ def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     reference = spec.reference
     assert reference is not None
 
+    exact = bool(bound.get("high_precision"))
+
     def function(*lanes: Lanes) -> Lanes:
-        return reference(*(as_element(lane, type_.dtype) for lane in lanes))
+        given = (replace(lane, shared=None) if exact else lane for lane in lanes)
+        return reference(*(as_element(lane, type_.dtype) for lane in given))
 
     dear = spec.ulp > 0
     return recorded(e, type_, broadcast_valid(type_.shape, operands), function, operands, dear)
@@ -96,13 +100,14 @@ def _found(
     e: FunctionEmitter, call: Call, axis: int, start: Value, want: Value, have: Value, clamp: bool
 ) -> tuple[Value, Value]:
     """Return where a load starts along an axis and how much it finds there."""
-    before, after = e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp sgt", start, have)
-    outside = e.b.op("or", before, after)
-    e.fail(before if clamp else outside, f"axis {axis}: a load starts outside the tensor", call)
+    first, left = start, e.b.op("sub", have, start)
+    if e.checked:
+        before, after = e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp sgt", start, have)
+        outside = e.b.op("or", before, after)
+        e.fail(before if clamp else outside, f"axis {axis}: a load starts outside the tensor", call)
+        first, left = (e.b.select(outside, i64(0), value) for value in (first, left))
     if static(want) is None:
         want = within(e, call, want, i64(tile_type(call).shape[axis]))
-    first = e.b.select(outside, i64(0), start)
-    left = e.b.select(outside, i64(0), e.b.op("sub", have, first))
     return first, e.b.intrinsic("llvm.smax", e.b.intrinsic("llvm.smin", want, left), i64(0))
 
 

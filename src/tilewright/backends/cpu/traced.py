@@ -14,7 +14,7 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.backends.cpu import narrow, trigonometry, vectormath
 from tilewright.backends.cpu.llvm import F32, I1, Builder, Value, element, lanes, vector
-from tilewright.dtypes import BF16, BOOL, FP16, DataType
+from tilewright.dtypes import BF16, BOOL, FP16, FP32, DataType
 from tilewright.errors import InternalError
 
 _MEMORY = {"fp32": "float", "fp16": "half", "bfloat16": "i16", "bool": "i8", "index": "i64", "task_id": "i64"}
@@ -57,6 +57,8 @@ class Lanes:
     element: DataType
     difference: tuple[Lanes, Lanes] | None = None
     """The floats whose difference these are: a reference's own are exact."""
+    shared: Lanes | None = None
+    """The one number in every lane, where all the elements of a row have it."""
 
     @property
     def count(self) -> int:
@@ -180,6 +182,20 @@ def _subtract(a: Lanes, b: Lanes) -> Lanes:
     return replace(plain, difference=(a, b)) if a.element.is_float() else plain
 
 
+def _divide(a: Lanes, b: Lanes) -> Lanes:
+    """Return quotients; a divisor that a whole row shares is inverted once, where its inverse is a normal number."""
+    plain = _binary("fdiv", "sdiv", "udiv")
+    if b.shared is None or a.element != FP32:
+        return plain(a, b)
+    is_normal = vectormath.has_normal_inverse(a.b, b.shared.value)
+    inverse = plain(b.shared.like(1), b.shared)
+
+    def product() -> Value:
+        return a.b.op("fmul", a.value, a.b.splat(inverse.value, a.count))
+
+    return Lanes(a.b, a.b.either(is_normal, product, lambda: plain(a, b).value), a.element)
+
+
 def _exp(x: Lanes) -> Lanes:
     """Return the exponential; of a difference, with what its rounding lost."""
     plain = _function(vectormath.exp)(x)
@@ -236,7 +252,7 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "add": _binary("fadd", "add"),
     "subtract": _subtract,
     "multiply": _binary("fmul", "mul"),
-    "divide": _binary("fdiv", "sdiv", "udiv"),
+    "divide": _divide,
     "floor_divide": _floor_divide,
     "fmod": _fmod,
     "maximum": _extreme("max"),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.backends.cpu.llvm import I32, I64, Builder, Value, i64, lanes, mangled
-from tilewright.backends.cpu.terms import Term
+from tilewright.backends.cpu.terms import Term, constant
 
 INF = float("inf")
 MANTISSA, ONE = 0x007FFFFF, 0x3F800000
@@ -70,6 +70,12 @@ def reduced(x: Term) -> tuple[Term, Term]:
     return rounded.bits() - rounded.like(ROUNDER).bits(), n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x))
 
 
+def has_normal_inverse(b: Builder, x: Value) -> Value:
+    """Return whether one over a float is a normal number, from its exponent alone: one comparison where it is asked."""
+    exponent = Term(b, x).bits().op("lshr", 23) & 0xFF
+    return b.compare("icmp ult", (exponent - 1).value, constant(I32, 252))
+
+
 def power_of_two(n: Term) -> Term:
     """Return 2^n for integers of normal results."""
     return ((n << 23) + ONE).to("bitcast", "float")
@@ -84,8 +90,22 @@ def normal_exp(x: Term) -> Term:
 @accuracy(ulp=1, unfused=1.25)
 def exp(x: Term) -> Term:
     """Return e to the power of each lane; results below the normal floats round once, to denormals and zero."""
-    n, r = reduced(x.at_most(89.0).at_least(-104.0))
+    x = x.at_most(89.0).at_least(-104.0)
+    if x.b.module.scales and lanes(x.type) == 16:
+        return _exp_in_512_bits(x)
+    n, r = reduced(x)
     return scaled(r.horner(EXP), n)
+
+
+def _exp_in_512_bits(x: Term) -> Term:
+    """Return `exp` where rounding to an integer and scaling by a power of two are an instruction each."""
+    n = x.op("fmul", LOG2_E).intrinsic("llvm.roundeven")
+    power = n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x)).horner(EXP)
+    name = x.b.module.intrinsic(
+        "llvm.x86.avx512.mask.scalef.ps.512", x.type, x.type, x.type, x.type, "i16", "i32 immarg"
+    )
+    every, as_set = Value("i16", "-1"), Value(I32, "4")
+    return Term(x.b, x.b.call(x.type, name, power.value, n.value, x.like(0.0).value, every, as_set))
 
 
 def scaled(x: Term, n: Term) -> Term:

@@ -1,0 +1,20 @@
+"""Options: what native code is emitted with, whatever its target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright import settings
+
+
+@dataclass(frozen=True)
+class Options:
+    """The choices that change a program's code; they belong into the key of whoever keeps it."""
+
+    checked: bool = True
+    """Whether offsets, extents and divisors that only the running program knows are checked."""
+
+    @staticmethod
+    def current() -> Options:
+        """Return what the settings say now."""
+        return Options(checked=settings.checked())
