@@ -28,8 +28,13 @@ format: $(ENV) ## format the code and fix what lint can fix
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(ENV) ## measure compile times
-	$(BIN)/python bench/compile.py
+bench: $(VENV)/.bench ## measure compile times and kernels; ARGS="softmax --threads 1" picks some kernels
+	$(if $(ARGS),,$(BIN)/python bench/compile.py)
+	$(BIN)/python bench/kernels.py $(ARGS)
+
+$(VENV)/.bench: $(ENV)
+	@$(BIN)/python -m pip install --quiet -e '.[bench]'
+	touch $@
 
 docs: $(ENV) ## regenerate the generated pages of docs
 	$(BIN)/python -m tilewright.tools.docs

@@ -6,6 +6,7 @@ import gc
 import os
 import platform
 import re
+import resource
 import statistics
 import sys
 import time
@@ -13,41 +14,61 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
 T = TypeVar("T")
 RESULTS = Path(__file__).with_name("RESULTS.md")
+LOAD = os.getloadavg()[0]
+"""How busy the machine was before a benchmark made it busier."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds on the clock and on the processor."""
+    """Milliseconds on the clock and on the processor, and how often somebody else took the processor meanwhile."""
 
     wall: float
     cpu: float
+    interruptions: int = 0
 
 
-def timed(work: Callable[[], object]) -> Timing:
-    """Run `work` once, with garbage from before collected, and return how long it took."""
+def timed(work: Callable[[], object], calls: int = 1) -> Timing:
+    """Run `work` so many times, with garbage from before collected, and return how long one of them took."""
     gc.collect()
+    before = _interruptions()
     wall, cpu = time.perf_counter(), time.process_time()
-    work()
-    return Timing(1e3 * (time.perf_counter() - wall), 1e3 * (time.process_time() - cpu))
+    for _ in range(calls):
+        work()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return Timing(1e3 * wall / calls, 1e3 * cpu / calls, _interruptions() - before)
 
 
-def interleaved(cases: Mapping[str, Callable[[], T]], rounds: int, warmup: int = 1) -> dict[str, list[T]]:
-    """Run every case once a round, so that a slow minute of the machine falls on all of them alike."""
-    for _ in range(warmup):
-        for case in cases.values():
-            case()
+def _interruptions() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
+def interleaved(
+    cases: Mapping[str, Callable[[], T]], rounds: int, warmup: int = 1, tick: Callable[[], object] = lambda: None
+) -> dict[str, list[T]]:
+    """Run every case once a round, so that a slow minute of the machine falls on all of them alike.
+
+    Each round starts with another case, so that nobody always follows the same one; `tick` is called after each.
+    """
+    for case in [*cases.values()] * warmup:
+        case()
     found: dict[str, list[T]] = {name: [] for name in cases}
-    for _ in range(rounds):
-        for name, case in cases.items():
-            found[name].append(case())
+    for turn in range(rounds):
+        for name in _rotated([*cases], turn):
+            found[name].append(cases[name]())
+        tick()
     return found
+
+
+def _rotated(names: Sequence[str], turn: int) -> list[str]:
+    first = turn % max(len(names), 1)
+    return [*names[first:], *names[:first]]
 
 
 def median(timings: Sequence[Timing]) -> Timing:
@@ -56,14 +77,22 @@ def median(timings: Sequence[Timing]) -> Timing:
 
 
 def machine() -> str:
-    """Return the processor, how many of it, the system, the Python that runs and how busy the machine is."""
+    """Return the processor, how many of it, the system, the Python that runs and how busy the machine was."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists() and (model := re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)):
         cpu = model[1]
     version = f"{platform.python_implementation()} {platform.python_version()}"
-    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    return f"{cpu}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, {version}{load}"
+    load = f"load {LOAD:.1f} at the start"
+    return f"{cpu}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, {version}, {load}"
+
+
+class Part(Protocol):
+    """A part of a section: something to draw on the terminal and to write to RESULTS.md."""
+
+    def show(self) -> None: ...
+
+    def markdown(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -78,11 +107,11 @@ class Report:
         """Draw the table on the terminal."""
         drawn = Table(title=self.title, title_justify="left")
         for position, column in enumerate(self.columns):
-            drawn.add_column(column, justify="right" if position else "left")
+            drawn.add_column(column, justify="right" if position else "left", no_wrap=not position)
         for row in self.rows:
             drawn.add_row(*row)
         console = Console()
-        (console if console.is_terminal else Console(width=120)).print(drawn)
+        (console if console.is_terminal else Console(width=150)).print(drawn)
 
     def markdown(self) -> str:
         """Return the table as it stands in RESULTS.md."""
@@ -91,12 +120,28 @@ class Report:
         return "\n".join([f"### {self.title}", "", *(f"| {' | '.join(line)} |" for line in lines)])
 
 
-def save(name: str, notes: str, reports: Sequence[Report], path: Path = RESULTS) -> None:
+@dataclass(frozen=True)
+class Remarks:
+    """A list of sentences, each about one thing."""
+
+    title: str
+    lines: Mapping[str, str]
+
+    def show(self) -> None:
+        """Print the list on the terminal."""
+        print("\n".join([self.title, *(f"- {subject}: {line}" for subject, line in self.lines.items())]))
+
+    def markdown(self) -> str:
+        """Return the list as it stands in RESULTS.md."""
+        return "\n".join([f"### {self.title}", "", *(f"- **{who}**: {line}" for who, line in self.lines.items())])
+
+
+def save(name: str, notes: str, parts: Sequence[Part], path: Path = RESULTS) -> None:
     """Write a benchmark's section of the results between its markers, leaving the others as they are."""
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
     command = " ".join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     head = f"## {name}\n\n{date.today().isoformat()}, {machine()}: `{command}`\n\n{notes}"
-    section = "\n\n".join([begin, head, *(report.markdown() for report in reports), end])
+    section = "\n\n".join([begin, head, *(part.markdown() for part in parts), end])
     text = path.read_text(encoding="utf-8") if path.exists() else "# Results\n\nEach benchmark rewrites its section.\n"
     if begin in text:
         before, rest = text.split(begin, 1)

@@ -242,6 +242,10 @@ class UnboundSymbolError(AnnotationError):
     """A dynamic dim whose value no argument tells."""
 
 
+class DynamicConflictError(AnnotationError, ValueError):
+    """One axis or name with two `pl.dynamic` names."""
+
+
 class OperandError(ParserTypeError):
     """An operand of the wrong kind."""
 

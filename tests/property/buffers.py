@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from property.kernels import cast_to, compute, put
+from property.kernels import compute
+from property.operands import cast_to, put, some_shape
 from property.values import (
     Value,
     dtype_of,
@@ -23,7 +24,7 @@ from tilewright.core.op import Kind
 from tilewright.core.types import Extent, ScalarType, TensorType, show_extent, tensor
 from tilewright.dtypes import DataType
 
-SCALARS = (dt.INDEX, dt.INT32, dt.FP32)
+SCALARS = (dt.INDEX, dt.INT32, dt.FP32, dt.BOOL, dt.INT64, dt.UINT8, dt.FP16, dt.BF16, dt.INT16)
 """The types of scalar parameters and variables."""
 
 
@@ -34,8 +35,8 @@ def scalar(w: Writer) -> None:
         if w.asks(text) == ScalarType(dt.BOOL):
             w.make(f"({text})" if " " in text else text, "c")
         return
-    dtype = w.pick(SCALARS)
-    others = w.all(lambda v: v.is_scalar and dtype_of(v) not in (dt.BOOL, dt.TASK_ID, dtype))
+    dtype = w.pick(SCALARS[:3] if w.chance(70) else SCALARS)
+    others = w.all(lambda v: v.is_scalar and dtype_of(v) not in (dt.TASK_ID, dtype))
     if others and w.chance(25):
         w.make(f"pl.cast({w.pick(others).name}, pl.{dtype.symbol})", "s")
     elif w.all(lambda v: v.type == ScalarType(dtype)):
@@ -91,7 +92,7 @@ def write(w: Writer) -> None:
 
 def create(w: Writer, type_: TensorType | None = None, *, filled: bool = False) -> Value:
     """Make a tensor; without a first value it has to be covered before it is read."""
-    type_ = type_ or tensor((w.pick(w.extents), w.pick(w.extents)), w.pick(DTYPES))
+    type_ = type_ or tensor(some_shape(w), w.pick(DTYPES))
     has_value = filled or w.chance(60)
     options = f", init_value={w.number(-2, 3)}" if has_value else ""
     shape = ", ".join(map(show_extent, type_.shape))
@@ -101,23 +102,39 @@ def create(w: Writer, type_: TensorType | None = None, *, filled: bool = False) 
 
 def view(w: Writer) -> None:
     """Look at a tensor another way; the view shares its buffer."""
-    sources = w.all(
-        is_static_tensor, lambda v: (v.readable or v.writable) and len(shape_of(v)) == 2 and all(shape_of(v))
-    )
+    sources = w.all(is_tensor, lambda v: (v.readable or v.writable) and all(shape_of(v)) and not _is_unknown(v))
     sources = [s for s in sources if s.writable is False or s.depth == w.depth]
     if not sources:
         return
     source = w.pick(sources)
-    rows, columns = shape_of(source)
-    height, width = w.number(1, rows), w.number(1, columns)
-    offset = w.index(rows - height)[0]
-    forms = [f"pl.slice({source.name}, [{height}, {width}], [{offset}, {w.index(columns - width)[0]}])"]
-    forms += [f"{source.name}[{offset}:{offset} + {height}, 0:{width}]", f"pl.transpose({source.name}, 0, 1)"]
-    forms += [f"pl.reshape({source.name}, [{columns}, {rows}])"] if source.packed else []
+    assert isinstance(source.type, TensorType)
+    windows = [_window(w, extent) for extent in source.type.shape]
+    offsets, sizes = [offset for offset, _ in windows], [size for _, size in windows]
+    cut = ", ".join(f"{o}:{o} + {s}" if o != "0" else f"0:{s}" for o, s in windows)
+    forms = [f"pl.slice({source.name}, [{', '.join(sizes)}], [{', '.join(offsets)}])", f"{source.name}[{cut}]"]
+    if len(windows) > 1:
+        forms.append(f"pl.transpose({source.name}, {w.number(0, len(windows) - 2)}, -1)")
+        alone = f"[{', '.join(['1', *sizes[1:]])}], [{', '.join(offsets)}], drop_dims=[0]"
+        forms.append(f"pl.slice({source.name}, {alone})")
+    if source.packed:
+        extents = [show_extent(extent) for extent in source.type.shape]
+        forms += [f"pl.reshape({source.name}, [{', '.join(s)}])" for s in (reversed(extents), ["1", *extents])]
     made = w.make(w.pick(forms), "w")
     if made is not None:
         shared = replace(made, roots=source.roots, readable=source.readable, writable=source.writable, packed=False)
         w.values[made.name] = shared
+
+
+def _is_unknown(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and None in value.type.shape
+
+
+def _window(w: Writer, extent: Extent) -> tuple[str, str]:
+    """Return offset and size of a window along one axis; all of an axis that only the running program knows."""
+    if not isinstance(extent, int):
+        return "0", show_extent(extent)
+    size = w.number(1, extent)
+    return w.index(extent - size)[0], str(size)
 
 
 def array(w: Writer) -> None:
@@ -147,21 +164,35 @@ def tensor_compute(w: Writer) -> None:
 
 
 def cover(w: Writer, target: Value) -> None:
-    """Write all of a tensor, a chunk of rows per turn; the last chunk may be ragged."""
-    assert isinstance(target.type, TensorType) and len(target.type.shape) == 2
-    rows, columns = target.type.shape
-    chunk, width = w.number(1, max(w.extents)), columns if isinstance(columns, int) else w.pick(w.extents)
-    axes = [(rows, chunk), *([] if isinstance(columns, int) else [(columns, width)])]
-    names = [w.fresh("i") for _ in axes]
+    """Write all of a tensor, a chunk per turn; the last chunk along an axis may be ragged."""
+    assert isinstance(target.type, TensorType)
+    sizes = [_chunk_size(w, axis, extent) for axis, extent in enumerate(target.type.shape)]
+    names = [w.fresh("i") if size != extent else "" for size, extent in zip(sizes, target.type.shape, strict=True)]
     kind = w.pick(["parallel", "range", "pipeline"])
-    with_stage = ", stage=2" if kind == "pipeline" else ""
-    heads = [f"for {n} in pl.{kind}({_chunks(e, c)}{with_stage}):" for n, (e, c) in zip(names, axes, strict=True)]
-    offsets = [f"{name} * {size}" for name, (_, size) in zip(names, axes, strict=True)]
-    offsets = [*offsets, *(["0"] if len(axes) == 1 else [])]
-    at_kernel = w.plane is Plane.CONTROL
-    heads = [*heads, *(["with pl.at(level=pl.Level.CORE_GROUP):"] if at_kernel else [])]
-    _nested(w, heads, names, (target, chunk, width, offsets))
+    stage = ", stage=2" if kind == "pipeline" else ""
+    axes = zip(names, sizes, target.type.shape, strict=True)
+    heads = [f"for {name} in pl.{kind}({_chunks(extent, size)}{stage}):" for name, size, extent in axes if name]
+    offsets = [f"{name} * {size}" if name else "0" for name, size in zip(names, sizes, strict=True)]
+    if w.plane is Plane.CONTROL:
+        heads.append("with pl.at(level=pl.Level.CORE_GROUP):")
+    _nested(w, heads, [name for name in names if name], Chunk(target, tuple(sizes), tuple(offsets)))
     w.written(target, whole=True)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A part of a tensor that one turn of a loop writes."""
+
+    target: Value
+    sizes: tuple[int, ...]
+    offsets: tuple[str, ...]
+
+
+def _chunk_size(w: Writer, axis: int, extent: Extent) -> int:
+    """Return how much of an axis one turn writes; mostly all of it where that is known and the axis not the first."""
+    if isinstance(extent, int) and extent and axis and w.chance(80):
+        return extent
+    return w.number(1, max(w.extents)) if axis == 0 else w.pick(w.extents)
 
 
 def _chunks(extent: Extent, size: int) -> str:
@@ -170,41 +201,56 @@ def _chunks(extent: Extent, size: int) -> str:
     return f"({show_extent(extent)} + {size - 1}) // {size}"
 
 
-def _nested(w: Writer, heads: list[str], names: list[str], job: tuple[Value, int, int, list[str]]) -> None:
+def _nested(w: Writer, heads: list[str], names: list[str], chunk: Chunk) -> None:
     if heads:
         with w.block(heads[0]):
-            _nested(w, heads[1:], names, job)
+            _nested(w, heads[1:], names, chunk)
         return
     depth, w.depth = w.depth, w.depth + 1
     for name in names:
         w.values[name] = Value(name, ScalarType(dt.INDEX), w.depth, fixed=True)
-    _chunk(w, *job)
+    _chunk(w, chunk)
     w.depth = depth
 
 
-def _chunk(w: Writer, target: Value, chunk: int, width: int, offsets: list[str]) -> None:
+def _chunk(w: Writer, chunk: Chunk) -> None:
     """Write the body of a covering loop: one chunk loaded or made, computed on, cut to fit, and stored."""
+    target = chunk.target
     assert isinstance(target.type, TensorType)
     hidden = w.all(is_tensor, lambda v: bool(v.roots & target.roots))
     for value in hidden:
         del w.values[value.name]
-    alike = [s for s in w.tensors() if isinstance(s.type, TensorType) and s.type.shape == target.type.shape]
-    where = ", ".join(offsets)
-    first: Value | None = None
-    if alike and w.chance(70):
-        first = w.make(f"pl.load({w.pick(alike).name}, [{where}], [{chunk}, {width}])", "t", keep=True)
-    if first is None:
-        first = w.make(f"pl.tile.full([{chunk}, {width}], dtype=pl.FP32, value={w.scalar(dt.FP32)})", "t", keep=True)
-        left = ", ".join(_left(e, o, s) for e, o, s in zip(target.type.shape, offsets, (chunk, width), strict=True))
-        first = w.make(f"pl.set_validshape({first.name}, {left})", "t", keep=True) if first else None
-    assert first is not None
+    first = _started(w, chunk)
     for _ in range(w.number(0, 3)):
         after = compute(w, Kind.TILE, first)
         if after is not None and shape_of(after) == shape_of(first):
             first = after
     stored = _converted(w, first, target.type.dtype)
     w.values.update({value.name: value for value in hidden})
-    put(w, target, f"pl.store({stored.name}, [{where}], {target.name})")
+    put(w, target, f"pl.store({stored.name}, [{', '.join(chunk.offsets)}], {target.name})")
+
+
+def _started(w: Writer, chunk: Chunk) -> Value:
+    """Return the tile a chunk starts with, as much of it valid as the chunk has: loaded, or made and cut."""
+    assert isinstance(chunk.target.type, TensorType)
+    shape = chunk.target.type.shape
+    alike = [s for s in w.tensors() if isinstance(s.type, TensorType) and s.type.shape == shape]
+    if alike and w.chance(70):
+        source = w.pick(alike)
+        text = f"pl.load({source.name}, [{', '.join(chunk.offsets)}], {list(chunk.sizes)})"
+        loaded = w.make(text, "t", keep=True)
+        if loaded is not None:
+            return loaded
+    made = w.make(f"pl.tile.full({list(chunk.sizes)}, dtype=pl.FP32, value={w.scalar(dt.FP32)})", "t", keep=True)
+    left = [_left(e, o, s) for e, o, s in zip(shape, chunk.offsets, chunk.sizes, strict=True)]
+    assert made is not None
+    zeros = ", ".join("0" for _ in left)
+    text = f"pl.slice({made.name}, {list(chunk.sizes)}, [{zeros}], valid_shape=[{', '.join(left)}])"
+    if len(left) == 2 and w.chance(50):
+        text = f"pl.set_validshape({made.name}, {', '.join(left)})"
+    cut = w.make(text, "t", keep=True)
+    assert cut is not None
+    return cut
 
 
 def _left(extent: Extent, offset: str, size: int) -> str:

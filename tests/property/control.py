@@ -84,7 +84,7 @@ def _yielding(w: Writer, starts: list[Value], args: list[str]) -> list[Value]:
     w.body(4)
     yielded: list[str] = []
     for start, arg in zip(starts, args, strict=True):
-        same = [v for v in w.values.values() if v.type == start.type and not is_tensor(v) and not v.is_mask]
+        same = [v for v in w.values.values() if v.type == start.type and not is_tensor(v)]
         tensors = [
             a for a, s in zip(args, starts, strict=True) if s.type == start.type and s.readable == start.readable
         ]
@@ -162,7 +162,7 @@ def _merging(w: Writer, condition: str, start: Value) -> Value:
     for head in (f"if {condition}:", "else:"):
         with w.block(head):
             w.body(2)
-            same = [v for v in w.values.values() if v.type == start.type and not v.is_mask]
+            same = [v for v in w.values.values() if v.type == start.type]
             same = [v for v in same if not is_tensor(v) or (v.writable and v.depth == start.depth)]
             chosen = w.pick([w.values[start.name], *same])
             roots, readable = roots | chosen.roots, readable and chosen.readable

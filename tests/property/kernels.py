@@ -8,7 +8,9 @@ everywhere, so that nothing unspecified is ever read.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
+from property.operands import cast_to, fits, put_tile, some_shape
 from property.values import Value, dtype_of, is_static_tensor, is_whole, shape_of
 from property.writer import DTYPES, Writer
 
@@ -16,13 +18,13 @@ from tilewright import dtypes as dt
 from tilewright import language as pl
 from tilewright.core.enums import MemorySpace
 from tilewright.core.op import REQUIRED, Effect, Kind, OpSpec, Parameter, Role, specs
-from tilewright.core.types import TensorType, TileType
+from tilewright.core.types import Extent, TensorType, TileType, show_extent
 from tilewright.dtypes import DataType
 
 FAMILIES = ("elementwise", "expansion", "reduction")
 """Families whose members are called by the roles of their parameters alone."""
 
-OTHERS = ("concat", "expands", "fillpad", "matmul", "matmul_acc", "matmul_bias", "transpose_view", "gemv", "gemv_acc")
+OTHERS = ("concat", "expands", "fillpad", "transpose_view")
 """Ops outside those families for which the same way of calling works."""
 
 
@@ -41,7 +43,7 @@ def spelled(spec: OpSpec, kind: Kind) -> str:
 KEEPING = ("elementwise", "expansion")
 """Families whose results are valid where their first operand is."""
 
-WHOLE = ("concat", "matmul", "matmul_acc", "matmul_bias", "gemv", "gemv_acc")
+WHOLE = ("concat",)
 """Ops that read their first operand outside its valid part, too."""
 
 
@@ -58,14 +60,14 @@ def compute(w: Writer, kind: Kind = Kind.TILE, first: Value | None = None) -> Va
     spec = w.pick([s for s in known if s.family == family])
     starts = [v for v in pool if is_whole(v)] if spec.name in WHOLE else pool
     for _ in range(3 if starts else 0):
-        arguments = _arguments(w, spec, pool, first or w.pick(starts))
+        arguments = arguments_of(w, spec, pool, first or w.pick(starts))
         made = w.make(f"{spelled(spec, kind)}({', '.join(arguments)})", keep=first is not None) if arguments else None
         if made is not None:
             return made
     return None
 
 
-def _arguments(w: Writer, spec: OpSpec, pool: Sequence[Value], first: Value) -> list[str]:
+def arguments_of(w: Writer, spec: OpSpec, pool: Sequence[Value], first: Value) -> list[str]:
     """Return the arguments of a call as text; nothing where a required one cannot be had."""
     shown: list[str] = []
     by_name, is_first = False, True
@@ -114,11 +116,13 @@ def load(w: Writer) -> None:
     w.make(f"pl.load({source.name}, [{offsets}], [{shapes}]{options})", "t")
 
 
-def _window(w: Writer, extent: object) -> tuple[str, str, str]:
+def _window(w: Writer, extent: Extent) -> tuple[str, str, str]:
     """Return offset, size and valid part of a window along one axis."""
     size = w.pick(w.extents)
     if not isinstance(extent, int):
-        return "0", str(size), str(size)
+        name = show_extent(extent)
+        starts = ["0", "0"] if extent is None else ["0", f"{name} // 2", f"pl.max({name} - {size}, 0)", name]
+        return w.pick(starts), str(size), str(size)
     size = size if w.chance(10) else max(1, min(size, extent))
     offset = w.index(max(0, extent - size))[0]
     return offset, str(size), w.index(size)[0] if w.chance(10) else str(size)
@@ -130,38 +134,13 @@ def store(w: Writer, tile: Value | None = None) -> None:
     if not tiles or not targets:
         return
     tile = tile or w.pick(tiles)
-    fitting = [t for t in targets if _fits(shape_of(tile), shape_of(t))]
+    fitting = [t for t in targets if fits(shape_of(tile), shape_of(t))]
     if not fitting:
         return
     target = w.pick([t for t in fitting if dtype_of(t) == dtype_of(tile)] or fitting)
     source = cast_to(w, tile, dtype_of(target))
-    if source is None:
-        return
-    pad = len(shape_of(target)) - len(shape_of(source))
-    room = [t - s for t, s in zip(shape_of(target), (1,) * pad + shape_of(source), strict=True)]
-    offsets = ", ".join(w.index(r)[0] for r in room)
-    atomic = ", atomic=pl.AtomicType.Add" if w.chance(8) and target.readable and dtype_of(target) == dt.INT32 else ""
-    put(w, target, f"pl.store({source.name}, [{offsets}], {target.name}{atomic})")
-    w.written(target, whole=is_whole(source) and not any(room) and not pad)
-
-
-def put(w: Writer, target: Value, text: str) -> None:
-    """Write a call that returns the tensor it wrote, with or without binding the result."""
-    w.act(text) if w.chance(40) else w.line(f"{target.name} = {text}")
-
-
-def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    if len(shape) > len(target):
-        return False
-    return all(s <= t for s, t in zip(shape, target[len(target) - len(shape) :], strict=True))
-
-
-def cast_to(w: Writer, value: Value, dtype: DataType) -> Value | None:
-    """Return a tile or tensor converted to an element type, where it has another."""
-    if dtype_of(value) == dtype:
-        return value
-    mode = "" if w.chance(70) else f', mode="{w.pick(["rint", "floor", "ceil", "trunc", "odd"])}"'
-    return w.make(f"pl.cast({value.name}, pl.{dtype.symbol}{mode})", keep=True)
+    if source is not None:
+        put_tile(w, source, target)
 
 
 def convert(w: Writer) -> None:
@@ -192,9 +171,14 @@ def select(w: Writer) -> None:
     tested = w.pick(whole)
     alike = [t for t in whole if shape_of(t) == shape_of(tested)]
     rhs = w.pick(alike).name if w.chance(50) else w.scalar(dtype_of(tested))
-    mask = w.make(f"pl.cmp({tested.name}, {rhs}, cmp_type={w.number(0, 5)})", "m", is_mask=True)
-    if mask is not None:
+    mask = w.make(f"pl.cmp({tested.name}, {rhs}, cmp_type={w.number(0, 5)})", "m")
+    if mask is None:
+        return
+    if w.chance(50):
         w.make(f"pl.sel({mask.name}, {w.pick(alike).name}, {w.pick(alike).name})")
+    else:
+        source = w.pick(alike)
+        w.make(f"pl.sels({mask.name}, {source.name}, scalar={w.scalar(dtype_of(source))})")
 
 
 def reshape(w: Writer) -> None:
@@ -204,19 +188,26 @@ def reshape(w: Writer) -> None:
         return
     tile = w.pick(tiles)
     shape = shape_of(tile)
-    rows, columns = (*shape, 1, 1)[0], (*shape, 1, 1)[1]
     forms = [f"pl.fillpad({tile.name}, pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])})"]
-    if len(shape) == 2:
-        height, width = w.number(1, rows), w.number(1, columns)
-        corner = f"[{w.index(rows - height)[0]}, {w.index(columns - width)[0]}]"
+    sizes = [w.number(1, extent) for extent in shape]
+    corner = [w.index(extent - size)[0] for extent, size in zip(shape, sizes, strict=True)]
+    forms += [
+        f"pl.slice({tile.name}, {sizes}, [{', '.join(corner)}])",
+        f"pl.move({tile.name}, target_memory=pl.Mem.{w.pick(['Vec', 'Left', 'Right', 'Mat'])})",
+        f"pl.reshape({tile.name}, {list(reversed(shape))})",
+        f"pl.reshape({tile.name}, [1, {prod(shape)}])",
+        f"pl.reshape({tile.name}, [{prod(shape)}])",
+        f"pl.reshape({tile.name}, {[*shape[:-1], 1, shape[-1]]})",
+    ]
+    if len(shape) > 1:
+        rows, columns = shape[-2:]
+        cut = f"{rows - sizes[-2]}:{rows}, 0:{sizes[-1]}"
         forms += [
-            f"pl.transpose({tile.name}, 0, 1)",
-            f"pl.slice({tile.name}, [{height}, {width}], {corner})",
-            f"{tile.name}[{rows - height}:{rows}, 0:{width}]",
+            f"pl.slice({tile.name}, {[1, *sizes[1:]]}, [{', '.join(corner)}], drop_dims=[0])",
+            f"pl.transpose({tile.name}, {w.number(-len(shape), -2)}, -1)",
+            f"{tile.name}[{', '.join(':' for _ in shape[:-2])}{', ' * (len(shape) > 2)}{cut}]",
             f"pl.set_validshape({tile.name}, {w.index(rows)[0]}, {w.index(columns)[0]})",
-            f"pl.move({tile.name}, target_memory=pl.Mem.{w.pick(['Vec', 'Left', 'Right', 'Mat'])})",
         ]
-        forms += [f"pl.reshape({tile.name}, [{columns}, {rows}])", f"pl.reshape({tile.name}, [1, {rows * columns}])"]
     form = w.pick(forms)
     if ("set_validshape" in form or "reshape" in form) and not is_whole(tile):
         return
@@ -229,7 +220,7 @@ def assemble(w: Writer) -> None:
     pairs = [
         (a, b) for a in whole for b in whole if dtype_of(a) == dtype_of(b) and len(shape_of(a)) == len(shape_of(b))
     ]
-    pairs = [(a, b) for a, b in pairs if _fits(shape_of(b), shape_of(a))]
+    pairs = [(a, b) for a, b in pairs if fits(shape_of(b), shape_of(a))]
     if not pairs:
         return
     target, source = w.pick(pairs)
@@ -244,5 +235,5 @@ def assemble(w: Writer) -> None:
 
 def fill(w: Writer) -> None:
     """Make a tile out of one number."""
-    shape, dtype = [w.pick(w.extents), w.pick(w.extents)], w.pick(DTYPES)
-    w.make(f"pl.tile.full({shape}, dtype=pl.{dtype.symbol}, value={w.scalar(dtype)})")
+    shape, dtype = some_shape(w), w.pick(DTYPES)
+    w.make(f"pl.tile.full({list(shape)}, dtype=pl.{dtype.symbol}, value={w.scalar(dtype)})")

@@ -14,20 +14,23 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from property import buffers, control, kernels, scopes
+from property import buffers, control, kernels, scopes, ways
 from property.calls import Helper, Param, call
+from property.operands import land, some_shape
 from property.values import Value, fresh_root
 from property.writer import DTYPES, Draw, Plane, Writer
 
 from tilewright import dtypes as dt
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol
+from tilewright.core.op import OPS, Kind
 from tilewright.core.program import Program
 from tilewright.core.types import Extent, ScalarType, TensorType, Type, show_extent, tensor
 from tilewright.dtypes import DataType
 
 SYMBOLS = ("M", "N")
-EXTENTS = (1, 2, 3, 4, 5, 7, 8, 16)
+EXTENTS = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 33, 40, 70)
+"""Extents around the widths of vectors, and in between."""
 Statement = Callable[[Writer], object]
 
 
@@ -35,27 +38,29 @@ KERNEL: list[Statement] = [
     *[kernels.load] * 6, *[kernels.compute] * 14, *[kernels.store] * 4, *[kernels.reshape] * 3, kernels.convert,
     kernels.select, *[kernels.multiply] * 2, kernels.assemble, kernels.fill, *[buffers.scalar] * 2, buffers.bounded,
     *[buffers.read] * 2, buffers.write, *[buffers.tensor_compute] * 3, buffers.array, *[control.loop] * 3,
-    scopes.parallel, *[control.branch] * 3, scopes.covered,
+    scopes.parallel, *[control.branch] * 3, scopes.covered, scopes.accumulate, *[ways.anything] * 4,
 ]  # fmt: skip
 """What a kernel does."""
 
 CONTROL: list[Statement] = [
     *[scopes.scope] * 6, *[control.loop] * 3, scopes.parallel, *[control.branch] * 2, buffers.scalar, buffers.bounded,
     buffers.read, buffers.write, *[buffers.create] * 2, *[buffers.view] * 2, buffers.array, scopes.covered,
-    scopes.cluster,
+    scopes.cluster, scopes.accumulate, ways.anything,
 ]  # fmt: skip
 """What an orchestration function does itself, besides calling helpers."""
 
 
 @st.composite
-def programs(draw: Any, budget: int = 40) -> str:
-    """Return the text of a program of about `budget` statements."""
-    number: Draw = draw
-    extents = tuple(EXTENTS[number(st.integers(0, len(EXTENTS) - 1))] for _ in range(3))
-    helpers: list[Helper] = []
-    for index in range(number(st.integers(0, 2))):
-        helpers.append(_helper(number, extents, f"helper{index}"))
-    main = _main(number, extents, helpers, budget)
+def programs(draw: Any, budget: int = 40, about: str | None = None) -> str:
+    """Return the text of a program of about `budget` statements; with `about`, one that uses that op."""
+    return program(lambda low, high: draw(st.integers(low, high)), budget, about)
+
+
+def program(number: Draw, budget: int = 40, about: str | None = None) -> str:
+    """Return the text of the program that choices lead to."""
+    extents = tuple(EXTENTS[number(0, len(EXTENTS) - 1)] for _ in range(3))
+    helpers = [_helper(number, extents, f"helper{index}") for index in range(number(0, 2))]
+    main = _main(number, extents, helpers, budget, about)
     lines = [
         "import tilewright.language as pl",
         "",
@@ -70,25 +75,22 @@ def programs(draw: Any, budget: int = 40) -> str:
     return "\n".join(lines)
 
 
-def _shape(w: Writer, dynamic: int) -> tuple[Extent, Extent]:
-    """Return a shape of two extents, each dynamic in about `dynamic` cases of a hundred."""
-    rows: Extent = Symbol(w.pick(SYMBOLS)) if w.chance(dynamic) else w.pick(w.extents)
-    columns: Extent = Symbol("N") if w.chance(dynamic // 2) else w.pick(w.extents)
-    return rows, columns
+def _shape(w: Writer, dynamic: int) -> tuple[Extent, ...]:
+    """Return a shape, each of its extents dynamic in about `dynamic` cases of a hundred."""
+    rank = w.pick([2, 2, 2, 2, 2, 3, 1])
+    return tuple(Symbol(w.pick(SYMBOLS)) if w.chance(dynamic) else w.pick(w.extents) for _ in range(rank))
 
 
 def _params(w: Writer, dynamic: int) -> tuple[Param, ...]:
     """Return tensors to read, tensors to write and scalars; shapes repeat, so that values fit together."""
-    shapes = [_shape(w, dynamic) for _ in range(2)]
+    shapes = [_shape(w, dynamic) for _ in range(3)]
     outputs = [ParamDirection.Out, ParamDirection.InOut]
     reads = [Param(f"x{i}", tensor(w.pick(shapes), w.pick(DTYPES)), ParamDirection.In) for i in range(w.number(1, 3))]
     writes = [Param(f"y{i}", tensor(w.pick(shapes), w.pick(DTYPES)), w.pick(outputs)) for i in range(w.number(1, 2))]
-    if w.chance(25):
-        shape = w.pick([(2, w.pick(w.extents), w.pick(w.extents)), (max(w.extents),)])
-        reads.append(Param("x9", tensor(shape, w.pick(DTYPES)), ParamDirection.In))
-        writes.append(Param("y9", tensor(shape, w.pick(DTYPES)), ParamDirection.InOut))
-    scalars = [Param(f"n{i}", ScalarType(dtype), ParamDirection.In) for i, dtype in enumerate(buffers.SCALARS)]
-    return (*reads, *writes, *scalars[: w.number(1, len(scalars))])
+    writes.append(Param("z", tensor(some_shape(w), w.pick(DTYPES)), ParamDirection.InOut))
+    kinds = [dt.INDEX, *(w.pick(buffers.SCALARS) for _ in range(w.number(0, 3)))]
+    scalars = [Param(f"n{i}", ScalarType(dtype), ParamDirection.In) for i, dtype in enumerate(kinds)]
+    return (*reads, *writes, *scalars)
 
 
 def _visible(params: Sequence[Param]) -> dict[str, Value]:
@@ -102,10 +104,6 @@ def _visible(params: Sequence[Param]) -> dict[str, Value]:
     return values
 
 
-def _matrix(p: Param) -> bool:
-    return isinstance(p.type, TensorType) and len(p.type.shape) == 2
-
-
 def _written(params: Sequence[Param]) -> list[Param]:
     return [p for p in params if p.direction is not ParamDirection.In]
 
@@ -117,18 +115,19 @@ def _symbols(params: Sequence[Param]) -> tuple[str, ...]:
 
 def _helper(draw: Draw, extents: Sequence[int], name: str) -> Helper:
     kinds = [("InCore", Plane.KERNEL), ("InCore", Plane.KERNEL), ("Inline", Plane.CONTROL), ("Opaque", Plane.CONTROL)]
-    kind, plane = kinds[draw(st.integers(0, len(kinds) - 1))]
+    kind, plane = kinds[draw(0, len(kinds) - 1)]
     w = Writer(draw, plane, 14, extents, {Plane.KERNEL: KERNEL, Plane.CONTROL: CONTROL})
     params = _params(w, 35)
     w.values, w.symbols, w.indent = _visible(params), _symbols(params), 1
+    w.outputs = frozenset[int]().union(*(w.values[p.name].roots for p in _written(params)))
     grid = [
         p
-        for p in filter(_matrix, _written(params))
+        for p in _written(params)
         if isinstance(p.type, TensorType) and isinstance(p.type.shape[0], int)
     ]
     if kind == "InCore" and grid and w.chance(25):
         return _grid(w, name, params, w.pick(grid))
-    for p in filter(_matrix, _written(params)):
+    for p in _written(params):
         buffers.cover(w, w.values[p.name])
     returned: list[Param | Type] = []
     returned.extend(_written(params)[: w.number(0, 2)])
@@ -152,8 +151,8 @@ def _grid(w: Writer, name: str, params: tuple[Param, ...], target: Param) -> Hel
     blocks = w.pick([n for n in range(1, rows + 1) if rows % n == 0])
     w.depth = 1
     w.line("block = pl.tile.get_block_idx()")
-    columns = show_extent(target.type.shape[1])
-    scopes.own_rows(w, w.values[target.name], "block", blocks, f"[{rows // blocks}, {columns}]")
+    shape = ", ".join([str(rows // blocks), *map(show_extent, target.type.shape[1:])])
+    scopes.own_rows(w, w.values[target.name], "block", blocks, f"[{shape}]")
     return Helper(name, "InCore", params, (), blocks, (*_head(name, "InCore", params), *w.lines))
 
 
@@ -162,35 +161,50 @@ def _head(name: str, kind: str, params: Sequence[Param]) -> list[str]:
     return [f"@pl.function(type=pl.FunctionType.{kind})", f"def {name}({shown}):"]
 
 
-def _main(draw: Draw, extents: Sequence[int], helpers: Sequence[Helper], budget: int) -> tuple[str, ...]:
+def _main(
+    draw: Draw, extents: Sequence[int], helpers: Sequence[Helper], budget: int, about: str | None
+) -> tuple[str, ...]:
     calls = [partial(call, helper=h) for h in helpers for _ in range(3)]
-    w = Writer(draw, Plane.CONTROL, budget, extents, {Plane.KERNEL: KERNEL, Plane.CONTROL: [*CONTROL, *calls]})
+    kernel = KERNEL if about is None else [*KERNEL, *[partial(ways.show, name=about)] * 4]
+    w = Writer(draw, Plane.CONTROL, budget, extents, {Plane.KERNEL: kernel, Plane.CONTROL: [*CONTROL, *calls]})
     params = _params(w, 15)
     w.values, w.symbols, w.indent = _visible(params), _symbols(params), 1
+    w.outputs = frozenset[int]().union(*(w.values[p.name].roots for p in _written(params)))
     outputs = [p.name for p in _written(params)]
     w.returns = ", ".join(outputs)
     w.body(9)
-    scopes.scope(w)
+    scopes.scope(w, None if about is None else _finale(w, about))
     w.line(f"return {w.returns}")
     return (*_head("main", "Orchestration", params), *w.lines)
+
+
+def _finale(w: Writer, about: str) -> Statement:
+    """Return what shows an op last of all; one that needs no kernel may stand in front of it."""
+    op = OPS[about]
+    value = ways.use(w, about) if op.spec.control_plane and (op.kind is Kind.SYSTEM or w.chance(50)) else None
+    return partial(ways.show, name=about) if value is None else partial(land, value=value)
 
 
 def inputs_for(program: Program, seed: int) -> list[NDArray[Any] | int | float | bool]:
     """Return arguments for a program's entry: all of its parameters, ragged where extents are dynamic."""
     rng = np.random.default_rng(seed)
-    extents = {name: int(rng.choice([0, 1, 2, 3, 5, 8, 9])) for name in SYMBOLS}
+    extents = {name: int(rng.choice([0, 1, 2, 3, 5, 8, 9, 17, 37])) for name in SYMBOLS}
     return [_input(rng, p.type, extents) for p in program.entries[0].params]
 
 
 def _input(rng: np.random.Generator, type_: Type, extents: dict[str, int]) -> NDArray[Any] | int | float:
+    if type_ == ScalarType(dt.BOOL):
+        return bool(rng.integers(0, 2))
     if isinstance(type_, ScalarType):
-        return float(np.float32(rng.integers(-8, 9) / 4)) if type_.dtype.is_float() else int(rng.integers(-3, 9))
+        return float(np.float32(rng.integers(-8, 9) / 4)) if type_.dtype.is_float() else int(rng.integers(0 if type_.dtype.is_unsigned_int() else -3, 9))
     assert isinstance(type_, TensorType)
     shape = [e if isinstance(e, int) else extents[show_extent(e)] for e in type_.shape]
     return _elements(rng, shape, type_.dtype)
 
 
 def _elements(rng: np.random.Generator, shape: Sequence[int], dtype: DataType) -> NDArray[Any]:
+    if dtype == dt.BOOL:
+        return rng.integers(0, 2, shape).astype(bool)
     low = 0 if dtype.is_unsigned_int() else -8
     values = rng.integers(low, 9, shape) if dtype.is_int() else rng.integers(-64, 65, shape) / 16
     return values.astype(dtype.numpy)

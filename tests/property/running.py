@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ def parsed(text: str) -> Program:
     return program
 
 
-def outcome(program: Program, seed: int = 0, machine: type[Machine] = Machine) -> Outcome:
+def outcome(program: Program, seed: int = 0, machine: Callable[[Program], Machine] = Machine) -> Outcome:
     """Return what a program computes from the arguments that belong to `seed`."""
     given = inputs_for(program, seed)
     args = [whole(a) if isinstance(a, np.ndarray) else a for a in given]

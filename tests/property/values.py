@@ -36,8 +36,6 @@ class Value:
     writable: bool = False
     packed: bool = True
     """Whether a tensor's elements lie in memory one after the other."""
-    is_mask: bool = False
-    """Whether a tile holds packed bits, which only a selection may read."""
     var: Var = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -61,8 +59,8 @@ def renamed(value: Value, name: str) -> Value:
 
 
 def is_tile(value: Value) -> bool:
-    """Return whether a value is a tile that ops may read."""
-    return isinstance(value.type, TileType) and not value.is_mask
+    """Return whether a value is a tile."""
+    return isinstance(value.type, TileType)
 
 
 def is_tensor(value: Value) -> bool:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeVar
 
-from hypothesis import strategies as st
 from property.asking import type_of, value_of
 from property.values import Interval, Value, dtype_of, fresh_root, is_tensor, is_tile
 
@@ -18,9 +17,13 @@ from tilewright.core.types import ScalarType, TensorType, TileType, Type, is_ful
 from tilewright.dtypes import DataType
 
 T = TypeVar("T")
-Draw = Callable[[st.SearchStrategy[int]], int]
+Draw = Callable[[int, int], int]
+"""Chooses an integer between two, both included."""
 
-DTYPES = (dt.FP32, dt.FP32, dt.FP16, dt.BF16, dt.INT32, dt.INT8, dt.INT16, dt.UINT8, dt.INT64)
+DTYPES = (
+    dt.FP32, dt.FP32, dt.FP32, dt.FP16, dt.BF16, dt.INT32, dt.INT32, dt.INT8, dt.INT16, dt.UINT8, dt.INT64, dt.UINT16,
+    dt.UINT32, dt.UINT64, dt.BOOL,
+)  # fmt: skip
 """The element types of generated tensors, the likelier ones more often."""
 
 
@@ -53,6 +56,8 @@ class Writer:
     """The innermost loop as `break` sees it: `range`, `while`, another word, or nothing."""
     carried: tuple[str, ...] = ()
     """The names the innermost loop carries explicitly."""
+    outputs: frozenset[int] = frozenset()
+    """The buffers of the tensors that the function is given to write."""
     exits: int = 0
     """How many `break`s, `continue`s and early returns were written."""
     returns: str | None = None
@@ -61,7 +66,7 @@ class Writer:
 
     def number(self, low: int, high: int) -> int:
         """Return a chosen integer; shrinking moves it towards `low`."""
-        return self.draw(st.integers(low, high))
+        return self.draw(low, high)
 
     def chance(self, percent: int) -> bool:
         """Return True in about `percent` cases of a hundred; shrinking prefers False."""
@@ -102,14 +107,14 @@ class Writer:
         inside.update({name: value for name, value in self.values.items() if name not in before})
         self.values = before
 
-    def make(self, text: str, stem: str = "v", *, keep: bool = False, is_mask: bool = False) -> Value | None:
+    def make(self, text: str, stem: str = "v", *, keep: bool = False) -> Value | None:
         """Write `name = text` and return the value, or None where the front end refuses the expression."""
         type_ = self.asks(text)
         if isinstance(type_, TensorType):
             return self.bind(text, type_, stem, roots=fresh_root(), writable=True)
         if type_ is None:
             return None
-        return self.bind(text, type_, stem, is_mask=True) if is_mask else self.bind(text, type_, stem, keep=keep)
+        return self.bind(text, type_, stem, keep=keep)
 
     def asks(self, text: str) -> Type | None:
         """Return the type an expression would have here, or None where the front end refuses it."""
@@ -143,7 +148,6 @@ class Writer:
         """Return whether a name may be bound to another value of the same type."""
         return (
             not value.fixed
-            and not value.is_mask
             and value.type == type_
             and value.depth == self.depth
             and not isinstance(type_, TensorType)
@@ -162,7 +166,7 @@ class Writer:
         return self.all(is_tensor, lambda v: v.writable and v.depth == self.depth)
 
     def tiles(self) -> list[Value]:
-        """Return the tiles that ops may read."""
+        """Return the tiles."""
         return self.all(is_tile)
 
     def written(self, target: Value, *, whole: bool = False) -> None:
@@ -190,18 +194,29 @@ class Writer:
 
     def scalar(self, dtype: DataType) -> str:
         """Return an expression of one scalar type: a literal, a name, or arithmetic on them."""
-        literal = str(self.number(-3, 7)) if dtype.is_int() else f"{self.number(-12, 12) / 4}"
-        known = [v.name for v in self.all(lambda v: v.type == ScalarType(dtype))]
-        if not known or self.chance(30):
+        literal = self.literal(dtype)
+        values = self.all(lambda v: v.type == ScalarType(dtype))
+        if not values or self.chance(30):
             return literal
-        name = self.pick(known)
-        if self.chance(50):
+        known, chosen = [v.name for v in values], self.pick(values)
+        name = chosen.name
+        if dtype == dt.BOOL or self.chance(50):
             return name
         other = self.pick([literal, *known])
         forms = [f"{name} + {other}", f"{name} - {other}", f"{name} * {other}", f"pl.min({name}, {other})"]
-        return self.pick(
-            [*forms, f"pl.max({other}, {name})", *([f"{name} // 3", f"{name} % 5"] if dtype.is_int() else [])]
-        )
+        forms += [f"pl.max({other}, {name})", f"{name} // 3", f"{name} % 5", f"-{name}"]
+        forms += [f"{name} / 2"] if chosen.literal is None else []
+        if dtype.is_int():
+            forms += [f"{name} & {other}", f"{name} | {other}", f"{name} ^ {other}", f"~{name}"]
+            forms += [f"{name} << {self.number(0, 3)}", f"{name} >> {self.number(0, 3)}"]
+        return self.pick(forms)
+
+    def literal(self, dtype: DataType) -> str:
+        """Return a number of one scalar type."""
+        if dtype == dt.BOOL:
+            return self.pick(["False", "True"])
+        low = 0 if dtype.is_unsigned_int() else -3
+        return str(self.number(low, 7)) if dtype.is_int() else f"{self.number(-12, 12) / 4}"
 
     def condition(self) -> str:
         """Return a condition: one the compiler knows, one it may find out, or one only the run decides."""

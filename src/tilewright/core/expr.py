@@ -233,7 +233,7 @@ def constant(value: int | float | bool, dtype: DataType | None = None, span: Spa
         return ConstFloat(float(value), dtype, span)
     if dtype == BOOL:
         return ConstBool(bool(value), dtype, span)
-    return ConstInt(int(value), dtype, span)
+    return ConstInt(value if isinstance(value, int) and not isinstance(value, bool) else int(value), dtype, span)
 
 
 def _show(expr: Expr) -> str:

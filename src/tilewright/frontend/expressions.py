@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from tilewright.core.annotations import DynExpr
+from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.build import call, locate, symbolic
 from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import as_scalar
@@ -88,7 +89,7 @@ def _name(t: Translator, node: ast.Name) -> Value:
         if binding.state is not State.BOUND:
             raise _out_of_scope(t, node, binding.state, binding.span.line)
         t.outlives(node.id, binding)
-        return binding.value
+        return _met(t, node, binding.value)
     try:
         value = t.resolver.lookup(node.id)
     except KeyError:
@@ -96,7 +97,14 @@ def _name(t: Translator, node: ast.Name) -> Value:
         message = f"name '{node.id}' is not defined"
         help = nearest(node.id, known) or "bind it before this line, or define it outside the kernel"
         raise UndefinedNameError(message, spans=[t.span(node)], help=help) from None
+    value = _met(t, node, value)
     return symbolic(value) if isinstance(value, DynExpr) else value
+
+
+def _met(t: Translator, node: ast.Name, value: Value) -> Value:
+    if isinstance(value, DynVar) and t.frame is not None:
+        t.frame.meet(node.id, value.name, t.span(node))
+    return value
 
 
 def _out_of_scope(t: Translator, node: ast.Name, state: State, line: int) -> OutOfScopeError:
@@ -138,6 +146,14 @@ def _missing(t: Translator, owner: object, node: ast.Attribute) -> KernelError:
     return UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=[t.span(node)], help=help)
 
 
+@dataclass(frozen=True)
+class BindDynamic:
+    """`x.bind_dynamic`, waiting for an axis and a name."""
+
+    owner: Expr
+    type: TensorType
+
+
 def _property(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
     """Return `x.shape` or `x.dtype` of a value of the kernel."""
     if isinstance(owner.type, (TensorType, TileType)):
@@ -145,8 +161,8 @@ def _property(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
             return owner.type.dtype
         if node.attr == "shape":
             return tuple(_extent(t, owner, axis, node) for axis in range(len(owner.type.shape)))
-        if node.attr == "bind_dynamic":
-            return lambda *_: None  # pyright: ignore[reportUnknownVariableType, reportUnknownLambdaType]
+        if node.attr == "bind_dynamic" and isinstance(owner.type, TensorType):
+            return BindDynamic(owner, owner.type)
     shaped = _is_shaped(owner)
     help = "it has .shape and .dtype" if shaped else "scalars have no attributes"
     if shaped and f"tile.{node.attr}" in OPS:

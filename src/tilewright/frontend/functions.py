@@ -57,17 +57,43 @@ class Parameter:
     bounds: tuple[int, int] | None = None
 
 
-@paused_collection()
+@dataclass(frozen=True)
+class Header:
+    """What a function is translated with."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    returns: tuple[Type, ...] | None
+    """The types its return annotation states, None to take what it returns."""
+    known: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Names that stand for values the compiler knows; a parameter among them keeps its place in the signature."""
+    frame: Any = None
+    """The specialization it is part of, for extents that become dynamic."""
+
+
 def translate(captured: Captured, options: Options, callees: Callees, is_method: bool) -> Function:
     """Return the function as IR; KernelError, located and naming the function, for any mistake in it."""
     resolver = Resolver.of(captured.function)
-    try:
+    known = {captured.node.args.args[0].arg: ProgramSelf()} if is_method and captured.node.args.args else {}
+
+    def header() -> Header:
         parameters = _parameters(captured, resolver, is_method)
-        declared = _declared_returns(captured, resolver)
+        return Header(captured.node.name, parameters, declared_returns(captured, resolver), known)
+
+    return translated(captured, options, callees, resolver, header)
+
+
+@paused_collection()
+def translated(
+    captured: Captured, options: Options, callees: Callees, resolver: Resolver, header: Callable[[], Header]
+) -> Function:
+    """Return a function translated under the header that is found for it, its mistakes located in its own text."""
+    try:
+        found = header()
         widened: dict[tuple[str, Span], Type] = {}
         while True:
             try:
-                return _translate(captured, options, callees, resolver, parameters, declared, widened, is_method)
+                return _translate(captured, options, callees, resolver, found, widened)
             except Widened as request:
                 known = widened.get(request.key)
                 wider = join(known, request.type) if known is not None else request.type
@@ -89,35 +115,38 @@ def _translate(
     options: Options,
     callees: Callees,
     resolver: Resolver,
-    parameters: tuple[Parameter, ...],
-    declared: tuple[Type, ...] | None,
+    header: Header,
     widened: Mapping[tuple[str, Span], Type],
-    is_method: bool,
 ) -> Function:
-    t = Translator(captured, resolver, callees, options.strict_ssa, widened=widened)
-    if is_method:
-        t.scope.bind(captured.node.args.args[0].arg, ProgramSelf(), captured.span(captured.node))
-    params = tuple(Var(p.name, p.type, p.span, p.bounds) for p in parameters)
-    for param, p in zip(params, parameters, strict=True):
-        t.scope.bind(p.name, param, p.span)
-        t.fixed.add(id(param))
-        if p.name in t.scope.shared:
-            t.variables.add(id(param))
-        if p.direction is not ParamDirection.In:
-            t.outputs.add(id(param))
+    t = Translator(captured, resolver, callees, options.strict_ssa, widened=widened, frame=header.frame)
+    params = tuple(Var(p.name, p.type, p.span, p.bounds) for p in header.parameters)
+    for param, p in zip(params, header.parameters, strict=True):
+        if p.name not in header.known:
+            _bind_parameter(t, param, p)
+    for name, value in header.known.items():
+        t.assign_known(name, value, captured.node)
     t.execute(captured.node.body)
     return Function(
-        captured.node.name,
+        header.name,
         params,
-        _checked_returns(t, declared),
+        _checked_returns(t, header.returns),
         SeqStmts(tuple(t.stmts)),
         captured.span(captured.node),
         options.func_type,
-        tuple(p.direction for p in parameters),
+        tuple(p.direction for p in header.parameters),
         options.level,
         options.role,
         {**options.attrs, **t.attrs},
     )
+
+
+def _bind_parameter(t: Translator, param: Var, p: Parameter) -> None:
+    t.scope.bind(p.name, param, p.span)
+    t.fixed.add(id(param))
+    if p.name in t.scope.shared:
+        t.variables.add(id(param))
+    if p.direction is not ParamDirection.In:
+        t.outputs.add(id(param))
 
 
 def _parameters(captured: Captured, resolver: Resolver, is_method: bool) -> tuple[Parameter, ...]:
@@ -136,7 +165,7 @@ def _parameters(captured: Captured, resolver: Resolver, is_method: bool) -> tupl
     args = node.args[1:] if is_method else node.args
     written = captured.function.__code__.co_varnames[len(node.args) - len(args) :]
     parameters = tuple(_parameter(captured, resolver, arg, name) for arg, name in zip(args, written, strict=False))
-    _check_symbols(parameters)
+    check_symbols(parameters)
     return parameters
 
 
@@ -145,7 +174,7 @@ def _parameter(captured: Captured, resolver: Resolver, arg: ast.arg, mangled: st
     if arg.annotation is None:
         raise MissingAnnotationError(f"missing type annotation for parameter '{arg.arg}'", spans=[span])
     try:
-        annotation = evaluated(captured.function.__annotations__.get(mangled), _lookup(resolver))
+        annotation = evaluated(captured.function.__annotations__.get(mangled), resolver.annotation_lookup)
         type_, direction = parameter_type(annotation)
     except KernelError as error:
         error.locate([captured.span(arg.annotation)])
@@ -153,17 +182,7 @@ def _parameter(captured: Captured, resolver: Resolver, arg: ast.arg, mangled: st
     return Parameter(arg.arg, type_, direction, span, getattr(annotation, "bounds", None))
 
 
-def _lookup(resolver: Resolver) -> Callable[[str], object]:
-    def lookup(name: str) -> object:
-        try:
-            return resolver.lookup(name)
-        except KeyError:
-            raise NameError(f"name '{name}' is not defined") from None
-
-    return lookup
-
-
-def _check_symbols(parameters: tuple[Parameter, ...]) -> None:
+def check_symbols(parameters: tuple[Parameter, ...]) -> None:
     """Raise when a symbol only stands inside formulas, where no argument can tell its value."""
     extents = [(p, e) for p in parameters if isinstance(p.type, TensorType) for e in p.type.shape]
     bound = {e.name for _, e in extents if isinstance(e, Symbol)}
@@ -176,11 +195,12 @@ def _check_symbols(parameters: tuple[Parameter, ...]) -> None:
             )
 
 
-def _declared_returns(captured: Captured, resolver: Resolver) -> tuple[Type, ...] | None:
+def declared_returns(captured: Captured, resolver: Resolver) -> tuple[Type, ...] | None:
+    """Return the types that a return annotation states, None without one."""
     if captured.node.returns is None:
         return None
     try:
-        return return_types(evaluated(captured.function.__annotations__.get("return"), _lookup(resolver)))
+        return return_types(evaluated(captured.function.__annotations__.get("return"), resolver.annotation_lookup))
     except KernelError as error:
         error.locate([captured.span(captured.node.returns)])
         raise

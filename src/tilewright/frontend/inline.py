@@ -46,7 +46,7 @@ class InlineFunction:
         """Templates only mean something inside a kernel."""
         outside_kernel(self.__name__)
 
-    def expand(self, t: Translator, given: GivenArguments, node: ast.Call) -> Value:
+    def expand(self, t: Translator, given: GivenArguments, node: ast.Call, resolver: Resolver | None = None) -> Value:
         """Translate the body into `t`'s program; return what the template returns."""
         if self.__name__ in t.inlining:
             cycle = " -> ".join((*t.inlining, self.__name__))
@@ -54,7 +54,7 @@ class InlineFunction:
         inner = replace(
             t,
             captured=self.captured,
-            resolver=Resolver.of(self.captured.function),
+            resolver=resolver or Resolver.of(self.captured.function),
             caller=t.span(node),
             inlining=(*t.inlining, self.__name__),
             outputs=set(),
@@ -106,6 +106,12 @@ def _own(inner: Translator, name: str, value: Value, node: ast.Call) -> Value:
 def inline(function: FunctionType) -> InlineFunction:
     """Make a function a template that kernels write out where they call it."""
     captured = capture(function)
+    returns_once(captured)
+    return InlineFunction(captured)
+
+
+def returns_once(captured: Captured) -> None:
+    """Raise when a template returns anywhere but at its end."""
     for statement in ast.walk(captured.node):
         if isinstance(statement, ast.Return) and statement is not captured.node.body[-1]:
             raise UnsupportedFeatureError(
@@ -113,4 +119,3 @@ def inline(function: FunctionType) -> InlineFunction:
                 spans=[captured.span(statement)],
                 help="bind the result in each branch, and return it after them",
             )
-    return InlineFunction(captured)

@@ -44,6 +44,13 @@ class Resolver:
                 return self._noted(root, (name,), names[name])
         raise KeyError(name)
 
+    def annotation_lookup(self, name: str) -> object:
+        """Return the value of a free name as Python would in an annotation; NameError when nobody has bound it."""
+        try:
+            return self.lookup(name)
+        except KeyError:
+            raise NameError(f"name '{name}' is not defined") from None
+
     def attribute(self, path: tuple[str, ...], owner: object, name: str) -> object:
         """Return an attribute of a value found under `path`; AttributeError when it has none."""
         return self._noted("attribute", (*path, name), getattr(owner, name))

@@ -22,6 +22,7 @@ from tilewright.errors import (
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.functions import Options, translate
 from tilewright.frontend.names import nearest
+from tilewright.frontend.specialize import Kernels
 from tilewright.source import UNKNOWN, Span, calling_line
 
 _OPTIONS = "__tilewright_options__"
@@ -35,6 +36,12 @@ class Builder:
     done: dict[str, Function] = field(default_factory=dict[str, Function])
     active: list[str] = field(default_factory=list[str])
     taken: dict[str, Function] = field(default_factory=dict[str, Function])
+    kernels: Kernels = field(init=False)
+    """The kernels that calls have specialized."""
+
+    def __post_init__(self) -> None:
+        """Start without kernels."""
+        self.kernels = Kernels(self)
 
     def method(self, name: str, span: Span) -> Function:
         """Return one of the program's own functions, translating it first where that has not happened."""
@@ -75,7 +82,12 @@ class Builder:
     def program(self, name: str, span: Span) -> Program:
         """Translate everything and return the program, functions in the order they were written."""
         own = [self.method(method, span) for method in self.methods]
-        return Program(name, (*own, *self.taken.values()), span)
+        return Program(name, (*own, *self.brought), span)
+
+    @property
+    def brought(self) -> tuple[Function, ...]:
+        """The functions that calls have brought in: free ones, and kernels made for their arguments."""
+        return (*self.taken.values(), *(made.function for made in self.kernels.done.values()))
 
 
 @overload
@@ -115,7 +127,7 @@ def function(
             return python
         builder = Builder({})
         result = translate(capture(python), options, builder, is_method=False)
-        return replace(result, callees=tuple(builder.taken.values()))
+        return replace(result, callees=builder.brought)
 
     return decorate(func) if func is not None else decorate
 

@@ -74,6 +74,11 @@ class Callees(Protocol):
         """Take a free function into the program."""
         ...
 
+    @property
+    def kernels(self) -> Any:
+        """What specializes the kernels that are called."""
+        ...
+
 
 class Widened(Exception):
     """A variable met a value its type does not cover: translation starts again with the wider type."""
@@ -123,6 +128,8 @@ class Translator:
     """The identities of carried variables that start as nothing."""
     fixed: set[int] = field(default_factory=set[int])
     """The identities of variables whose type is stated and cannot widen."""
+    frame: Any = None
+    """The specialization this is part of, None for a function whose types are written out."""
 
     def __post_init__(self) -> None:
         """Work out which names are variables of the IR before the first statement."""
@@ -204,6 +211,13 @@ class Translator:
             self._assign_to(name, var, value, span)
         else:
             self.scope.bind(name, self._settled(value, name, node), span)
+
+    def assign_known(self, name: str, value: Value, node: ast.AST) -> None:
+        """Let a name stand for a value the compiler knows; where blocks assign it, for a variable that starts so."""
+        if name in self.scope.shared and isinstance(value, (bool, int, float)):
+            self._assign_shared(name, value, node)
+        else:
+            self.scope.bind(name, value, self.span(node))
 
     def define(self, name: str, var: Var) -> None:
         """Let a name stand for what a loop, branch or scope gives; where blocks below assign it too, for a copy."""

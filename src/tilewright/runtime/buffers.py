@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from tilewright.arrays import np
 from tilewright.core.region import Array, Region, whole
-from tilewright.dtypes import STORABLE, TORCH_NAMES, DataType, from_numpy
+from tilewright.dtypes import TORCH_NAMES, DataType, from_numpy
 
 
 class Buffer(Protocol):
     """How one framework's arrays are looked at and made."""
 
-    def dtype(self, value: Any) -> DataType:
-        """Return the element type; TypeError for one the language does not have."""
+    def objection(self, value: Any) -> str:
+        """Return why the memory of an array cannot be looked at, or nothing."""
         ...
 
     def view(self, value: Any) -> Array:
-        """Return a NumPy view of the same memory."""
+        """Return a NumPy view of the same memory; TypeError for an element type the language does not have."""
+        ...
+
+    def write_objection(self, value: Any) -> str:
+        """Return why an array that can be read must not be written, or nothing."""
         ...
 
     def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Any:
@@ -33,13 +37,24 @@ class Buffer(Protocol):
 class NumpyBuffer:
     """NumPy arrays, and anything that hands its memory over by DLPack."""
 
-    def dtype(self, value: Any) -> DataType:
-        """Return the element type of an array."""
-        return from_numpy(self.view(value).dtype)
+    def objection(self, value: Any) -> str:
+        """Return what an array's elements are besides their bytes, or where else they lie."""
+        if not _is_numpy(value):
+            kind, number = value.__dlpack_device__()
+            return "" if int(kind) in _HOST else f"is on device {getattr(value, 'device', number)}: pass a CPU array"
+        if isinstance(value, np.ma.MaskedArray):
+            return "is a masked array: pass what its mask should stand for, as `x.filled(...)` gives it"
+        return "" if value.dtype.isnative else 'is in another byte order: pass `x.astype(x.dtype.newbyteorder("="))`'
 
     def view(self, value: Any) -> Array:
         """Return the array itself, or a view of another producer's memory."""
-        return np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
+        data: Array = np.asarray(value) if _is_numpy(value) else np.from_dlpack(value)
+        from_numpy(data.dtype)
+        return data
+
+    def write_objection(self, value: Any) -> str:
+        """Return whether an array is read-only."""
+        return "" if self.view(value).flags.writeable else "is written, but the array given is read-only"
 
     def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Array:
         """Return a new zero-filled array."""
@@ -56,23 +71,39 @@ class TorchBuffer:
     def __init__(self) -> None:
         self.torch: Any = sys.modules["torch"]
 
-    def dtype(self, value: Any) -> DataType:
-        """Return the element type of a tensor."""
+    def objection(self, value: Any) -> str:
+        """Return what a tensor is besides strided memory of this machine."""
+        if value.device.type != "cpu":
+            return f"is on device {value.device}: this program runs on CPU tensors"
+        if value.layout is not self.torch.strided or value.is_nested:
+            return f"is a {str(value.layout).removeprefix('torch.')} tensor: pass `x.to_dense()`"
+        if value.is_conj() or value.is_neg():
+            return "is a view that torch negates as it reads: pass `x.resolve_conj().resolve_neg()`"
+        return "" if self._holds_its_elements(value) else "has no memory: its storage was freed or shrunk"
+
+    def _holds_its_elements(self, value: Any) -> bool:
+        if value.numel() == 0:
+            return True
+        reach = sum((extent - 1) * stride for extent, stride in zip(value.shape, value.stride(), strict=True))
+        needed = (value.storage_offset() + reach + 1) * value.element_size()
+        return needed <= value.untyped_storage().nbytes()
+
+    def view(self, value: Any) -> Array:
+        """Return a NumPy view of a tensor; types NumPy lacks travel as bytes of the same width."""
         name = str(value.dtype).removeprefix("torch.")
         if name not in TORCH_NAMES:
             raise TypeError(f"Unsupported torch dtype {value.dtype}; supported: {', '.join(TORCH_NAMES)}")
-        return TORCH_NAMES[name]
-
-    def view(self, value: Any) -> Array:
-        """Return a NumPy view of a CPU tensor; types NumPy lacks travel as bytes of the same width."""
-        if value.device.type != "cpu":
-            raise ValueError(f"this program runs on CPU tensors, got one on {value.device}")
-        dtype = self.dtype(value)
-        plain = value.detach()
+        dtype, plain = TORCH_NAMES[name], value.detach()
         if dtype.numpy_name in _NUMPY_NATIVE:
             return plain.numpy()
         carrier = {1: self.torch.uint8, 2: self.torch.int16}[dtype.get_byte()]
         return plain.view(carrier).numpy().view(dtype.numpy)
+
+    def write_objection(self, value: Any) -> str:
+        """Return whether autograd follows a tensor: it would not see what a program writes."""
+        if value.requires_grad and self.torch.is_grad_enabled():
+            return "is written, but requires grad: pass `x.detach()`, or call under torch.no_grad()"
+        return ""
 
     def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Any:
         """Return a new zero-filled tensor."""
@@ -89,6 +120,11 @@ class TorchBuffer:
 
 
 _NUMPY_NATIVE = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32".split())
+_HOST = (1, 3, 13)  # DLPack's numbers for plain, pinned and managed memory of the host
+
+
+def _is_numpy(value: object) -> TypeGuard[Array]:
+    return isinstance(value, np.ndarray)
 
 
 def buffer_of(value: object) -> Buffer | None:
@@ -96,16 +132,22 @@ def buffer_of(value: object) -> Buffer | None:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return TorchBuffer()
-    if isinstance(value, np.ndarray) or hasattr(value, "__dlpack__"):
+    if _is_numpy(value) or (hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__")):
         return NumpyBuffer()
     return None
 
 
 def region_of(value: object, name: str) -> Region:
-    """Return an array argument as a region; TypeError naming the parameter when it is no array."""
+    """Return an array argument as a region; TypeError or ValueError naming the parameter when it cannot be one."""
     buffer = buffer_of(value)
     if buffer is None:
         raise TypeError(f"`{name}` is a tensor: pass a torch tensor or a NumPy array, got {type(value).__name__}")
-    if buffer.dtype(value) not in STORABLE:
-        raise TypeError(f"`{name}` has an element type no tensor can have: {buffer.dtype(value)}")
-    return whole(buffer.view(value))
+    objection = buffer.objection(value)
+    if objection:
+        raise ValueError(f"`{name}` {objection}")
+    try:
+        return whole(buffer.view(value))
+    except TypeError as error:
+        raise TypeError(f"`{name}`: {error}") from None
+    except (RuntimeError, BufferError) as error:  # what frameworks say of arrays that only look like memory
+        raise ValueError(f"`{name}` cannot be read as memory: {error}") from error

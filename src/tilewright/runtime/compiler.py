@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from platform import machine
 from typing import Any
 
 from tilewright.backends.cpu.assemble import assembly
-from tilewright.backends.cpu.native import NativeProgram, compile_native
-from tilewright.backends.cpu.target import host
+from tilewright.backends.cpu.elf import listing
+from tilewright.backends.cpu.native import compile_native
 from tilewright.core.program import Function, Program
 from tilewright.errors import brief
 from tilewright.frontend.programs import as_program
 from tilewright.interpret.machine import Machine
 from tilewright.passes.manager import OptimizationStrategy, PassManager
+from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.program import CompiledProgram
 
-PLATFORMS = ("interpret", "cpu", "a2a3sim", "a2a3", "a5sim", "a5")
-"""Where a program can run; every name of the PTO family maps to what this machine has."""
+DEFAULT, INTERPRETER = "cpu", "interpret"
+PLATFORMS = (DEFAULT, INTERPRETER, "a2a3sim", "a2a3", "a5sim", "a5")
+"""Where a program can run: the interpreter, or the processor, which is also what the PTO family's names stand for."""
 
 
 @brief
@@ -25,31 +29,43 @@ def compile(
     output_dir: str | Path | None = None,
     strategy: OptimizationStrategy = OptimizationStrategy.Default,
     dump_passes: bool = False,
-    platform: str = "interpret",
+    platform: str = DEFAULT,
 ) -> CompiledProgram:
     """Return `program` ready to run; with `dump_passes` each pass's result is written below `output_dir`."""
     if platform not in PLATFORMS:
         raise ValueError(f"unknown platform {platform!r}; one of {', '.join(PLATFORMS)}")
+    if platform != INTERPRETER and (sys.platform, machine()) != ("linux", "x86_64"):
+        help = f"pass platform={INTERPRETER!r} to run programs here"
+        raise ValueError(f"native code runs on Linux and x86-64, not on {sys.platform} and {machine()}: {help}")
     source = as_program(program)
     directory = Path(output_dir) if output_dir is not None else None
     lowered = PassManager.get_strategy(strategy).run_passes(source, dump_ir=dump_passes, output_dir=directory)
-    if platform == "cpu":
-        return _native(source, lowered)
-    return CompiledProgram(source, platform, Machine(lowered).run, {"ir": lambda: str(lowered)})
+    if platform == INTERPRETER:
+        return CompiledProgram(source, platform, Machine(lowered).run, {"ir": lambda: str(lowered)})
+    return _native(source, lowered, platform)
 
 
-def _native(source: Program, lowered: Program) -> CompiledProgram:
+def _native(source: Program, lowered: Program, platform: str) -> CompiledProgram:
     """Return a program as native code, each of its stages there to be read."""
-    native = NativeProgram(lowered, compile_native(lowered))
+    code = compile_native(lowered, entries=[entry.name for entry in source.entries])
+    artifact = Artifact(source, code)
     stages = {
         "ir": lambda: str(lowered),
-        "llvm": lambda: native.code.text,
-        "assembly": lambda: assembly(native.code.text, host()),
+        "llvm": lambda: code.text,
+        "assembly": lambda: assembly(code.text, code.target),
+        "object": lambda: listing(code.object),
     }
-    return CompiledProgram(source, "cpu", native.run, stages)
+    return CompiledProgram(source, platform, artifact.load().run, stages, artifact)
 
 
-def run(program: Program | Function, *args: Any, platform: str = "interpret") -> CompiledProgram:
+def load(data: bytes) -> CompiledProgram:
+    """Return a program from the bytes of its artifact; ArtifactError when they are damaged or cannot run here."""
+    artifact = Artifact.from_bytes(data)
+    stages = {"object": lambda: listing(artifact.code.object)}
+    return CompiledProgram(artifact.program, DEFAULT, artifact.load().run, stages, artifact)
+
+
+def run(program: Program | Function, *args: Any, platform: str = DEFAULT) -> CompiledProgram:
     """Compile a program, run it once on `args`, and return it."""
     compiled = compile(program, platform=platform)
     compiled(*args)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tilewright.core.enums import ParamDirection
-from tilewright.core.expr import Call, Const, Symbol
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
-from tilewright.core.types import Extent, ScalarType, Shape, TensorType, Type, show_shape
-from tilewright.dtypes import BOOL, DataType, round_scalar
-from tilewright.runtime.buffers import Buffer, NumpyBuffer, buffer_of, region_of
+from tilewright.core.types import ScalarType, TensorType, Type
+from tilewright.dtypes import DataType
+from tilewright.runtime.arguments import Arguments, bind
+from tilewright.runtime.artifact import Artifact
+from tilewright.runtime.writes import actual_directions
 
 Runner: TypeAlias = Callable[[str, Sequence[Any]], tuple[Any, ...]]
 """Runs one function by name on regions and numbers; outputs are written in place."""
@@ -81,12 +82,19 @@ class CompiledProgram:
     """
 
     def __init__(
-        self, program: Program, platform: str, runner: Runner, stages: Mapping[str, Callable[[], str]] | None = None
+        self,
+        program: Program,
+        platform: str,
+        runner: Runner,
+        stages: Mapping[str, Callable[[], str]] | None = None,
+        artifact: Artifact | None = None,
     ) -> None:
         self.program = program
         self.platform = platform
         self.stages = Stages(stages or {})
+        self.artifact = artifact
         self._runner = runner
+        self._written: dict[str, tuple[ParamDirection, ...]] = {}
 
     @property
     def param_names(self) -> list[str]:
@@ -129,102 +137,25 @@ class CompiledProgram:
 
     def _start(self, entry: Function, args: tuple[Any, ...]) -> Any:
         outputs = [i for i, d in enumerate(entry.param_directions) if d is ParamDirection.Out]
-        total, inputs = len(entry.params), len(entry.params) - len(outputs)
-        if len(args) not in (total, inputs):
-            raise TypeError(
-                f"CompiledProgram expects {total} (in-place) or {inputs} (return) arguments, got {len(args)}"
-            )
-        in_place = len(args) == total and bool(outputs)
-        given = list(args) if len(args) == total else _with_gaps(args, outputs)
-        buffer = next((b for b in map(buffer_of, args) if b is not None), NumpyBuffer())
-        extents = _extents(entry, given)
-        for position in outputs if len(args) != total else ():
-            type_ = entry.params[position].type
-            assert isinstance(type_, TensorType)
-            given[position] = buffer.zeros(_shape(type_.shape, extents), type_.dtype)
-        values = [_checked(p.name_hint, p.type, value, extents) for p, value in zip(entry.params, given, strict=True)]
-        for param, direction, value in zip(entry.params, entry.param_directions, values, strict=True):
-            if direction is not ParamDirection.In and isinstance(value, Region) and not value.data.flags.writeable:
-                raise ValueError(f"`{param.name_hint}` is written, but the array given is read-only")
-        returned = self._runner(entry.name, values)
-        if in_place:
+        bound = bind(entry, self._directions(entry), args)
+        returned = self._runner(entry.name, bound.values)
+        if outputs and len(args) == len(entry.params):
             return None
-        results = [_returned(r, given, values, buffer) for r in returned] or [given[i] for i in outputs]
+        results = [_returned(r, bound) for r in returned] or [bound.given[i] for i in outputs]
         return results[0] if len(results) == 1 else tuple(results) if results else None
 
-
-def _with_gaps(args: Sequence[Any], outputs: Sequence[int]) -> list[Any]:
-    remaining = iter(args)
-    return [None if i in outputs else next(remaining) for i in range(len(args) + len(outputs))]
-
-
-def _extents(entry: Function, given: Sequence[Any]) -> dict[str, int]:
-    """Return the value of each symbol, from the first argument that carries it."""
-    found: dict[str, int] = {}
-    for param, value in zip(entry.params, given, strict=True):
-        if value is None or not isinstance(param.type, TensorType):
-            continue
-        shape = tuple(getattr(value, "shape", ()))
-        if len(shape) == len(param.type.shape):
-            for extent, have in zip(param.type.shape, shape, strict=True):
-                if isinstance(extent, Symbol):
-                    found.setdefault(extent.name, int(have))
-    return found
+    def _directions(self, entry: Function) -> tuple[ParamDirection, ...]:
+        """Return which parameters an entry really writes, worked out once."""
+        if entry.name not in self._written:
+            self._written[entry.name] = actual_directions(self.program, entry)
+        return self._written[entry.name]
 
 
-def _shape(shape: Shape, extents: dict[str, int]) -> tuple[int, ...]:
-    """Return a shape with its symbols replaced; ValueError when an input does not decide one."""
-    return tuple(_extent(extent, extents) for extent in shape)
-
-
-def _extent(extent: Extent, extents: dict[str, int]) -> int:
-    if isinstance(extent, int):
-        return extent
-    if isinstance(extent, Symbol) and extent.name in extents:
-        return extents[extent.name]
-    if isinstance(extent, Const):
-        return int(extent.value)
-    if isinstance(extent, Call):
-        spec = extent.op.spec
-        values = [_extent(arg, extents) for arg in extent.args]
-        return spec.evaluate(extent.type, **dict(zip((p.name for p in spec.operands), values, strict=True)))
-    raise ValueError(f"no input decides the extent {extent}: pass the output tensor yourself")
-
-
-def _checked(name: str, type_: Type, value: Any, extents: dict[str, int]) -> Any:
-    """Return an argument as the program takes it; TypeError or ValueError naming the parameter otherwise."""
-    if isinstance(type_, ScalarType):
-        return _checked_scalar(name, type_.dtype, value)
-    assert isinstance(type_, TensorType)
-    region = region_of(value, name)
-    if region.dtype != type_.dtype:
-        raise TypeError(f"`{name}` expects dtype {type_.dtype}, got {region.dtype}")
-    if region.data.ndim != len(type_.shape):
-        raise ValueError(f"`{name}` expects rank {len(type_.shape)}, got {region.data.ndim}")
-    wanted = _shape(type_.shape, extents)
-    if region.data.shape != wanted:
-        declared = "" if wanted == type_.shape else f" = {list(wanted)}"
-        raise ValueError(f"`{name}` expects shape {show_shape(type_.shape)}{declared}, got {list(region.data.shape)}")
-    return region
-
-
-def _checked_scalar(name: str, dtype: DataType, value: Any) -> int | float | bool:
-    if buffer_of(value) is not None and getattr(value, "ndim", 1) > 0:
-        raise TypeError(f"`{name}` is a scalar, got a tensor")
-    if hasattr(value, "item"):
-        value = value.item()
-    if not isinstance(value, (bool, int, float)) or (isinstance(value, bool) != (dtype == BOOL)):
-        raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}")
-    if dtype.is_int() and (isinstance(value, float) or not dtype.limits[0] <= value <= dtype.limits[1]):
-        raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold {value}")
-    return round_scalar(value, dtype)
-
-
-def _returned(value: Any, given: Sequence[Any], values: Sequence[Any], buffer: Buffer) -> Any:
+def _returned(value: Any, bound: Arguments) -> Any:
     """Return a result as the caller knows it: their own array where it is one, a new one otherwise."""
     if not isinstance(value, Region):
         return value
-    for original, region in zip(given, values, strict=True):
+    for original, region in zip(bound.given, bound.values, strict=True):
         if isinstance(region, Region) and region.data is value.data:
             return original
-    return buffer.wrap(value.data)
+    return bound.buffer.wrap(value.data)

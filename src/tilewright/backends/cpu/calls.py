@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.backends.cpu.abi import argument_words, room_bytes, take_result
+from tilewright.backends.cpu.atomics import accumulates
+from tilewright.backends.cpu.control import leave_after_an_error
 from tilewright.backends.cpu.emit import FunctionEmitter
-from tilewright.backends.cpu.llvm import I64, PTR, Builder, Value, i64
+from tilewright.backends.cpu.llvm import I64, Value, i64
 from tilewright.backends.cpu.tensor_views import guarded
 from tilewright.backends.cpu.tensors import extents_of
 from tilewright.backends.cpu.values import Array, Binding, Scalar, Tensor, Tile, static
@@ -23,10 +25,14 @@ OWN_SIZE, WHOLE_SIZE = "ARENA-SIZE-OWN", "ARENA-SIZE-ALL"
 
 @dataclass(frozen=True)
 class Signature:
-    """What a function is written for: which tensors are turned, and which share memory with an earlier one."""
+    """What a function is written for: which tensors are turned, and which share memory with an earlier one.
+
+    `is_concurrent` says whether it adds to memory that other threads may add to at the same time.
+    """
 
     turned: tuple[bool, ...]
     shared: tuple[int, ...]
+    is_concurrent: bool = False
 
     @staticmethod
     def plain(function: Function) -> Signature:
@@ -35,11 +41,12 @@ class Signature:
         return Signature((False,) * count, tuple(range(count)))
 
     @staticmethod
-    def of(bindings: Sequence[Any]) -> Signature:
+    def of(bindings: Sequence[Any], is_concurrent: bool) -> Signature:
         """Return the signature of a call with these arguments."""
         turned = tuple(isinstance(b, Tensor) and bool(b.strides) and static(b.strides[-1]) != 1 for b in bindings)
         roots = [b.root if isinstance(b, Tensor) else object() for b in bindings]
-        return Signature(turned, tuple(next(i for i, r in enumerate(roots) if r is root) for root in roots))
+        shared = tuple(next(i for i, r in enumerate(roots) if r is root) for root in roots)
+        return Signature(turned, shared, is_concurrent)
 
 
 @dataclass(frozen=True)
@@ -62,12 +69,14 @@ def call(e: FunctionEmitter, expr: Invoke | Submit) -> Any:
     """Emit a call of another function; a dispatch over a grid calls it once per block."""
     function: Function = e.program.program[expr.op.name]
     bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
-    callee: Emitted = e.program.function(function, Signature.of(bindings))
+    blocks = expr.core_num if isinstance(expr, Submit) else None
+    is_concurrent = (blocks is not None or e.is_concurrent) and accumulates(e.program.program, function.body)
+    callee: Emitted = e.program.function(function, Signature.of(bindings, is_concurrent))
     words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
     parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]
     rooms = [e.address(part[0]) for part in parts]
-    if isinstance(expr, Submit) and expr.core_num is not None:
-        count = _block_count(e, expr, needs_one=bool(rooms))
+    if blocks is not None:
+        count = _block_count(e, blocks, needs_one=bool(rooms))
         e.program.grid(e, callee, [*words, *rooms], count)
     else:
         invoke(e, callee, e.block_index, e.block_count, [*words, *rooms])
@@ -79,12 +88,11 @@ def call(e: FunctionEmitter, expr: Invoke | Submit) -> Any:
     return values[0] if len(values) == 1 and not isinstance(expr.type, TupleType) else tuple(values)
 
 
-def _block_count(e: FunctionEmitter, expr: Submit, needs_one: bool) -> Value:
-    assert expr.core_num is not None
-    count = e.index(e.value(expr.core_num))
+def _block_count(e: FunctionEmitter, blocks: Expr, needs_one: bool) -> Value:
+    count = e.index(e.value(blocks))
     if not needs_one or (static(count) or 0) > 0:
         return count
-    e.fail(e.b.compare("icmp slt", count, i64(1)), "a grid without blocks gives no values", expr)
+    e.fail(e.b.compare("icmp slt", count, i64(1)), "a grid without blocks gives no values", e.at)
     return e.b.intrinsic("llvm.smax", count, i64(1))
 
 
@@ -116,21 +124,8 @@ def argument(e: FunctionEmitter, arg: Expr, param: Var, expr: Invoke | Submit) -
 
 
 def invoke(e: FunctionEmitter, callee: Emitted, block: Value, count: Value, args: Sequence[Value]) -> None:
-    """Emit a call whose arena is what follows the caller's own."""
+    """Emit a call whose arena is what follows the caller's own; one that fails may have given nothing."""
     e.callee_arena = max(e.callee_arena, callee.arena)
     arena = e.b.offset(e.arena_base, Value(I64, OWN_SIZE), "i8")
     e.b.invoke(callee.name, e.context, arena, block, count, *args)
-
-
-def new_arena(b: Builder, size: int | str) -> Value:
-    """Emit the making of an arena."""
-    b.module.intrinsic("aligned_alloc", PTR, I64, I64)
-    return b.call(PTR, "aligned_alloc", i64(64), Value(I64, str(max(size, 64) if isinstance(size, int) else size)))
-
-
-def free(b: Builder, pointer: Value) -> None:
-    """Emit the end of an arena, and of what runs in it: stores that bypass the caches become visible to others."""
-    if b.module.streams:
-        b.invoke(b.module.intrinsic("llvm.x86.sse.sfence", "void"))
-    b.module.declare("declare void @free(ptr)")
-    b.invoke("free", pointer)
+    leave_after_an_error(e)

@@ -219,3 +219,9 @@ def leave(e: FunctionEmitter, label: str) -> None:
     """Emit a jump; what follows it is never reached."""
     e.b.do(f"br label %{label}")
     e.b.begin(e.b.label("unreached"))
+
+
+def leave_after_an_error(e: FunctionEmitter) -> None:
+    """Emit a return where an error has been noted: what should have been made may not be there."""
+    with e.b.when(e.has_failed):
+        leave(e, e.exit)

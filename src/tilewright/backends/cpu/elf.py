@@ -100,8 +100,10 @@ def read(data: bytes) -> Object:
     """Return what the headers of a 64-bit relocatable object say; ArtifactError for anything else."""
     try:
         return _read(data)
+    except ArtifactError:
+        raise
     except (struct.error, IndexError, ValueError) as error:
-        raise error if isinstance(error, ArtifactError) else ArtifactError(f"broken object: {error}") from error
+        raise ArtifactError(f"broken object: {error}") from error
 
 
 def _read(data: bytes) -> Object:

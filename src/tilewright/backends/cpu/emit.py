@@ -100,8 +100,12 @@ class FunctionEmitter:
         self.exit = ""
         """The block a return goes to."""
         self.symbols: dict[str, Value] = {}
+        self.at: Spanned = function
+        """What is being emitted."""
         self.arena = Arena()
         self.is_task = False
+        self.is_concurrent = False
+        """Whether other threads may be adding to the same memory: in a task, and in what a task calls."""
         self.callee_arena = 0
         self.group: Group | None = None
         self.blocks: list[Block] = [Block()]
@@ -126,6 +130,7 @@ class FunctionEmitter:
 
     def stmt(self, stmt: Stmt) -> None:
         """Emit or record one statement."""
+        self.at = stmt
         if isinstance(stmt, AssignStmt):
             self.bind(stmt.var, self.action(stmt.value))
         elif isinstance(stmt, EvalStmt):
@@ -154,7 +159,7 @@ class FunctionEmitter:
         return self.value(expr)
 
     def _op(self, call: Call) -> Any:
-        spec = call.op.spec
+        spec, self.at = call.op.spec, call
         bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in arguments(call).items()}
         lowering = LOWERINGS.get(call.op.name) or LOWERINGS.get(f"{call.op.kind.value}:{spec.family}")
         if lowering is None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
+from tilewright.backends.cpu.atomics import add_each
 from tilewright.backends.cpu.llvm import Builder, Value, i64, mangled, vector
 from tilewright.backends.cpu.storage import load, store
 from tilewright.backends.cpu.traced import Lanes, compute_type, from_memory, literal, memory_type, rounded, to_memory
@@ -70,7 +71,7 @@ class Sink:
 
 @dataclass(eq=False)
 class StoreSink(Sink):
-    """Elements written to a tensor from `offsets` on; `add` accumulates.
+    """Elements written to a tensor from `offsets` on; `add` accumulates, `atomic` while other threads do so too.
 
     Where `fits` does not hold an error has been noted, and the whole group is skipped.
     """
@@ -78,6 +79,7 @@ class StoreSink(Sink):
     tensor: Tensor = field(kw_only=True)
     offsets: tuple[Value, ...] = field(kw_only=True)
     add: bool = False
+    atomic: bool = False
     fits: Value | None = None
 
 
@@ -372,6 +374,9 @@ class GroupEmitter:
         pointer = self.tensor_address(tensor, sink.offsets, here)
         stride = tensor.strides[-1]
         lane = Lanes(self.b, lane.value, tensor.dtype)
+        if sink.add and sink.atomic:
+            add_each(self.b, pointer, lane, stride, here.mask)
+            return
         if sink.add:
             held = self._read(pointer, tensor.dtype, here, stride)
             lane = rounded(held + lane, tensor.dtype)

@@ -38,7 +38,11 @@ from tilewright.errors import ArtifactError
 
 PAGE = mmap.PAGESIZE
 LIMIT = 1 << 30  # bytes an object may take; more says that its headers are broken
-FORMS = {R_64: "<Q", R_PC64: "<q", R_PC32: "<i", R_PLT32: "<i", R_32: "<I", R_32S: "<i", **dict.fromkeys(R_SLOT, "<i")}
+FORMS = {  # how each kind of relocation is written
+    kind: struct.Struct(form)
+    for form, kinds in {"<Q": (R_64,), "<q": (R_PC64,), "<I": (R_32,), "<i": (R_PC32, R_PLT32, R_32S, *R_SLOT)}.items()
+    for kind in kinds
+}
 STUB = b"\xff\x25\x00\x00\x00\x00"  # jmp *[rip + 0], the address follows
 
 
@@ -135,7 +139,7 @@ class _Image:
         form = FORMS.get(kind)
         if form is None:
             raise ArtifactError(f"cannot load: relocation type {kind} of `{symbol.name}` is not supported")
-        if offset + struct.calcsize(form) > self.object.sections[section].size:
+        if offset + form.size > self.object.sections[section].size:
             raise ArtifactError(f"broken object: relocation of `{symbol.name}` outside section {section}")
         place = self.places[section] + offset
         if kind in R_SLOT:
@@ -146,7 +150,7 @@ class _Image:
             target = self._address(symbol)
         value = target + addend - (0 if kind in (R_64, R_32, R_32S) else self.base + place)
         try:
-            struct.pack_into(form, memory, place, value % (1 << 64) if kind == R_64 else value)
+            form.pack_into(memory, place, value % (1 << 64) if kind == R_64 else value)
         except struct.error:
             raise ArtifactError(f"cannot load: `{symbol.name}` is out of reach of relocation type {kind}") from None
 
@@ -171,19 +175,19 @@ def library_symbol(name: str) -> int:
     """Return the address of a function or variable of libc or libm, or 0."""
     for library in (None, "libm.so.6"):
         try:
-            return ctypes.addressof(ctypes.c_char.in_dll(ctypes.CDLL(library), name))
+            return ctypes.addressof(ctypes.c_char.in_dll(_library(library), name))
         except (ValueError, OSError):
             continue
     return 0
 
 
-def _protect(address: int, size: int) -> None:
-    if _mprotect()(address, size, mmap.PROT_READ | mmap.PROT_EXEC):
-        raise OSError(ctypes.get_errno(), "cannot make kernel code executable: the system forbids new executable pages")
-
-
 @cache
-def _mprotect() -> Callable[[int, int, int], int]:
-    function = ctypes.CDLL(None, use_errno=True).mprotect
-    function.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    return function
+def _library(name: str | None) -> ctypes.CDLL:
+    return ctypes.CDLL(name, use_errno=True)
+
+
+def _protect(address: int, size: int) -> None:
+    mprotect = _library(None).mprotect
+    mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    if mprotect(address, size, mmap.PROT_READ | mmap.PROT_EXEC):
+        raise OSError(ctypes.get_errno(), "cannot make kernel code executable: the system forbids new executable pages")

@@ -1,55 +1,74 @@
-"""Native programs: a program's object code loaded and called."""
+"""Native programs: a program's object code loaded and called.
+
+Whoever only loads code that was made before pays for nothing else: neither LLVM nor the emitter is imported here.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from tilewright import settings
 from tilewright.arrays import np
-from tilewright.backends.cpu.abi import entry_word_types
 from tilewright.backends.cpu.assemble import assemble
 from tilewright.backends.cpu.loader import load
 from tilewright.backends.cpu.options import Options
-from tilewright.backends.cpu.program import ProgramEmitter
-from tilewright.backends.cpu.target import Target, host
-from tilewright.backends.cpu.threads import parallel_address
-from tilewright.core.enums import ParamDirection
+from tilewright.backends.cpu.target import Target, host, missing_features
+from tilewright.backends.cpu.threads import Emit, emitted, parallel_address
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.dtypes import BOOL, DataType
-from tilewright.errors import ExecutionError
+from tilewright.errors import ArtifactError, ExecutionError
 from tilewright.source import Span
 
 
 @dataclass(frozen=True)
 class NativeCode:
-    """A program's code for one target, as text and as object."""
+    """A program's code for one target: its entries' symbols, and what the numbers of its errors mean."""
 
-    text: str
+    target: Target
     object: bytes
-    symbols: dict[str, str]
-    errors: list[tuple[str, Span]]
+    symbols: Mapping[str, str]
+    errors: Sequence[tuple[str, Span]]
+    text: str = ""
+    """The LLVM IR it was made from; none is left of code that was kept."""
 
 
-def compile_native(program: Program, target: Target | None = None, options: Options | None = None) -> NativeCode:
+def compile_native(
+    program: Program,
+    target: Target | None = None,
+    options: Options | None = None,
+    entries: Sequence[str] | None = None,
+) -> NativeCode:
     """Return a lowered program as native code with an entry for each function a caller can start."""
+    from tilewright.backends.cpu.program import ProgramEmitter  # 0.2 s that loading code does without
+
     emitter = ProgramEmitter(program, target or host(), options or Options.current())
-    symbols = {function.name: emitter.entry(function) for function in program.entries}
+    functions = program.entries if entries is None else [program[name] for name in entries]
+    symbols = {function.name: emitter.entry(function) for function in functions}
     text = emitter.module.text()
-    return NativeCode(text, assemble(text, emitter.target).object, symbols, emitter.errors)
+    return NativeCode(emitter.target, assemble(text, emitter.target).object, symbols, emitter.errors, text)
 
 
 class NativeProgram:
-    """Runs a program's entries; tensors are written in place."""
+    """Runs a program's entries; tensors are written in place.
 
-    def __init__(self, program: Program, code: NativeCode) -> None:
+    Of the program only what its entries declare is asked for. `emit` gives the object code that runs chunks in
+    parallel; code that was kept brings its own.
+    """
+
+    def __init__(self, program: Program, code: NativeCode, emit: Emit = emitted) -> None:
+        missing = missing_features(code.target)
+        if missing:
+            raise ArtifactError(f"code for {code.target.cpu} cannot run here: it needs {', '.join(missing)}")
         self.program = program
         self.code = code
+        self.emit = emit
         self.loaded = load(code.object)
         self.calls = {
             name: self.loaded.function(symbol, None, ctypes.c_void_p, ctypes.c_void_p)
@@ -60,11 +79,10 @@ class NativeProgram:
         """Return what an entry returns for `args`; ExecutionError for what the program did wrong."""
         function = self.program[name]
         given = [_Argument.of(p.type, value) for p, value in zip(function.params, args, strict=True)]
-        _check_overlap(function, args)
         words = [word for argument in given for word in argument.words]
-        results = sum(len(entry_word_types(t)) for t in function.return_types)
+        results = sum(map(_word_count, function.return_types))
         room = (ctypes.c_int64 * (len(words) + results))(*words)
-        context = (ctypes.c_int64 * 3)(parallel_address(settings.num_threads()), 0, 0)
+        context = (ctypes.c_int64 * 3)(parallel_address(settings.num_threads(), self.emit), 0, 0)
         self.calls[name](room, context)
         try:
             if context[1]:
@@ -82,24 +100,12 @@ class NativeProgram:
         return error
 
 
-def _check_overlap(function: Function, args: Sequence[Any]) -> None:
-    """Raise when an argument that is written shares memory with another: code assumes that they do not."""
-    regions = [(p.name_hint, d, a) for p, d, a in zip(function.params, function.param_directions, args, strict=True)]
-    for position, (name, direction, written) in enumerate(regions):
-        if direction is ParamDirection.In or not isinstance(written, Region):
-            continue
-        for other_position, (other, _, region) in enumerate(regions):
-            if (
-                position != other_position
-                and isinstance(region, Region)
-                and np.shares_memory(written.data, region.data)
-            ):
-                raise ValueError(f"`{name}` is written and shares memory with `{other}`: pass arrays of their own")
-
-
 @dataclass(frozen=True)
 class _Argument:
-    """An argument on its way in: its words, and the packed copy of an array whose rows are not contiguous."""
+    """An argument on its way in: its words, and the packed copy of an array that code cannot address.
+
+    Code reads rows of adjacent elements, each at an address that is a multiple of its size.
+    """
 
     words: list[int]
     region: Region | None = None
@@ -111,8 +117,9 @@ class _Argument:
             return _Argument([_scalar_word(type_.dtype, value)])
         assert isinstance(value, Region)
         data, size = value.data, value.data.itemsize
-        regular = data.ndim == 0 or data.strides[-1] == size or data.shape[-1] <= 1
-        copy = None if regular and not any(s % size for s in data.strides) else np.ascontiguousarray(data)
+        adjacent = data.ndim == 0 or data.strides[-1] == size or data.shape[-1] <= 1
+        regular = adjacent and data.flags.aligned and not any(s % size for s in data.strides)
+        copy = None if regular else np.array(data, order="C")
         used = data if copy is None else copy
         strides = [s // size for s in used.strides[:-1]] + [1] * bool(used.ndim)
         return _Argument([used.ctypes.data, *used.shape, *strides], value, copy)
@@ -129,10 +136,15 @@ def _scalar_word(dtype: DataType, value: Any) -> int:
     return int(bool(value)) if dtype == BOOL else int(value) - (1 << 64 if int(value) >= 1 << 63 else 0)
 
 
+def _word_count(type_: Type) -> int:
+    """Return how many words a value is: a scalar one, a tensor its address, its shape and its strides."""
+    return 1 + 2 * len(type_.shape) if isinstance(type_, TensorType) else 1
+
+
 def _results(function: Function, room: Any, at: int, given: Sequence[_Argument]) -> tuple[Any, ...]:
     results: list[Any] = []
     for type_ in function.return_types:
-        count = len(entry_word_types(type_))
+        count = _word_count(type_)
         words: list[int] = list(room[at : at + count])
         at += count
         results.append(
@@ -158,18 +170,27 @@ def _tensor(type_: Type, words: Sequence[int], given: Sequence[_Argument]) -> Re
     for argument in given:
         if argument.region is not None and argument.words[: 1 + rank] == [words[0], *shape]:
             return argument.region
+    if not all(shape):
+        return whole(np.zeros(shape, type_.dtype.numpy))
     size = type_.dtype.get_byte()
-    reach = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + 1 if all(shape) else 0
-    flat: Array = np.frombuffer(ctypes.string_at(words[0], reach * size), type_.dtype.numpy)
+    steps = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
+    low, high = (sum(step for step in steps if (step < 0) == negative) for negative in (True, False))
+    memory = ctypes.string_at(words[0] + low * size, (high - low + 1) * size)
+    flat: Array = np.frombuffer(memory, type_.dtype.numpy)[-low:]
     view: Any = np.lib.stride_tricks.as_strided(flat, shape, [stride * size for stride in strides])
     return whole(np.array(view))
 
 
 def _free(head: int) -> None:
     """Free the list of buffers a program made."""
-    free = ctypes.CDLL(None).free
-    free.argtypes = [ctypes.c_void_p]
     while head:
         following = ctypes.c_int64.from_address(head).value
-        free(head)
+        _libc_free()(head)
         head = following
+
+
+@cache
+def _libc_free() -> Callable[[int], None]:
+    function = ctypes.CDLL(None).free
+    function.argtypes, function.restype = [ctypes.c_void_p], None
+    return function

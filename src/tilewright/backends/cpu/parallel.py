@@ -1,7 +1,7 @@
 """Parallel regions: loops and grids whose turns run side by side.
 
 What a region reads from around it is written into words; a task, a function of its own, reads them and runs one chunk.
-A region inside a task is a plain loop, and so is one whose turns add to the same memory: their sums would meet.
+A region inside a task is a plain loop. Turns that add to the same memory do so atomically.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.cpu.abi import captured, read_words, room_bytes, words_of, write_words
-from tilewright.backends.cpu.calls import WHOLE_SIZE, Emitted, free, invoke, new_arena
-from tilewright.backends.cpu.control import counted_loop, turn_count
+from tilewright.backends.cpu.calls import WHOLE_SIZE, Emitted, invoke
+from tilewright.backends.cpu.control import counted_loop, leave_after_an_error, turn_count
 from tilewright.backends.cpu.emit import FunctionEmitter
+from tilewright.backends.cpu.heap import NO_ARENA, free, new_arena
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Value, i64
-from tilewright.core.enums import AtomicType
-from tilewright.core.expr import Call, Invoke, Submit
-from tilewright.core.program import Program
 from tilewright.core.stmt import BreakStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, WhileStmt
-from tilewright.core.visitor import bodies, expressions, statements, used, variables
+from tilewright.core.visitor import bodies, statements, used, variables
 
 CHUNKS = 64
 """How many pieces a region is cut into at most."""
@@ -27,7 +25,7 @@ _DATA, _CHUNK = Value(PTR, "%data"), Value(I64, "%chunk")
 
 def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     """Emit a loop as a task where its turns can run side by side; return whether they can."""
-    if e.is_task or stmt.iter_args or leaves_early(stmt.body) or accumulates(e.program.program, stmt.body):
+    if e.is_task or stmt.iter_args or leaves_early(stmt.body):
         return False
     outside = list(dict.fromkeys(v for s in statements(stmt.body) for v in variables(used(s)) if v in e.bindings))
     flagged = [var for var in outside if var in e.bound]
@@ -54,7 +52,7 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
 
 def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Value) -> None:
     """Emit a call per block; only the last block's results are kept."""
-    if e.is_task or accumulates(e.program.program, callee.function.body):
+    if e.is_task:
         with e.b.loop(i64(0), count, i64(1)) as block:
             invoke(e, callee, block, count, args)
         return
@@ -98,14 +96,19 @@ class Task:
     def emitter(self, head: Sequence[Value]) -> FunctionEmitter:
         """Return an emitter for the task, given its context, block and number of blocks."""
         inner = FunctionEmitter(self.outer.program, self.outer.function, self.b)
-        inner.uses, inner.roots, inner.is_task = self.outer.uses, self.outer.roots, True
+        inner.uses, inner.roots = self.outer.uses, self.outer.roots
+        inner.is_task = inner.is_concurrent = True
         inner.has_turned_views = self.outer.has_turned_views
         inner.context, inner.block_index, inner.block_count = head
-        inner.arena_base = new_arena(self.b, WHOLE_SIZE)
+        inner.exit = self.b.label("exit")
+        note = self.outer.program.note(NO_ARENA, self.outer.at.span)
+        inner.arena_base = new_arena(self.b, inner.context, WHOLE_SIZE, note, inner.exit)
         return inner
 
     def finish(self, inner: FunctionEmitter) -> None:
         """End the task."""
+        self.b.do(f"br label %{inner.exit}")
+        self.b.begin(inner.exit)
         free(self.b, inner.arena_base)
         self.b.finish()
         self.outer.program.settle(inner)
@@ -119,6 +122,7 @@ class Task:
         run = e.b.load(PTR, e.context, 8)
         e.b.do(f"call void {run.ref}(ptr @{self.name}, {data}, {chunks})")
         e.arena.give_back(part)
+        leave_after_an_error(e)
 
 
 def leaves_early(body: SeqStmts) -> bool:
@@ -130,15 +134,4 @@ def leaves_early(body: SeqStmts) -> bool:
             return True
         if isinstance(stmt, (ForStmt, WhileStmt)) and any(isinstance(s, ReturnStmt) for s in statements(stmt.body)):
             return True
-    return False
-
-
-def accumulates(program: Program, body: SeqStmts) -> bool:
-    """Return whether a body or what it calls adds to memory."""
-    for stmt in statements(body):
-        for expr in expressions(stmt):
-            if isinstance(expr, Call) and expr.kwargs.get("atomic") is AtomicType.Add:
-                return True
-            if isinstance(expr, (Invoke, Submit)) and accumulates(program, program[expr.op.name].body):
-                return True
     return False

@@ -38,8 +38,9 @@ from tilewright.backends.cpu.abi import (
     word_types,
     write_words,
 )
-from tilewright.backends.cpu.calls import OWN_SIZE, WHOLE_SIZE, Emitted, Signature, call, free, new_arena
+from tilewright.backends.cpu.calls import OWN_SIZE, WHOLE_SIZE, Emitted, Signature, call
 from tilewright.backends.cpu.emit import FunctionEmitter
+from tilewright.backends.cpu.heap import NO_ARENA, allocate, free, new_arena
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Module, Value, i64
 from tilewright.backends.cpu.options import Options
 from tilewright.backends.cpu.parallel import grid, parallel_loop
@@ -105,7 +106,8 @@ class ProgramEmitter:
         params = [[next(given) for _ in entry_word_types(p.type)] for p in function.params]
         args = [word for param, words_ in zip(function.params, params, strict=True) for word in _whole(param, words_)]
         sizes = [-(-room_bytes(type_) // 64) * 64 for type_ in inner.results]
-        memory = new_arena(b, sum(sizes) + inner.arena)
+        exit, note = b.label("exit"), self.note(NO_ARENA, function.span)
+        memory = new_arena(b, context, sum(sizes) + inner.arena, note, exit)
         rooms = [b.offset(memory, i64(sum(sizes[:k])), "i8") for k in range(len(sizes))]
         arena = b.offset(memory, i64(sum(sizes)), "i8")
         b.invoke(inner.name, context, arena, i64(0), i64(1), *args, *rooms)
@@ -115,6 +117,8 @@ class ProgramEmitter:
             result = params[position] if position is not None else read_words(b, next(made), types)
             write_words(b, words, result, at)
             at += len(types)
+        b.do(f"br label %{exit}")
+        b.begin(exit)
         free(b, memory)
         b.finish()
         return symbol
@@ -138,6 +142,7 @@ class ProgramEmitter:
         b = Builder(self.module, name, [*_HEAD, *params, *rooms], attrs="nounwind")
         e = FunctionEmitter(self, function, b)
         e.has_turned_views = e.has_turned_views or any(signature.turned)
+        e.is_concurrent = signature.is_concurrent
         e.exit = b.label("exit")
         e.turned_results = [False] * len(results)
         self._bind(e, signature, params)
@@ -243,14 +248,7 @@ class ProgramEmitter:
 
     def allocate(self, e: FunctionEmitter, nbytes: Value) -> Value:
         """Write the making of a buffer that the context keeps until the caller has read the results."""
-        self.module.intrinsic("malloc", PTR, I64)
-        block = e.b.call(PTR, "malloc", e.b.op("add", nbytes, i64(128)))
-        head = e.b.offset(e.context, i64(2), I64)
-        older = e.b.value(PTR, f"atomicrmw xchg {head}, {block} monotonic")
-        e.b.store(older, block, 8)
-        address = e.b.value(I64, f"ptrtoint {block} to i64")
-        aligned = e.b.op("and", e.b.op("add", address, i64(127)), i64(-64))
-        return e.b.value(PTR, f"inttoptr {aligned} to ptr")
+        return allocate(e, nbytes)
 
 
 def _whole(param: Var, words: list[Value]) -> list[Value]:

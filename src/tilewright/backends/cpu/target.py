@@ -37,6 +37,7 @@ ALIASES = {  # what LLVM calls a feature, where /proc/cpuinfo differs by more th
         "neon": "asimd",
     },
 }
+MARKS = str.maketrans("", "", "._-")
 V2 = ("cmov", "cx16", "cx8", "fxsr", "mmx", "popcnt", "sahf", "sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3")
 V3 = (*V2, "avx", "avx2", "bmi", "bmi2", "crc32", "f16c", "fma", "lzcnt", "movbe", "xsave")
 V4 = (*V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
@@ -149,21 +150,22 @@ def _flag(feature: str) -> str:
 
 
 def _plain(name: str) -> str:
-    return name.translate({ord(mark): None for mark in "._-"})
+    return name.translate(MARKS)
 
 
 @cache
 def _flags() -> frozenset[str]:
     """Return what the kernel says may be used, or nothing where it does not say."""
     info = _cpuinfo()
-    return frozenset(_plain(flag) for flag in (info.get("flags") or info.get("Features", "")).split())
+    return frozenset(_plain(info.get("flags") or info.get("Features", "")).split())
 
 
 @cache
 def _cpuinfo() -> dict[str, str]:
     """Return the first processor of /proc/cpuinfo."""
     try:
-        first = CPUINFO.read_text().split("\n\n", 1)[0]
+        with CPUINFO.open("rb", buffering=0) as file:  # one read: the kernel takes its time over each processor
+            first = file.read(1 << 14).decode().partition("\n\n")[0]
     except OSError:
         return {}
     pairs = (line.partition(":") for line in first.splitlines())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from tilewright.backends.cpu.convert import as_element, bits_of, number_of
 from tilewright.backends.cpu.copies import inside
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.groups import Group, LoadNode, MapNode, StoreSink
+from tilewright.backends.cpu.heap import size_of
 from tilewright.backends.cpu.llvm import I1, Value, i64
 from tilewright.backends.cpu.tiles import write
 from tilewright.backends.cpu.traced import Lanes, literal, memory_type
@@ -17,6 +19,7 @@ from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import FP32, INDEX, DataType
+from tilewright.errors import UnsupportedFeatureError
 
 Bound = dict[str, Any]
 
@@ -66,8 +69,11 @@ def _possible(e: FunctionEmitter, call: Call, shape: Sequence[Value]) -> tuple[V
 
 def new_tensor(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType) -> Tensor:
     """Emit a new buffer that lives until the program's caller has read its results."""
-    strides, count = packed_strides(e, shape)
-    pointer = e.program.allocate(e, e.b.op("mul", count, i64(dtype.get_byte())))
+    known = [max(extent, 1) for extent in map(static, shape) if extent is not None]
+    if prod(known) > LARGEST:
+        raise UnsupportedFeatureError(f"no tensor can have extents {known}", spans=[e.at.span])
+    strides, _ = packed_strides(e, shape)
+    pointer = e.program.allocate(e, size_of(e, shape, dtype.get_byte()))
     return Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
 
 

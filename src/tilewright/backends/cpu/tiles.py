@@ -134,7 +134,8 @@ def write(
         e.flush()
     if e.group is None:
         e.group = Group(tile.rows)
-    e.group.stores.append(StoreSink(tile, tensor=tensor, offsets=starts, add=atomic is AtomicType.Add, fits=fits))
+    add = atomic is AtomicType.Add
+    e.group.stores.append(StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits))
 
 
 def _fits(e: FunctionEmitter, call: Call, tile: Tile, tensor: Tensor, offsets: Sequence[Scalar]) -> Value | None:

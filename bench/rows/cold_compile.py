@@ -1,0 +1,72 @@
+"""Cold compile: from a kernel nobody has seen to its first result, LLVM loaded already.
+
+Each round writes a fresh program and runs it on small arrays. The first program of a process pays for what is set up
+once, so it is measured in processes of its own, which have imported torch, llvmlite and the language before the clock.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from budget import Budget
+from harness import Timing, timed
+from memory import output
+
+from rows import add, matmul, softmax
+from tilewright import ir
+from tilewright.core.program import Program
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A way to write a program of one size, how many inputs it has, and its budget in milliseconds."""
+
+    program: Callable[[int], Program]
+    inputs: int
+    size: int
+    budget: float
+
+
+KERNELS = {
+    "elementwise": Kernel(add.program, 2, 256, 50),
+    "softmax": Kernel(softmax.program, 1, 256, 80),
+    "matmul": Kernel(matmul.program, 2, 512, 150),
+}
+
+
+def stages(name: str) -> dict[str, Timing]:
+    """Return what each step to the first result takes."""
+    kernel = KERNELS[name]
+    arrays = [*torch.randn(kernel.inputs, kernel.size, kernel.size), output(kernel.size, kernel.size)]
+    made: list[Any] = []
+    return {
+        "front end": timed(lambda: made.append(kernel.program(kernel.size))),
+        "compile": timed(lambda: made.append(ir.compile(made[0], platform="cpu"))),
+        "first call": timed(lambda: made[1](*arrays)),
+    }
+
+
+CHILD = """import sys; sys.path.insert(0, {bench!r})
+import json, llvmlite.binding
+from rows.cold_compile import stages
+print(json.dumps({{stage: [t.wall, t.cpu] for stage, t in stages({name!r}).items()}}))"""
+
+
+def first_of_a_process(name: str) -> dict[str, Timing]:
+    """Return the same in a process that has compiled nothing yet."""
+    code = CHILD.format(bench=str(Path(__file__).parent.parent), name=name)
+    text = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return {stage: Timing(*clocks) for stage, clocks in json.loads(text).items()}
+
+
+LATER, FIRST = "Cold compile", "Cold compile, first program of a process"
+ROWS = (
+    *(Budget(name, LATER, partial(stages, name), k.budget) for name, k in KERNELS.items()),
+    *(Budget(name, FIRST, partial(first_of_a_process, name), k.budget, most_rounds=7) for name, k in KERNELS.items()),
+)

@@ -1,0 +1,59 @@
+"""Entries: kernels that callers start, specialized with everything they call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilewright.core.expr import Symbol
+from tilewright.core.program import Program
+from tilewright.core.types import ScalarType, TensorType, Type
+from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.names import Resolver
+from tilewright.frontend.programs import Builder
+from tilewright.frontend.signature import DynDim, Given, Known, RuntimeScalar, TensorMeta, meta_of
+from tilewright.frontend.specialize import Spec
+
+
+@dataclass(frozen=True)
+class Specialization:
+    """An entry made for one set of arguments, with every function it calls."""
+
+    program: Program
+    parameters: tuple[str, ...]
+    """The kernel's parameters that the program takes, in order."""
+    metas: Mapping[str, Given]
+    """What the program takes for granted about each argument; axes that became dynamic are `DynDim`s."""
+    reads: tuple[Resolver, ...]
+    """What was read from outside on the way."""
+
+
+def specialize(kernel: Kernel, given: Mapping[str, Given]) -> Specialization:
+    """Return the program of an entry kernel for what is known about its arguments."""
+    builder = Builder({})
+    store = builder.kernels
+    specs = {name: _entry_spec(one) for name, one in given.items()}
+    entry = store.specialized(kernel, specs, kernel.captured.span(kernel.captured.node))
+    program = Program(kernel.name, builder.brought, entry.function.span)
+    names = [p.name for p in kernel.parameters]
+    taken = tuple(names[position] for position in entry.taken)
+    types = dict(zip(taken, (p.type for p in entry.function.params), strict=True))
+    metas = {name: _meta(one, types.get(name)) for name, one in given.items()}
+    return Specialization(program, taken, metas, tuple(store.resolvers))
+
+
+def _meta(given: Given, type_: Type | None) -> Given:
+    if isinstance(given, TensorMeta) and isinstance(type_, TensorType):
+        return meta_of(type_, [d.static_bound if isinstance(d, DynDim) else d for d in given.shape])
+    return given
+
+
+def _entry_spec(given: Given) -> Spec:
+    match given:
+        case TensorMeta():
+            shape = tuple(Symbol(d.literal) if isinstance(d, DynDim) else d for d in given.shape)
+            return Spec(TensorType(shape, given.dtype, shape, given.layout))
+        case RuntimeScalar():
+            return Spec(ScalarType(given.dtype))
+        case Known():
+            return Spec(known=given)

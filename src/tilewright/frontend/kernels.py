@@ -1,0 +1,263 @@
+"""Kernels: Python functions that are specialized to their arguments wherever they are called.
+
+A kernel has no types of its own. Each call gives it what it knows: extents, element types, numbers. The front end then
+translates the body with those in hand, so `x.shape`, `x.dtype` and scalars are plain values there, and shapes of locals
+come from the one type inference that the IR has. Calls that know the same share one function of the program.
+
+Dynamic axes travel against the calls. A helper that wants an axis dynamic (by annotation or `bind_dynamic`) is given a
+`Dim`, which knows the parameter of the caller it came from; the caller is then translated again with that axis dynamic,
+and so on up to the entry.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from types import FunctionType as PythonFunction
+from typing import Any
+
+from tilewright.core import annotations as ann
+from tilewright.core.annotations import outside_kernel
+from tilewright.core.enums import FunctionType, Level, ParamDirection
+from tilewright.core.types import TensorType, Type
+from tilewright.errors import AnnotationError, DynamicConflictError, KernelError
+from tilewright.frontend.annotations import evaluated, to_type
+from tilewright.frontend.capture import Captured, capture
+from tilewright.frontend.names import Resolver
+from tilewright.source import Span
+
+
+class KernelKind(Enum):
+    """What a kernel is in a program, by the name of its decorator's function type."""
+
+    ENTRY = "orchestration"
+    INCORE = "incore"
+    INLINE = "inline"
+    OPAQUE = "opaque"
+    HOST = "host"
+    EXTERN = "extern"
+
+    @property
+    def function_type(self) -> FunctionType:
+        """The type of the function it becomes."""
+        return _FUNCTION_TYPES[self]
+
+
+_FUNCTION_TYPES = {
+    KernelKind.ENTRY: FunctionType.Orchestration,
+    KernelKind.INCORE: FunctionType.InCore,
+    KernelKind.OPAQUE: FunctionType.Opaque,
+}
+
+UNBOUND: Any = object()
+"""Stands for no instance: the kernel is not a method of one."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a parameter's annotation says: its direction, and a type as far as it states one."""
+
+    direction: ParamDirection = ParamDirection.In
+    type: Type | None = None
+    is_tensor: bool = False
+    """Whether it is a tensor: stated in full by `type`, or bare."""
+
+
+@dataclass(frozen=True)
+class KernelParameter:
+    """One parameter as it was written."""
+
+    name: str
+    default: Any
+    is_keyword_only: bool
+    span: Span
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether a call may leave it out."""
+        return self.default is not inspect.Parameter.empty
+
+
+class Kernel:
+    """A function decorated for specialization; what the front end sees of a `JITFunction`."""
+
+    def __init__(
+        self, function: PythonFunction, kind: KernelKind, level: Level | None = None, owner: object = UNBOUND
+    ) -> None:
+        self.function = function
+        self.kind = kind
+        self.level = level
+        self.owner = owner
+
+    @property
+    def name(self) -> str:
+        """The function's own name."""
+        return self.function.__name__
+
+    @cached_property
+    def captured(self) -> Captured:
+        """The function's syntax; SourceUnavailableError, an OSError, when its text cannot be had."""
+        return capture(self.function)
+
+    @cached_property
+    def parameters(self) -> tuple[KernelParameter, ...]:
+        """The parameters a caller passes: a method's instance is not one of them."""
+        return tuple(_parameters(self))
+
+    @property
+    def self_name(self) -> str | None:
+        """The name of the parameter that stands for the instance of a bound method."""
+        return next(iter(self.function.__code__.co_varnames), None) if self.owner is not UNBOUND else None
+
+    def declared(self, resolver: Resolver) -> tuple[Declared, ...]:
+        """Return what each parameter's annotation says; AnnotationError, located, for one that says nothing."""
+        return tuple(_declared(self, parameter, resolver) for parameter in self.parameters)
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the value of each parameter that a call gives or leaves to its default; TypeError as Python has it."""
+        names = [p.name for p in self.parameters]
+        positional = [p.name for p in self.parameters if not p.is_keyword_only]
+        if len(args) > len(positional):
+            raise TypeError(f"takes {len(positional)} positional argument(s), got {len(args)}")
+        bound = dict(zip(positional, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in names:
+                raise TypeError(f"has no parameter `{name}`")
+            if name in bound:
+                raise TypeError(f"got `{name}` twice")
+            bound[name] = value
+        defaults = {p.name: p.default for p in self.parameters if p.is_optional and p.name not in bound}
+        given = {**bound, **defaults}
+        return {name: given[name] for name in names if name in given}
+
+    def signature_text(self) -> str:
+        """Return the signature as help lines show it."""
+        return f"{self.name}({', '.join(p.name for p in self.parameters)})"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Sub-functions only mean something inside a kernel."""
+        outside_kernel(self.name)
+
+
+def _parameters(kernel: Kernel) -> Iterator[KernelParameter]:
+    node = kernel.captured.node.args
+    spans = {arg.arg: kernel.captured.span(arg) for arg in [*node.posonlyargs, *node.args, *node.kwonlyargs]}
+    for position, parameter in enumerate(inspect.signature(kernel.function).parameters.values()):
+        if position == 0 and kernel.owner is not UNBOUND:
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise AnnotationError(
+                f"a kernel's parameters are plain names, got `*{parameter.name}`",
+                spans=[kernel.captured.span(kernel.captured.node)],
+                help="write each parameter out: code is made for a fixed number of them",
+            )
+        span = spans.get(parameter.name) or next(iter(spans.values()))
+        yield KernelParameter(parameter.name, parameter.default, parameter.kind is parameter.KEYWORD_ONLY, span)
+
+
+def _declared(kernel: Kernel, parameter: KernelParameter, resolver: Resolver) -> Declared:
+    raw = kernel.function.__annotations__.get(parameter.name)
+    try:
+        return _meaning(evaluated(raw, resolver.annotation_lookup))
+    except KernelError as error:
+        error.locate([parameter.span])
+        error.function = kernel.name
+        raise
+
+
+def _meaning(annotation: Any) -> Declared:
+    """Return what an annotation says; numbers and missing ones leave the kind to the argument."""
+    direction = ParamDirection.In
+    if isinstance(annotation, ann.Directed):
+        annotation, direction = annotation.annotation, annotation.direction  # pyright: ignore[reportUnknownMemberType]
+    if (inner := _optional(annotation)) is not None:
+        annotation = inner
+    if annotation is ann.Tensor:
+        return Declared(direction, None, True)
+    if annotation is None or annotation in (int, float, bool):
+        return Declared(direction)
+    if isinstance(annotation, ann.Tensor) and annotation.view is not None:
+        raise AnnotationError("a specialized kernel does not yet support pl.TensorView", help="drop the view")
+    type_ = to_type(annotation)
+    if not isinstance(type_, TensorType) and direction is not ParamDirection.In:
+        raise AnnotationError("a scalar cannot be written", help="return it, or write it into a tensor")
+    return Declared(direction, type_, isinstance(type_, TensorType))
+
+
+def _optional(annotation: Any) -> Any:
+    """Return what `T | None` or `Optional[T]` may be besides None, or None when it is no such thing."""
+    parts = [part for part in getattr(annotation, "__args__", ()) if part is not type(None)]
+    is_union = type(None) in getattr(annotation, "__args__", ())
+    return parts[0] if is_union and len(parts) == 1 else None
+
+
+@dataclass(eq=False)
+class Frame:
+    """One function being specialized: the axes of its parameters that became dynamic, and by what name."""
+
+    kernel: Kernel
+    dynamic_names: dict[str, tuple[str, Span]]
+    """The variables that hold `pl.dynamic` names, anywhere in the program, with the name and where it was met."""
+    dynamic: dict[tuple[int, int], DynamicAxis] = field(default_factory=dict[tuple[int, int], "DynamicAxis"])
+
+    def position(self, parameter: str) -> int:
+        """Return the place of a parameter among the kernel's."""
+        return [p.name for p in self.kernel.parameters].index(parameter)
+
+    def state(self, axis: tuple[int, int], symbol: str, span: Span) -> None:
+        """Note that an annotation names an axis."""
+        self.dynamic.setdefault(axis, DynamicAxis(symbol, True, span))
+
+    def meet(self, variable: str, symbol: str, span: Span) -> None:
+        """Note that a variable holds a `pl.dynamic` name; DynamicConflictError when it holds another elsewhere."""
+        known, first = self.dynamic_names.setdefault(variable, (symbol, span))
+        if known != symbol:
+            raise DynamicConflictError(
+                f"`{variable}` is pl.dynamic('{known}') and pl.dynamic('{symbol}') in one program",
+                spans=[span],
+                notes=[f"'{known}' at {first}"],
+                help="one variable, one name: rename one of them",
+            )
+
+    def fresh(self, name: str) -> str:
+        """Return a symbol that no axis has yet, `name` itself where that is free."""
+        taken = {axis.symbol for axis in self.dynamic.values()}
+        numbered = (f"{name}_{i}" for i in range(1, len(taken) + 2))
+        return name if name not in taken else next(n for n in numbered if n not in taken)
+
+
+@dataclass(frozen=True)
+class DynamicAxis:
+    """How an axis became dynamic: its symbol, whether the function itself named it, and where."""
+
+    symbol: str
+    is_named: bool
+    span: Span
+
+
+class BecomesDynamic(Exception):
+    """Axes of a function's parameters turned out to be dynamic: its specialization starts again with them so.
+
+    With `is_named` the function itself named the symbol; otherwise a helper did, and the axes, which that helper knows
+    to be equal, get a symbol of their own.
+    """
+
+    def __init__(self, frame: Frame, axes: Sequence[tuple[int, int]], symbol: str, is_named: bool, span: Span) -> None:
+        self.frame = frame
+        self.axes = tuple(axes)
+        self.symbol = symbol
+        self.is_named = is_named
+        self.span = span
+
+    def apply(self) -> None:
+        """Make the axes dynamic in their frame."""
+        known = [self.frame.dynamic[axis] for axis in self.axes if axis in self.frame.dynamic]
+        symbol = self.symbol
+        if not self.is_named:
+            symbol = known[0].symbol if known else self.frame.fresh(symbol)
+        for axis in self.axes:
+            if axis not in self.frame.dynamic or (self.is_named and not self.frame.dynamic[axis].is_named):
+                self.frame.dynamic[axis] = DynamicAxis(symbol, self.is_named, self.span)

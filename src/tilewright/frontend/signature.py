@@ -1,0 +1,109 @@
+"""Signatures: what a specialization knows about each argument.
+
+A tensor is known by its `TensorMeta`: rank, element type, and for each axis either its extent or a `DynDim`, which
+stands for whatever the caller brings. A number is `Known`, its value part of the code, or a `RuntimeScalar`. An extent
+that was read from an argument is a `Dim`: an int that remembers the parameter it came from, so that a helper that wants
+the axis dynamic can make it so where it enters the program.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from tilewright.core.enums import TensorLayout
+from tilewright.core.expr import Symbol
+from tilewright.core.types import Extent, TensorType
+from tilewright.dtypes import DataType
+
+
+@dataclass(frozen=True)
+class DynDim:
+    """An axis whose extent every call decides anew; `static_bound` is what it was when the program was made."""
+
+    name: str
+    literal: str
+    static_bound: int | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return f"DynDim({self.name!r})" if self.name == self.literal else f"DynDim({self.name!r}, {self.literal!r})"
+
+
+@dataclass(frozen=True)
+class TensorMeta:
+    """A tensor argument as a specialization sees it."""
+
+    shape: tuple[int | DynDim, ...]
+    dtype: DataType
+    layout: TensorLayout = TensorLayout.ND
+
+
+@dataclass(frozen=True)
+class RuntimeScalar:
+    """A number that stays a parameter of the compiled program."""
+
+    dtype: DataType
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A value that becomes part of the code; equal in type and bits only: 1, 1.0, True, 0.0 and -0.0 all differ."""
+
+    value: Any
+
+    @property
+    def key(self) -> tuple[type, object]:
+        """What two of them share when they stand for the same code."""
+        value = self.value
+        if isinstance(value, float):
+            return type(value), struct.pack("<d", value)
+        if isinstance(value, (tuple, list)):
+            parts: Sequence[Any] = value  # pyright: ignore[reportUnknownVariableType]
+            return type(value), tuple(Known(part).key for part in parts)  # pyright: ignore[reportUnknownVariableType]
+        return type(value), value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Known) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+Given: TypeAlias = TensorMeta | RuntimeScalar | Known
+"""What is known about one argument."""
+
+
+class Dim(int):
+    """A static extent that remembers where it came from: the frame of a function, one of its parameters, an axis."""
+
+    origin: tuple[object, int, int]
+
+    @classmethod
+    def of(cls, value: int, frame: object, parameter: int, axis: int) -> Dim:
+        """Return an extent of a parameter of the function that is specialized in `frame`."""
+        result = cls(value)
+        result.origin = frame, parameter, axis
+        return result
+
+
+def axis_of(extent: Extent, frame: object) -> tuple[int, int] | None:
+    """Return the parameter of `frame` and the axis that an extent came from, or None."""
+    if isinstance(extent, Dim) and extent.origin[0] is frame:
+        return extent.origin[1:]
+    return None
+
+
+def meta_of(type_: TensorType, bounds: Sequence[int | None]) -> TensorMeta:
+    """Return a parameter's type as its meta; `bounds` are the extents it was specialized with."""
+    shape = tuple(
+        int(extent) if isinstance(extent, int) else _dynamic(extent, bound)
+        for extent, bound in zip(type_.shape, bounds, strict=True)
+    )
+    return TensorMeta(shape, type_.dtype, type_.layout)
+
+
+def _dynamic(extent: Extent, bound: int | None) -> DynDim:
+    name = extent.name if isinstance(extent, Symbol) else str(extent)
+    return DynDim(name, name, bound)

@@ -1,0 +1,167 @@
+"""Arguments: what a call is given, checked whole before anything runs.
+
+Every mistake is a TypeError (too many or too few, the wrong kind of thing, another element type) or a ValueError
+(another shape, the wrong place, memory that cannot be written) that names the parameter, and nothing has been written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.core.enums import ParamDirection
+from tilewright.core.expr import Call, Const, Symbol, Var
+from tilewright.core.program import Function
+from tilewright.core.region import Region
+from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_shape
+from tilewright.dtypes import BOOL, DataType, round_scalar
+from tilewright.runtime.buffers import Buffer, NumpyBuffer, buffer_of, region_of
+from tilewright.runtime.overlap import overlaps_itself, share_memory
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """One value for each parameter, as the caller knows it and as the program takes it: a region or a number."""
+
+    given: list[Any]
+    values: list[Any]
+    buffer: Buffer
+    """How new arrays are made: like the first one given."""
+
+
+class _Missing:
+    """Stands for an output that the caller leaves to us."""
+
+
+MISSING = _Missing()
+
+
+def bind(entry: Function, directions: Sequence[ParamDirection], args: Sequence[Any]) -> Arguments:
+    """Return the arguments of a call of `entry`, which writes as `directions` say; outputs left out are made."""
+    given = _placed(entry, args)
+    values = [_taken(param, value) for param, value in zip(entry.params, given, strict=True)]
+    extents = _extents(entry, values)
+    for param, value in zip(entry.params, values, strict=True):
+        if isinstance(value, Region):
+            _check_shape(param, value, extents)
+    for position, direction in enumerate(directions):
+        if direction is not ParamDirection.In and isinstance(values[position], Region):
+            _check_written(entry.params, position, given[position], values)
+    buffer = next((b for b in map(buffer_of, args) if b is not None), NumpyBuffer())
+    for position, param in enumerate(entry.params):
+        if given[position] is MISSING:
+            given[position] = _made(param, buffer, extents)
+            values[position] = region_of(given[position], param.name_hint)
+    return Arguments(given, values, buffer)
+
+
+def _placed(entry: Function, args: Sequence[Any]) -> list[Any]:
+    """Return one argument per parameter, outputs missing where only the inputs are given."""
+    is_output = [direction is ParamDirection.Out for direction in entry.param_directions]
+    total, inputs = len(is_output), is_output.count(False)
+    if len(args) not in (total, inputs):
+        raise TypeError(f"CompiledProgram expects {total} (in-place) or {inputs} (return) arguments, got {len(args)}")
+    if len(args) == total:
+        return list(args)
+    remaining = iter(args)
+    return [MISSING if missing else next(remaining) for missing in is_output]
+
+
+def _taken(param: Var, value: Any) -> Any:
+    """Return an argument as the program takes it, of the right kind, element type and rank."""
+    if value is MISSING:
+        return value
+    if isinstance(param.type, ScalarType):
+        return _number(param, param.type.dtype, value)
+    assert isinstance(param.type, TensorType)
+    region, name, rank = region_of(value, param.name_hint), param.name_hint, len(param.type.shape)
+    if region.dtype != param.type.dtype:
+        raise TypeError(f"`{name}` expects dtype {param.type.dtype}, got {region.dtype}")
+    if region.data.ndim != rank:
+        raise ValueError(f"`{name}` expects rank {rank}, got {region.data.ndim}")
+    return region
+
+
+def _number(param: Var, dtype: DataType, value: Any) -> int | float | bool:
+    name = param.name_hint
+    if buffer_of(value) is not None and getattr(value, "ndim", 1) > 0:
+        raise TypeError(f"`{name}` is a scalar, got a tensor")
+    try:
+        value = value.item() if hasattr(value, "item") else value
+    except (RuntimeError, TypeError, ValueError) as error:  # a torch tensor that holds no number, as on device meta
+        raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}: {error}") from error
+    if not isinstance(value, (bool, int, float)) or (isinstance(value, bool) != (dtype == BOOL)):
+        raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}")
+    if dtype.is_int() and (isinstance(value, float) or not dtype.limits[0] <= value <= dtype.limits[1]):
+        raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold {value}")
+    if param.bounds is not None and not param.bounds[0] <= value <= param.bounds[1]:
+        raise ValueError(f"`{name}` must lie within {param.bounds[0]} to {param.bounds[1]}, got {value}")
+    try:
+        return round_scalar(value, dtype)
+    except OverflowError:
+        raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold so large an integer") from None
+
+
+def _extents(entry: Function, values: Sequence[Any]) -> dict[str, int]:
+    """Return the value of each symbol, from the first argument that carries it."""
+    found: dict[str, int] = {}
+    for param, value in zip(entry.params, values, strict=True):
+        if isinstance(value, Region) and isinstance(param.type, TensorType):
+            for extent, have in zip(param.type.shape, value.data.shape, strict=True):
+                if isinstance(extent, Symbol):
+                    found.setdefault(extent.name, have)
+    return found
+
+
+def _check_shape(param: Var, region: Region, extents: dict[str, int]) -> None:
+    assert isinstance(param.type, TensorType)
+    wanted, declared = _shape(param.type.shape, extents), show_shape(param.type.shape)
+    if region.data.shape != wanted:
+        meaning = "" if wanted == param.type.shape else f" = {list(wanted)}"
+        raise ValueError(f"`{param.name_hint}` expects shape {declared}{meaning}, got {list(region.data.shape)}")
+
+
+def _shape(shape: Shape, extents: dict[str, int]) -> tuple[int, ...]:
+    """Return a shape with its symbols replaced; ValueError when an input does not decide one."""
+    return tuple(_extent(extent, extents) for extent in shape)
+
+
+def _extent(extent: Extent, extents: dict[str, int]) -> int:
+    if isinstance(extent, int):
+        return extent
+    if isinstance(extent, Symbol) and extent.name in extents:
+        return extents[extent.name]
+    if isinstance(extent, Const):
+        return int(extent.value)
+    if isinstance(extent, Call):
+        spec = extent.op.spec
+        values = [_extent(arg, extents) for arg in extent.args]
+        return spec.evaluate(extent.type, **dict(zip((p.name for p in spec.operands), values, strict=True)))
+    raise ValueError(f"no input decides the extent {extent}: pass the output tensor yourself")
+
+
+def _check_written(params: Sequence[Var], position: int, given: Any, values: Sequence[Any]) -> None:
+    """Raise when a tensor that is written cannot be, or when writing it would change another or itself."""
+    name, written = params[position].name_hint, values[position].data
+    buffer = buffer_of(given)
+    objection = buffer.write_objection(given) if buffer is not None else ""
+    if objection:
+        raise ValueError(f"`{name}` {objection}")
+    if overlaps_itself(written):
+        raise ValueError(f"`{name}` is written, but several of its elements share memory: pass a tensor of its own")
+    for other, (param, value) in enumerate(zip(params, values, strict=True)):
+        if other != position and isinstance(value, Region) and share_memory(written, value.data):
+            raise ValueError(
+                f"`{name}` is written and shares memory with `{param.name_hint}`: pass arrays of their own"
+            )
+
+
+def _made(param: Var, buffer: Buffer, extents: dict[str, int]) -> Any:
+    """Return a new output, zero-filled."""
+    assert isinstance(param.type, TensorType)
+    shape = _shape(param.type.shape, extents)
+    if any(extent < 0 for extent in shape):
+        declared = show_shape(param.type.shape)
+        raise ValueError(f"`{param.name_hint}` cannot have shape {declared} = {list(shape)}: an extent is negative")
+    return buffer.zeros(shape, param.type.dtype)

@@ -1,0 +1,134 @@
+"""Accuracy: how far native code may be from the interpreter, found out by moving results within what ops declare.
+
+Nobody can say in advance how far apart two runs of a random program may end: an error of one unit in the last place
+grows, vanishes or tips a comparison over, depending on what follows. So a program is interpreted again and again, each
+result of an inexact op moved at random by up to its declared `ulp`. Where that changes nothing, native code has to give
+the very same bits; elsewhere it has to stay close to what those runs give. Most programs agree at once, and none of
+this happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ops.native import distance
+from property.running import Outcome, outcome
+
+from tilewright.core.build import arguments
+from tilewright.core.expr import Call, Expr
+from tilewright.core.op import OpSpec
+from tilewright.core.program import Program
+from tilewright.core.region import Region
+from tilewright.dtypes import round_to
+from tilewright.interpret.machine import Frame, Machine
+
+TRIES = 64
+"""How many runs with moved results may show what is possible before a difference counts as wrong."""
+
+SLACK = 1.0
+"""How far beyond the runs seen a result may lie, in units of how far they lie apart."""
+
+
+class Blurred(Machine):
+    """Runs a program with every result of an inexact op moved by up to what the op declares."""
+
+    def __init__(self, program: Program, seed: int = 0) -> None:
+        super().__init__(program)
+        self.rng = np.random.default_rng(seed)
+
+    def _call(self, frame: Frame, call: Call) -> Any:
+        result = super()._call(frame, call)
+        spec = call.op.spec
+        if not spec.ulp or not isinstance(result, Region) or not result.dtype.is_float():
+            return result
+        size = _size(spec, call, {name: self._value(frame, value) for name, value in arguments(call).items()}, result)
+        live, steps = result.live, self.rng.uniform(-spec.ulp, spec.ulp, result.live.shape)
+        with np.errstate(all="ignore"):
+            live[...] = round_to(live.astype(np.float64) + steps * distance(size, live.dtype), result.dtype)
+        return result
+
+    def _value(self, frame: Frame, value: object) -> Any:
+        return self._expr(frame, value) if isinstance(value, Expr) else value
+
+
+def _size(spec: OpSpec, call: Call, bound: dict[str, Any], result: Region) -> NDArray[Any]:
+    """Return what a result's units are taken of: the result itself, or for a sum the sum of its terms' magnitudes."""
+    if spec.combine == "add" or spec.family == "structured":
+        bound = {name: _magnitudes(value) if isinstance(value, Region) else value for name, value in bound.items()}
+        result = spec.evaluate(call.type, **bound)
+    return np.abs(result.live.astype(np.float64))
+
+
+def _magnitudes(region: Region) -> Region:
+    return Region(np.abs(region.data), region.valid)
+
+
+class Envelope:
+    """What one array may hold: for each element the least and the largest number that any run gave."""
+
+    def __init__(self, exact: NDArray[Any]) -> None:
+        self.exact = exact
+        self.low, self.high = exact.copy(), exact.copy()
+        self.wild = np.zeros(exact.shape, bool)
+        """Where runs did not agree on whether there is a number at all."""
+
+    def widen(self, seen: NDArray[Any]) -> None:
+        """Let another run's results be possible, too."""
+        self.wild |= _is_number(seen) != _is_number(self.exact)
+        with np.errstate(all="ignore"):
+            self.low, self.high = np.fmin(self.low, seen), np.fmax(self.high, seen)
+
+    def wrong(self, ours: NDArray[Any]) -> NDArray[Any]:
+        """Return where an array holds something else than any run suggests."""
+        same = (ours == self.exact) | ((ours != ours) & (self.exact != self.exact))
+        low, high, x = (a.astype(np.float64) for a in (self.low, self.high, ours))
+        with np.errstate(all="ignore"):
+            room = SLACK * (high - low)
+            near = (high > low) & (low - room <= x) & (x <= high + room)
+        return ~(same | self.wild | near)
+
+
+def _is_number(values: NDArray[Any]) -> NDArray[Any]:
+    return np.isfinite(values.astype(np.float64))
+
+
+def arrays(result: Outcome) -> list[NDArray[Any]]:
+    """Return everything an outcome holds as arrays."""
+    return [*result.tensors, *(np.asarray(scalar) for scalar in result.scalars)]
+
+
+def assert_within_declared_accuracy(program: Program, seed: int, ours: Outcome, exact: Outcome) -> None:
+    """Fail unless what a program left is what the interpreter leaves, or what inexact ops may make of it."""
+    envelopes = [Envelope(array) for array in arrays(exact)]
+    for attempt in range(TRIES):
+        if not any(e.wrong(a).any() for e, a in zip(envelopes, arrays(ours), strict=True)):
+            return
+        seen = outcome(program, seed, lambda program, attempt=attempt: Blurred(program, attempt))
+        for envelope, array in zip(envelopes, arrays(seen), strict=True):
+            envelope.widen(array)
+    report = [_report(i, e, a) for i, (e, a) in enumerate(zip(envelopes, arrays(ours), strict=True))]
+    assert not any(report), "\n".join(filter(None, report))
+
+
+def _report(position: int, envelope: Envelope, ours: NDArray[Any]) -> str:
+    wrong = envelope.wrong(ours)
+    if not wrong.any():
+        return ""
+    at: tuple[Any, ...] = tuple(np.argwhere(wrong)[0])
+    span = f"{envelope.low[at]!r} to {envelope.high[at]!r}"
+    return (
+        f"result {position}, {ours.dtype}: {int(wrong.sum())} of {wrong.size} differ, first at {tuple(map(int, at))}: "
+        f"native {ours[at]!r}, interpreter {envelope.exact[at]!r}, within accuracy {span}"
+    )
+
+
+def possible(results: Sequence[Outcome]) -> list[Envelope]:
+    """Return what several runs make possible; the first is exact."""
+    envelopes = [Envelope(array) for array in arrays(results[0])]
+    for seen in results[1:]:
+        for envelope, array in zip(envelopes, arrays(seen), strict=True):
+            envelope.widen(array)
+    return envelopes

@@ -1,0 +1,474 @@
+"""Ways: how each op of the registry comes into a random program, or why it does not.
+
+Random statements alone reach some ops rarely, since operands have to fit by chance. A way makes what its op needs, and
+what the op gives is written where it can be seen. Ops of the families need no way of their own: the roles of their
+parameters say how to call them, so a new op of a family takes part by being declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from property import scopes
+from property.kernels import FAMILIES, arguments_of, spelled
+from property.operands import MODES, Shape, land, operand, some_dtype, some_shape, stored, tensor_of, tile_of
+from property.values import Value, dtype_of, is_whole, shape_of
+from property.writer import DTYPES, Plane, Writer
+
+from tilewright import dtypes as dt
+from tilewright.core.op import OPS, Kind, Op
+from tilewright.core.types import ScalarType, TensorType
+from tilewright.dtypes import DataType
+
+Way = Callable[[Writer, Op], "Value | None"]
+"""Writes a call of an op; returns what it gives, or None where that is nowhere or already seen."""
+
+WAYS: dict[str, Way] = {}
+
+LEFT_OUT: dict[str, str] = {
+    "tensor.get_block_idx": "the front end writes tile.get_block_idx",
+    "tensor.get_block_num": "the front end writes tile.get_block_num",
+    "tensor.get_subblock_idx": "the front end writes tile.get_subblock_idx",
+}
+"""Ops that random programs do not use, with the reason."""
+
+
+def covered() -> list[str]:
+    """Return the ops that random programs use."""
+    return [name for name, op in OPS.items() if name in WAYS or (op.spec.family in FAMILIES and name not in LEFT_OUT)]
+
+
+def use(w: Writer, name: str) -> Value | None:
+    """Write a call of an op and return what it gives."""
+    return WAYS.get(name, _family)(w, OPS[name])
+
+
+def show(w: Writer, name: str) -> None:
+    """Write a call of an op inside a kernel, and its result where that matters."""
+    value = use(w, name)
+    if value is not None:
+        land(w, value)
+
+
+def anything(w: Writer) -> None:
+    """Write a call of whatever op may stand here."""
+    names = [n for n in covered() if w.plane is Plane.KERNEL or OPS[n].spec.control_plane]
+    name = w.pick(names)
+    show(w, name) if w.plane is Plane.KERNEL and w.chance(50) else use(w, name)
+
+
+def way(*names: str) -> Callable[[Way], Way]:
+    """Sign in the way of some ops."""
+
+    def sign(function: Way) -> Way:
+        WAYS.update(dict.fromkeys(names, function))
+        return function
+
+    return sign
+
+
+def _family(w: Writer, op: Op) -> Value | None:
+    """Call an op by the roles of its parameters, on operands made for it."""
+    for _ in range(4):
+        shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
+        pool = [operand(w, op.kind, shape, dtype) for _ in range(2)]
+        first = _cut_short(w, pool[0]) if op.kind is Kind.TILE and w.chance(25) else pool[0]
+        given = arguments_of(w, op.spec, pool, first)
+        made = _called(w, op, *given) if given else None
+        if made is not None:
+            return made
+    return None
+
+
+def _called(w: Writer, op: Op, *arguments: str) -> Value | None:
+    return w.make(f"{spelled(op.spec, op.kind)}({', '.join(arguments)})", keep=True)
+
+
+def _cut_short(w: Writer, tile: Value) -> Value:
+    """Return a tile only part of which holds data, how much often known to the running program only."""
+    shape = shape_of(tile)
+    sizes = ", ".join(w.index(extent)[0] for extent in shape)
+    zeros = ", ".join("0" for _ in shape)
+    return w.make(f"pl.slice({tile.name}, {list(shape)}, [{zeros}], valid_shape=[{sizes}])", keep=True) or tile
+
+
+# Elements: chosen, compared, converted
+
+
+@way("tile.expands", "tensor.expands")
+def _expands(w: Writer, op: Op) -> Value | None:
+    target = operand(w, op.kind, some_shape(w), some_dtype(w, op.spec.accepts))
+    return _called(w, op, target.name, w.scalar(dtype_of(target)))
+
+
+@way("tile.cmp", "tensor.cmp")
+def _cmp(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
+    lhs = operand(w, op.kind, shape, dtype)
+    rhs = operand(w, op.kind, shape, dtype).name if w.chance(60) else w.scalar(dtype)
+    return _called(w, op, lhs.name, rhs, f"cmp_type={w.number(0, 5)}")
+
+
+@way("tile.sel", "tile.sels")
+def _sel(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
+    mask = _cmp_of(w, shape)
+    lhs = tile_of(w, shape, dtype)
+    other = tile_of(w, shape, dtype).name if op.spec.name == "sel" else f"scalar={w.scalar(dtype)}"
+    return _called(w, op, mask.name, lhs.name, other)
+
+
+def _cmp_of(w: Writer, shape: Shape) -> Value:
+    tested = tile_of(w, shape, w.pick([d for d in DTYPES if d != dt.BOOL]))
+    mask = w.make(f"pl.cmp({tested.name}, {w.literal(dtype_of(tested))}, cmp_type={w.number(0, 5)})", "m", keep=True)
+    assert mask is not None
+    return mask
+
+
+@way("tile.cast", "tensor.cast")
+def _cast(w: Writer, op: Op) -> Value | None:
+    source = operand(w, op.kind, some_shape(w), w.pick(DTYPES))
+    target = w.pick([d for d in DTYPES if d != dtype_of(source)])
+    return _called(w, op, source.name, f"pl.{target.symbol}", f'mode="{w.pick(MODES)}"')
+
+
+@way("scalar.cast")
+def _cast_scalar(w: Writer, op: Op) -> Value | None:
+    source = _number(w, w.pick(DTYPES))
+    target = w.pick([d for d in DTYPES if d != dtype_of(source)])
+    return w.make(f'pl.cast({source.name}, pl.{target.symbol}, mode="{w.pick(MODES)}")', "s", keep=True)
+
+
+# Products
+
+
+def _factors(w: Writer, op: Op, rows: int | None = None, batch: Shape = ()) -> tuple[Value, Value, Shape]:
+    """Return two matrices that can be multiplied, and the shape of their product."""
+    dtype = some_dtype(w, op.spec.accepts)
+    m, k, n = rows or w.pick(w.extents), w.pick(w.extents), w.pick(w.extents)
+    return operand(w, op.kind, (*batch, m, k), dtype), operand(w, op.kind, (*batch, k, n), dtype), (*batch, m, n)
+
+
+def _summed(lhs: Value) -> DataType:
+    return dt.FP32 if dtype_of(lhs).is_float() else dt.INT32
+
+
+@way("tile.matmul", "tile.batch_matmul", "tile.gemv")
+def _product(w: Writer, op: Op) -> Value | None:
+    batch = (w.pick([1, 2, 3]),) if op.spec.name == "batch_matmul" and w.chance(80) else ()
+    lhs, rhs, _ = _factors(w, op, 1 if op.spec.name == "gemv" else None, batch)
+    return _called(w, op, lhs.name, rhs.name)
+
+
+@way("tensor.matmul")
+def _tensor_product(w: Writer, op: Op) -> Value | None:
+    dtype, flags = some_dtype(w, op.spec.accepts), (w.chance(40), w.chance(40))
+    m, k, n = (w.pick(w.extents) for _ in range(3))
+    lhs = tensor_of(w, (k, m) if flags[0] else (m, k), dtype)
+    rhs = tensor_of(w, (n, k) if flags[1] else (k, n), dtype)
+    wanted = f"out_dtype=pl.{w.pick([dt.FP32, dt.FP16, dt.BF16] if dtype.is_float() else [dt.INT32]).symbol}"
+    given = [wanted] * w.chance(60) + [f"a_trans={flags[0]}", f"b_trans={flags[1]}"]
+    return _called(w, op, lhs.name, rhs.name, *given)
+
+
+@way("tile.matmul_acc", "tensor.matmul_acc", "tile.batch_matmul_acc", "tile.gemv_acc")
+def _sum_of_products(w: Writer, op: Op) -> Value | None:
+    batch = (w.pick([1, 2, 3]),) if op.spec.name == "batch_matmul_acc" and w.chance(80) else ()
+    lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_acc" else None, batch)
+    acc = operand(w, op.kind, shape, _summed(lhs))
+    start = [f"init_cond={w.condition()}"] if op.spec.name == "matmul_acc" and w.chance(40) else []
+    return _called(w, op, acc.name, lhs.name, rhs.name, *start)
+
+
+@way("tile.matmul_bias", "tile.gemv_bias")
+def _product_and_bias(w: Writer, op: Op) -> Value | None:
+    lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_bias" else None)
+    bias = tile_of(w, (1, shape[-1]), _summed(lhs))
+    return _called(w, op, lhs.name, rhs.name, bias.name)
+
+
+# Memory
+
+
+@way("tile.load")
+def _load(w: Writer, op: Op) -> Value | None:
+    shape = some_shape(w)
+    source = tensor_of(w, shape, w.pick(DTYPES))
+    have = shape_of(source)
+    offsets = [w.index(extent)[0] for extent in have]
+    valid = f", valid_shape=[{', '.join(w.index(s)[0] for s in shape)}]" if w.chance(30) else ""
+    return w.make(f"pl.load({source.name}, [{', '.join(offsets)}], {list(shape)}{valid}, clamp=True)", "t", keep=True)
+
+
+@way("tile.store")
+def _store(w: Writer, op: Op) -> Value | None:
+    """Store a tile into a new tensor, as it is or in another shape, and read that."""
+    tile = tile_of(w, some_shape(w), w.pick(DTYPES))
+    shape = shape_of(tile)
+    turned = tuple(reversed(shape)) if w.chance(40) else shape
+    extra = [w.number(0, 2) for _ in turned]
+    wide = [t + e for t, e in zip(turned, extra, strict=True)]
+    dtype = dtype_of(tile)
+    made = w.make(f"pl.create_tensor({wide}, dtype=pl.{dtype.symbol}, init_value={w.number(-2, 3)})", "b")
+    assert made is not None
+    offsets = ", ".join(w.index(e)[0] for e in extra)
+    shapes = f", shapes={list(turned)}" if turned != shape else ""
+    add = ", atomic=pl.AtomicType.Add" if dtype in (dt.FP32, dt.INT32, dt.INT16) and w.chance(30) else ""
+    w.act(f"pl.store({tile.name}, [{offsets}], {made.name}{shapes}{add})")
+    return made
+
+
+@way("tile.move")
+def _move(w: Writer, op: Op) -> Value | None:
+    tile = tile_of(w, some_shape(w), w.pick(DTYPES))
+    return _called(w, op, tile.name, f"target_memory=pl.Mem.{w.pick(['Vec', 'Left', 'Right', 'Mat'])}")
+
+
+@way("tensor.create")
+def _create(w: Writer, op: Op) -> Value | None:
+    return stored(w, tile_of(w, some_shape(w), w.pick(DTYPES))) if w.plane is Plane.KERNEL else None
+
+
+@way("tile.create")
+def _create_tile(w: Writer, op: Op) -> Value | None:
+    """Make a tile nobody has written, and write all of it."""
+    tile = tile_of(w, some_shape(w), w.pick(DTYPES))
+    text = f"pl.create_tile({list(shape_of(tile))}, dtype=pl.{dtype_of(tile).symbol})"
+    zeros = ", ".join("0" for _ in shape_of(tile))
+    return w.make(f"pl.assemble({text}, {tile.name}, [{zeros}])", keep=True)
+
+
+@way("tile.full", "tensor.full")
+def _full(w: Writer, op: Op) -> Value | None:
+    dtype = w.pick(DTYPES)
+    return _called(w, op, str(list(some_shape(w))), f"dtype=pl.{dtype.symbol}", f"value={w.scalar(dtype)}")
+
+
+@way("tile.read", "tensor.read")
+def _read(w: Writer, op: Op) -> Value | None:
+    source = _held(w, op.kind)
+    if source is None:
+        return None
+    indices = ", ".join(w.index(extent - 1)[0] for extent in shape_of(source))
+    return w.make(f"pl.read({source.name}, [{indices}])", "s", keep=True)
+
+
+def _held(w: Writer, kind: Kind) -> Value | None:
+    """Return something to read from; outside a kernel it has to be there."""
+    if w.plane is Plane.KERNEL:
+        return operand(w, kind, some_shape(w), w.pick(DTYPES))
+    found = [t for t in w.tensors() if is_whole(t) and isinstance(t.type, TensorType) and all(shape_of(t))]
+    found = [t for t in found if len(shape_of(t)) == len(t.type.shape)]  # pyright: ignore[reportAttributeAccessIssue]
+    return w.pick(found) if found and kind is Kind.TENSOR else None
+
+
+@way("tile.write", "tensor.write")
+def _write(w: Writer, op: Op) -> Value | None:
+    if w.plane is not Plane.KERNEL:
+        return None
+    tile = tile_of(w, some_shape(w), w.pick(DTYPES))
+    target = stored(w, tile) if op.kind is Kind.TENSOR else tile
+    indices = ", ".join(w.index(extent - 1)[0] for extent in shape_of(target))
+    text = f"pl.write({target.name}, [{indices}], {w.scalar(dtype_of(target))})"
+    if op.kind is Kind.TILE:
+        return w.make(text, keep=True)
+    w.act(text)
+    return target
+
+
+@way("tensor.dim")
+def _dim(w: Writer, op: Op) -> Value | None:
+    """Ask for the extent of a view that only the running program knows."""
+    sources = [t for t in w.tensors() if isinstance(t.type, TensorType) and is_whole(t)]
+    sources = [t for t in sources if shape_of(t) and all(shape_of(t))]
+    if not sources:
+        return None
+    source, count = w.pick(sources), _runtime_count(w)
+    if count is None:
+        return None
+    size = w.make(f"pl.min(pl.max({count.name}, 0), {shape_of(source)[0]})", "i", keep=True)
+    assert size is not None and isinstance(source.type, TensorType)
+    rest = [w.number(1, e) if isinstance(e, int) else 1 for e in source.type.shape[1:]]
+    shape = ", ".join([size.name, *map(str, rest)])
+    view = w.make(f"pl.slice({source.name}, [{shape}], [{', '.join('0' for _ in source.type.shape)}])", "w")
+    if view is None:
+        return None
+    w.values[view.name] = replace(view, roots=source.roots, writable=False, packed=False)
+    return w.make(f"pl.tensor.dim({view.name}, 0)", "s", keep=True)
+
+
+def _runtime_count(w: Writer) -> Value | None:
+    """Return a number that the front end knows nothing about."""
+    if w.plane is Plane.KERNEL:
+        read = w.make(f"pl.read({tile_of(w, (1, 1), dt.INT32).name}, [0, 0])", "s", keep=True)
+        return w.make(f"pl.cast({read.name}, pl.INDEX)", "s", keep=True) if read else None
+    found = w.all(lambda v: v.type == ScalarType(dt.INDEX) and v.fixed and v.literal is None and v.reach is None)
+    return w.pick(found) if found else None
+
+
+# Shape
+
+
+@way("tile.slice", "tensor.slice")
+def _slice(w: Writer, op: Op) -> Value | None:
+    source = _held(w, op.kind)
+    if source is None:
+        return None
+    sizes = [w.number(1, extent) for extent in shape_of(source)]
+    sizes[0] = 1 if w.chance(30) else sizes[0]
+    offsets = [w.index(e - s)[0] for e, s in zip(shape_of(source), sizes, strict=True)]
+    dropped = ", drop_dims=[0]" if sizes[0] == 1 and len(sizes) > 1 and w.chance(60) else ""
+    return _viewed(w, source, f"pl.slice({source.name}, {sizes}, [{', '.join(offsets)}]{dropped})")
+
+
+def _viewed(w: Writer, source: Value, text: str) -> Value | None:
+    made = w.make(text, "w", keep=True)
+    if made is not None and source.roots:
+        made = replace(made, roots=source.roots, readable=source.readable, writable=False, packed=False)
+        w.values[made.name] = made
+    return made
+
+
+@way("tile.reshape", "tensor.reshape")
+def _reshape(w: Writer, op: Op) -> Value | None:
+    source = _held(w, op.kind)
+    if source is not None and not source.packed and w.plane is Plane.KERNEL:
+        source = stored(w, tile_of(w, shape_of(source), dtype_of(source)))
+    if source is None or not source.packed:
+        return None
+    shape = shape_of(source)
+    size = 1
+    for extent in shape:
+        size *= extent
+    forms: list[Sequence[int]] = [[size], [1, size], [size, 1], [*shape, 1], [1, *shape], shape[::-1]]
+    return _viewed(w, source, f"pl.reshape({source.name}, {list(w.pick(forms))})")
+
+
+@way("tile.transpose", "tensor.transpose", "tile.transpose_view")
+def _transpose(w: Writer, op: Op) -> Value | None:
+    source = _held(w, op.kind)
+    if source is None or len(shape_of(source)) < 2:
+        return None
+    axes = [] if op.spec.name == "transpose_view" else [str(w.number(0, len(shape_of(source)) - 1)), "-1"]
+    return _viewed(w, source, f"{spelled(op.spec, op.kind)}({', '.join([source.name, *axes])})")
+
+
+@way("tile.assemble", "tensor.assemble")
+def _assemble(w: Writer, op: Op) -> Value | None:
+    if w.plane is not Plane.KERNEL:
+        return None
+    tile = tile_of(w, some_shape(w), w.pick(DTYPES))
+    into = stored(w, tile) if op.kind is Kind.TENSOR else tile
+    sizes = tuple(w.number(1, extent) for extent in shape_of(into))
+    part = operand(w, op.kind, sizes, dtype_of(into))
+    offsets = ", ".join(w.index(e - s)[0] for e, s in zip(shape_of(into), sizes, strict=True))
+    text = f"pl.assemble({into.name}, {part.name}, [{offsets}])"
+    if op.kind is Kind.TILE:
+        return w.make(text, keep=True)
+    w.act(text)
+    return into
+
+
+@way("tile.concat", "tensor.concat")
+def _concat(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w), w.pick(DTYPES)
+    parts = [operand(w, op.kind, (*shape[:-1], w.pick(w.extents)), dtype).name for _ in range(2)]
+    return _called(w, op, *parts)
+
+
+@way("tile.fillpad", "tensor.fillpad")
+def _fillpad(w: Writer, op: Op) -> Value | None:
+    source = operand(w, op.kind, some_shape(w), w.pick(DTYPES))
+    source = _cut_short(w, source) if op.kind is Kind.TILE else source
+    return _called(w, op, source.name, f"pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])}")
+
+
+@way("tile.set_validshape", "tensor.set_validshape")
+def _set_validshape(w: Writer, op: Op) -> Value | None:
+    source = operand(w, op.kind, some_shape(w, (2, 2, 3)), w.pick(DTYPES))
+    sizes = [w.index(extent)[0] for extent in shape_of(source)[-2:]]
+    cut = _called(w, op, source.name, *sizes)
+    return cut if cut is None or op.kind is Kind.TILE else w.make(f"pl.fillpad({cut.name})", keep=True)
+
+
+# Scalars
+
+
+def _number(w: Writer, dtype: DataType) -> Value:
+    """Return a scalar that only the running program knows."""
+    known = w.all(lambda v: v.type == ScalarType(dtype) and v.literal is None)
+    if known and w.chance(70):
+        return w.pick(known)
+    counts = [v for v in w.all(lambda v: v.is_scalar and v.literal is None) if dtype_of(v) not in (dt.TASK_ID, dtype)]
+    made = w.make(f"pl.cast({w.pick(counts).name}, pl.{dtype.symbol})", "s", keep=True) if counts else None
+    made = made or w.make(f"pl.const({w.literal(dtype)}, pl.{dtype.symbol})", "s", keep=True)
+    assert made is not None
+    return made
+
+
+NUMBERS = (dt.INDEX, dt.INT32, dt.FP32, dt.INT64, dt.UINT8, dt.FP16, dt.BF16, dt.INT8, dt.INT16, dt.UINT32)
+
+
+def _scalar(w: Writer, op: Op) -> Value | None:
+    """Apply a scalar op to two runtime numbers; a divisor is never zero."""
+    name, symbol = op.spec.name, op.spec.symbol
+    wide = [d for d in NUMBERS if d.is_int()] if _is_bitwise(name) else NUMBERS
+    dtype = dt.BOOL if name in ("and_", "or_", "not_") else w.pick(wide if w.plane is Plane.KERNEL else (dt.INDEX,))
+    lhs, rhs = _number(w, dtype).name, _number(w, dtype).name
+    if name in ("div", "floordiv", "mod"):
+        rhs = f"pl.max({rhs}, {1 if dtype.is_int() else 0.25})"
+    if name in ("min", "max"):
+        return w.make(f"pl.{name}({lhs}, {rhs})", "s", keep=True)
+    is_unary = len(op.spec.parameters) == 1
+    return w.make(f"({symbol} {lhs})" if is_unary else f"({lhs} {symbol} {rhs})", "s", keep=True)
+
+
+def _is_bitwise(name: str) -> bool:
+    return name.startswith("bit_") or name in ("shl", "shr", "invert")
+
+
+WAYS.update({name: _scalar for name, op in OPS.items() if op.spec.family == "scalar"})
+
+
+# Arrays, blocks, tasks
+
+
+@way("array.create", "array.update_element", "array.get_element")
+def _array(w: Writer, op: Op) -> Value | None:
+    """Write a runtime number somewhere into an array, and read another place."""
+    dtype = w.pick([dt.INT32, dt.INT64, dt.INT16, dt.UINT8, dt.BOOL] if w.plane is Plane.KERNEL else [dt.INT64])
+    made = w.make(f"pl.array.create(4, pl.{dtype.symbol})", "a", keep=True)
+    assert made is not None
+    for _ in range(w.number(1, 3)):
+        w.line(f"{made.name}[{w.index(3)[0]}] = {_number(w, dtype if w.plane is Plane.KERNEL else dt.INDEX).name}")
+    return made
+
+
+@way("tile.get_block_idx", "tile.get_block_num", "tile.get_subblock_idx")
+def _block(w: Writer, op: Op) -> Value | None:
+    return w.make(f"pl.tile.{op.spec.name}()", "s", keep=True)
+
+
+@way("system.available_cluster_count", "system.available_aiv_count")
+def _count(w: Writer, op: Op) -> Value | None:
+    return w.make(f"pl.system.{op.spec.name}()", "s", keep=True)
+
+
+@way("system.task_invalid", "system.task_dummy")
+def _task(w: Writer, op: Op) -> Value | None:
+    """Let a kernel wait for a task that never was; inside a kernel there is nothing to wait."""
+    if w.plane is Plane.CONTROL:
+        made = w.make(f"pl.system.{op.spec.name}()", "tid", keep=True)
+        assert made is not None
+        w.values[made.name] = replace(made, fixed=True)
+        scopes.scope(w, deps=f", deps=[{made.name}]")
+    return None
+
+
+@way("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")
+def _barrier(w: Writer, op: Op) -> Value | None:
+    w.line(f"pl.system.{op.spec.name}()")
+    return None
+
+
