@@ -118,11 +118,12 @@ class Outcome:
         """Return how many times faster `who` is, round by round."""
         clock = clock or self.clock
         rounds = [*zip(self.timings[who], self.timings[against], strict=True)]
-        clean = [pair for pair in rounds if not any(t.interruptions for t in pair)] if clock == "wall" else rounds
+        clean = [pair for pair in rounds if not any(t.interruptions for t in pair)]
         enough = len(clean) >= FEWEST_CLEAN
-        ratios = [getattr(b, clock) / getattr(a, clock) for a, b in (clean if enough else rounds)]
+        counted = clean if enough and clock == "wall" else rounds
+        ratios = [getattr(b, clock) / getattr(a, clock) for a, b in counted]
         low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
-        return Ratio(low, middle, high, enough)
+        return Ratio(low, middle, high, enough or clock == "cpu")
 
 
 def hold(contest: Contest, threads: int, rounds: int, tick: Callable[[], object]) -> Outcome:

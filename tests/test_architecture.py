@@ -12,7 +12,7 @@ from pathlib import Path
 SRC = Path(__file__).parents[1] / "src"
 LAYERS = (  # each imports from itself and from those before it; the package's own faces see everything
     *("source", "arrays", "errors", "dtypes", "settings", "collector"),
-    *("core", "ops", "frontend", "passes", "interpret", "backends", "runtime", "language", "ir", "compat", "tools"),
+    *("core", "ops", "frontend", "passes", "interpret", "backends", "runtime", "jit", "language", "ir", "compat", "tools"),
     *("__init__", "__main__"),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import sys
 from types import FrameType
@@ -64,7 +65,8 @@ def calling_line() -> Span:
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         filename, number = frame.f_code.co_filename, frame.f_lineno
-        is_ours = str(frame.f_globals.get("__name__", "")).startswith("tilewright.")
+        name = str(frame.f_globals.get("__name__", ""))
+        is_ours = name.startswith("tilewright.") or name == functools.__name__  # which calls cached properties for us
         lines = () if is_ours else tuple(linecache.getlines(filename, frame.f_globals))
         if 1 <= number <= len(lines):
             text = lines[number - 1].rstrip()

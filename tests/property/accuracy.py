@@ -9,7 +9,6 @@ this happens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from property.running import Outcome, outcome
 
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr
-from tilewright.core.op import OpSpec
 from tilewright.core.program import Program
 from tilewright.core.region import Region
 from tilewright.dtypes import round_to
@@ -27,6 +25,9 @@ from tilewright.interpret.machine import Frame, Machine
 
 TRIES = 64
 """How many runs with moved results may show what is possible before a difference counts as wrong."""
+
+LARGEST = 1e36
+"""Beyond this, sums and products of floats may leave the range of fp32 on the way."""
 
 SLACK = 1.0
 """How far beyond the runs seen a result may lie, in units of how far they lie apart."""
@@ -44,22 +45,34 @@ class Blurred(Machine):
         spec = call.op.spec
         if not spec.ulp or not isinstance(result, Region) or not result.dtype.is_float():
             return result
-        size = _size(spec, call, {name: self._value(frame, value) for name, value in arguments(call).items()}, result)
+        bound = {name: self._value(frame, value) for name, value in arguments(call).items()}
         live, steps = result.live, self.rng.uniform(-spec.ulp, spec.ulp, result.live.shape)
         with np.errstate(all="ignore"):
-            live[...] = round_to(live.astype(np.float64) + steps * distance(size, live.dtype), result.dtype)
+            size = _size(call, bound, result)
+            moved = live.astype(np.float64) + steps * distance(size, live.dtype)
+            live[...] = round_to(np.where(size > LARGEST, np.nan, moved), result.dtype)
         return result
 
     def _value(self, frame: Frame, value: object) -> Any:
         return self._expr(frame, value) if isinstance(value, Expr) else value
 
 
-def _size(spec: OpSpec, call: Call, bound: dict[str, Any], result: Region) -> NDArray[Any]:
-    """Return what a result's units are taken of: the result itself, or for a sum the sum of its terms' magnitudes."""
+def _size(call: Call, bound: dict[str, Any], result: Region) -> NDArray[Any]:
+    """Return what a result's units are taken of: the result itself, or for a sum the sum of its terms' magnitudes.
+
+    It is infinite where the order of sums or products decides whether they stay within the range of floats.
+    """
+    size = np.abs(result.live.astype(np.float64))
+    spec = call.op.spec
     if spec.combine == "add" or spec.family == "structured":
-        bound = {name: _magnitudes(value) if isinstance(value, Region) else value for name, value in bound.items()}
-        result = spec.evaluate(call.type, **bound)
-    return np.abs(result.live.astype(np.float64))
+        terms = {name: _magnitudes(value) if isinstance(value, Region) else value for name, value in bound.items()}
+        return spec.evaluate(call.type, **terms).live.astype(np.float64)
+    if spec.combine == "multiply":
+        factors = np.abs(bound["x"].live.astype(np.float64))
+        axis = -1 if spec.name.startswith("row") else -2
+        reach = np.maximum(factors, 1) / np.where(factors > 0, np.minimum(factors, 1), 1)
+        return np.where(np.prod(reach, axis, keepdims=True) > LARGEST, np.inf, size)
+    return size
 
 
 def _magnitudes(region: Region) -> Region:
@@ -123,12 +136,3 @@ def _report(position: int, envelope: Envelope, ours: NDArray[Any]) -> str:
         f"result {position}, {ours.dtype}: {int(wrong.sum())} of {wrong.size} differ, first at {tuple(map(int, at))}: "
         f"native {ours[at]!r}, interpreter {envelope.exact[at]!r}, within accuracy {span}"
     )
-
-
-def possible(results: Sequence[Outcome]) -> list[Envelope]:
-    """Return what several runs make possible; the first is exact."""
-    envelopes = [Envelope(array) for array in arrays(results[0])]
-    for seen in results[1:]:
-        for envelope, array in zip(envelopes, arrays(seen), strict=True):
-            envelope.widen(array)
-    return envelopes

@@ -245,6 +245,10 @@ class Directed(Generic[T]):
     annotation: Any
     direction: ParamDirection
 
+    def __repr__(self) -> str:
+        inner = "pl.Tensor" if self.annotation is Tensor else repr(self.annotation)
+        return f"pl.{self.direction.name}[{inner}]"
+
 
 class Out:
     """`pl.Out[T]`: a parameter the kernel writes."""

@@ -6,7 +6,9 @@ import ast
 import linecache
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import isasyncgenfunction, iscoroutinefunction
+from types import CodeType
 from types import FunctionType as PythonFunction
 from typing import Any
 
@@ -44,12 +46,24 @@ class _File:
     source: Source
     functions: dict[tuple[int, str], tuple[ast.FunctionDef, tuple[ast.FunctionDef, ...]]]
 
+    @cached_property
+    def codes(self) -> dict[tuple[int, str], list[CodeType]]:
+        """What the text compiles to: the code of every function, by first line and name."""
+        found: dict[tuple[int, str], list[CodeType]] = {}
+        whole = compile("".join(self.lines), self.source.filename, "exec", dont_inherit=True)
+        for code in _codes(whole):
+            found.setdefault((code.co_firstlineno, code.co_name), []).append(code)
+        return found
+
 
 _FILES: dict[str, _File] = {}
 
 
-def capture(function: Any) -> Captured:
-    """Return the syntax of `function`; SourceUnavailableError when its source text cannot be had."""
+def capture(function: Any, as_compiled: bool = False) -> Captured:
+    """Return the syntax of `function`; SourceUnavailableError when its source text cannot be had.
+
+    With `as_compiled` the text must still be what Python compiled the function from: files change under a process.
+    """
     if not isinstance(function, PythonFunction) or iscoroutinefunction(function) or isasyncgenfunction(function):
         raise UnsupportedFeatureError(
             f"a kernel is a plain Python function, got {_shown(function)}",
@@ -61,7 +75,31 @@ def capture(function: Any) -> Captured:
     found = file.functions.get((code.co_firstlineno, function.__name__))
     if found is None:
         raise _unavailable(function, "its text is not where Python says it was defined")
+    if as_compiled and not _is_code_of(file, code):
+        raise _unavailable(function, f"{code.co_filename} has changed since Python read it")
     return Captured(found[0], file.source, function, found[1])
+
+
+def _is_code_of(file: _File, code: CodeType) -> bool:
+    """Return whether a file's text, compiled as it is now, gives a function's own code."""
+    found = file.codes.get((code.co_firstlineno, code.co_name))
+    return found is not None and any(
+        (other.co_code, other.co_names, other.co_varnames, _plain(other))
+        == (code.co_code, code.co_names, code.co_varnames, _plain(code))
+        for other in found
+    )
+
+
+def _plain(code: CodeType) -> list[object]:
+    return [(type(value), value) for value in code.co_consts if not isinstance(value, CodeType)]
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and all those inside it."""
+    yield code
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            yield from _codes(value)
 
 
 def _shown(value: object) -> str:

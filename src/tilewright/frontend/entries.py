@@ -11,7 +11,7 @@ from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.programs import Builder
-from tilewright.frontend.signature import DynDim, Given, Known, RuntimeScalar, TensorMeta, meta_of
+from tilewright.frontend.signature import Alike, DynDim, Given, Known, RuntimeScalar, TensorMeta, meta_of
 from tilewright.frontend.specialize import Spec
 
 
@@ -38,14 +38,16 @@ def specialize(kernel: Kernel, given: Mapping[str, Given]) -> Specialization:
     names = [p.name for p in kernel.parameters]
     taken = tuple(names[position] for position in entry.taken)
     types = dict(zip(taken, (p.type for p in entry.function.params), strict=True))
-    metas = {name: _meta(one, types.get(name)) for name, one in given.items()}
+    metas = {name: _meta(one, types.get(name), given) for name, one in given.items()}
     return Specialization(program, taken, metas, tuple(store.resolvers))
 
 
-def _meta(given: Given, type_: Type | None) -> Given:
-    if isinstance(given, TensorMeta) and isinstance(type_, TensorType):
-        return meta_of(type_, [d.static_bound if isinstance(d, DynDim) else d for d in given.shape])
-    return given
+def _meta(one: Given, type_: Type | None, given: Mapping[str, Given]) -> Given:
+    """Return what the program takes for granted about an argument."""
+    source = given[one.source] if isinstance(one, Alike) else one
+    if isinstance(source, TensorMeta) and isinstance(type_, TensorType):
+        return meta_of(type_, [d.static_bound if isinstance(d, DynDim) else d for d in source.shape])
+    return one
 
 
 def _entry_spec(given: Given) -> Spec:
@@ -53,6 +55,8 @@ def _entry_spec(given: Given) -> Spec:
         case TensorMeta():
             shape = tuple(Symbol(d.literal) if isinstance(d, DynDim) else d for d in given.shape)
             return Spec(TensorType(shape, given.dtype, shape, given.layout))
+        case Alike():
+            return Spec(alike=given.source)
         case RuntimeScalar():
             return Spec(ScalarType(given.dtype))
         case Known():

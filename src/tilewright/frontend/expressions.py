@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.build import call, locate, symbolic
 from tilewright.core.expr import Call, Const, Expr, Var
-from tilewright.core.extents import as_scalar
+from tilewright.core.extents import as_scalar, symbols_in
 from tilewright.core.op import OPS, OpSpec
 from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.errors import (
@@ -97,14 +97,19 @@ def _name(t: Translator, node: ast.Name) -> Value:
         message = f"name '{node.id}' is not defined"
         help = nearest(node.id, known) or "bind it before this line, or define it outside the kernel"
         raise UndefinedNameError(message, spans=[t.span(node)], help=help) from None
-    value = _met(t, node, value)
-    return symbolic(value) if isinstance(value, DynExpr) else value
+    return _met(t, node, value)
 
 
 def _met(t: Translator, node: ast.Name, value: Value) -> Value:
+    """Return a value that a name stands for; a `pl.dynamic` name, noted, as the extent it means."""
     if isinstance(value, DynVar) and t.frame is not None:
         t.frame.meet(node.id, value.name, t.span(node))
-    return value
+    if not isinstance(value, DynExpr):
+        return value
+    found = symbolic(value)
+    for symbol in symbols_in(found):
+        t.symbols.setdefault(symbol, t.span(node))
+    return found
 
 
 def _out_of_scope(t: Translator, node: ast.Name, state: State, line: int) -> OutOfScopeError:
@@ -246,6 +251,8 @@ def _unary(t: Translator, node: ast.UnaryOp) -> Value:
 
 @expression(ast.Compare)
 def _compare(t: Translator, node: ast.Compare) -> Value:
+    if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)) and _is_none(node.comparators[0]):
+        return (t.operand(node.left) is None) == isinstance(node.ops[0], ast.Is)
     if len(node.ops) != 1 or type(node.ops[0]) not in COMPARE:
         chained = len(node.ops) != 1
         message = "a comparison has one operator here" if chained else "`in` and `is` are not comparisons here"
@@ -265,6 +272,10 @@ def _compare(t: Translator, node: ast.Compare) -> Value:
     return apply(
         t, OPS[f"scalar.{name}"].spec, {"lhs": lhs, "rhs": rhs}, node, {"lhs": node.left, "rhs": node.comparators[0]}
     )
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 @expression(ast.BoolOp)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -126,6 +126,7 @@ def _translate(
     for name, value in header.known.items():
         t.assign_known(name, value, captured.node)
     t.execute(captured.node.body)
+    _check_bound(t, params)
     return Function(
         header.name,
         params,
@@ -138,6 +139,18 @@ def _translate(
         options.role,
         {**options.attrs, **t.attrs},
     )
+
+
+def _check_bound(t: Translator, params: Sequence[Var]) -> None:
+    """Raise when the value of a `pl.dynamic` name is read that no parameter's extent tells."""
+    told = {e.name for p in params if isinstance(p.type, TensorType) for e in p.type.shape if isinstance(e, Symbol)}
+    for name, span in t.symbols.items():
+        if name not in told:
+            raise UnboundSymbolError(
+                f"'{name}' is the extent of no parameter, so no argument tells its value",
+                spans=[span],
+                help=f"write it in the shape of a parameter, or say x.bind_dynamic(axis, {name}) in a @pl.jit kernel",
+            )
 
 
 def _bind_parameter(t: Translator, param: Var, p: Parameter) -> None:

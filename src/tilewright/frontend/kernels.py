@@ -100,7 +100,7 @@ class Kernel:
     @cached_property
     def captured(self) -> Captured:
         """The function's syntax; SourceUnavailableError, an OSError, when its text cannot be had."""
-        return capture(self.function)
+        return capture(self.function, as_compiled=True)
 
     @cached_property
     def parameters(self) -> tuple[KernelParameter, ...]:

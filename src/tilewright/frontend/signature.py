@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Symbol
@@ -47,6 +47,15 @@ class RuntimeScalar:
     dtype: DataType
 
 
+def exact(value: object) -> tuple[type, object]:
+    """Return a key that only values of the same type and the same bits share."""
+    if isinstance(value, float):
+        return type(value), struct.pack("<d", value)
+    if isinstance(value, (tuple, list)):
+        return tuple, tuple(exact(part) for part in cast("Sequence[object]", value))
+    return type(value), value
+
+
 @dataclass(frozen=True, eq=False)
 class Known:
     """A value that becomes part of the code; equal in type and bits only: 1, 1.0, True, 0.0 and -0.0 all differ."""
@@ -56,13 +65,7 @@ class Known:
     @property
     def key(self) -> tuple[type, object]:
         """What two of them share when they stand for the same code."""
-        value = self.value
-        if isinstance(value, float):
-            return type(value), struct.pack("<d", value)
-        if isinstance(value, (tuple, list)):
-            parts: Sequence[Any] = value  # pyright: ignore[reportUnknownVariableType]
-            return type(value), tuple(Known(part).key for part in parts)  # pyright: ignore[reportUnknownVariableType]
-        return type(value), value
+        return exact(self.value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Known) and self.key == other.key
@@ -71,7 +74,14 @@ class Known:
         return hash(self.key)
 
 
-Given: TypeAlias = TensorMeta | RuntimeScalar | Known
+@dataclass(frozen=True)
+class Alike:
+    """An output that the caller leaves out, shaped like another argument."""
+
+    source: str
+
+
+Given: TypeAlias = TensorMeta | RuntimeScalar | Known | Alike
 """What is known about one argument."""
 
 

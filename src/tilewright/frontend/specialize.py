@@ -48,6 +48,8 @@ class Spec:
 
     type: Type | None = None
     known: Known | None = None
+    alike: str | None = None
+    """The argument it is shaped like."""
 
 
 @dataclass(eq=False)
@@ -205,10 +207,12 @@ def _parameters(
 ) -> Iterator[Parameter]:
     """Yield the parameters of the function a kernel becomes; values that are no numbers are not among them."""
     taken.clear()
+    types: dict[str | None, Type | None] = {}
     for position, (parameter, says) in enumerate(zip(kernel.parameters, declared, strict=True)):
         spec = specs[parameter.name]
         try:
-            type_ = _parameter_type(parameter.name, position, spec, says, frame)
+            type_ = types.get(spec.alike) or _parameter_type(parameter.name, position, spec, says, frame)
+            types[parameter.name] = type_
             _note_stated_axes(frame, position, says, parameter.span)
         except KernelError as error:
             error.locate([parameter.span])

@@ -128,6 +128,8 @@ class Translator:
     """The identities of carried variables that start as nothing."""
     fixed: set[int] = field(default_factory=set[int])
     """The identities of variables whose type is stated and cannot widen."""
+    symbols: dict[str, Span] = field(default_factory=dict[str, Span])
+    """The `pl.dynamic` names whose values were read, with where."""
     frame: Any = None
     """The specialization this is part of, None for a function whose types are written out."""
 

@@ -81,6 +81,9 @@ from tilewright.frontend.programs import function as function
 from tilewright.frontend.programs import program as program
 from tilewright.frontend.text import loads as _loads
 from tilewright.frontend.text import parse as _parse
+from tilewright.jit.arguments import RUNTIME as RUNTIME
+from tilewright.jit.decorators import jit as jit
+from tilewright.jit.function import JITFunction as JITFunction
 from tilewright.language import array as array
 from tilewright.language import system as system
 from tilewright.language import tensor as tensor

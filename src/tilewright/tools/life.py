@@ -117,7 +117,10 @@ def _result(program: Program) -> Iterator[str]:
     y = ir.compile(program)(x)
     e = np.exp(x - x.max(axis=1, keepdims=True))
     assert np.allclose(y, e / e.sum(axis=1, keepdims=True), rtol=1e-5)
-    yield "`ir.compile` ran those passes; calling what it returns interprets the last stage with NumPy."
-    yield code("x = np.resize(np.arange(7, dtype=np.float32), (128, 64))\ny = ir.compile(Softmax)(x)")
-    rows = "\n".join(" ".join(f"{value:.5f}" for value in row[:4]) + " ..." for row in y[:3])
-    yield code(f"{rows}\n\neach row sums to {y.sum(axis=1).mean():.5f}", "text")
+    yield (
+        "`ir.compile` runs those passes and makes native code of the last stage. What it returns is called with "
+        'arrays, and shows the rest of the way: `softmax.stages["llvm"]`, `["assembly"]` and `["object"]`.'
+    )
+    yield code("softmax = ir.compile(Softmax)\ny = softmax(np.resize(np.arange(7, dtype=np.float32), (128, 64)))")
+    rows = "\n".join(" ".join(f"{value:.4f}" for value in row[:4]) + " ..." for row in y[:3])
+    yield code(f"{rows}\n\neach row sums to {y.sum(axis=1).mean():.4f}", "text")

@@ -12,7 +12,9 @@ from tilewright.backends.cpu.emit import FunctionEmitter
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Value, i64
 from tilewright.backends.cpu.values import static
 
-LARGEST = (1 << 63) - 1
+LARGEST = 1 << 48
+"""No machine has more bytes."""
+
 NO_ARENA = "there is no memory for the tiles of this kernel"
 
 
@@ -47,7 +49,7 @@ def allocate(e: FunctionEmitter, nbytes: Value) -> Value:
 
 
 def size_of(e: FunctionEmitter, shape: Sequence[Value], element_bytes: int) -> Value:
-    """Return how many bytes elements take, or more than there can be where that is no 64-bit number."""
+    """Return how many bytes elements take; a number that there is no memory for where that is none of 64 bits."""
     known, size = element_bytes, None
     for extent in shape:
         number = static(extent)

@@ -40,7 +40,7 @@ from tilewright.backends.cpu.abi import (
 )
 from tilewright.backends.cpu.calls import OWN_SIZE, WHOLE_SIZE, Emitted, Signature, call
 from tilewright.backends.cpu.emit import FunctionEmitter
-from tilewright.backends.cpu.heap import NO_ARENA, allocate, free, new_arena
+from tilewright.backends.cpu.heap import LARGEST, NO_ARENA, allocate, free, new_arena
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Module, Value, i64
 from tilewright.backends.cpu.options import Options
 from tilewright.backends.cpu.parallel import grid, parallel_loop
@@ -51,6 +51,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ForStmt, SeqStmts
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.core.visitor import expressions, statements
+from tilewright.errors import UnsupportedFeatureError
 from tilewright.passes.identity import returned_parameters
 from tilewright.source import Span
 
@@ -212,6 +213,8 @@ class ProgramEmitter:
     def settle(self, e: FunctionEmitter) -> int:
         """Fill in the sizes that are known only once a function has been written; return its whole arena's."""
         own, whole = e.arena.size, max(e.arena.size + e.callee_arena, 64)
+        if whole > LARGEST:
+            raise UnsupportedFeatureError(f"no machine holds tiles of {whole} bytes", spans=[e.function.span])
         text = self.module.functions[-1]
         self.module.functions[-1] = text.replace(OWN_SIZE, str(own)).replace(WHOLE_SIZE, str(whole))
         return whole

@@ -1,0 +1,1 @@
+"""The JIT: kernels specialized, compiled and cached at their first call."""

@@ -1,0 +1,224 @@
+"""Calls: the arguments of a kernel's call, sorted to its parameters.
+
+A caller passes everything and outputs are written in place, or leaves out all pure outputs and gets them back. Which of
+the two a call means follows from what it passes: positional arguments go to every parameter when that gives each output
+a tensor, and to the inputs alone otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.core.enums import ParamDirection
+from tilewright.core.expr import Symbol
+from tilewright.core.types import Extent, ScalarType, TensorType
+from tilewright.dtypes import BOOL
+from tilewright.frontend.kernels import Declared, Kernel
+from tilewright.frontend.names import Resolver
+from tilewright.frontend.signature import Alike, DynDim, Given, TensorMeta
+from tilewright.jit.arguments import RUNTIME, Described, check_one_device, describe, runtime_scalar
+from tilewright.runtime.buffers import buffer_of
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call's arguments by parameter; outputs that the caller left out are not among the values."""
+
+    values: Mapping[str, Any]
+    described: Mapping[str, Described]
+
+    @property
+    def given(self) -> dict[str, Given]:
+        """What is known about each argument."""
+        return {name: described.given for name, described in self.described.items()}
+
+    @property
+    def kinds(self) -> tuple[object, ...]:
+        """Everything about the arguments but their extents."""
+        return tuple(described.kind for described in self.described.values())
+
+    @property
+    def extents(self) -> tuple[int | None, ...]:
+        """The extents of all tensors, one after the other."""
+        return tuple(extent for described in self.described.values() for extent in described.extents)
+
+
+class Binder:
+    """Sorts arguments to the parameters of one kernel."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.declared = dict(
+            zip((p.name for p in kernel.parameters), kernel.declared(Resolver.of(kernel.function)), strict=True)
+        )
+        self.outputs = [name for name, says in self.declared.items() if says.direction is ParamDirection.Out]
+
+    def call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+        """Return a call's arguments, every one checked to be something a kernel can take."""
+        values = self._bound(args, kwargs)
+        for name, value in values.items():
+            if value is RUNTIME:
+                raise self._error(f"'{name}' received pl.RUNTIME, which only compile() and lower() take")
+        check_one_device(list(values.items()))
+        described = {name: self._described(name, values[name]) for name in self.declared if name in values}
+        for name in self.outputs:
+            if name not in values:
+                described[name] = self._left_out(name, described)
+            elif not isinstance(self.declared[name].type, TensorType):
+                described[name] = self._as_left_out(name, described)
+        return Call(values, {name: described[name] for name in self.declared})
+
+    def signature(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+        """Return the arguments that annotations alone describe, with values for scalars."""
+        try:
+            values = self.kernel.bind(args, kwargs)
+        except TypeError as error:
+            raise self._error(str(error)) from None
+        described = {name: self._stated(name, says, values) for name, says in self.declared.items()}
+        return Call({name: value for name, value in values.items() if value is not RUNTIME}, described)
+
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            values = self.kernel.bind(args, kwargs)
+        except TypeError as error:
+            if not self.outputs:
+                raise self._error(str(error)) from None
+            values = None
+        if values is None or not self._is_in_place(values):
+            values = self._inputs_only(args, kwargs)
+        missing = [name for name in self.declared if name not in values and name not in self.outputs]
+        if missing:
+            raise self._error(f"missing argument `{missing[0]}`: it takes {self._counts()}")
+        return values
+
+    def _is_in_place(self, values: Mapping[str, Any]) -> bool:
+        return all(name in values and buffer_of(values[name]) is not None for name in self.outputs)
+
+    def _inputs_only(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        named = [name for name in self.outputs if name in kwargs]
+        if named:
+            missing = [name for name in self.outputs if name not in kwargs]
+            raise self._error(
+                f"`{missing[0]}` is missing: pass every output, or none to have them returned"
+                if missing
+                else f"`{named[0]}` is an output: pass a tensor, got {type(kwargs[named[0]]).__name__}"
+            )
+        inputs = [p for p in self.kernel.parameters if p.name not in self.outputs]
+        positional = [p.name for p in inputs if not p.is_keyword_only]
+        if len(args) > len(positional):
+            raise self._error(f"takes {self._counts()} arguments, got {len(args) + len(kwargs)}")
+        values = dict(zip(positional, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in self.declared or name in values:
+                raise self._error(f"got `{name}` twice" if name in values else f"has no parameter `{name}`")
+            values[name] = value
+        defaults = {p.name: p.default for p in inputs if p.is_optional}
+        return {**defaults, **values}
+
+    def _counts(self) -> str:
+        total, outputs = len(self.declared), len(self.outputs)
+        return f"{total} (in-place) or {total - outputs} (return)" if outputs else f"{total}"
+
+    def _described(self, name: str, value: Any) -> Described:
+        says = self.declared[name]
+        described = describe(name, value)
+        is_tensor = isinstance(described.given, TensorMeta)
+        if says.is_tensor and not is_tensor and value is not None:
+            raise TypeError(f"`{name}` is a tensor: pass a torch tensor or a NumPy array, got {type(value).__name__}")
+        if is_tensor and isinstance(says.type, ScalarType):
+            raise TypeError(f"`{name}` is a scalar, got a tensor")
+        if isinstance(says.type, TensorType) and isinstance(described.given, TensorMeta):
+            _check_stated(name, says.type, described.given)
+        if isinstance(says.type, ScalarType) and not is_tensor:
+            _check_scalar(name, says.type, value)
+        return described
+
+    def _left_out(self, name: str, others: Mapping[str, Described]) -> Described:
+        """Return an output that the caller wants made: as annotated, or like the inputs where those are alike."""
+        says = self.declared[name]
+        if isinstance(says.type, TensorType):
+            return _open_tensor(name, says.type)
+        source = self._model(others)
+        if source is None:
+            raise self._error(
+                f"cannot tell the shape of the output `{name}`: pass it, or annotate it, "
+                "for example pl.Out[pl.Tensor[[M, N], pl.FP32]]"
+            )
+        return Described(Alike(source), ("like", source), others[source].extents)
+
+    def _as_left_out(self, name: str, others: Mapping[str, Described]) -> Described:
+        """Return an output that was passed; one like the inputs as if it had been left out, to share its program."""
+        source = self._model(others)
+        if source is None or others[source].given != others[name].given:
+            return others[name]
+        return Described(Alike(source), ("like", source), others[source].extents)
+
+    def _model(self, others: Mapping[str, Described]) -> str | None:
+        """Return the input that an output without a stated shape is like: any, where all are alike."""
+        tensors = [n for n, d in others.items() if isinstance(d.given, TensorMeta) and n not in self.outputs]
+        same = all(others[n].given == others[tensors[0]].given for n in tensors)
+        return tensors[0] if tensors and same else None
+
+    def _stated(self, name: str, says: Declared, values: Mapping[str, Any]) -> Described:
+        if isinstance(says.type, TensorType):
+            return _open_tensor(name, says.type)
+        if says.is_tensor:
+            if values.get(name, RUNTIME) is None:
+                return describe(name, None)
+            raise self._error(
+                f"bare 'pl.Tensor' of `{name}` says neither shape nor dtype: annotate it, or give sample tensors, "
+                f"as in {self.kernel.name}.compile(*sample_tensors) or {self.kernel.name}.lower(*sample_tensors)"
+            )
+        if name not in values:
+            raise self._error(
+                f"scalar parameter '{name}' has no value: pass one by keyword, or pl.RUNTIME to leave it open"
+            )
+        value = values[name]
+        if value is RUNTIME:
+            if not isinstance(says.type, ScalarType):
+                raise self._error(f"'{name}' received pl.RUNTIME, but its annotation does not say which kind of number")
+            return runtime_scalar(says.type.dtype)
+        if value is not None and not isinstance(value, (bool, int, float)):
+            shown = type(value).__name__
+            raise self._error(f"scalar parameter '{name}' needs a number or pl.RUNTIME, got {shown}")
+        return self._described(name, value)
+
+    def _error(self, message: str) -> TypeError:
+        return TypeError(f"@pl.jit function '{self.kernel.name}': {message}")
+
+
+def _check_stated(name: str, stated: TensorType, given: TensorMeta) -> None:
+    if stated.dtype != given.dtype:
+        raise TypeError(f"`{name}` expects dtype {stated.dtype}, got {given.dtype}")
+    if len(stated.shape) != len(given.shape):
+        raise ValueError(f"`{name}` expects rank {len(stated.shape)}, got {len(given.shape)}")
+    for want, have in zip(stated.shape, given.shape, strict=True):
+        if isinstance(want, int) and want != have:
+            shape = "[" + ", ".join(map(str, stated.shape)) + "]"
+            raise ValueError(f"`{name}` expects shape {shape}, got {list(given.shape)}")
+
+
+def _check_scalar(name: str, stated: ScalarType, value: Any) -> None:
+    dtype = stated.dtype
+    if value is None:
+        return
+    if isinstance(value, bool) != (dtype == BOOL) or (dtype.is_int() and isinstance(value, float)):
+        raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}")
+    if dtype.is_int() and dtype != BOOL and not dtype.limits[0] <= value <= dtype.limits[1]:
+        raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold {value}")
+
+
+def _open_tensor(name: str, stated: TensorType) -> Described:
+    """Return a tensor of which the annotation alone is known."""
+    shape = tuple(_dim(name, axis, extent) for axis, extent in enumerate(stated.shape))
+    extents = tuple(d if isinstance(d, int) else None for d in shape)
+    return Described(TensorMeta(shape, stated.dtype, stated.layout), (stated.dtype.name, len(shape)), extents)
+
+
+def _dim(name: str, axis: int, extent: Extent) -> int | DynDim:
+    if isinstance(extent, int):
+        return extent
+    symbol = extent.name if isinstance(extent, Symbol) else f"{name}_{axis}"
+    return DynDim(symbol, symbol)

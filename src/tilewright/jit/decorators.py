@@ -1,0 +1,76 @@
+"""Decorators: `@pl.jit` and the kinds of functions it comes with."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from types import FunctionType as PythonFunction
+from typing import Any, overload
+
+from tilewright.core.enums import Level
+from tilewright.frontend.kernels import KernelKind
+from tilewright.jit.function import JITFunction
+
+
+class Decorator:
+    """A decorator that makes one kind of kernel, with or without parentheses."""
+
+    def __init__(self, kind: KernelKind, word: str, takes: tuple[str, ...] = ()) -> None:
+        self.kind = kind
+        self.word = word
+        self.takes = takes
+        self.__doc__ = _DOCS[kind]
+
+    @overload
+    def __call__(self, function: Callable[..., Any], /) -> JITFunction: ...
+    @overload
+    def __call__(self, /, **options: Any) -> Callable[[Callable[..., Any]], JITFunction]: ...
+    def __call__(self, function: Any = None, /, **options: Any) -> Any:
+        """Decorate a function, or return the decorator for some options."""
+        for name in options:
+            if name not in self.takes:
+                raise TypeError(f"@{self.word} does not accept a {name}= argument")
+        if function is None:
+            return partial(self._made, options=options)
+        return self._made(function, options)
+
+    def _made(self, function: Any, options: dict[str, Any]) -> JITFunction:
+        plain = inspect.unwrap(function) if callable(function) else function
+        if not isinstance(plain, PythonFunction):
+            raise TypeError(f"@{self.word} decorates a Python function, got {type(function).__name__}")
+        level, auto_scope = options.get("level"), options.get("auto_scope", True)
+        if level is not None and not isinstance(level, Level):
+            raise TypeError(f"level= takes a pl.Level, got {type(level).__name__}")
+        return JITFunction(plain, self.kind, level, bool(auto_scope))
+
+    def __repr__(self) -> str:
+        return f"<decorator @{self.word}>"
+
+
+class JITDecorator(Decorator):
+    """`@pl.jit`, with the decorators of sub-functions as attributes."""
+
+    def __init__(self) -> None:
+        super().__init__(KernelKind.ENTRY, "pl.jit", ("auto_scope",))
+        self.incore = Decorator(KernelKind.INCORE, "pl.jit.incore", ("level",))
+        self.inline = Decorator(KernelKind.INLINE, "pl.jit.inline", ("auto_scope",))
+        self.opaque = Decorator(KernelKind.OPAQUE, "pl.jit.opaque")
+        self.host = Decorator(KernelKind.HOST, "pl.jit.host", ("auto_scope",))
+        self.extern = Decorator(
+            KernelKind.EXTERN,
+            "pl.jit.extern",
+            ("source", "core_type", "aic_source", "aiv_source", "dual_aiv_dispatch", "include_dirs"),
+        )
+
+
+_DOCS = {
+    KernelKind.ENTRY: "Make a function a kernel: its first call with new shapes, dtypes or scalars compiles it.",
+    KernelKind.INCORE: "Make a function a device kernel that other kernels call.",
+    KernelKind.INLINE: "Make a function a template, written out at each call.",
+    KernelKind.OPAQUE: "Make a function a part of a program with loops and kernel scopes of its own.",
+    KernelKind.HOST: "Mark an orchestrator of several devices; it can be declared, and not compiled yet.",
+    KernelKind.EXTERN: "Mark a kernel that C++ sources define; it can be declared, and not compiled yet.",
+}
+
+jit = JITDecorator()

@@ -1,0 +1,84 @@
+"""Stores: the programs that one kernel has been compiled to, found by its arguments.
+
+A dynamic axis is one that a program takes as it comes. Which axes those are is known once the kernel has been
+specialized, since any helper may name one; so programs are grouped by their dynamic axes, and a lookup leaves those
+extents out. There is one such group for nearly every kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+Extents = tuple[int | None, ...]
+"""The extents of all tensor arguments, one after the other; None for one that a signature leaves open."""
+
+
+class CacheInfo(NamedTuple):
+    """What a kernel's cache has done so far."""
+
+    hits: int
+    misses: int
+    compiles: int
+    currsize: int
+
+
+@dataclass
+class Variants(Generic[T]):
+    """The programs for arguments of the same kinds: for each set of dynamic axes, by the other extents."""
+
+    groups: dict[frozenset[int], dict[Extents, T]] = field(default_factory=dict[frozenset[int], dict[Extents, T]])
+
+    def find(self, extents: Extents) -> T | None:
+        """Return the program for some extents, or None."""
+        for dynamic, programs in self.groups.items():
+            found = programs.get(_static(extents, dynamic))
+            if found is not None:
+                return found
+        return None
+
+    def add(self, dynamic: frozenset[int], extents: Extents, program: T) -> None:
+        """Keep a program that takes the axes in `dynamic` as they come."""
+        self.groups.setdefault(dynamic, {})[_static(extents, dynamic)] = program
+
+
+def _static(extents: Extents, dynamic: frozenset[int]) -> Extents:
+    return tuple(e for i, e in enumerate(extents) if i not in dynamic) if dynamic else extents
+
+
+@dataclass
+class Store(Generic[T]):
+    """All the programs of one kernel."""
+
+    variants: dict[object, Variants[T]] = field(default_factory=dict[object, Variants[T]])
+    hits: int = 0
+    misses: int = 0
+    compiles: int = 0
+
+    def find(self, kinds: object, extents: Extents) -> T | None:
+        """Return the program for arguments, counting a hit or a miss."""
+        variants = self.variants.get(kinds)
+        found = variants.find(extents) if variants is not None else None
+        if found is None:
+            self.misses += 1
+        else:
+            self.hits += 1
+        return found
+
+    def add(self, kinds: object, dynamic: Sequence[int], extents: Extents, program: T) -> None:
+        """Keep a program."""
+        self.compiles += 1
+        self.variants.setdefault(kinds, Variants()).add(frozenset(dynamic), extents, program)
+
+    def programs(self) -> Iterator[T]:
+        """Yield every program."""
+        for variants in self.variants.values():
+            for group in variants.groups.values():
+                yield from group.values()
+
+    def info(self) -> CacheInfo:
+        """Return what the cache has done."""
+        return CacheInfo(self.hits, self.misses, self.compiles, sum(1 for _ in self.programs()))

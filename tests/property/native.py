@@ -1,0 +1,98 @@
+"""Native runs of generated programs, held against the interpreter.
+
+A program is written to a file before its native code runs: where the process ends, that file says over what.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ops.native import Embedded
+from property.accuracy import assert_within_declared_accuracy
+from property.programs import inputs_for
+from property.running import SEEDS, Outcome, outcome, parsed
+
+from tilewright.backends.cpu.native import NativeProgram, compile_native
+from tilewright.core.expr import Call
+from tilewright.core.program import Program
+from tilewright.core.region import Region, whole
+from tilewright.core.visitor import expressions, statements
+from tilewright.passes.context import CallbackInstrument, PassContext
+from tilewright.passes.manager import PassManager
+
+RUNNING = Path(tempfile.gettempdir()) / "tilewright-running"
+"""Where the programs lie whose native code is running, one per process."""
+
+
+def check(text: str) -> frozenset[str]:
+    """Fail unless a program's native code leaves what the interpreter leaves; return the ops it was made of."""
+    program = parsed(text)
+    compiled, ops = lowered(program)
+    with named(text):
+        native = NativeProgram(compiled, compile_native(compiled))
+        for seed in SEEDS:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                expected = outcome(program, seed)
+                ours = native_outcome(program, native, seed, strided=seed % 2 == 0 and "tensor.reshape" not in ops)
+                assert_within_declared_accuracy(program, seed, ours, expected)
+    return ops
+
+
+def lowered(program: Program) -> tuple[Program, frozenset[str]]:
+    """Return a program ready for native code, and the names of the ops in it once dead code is gone.
+
+    Ops of tensors count although tile ops take their place.
+    """
+    found: set[str] = set()
+
+    def before(name: str, program: Program) -> None:
+        if name == "ConvertTensorToTileOps":
+            found.update(ops_of(program))
+
+    with PassContext(instruments=[CallbackInstrument(before=before)]):
+        result = PassManager.get_strategy().run_passes(program)
+    return result, frozenset(found | ops_of(result))
+
+
+def ops_of(program: Program) -> set[str]:
+    """Return the names of the ops a program uses."""
+    every = (stmt for function in program.function_list for stmt in statements(function.body))
+    return {expr.op.name for stmt in every for expr in expressions(stmt) if isinstance(expr, Call)}
+
+
+def native_outcome(program: Program, native: NativeProgram, seed: int, *, strided: bool) -> Outcome:
+    """Return what native code computes from the arguments that belong to `seed`, and check that it stays inside them.
+
+    Arrays are packed, or `strided`: windows of larger ones, which cannot be reshaped in place.
+    """
+    given: list[Any] = inputs_for(program, seed)
+    held = [Embedded(arg if strided or not isinstance(arg, np.ndarray) else arg.reshape(-1)) for arg in given]
+    args = [h.inner.reshape(g.shape) if isinstance(g, np.ndarray) else g for h, g in zip(held, given, strict=True)]
+    returned = native.run(program.entries[0].name, [whole(a) if isinstance(a, np.ndarray) else a for a in args])
+    for h in held:
+        h.assert_untouched_around()
+    arrays = tuple(a for a in args if isinstance(a, np.ndarray))
+    return Outcome(arrays, tuple(r for r in returned if not isinstance(r, Region)))
+
+
+def note_of(worker: str) -> Path:
+    """Return the file that names the program a worker is running; without workers, there is one called `main`."""
+    return RUNNING / f"{worker}.py"
+
+
+@contextmanager
+def named(text: str) -> Generator[None]:
+    """Keep a program in a file while its native code runs."""
+    note = note_of(os.environ.get("PYTEST_XDIST_WORKER", "main"))
+    note.parent.mkdir(exist_ok=True)
+    note.write_text(text, encoding="utf-8")
+    yield
+    note.unlink(missing_ok=True)

@@ -1,0 +1,170 @@
+"""The heap: a program that is refused memory says so at its own line, and the next call finds everything in order."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from unit.backends.cpu.running import floats, kernel, native
+
+from tilewright.core.region import whole
+from tilewright.errors import ExecutionError, UnsupportedFeatureError
+
+LIMITED = """
+import resource, sys
+sys.path[:0] = {path!r}
+import numpy as np
+from unit.backends.cpu.test_heap import text_of
+from unit.backends.cpu.running import native
+from tilewright.errors import ExecutionError
+
+large = native(text_of({name!r}))
+large.run([2, np.zeros((64, 4), np.float32)])
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (256 << 20),) * 2)
+out = np.zeros((64, 4), np.float32)
+try:
+    large.run([1 << 30, out])
+except ExecutionError as error:
+    print(error.span.line, error.message)
+large.check(2, np.zeros((64, 4), np.float32))
+"""
+
+START = """
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def make(self, n: pl.Scalar[pl.INDEX]):
+        made = pl.create_tensor([n, 4], dtype=pl.FP32)  # made here
+        pl.write(made, [n - 1, 0], 5.0)
+        return made
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, n: pl.Scalar[pl.INDEX], out: pl.InOut[pl.Tensor[[64, 4], pl.FP32]]):
+"""
+PROGRAMS = {
+    "in the program": """
+        large = pl.create_tensor([n, 4], dtype=pl.FP32, init_value=3)  # here
+        with pl.at(level=pl.Level.CORE_GROUP):
+            out = pl.store(pl.load(large, [0, 0], [2, 4]), [0, 0], out)
+        return out
+""",
+    "in a function": """
+        large = self.make(n)
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.write(out, [0, 0], pl.read(large, [n - 1, 0]))
+        return out
+""",
+    "in turns": """
+        for i in pl.parallel(64):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                large = pl.create_tensor([n, 4], dtype=pl.FP32, init_value=1)  # here
+                pl.write(out, [i, 0], pl.read(large, [1, 2]) + 1.0)
+        return out
+""",
+    "for a result": """
+        some = pl.create_tensor([pl.min(n, 32768), 1], dtype=pl.FP32, init_value=2)
+        with pl.at(level=pl.Level.CORE_GROUP):
+            large = pl.matmul(some, some, b_trans=True)  # here
+            pl.write(out, [0, 0], pl.read(large, [1, 1]))
+        return out
+""",
+}
+
+
+def text_of(name: str) -> str:
+    return START + PROGRAMS[name]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_tensor_that_there_is_no_memory_for_is_an_error_at_its_line(name: str) -> None:
+    code = LIMITED.format(path=sys.path, name=name)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (run.stderr, run.returncode) == ("", 0)
+    marked = [number for number, line in enumerate(text_of(name).splitlines(), 2) if line.endswith("here")]
+    assert run.stdout == f"{marked[-1]} there is no memory for this tensor\n"
+
+
+TILES = """
+import resource, sys
+sys.path[:0] = {path!r}
+import numpy as np
+from unit.backends.cpu.running import native
+from tilewright.errors import ExecutionError
+
+large = native('''
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, out: pl.InOut[pl.Tensor[[64, 4], pl.FP32]]):
+        for i in {loop}(64):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                t = pl.tile.create([65536, 4096], dtype=pl.FP32)
+                t = pl.tile.write(t, [i, 0], 1.0)
+                out = pl.store(pl.slice(t, [1, 4], [i, 0]), [i, 0], out)
+        return out
+''')
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (256 << 20),) * 2)
+try:
+    large.run([np.zeros((64, 4), np.float32)])
+except ExecutionError as error:
+    print(error.span.line, error.message)
+"""
+
+
+@pytest.mark.parametrize(("loop", "line"), [("pl.range", 6), ("pl.parallel", 7)])
+def test_tiles_that_there_is_no_memory_for_are_an_error_of_their_kernel(loop: str, line: int) -> None:
+    code = TILES.format(path=sys.path, loop=loop)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (run.stderr, run.returncode) == ("", 0)
+    assert run.stdout == f"{line} there is no memory for the tiles of this kernel\n"
+
+
+def test_a_size_that_is_no_number_of_bytes_is_too_large_too() -> None:
+    outer = native(
+        """
+M, N = pl.dynamic("M"), pl.dynamic("N")
+
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def outer(self, x: pl.Tensor[[M, 1], pl.FP32], y: pl.Tensor[[1, N], pl.FP32], out: pl.Out[pl.Tensor[[4], pl.FP32]]):
+        both = pl.add(x, y)
+        pl.write(out, [0], pl.read(both, [1, 1]))
+        return out
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[M, 1], pl.FP32], y: pl.Tensor[[1, N], pl.FP32], out: pl.Out[pl.Tensor[[4], pl.FP32]]):
+        out = self.outer(x, y, out)
+        return out
+"""
+    )
+    outer.check(floats(3, 1), floats(1, 5), np.zeros(4, np.float32))
+    for rows, columns in ((1 << 33, 1 << 33), (1 << 31, 1 << 31), (1 << 60, 1 << 60), (1 << 40, 1 << 24)):
+        x: Any = np.broadcast_to(floats(1, 1), (rows, 1))
+        y: Any = np.lib.stride_tricks.as_strided(floats(1, 1), (1, columns), (4, 4))
+        with pytest.raises(ExecutionError) as caught:
+            outer.native.run("main", [whole(x), whole(y), whole(np.zeros(4, np.float32))])
+        assert (caught.value.span.line, caught.value.message) == (9, "there is no memory for this tensor")
+
+
+def test_tiles_that_no_machine_holds_are_refused_before_they_are_made() -> None:
+    with pytest.raises(UnsupportedFeatureError, match="no machine holds tiles of 18446744073709551616 bytes"):
+        kernel(
+            "out: pl.Out[pl.Tensor[[4], pl.FP32]]",
+            f"t = pl.tile.create([{1 << 31}, {1 << 31}], dtype=pl.FP32)",
+            "pl.write(out, [0], pl.tile.read(t, [0, 0]))",
+        )
+
+
+def test_a_tensor_that_no_machine_holds_is_refused_before_it_runs() -> None:
+    with pytest.raises(UnsupportedFeatureError, match=r"no tensor can have extents \[1099511627776, 1099511627776\]"):
+        kernel(
+            "out: pl.Out[pl.Tensor[[4], pl.FP32]]",
+            f"made = pl.create_tensor([{1 << 40}, {1 << 40}], dtype=pl.FP32)",
+            "pl.write(out, [0], pl.read(made, [0, 0]))",
+        )
