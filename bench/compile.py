@@ -10,15 +10,13 @@ import argparse
 import itertools
 import linecache
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from harness import Report, Timing, interleaved, median, save, timed
+from harness import Report, Timing, fresh_python, interleaved, median, save, timed
 
 import tilewright.language as pl
 from tilewright.core.program import Program
@@ -163,12 +161,8 @@ print(1e3 * (perf_counter() - wall), 1e3 * (process_time() - cpu))"""
 def imported(statement: str) -> Import:
     """Return what a fresh Python that runs one statement takes."""
     output: list[str] = []
-    process = timed(lambda: output.append(_python(CLOCKS.format(statement=statement))))
+    process = timed(lambda: output.append(fresh_python(CLOCKS.format(statement=statement))))
     return Import(process.wall, *map(float, output[0].split()))
-
-
-def _python(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def import_report(rounds: int) -> Report:
@@ -191,7 +185,7 @@ print(compiled_text(generated(100)).total.wall)"""
 def first_program(rounds: int = 5) -> float:
     """Return milliseconds to compile the first 100-op program of a process, whatever that loads included."""
     code = FIRST.format(bench=str(Path(__file__).parent))
-    return statistics.median(float(_python(code)) for _ in range(rounds))
+    return statistics.median(float(fresh_python(code)) for _ in range(rounds))
 
 
 def main() -> None:

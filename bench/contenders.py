@@ -29,6 +29,5 @@ def inductor(work: Callable[..., torch.Tensor], *args: torch.Tensor) -> Run | Mi
     if shutil.which(os.environ.get("CXX", "g++")) is None:
         return Missing("no C++ compiler")
     torch.compiler.reset()
-    # torch keeps compiled code on disk, and takes it up again for another number of threads unless it is an option
-    compiled = torch.compile(work, options={"cpp.threads": torch.get_num_threads()})
+    compiled = torch.compile(work)
     return lambda: compiled(*args)

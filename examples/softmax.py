@@ -15,8 +15,6 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 import tilewright.language as pl
-from tilewright import ir
-from tilewright.runtime import CompiledProgram
 
 M = pl.dynamic("M")
 ROWS, COLS = 32, 1024
@@ -24,16 +22,14 @@ ROWS, COLS = 32, 1024
 Matrix = pl.Tensor[[M, COLS], pl.FP32]
 
 
-@pl.program
-class Softmax:
-    @pl.function(type=pl.FunctionType.Orchestration)
-    def main(self, x: Matrix, out: pl.Out[Matrix]) -> Matrix:
-        for row in pl.parallel(0, M, ROWS):
-            with pl.at(level=pl.Level.CORE_GROUP):
-                tile = pl.load(x, [row, 0], [ROWS, COLS])
-                e = pl.exp(tile - pl.row_max(tile))
-                out = pl.store(e / pl.row_sum(e), [row, 0], out)
-        return out
+@pl.jit
+def softmax(x: Matrix, out: pl.Out[Matrix]):
+    for row in pl.parallel(0, M, ROWS):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            tile = pl.load(x, [row, 0], [ROWS, COLS])
+            e = pl.exp(tile - pl.row_max(tile))
+            pl.store(e / pl.row_sum(e), [row, 0], out)
+    return out
 
 
 def make_inputs(seed: int = 0) -> tuple[torch.Tensor]:
@@ -46,20 +42,21 @@ def reference(x: torch.Tensor) -> torch.Tensor:
 
 def main() -> None:
     (x,) = make_inputs()
-    first, softmax = timed(lambda: ir.compile(Softmax))
-    again, softmax = timed(lambda: ir.compile(Softmax))
+    first, _ = timed(lambda: softmax.compile(x))
+    softmax.cache_clear()
+    again, _ = timed(lambda: softmax.compile(x))
     y = softmax(x)
     error = (y - reference(x)).abs().max()
     torch.testing.assert_close(y, reference(x))
 
     written = Path(__file__).read_text(encoding="utf-8").split("\n\n\n")[1]
-    loop = Softmax.as_python(concise=True).partition("        for ")
+    loop = softmax.specialize(x).program.as_python(concise=True).partition("        for ")
     facts = Table.grid(padding=(0, 3))
     facts.add_column(style="dim")
     facts.add_row("tiles", f"x {list(x.shape)}: {len(x) // ROWS} of {ROWS} rows, and a last one with {len(x) % ROWS}")
     facts.add_row("result", f"[green]{error:.1e}[/] at most from torch.softmax; a row sums to {y[0].sum():.6f}")
     facts.add_row("compile", f"{again:.0f} ms; the first in a process loads LLVM too: {first:.0f} ms")
-    facts.add_row("run", race(softmax))
+    facts.add_row("run", race())
     facts.add_row("next", "examples/attention.py: this softmax, a block of keys at a time")
     facts.add_row("", "examples/dynamic_valid_shape.py: any number of columns too")
 
@@ -71,7 +68,7 @@ def main() -> None:
     console.print(Padding(facts, (0, 2)))
 
 
-def race(softmax: CompiledProgram, rows: int = 16 * 1024, rounds: int = 15) -> str:
+def race(rows: int = 16 * 1024, rounds: int = 15) -> str:
     """Say how long a large softmax takes here and in torch; they take turns, so that a busy machine slows both."""
     x = torch.randn(rows, COLS)
     out, expected = torch.empty_like(x), torch.empty_like(x)

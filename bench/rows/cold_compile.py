@@ -5,8 +5,6 @@ once, so it is measured in processes of its own, which have imported torch, llvm
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +13,7 @@ from typing import Any
 
 import torch
 from budget import Budget
-from harness import Timing, timed
+from harness import Timing, fresh_python, timed
 from memory import output
 
 from rows import add, matmul, softmax
@@ -61,8 +59,7 @@ print(json.dumps({{stage: [t.wall, t.cpu] for stage, t in stages({name!r}).items
 def first_of_a_process(name: str) -> dict[str, Timing]:
     """Return the same in a process that has compiled nothing yet."""
     code = CHILD.format(bench=str(Path(__file__).parent.parent), name=name)
-    text = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return {stage: Timing(*clocks) for stage, clocks in json.loads(text).items()}
+    return {stage: Timing(*clocks) for stage, clocks in json.loads(fresh_python(code)).items()}
 
 
 LATER, FIRST = "Cold compile", "Cold compile, first program of a process"

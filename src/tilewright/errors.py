@@ -31,6 +31,9 @@ class InternalError(TilewrightError):
 class ArtifactError(TilewrightError, ValueError):
     """Compiled code that is damaged, of another format, or made for another processor."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(f"{message}\n    help: compile the program again, on this machine")
+
 
 class KernelError(TilewrightError):
     """A mistake in a kernel, shown at the line that holds it."""

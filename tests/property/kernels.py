@@ -209,7 +209,7 @@ def reshape(w: Writer) -> None:
             f"pl.set_validshape({tile.name}, {w.index(rows)[0]}, {w.index(columns)[0]})",
         ]
     form = w.pick(forms)
-    if ("set_validshape" in form or "reshape" in form) and not is_whole(tile):
+    if any(word in form for word in ("set_validshape", "reshape", "drop_dims")) and not is_whole(tile):
         return
     w.make(form)
 

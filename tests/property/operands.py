@@ -69,7 +69,7 @@ def tensor_of(w: Writer, shape: Shape, dtype: DataType) -> Value:
         window = w.make(f"pl.slice({source.name}, {list(shape)}, [{offsets}])", "w")
         assert window is not None
         w.values[window.name] = replace(window, roots=source.roots, writable=False, packed=False)
-        return window
+        return w.values[window.name]
     return stored(w, tile_of(w, shape, dtype))
 
 
@@ -138,6 +138,8 @@ def _land_tile(w: Writer, value: Value, target: Value) -> None:
     extra = len(shape) - len(room)
     cut = (1,) * extra + tuple(min(s, r) for s, r in zip(shape[::-1], room[::-1], strict=False))[::-1]
     source: Value | None = value
+    if extra > 0 and not is_whole(value):  # an axis that is dropped may be one without data
+        source = value = w.make(f"pl.fillpad({value.name})", keep=True) or value
     if cut != shape or extra > 0:
         zeros = ", ".join("0" for _ in cut)
         dropped = f", drop_dims={list(range(extra))}" if extra > 0 else ""

@@ -76,11 +76,18 @@ def _taken(param: Var, value: Any) -> Any:
         return _number(param, param.type.dtype, value)
     assert isinstance(param.type, TensorType)
     region, name, rank = region_of(value, param.name_hint), param.name_hint, len(param.type.shape)
-    if region.dtype != param.type.dtype:
-        raise TypeError(f"`{name}` expects dtype {param.type.dtype}, got {region.dtype}")
+    if region.data.dtype != param.type.dtype.numpy:
+        raise _other_dtype(name, param.type.dtype, region)
     if region.data.ndim != rank:
         raise ValueError(f"`{name}` expects rank {rank}, got {region.data.ndim}")
     return region
+
+
+def _other_dtype(name: str, wanted: DataType, region: Region) -> TypeError:
+    try:
+        return TypeError(f"`{name}` expects dtype {wanted}, got {region.dtype}")
+    except TypeError as error:  # one that no tensor of the language has: it lists those that some have
+        return TypeError(f"`{name}`: {error}")
 
 
 def _number(param: Var, dtype: DataType, value: Any) -> int | float | bool:

@@ -36,7 +36,6 @@ PROGRAM = "program"
 REGIONS = (SERIAL, SERIAL + TEAM, SERIAL + POOL)
 """What `threads` may ask for while a program runs."""
 
-
 _HEAD = struct.Struct("<4sBQ32s")
 _LENGTH = struct.Struct("<I")
 

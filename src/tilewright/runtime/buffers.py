@@ -18,7 +18,7 @@ class Buffer(Protocol):
         ...
 
     def view(self, value: Any) -> Array:
-        """Return a NumPy view of the same memory; TypeError for an element type the language does not have."""
+        """Return a NumPy view of the same memory; TypeError for an element type NumPy cannot be told of."""
         ...
 
     def write_objection(self, value: Any) -> str:
@@ -48,9 +48,7 @@ class NumpyBuffer:
 
     def view(self, value: Any) -> Array:
         """Return the array itself, or a view of another producer's memory."""
-        data: Array = np.asarray(value) if _is_numpy(value) else np.from_dlpack(value)
-        from_numpy(data.dtype)
-        return data
+        return np.asarray(value) if _is_numpy(value) else np.from_dlpack(value)
 
     def write_objection(self, value: Any) -> str:
         """Return whether an array is read-only."""

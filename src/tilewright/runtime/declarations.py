@@ -1,10 +1,11 @@
 """Declarations: the entries of a program without their bodies, as plain data and back.
 
-entry  := {"name": "main", "kind": "Orchestration", "params": [param ...], "returns": [type ...]}
-param  := {"name": "x", "direction": "In", "type": type}      and "bounds": [0, 9] where a scalar has some
-type   := {"dtype": "fp32"}                                   a scalar
-        | {"dtype": "fp32", "shape": [extent ...], "valid": [extent ...], "layout": "ND"}
-extent := 64 | "M" | ["scalar.mul", extent, extent] | null    null: only the running program knows it
+    entry  := {"name": "main", "kind": "Orchestration", "params": [param ...], "returns": [type ...]}
+    param  := {"name": "x", "direction": "In", "type": type}      and "bounds": [0, 9] where a scalar has some
+    type   := {"dtype": "fp32"} | {"dtype": "fp32", "shape": [extent ...], "valid": [extent ...], "layout": "ND"}
+    extent := 64 | "M" | ["scalar.mul", extent, extent] | null
+
+An extent that is null is one that only the running program knows.
 """
 
 from __future__ import annotations

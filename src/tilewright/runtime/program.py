@@ -79,6 +79,7 @@ class CompiledProgram:
 
     Called with every parameter it writes outputs in place and returns None; called with the inputs only it allocates
     the outputs, zero-filled, and returns them. A program without output parameters returns what its entry returns.
+    `stages` shows what became of it on the way; `artifact` can be kept, and is None on the interpreter.
     """
 
     def __init__(

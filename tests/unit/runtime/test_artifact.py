@@ -21,7 +21,7 @@ from unit.runtime.programs import HALVES, SEVERAL, UNDECLARED, program_of, rows
 from tilewright import ir
 from tilewright.backends.cpu.target import PRESETS, Target
 from tilewright.errors import ArtifactError, ExecutionError
-from tilewright.runtime.artifact import VERSION, Artifact
+from tilewright.runtime.artifact import REGIONS, VERSION, Artifact, made
 from tilewright.runtime.compiler import load
 
 HEAD = 4 + 1 + 8 + 32
@@ -109,7 +109,7 @@ def test_a_loaded_program_still_has_its_artifact_and_object() -> None:
 
 
 LOADING = """
-import sys, time
+import os, sys, time
 import numpy as np
 from tilewright.runtime.compiler import load
 data = open(sys.argv[1], "rb").read()
@@ -117,7 +117,9 @@ start = time.perf_counter()
 program = load(data)
 print(1e3 * (time.perf_counter() - start))
 x = np.arange(20 * 64, dtype=np.float32).reshape(20, 64)
-assert (program(x, 0) == x / 2).all()
+for threads in ("1", "2"):
+    os.environ["TILEWRIGHT_NUM_THREADS"] = threads
+    assert (program(x, 0) == x / 2).all()
 emitter = {"tilewright.backends.cpu.emit", "tilewright.backends.cpu.program"}
 assert not {"llvmlite", "torch", *emitter} & sys.modules.keys()
 """
@@ -225,6 +227,13 @@ def test_a_body_that_is_no_header_is_refused(body: bytes) -> None:
 def test_an_object_that_is_none_is_refused() -> None:
     with pytest.raises(ArtifactError, match="broken object"):
         load(with_header(HEADER))
+
+
+@pytest.mark.parametrize("text", REGIONS, ids=["serial", "team", "pool"])
+def test_whatever_runs_chunks_is_carried_along(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = made(text)
+    monkeypatch.setattr("tilewright.runtime.artifact.made", None)
+    assert Artifact.from_bytes(data()).emit(text) == wanted
 
 
 def test_features_this_processor_lacks_are_named() -> None:

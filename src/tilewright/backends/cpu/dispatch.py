@@ -1,0 +1,619 @@
+"""Dispatch: the machine code between a Python call and a compiled program.
+
+One function serves every kernel. CPython calls it with the argument vector; it reads each tensor's memory, shape and
+strides, builds a key of 64-bit words, finds the entry that the key belongs to in a hash table, checks that nothing the
+entry was compiled from has changed, and calls the program. Whatever it does not know (a keyword, another type, a
+layout with gaps, a key nobody has compiled) goes to the Python function behind it, which knows everything.
+
+What it works on are tables of words that Python fills: a state per kernel, entries, groups of entries that leave the
+same axes out of their keys, and watches. The classes below say what stands where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
+
+from tilewright.backends.cpu.llvm import I1, I64, PTR, Builder, Module, Value, i64
+
+MAX_PARAMS, MAX_RANK = 24, 8
+KEY_WORDS = MAX_PARAMS * (1 + MAX_RANK)
+LAUNCH_WORDS = MAX_PARAMS * (1 + 2 * MAX_RANK)
+RESULT_WORDS = 64
+RELEASE_BYTES = 1 << 16
+"""Bytes of tensors from which on other Python threads may run meanwhile: below, letting them costs more."""
+
+TENSOR, INTEGER, FLOAT, BOOL, NONE = (kind << 48 for kind in range(1, 6))
+"""The kinds of arguments, in the upper bits of the first word that each adds to the key."""
+
+
+class State(IntEnum):
+    """The words of a kernel's state."""
+
+    PARAMS = 0
+    GROUPS = 1
+    GROUP_TABLE = 2
+    FALLBACK = 3
+    TORCH_TENSOR = 4
+    TORCH_PARAMETER = 5
+    TORCH_EXCHANGE = 6
+    TORCH_IMPL = 7
+    """Where in a tensor object the pointer to its implementation lies."""
+    TORCH_KEYS = 8
+    """Where in the implementation its dispatch keys lie; those of a plain tensor, and of one made in inference mode."""
+    TORCH_PLAIN = 9
+    TORCH_INFERENCE = 10
+    TORCH_GRAD = 11
+    """Where in the implementation what autograd knows lies; nothing for most tensors."""
+    REQUIRES_GRAD = 12
+    NDARRAY = 13
+    NUMPY_DTYPES = 14
+    FLOAT = 15
+    INT = 16
+    BOOL = 17
+    NONE = 18
+    TRUE = 19
+    WRITTEN = 20
+    """One bit for each parameter that the program writes."""
+    PARALLEL = 21
+    THREADS = 22
+    """How many threads OpenMP had when PARALLEL was found, and the function that tells."""
+    GET_THREADS = 23
+    WATCHES = 24
+    WATCH_TABLE = 25
+    FAILED = 26
+    """Called with the number of an error and the entry's."""
+
+
+class Group(IntEnum):
+    """The words of a group: entries whose keys have as many words and leave the same ones out."""
+
+    WORDS = 0
+    MASK = 1
+    TABLE = 2
+    LAST = 3
+
+
+class Entry(IntEnum):
+    """The words of an entry."""
+
+    HASH = 0
+    KEY = 1
+    FUNCTION = 2
+    NUMBER = 3
+    WATCHES = 4
+    WATCH_TABLE = 5
+    FIELDS = 6
+    """Pairs of an address and the pointer that must be there."""
+    FIELD_TABLE = 7
+    SCALARS = 8
+    """Pairs of a launch word and its value: numbers are part of the code, and of the words it is called with."""
+    SCALAR_TABLE = 9
+    SAME = 10
+    """Pairs of key words that must be equal: axes that go by one name."""
+    SAME_TABLE = 11
+    PROBES = 12
+    """Quadruples of a kind of access, an object, a key and the object that must be found there."""
+    PROBE_TABLE = 13
+
+
+class Watch(IntEnum):
+    """The words of a watch: items of a dict that must stay, not looked at while the dict's version stays."""
+
+    DICT = 0
+    VERSION = 1
+    ITEMS = 2
+    ITEM_TABLE = 3
+    VERSION_AT = 4
+    """Where in a dict its version lies, 0 where Python has none."""
+
+
+class Probe(IntEnum):
+    """The kinds of accesses that are done again."""
+
+    ATTRIBUTE = 0
+    ITEM = 1
+    SIZE = 2
+
+
+class Frame(IntEnum):
+    """The words of one call's bookkeeping."""
+
+    KEY = 0
+    LAUNCH = 1
+    BYTES = 2
+    TENSORS = 3
+
+
+def dispatcher() -> str:
+    """Return the module that defines `@dispatch`, a METH_FASTCALL | METH_KEYWORDS function, as text."""
+    module = Module()
+    for name, returns, params in _PYTHON:
+        module.intrinsic(name, returns, *params)
+    for write in (_watch, _probe, _pack, _find, _holds, _overlaps, _run, _argument, _dispatch):
+        write(module)
+    return module.text()
+
+
+_PYTHON = (
+    ("PyDict_GetItem", PTR, (PTR, PTR)),
+    ("PyObject_GetAttr", PTR, (PTR, PTR)),
+    ("PyObject_GetItem", PTR, (PTR, PTR)),
+    ("PyObject_Size", I64, (PTR,)),
+    ("Py_DecRef", "void", (PTR,)),
+    ("Py_IncRef", "void", (PTR,)),
+    ("PyErr_Clear", "void", ()),
+    ("PyObject_IsTrue", "i32", (PTR,)),
+    ("PyLong_AsLongLongAndOverflow", I64, (PTR, PTR)),
+    ("PyFloat_AsDouble", "double", (PTR,)),
+    ("PyObject_Vectorcall", PTR, (PTR, PTR, I64, PTR)),
+    ("PyLong_FromLongLong", PTR, (I64,)),
+    ("PyEval_SaveThread", PTR, ()),
+    ("PyEval_RestoreThread", "void", (PTR,)),
+)
+
+
+class Code(Builder):
+    """A function of the dispatcher being written; `refuse` leaves it with the answer that means no."""
+
+    def __init__(self, module: Module, name: str, params: Sequence[Value], returns: str, no: str) -> None:
+        super().__init__(module, name, params, returns=returns, linkage="internal", attrs="nounwind")
+        self.no = Value(returns, no)
+        self.out = self.label("no")
+
+    def refuse(self, condition: Value) -> None:
+        """Leave where a condition holds."""
+        on = self.label("on")
+        self.do(f"br {condition}, label %{self.out}, label %{on}")
+        self.begin(on)
+
+    def done(self, result: Value) -> None:
+        """End the function with its other answer."""
+        self.do(f"ret {result}")
+        self.begin(self.out)
+        self.finish(self.no)
+
+    def word(self, base: Value, index: int | Value, type_: str = I64) -> Value:
+        """Return a word of a table."""
+        at = i64(index) if isinstance(index, int) else index
+        return self.load(type_, self.offset(base, at, I64), 8)
+
+    def put(self, base: Value, index: int | Value, value: Value) -> None:
+        """Write a word of a table."""
+        at = i64(index) if isinstance(index, int) else index
+        self.store(value, self.offset(base, at, I64), 8)
+
+    def at(self, base: Value, byte: Value, type_: str = I64) -> Value:
+        """Return what lies some bytes past an address."""
+        return self.load(type_, self.offset(base, byte, "i8"), 1)
+
+    def is_not(self, one: Value, other: Value) -> Value:
+        """Return whether two words differ."""
+        return self.compare("icmp ne", one, other)
+
+    def pointer(self, word: Value) -> Value:
+        """Return a word as an address."""
+        return self.value(PTR, f"inttoptr {word} to ptr")
+
+    def number(self, pointer: Value) -> Value:
+        """Return an address as a word."""
+        return self.value(I64, f"ptrtoint {pointer} to i64")
+
+    def negated(self, condition: Value) -> Value:
+        """Return the opposite of a condition."""
+        return self.op("xor", condition, Value(I1, "true"))
+
+    def frame_bytes(self, size: int) -> Value:
+        """Return so many bytes of the function's frame."""
+        ref = f"%room{next(self.numbers)}"
+        self.lines[0] += f"\n  {ref} = alloca [{size} x i8], align 8"
+        return Value(PTR, ref)
+
+    def mixed(self, digest: Value, word: Value) -> Value:
+        """Return a hash with one more word in it."""
+        product = self.op("mul", self.op("xor", digest, word), i64(HASH_FACTOR))
+        return self.op("xor", product, self.op("lshr", product, i64(29)))
+
+    @contextmanager
+    def alternative(self, condition: Value) -> Generator[None, None, None]:
+        """Emit code that is run, and leaves the function, where a condition holds."""
+        then, after = self.label("then"), self.label("after")
+        self.do(f"br {condition}, label %{then}, label %{after}")
+        self.begin(then)
+        yield
+        self.begin(after)
+
+    @contextmanager
+    def each(self, count: Value, table: Value, size: int) -> Generator[Value, None, None]:
+        """Emit a loop over records of so many words around what is emitted inside."""
+        with self.loop(i64(0), count, i64(1)) as index:
+            yield self.offset(table, self.op("mul", index, i64(size)), I64)
+
+
+_YES, _NO = "true", "false"
+
+
+def _watch(module: Module) -> None:
+    """Write `@watch(watch)`: whether a dict still holds what it held."""
+    watch = Value(PTR, "%watch")
+    c = Code(module, "watch", [watch], I1, _NO)
+    holder = c.word(watch, Watch.DICT, PTR)
+    version_at = c.word(watch, Watch.VERSION_AT)
+    changed, same = c.label("changed"), c.label("same")
+    version = c.at(holder, version_at)
+    known = c.op("and", c.is_not(version_at, i64(0)), c.compare("icmp eq", version, c.word(watch, Watch.VERSION)))
+    c.do(f"br {known}, label %{same}, label %{changed}")
+    c.begin(changed)
+    with c.each(c.word(watch, Watch.ITEMS), c.word(watch, Watch.ITEM_TABLE, PTR), 2) as item:
+        found = c.call(PTR, "PyDict_GetItem", holder, c.word(item, 0, PTR))
+        c.refuse(c.is_not(found, c.word(item, 1, PTR)))
+    c.put(watch, Watch.VERSION, version)
+    c.do(f"br label %{same}")
+    c.begin(same)
+    c.done(Value(I1, _YES))
+
+
+def _probe(module: Module) -> None:
+    """Write `@probe(probe)`: whether an access gives what it gave."""
+    probe = Value(PTR, "%probe")
+    c = Code(module, "probe", [probe], I1, _NO)
+    kind, owner, key, expected = (c.word(probe, k, I64 if k == 0 else PTR) for k in range(4))
+    found = c.slot(PTR)
+    sized, taken, attribute, item, ready = (c.label(n) for n in ("sized", "taken", "attribute", "item", "ready"))
+    c.do(f"br {c.compare('icmp eq', kind, i64(Probe.SIZE))}, label %{sized}, label %{taken}")
+    c.begin(sized)
+    count = c.call(I64, "PyObject_Size", owner)
+    c.refuse(c.is_not(count, c.number(expected)))
+    c.do(f"ret i1 {_YES}")
+    c.begin(taken)
+    c.do(f"br {c.compare('icmp eq', kind, i64(Probe.ATTRIBUTE))}, label %{attribute}, label %{item}")
+    for label, function in ((attribute, "PyObject_GetAttr"), (item, "PyObject_GetItem")):
+        c.begin(label)
+        c.store(c.call(PTR, function, owner, key), found, 8)
+        c.do(f"br label %{ready}")
+    c.begin(ready)
+    value = c.load(PTR, found, 8)
+    missing = c.compare("icmp eq", value, Value(PTR, "null"))
+    with c.when(missing):
+        c.invoke("PyErr_Clear")
+    c.refuse(missing)
+    c.invoke("Py_DecRef", value)  # the baseline holds a reference to what should have been found
+    c.refuse(c.is_not(value, expected))
+    c.done(Value(I1, _YES))
+
+
+def _pack(module: Module) -> None:
+    """Write `@pack(...)`: a tensor's words added to key and launch; no where only Python can take it.
+
+    `%unit` is how many bytes a stride of one is: 1 where strides count elements.
+    """
+    frame, key, launch, ranges, data, dtype, rank, shape, strides, unit, written = (
+        Value(t, f"%{n}")
+        for t, n in (
+            *((PTR, n) for n in ("frame", "key", "launch", "ranges", "data")),
+            *((I64, n) for n in ("dtype", "rank")),
+            *((PTR, n) for n in ("shape", "strides")),
+            *((I64, n) for n in ("unit", "written")),
+        )
+    )
+    c = Code(module, "pack", [frame, key, launch, ranges, data, dtype, rank, shape, strides, unit, written], I1, _NO)
+    c.refuse(c.compare("icmp ugt", rank, i64(MAX_RANK)))
+    bits = c.op("and", c.op("lshr", dtype, i64(8)), i64(255))
+    size = c.op("lshr", bits, i64(3))
+    odd = c.op("and", bits, i64(7))
+    c.refuse(c.compare("icmp ne", odd, i64(0)))
+    c.refuse(c.compare("icmp eq", size, i64(0)))
+    address = c.number(data)
+    c.refuse(c.is_not(c.op("and", address, c.op("sub", size, i64(1))), i64(0)))
+    words, launched = c.word(frame, Frame.KEY), c.word(frame, Frame.LAUNCH)
+    tag = c.op("or", c.op("or", i64(TENSOR), c.op("shl", rank, i64(32))), dtype)
+    c.put(key, words, tag)
+    c.put(launch, launched, address)
+    extents = c.op("add", launched, i64(1))
+    steps = c.op("add", extents, rank)
+    last = c.op("sub", rank, i64(1))
+    reach, count = c.slot(I64), c.slot(I64)
+    c.store(i64(0), reach, 8)
+    c.store(i64(1), count, 8)
+    with c.loop(i64(0), rank, i64(1)) as axis:
+        extent = c.word(shape, axis)
+        raw = c.word(strides, axis)
+        step = c.op("sdiv", raw, unit)
+        c.refuse(c.is_not(c.op("mul", step, unit), raw))
+        is_last = c.compare("icmp eq", axis, last)
+        short = c.compare("icmp sle", extent, i64(1))
+        gaps = c.op("and", c.op("and", is_last, c.negated(short)), c.is_not(step, i64(1)))
+        backward = c.op("and", c.negated(short), c.compare("icmp slt", step, i64(0)))
+        c.refuse(c.op("or", gaps, backward))
+        c.put(key, c.op("add", c.op("add", words, i64(1)), axis), extent)
+        c.put(launch, c.op("add", extents, axis), extent)
+        c.put(launch, c.op("add", steps, axis), c.select(is_last, i64(1), step))
+        along = c.op("mul", c.op("sub", extent, i64(1)), step)
+        c.store(c.op("add", c.load(I64, reach, 8), c.select(short, i64(0), along)), reach, 8)
+        c.store(c.op("mul", c.load(I64, count, 8), extent), count, 8)
+        # an output whose elements share memory is refused in words
+        shared = c.op(
+            "and", c.op("and", c.is_not(written, i64(0)), c.negated(short)), c.compare("icmp eq", step, i64(0))
+        )
+        c.refuse(shared)
+    c.put(frame, Frame.KEY, c.op("add", c.op("add", words, i64(1)), rank))
+    c.put(frame, Frame.LAUNCH, c.op("add", steps, rank))
+    elements = c.load(I64, count, 8)
+    c.put(frame, Frame.BYTES, c.op("add", c.word(frame, Frame.BYTES), c.op("mul", elements, size)))
+    number = c.word(frame, Frame.TENSORS)
+    spot = c.offset(ranges, c.op("mul", number, i64(3)), I64)
+    end = c.op("add", address, c.op("mul", c.op("add", c.load(I64, reach, 8), i64(1)), size))
+    c.put(spot, 0, address)
+    c.put(spot, 1, c.select(c.compare("icmp eq", elements, i64(0)), address, end))
+    c.put(spot, 2, written)
+    c.put(frame, Frame.TENSORS, c.op("add", number, i64(1)))
+    c.done(Value(I1, _YES))
+
+
+def _argument(module: Module) -> None:
+    """Write `@argument(state, frame, key, launch, ranges, object, written)`: one argument's words."""
+    state, frame, key, launch, ranges, given = (
+        Value(PTR, f"%{n}") for n in ("state", "frame", "key", "launch", "ranges", "given")
+    )
+    written = Value(I64, "%written")
+    c = Code(module, "argument", [state, frame, key, launch, ranges, given, written], I1, _NO)
+    kind = c.word(given, 1)
+    torch, numpy, scalar = c.label("torch"), c.label("numpy"), c.label("scalar")
+    other = c.label("other")
+    plain = c.compare("icmp eq", kind, c.word(state, State.TORCH_TENSOR))
+    learned = c.compare("icmp eq", kind, c.word(state, State.TORCH_PARAMETER))
+    c.do(f"br {c.op('or', plain, learned)}, label %{torch}, label %{other}")
+    c.begin(other)
+    c.do(f"br {c.compare('icmp eq', kind, c.word(state, State.NDARRAY))}, label %{numpy}, label %{scalar}")
+    c.begin(torch)
+    _torch(c, state, (frame, key, launch, ranges), given, written)
+    c.begin(numpy)
+    _numpy(c, state, (frame, key, launch, ranges), given, written)
+    c.begin(scalar)
+    _scalar(c, state, (frame, key, launch), given, kind)
+
+
+def _torch(c: Code, state: Value, room: Sequence[Value], given: Value, written: Value) -> None:
+    impl = c.pointer(c.at(given, c.word(state, State.TORCH_IMPL)))
+    keys = c.at(impl, c.word(state, State.TORCH_KEYS))
+    plain = c.is_not(keys, c.word(state, State.TORCH_PLAIN))
+    c.refuse(c.op("and", plain, c.is_not(keys, c.word(state, State.TORCH_INFERENCE))))
+    followed = c.is_not(c.at(impl, c.word(state, State.TORCH_GRAD)), i64(0))
+    ask, on = c.label("ask"), c.label("quiet")
+    c.do(f"br {c.op('and', followed, c.is_not(written, i64(0)))}, label %{ask}, label %{on}")
+    c.begin(ask)
+    answer = c.call(PTR, "PyObject_GetAttr", given, c.word(state, State.REQUIRES_GRAD, PTR))
+    missing = c.compare("icmp eq", answer, Value(PTR, "null"))
+    with c.when(missing):
+        c.invoke("PyErr_Clear")
+    c.refuse(missing)
+    c.invoke("Py_DecRef", answer)
+    c.refuse(c.compare("icmp eq", c.number(answer), c.word(state, State.TRUE)))
+    c.do(f"br label %{on}")
+    c.begin(on)
+    exchange = c.word(state, State.TORCH_EXCHANGE, PTR)
+    view = c.frame_bytes(64)
+    status = c.value("i32", f"call i32 {exchange.ref}({given}, {view})")
+    failed = c.compare("icmp ne", status, Value("i32", "0"))
+    with c.when(failed):
+        c.invoke("PyErr_Clear")
+    c.refuse(failed)
+    device = c.value("i32", f"load i32, {c.offset(view, i64(8), 'i8')}, align 4")
+    c.refuse(c.compare("icmp ne", device, Value("i32", "1")))
+    rank = c.convert("zext", c.value("i32", f"load i32, {c.offset(view, i64(16), 'i8')}, align 4"), I64)
+    dtype = c.convert("zext", c.value("i32", f"load i32, {c.offset(view, i64(20), 'i8')}, align 4"), I64)
+    shape, strides = c.word(view, 3, PTR), c.word(view, 4, PTR)
+    c.refuse(c.op("and", c.compare("icmp eq", strides, Value(PTR, "null")), c.is_not(rank, i64(0))))
+    data = c.offset(c.word(view, 0, PTR), c.word(view, 5), "i8")
+    _packed(c, room, (data, dtype, rank, shape, strides, i64(1), written))
+
+
+def _numpy(c: Code, state: Value, room: Sequence[Value], given: Value, written: Value) -> None:
+    data = c.word(given, 2, PTR)
+    rank = c.convert("zext", c.value("i32", f"load i32, {c.offset(given, i64(24), 'i8')}, align 4"), I64)
+    shape, strides, descr = c.word(given, 4, PTR), c.word(given, 5, PTR), c.word(given, 7, PTR)
+    flags = c.convert("zext", c.value("i32", f"load i32, {c.offset(given, i64(64), 'i8')}, align 4"), I64)
+    kind = c.convert("zext", c.value("i32", f"load i32, {c.offset(descr, i64(28), 'i8')}, align 4"), I64)
+    c.refuse(c.compare("icmp ugt", kind, i64(NUMPY_KINDS - 1)))
+    c.refuse(c.op("and", c.is_not(written, i64(0)), c.compare("icmp eq", c.op("and", flags, i64(0x400)), i64(0))))
+    c.refuse(c.compare("icmp eq", c.op("and", flags, i64(0x100)), i64(0)))
+    order = c.value("i8", f"load i8, {c.offset(descr, i64(26), 'i8')}, align 1")
+    c.refuse(c.compare("icmp eq", order, Value("i8", str(ord(">")))))
+    dtype = c.word(c.word(state, State.NUMPY_DTYPES, PTR), kind)
+    unit = c.op("lshr", c.op("and", dtype, i64(0xFF00)), i64(11))
+    c.refuse(c.compare("icmp eq", unit, i64(0)))
+    _packed(c, room, (data, dtype, rank, shape, strides, unit, written))
+
+
+NUMPY_KINDS = 24
+"""How many of NumPy's own types there are, by number."""
+
+
+def _packed(c: Code, room: Sequence[Value], tensor: Sequence[Value]) -> None:
+    c.do(f"ret {c.call(I1, 'pack', *room, *tensor)}")
+
+
+def _scalar(c: Code, state: Value, room: Sequence[Value], given: Value, kind: Value) -> None:
+    """Write the words of a number or None."""
+    frame, key, launch = room
+    words, launched = c.word(frame, Frame.KEY), c.word(frame, Frame.LAUNCH)
+
+    def leave(tag: int, value: Value | None) -> None:
+        c.put(key, words, i64(tag))
+        if value is not None:
+            c.put(key, c.op("add", words, i64(1)), value)
+            c.put(launch, launched, i64(0))
+        c.put(frame, Frame.KEY, c.op("add", words, i64(1 + (value is not None))))
+        c.put(frame, Frame.LAUNCH, c.op("add", launched, i64(int(value is not None))))
+        c.do(f"ret i1 {_YES}")
+
+    with c.alternative(c.compare("icmp eq", kind, c.word(state, State.FLOAT))):
+        number = c.call("double", "PyFloat_AsDouble", given)
+        leave(FLOAT, c.value(I64, f"bitcast {number} to i64"))
+    with c.alternative(c.compare("icmp eq", kind, c.word(state, State.BOOL))):
+        truth = c.compare("icmp eq", c.number(given), c.word(state, State.TRUE))
+        leave(BOOL, c.convert("zext", truth, I64))
+    with c.alternative(c.compare("icmp eq", kind, c.word(state, State.INT))):
+        overflow = c.frame_bytes(8)
+        whole = c.call(I64, "PyLong_AsLongLongAndOverflow", given, overflow)
+        over = c.value("i32", f"load i32, {overflow}, align 4")
+        c.refuse(c.compare("icmp ne", over, Value("i32", "0")))
+        leave(INTEGER, whole)
+    with c.alternative(c.compare("icmp eq", c.number(given), c.word(state, State.NONE))):
+        leave(NONE, None)
+    c.do(f"br label %{c.out}")
+    c.begin(c.out)
+    c.finish(c.no)
+
+
+def _find(module: Module) -> None:
+    """Write `@find(state, frame, key)`: the entry for a key, or null."""
+    state, frame, key = (Value(PTR, f"%{n}") for n in ("state", "frame", "key"))
+    c = Code(module, "find", [state, frame, key], PTR, "null")
+    count = c.word(frame, Frame.KEY)
+    with c.each(c.word(state, State.GROUPS), c.word(state, State.GROUP_TABLE, PTR), len(Group)) as group:
+        with c.when(c.compare("icmp eq", c.word(group, Group.WORDS), count)):
+            mask, table, last = (
+                c.word(group, Group.MASK, PTR),
+                c.word(group, Group.TABLE, PTR),
+                c.word(group, Group.LAST),
+            )
+            hashed = c.open_loop(i64(0), count, i64(1), [i64(HASH_SEED)])
+            word = c.op("and", c.word(key, hashed.index), c.word(mask, hashed.index))
+            (digest,) = c.close_loop(hashed, [c.mixed(hashed.values[0], word)])
+            walk = c.open_loop(c.op("and", digest, last), i64(1 << 62), i64(1))
+            entry = c.word(table, c.op("and", walk.index, last), PTR)
+            stop, check, following = c.label("stop"), c.label("check"), c.label("following")
+            c.do(f"br {c.compare('icmp eq', entry, Value(PTR, 'null'))}, label %{stop}, label %{check}")
+            c.begin(check)
+            equal, found = c.label("equal"), c.label("found")
+            c.do(f"br {c.compare('icmp eq', c.word(entry, Entry.HASH), digest)}, label %{equal}, label %{following}")
+            c.begin(equal)
+            theirs = c.word(entry, Entry.KEY, PTR)
+            differs = c.open_loop(i64(0), count, i64(1), [i64(0)])
+            mine = c.op("and", c.word(key, differs.index), c.word(mask, differs.index))
+            (difference,) = c.close_loop(
+                differs, [c.op("or", differs.values[0], c.op("xor", mine, c.word(theirs, differs.index)))]
+            )
+            c.do(f"br {c.compare('icmp eq', difference, i64(0))}, label %{found}, label %{following}")
+            c.begin(found)
+            c.do(f"ret {entry}")
+            c.begin(following)
+            c.close_loop(walk)
+            c.do(f"br label %{stop}")
+            c.begin(stop)
+    c.done(Value(PTR, "null"))
+
+
+HASH_SEED = 0x1F83D9ABFB41BD6B
+HASH_FACTOR = 0x5851F42D4C957F2D
+
+
+def _holds(module: Module) -> None:
+    """Write `@holds(entry, key)`: whether everything an entry was compiled from is as it was."""
+    entry, key = Value(PTR, "%found"), Value(PTR, "%key")
+    c = Code(module, "holds", [entry, key], I1, _NO)
+    with c.each(c.word(entry, Entry.FIELDS), c.word(entry, Entry.FIELD_TABLE, PTR), 2) as pair:
+        c.refuse(c.is_not(c.load(I64, c.word(pair, 0, PTR), 8), c.word(pair, 1)))
+    with c.each(c.word(entry, Entry.SAME), c.word(entry, Entry.SAME_TABLE, PTR), 2) as pair:
+        c.refuse(c.is_not(c.word(key, c.word(pair, 0)), c.word(key, c.word(pair, 1))))
+    with c.each(c.word(entry, Entry.WATCHES), c.word(entry, Entry.WATCH_TABLE, PTR), len(Watch)) as watch:
+        c.refuse(c.negated(c.call(I1, "watch", watch)))
+    with c.each(c.word(entry, Entry.PROBES), c.word(entry, Entry.PROBE_TABLE, PTR), 4) as probe:
+        c.refuse(c.negated(c.call(I1, "probe", probe)))
+    c.done(Value(I1, _YES))
+
+
+def _overlaps(module: Module) -> None:
+    """Write `@apart(frame, ranges)`: whether no tensor that is written may share memory with another."""
+    frame, ranges = Value(PTR, "%frame"), Value(PTR, "%ranges")
+    c = Code(module, "apart", [frame, ranges], I1, _NO)
+    count = c.word(frame, Frame.TENSORS)
+    with c.loop(i64(0), count, i64(1)) as one:
+        mine = c.offset(ranges, c.op("mul", one, i64(3)), I64)
+        with c.when(c.is_not(c.word(mine, 2), i64(0))):
+            with c.loop(i64(0), count, i64(1)) as other:
+                theirs = c.offset(ranges, c.op("mul", other, i64(3)), I64)
+                before = c.compare("icmp ult", c.word(mine, 0), c.word(theirs, 1))
+                after = c.compare("icmp ult", c.word(theirs, 0), c.word(mine, 1))
+                meets = c.op("and", c.op("and", before, after), c.is_not(one, other))
+                c.refuse(meets)
+    c.done(Value(I1, _YES))
+
+
+def _run(module: Module) -> None:
+    """Write `@run(state, entry, frame, launch)`: the program called; its first error's number, and what to free."""
+    state, entry, frame, launch, context = (
+        Value(PTR, f"%{n}") for n in ("state", "found", "frame", "launch", "context")
+    )
+    c = Code(module, "run", [state, entry, frame, launch, context], "void", "")
+    with c.each(c.word(entry, Entry.SCALARS), c.word(entry, Entry.SCALAR_TABLE, PTR), 2) as pair:
+        c.put(launch, c.word(pair, 0), c.word(pair, 1))
+    c.put(context, 0, c.word(state, State.PARALLEL))
+    c.put(context, 1, i64(0))
+    c.put(context, 2, i64(0))
+    function = c.word(entry, Entry.FUNCTION, PTR)
+    large = c.compare("icmp sge", c.word(frame, Frame.BYTES), i64(RELEASE_BYTES))
+    alone, shared, end = c.label("alone"), c.label("shared"), c.label("end")
+    c.do(f"br {large}, label %{alone}, label %{shared}")
+    c.begin(alone)
+    thread = c.call(PTR, "PyEval_SaveThread")
+    c.do(f"call void {function.ref}({launch}, {context})")
+    c.invoke("PyEval_RestoreThread", thread)
+    c.do(f"br label %{end}")
+    c.begin(shared)
+    c.do(f"call void {function.ref}({launch}, {context})")
+    c.do(f"br label %{end}")
+    c.begin(end)
+    c.finish()
+
+
+def _dispatch(module: Module) -> None:
+    """Write `@dispatch(self, args, count, names)`, what CPython calls."""
+    self, args, names = (Value(PTR, f"%{n}") for n in ("self", "args", "names"))
+    count = Value(I64, "%count")
+    c = Code(module, "dispatch", [self, args, count, names], PTR, "")
+    c.head = c.head.replace("internal ", "")
+    state = c.word(self, 2, PTR)  # the pointer of a capsule
+    slow = c.out
+    c.refuse(c.is_not(names, Value(PTR, "null")))
+    c.refuse(c.is_not(count, c.word(state, State.PARAMS)))
+    ask = c.word(state, State.GET_THREADS, PTR)
+    with c.when(c.is_not(ask, Value(PTR, "null"))):
+        threads = c.convert("sext", c.value("i32", f"call i32 {ask.ref}()"), I64)
+        c.refuse(c.is_not(threads, c.word(state, State.THREADS)))
+    with c.each(c.word(state, State.WATCHES), c.word(state, State.WATCH_TABLE, PTR), len(Watch)) as watch:
+        c.refuse(c.negated(c.call(I1, "watch", watch)))
+    frame, key = c.frame_bytes(8 * len(Frame)), c.frame_bytes(8 * KEY_WORDS)
+    launch = c.frame_bytes(8 * (LAUNCH_WORDS + RESULT_WORDS))
+    ranges, context = c.frame_bytes(24 * MAX_PARAMS), c.frame_bytes(24)
+    for word in Frame:
+        c.put(frame, word, i64(0))
+    with c.loop(i64(0), count, i64(1)) as index:
+        written = c.op("and", c.op("lshr", c.word(state, State.WRITTEN), index), i64(1))
+        given = c.word(args, index, PTR)
+        c.refuse(c.negated(c.call(I1, "argument", state, frame, key, launch, ranges, given, written)))
+    entry = c.call(PTR, "find", state, frame, key)
+    c.refuse(c.compare("icmp eq", entry, Value(PTR, "null")))
+    c.refuse(c.negated(c.call(I1, "holds", entry, key)))
+    c.refuse(c.negated(c.call(I1, "apart", frame, ranges)))
+    c.invoke("run", state, entry, frame, launch, context)
+    clean = c.compare("icmp eq", c.op("or", c.word(context, 1), c.word(context, 2)), i64(0))
+    fine, failed = c.label("fine"), c.label("failed")
+    c.do(f"br {clean}, label %{fine}, label %{failed}")
+    c.begin(fine)
+    none = c.word(state, State.NONE, PTR)
+    c.invoke("Py_IncRef", none)
+    c.do(f"ret {none}")
+    c.begin(failed)
+    told = c.frame_bytes(24)
+    for position, number in enumerate((c.word(context, 1), c.word(context, 2), c.word(entry, Entry.NUMBER))):
+        c.put(told, position, c.call(PTR, "PyLong_FromLongLong", number))
+    answer = c.call(PTR, "PyObject_Vectorcall", c.word(state, State.FAILED, PTR), told, i64(3), Value(PTR, "null"))
+    for position in range(3):
+        c.invoke("Py_DecRef", c.word(told, position, PTR))
+    c.do(f"ret {answer}")
+    c.begin(slow)
+    fallback = c.word(state, State.FALLBACK, PTR)
+    c.finish(c.call(PTR, "PyObject_Vectorcall", fallback, args, count, names))
