@@ -12,57 +12,53 @@ what:
 import torch
 
 import tilewright.language as pl
-from tilewright import ir
-
-ROWS, COLS = 128, 128
-
-Matrix = pl.Tensor[[ROWS, COLS], pl.FP32]
 
 
-@pl.program
-class VectorDag:
-    @pl.function(type=pl.FunctionType.InCore)
-    def sub(self, a: Matrix, b: Matrix, out: pl.Out[Matrix]) -> Matrix:
-        lhs = pl.load(a, [0, 0], [ROWS, COLS])
-        rhs = pl.load(b, [0, 0], [ROWS, COLS])
-        return pl.store(pl.sub(lhs, rhs), [0, 0], out)
+@pl.jit.incore
+def sub(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+    return pl.store(pl.load(a, [0, 0], a.shape) - pl.load(b, [0, 0], b.shape), [0, 0], out)
 
-    @pl.function(type=pl.FunctionType.InCore)
-    def square(self, x: Matrix, out: pl.Out[Matrix]) -> Matrix:
-        tile = pl.load(x, [0, 0], [ROWS, COLS])
-        return pl.store(pl.mul(tile, tile), [0, 0], out)
 
-    @pl.function(type=pl.FunctionType.InCore)
-    def add(self, a: Matrix, b: Matrix, out: pl.Out[Matrix]) -> Matrix:
-        lhs = pl.load(a, [0, 0], [ROWS, COLS])
-        rhs = pl.load(b, [0, 0], [ROWS, COLS])
-        return pl.store(pl.add(lhs, rhs), [0, 0], out)
+@pl.jit.incore
+def square(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    tile = pl.load(x, [0, 0], x.shape)
+    return pl.store(tile * tile, [0, 0], out)
 
-    @pl.function(type=pl.FunctionType.InCore)
-    def add_scalar(self, x: Matrix, value: pl.Scalar[pl.FP32], out: pl.Out[Matrix]) -> Matrix:
-        tile = pl.load(x, [0, 0], [ROWS, COLS])
-        return pl.store(pl.adds(tile, value), [0, 0], out)
 
-    @pl.function(type=pl.FunctionType.InCore)
-    def div(self, a: Matrix, b: Matrix, out: pl.Out[Matrix]) -> Matrix:
-        lhs = pl.load(a, [0, 0], [ROWS, COLS])
-        rhs = pl.load(b, [0, 0], [ROWS, COLS])
-        return pl.store(pl.div(lhs, rhs), [0, 0], out)
+@pl.jit.incore
+def add(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+    return pl.store(pl.load(a, [0, 0], a.shape) + pl.load(b, [0, 0], b.shape), [0, 0], out)
 
-    @pl.function(type=pl.FunctionType.Orchestration)
-    def main(self, a: Matrix, b: Matrix, out: pl.Out[Matrix]) -> Matrix:
-        diff = self.sub(a, b, pl.create_tensor([ROWS, COLS], dtype=pl.FP32))
-        above = self.square(diff, pl.create_tensor([ROWS, COLS], dtype=pl.FP32))
-        a_squared = self.square(a, pl.create_tensor([ROWS, COLS], dtype=pl.FP32))
-        b_squared = self.square(b, pl.create_tensor([ROWS, COLS], dtype=pl.FP32))
-        total = self.add(a_squared, b_squared, pl.create_tensor([ROWS, COLS], dtype=pl.FP32))
-        below = self.add_scalar(total, 1.0, pl.create_tensor([ROWS, COLS], dtype=pl.FP32))
-        return self.div(above, below, out)
+
+@pl.jit.incore
+def add_scalar(x: pl.Tensor, value: pl.FP32, out: pl.Out[pl.Tensor]):
+    return pl.store(pl.load(x, [0, 0], x.shape) + value, [0, 0], out)
+
+
+@pl.jit.incore
+def div(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+    return pl.store(pl.load(a, [0, 0], a.shape) / pl.load(b, [0, 0], b.shape), [0, 0], out)
+
+
+@pl.jit.inline
+def like(x: pl.Tensor):
+    return pl.create_tensor(x.shape, dtype=x.dtype)
+
+
+@pl.jit
+def vector_dag(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
+    diff = sub(a, b, like(a))
+    above = square(diff, like(diff))
+    a_squared = square(a, like(a))
+    b_squared = square(b, like(b))
+    total = add(a_squared, b_squared, like(a))
+    below = add_scalar(total, 1.0, like(total))
+    return div(above, below, out)
 
 
 def make_inputs(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    return torch.randn(ROWS, COLS, generator=generator), torch.randn(ROWS, COLS, generator=generator)
+    return torch.randn(128, 128, generator=generator), torch.randn(128, 128, generator=generator)
 
 
 def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -71,7 +67,7 @@ def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def main() -> None:
     inputs = make_inputs()
-    out, expected = ir.compile(VectorDag)(*inputs), reference(*inputs)
+    out, expected = vector_dag(*inputs), reference(*inputs)
     torch.testing.assert_close(out, expected)
     print(f"vector_dag: 7 kernel calls, 6 intermediates, max error {(out - expected).abs().max():.1e}")
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 import torch
+from examples.loading import LOADED, Example, Kernel, on, several
 
 import tilewright.language as pl
-from tilewright import ir
 from tilewright.core.program import Program
+from tilewright import ir
 from tilewright.runtime import CompiledProgram
 from tilewright.runtime.compiler import load as load_artifact
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 DEMO = "softmax"
 """What `make demo` runs; the others print one line."""
 
@@ -29,42 +25,17 @@ TOLERANCE = {  # relative and absolute, against a reference that rounds and sums
     torch.bfloat16: (2e-2, 1e-2),
 }
 
+KERNELS = [pytest.param(e, k, id=f"{e.name}-{name}") for e in LOADED.values() for name, k in e.kernels.items()]
+PROGRAMS = [
+    pytest.param(e, e.program(k), id=f"{e.name}-{name}") for e in LOADED.values() for name, k in e.kernels.items()
+]
 
-@dataclass(frozen=True)
-class Example:
-    """One file of `examples/`: every program in it computes the same `reference`."""
-
-    name: str
-    programs: dict[str, Program]
-    make_inputs: Callable[[int], tuple[Any, ...]]
-    reference: Callable[..., Any]
-    main: Callable[[], None]
-
-    def expected(self, inputs: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
-        return several(self.reference(*inputs))
-
-
-def load(path: Path) -> Example:
-    spec = importlib.util.spec_from_file_location(f"examples_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    programs = {name: value for name, value in vars(module).items() if isinstance(value, Program)}
-    return Example(path.stem, programs, module.make_inputs, module.reference, module.main)
-
-
-LOADED = [load(path) for path in sorted(EXAMPLES.glob("*.py"))]
-PROGRAMS = [pytest.param(e, p, id=f"{e.name}-{name}") for e in LOADED for name, p in e.programs.items()]
-
+each_kernel = pytest.mark.parametrize(("example", "kernel"), KERNELS)
 each_program = pytest.mark.parametrize(("example", "program"), PROGRAMS)
 
 
 def interpreted(program: Program) -> CompiledProgram:
     return ir.compile(program, platform="interpret")
-
-
-def several(result: object) -> tuple[Any, ...]:
-    return cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (result,)
 
 
 def in_order(program: CompiledProgram, inputs: tuple[Any, ...], outputs: list[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Call, Const, Symbol, Var
 from tilewright.core.program import Function
-from tilewright.core.region import Region
+from tilewright.core.region import Array, Region
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_shape
 from tilewright.dtypes import BOOL, DataType, round_scalar
 from tilewright.runtime.buffers import Buffer, NumpyBuffer, buffer_of, region_of
@@ -46,8 +46,11 @@ def bind(entry: Function, directions: Sequence[ParamDirection], args: Sequence[A
         if isinstance(value, Region):
             _check_shape(param, value, extents)
     for position, direction in enumerate(directions):
-        if direction is not ParamDirection.In and isinstance(values[position], Region):
-            _check_written(entry.params, position, given[position], values)
+        if isinstance(values[position], Region):
+            if direction is ParamDirection.In:
+                values[position] = _protected(values[position])
+            else:
+                _check_written(entry.params, position, given[position], values)
     buffer = next((b for b in map(buffer_of, args) if b is not None), NumpyBuffer())
     for position, param in enumerate(entry.params):
         if given[position] is MISSING:
@@ -146,6 +149,13 @@ def _extent(extent: Extent, extents: dict[str, int]) -> int:
         values = [_extent(arg, extents) for arg in extent.args]
         return spec.evaluate(extent.type, **dict(zip((p.name for p in spec.operands), values, strict=True)))
     raise ValueError(f"no input decides the extent {extent}: pass the output tensor yourself")
+
+
+def _protected(region: Region) -> Region:
+    """Return a region that nobody writes to, not even what it holds already."""
+    data: Array = region.data.view()
+    data.flags.writeable = False
+    return Region(data, region.valid)
 
 
 def _check_written(params: Sequence[Var], position: int, given: Any, values: Sequence[Any]) -> None:
