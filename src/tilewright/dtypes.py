@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arrays import ml_dtypes, np
@@ -78,9 +79,7 @@ class DataType:
         """The NumPy type that stores one element; TypeError for types no array can hold."""
         if self.numpy_name is None:
             raise TypeError(f"no NumPy array can hold {self.name} elements")
-        if hasattr(np, self.numpy_name):
-            return np.dtype(self.numpy_name)
-        return np.dtype(getattr(ml_dtypes, self.numpy_name))
+        return _numpy_dtype(self.numpy_name)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -161,6 +160,12 @@ STORABLE = tuple(t for t in ALL if t.numpy_name is not None and t not in (INDEX,
 """The types a caller's array can have."""
 
 
+@cache
+def _numpy_dtype(name: str) -> np.dtype[Any]:
+    return np.dtype(name if hasattr(np, name) else getattr(ml_dtypes, name))
+
+
+@cache
 def from_numpy(dtype: np.dtype[Any]) -> DataType:
     """Return the scalar type stored by arrays of `dtype`; TypeError lists the supported ones."""
     for candidate in STORABLE:

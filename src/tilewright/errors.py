@@ -349,9 +349,17 @@ class SourceUnavailableError(KernelError, OSError):
     """A kernel whose text cannot be had."""
 
 
+class DriftError(TilewrightError, RuntimeError):
+    """A value that a kernel was compiled with has changed since."""
+
+
 class OutsideKernelError(KernelError, RuntimeError):
     """A language function called as plain Python."""
 
 
 class DroppedWriteWarning(UserWarning):
     """A rebound Out parameter: the caller's buffer stays as it was."""
+
+
+class CacheWarning(UserWarning):
+    """A cache on disk that cannot be written: code is compiled again in the next process."""

@@ -6,6 +6,8 @@ import os
 import sys
 
 PREFIX = "TILEWRIGHT_"
+NAMES = tuple(PREFIX + name for name in ("CHECKED", "NUM_THREADS"))
+"""The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
 
 
 def verify_level() -> str:
@@ -27,6 +29,58 @@ def num_threads() -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"{PREFIX}NUM_THREADS must be a positive number, got {text!r}")
     return int(text)
+
+
+def drift() -> str:
+    """Return what a kernel does about a changed global, `raise` or `recompile`, from TILEWRIGHT_DRIFT."""
+    return _choice("DRIFT", "raise", ("raise", "recompile"))
+
+
+def follows_torch() -> bool:
+    """Return whether torch decides the number of threads."""
+    return not os.environ.get(PREFIX + "NUM_THREADS", "").strip() and "torch" in sys.modules
+
+
+def cache_dir() -> str | None:
+    """Return where compiled code is kept: TILEWRIGHT_CACHE_DIR, or None where it is `off` or `0`.
+
+    Without it that is `tilewright` below XDG_CACHE_HOME or ~/.cache. Whoever has no home lives in `/`.
+    """
+    path = os.environ.get(PREFIX + "CACHE_DIR", "").strip()
+    if path.lower() in ("off", "0"):
+        return None
+    if path:
+        return os.path.abspath(os.path.expanduser(path))
+    home = os.path.expanduser("~")
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):  # to be ignored, says the XDG standard
+        base = os.path.join(home if os.path.isabs(home) else "/", ".cache")
+    return os.path.join(base, "tilewright")
+
+
+def shared_cache_dirs() -> tuple[str, ...]:
+    """Return the directories of TILEWRIGHT_SHARED_CACHE_DIRS, which are read and never written; `:` separates them."""
+    paths = os.environ.get(PREFIX + "SHARED_CACHE_DIRS", "").split(os.pathsep)
+    return tuple(os.path.abspath(os.path.expanduser(path.strip())) for path in paths if path.strip())
+
+
+def cache_limit() -> int:
+    """Return how many bytes the cache may take, from TILEWRIGHT_CACHE_LIMIT, as in 500M: 2G unless it is set."""
+    text = os.environ.get(PREFIX + "CACHE_LIMIT", "").strip().upper() or "2G"
+    digits, shift = (text[:-1], _SHIFTS[text[-1]]) if text[-1] in _SHIFTS else (text, 0)
+    if not (digits.isascii() and digits.isdecimal()):
+        raise ValueError(
+            f"{PREFIX}CACHE_LIMIT must be a number of bytes, or one with K, M or G behind it, got {text!r}"
+        )
+    return int(digits) << shift
+
+
+_SHIFTS = {"K": 10, "M": 20, "G": 30}
+
+
+def run_only() -> bool:
+    """Return whether code may only come from the cache, from TILEWRIGHT_RUN_ONLY: off unless on."""
+    return _choice("RUN_ONLY", "off", ("on", "off", "1", "0")) in ("on", "1")
 
 
 def _processors() -> int:

@@ -42,7 +42,10 @@ class Decorator:
         level, auto_scope = options.get("level"), options.get("auto_scope", True)
         if level is not None and not isinstance(level, Level):
             raise TypeError(f"level= takes a pl.Level, got {type(level).__name__}")
-        return JITFunction(plain, self.kind, level, bool(auto_scope))
+        drift = options.get("drift")
+        if drift not in (None, "raise", "recompile"):
+            raise ValueError(f"drift= takes 'raise' or 'recompile', got {drift!r}")
+        return JITFunction(plain, self.kind, level, bool(auto_scope), drift=drift)
 
     def __repr__(self) -> str:
         return f"<decorator @{self.word}>"
@@ -52,7 +55,7 @@ class JITDecorator(Decorator):
     """`@pl.jit`, with the decorators of sub-functions as attributes."""
 
     def __init__(self) -> None:
-        super().__init__(KernelKind.ENTRY, "pl.jit", ("auto_scope",))
+        super().__init__(KernelKind.ENTRY, "pl.jit", ("auto_scope", "drift"))
         self.incore = Decorator(KernelKind.INCORE, "pl.jit.incore", ("level",))
         self.inline = Decorator(KernelKind.INLINE, "pl.jit.inline", ("auto_scope",))
         self.opaque = Decorator(KernelKind.OPAQUE, "pl.jit.opaque")

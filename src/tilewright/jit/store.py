@@ -2,7 +2,8 @@
 
 A dynamic axis is one that a program takes as it comes. Which axes those are is known once the kernel has been
 specialized, since any helper may name one; so programs are grouped by their dynamic axes, and a lookup leaves those
-extents out. There is one such group for nearly every kernel.
+extents out. There is one such group for nearly every kernel. The same arguments may have several programs, compiled
+from different values of what the kernel reads from outside.
 """
 
 from __future__ import annotations
@@ -30,19 +31,18 @@ class CacheInfo(NamedTuple):
 class Variants(Generic[T]):
     """The programs for arguments of the same kinds: for each set of dynamic axes, by the other extents."""
 
-    groups: dict[frozenset[int], dict[Extents, T]] = field(default_factory=dict[frozenset[int], dict[Extents, T]])
+    groups: dict[frozenset[int], dict[Extents, list[T]]] = field(
+        default_factory=dict[frozenset[int], "dict[Extents, list[T]]"]
+    )
 
-    def find(self, extents: Extents) -> T | None:
-        """Return the program for some extents, or None."""
+    def find(self, extents: Extents) -> Iterator[T]:
+        """Yield the programs for some extents."""
         for dynamic, programs in self.groups.items():
-            found = programs.get(_static(extents, dynamic))
-            if found is not None:
-                return found
-        return None
+            yield from programs.get(_static(extents, dynamic), ())
 
     def add(self, dynamic: frozenset[int], extents: Extents, program: T) -> None:
         """Keep a program that takes the axes in `dynamic` as they come."""
-        self.groups.setdefault(dynamic, {})[_static(extents, dynamic)] = program
+        self.groups.setdefault(dynamic, {}).setdefault(_static(extents, dynamic), []).append(program)
 
 
 def _static(extents: Extents, dynamic: frozenset[int]) -> Extents:
@@ -58,26 +58,21 @@ class Store(Generic[T]):
     misses: int = 0
     compiles: int = 0
 
-    def find(self, kinds: object, extents: Extents) -> T | None:
-        """Return the program for arguments, counting a hit or a miss."""
+    def find(self, kinds: object, extents: Extents) -> list[T]:
+        """Return the programs for arguments."""
         variants = self.variants.get(kinds)
-        found = variants.find(extents) if variants is not None else None
-        if found is None:
-            self.misses += 1
-        else:
-            self.hits += 1
-        return found
+        return list(variants.find(extents)) if variants is not None else []
 
     def add(self, kinds: object, dynamic: Sequence[int], extents: Extents, program: T) -> None:
         """Keep a program."""
-        self.compiles += 1
         self.variants.setdefault(kinds, Variants()).add(frozenset(dynamic), extents, program)
 
     def programs(self) -> Iterator[T]:
         """Yield every program."""
         for variants in self.variants.values():
             for group in variants.groups.values():
-                yield from group.values()
+                for programs in group.values():
+                    yield from programs
 
     def info(self) -> CacheInfo:
         """Return what the cache has done."""

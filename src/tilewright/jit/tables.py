@@ -184,18 +184,21 @@ def _probe_words(probe: Sequence[Any]) -> tuple[int, int, int]:
 class Lookup:
     """The entries of one kernel in groups, each a hash table."""
 
-    groups: dict[tuple[int, ...], list[Any]] = field(default_factory=dict[tuple[int, ...], "list[Any]"])
+    groups: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = field(
+        default_factory=dict[tuple[int, ...], "dict[tuple[int, ...], Any]"]
+    )
     tables: list[Any] = field(default_factory=list[Any])
 
     def add(self, target: Target, state: Any) -> None:
         """Put an entry where the dispatcher finds it."""
-        self.groups.setdefault(tuple(target.mask), []).append(target.table())
+        entries = self.groups.setdefault(tuple(target.mask), {})
+        entries[tuple(target.masked)] = target.table()  # of several programs for one key, the latest is found
         self.tables = []
         rows: list[int] = []
         for mask, entries in self.groups.items():
             size = 1 << max(2, (2 * len(entries)).bit_length())
             slots = words([0] * size)
-            for entry in entries:
+            for entry in entries.values():
                 _insert(slots, entry, size - 1)
             held = words(mask)
             self.tables += [slots, held]

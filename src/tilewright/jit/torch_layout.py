@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -45,7 +44,8 @@ def _found(torch: Any) -> TorchLayout | None:
     if samples is None:
         return None
     plain, odd, inference, followed = samples
-    impl = _places([_words(id(t), OBJECT_WORDS) for t in plain], lambda n, w: w == plain[n]._cdata)
+    objects = [(_words(id(t), OBJECT_WORDS), t._cdata) for t in plain]
+    impl = [place for place in range(OBJECT_WORDS) if all(words[place] == cdata for words, cdata in objects)]
     like = [_words(t._cdata, IMPL_WORDS) for t in plain]
     unlike = [_words(t._cdata, IMPL_WORDS) for t in (*odd, inference)]
     keys = [
@@ -67,13 +67,6 @@ def _found(torch: Any) -> TorchLayout | None:
         _words(inference._cdata, IMPL_WORDS)[keys[0]],
         8 * grad[0],
     )
-
-
-def _places(objects: Sequence[Sequence[int]], holds: Any) -> list[int]:
-    """Return the places at which every object's word fits."""
-    return [
-        place for place in range(OBJECT_WORDS) if all(holds(n, words[place]) for n, words in enumerate(objects))
-    ]
 
 
 def _samples(torch: Any) -> tuple[list[Any], list[Any], Any, Any] | None:

@@ -55,14 +55,16 @@ def _native(source: Program, lowered: Program, platform: str) -> CompiledProgram
         "assembly": lambda: assembly(code.text, code.target),
         "object": lambda: listing(code.object),
     }
-    return CompiledProgram(source, platform, artifact.load().run, stages, artifact)
+    native = artifact.load()
+    return CompiledProgram(source, platform, native.run, stages, artifact, native)
 
 
 def load(data: bytes) -> CompiledProgram:
     """Return a program from the bytes of its artifact; ArtifactError when they are damaged or cannot run here."""
     artifact = Artifact.from_bytes(data)
     stages = {"object": lambda: listing(artifact.code.object)}
-    return CompiledProgram(artifact.program, DEFAULT, artifact.load().run, stages, artifact)
+    native = artifact.load()
+    return CompiledProgram(artifact.program, DEFAULT, native.run, stages, artifact, native)
 
 
 def run(program: Program | Function, *args: Any, platform: str = DEFAULT) -> CompiledProgram:

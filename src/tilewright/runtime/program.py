@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from tilewright.backends.cpu.native import NativeProgram
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
@@ -89,11 +90,13 @@ class CompiledProgram:
         runner: Runner,
         stages: Mapping[str, Callable[[], str]] | None = None,
         artifact: Artifact | None = None,
+        native: NativeProgram | None = None,
     ) -> None:
         self.program = program
         self.platform = platform
         self.stages = Stages(stages or {})
         self.artifact = artifact
+        self.native = native
         self._runner = runner
         self._written: dict[str, tuple[ParamDirection, ...]] = {}
 
@@ -144,6 +147,10 @@ class CompiledProgram:
             return None
         results = [_returned(r, bound) for r in returned] or [bound.given[i] for i in outputs]
         return results[0] if len(results) == 1 else tuple(results) if results else None
+
+    def directions(self) -> tuple[ParamDirection, ...]:
+        """Return what the only entry really does with each of its parameters."""
+        return self._directions(entry_of(self.program))
 
     def _directions(self, entry: Function) -> tuple[ParamDirection, ...]:
         """Return which parameters an entry really writes, worked out once."""

@@ -63,7 +63,8 @@ class State(IntEnum):
     WATCHES = 24
     WATCH_TABLE = 25
     FAILED = 26
-    """Called with the number of an error and the entry's."""
+    """Called with the number of an error, the buffers to free and the entry's number."""
+    HITS = 27
 
 
 class Group(IntEnum):
@@ -129,14 +130,14 @@ class Frame(IntEnum):
 def dispatcher() -> str:
     """Return the module that defines `@dispatch`, a METH_FASTCALL | METH_KEYWORDS function, as text."""
     module = Module()
-    for name, returns, params in _PYTHON:
+    for name, returns, params in PYTHON:
         module.intrinsic(name, returns, *params)
     for write in (_watch, _probe, _pack, _find, _holds, _overlaps, _run, _argument, _dispatch):
         write(module)
     return module.text()
 
 
-_PYTHON = (
+PYTHON = (
     ("PyDict_GetItem", PTR, (PTR, PTR)),
     ("PyObject_GetAttr", PTR, (PTR, PTR)),
     ("PyObject_GetItem", PTR, (PTR, PTR)),
@@ -152,6 +153,7 @@ _PYTHON = (
     ("PyEval_SaveThread", PTR, ()),
     ("PyEval_RestoreThread", "void", (PTR,)),
 )
+"""What it calls of Python: name, result, parameters."""
 
 
 class Code(Builder):
@@ -603,6 +605,7 @@ def _dispatch(module: Module) -> None:
     fine, failed = c.label("fine"), c.label("failed")
     c.do(f"br {clean}, label %{fine}, label %{failed}")
     c.begin(fine)
+    c.put(state, State.HITS, c.op("add", c.word(state, State.HITS), i64(1)))
     none = c.word(state, State.NONE, PTR)
     c.invoke("Py_IncRef", none)
     c.do(f"ret {none}")

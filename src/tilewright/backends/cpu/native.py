@@ -93,6 +93,16 @@ class NativeProgram:
         finally:
             _free(context[2])
 
+    def finish(self, name: str, number: int, buffers: int) -> None:
+        """Free what a run that was started elsewhere has made, and raise what it did wrong."""
+        _free(buffers)
+        if number:
+            raise self._error(name, number)
+
+    def address(self, name: str) -> int:
+        """Return where the code of an entry lies."""
+        return self.loaded.address(self.code.symbols[name])
+
     def _error(self, name: str, number: int) -> ExecutionError:
         message, span = self.code.errors[number - 1]
         error = ExecutionError(message, spans=[span])
@@ -114,7 +124,7 @@ class _Argument:
     @staticmethod
     def of(type_: Type, value: Any) -> _Argument:
         if isinstance(type_, ScalarType):
-            return _Argument([_scalar_word(type_.dtype, value)])
+            return _Argument([scalar_word(type_.dtype, value)])
         assert isinstance(value, Region)
         data, size = value.data, value.data.itemsize
         adjacent = data.ndim == 0 or data.strides[-1] == size or data.shape[-1] <= 1
@@ -130,7 +140,8 @@ class _Argument:
             self.region.data[...] = self.copy
 
 
-def _scalar_word(dtype: DataType, value: Any) -> int:
+def scalar_word(dtype: DataType, value: Any) -> int:
+    """Return a number as the word that an entry takes."""
     if dtype.is_float():
         return struct.unpack("<i", struct.pack("<f", value))[0]
     return int(bool(value)) if dtype == BOOL else int(value) - (1 << 64 if int(value) >= 1 << 63 else 0)

@@ -31,10 +31,11 @@ RESET = ("state", "busy", "sleepers", "started")  # what a fork leaves meaningle
 
 
 class OpenMP(NamedTuple):
-    """An OpenMP runtime of this process: where its two functions lie that a team needs."""
+    """An OpenMP runtime of this process: where the functions lie that a team needs, and the one that tells its size."""
 
     GOMP_parallel: int
     omp_in_parallel: int
+    omp_get_max_threads: int
 
 
 def emitted(text: str) -> bytes:

@@ -1,0 +1,77 @@
+"""The fast path: calls of one kernel that never enter Python.
+
+It exists once a kernel has been called again with arguments it knows. The kernel's class is then one whose `__call__`
+is the dispatcher's builtin; every call the dispatcher does not take comes back to `JITFunction.__call__`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tilewright.frontend.signature import Alike, Given, TensorMeta
+from tilewright.jit import native
+from tilewright.jit.calls import Call
+
+if TYPE_CHECKING:
+    from tilewright.jit.compiled import Compiled
+
+
+class FastPath:
+    """The programs of one kernel that the native dispatcher reaches."""
+
+    def __init__(self, parameters: int, slow: Callable[..., Any]) -> None:
+        self._parameters = parameters
+        self._slow = slow
+        self._native: native.Native | None = None
+        self._programs: list[Compiled] = []
+        self._surroundings = native.surroundings()
+
+    @staticmethod
+    def is_available() -> bool:
+        """Return whether this process can run the dispatcher."""
+        return native.is_available()
+
+    @property
+    def hits(self) -> int:
+        """How many calls the dispatcher has taken."""
+        return self._native.hits if self._native is not None else 0
+
+    def is_current(self) -> bool:
+        """Return whether the settings are those it was made under."""
+        return self._surroundings == native.surroundings()
+
+    def add(self, call: Call, compiled: Compiled) -> bool:
+        """Let the dispatcher find a program for a call's arguments; return whether it can."""
+        given = [(name, _as_passed(call, name)) for name in call.described]
+        target = compiled.target(given, len(self._programs))
+        if target is None:
+            compiled.is_reachable = True  # as far as it will ever be
+            return self._native is not None
+        if self._native is None:
+            written = sum(1 << k for k, name in enumerate(call.described) if name in compiled.written)
+            self._native = native.Native(self._parameters, written, self._slow, self._failed)
+        self._native.add(target)
+        self._programs.append(compiled)
+        compiled.is_reachable = True
+        return True
+
+    def entered(self, kernel: type) -> type:
+        """Return the class of a kernel whose calls go to the dispatcher first."""
+        assert self._native is not None
+        body = {"__call__": self._native.builtin(), "__doc__": kernel.__doc__, "__module__": kernel.__module__}
+        return type(kernel.__name__, (kernel,), body)
+
+    def _failed(self, number: int, buffers: int, program: int) -> None:
+        """Raise what a program did wrong, after freeing what it had made."""
+        compiled = self._programs[program].program
+        (entry,) = compiled.program.entries
+        assert compiled.native is not None
+        compiled.native.finish(entry.name, number, buffers)
+
+
+def _as_passed(call: Call, name: str) -> Given:
+    """Return what is known about an argument, an output that is like an input by its own shape."""
+    given = call.described[name].given
+    source = call.described[given.source].given if isinstance(given, Alike) else given
+    return source if isinstance(source, TensorMeta) else given

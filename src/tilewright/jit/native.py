@@ -1,0 +1,178 @@
+"""The native way into a kernel: a builtin function that finds and calls compiled programs without Python.
+
+It takes the calls it knows; `fallback` takes the rest, and adds what it finds. The dispatcher's code is the same for
+all kernels and made once in a process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from tilewright import settings
+from tilewright.arrays import np
+from tilewright.backends.cpu import dispatch
+from tilewright.backends.cpu.dispatch import State
+from tilewright.backends.cpu.loader import Loaded, load
+from tilewright.backends.cpu.threads import emitted, openmp, parallel_address
+from tilewright.jit.tables import (
+    MISSING,
+    Lookup,
+    StateWords,
+    Target,
+    address,
+    environment,
+    numpy_dtypes,
+    watch_words,
+)
+from tilewright.jit.torch_layout import torch_layout
+
+FASTCALL_WITH_KEYWORDS = 0x82
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+@cache
+def is_available() -> bool:
+    """Return whether this Python lays its objects out as the dispatcher's code expects."""
+    if sys.implementation.name != "cpython" or sys.platform != "linux" or os.uname().machine != "x86_64":
+        return False
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return False
+    array: Any = np.zeros((2, 3), np.float32)
+    header = (ctypes.c_int64 * 9).from_address(id(array))
+    number = ctypes.c_int32.from_address(header[7] + 28).value
+    shape = (ctypes.c_int64 * 2).from_address(header[4])
+    laid_out = header[1] == id(np.ndarray) and header[2] == array.ctypes.data and list(shape) == [2, 3]
+    return laid_out and number == array.dtype.num and bool(header[8] & 0x400)
+
+
+@cache
+def _code() -> tuple[Loaded, _MethodDef]:
+    """Return the dispatcher's code, mapped for the life of the process, and how Python knows it."""
+    symbols = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON}
+    loaded = load(emitted(dispatch.dispatcher()), symbols).pin()
+    return loaded, _MethodDef(b"kernel", loaded.address("dispatch"), FASTCALL_WITH_KEYWORDS, None)
+
+
+_PYTHON = tuple(name for name, _, _ in dispatch.PYTHON)
+_lock = threading.Lock()
+
+
+@dataclass
+class Native:
+    """One kernel's entries as the dispatcher sees them."""
+
+    parameters: int
+    written: int
+    fallback: Callable[..., Any]
+    failed: Callable[[int, int, int], Any]
+    state: Any = field(init=False)
+    lookup: Lookup = field(default_factory=Lookup)
+    keep: list[Any] = field(default_factory=list[Any])
+
+    def __post_init__(self) -> None:
+        """Fill in what all entries share."""
+        self.state = StateWords()
+        self.state.keep = self.keep
+        words: dict[State, int] = {
+            State.PARAMS: self.parameters,
+            State.FALLBACK: id(self.fallback),
+            State.FAILED: id(self.failed),
+            State.NDARRAY: id(np.ndarray),
+            State.NUMPY_DTYPES: address(numpy_dtypes()),
+            State.FLOAT: id(float),
+            State.INT: id(int),
+            State.BOOL: id(bool),
+            State.NONE: id(None),
+            State.TRUE: id(True),
+            State.WRITTEN: self.written,
+            **self._torch(),
+            **self._threads(),
+            **self._surroundings(),
+        }
+        for place, word in words.items():
+            self.state[place] = word - (1 << 64) if word >> 63 else word
+        self.keep += [self.fallback, self.failed]
+
+    def builtin(self) -> Callable[..., Any]:
+        """Return the function to call, which keeps this kernel's tables alive."""
+        with _lock:
+            _, method = _code()
+        new = ctypes.pythonapi.PyCFunction_NewEx
+        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        return new(ctypes.addressof(method), self.state, None)
+
+    def add(self, target: Target) -> None:
+        """Let calls find a program."""
+        self.keep.append(target)
+        self.lookup.add(target, self.state)
+
+    def _torch(self) -> dict[State, int]:
+        layout = torch_layout()
+        if layout is None:
+            return {}
+        self.keep.append(name := sys.intern("requires_grad"))
+        return {
+            State.TORCH_TENSOR: layout.tensor,
+            State.TORCH_PARAMETER: layout.parameter,
+            State.TORCH_EXCHANGE: layout.exchange,
+            State.TORCH_IMPL: layout.impl,
+            State.TORCH_KEYS: layout.keys,
+            State.TORCH_PLAIN: layout.plain,
+            State.TORCH_INFERENCE: layout.inference,
+            State.TORCH_GRAD: layout.grad,
+            State.REQUIRES_GRAD: id(name),
+        }
+
+    def _threads(self) -> dict[State, int]:
+        """Return how programs run in parallel, and how to tell that this has changed."""
+        count = settings.num_threads()
+        asked = _max_threads() if settings.follows_torch() else 0
+        return {State.PARALLEL: parallel_address(count), State.THREADS: count, State.GET_THREADS: asked}
+
+    @property
+    def hits(self) -> int:
+        """How many calls were taken."""
+        return int(self.state[State.HITS])
+
+    def _surroundings(self) -> dict[State, int]:
+        """Return what is watched for all entries: the settings, and whether torch has come."""
+        held = environment()
+        names = [os.fsencode(name) for name in settings.NAMES]
+        watched = [
+            (held, {name: held.get(name, MISSING) for name in names}),
+            (sys.modules, {"torch": sys.modules.get("torch", MISSING)}),
+        ]
+        return {State.WATCHES: len(watched), State.WATCH_TABLE: address(watch_words(watched, self.keep))}
+
+
+def surroundings() -> tuple[object, ...]:
+    """Return what the state of every kernel depends on; a kernel whose state was made under another starts anew."""
+    held = environment()
+    threads = settings.num_threads()
+    return (
+        threads,
+        settings.follows_torch(),
+        id(sys.modules.get("torch")),
+        *(held.get(os.fsencode(n)) for n in settings.NAMES),
+    )
+
+
+def _max_threads() -> int:
+    """Return the function of torch's OpenMP that tells how many threads a region would have, 0 without one."""
+    runtime = openmp("torch" in sys.modules)
+    return runtime.omp_get_max_threads if runtime is not None else 0
