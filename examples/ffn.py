@@ -18,9 +18,7 @@ Tokens = pl.Tensor[[T, HIDDEN], pl.BF16]
 
 
 @pl.jit.incore
-def gate_up(
-    x: pl.Tensor, w_gate: pl.Tensor, w_up: pl.Tensor, row: pl.INDEX, col: pl.INDEX, out: pl.Out[pl.Tensor]
-):
+def gate_up(x: pl.Tensor, w_gate: pl.Tensor, w_up: pl.Tensor, row: pl.INDEX, col: pl.INDEX, out: pl.Out[pl.Tensor]):
     gate = pl.tile.full([TM, TN], dtype=pl.FP32, value=0.0)
     up = pl.tile.full([TM, TN], dtype=pl.FP32, value=0.0)
     for k in pl.pipeline(0, x.shape[1], TK, stage=2):

@@ -49,7 +49,9 @@ def main() -> None:
     inputs = make_inputs()
     out, expected = rms_norm(*inputs), reference(*inputs)
     torch.testing.assert_close(out, expected)
-    print(f"rms_norm: {len(out)} rows of {HIDDEN} bf16, {(out == expected).float().mean():.2%} equal torch's to the bit")
+    print(
+        f"rms_norm: {len(out)} rows of {HIDDEN} bf16, {(out == expected).float().mean():.2%} equal torch's to the bit"
+    )
 
 
 if __name__ == "__main__":

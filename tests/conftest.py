@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
+
+os.environ["TILEWRIGHT_CACHE_DIR"] = "off"  # a test compiles what it says it compiles
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,14 @@ class Golden:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files instead of comparing")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(report: Any) -> None:
+    """Say over which generated program a worker ended."""
+    from property.crashes import last_words
+
+    report.longrepr = f"{report.longrepr}\n{last_words(report.node.gateway.id, os.getpid())}"
 
 
 @pytest.fixture

@@ -80,6 +80,7 @@ def test_everything_public_has_a_docstring_of_its_own(value: object) -> None:
 
 
 UPSTREAM = {
+    "kernels": "jit jit.incore jit.inline jit.opaque jit.host jit.extern RUNTIME",
     "decorators and text": "function inline InlineFunction loads parse program",
     "types": "Array DynVar InOut MemRef Out Scalar TaskId Tensor TensorView Tile TileView Tuple dynamic",
     "dtypes": "BF16 BOOL DataType FP16 FP32 FP4 FP8E4M3FN FP8E5M2 FP8E8M0 HF4 HF8 INDEX INT16 INT32 INT4 INT64 INT8 "
@@ -94,7 +95,7 @@ UPSTREAM = {
     "arrays": "array.create array.get_element array.update_element",
     "blocks": "tile.get_block_idx tile.get_block_num tile.get_subblock_idx tensor.get_block_idx tensor.dim",
 }
-"""The names of PyPTO's language without the JIT, from the specification's sections 1.1 to 1.6."""
+"""The names of PyPTO's language, from the specification's sections 1.1 to 1.6."""
 
 ENUMS = {
     "FunctionType": "Opaque Orchestration InCore AIC AIV Group Spmd Inline Graph",

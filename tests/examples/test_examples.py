@@ -11,10 +11,10 @@ import torch
 from examples.loading import LOADED, Example, Kernel, on, several
 
 import tilewright.language as pl
-from tilewright.core.program import Program
 from tilewright import ir
-from tilewright.runtime import CompiledProgram
-from tilewright.runtime.compiler import load as load_artifact
+from tilewright.core.program import Program
+from tilewright.runtime import CompiledProgram, RunConfig
+from tilewright.runtime.loading import load as load_artifact
 
 DEMO = "softmax"
 """What `make demo` runs; the others print one line."""
@@ -26,6 +26,7 @@ TOLERANCE = {  # relative and absolute, against a reference that rounds and sums
 }
 
 KERNELS = [pytest.param(e, k, id=f"{e.name}-{name}") for e in LOADED.values() for name, k in e.kernels.items()]
+JITS = [param for param in KERNELS if isinstance(param.values[1], pl.JITFunction)]
 PROGRAMS = [
     pytest.param(e, e.program(k), id=f"{e.name}-{name}") for e in LOADED.values() for name, k in e.kernels.items()
 ]
@@ -58,44 +59,87 @@ def assert_close(actual: Any, expected: torch.Tensor) -> None:
     torch.testing.assert_close(actual, expected, rtol=rtol, atol=atol)
 
 
-def test_every_example_shows_a_program() -> None:
-    assert [example.name for example in LOADED if not example.programs] == []
+def check(results: object, expected: tuple[torch.Tensor, ...]) -> None:
+    for actual, wanted in zip(several(results), expected, strict=True):
+        assert_close(actual, wanted)
 
 
-@each_program
+def test_every_example_shows_a_kernel() -> None:
+    assert [example.name for example in LOADED.values() if not example.kernels] == []
+
+
+@each_kernel
 @pytest.mark.parametrize("seed", [0, 1])
-def test_return_style_agrees_with_torch(example: Example, program: Program, seed: int) -> None:
+def test_return_style_agrees_with_torch(example: Example, kernel: Kernel, seed: int) -> None:
     inputs = example.make_inputs(seed)
-    results = several(interpreted(program)(*inputs))
-    for actual, expected in zip(results, example.expected(inputs), strict=True):
-        assert_close(actual, expected)
+    check(on("interpret", kernel)(*inputs), example.expected(inputs))
 
 
-@each_program
+@each_kernel
 @pytest.mark.parametrize("threads", [1, 2])
 def test_native_code_agrees_with_torch(
-    example: Example, program: Program, threads: int, monkeypatch: pytest.MonkeyPatch
+    example: Example, kernel: Kernel, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", str(threads))
-    run = ir.compile(program, platform="cpu")
+    run = on("cpu", kernel)
     for seed in (0, 1):
         inputs = example.make_inputs(seed)
-        for actual, expected in zip(several(run(*inputs)), example.expected(inputs), strict=True):
-            assert_close(actual, expected)
+        check(run(*inputs), example.expected(inputs))
 
 
-@each_program
+@each_kernel
 @pytest.mark.parametrize("threads", [1, 2])
 def test_native_code_writes_outputs_in_place(
-    example: Example, program: Program, threads: int, monkeypatch: pytest.MonkeyPatch
+    example: Example, kernel: Kernel, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", str(threads))
-    inputs, run = example.make_inputs(0), ir.compile(program, platform="cpu")
+    check_in_place(example, kernel, "cpu")
+
+
+@each_kernel
+def test_in_place_style_overwrites_whatever_the_outputs_held(example: Example, kernel: Kernel) -> None:
+    check_in_place(example, kernel, "interpret")
+
+
+def check_in_place(example: Example, kernel: Kernel, platform: str) -> None:
+    inputs = example.make_inputs(0)
     expected = example.expected(inputs)
     outputs = [torch.full_like(tensor, float("nan")) for tensor in expected]
-    assert run(*in_order(run, inputs, outputs)) is None
-    for actual, wanted in zip(outputs, expected, strict=True):
-        assert_close(actual, wanted)
+    arguments = in_order(example.compiled(kernel, platform), inputs, outputs)
+    assert on(platform, kernel)(*arguments) is None
+    check(tuple(outputs), expected)
+
+
+@each_kernel
+def test_numpy_arrays_give_what_torch_tensors_give(example: Example, kernel: Kernel) -> None:
+    inputs, run = example.make_inputs(0), on("interpret", kernel)
+    arrays = several(run(*map(as_numpy, inputs)))
+    assert all(isinstance(array, np.ndarray) for array in arrays)
+    for array, tensor in zip(arrays, several(run(*inputs)), strict=True):
+        np.testing.assert_array_equal(array, as_numpy(tensor))
+
+
+@each_kernel
+def test_numpy_outputs_are_written_in_place(example: Example, kernel: Kernel) -> None:
+    inputs, run = example.make_inputs(0), on("interpret", kernel)
+    outputs = [as_numpy(torch.full_like(tensor, float("nan"))) for tensor in example.expected(inputs)]
+    run(*in_order(example.compiled(kernel, "interpret"), tuple(map(as_numpy, inputs)), outputs))
+    for array, tensor in zip(outputs, several(run(*inputs)), strict=True):
+        np.testing.assert_array_equal(array, as_numpy(tensor))
+
+
+@each_kernel
+def test_inputs_are_left_as_they_were(example: Example, kernel: Kernel) -> None:
+    inputs = example.make_inputs(0)
+    on("interpret", kernel)(*inputs)
+    torch.testing.assert_close(inputs, example.make_inputs(0), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("example", "kernel"), JITS)
+def test_one_compiled_program_serves_all_the_inputs_of_an_example(example: Example, kernel: pl.JITFunction) -> None:
+    config = RunConfig(platform="interpret")
+    first, second = (kernel.compile(*example.make_inputs(seed), config=config) for seed in (0, 1))
+    assert first is second
 
 
 @each_program
@@ -103,43 +147,7 @@ def test_an_artifact_holds_all_that_running_takes(example: Example, program: Pro
     artifact = ir.compile(program).artifact
     assert artifact is not None
     inputs, loaded = example.make_inputs(0), load_artifact(artifact.to_bytes())
-    for actual, expected in zip(several(loaded(*inputs)), example.expected(inputs), strict=True):
-        assert_close(actual, expected)
-
-
-@each_program
-def test_in_place_style_overwrites_whatever_the_outputs_held(example: Example, program: Program) -> None:
-    inputs, run = example.make_inputs(0), interpreted(program)
-    expected = example.expected(inputs)
-    outputs = [torch.full_like(tensor, float("nan")) for tensor in expected]
-    assert run(*in_order(run, inputs, outputs)) is None
-    for actual, wanted in zip(outputs, expected, strict=True):
-        assert_close(actual, wanted)
-
-
-@each_program
-def test_numpy_arrays_give_what_torch_tensors_give(example: Example, program: Program) -> None:
-    inputs, run = example.make_inputs(0), interpreted(program)
-    arrays = several(run(*map(as_numpy, inputs)))
-    assert all(isinstance(array, np.ndarray) for array in arrays)
-    for array, tensor in zip(arrays, several(run(*inputs)), strict=True):
-        np.testing.assert_array_equal(array, as_numpy(tensor))
-
-
-@each_program
-def test_numpy_outputs_are_written_in_place(example: Example, program: Program) -> None:
-    inputs, run = example.make_inputs(0), interpreted(program)
-    outputs = [as_numpy(torch.full_like(tensor, float("nan"))) for tensor in example.expected(inputs)]
-    run(*in_order(run, tuple(map(as_numpy, inputs)), outputs))
-    for array, tensor in zip(outputs, several(run(*inputs)), strict=True):
-        np.testing.assert_array_equal(array, as_numpy(tensor))
-
-
-@each_program
-def test_inputs_are_left_as_they_were(example: Example, program: Program) -> None:
-    inputs = example.make_inputs(0)
-    interpreted(program)(*inputs)
-    torch.testing.assert_close(inputs, example.make_inputs(0), rtol=0, atol=0)
+    check(loaded(*inputs), example.expected(inputs))
 
 
 @each_program
@@ -161,7 +169,7 @@ def test_printed_program_computes_the_same(example: Example, program: Program, c
         torch.testing.assert_close(actual, expected, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("example", [e for e in LOADED if e.name != DEMO], ids=lambda e: e.name)
+@pytest.mark.parametrize("example", [e for e in LOADED.values() if e.name != DEMO], ids=lambda e: e.name)
 def test_main_says_in_one_line_what_it_did(example: Example, capsys: pytest.CaptureFixture[str]) -> None:
     example.main()
     output = capsys.readouterr().out
@@ -172,7 +180,7 @@ def test_main_says_in_one_line_what_it_did(example: Example, capsys: pytest.Capt
 def test_the_demo_shows_the_kernel_its_error_its_speed_and_what_to_read_next(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    next(example for example in LOADED if example.name == DEMO).main()
+    LOADED[DEMO].main()
     output = capsys.readouterr().out
-    shown = ("@pl.program", "pl.tile.row_max", "from torch.softmax", "compile", "times its speed", "attention")
+    shown = ("@pl.jit", "pl.tile.row_max", "from torch.softmax", "compile", "times its speed", "attention")
     assert not [text for text in shown if text not in output]

@@ -6,16 +6,15 @@ A program is written to a file before its native code runs: where the process en
 from __future__ import annotations
 
 import os
-import tempfile
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from ops.native import Embedded
 from property.accuracy import assert_within_declared_accuracy
+from property.crashes import note_of
 from property.programs import inputs_for
 from property.running import SEEDS, Outcome, outcome, parsed
 
@@ -27,8 +26,6 @@ from tilewright.core.visitor import expressions, statements
 from tilewright.passes.context import CallbackInstrument, PassContext
 from tilewright.passes.manager import PassManager
 
-RUNNING = Path(tempfile.gettempdir()) / "tilewright-running"
-"""Where the programs lie whose native code is running, one per process."""
 
 
 def check(text: str) -> frozenset[str]:
@@ -83,16 +80,14 @@ def native_outcome(program: Program, native: NativeProgram, seed: int, *, stride
     return Outcome(arrays, tuple(r for r in returned if not isinstance(r, Region)))
 
 
-def note_of(worker: str) -> Path:
-    """Return the file that names the program a worker is running; without workers, there is one called `main`."""
-    return RUNNING / f"{worker}.py"
-
-
 @contextmanager
 def named(text: str) -> Generator[None]:
     """Keep a program in a file while its native code runs."""
-    note = note_of(os.environ.get("PYTEST_XDIST_WORKER", "main"))
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    note = note_of(worker, os.getppid()) if worker else note_of("main", os.getpid())
     note.parent.mkdir(exist_ok=True)
     note.write_text(text, encoding="utf-8")
-    yield
-    note.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        note.unlink(missing_ok=True)

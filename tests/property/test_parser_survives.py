@@ -22,7 +22,9 @@ import tilewright.language as pl
 from tilewright.errors import DroppedWriteWarning, KernelError
 from tilewright.ir import PassManager
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+TESTS = Path(__file__).parents[1]
+WRITTEN = [TESTS.parent / "examples", TESTS / "unit" / "jit" / "round_trip"]
+DECORATORS = ("pl.program", "pl.function", "pl.inline")
 
 SMALL = {
     "branches": """
@@ -131,23 +133,34 @@ class Kernels:
 }
 
 
-def from_examples() -> Iterator[tuple[str, str]]:
-    """Yield each program of `examples/` as a text of its own, without the Python around it."""
-    for path in sorted(EXAMPLES.glob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        kept = [
-            node
-            for node in tree.body
-            if isinstance(node, ast.Assign)
-            or getattr(node, "decorator_list", None)
-            or (isinstance(node, ast.Import) and node.names[0].name == "math")
-        ]
+def by_hand() -> Iterator[tuple[str, str]]:
+    """Yield each program that is written out as a class, as a text of its own, without the Python around it."""
+    for path in sorted(path for folder in WRITTEN for path in folder.glob("*.py")):
+        kept = list(language_only(ast.parse(path.read_text(encoding="utf-8"))))
         for program in (node for node in kept if isinstance(node, ast.ClassDef)):
-            body = [node for node in kept if node is program or not isinstance(node, ast.ClassDef)]
+            used = {program.name} | names_in(program)
+            body = [node for node in kept if isinstance(node, ast.Assign) or getattr(node, "name", None) in used]
             yield f"{path.stem}-{program.name}", ast.unparse(ast.Module(body, []))
 
 
-TEXTS = SMALL | dict(from_examples())
+def language_only(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Yield the definitions that need nothing but the language and each other."""
+    known = {"pl"}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and known.issuperset(names_in(node.value)):
+            known.update(name for target in node.targets for name in names_in(target))
+            yield node
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef):
+            node.decorator_list = [d for d in node.decorator_list if ast.unparse(d).startswith(DECORATORS)]
+            if node.decorator_list:
+                yield node
+
+
+def names_in(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+TEXTS = SMALL | dict(by_hand())
 
 NAMES = [
     "x",
@@ -286,8 +299,10 @@ def bodies(tree: ast.AST) -> list[list[ast.stmt]]:
 
 
 def nodes(tree: ast.AST, *kinds: type[ast.AST]) -> list[Any]:
-    """Return the nodes of some kinds inside functions, signatures included."""
-    return [node for function in functions(tree) for node in ast.walk(function) if isinstance(node, kinds)]
+    """Return the nodes of some kinds inside functions, signatures included; an f-string stays in one piece."""
+    pieces = {id(piece) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for piece in node.values}
+    inside = [node for function in functions(tree) for node in ast.walk(function) if isinstance(node, kinds)]
+    return [node for node in inside if id(node) not in pieces]
 
 
 def replace_expression(tree: ast.AST, old: ast.expr, new: ast.expr) -> None:

@@ -146,13 +146,19 @@ def _cast_scalar(w: Writer, op: Op) -> Value | None:
 
 def _factors(w: Writer, op: Op, rows: int | None = None, batch: Shape = ()) -> tuple[Value, Value, Shape]:
     """Return two matrices that can be multiplied, and the shape of their product."""
-    dtype = some_dtype(w, op.spec.accepts)
+    dtype, other = _factor_dtypes(w, op)
     m, k, n = rows or w.pick(w.extents), w.pick(w.extents), w.pick(w.extents)
-    return operand(w, op.kind, (*batch, m, k), dtype), operand(w, op.kind, (*batch, k, n), dtype), (*batch, m, n)
+    return operand(w, op.kind, (*batch, m, k), dtype), operand(w, op.kind, (*batch, k, n), other), (*batch, m, n)
 
 
-def _summed(lhs: Value) -> DataType:
-    return dt.FP32 if dtype_of(lhs).is_float() else dt.INT32
+def _factor_dtypes(w: Writer, op: Op) -> tuple[DataType, DataType]:
+    """Return the types of two factors; those of tensors need not agree."""
+    dtype = some_dtype(w, op.spec.accepts)
+    return dtype, some_dtype(w, op.spec.accepts) if op.kind is Kind.TENSOR and w.chance(30) else dtype
+
+
+def _summed(*factors: Value) -> DataType:
+    return dt.FP32 if any(dtype_of(factor).is_float() for factor in factors) else dt.INT32
 
 
 @way("tile.matmul", "tile.batch_matmul", "tile.gemv")
@@ -164,11 +170,12 @@ def _product(w: Writer, op: Op) -> Value | None:
 
 @way("tensor.matmul")
 def _tensor_product(w: Writer, op: Op) -> Value | None:
-    dtype, flags = some_dtype(w, op.spec.accepts), (w.chance(40), w.chance(40))
+    (dtype, other), flags = _factor_dtypes(w, op), (w.chance(40), w.chance(40))
     m, k, n = (w.pick(w.extents) for _ in range(3))
     lhs = tensor_of(w, (k, m) if flags[0] else (m, k), dtype)
-    rhs = tensor_of(w, (n, k) if flags[1] else (k, n), dtype)
-    wanted = f"out_dtype=pl.{w.pick([dt.FP32, dt.FP16, dt.BF16] if dtype.is_float() else [dt.INT32]).symbol}"
+    rhs = tensor_of(w, (n, k) if flags[1] else (k, n), other)
+    is_float = _summed(lhs, rhs).is_float()
+    wanted = f"out_dtype=pl.{w.pick([dt.FP32, dt.FP16, dt.BF16] if is_float else [dt.INT32, dt.INT16]).symbol}"
     given = [wanted] * w.chance(60) + [f"a_trans={flags[0]}", f"b_trans={flags[1]}"]
     return _called(w, op, lhs.name, rhs.name, *given)
 
@@ -177,7 +184,7 @@ def _tensor_product(w: Writer, op: Op) -> Value | None:
 def _sum_of_products(w: Writer, op: Op) -> Value | None:
     batch = (w.pick([1, 2, 3]),) if op.spec.name == "batch_matmul_acc" and w.chance(80) else ()
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_acc" else None, batch)
-    acc = operand(w, op.kind, shape, _summed(lhs))
+    acc = operand(w, op.kind, shape, _summed(lhs, rhs))
     start = [f"init_cond={w.condition()}"] if op.spec.name == "matmul_acc" and w.chance(40) else []
     return _called(w, op, acc.name, lhs.name, rhs.name, *start)
 
@@ -390,7 +397,18 @@ def _set_validshape(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w, (2, 2, 3)), w.pick(DTYPES))
     sizes = [w.index(extent)[0] for extent in shape_of(source)[-2:]]
     cut = _called(w, op, source.name, *sizes)
-    return cut if cut is None or op.kind is Kind.TILE else w.make(f"pl.fillpad({cut.name})", keep=True)
+    return cut if cut is None or op.kind is Kind.TILE else _computed(w, cut)
+
+
+def _computed(w: Writer, tensor: Value) -> Value | None:
+    """Return a tile made from a tensor of which only a part holds data; nothing else may know that tensor."""
+    forms = [f"pl.fillpad({tensor.name})", f"pl.neg({tensor.name})", f"pl.maximum({tensor.name}, {tensor.name})"]
+    given = w.make(w.pick(forms), keep=True) or tensor
+    zeros = ", ".join("0" for _ in shape_of(tensor))
+    tile = w.make(f"pl.load({given.name}, [{zeros}], {list(shape_of(tensor))}, clamp=True)", "t", keep=True)
+    for value in (tensor, given):
+        w.values.pop(value.name, None)
+    return tile
 
 
 # Scalars

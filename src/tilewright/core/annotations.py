@@ -49,7 +49,7 @@ class Arithmetic:
     def __lshift__(self: Self, other: object) -> Self: outside_kernel("<<")
     def __rshift__(self: Self, other: object) -> Self: outside_kernel(">>")
     def __and__(self: Self, other: object) -> Self: outside_kernel("&")
-    def __or__(self: Self, other: object) -> Self: outside_kernel("|")
+    def __or__(self, other: object) -> Any: return Maybe(self) if other is None else outside_kernel("|")
     def __xor__(self: Self, other: object) -> Self: outside_kernel("^")
     def __matmul__(self: Self, other: object) -> Self: outside_kernel("@")
     def __invert__(self: Self) -> Self: outside_kernel("~")
@@ -59,6 +59,16 @@ class Arithmetic:
     def __gt__(self, other: object) -> bool: outside_kernel(">")
     def __ge__(self, other: object) -> bool: outside_kernel(">=")
     # fmt: on
+
+
+@dataclass
+class Maybe:
+    """`T | None`: a parameter that may be left out."""
+
+    annotation: Any
+
+    def __repr__(self) -> str:
+        return f"{self.annotation!r} | None"
 
 
 class Indexable(Arithmetic):
@@ -244,6 +254,9 @@ class Directed(Generic[T]):
 
     annotation: Any
     direction: ParamDirection
+
+    def __or__(self, other: None) -> Maybe:
+        return Maybe(self)
 
     def __repr__(self) -> str:
         inner = "pl.Tensor" if self.annotation is Tensor else repr(self.annotation)

@@ -11,7 +11,7 @@ from tilewright.core.types import Extent, Shape
 
 def as_extent(expr: Expr) -> Extent:
     """Return a scalar expression as an extent: an int, a formula over symbols, or unknown."""
-    if isinstance(expr, ConstInt):
+    if isinstance(expr, ConstInt) and isinstance(expr.value, int):
         return expr.value  # as it is: an extent may remember which argument it came from
     if isinstance(expr, Const):
         return int(expr.value)

@@ -116,9 +116,13 @@ def extent(value: Any) -> Extent:
 
 
 def evaluated(annotation: Any, names: Callable[[str], Any]) -> Any:
-    """Return an annotation given as text (PEP 563) as the object it names."""
-    if not isinstance(annotation, str):
-        return annotation
+    """Return an annotation given as text (PEP 563), perhaps quoted besides, as the object it names."""
+    for _ in range(2):
+        annotation = _named(annotation, names) if isinstance(annotation, str) else annotation
+    return annotation
+
+
+def _named(annotation: str, names: Callable[[str], Any]) -> Any:
     try:
         return eval(annotation, {"__builtins__": {}}, _Names(names))  # noqa: S307 - the module's own annotation, as Python evaluates it
     except Exception as error:

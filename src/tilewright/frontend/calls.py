@@ -11,7 +11,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tilewright.core.annotations import Arithmetic, dynamic
-from tilewright.core.expr import Call, Const, Expr, GlobalVar, Invoke, Submit, Symbol, TupleGetItem, Var, constant
+from tilewright.core.expr import Call, Const, Expr, GlobalVar, Invoke, Submit, TupleGetItem, constant
 from tilewright.core.op import OPS, Kind, OpSpec, Role, spec_of
 from tilewright.core.operands import bind
 from tilewright.core.program import Function
@@ -21,12 +21,10 @@ from tilewright.dtypes import TASK_ID, DataType
 from tilewright.errors import (
     ArgumentCountError,
     DTypeMismatchError,
-    DynamicConflictError,
     KernelError,
     MisplacedDirectiveError,
     NotStaticError,
     OperandError,
-    OutOfBoundsError,
     ParserTypeError,
     ShapeMismatchError,
     StaticAssertionError,
@@ -35,10 +33,10 @@ from tilewright.errors import (
     UnsupportedFeatureError,
 )
 from tilewright.frontend import directives
+from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.expressions import BindDynamic, apply, show
 from tilewright.frontend.inline import InlineFunction
-from tilewright.frontend.kernels import BecomesDynamic, Kernel
-from tilewright.frontend.signature import axis_of
+from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.state import Translator, Value, expression
 from tilewright.source import Span
 
@@ -105,7 +103,7 @@ def _call(t: Translator, node: ast.Call) -> Value:
     if isinstance(callee, Kernel):
         return t.callees.kernels.call(t, callee, arguments(t, node), node)
     if isinstance(callee, BindDynamic):
-        return _bind_dynamic(t, callee, arguments(t, node), node)
+        return bind_dynamic(t, callee, node)
     return _python(t, callee, arguments(t, node), node)
 
 
@@ -240,40 +238,6 @@ def fitting(param: Type, arg: Type) -> str:
     )
 
 
-def _bind_dynamic(t: Translator, bound: BindDynamic, given: Arguments, node: ast.Call) -> None:
-    """Make the axis of a parameter that `x.bind_dynamic(axis, M)` names dynamic; types that are written out say so."""
-    values = dict(zip(("dim", "var"), given.args, strict=False)) | dict(given.kwargs)
-    dim, var = values.get("dim"), values.get("var")
-    if set(values) != {"dim", "var"} or not isinstance(dim, int) or not isinstance(var, Symbol):
-        help = 'x.bind_dynamic(0, M), where M = pl.dynamic("M")'
-        raise OperandError("bind_dynamic takes an axis and a pl.dynamic name", spans=[t.span(node)], help=help)
-    shape = bound.type.shape
-    if not 0 <= dim < len(shape):
-        message = f"`{ast.unparse(node.func.value)}` has axes 0 to {len(shape) - 1}, not {dim}"  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
-        raise OutOfBoundsError(message, spans=[t.span(node)])
-    if t.frame is not None and shape[dim] != var:
-        _request_dynamic(t, bound, dim, var.name, node)
-
-
-def _request_dynamic(t: Translator, bound: BindDynamic, dim: int, name: str, node: ast.Call) -> None:
-    extent, span = bound.type.shape[dim], t.span(node)
-    axis = axis_of(extent, t.frame)
-    if axis is None and isinstance(bound.owner, Var) and id(bound.owner) in t.fixed:
-        axis = t.frame.position(bound.owner.name_hint), dim
-    if axis is None:
-        message = f"axis {dim} is {extent}, which no argument of `{t.captured.node.name}` decides"
-        raise OperandError(message, spans=[span], help="bind the axis of a parameter")
-    known = t.frame.dynamic.get(axis)
-    if known is not None and known.is_named:
-        raise DynamicConflictError(
-            f"axis {dim} is dynamic by two names: '{known.symbol}' and '{name}'",
-            spans=[span],
-            notes=[f"'{known.symbol}' at line {known.span.line}"],
-            help="give one axis one pl.dynamic name",
-        )
-    raise BecomesDynamic(t.frame, [axis], name, is_named=True, span=span)
-
-
 def unpack(t: Translator, value: Value, node: ast.AST) -> Value:
     """Return a multi-value result as a tuple of values, one variable each being emitted as it is used."""
     if isinstance(value, Expr) and isinstance(value.type, TupleType):
@@ -312,7 +276,8 @@ def _submit(t: Translator, node: ast.Call) -> Value:
 def _static_print(t: Translator, node: ast.Call) -> None:
     given = arguments(t, node)
     span = t.span(node)
-    print(f"static_print [{span.filename}:{span.line}]:", *(show(value) for value in given.args))
+    shown = " ".join([f"static_print [{span.filename}:{span.line}]:", *(show(value) for value in given.args)])
+    t.tell(lambda: print(shown))
 
 
 def _static_assert(t: Translator, node: ast.Call) -> None:
@@ -426,7 +391,8 @@ def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
     elif callee is builtins.print:
         fix = "pl.static_print shows what is known about values while the kernel is read"
     elif isinstance(callee, FunctionType):
-        fix = f"decorate `{name}` with @pl.inline or @pl.function so that a kernel can call it"
+        kinds = "@pl.inline or @pl.function" if t.frame is None else "@pl.jit.inline or @pl.jit.incore"
+        fix = f"decorate `{name}` with {kinds} so that a kernel can call it"
     elif not callable(callee) or isinstance(callee, (ModuleType, Arithmetic)):
         fix = "this is not a function"
     else:

@@ -27,6 +27,11 @@ class Captured:
     siblings: tuple[ast.FunctionDef, ...] = ()
     """The functions defined in the same body, itself among them."""
 
+    @property
+    def text(self) -> str:
+        """The function as it was written, from its name to its end."""
+        return "".join(self.source.lines[self.node.lineno - 1 : self.node.end_lineno])
+
     def span(self, node: ast.AST) -> Span:
         """Return where a piece of the function was written."""
         return span_of(self.source, node)
@@ -57,6 +62,7 @@ class _File:
 
 
 _FILES: dict[str, _File] = {}
+_CHANGED = "import the module again, or restart Python"
 
 
 def capture(function: Any, as_compiled: bool = False) -> Captured:
@@ -72,11 +78,12 @@ def capture(function: Any, as_compiled: bool = False) -> Captured:
         )
     code = function.__code__
     file = _file(code.co_filename, function)
-    found = file.functions.get((code.co_firstlineno, function.__name__))
+    found = file.functions.get((code.co_firstlineno, code.co_name))
     if found is None:
-        raise _unavailable(function, "its text is not where Python says it was defined")
+        reason = f"line {code.co_firstlineno} of {code.co_filename} does not define it, as Python says it did"
+        raise _unavailable(function, reason, _CHANGED)
     if as_compiled and not _is_code_of(file, code):
-        raise _unavailable(function, f"{code.co_filename} has changed since Python read it")
+        raise _unavailable(function, f"{code.co_filename} has changed since Python read it", _CHANGED)
     return Captured(found[0], file.source, function, found[1])
 
 
@@ -127,11 +134,11 @@ def remember(lines: list[str], source: Source, tree: ast.Module) -> _File:
     return _FILES[source.filename]
 
 
-def _unavailable(function: PythonFunction, reason: str) -> SourceUnavailableError:
+def _unavailable(function: PythonFunction, reason: str, help: str = "") -> SourceUnavailableError:
     return SourceUnavailableError(
         f"the source of kernel `{function.__name__}` is not available: {reason}",
         spans=[calling_line()],
-        help="define it in a file or a notebook cell, or hand its text to pl.parse",
+        help=help or "define it in a file or a notebook cell, or hand its text to pl.parse",
     )
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from tilewright.core.expr import Symbol
 from tilewright.core.program import Program
 from tilewright.core.types import ScalarType, TensorType, Type
+from tilewright.frontend.capture import capture
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Resolver
+from tilewright.frontend.parameters import Site, Spec
 from tilewright.frontend.programs import Builder
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, RuntimeScalar, TensorMeta, meta_of
-from tilewright.frontend.specialize import Spec
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,18 @@ class Specialization:
     reads: tuple[Resolver, ...]
     """What was read from outside on the way."""
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The text of each function that was read, as it was written."""
+        return tuple(capture(resolver.function).text for resolver in self.reads)
+
 
 def specialize(kernel: Kernel, given: Mapping[str, Given]) -> Specialization:
     """Return the program of an entry kernel for what is known about its arguments."""
     builder = Builder({})
     store = builder.kernels
     specs = {name: _entry_spec(one) for name, one in given.items()}
-    entry = store.specialized(kernel, specs, kernel.captured.span(kernel.captured.node))
+    entry = store.specialized(kernel, specs, Site(kernel.captured.span(kernel.captured.node)))
     program = Program(kernel.name, builder.brought, entry.function.span)
     names = [p.name for p in kernel.parameters]
     taken = tuple(names[position] for position in entry.taken)

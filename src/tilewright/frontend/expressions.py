@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from tilewright.core.annotations import DynExpr, DynVar
-from tilewright.core.build import call, locate, symbolic
+from tilewright.core.annotations import DynVar
+from tilewright.core.build import call, locate
 from tilewright.core.expr import Call, Const, Expr, Var
-from tilewright.core.extents import as_scalar, symbols_in
+from tilewright.core.extents import as_scalar
 from tilewright.core.op import OPS, OpSpec
 from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.errors import (
     KernelError,
+    NotStaticError,
     OperandError,
     OutOfScopeError,
     StaticEvaluationError,
@@ -26,8 +27,8 @@ from tilewright.errors import (
     UnsupportedFeatureError,
 )
 from tilewright.frontend.names import nearest
-from tilewright.frontend.scope import State
-from tilewright.frontend.state import Translator, Value, expression
+from tilewright.frontend.scope import UNKNOWN, State
+from tilewright.frontend.state import Translator, Value, expression, sequence
 
 _Known: TypeAlias = Callable[[Any, Any], Any]
 
@@ -70,6 +71,8 @@ def apply(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.AST, s
     try:
         return call(spec, bound, t.span(node))
     except KernelError as error:
+        if isinstance(error, NotStaticError):
+            error.message = f"`{spec.name}` needs to know its sizes before the program runs: {error.message}"
         locate(error, bound, t.span(node), {name: t.span(where) for name, where in spans.items()})
         raise
 
@@ -88,6 +91,8 @@ def _name(t: Translator, node: ast.Name) -> Value:
     if binding is not None:
         if binding.state is not State.BOUND:
             raise _out_of_scope(t, node, binding.state, binding.span.line)
+        if binding.known is not UNKNOWN:
+            return binding.known
         t.outlives(node.id, binding)
         return _met(t, node, binding.value)
     try:
@@ -101,15 +106,10 @@ def _name(t: Translator, node: ast.Name) -> Value:
 
 
 def _met(t: Translator, node: ast.Name, value: Value) -> Value:
-    """Return a value that a name stands for; a `pl.dynamic` name, noted, as the extent it means."""
+    """Return a value that a name stands for; a variable that holds a `pl.dynamic` name is noted."""
     if isinstance(value, DynVar) and t.frame is not None:
         t.frame.meet(node.id, value.name, t.span(node))
-    if not isinstance(value, DynExpr):
-        return value
-    found = symbolic(value)
-    for symbol in symbols_in(found):
-        t.symbols.setdefault(symbol, t.span(node))
-    return found
+    return value
 
 
 def _out_of_scope(t: Translator, node: ast.Name, state: State, line: int) -> OutOfScopeError:
@@ -165,7 +165,7 @@ def _property(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
         if node.attr == "dtype":
             return owner.type.dtype
         if node.attr == "shape":
-            return tuple(_extent(t, owner, axis, node) for axis in range(len(owner.type.shape)))
+            return tuple(extent_value(t, owner, axis, node) for axis in range(len(owner.type.shape)))
         if node.attr == "bind_dynamic" and isinstance(owner.type, TensorType):
             return BindDynamic(owner, owner.type)
     shaped = _is_shaped(owner)
@@ -175,7 +175,8 @@ def _property(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
     raise UnknownAttributeError(f"{owner.type} has no attribute '{node.attr}'", spans=[t.span(node)], help=help)
 
 
-def _extent(t: Translator, owner: Expr, axis: int, node: ast.AST) -> Value:
+def extent_value(t: Translator, owner: Expr, axis: int, node: ast.AST) -> Value:
+    """Return an extent of a tensor or tile: a number, a symbol, or what the running program finds it to be."""
     assert isinstance(owner.type, (TensorType, TileType))
     extent = owner.type.shape[axis]
     if isinstance(extent, int):
@@ -318,6 +319,9 @@ def _text(t: Translator, node: ast.JoinedStr) -> Value:
 
 def show(value: Value) -> str:
     """Return a value as `pl.static_print` and messages write it."""
+    if isinstance(value, tuple):
+        parts = [show(part) for part in sequence(value)]  # pyright: ignore[reportUnknownArgumentType]
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
     if isinstance(value, Var):
         return f"{value.name_hint}: {value.type}"
     if isinstance(value, Call) and not isinstance(value.type, ScalarType):

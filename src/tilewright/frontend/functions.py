@@ -19,6 +19,7 @@ from tilewright.errors import (
     KernelError,
     MissingAnnotationError,
     NestingError,
+    NotStaticError,
     ReturnMismatchError,
     UnboundSymbolError,
     UnsupportedFeatureError,
@@ -27,6 +28,7 @@ from tilewright.frontend import loops, scopes, statements, subscripts
 from tilewright.frontend.annotations import evaluated, parameter_type, return_types
 from tilewright.frontend.calls import ProgramSelf
 from tilewright.frontend.capture import Captured
+from tilewright.frontend.frames import Frame
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.state import Callees, Translator, Widened
 from tilewright.source import Span
@@ -67,7 +69,7 @@ class Header:
     """The types its return annotation states, None to take what it returns."""
     known: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Names that stand for values the compiler knows; a parameter among them keeps its place in the signature."""
-    frame: Any = None
+    frame: Frame | None = None
     """The specialization it is part of, for extents that become dynamic."""
 
 
@@ -88,26 +90,38 @@ def translated(
     captured: Captured, options: Options, callees: Callees, resolver: Resolver, header: Callable[[], Header]
 ) -> Function:
     """Return a function translated under the header that is found for it, its mistakes located in its own text."""
+    found: Header | None = None
     try:
         found = header()
-        widened: dict[tuple[str, Span], Type] = {}
-        while True:
-            try:
-                return _translate(captured, options, callees, resolver, found, widened)
-            except Widened as request:
-                known = widened.get(request.key)
-                wider = join(known, request.type) if known is not None else request.type
-                if wider is None or wider == known:
-                    raise InternalError(f"`{request.key[0]}`, a {known}, cannot be widened to {request.type}") from None
-                widened[request.key] = wider
+        with callees.kernels.messages.held() as told:
+            return _widening(captured, options, callees, resolver, found, told)
     except KernelError as error:
         error.locate([captured.span(captured.node)])
+        if isinstance(error, NotStaticError) and not error.function and found is not None and found.frame is not None:
+            error.notes += tuple(found.frame.reasons())
         error.function = error.function or captured.node.name
         raise
     except RecursionError:
         error = NestingError("this function nests too deeply", spans=[captured.span(captured.node)])
         error.function = captured.node.name
         raise error from None
+
+
+def _widening(
+    captured: Captured, options: Options, callees: Callees, resolver: Resolver, header: Header, told: int
+) -> Function:
+    """Return a function translated as often as it takes until every variable's type covers what it is given."""
+    widened: dict[tuple[str, Span], Type] = {}
+    while True:
+        try:
+            return _translate(captured, options, callees, resolver, header, widened)
+        except Widened as request:
+            known = widened.get(request.key)
+            wider = join(known, request.type) if known is not None else request.type
+            if wider is None or wider == known:
+                raise InternalError(f"`{request.key[0]}`, a {known}, cannot be widened to {request.type}") from None
+            widened[request.key] = wider
+            callees.kernels.messages.forget(told)
 
 
 def _translate(

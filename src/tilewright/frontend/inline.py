@@ -46,8 +46,15 @@ class InlineFunction:
         """Templates only mean something inside a kernel."""
         outside_kernel(self.__name__)
 
-    def expand(self, t: Translator, given: GivenArguments, node: ast.Call, resolver: Resolver | None = None) -> Value:
-        """Translate the body into `t`'s program; return what the template returns."""
+    def expand(
+        self,
+        t: Translator,
+        given: GivenArguments,
+        node: ast.Call,
+        resolver: Resolver | None = None,
+        dims: Mapping[str, Value] | None = None,
+    ) -> Value:
+        """Translate the body into `t`'s program, where `dims` have extents; return what the template returns."""
         if self.__name__ in t.inlining:
             cycle = " -> ".join((*t.inlining, self.__name__))
             raise RecursiveCallError(f"`{self.__name__}` calls itself: {cycle}", spans=[t.span(node)])
@@ -58,9 +65,12 @@ class InlineFunction:
             caller=t.span(node),
             inlining=(*t.inlining, self.__name__),
             outputs=set(),
+            dims={**t.dims, **(dims or {})},
         )
         for name, value in self._bound(t, given, node).items():
             inner.scope.bind(name, _own(inner, name, value, node), t.span(node))
+            if name in inner.scope.shared:
+                inner.note_known(name, value)
         body = self.captured.node.body
         last = body[-1]
         inner.execute(body[:-1] if isinstance(last, ast.Return) else body)

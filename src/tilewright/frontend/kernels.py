@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from types import FunctionType as PythonFunction
@@ -23,7 +23,7 @@ from tilewright.core import annotations as ann
 from tilewright.core.annotations import outside_kernel
 from tilewright.core.enums import FunctionType, Level, ParamDirection
 from tilewright.core.types import TensorType, Type
-from tilewright.errors import AnnotationError, DynamicConflictError, KernelError
+from tilewright.errors import AnnotationError, KernelError
 from tilewright.frontend.annotations import evaluated, to_type
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.names import Resolver
@@ -64,6 +64,10 @@ class Declared:
     type: Type | None = None
     is_tensor: bool = False
     """Whether it is a tensor: stated in full by `type`, or bare."""
+    is_optional: bool = False
+    """Whether None may stand for it."""
+    bounds: tuple[int, int] | None = None
+    """The least and largest value that a scalar is promised to have."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,8 @@ class KernelParameter:
 
     name: str
     default: Any
-    is_keyword_only: bool
+    is_positional: bool
+    is_keyword: bool
     span: Span
 
     @property
@@ -118,20 +123,7 @@ class Kernel:
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the value of each parameter that a call gives or leaves to its default; TypeError as Python has it."""
-        names = [p.name for p in self.parameters]
-        positional = [p.name for p in self.parameters if not p.is_keyword_only]
-        if len(args) > len(positional):
-            raise TypeError(f"takes {len(positional)} positional argument(s), got {len(args)}")
-        bound = dict(zip(positional, args, strict=False))
-        for name, value in kwargs.items():
-            if name not in names:
-                raise TypeError(f"has no parameter `{name}`")
-            if name in bound:
-                raise TypeError(f"got `{name}` twice")
-            bound[name] = value
-        defaults = {p.name: p.default for p in self.parameters if p.is_optional and p.name not in bound}
-        given = {**bound, **defaults}
-        return {name: given[name] for name in names if name in given}
+        return bind(self.parameters, args, kwargs)
 
     def signature_text(self) -> str:
         """Return the signature as help lines show it."""
@@ -142,6 +134,26 @@ class Kernel:
         outside_kernel(self.name)
 
 
+def bind(parameters: Sequence[KernelParameter], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value of each parameter that a call gives or leaves to its default; TypeError as Python has it."""
+    positional = [p.name for p in parameters if p.is_positional]
+    by_name = {p.name: p.is_keyword for p in parameters}
+    if len(args) > len(positional):
+        raise TypeError(f"takes {len(positional)} positional argument(s), got {len(args)}")
+    given = {p.name: p.default for p in parameters if p.is_optional}
+    bound = dict(zip(positional, args, strict=False))
+    for name, value in kwargs.items():
+        if name not in by_name:
+            raise TypeError(f"has no parameter `{name}`")
+        if not by_name[name]:
+            raise TypeError(f"takes `{name}` by position only")
+        if name in bound:
+            raise TypeError(f"got `{name}` twice")
+        bound[name] = value
+    given |= bound
+    return {p.name: given[p.name] for p in parameters if p.name in given}
+
+
 def _parameters(kernel: Kernel) -> Iterator[KernelParameter]:
     node = kernel.captured.node.args
     spans = {arg.arg: kernel.captured.span(arg) for arg in [*node.posonlyargs, *node.args, *node.kwonlyargs]}
@@ -150,18 +162,21 @@ def _parameters(kernel: Kernel) -> Iterator[KernelParameter]:
             continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise AnnotationError(
-                f"a kernel's parameters are plain names, got `*{parameter.name}`",
+                f"a kernel's parameters are plain names, got `{parameter}`",
                 spans=[kernel.captured.span(kernel.captured.node)],
                 help="write each parameter out: code is made for a fixed number of them",
             )
         span = spans.get(parameter.name) or next(iter(spans.values()))
-        yield KernelParameter(parameter.name, parameter.default, parameter.kind is parameter.KEYWORD_ONLY, span)
+        is_positional = parameter.kind is not parameter.KEYWORD_ONLY
+        is_keyword = parameter.kind is not parameter.POSITIONAL_ONLY
+        yield KernelParameter(parameter.name, parameter.default, is_positional, is_keyword, span)
 
 
 def _declared(kernel: Kernel, parameter: KernelParameter, resolver: Resolver) -> Declared:
     raw = kernel.function.__annotations__.get(parameter.name)
     try:
-        return _meaning(evaluated(raw, resolver.annotation_lookup))
+        says = _meaning(evaluated(raw, resolver.annotation_lookup))
+        return replace(says, is_optional=True) if parameter.default is None else says
     except KernelError as error:
         error.locate([parameter.span])
         error.function = kernel.name
@@ -170,94 +185,28 @@ def _declared(kernel: Kernel, parameter: KernelParameter, resolver: Resolver) ->
 
 def _meaning(annotation: Any) -> Declared:
     """Return what an annotation says; numbers and missing ones leave the kind to the argument."""
+    inner = _optional(annotation)
+    if inner is not None:
+        return replace(_meaning(inner), is_optional=True)
     direction = ParamDirection.In
     if isinstance(annotation, ann.Directed):
         annotation, direction = annotation.annotation, annotation.direction  # pyright: ignore[reportUnknownMemberType]
-    if (inner := _optional(annotation)) is not None:
-        annotation = inner
     if annotation is ann.Tensor:
         return Declared(direction, None, True)
     if annotation is None or annotation in (int, float, bool):
-        return Declared(direction)
+        return Declared(direction, is_optional=annotation is None)
     if isinstance(annotation, ann.Tensor) and annotation.view is not None:
         raise AnnotationError("a specialized kernel does not yet support pl.TensorView", help="drop the view")
     type_ = to_type(annotation)
     if not isinstance(type_, TensorType) and direction is not ParamDirection.In:
         raise AnnotationError("a scalar cannot be written", help="return it, or write it into a tensor")
-    return Declared(direction, type_, isinstance(type_, TensorType))
+    return Declared(direction, type_, isinstance(type_, TensorType), bounds=getattr(annotation, "bounds", None))
 
 
 def _optional(annotation: Any) -> Any:
     """Return what `T | None` or `Optional[T]` may be besides None, or None when it is no such thing."""
+    if isinstance(annotation, ann.Maybe):
+        return annotation.annotation
     parts = [part for part in getattr(annotation, "__args__", ()) if part is not type(None)]
     is_union = type(None) in getattr(annotation, "__args__", ())
     return parts[0] if is_union and len(parts) == 1 else None
-
-
-@dataclass(eq=False)
-class Frame:
-    """One function being specialized: the axes of its parameters that became dynamic, and by what name."""
-
-    kernel: Kernel
-    dynamic_names: dict[str, tuple[str, Span]]
-    """The variables that hold `pl.dynamic` names, anywhere in the program, with the name and where it was met."""
-    dynamic: dict[tuple[int, int], DynamicAxis] = field(default_factory=dict[tuple[int, int], "DynamicAxis"])
-
-    def position(self, parameter: str) -> int:
-        """Return the place of a parameter among the kernel's."""
-        return [p.name for p in self.kernel.parameters].index(parameter)
-
-    def state(self, axis: tuple[int, int], symbol: str, span: Span) -> None:
-        """Note that an annotation names an axis."""
-        self.dynamic.setdefault(axis, DynamicAxis(symbol, True, span))
-
-    def meet(self, variable: str, symbol: str, span: Span) -> None:
-        """Note that a variable holds a `pl.dynamic` name; DynamicConflictError when it holds another elsewhere."""
-        known, first = self.dynamic_names.setdefault(variable, (symbol, span))
-        if known != symbol:
-            raise DynamicConflictError(
-                f"`{variable}` is pl.dynamic('{known}') and pl.dynamic('{symbol}') in one program",
-                spans=[span],
-                notes=[f"'{known}' at {first}"],
-                help="one variable, one name: rename one of them",
-            )
-
-    def fresh(self, name: str) -> str:
-        """Return a symbol that no axis has yet, `name` itself where that is free."""
-        taken = {axis.symbol for axis in self.dynamic.values()}
-        numbered = (f"{name}_{i}" for i in range(1, len(taken) + 2))
-        return name if name not in taken else next(n for n in numbered if n not in taken)
-
-
-@dataclass(frozen=True)
-class DynamicAxis:
-    """How an axis became dynamic: its symbol, whether the function itself named it, and where."""
-
-    symbol: str
-    is_named: bool
-    span: Span
-
-
-class BecomesDynamic(Exception):
-    """Axes of a function's parameters turned out to be dynamic: its specialization starts again with them so.
-
-    With `is_named` the function itself named the symbol; otherwise a helper did, and the axes, which that helper knows
-    to be equal, get a symbol of their own.
-    """
-
-    def __init__(self, frame: Frame, axes: Sequence[tuple[int, int]], symbol: str, is_named: bool, span: Span) -> None:
-        self.frame = frame
-        self.axes = tuple(axes)
-        self.symbol = symbol
-        self.is_named = is_named
-        self.span = span
-
-    def apply(self) -> None:
-        """Make the axes dynamic in their frame."""
-        known = [self.frame.dynamic[axis] for axis in self.axes if axis in self.frame.dynamic]
-        symbol = self.symbol
-        if not self.is_named:
-            symbol = known[0].symbol if known else self.frame.fresh(symbol)
-        for axis in self.axes:
-            if axis not in self.frame.dynamic or (self.is_named and not self.frame.dynamic[axis].is_named):
-                self.frame.dynamic[axis] = DynamicAxis(symbol, self.is_named, self.span)

@@ -10,7 +10,7 @@ from tilewright.core.enums import ForKind
 from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
 from tilewright.core.rewrite import loop_reach
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, SpmdScopeStmt, WhileStmt, YieldStmt
-from tilewright.core.types import ScalarType, Type, join, unplaced
+from tilewright.core.types import ScalarType, Type, unplaced
 from tilewright.dtypes import BOOL, INDEX, DataType
 from tilewright.errors import (
     ArgumentCountError,
@@ -84,6 +84,9 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     kind = KINDS[word]
     attrs = _options(t, given, iterable, word, (start, stop, step))
     names, inits = _targets(t, node, given, iterable)
+    if t.frame is not None and not inits and _is_empty((start, stop, step)):
+        return
+    t.scope.forget(node.body)
     loop_var = Var(
         names[0], ScalarType(_index_type(start, stop, step)), t.span(node.target), loop_reach(start, stop, step)
     )
@@ -164,6 +167,11 @@ def _turns(limits: Sequence[Expr]) -> int:
     """Return how often a loop over constant bounds turns."""
     start, stop, step = (int(limit.value) for limit in limits if isinstance(limit, Const))
     return max(0, -((start - stop) // step))
+
+
+def _is_empty(limits: Sequence[Expr]) -> bool:
+    """Return whether a loop is known not to turn at all; its body then does nothing, and need not fit its operands."""
+    return all(isinstance(limit, Const) for limit in limits) and _turns(limits) == 0
 
 
 def _index_type(*limits: Expr) -> DataType:
@@ -256,7 +264,7 @@ def _results(
     for arg, name, type_ in zip(iter_args, names, types, strict=True):
         if id(arg.var) in t.unset:
             arg.var.type = unplaced(type_)
-        wider = join(arg.var.type, unplaced(type_))
+        wider = t.joined(arg.var.type, unplaced(type_), frame.span or t.span(node))
         if wider is None:
             raise YieldMismatchError(
                 f"'{arg.var.name_hint}' is carried as one type and yielded as another",
@@ -274,6 +282,7 @@ def _results(
 def _while(t: Translator, node: ast.While) -> None:
     if node.orelse:
         raise _has_else(t.span(node.orelse[0]))
+    t.scope.forget(node.body)
     before = len(t.stmts)
     test = condition(t, node.test)
     if len(t.stmts) != before:
@@ -305,6 +314,7 @@ def _while_carrying(t: Translator, node: ast.For, iterable: ast.Call) -> None:
             help="for (x,) in pl.while_(init_values=(x0,)):",
         )
     _check_carried(t, names, inits, iterable)
+    t.scope.forget(node.body)
     t.scope.enter()
     iter_args = _carried(t, names, inits, node)
     test = _leading_condition(t, node)
@@ -344,6 +354,7 @@ def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     count = options.core_num
     reach = (0, max(0, int(count.value) - 1)) if isinstance(count, Const) else None
     loop_var = Var(node.target.id, ScalarType(INDEX), t.span(node.target), reach)
+    t.scope.forget(node.body)
     t.scope.enter()
     t.scope.bind(node.target.id, loop_var, loop_var.span)
     t.kernels.append(len(t.yields))

@@ -26,6 +26,8 @@ def unreached_axis(program: Program, function: Function, position: int) -> int |
     type_ = function.params[position].type
     assert isinstance(type_, TensorType)
     reach = _reach(program, function, position)
+    if 0 in type_.shape:
+        return None
     for axis, extent in enumerate(type_.shape):
         far = reach[axis] if reach is not None else 0
         if isinstance(extent, int) and far is not None and far < extent:

@@ -2,7 +2,8 @@
 
 A name that is assigned in one block only is bound anew by each assignment, as cheaply as in straight-line code, and may
 stand for a number the compiler knows. A name assigned in several blocks (before a loop and in it, in both branches) is
-one variable of the IR, assigned many times; conversion to SSA sorts that out later.
+one variable of the IR, assigned many times; conversion to SSA sorts that out later. While a kernel is specialized, such
+a variable stands for a number, too, where every path has given it that one: a branch that is not taken assigns nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from tilewright.frontend.signature import exact
 from tilewright.source import Span
+
+UNKNOWN: Any = object()
+"""Stands for a value that only the running program has."""
 
 
 class State(Enum):
@@ -34,6 +39,8 @@ class Binding:
     state: State = State.BOUND
     leaked: bool = False
     """Whether the block that bound it has ended."""
+    known: Any = UNKNOWN
+    """The number that a variable is at this point, where the compiler knows it."""
 
 
 @dataclass
@@ -61,6 +68,17 @@ class Scope:
         """Let `name` stand for `value` from here to the end of the block."""
         self.frames[-1][name] = Binding(value, span, self.block)
 
+    def know(self, name: str, value: Any) -> None:
+        """Note which number the variable that `name` has just been bound to is."""
+        self.frames[-1][name].known = value
+
+    def forget(self, body: Sequence[ast.stmt]) -> None:
+        """Drop what is known of the variables that a body, which may run any number of times, assigns."""
+        for name in {name for _, name in _assigned(body, [0], 0)}:
+            for frame in self.frames:
+                if name in frame:
+                    frame[name].known = UNKNOWN
+
     def variable(self, name: str) -> Binding | None:
         """Return what an assignment to `name` would rebind: a visible name, or one the other branch bound."""
         for frame, sibling in zip(reversed(self.frames), reversed(self.siblings), strict=True):
@@ -84,7 +102,7 @@ class Scope:
     def leak(self, bound: dict[str, Binding], state: State, ended: Sequence[str] = ()) -> None:
         """Make a finished block's names visible outside it; `ended` names must not be used there."""
         for name, binding in bound.items():
-            binding.leaked = True
+            binding.leaked, binding.known = True, UNKNOWN
             binding.state = State.ENDED if name in ended else max(binding.state, state, key=_SEVERITY.index)
             self.frames[-1][name] = binding
 
@@ -100,10 +118,20 @@ class Scope:
             known = [binding for binding in reached if binding is not None and binding.state is State.BOUND]
             sure = len(known) == len(reached) and all(binding.value == known[0].value for binding in known)
             binding = known[0] if known else then.get(name) or other[name]
+            number = _agreed(reached)
             if binding is not before:
                 self.leak({name: binding}, State.BOUND if sure else State.MAYBE)
             elif not sure:
                 self.leak({name: replace(binding)}, State.MAYBE)
+            if (merged := self.find(name)) is not None:
+                merged.known = number
+
+
+def _agreed(reached: Sequence[Binding | None]) -> Any:
+    """Return the number that a variable is on every path that goes on, or `UNKNOWN`."""
+    numbers = [UNKNOWN if binding is None else binding.known for binding in reached]
+    first = numbers[0] if numbers else UNKNOWN
+    return first if all(exact(number) == exact(first) for number in numbers) else UNKNOWN
 
 
 _SEVERITY = [State.BOUND, State.MAYBE, State.ENDED]
@@ -111,7 +139,8 @@ _SEVERITY = [State.BOUND, State.MAYBE, State.ENDED]
 
 def shared_names(node: ast.FunctionDef) -> frozenset[str]:
     """Return the names a function assigns in more than one block; parameters count as assigned at its top."""
-    blocks: dict[str, set[int]] = {arg.arg: {0} for arg in node.args.args}
+    parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    blocks: dict[str, set[int]] = {arg.arg: {0} for arg in parameters}
     for block, name in _assigned(node.body, [0], 0):
         blocks.setdefault(name, set()).add(block)
     return frozenset(name for name, where in blocks.items() if len(where) > 1)

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from tilewright.core.annotations import DynExpr
-from tilewright.core.build import call, symbolic
+from tilewright.core.annotations import DynExpr, DynVar
+from tilewright.core.build import call, scalar
 from tilewright.core.enums import ScopeMode
-from tilewright.core.expr import Call, Const, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var, constant
+from tilewright.core.expr import Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var, constant
 from tilewright.core.extents import bounds
 from tilewright.core.op import OPS, Effect, Kind
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
-from tilewright.core.types import ScalarType, Type, join
+from tilewright.core.types import ScalarType, TensorType, Type, join
 from tilewright.core.visitor import variables
 from tilewright.errors import (
     DroppedWriteWarning,
@@ -31,6 +31,7 @@ from tilewright.errors import (
     UnsupportedFeatureError,
 )
 from tilewright.frontend.capture import Captured
+from tilewright.frontend.frames import BecomesDynamic, Frame
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.scope import Binding, Scope, shared_names
 from tilewright.source import Span
@@ -128,9 +129,11 @@ class Translator:
     """The identities of carried variables that start as nothing."""
     fixed: set[int] = field(default_factory=set[int])
     """The identities of variables whose type is stated and cannot widen."""
+    dims: dict[str, Value] = field(default_factory=dict[str, Value])
+    """What `pl.dynamic` names stand for inside an inlined kernel that binds them."""
     symbols: dict[str, Span] = field(default_factory=dict[str, Span])
     """The `pl.dynamic` names whose values were read, with where."""
-    frame: Any = None
+    frame: Frame | None = None
     """The specialization this is part of, None for a function whose types are written out."""
 
     def __post_init__(self) -> None:
@@ -181,12 +184,24 @@ class Translator:
         if isinstance(value, (list, tuple)):
             return tuple(self.placed(element, node) for element in sequence(value))  # pyright: ignore[reportUnknownArgumentType]
         if isinstance(value, DynExpr):
-            return symbolic(value)
+            return self.extent(value, node)
         if not is_action(value):
             return value
         var = Var(hint or _hint(value), value.type, self.span(node))
         self.emit(AssignStmt(var, value, self.span(node)))
         return var
+
+    def extent(self, formula: DynExpr | int, node: ast.AST) -> Value:
+        """Return what a `pl.dynamic` name, or a formula of such names, stands for here; names are noted."""
+        if isinstance(formula, int):
+            return formula
+        if not isinstance(formula, DynVar):
+            operands = [self.expr(self.extent(operand, node), node) for operand in formula.operands]
+            return scalar(formula.operation, *operands)
+        if formula.name in self.dims:
+            return self.dims[formula.name]
+        self.symbols.setdefault(formula.name, self.span(node))
+        return Symbol(formula.name)
 
     def expr(self, value: Value, node: ast.AST, what: str = "this") -> Expr:
         """Return `value` as an expression of the IR; OperandError for Python values that have none."""
@@ -262,18 +277,29 @@ class Translator:
             help=f"write it with pl.store(..., {name}) or `{name}[:] = ...`",
         )
         mistake.function = self.captured.node.name
-        warnings.warn_explicit(str(mistake), DroppedWriteWarning, span.filename, span.line)
+        text = str(mistake)
+        self.tell(lambda: warnings.warn_explicit(text, DroppedWriteWarning, span.filename, span.line))
+
+    def tell(self, message: Callable[[], None]) -> None:
+        """Let the author know something once this is the translation that counts."""
+        self.callees.kernels.messages.tell(message)
 
     def _assign_shared(self, name: str, value: Value, node: ast.AST) -> None:
         """Assign a name that several blocks share; each element of a tuple is a variable of its own."""
         if not isinstance(value, tuple):
             self._assign_variable(name, self._as_expr(name, value, node), self.span(node))
-            return
-        parts = sequence(value)  # pyright: ignore[reportUnknownArgumentType]
-        for position, part in enumerate(parts):
-            self._assign_shared(f"{name}.{position}", part, node)
-        bindings = [self.scope.find(f"{name}.{position}") for position in range(len(parts))]
-        self.scope.bind(name, tuple(b.value for b in bindings if b is not None), self.span(node))
+        else:
+            parts = sequence(value)  # pyright: ignore[reportUnknownArgumentType]
+            for position, part in enumerate(parts):
+                self._assign_shared(f"{name}.{position}", part, node)
+            bindings = [self.scope.find(f"{name}.{position}") for position in range(len(parts))]
+            self.scope.bind(name, tuple(b.value for b in bindings if b is not None), self.span(node))
+        self.note_known(name, value)
+
+    def note_known(self, name: str, value: Value) -> None:
+        """Note the number that a variable was just given, where a specialization can go on computing with it."""
+        if self.frame is not None and all(isinstance(part, (bool, int, float, Const)) for part in _elements(value)):
+            self.scope.know(name, value)
 
     def _as_expr(self, name: str, value: Value, node: ast.AST) -> Expr:
         if isinstance(value, Expr):
@@ -289,7 +315,7 @@ class Translator:
         if known is None or not isinstance(var, Var):
             self._assign_to(name, self._variable(name, value, span), value, span)
             return
-        wider = join(var.type, value.type)
+        wider = self.joined(var.type, value.type, span)
         key = name, var.span
         if id(var) not in self.variables and known.block == self.scope.block:
             self._assign_to(name, self._variable(name, value, span), value, span)
@@ -307,6 +333,15 @@ class Translator:
             )
         else:
             raise Widened(key, wider)
+
+    def joined(self, first: Type, second: Type, span: Span) -> Type | None:
+        """Return the type that covers two, or None; an axis that meets one a helper made dynamic becomes so too."""
+        if self.frame is not None and isinstance(first, TensorType) and isinstance(second, TensorType):
+            for pair in zip(first.shape, second.shape, strict=False):
+                for have, met in (pair, pair[::-1]):
+                    if (axis := self.frame.asked(have, met)) is not None and isinstance(met, Symbol):
+                        raise BecomesDynamic(self.frame, [axis], met.name, is_named=False, span=span)
+        return join(first, second)
 
     def _variable(self, name: str, value: Expr, span: Span) -> Var:
         var = Var(name.replace(".", "_"), self.widened.get((name, span), value.type), span)

@@ -15,7 +15,6 @@ from tilewright.core.types import (
     TileType,
     TupleType,
     Type,
-    join,
     show_shape,
     unplaced,
 )
@@ -391,7 +390,7 @@ def _merged_yields(
         )
     variables: list[Var] = []
     for name, a, b in zip(then.names, then.types, other.types, strict=True):
-        type_ = join(unplaced(a), unplaced(b))
+        type_ = t.joined(unplaced(a), unplaced(b), other.span or t.span(node))
         if type_ is None:
             raise YieldMismatchError(
                 f"the branches yield different types for '{name}'",

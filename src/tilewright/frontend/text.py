@@ -34,6 +34,11 @@ def parse(code: str, names: Mapping[str, Any], filename: str = "<string>") -> Fu
     The text runs like a module: imports and constants in it work as usual. `names` are there from the start, and names
     that only annotations use become dynamic dims.
     """
+    return only_result(*executed(code, names, filename), names)
+
+
+def executed(code: str, names: Mapping[str, Any], filename: str) -> tuple[dict[str, Any], Source]:
+    """Return what Python text defines, and the text as errors will show it."""
     unique = filename if os.path.exists(filename) else f"{filename}#{next(_COUNTER)}"
     lines = io.StringIO(code, newline=None).readlines()  # split where Python splits, which is not everywhere
     source = Source(unique, tuple(lines))
@@ -43,6 +48,11 @@ def parse(code: str, names: Mapping[str, Any], filename: str = "<string>") -> Fu
     linecache.cache[unique] = (len(code), None, lines, unique)
     remember(lines, source, tree)
     _run(tree, module, source)
+    return module, source
+
+
+def only_result(module: Mapping[str, Any], source: Source, names: Mapping[str, Any]) -> Function | Program:
+    """Return the one function or program among what text defined; ResultCountError for none and for several."""
     found = _results(module, names)
     if not found:
         help = "decorate one function with @pl.function, or one class with @pl.program"

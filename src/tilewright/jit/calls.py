@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.arrays import np
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol
 from tilewright.core.types import Extent, ScalarType, TensorType
 from tilewright.dtypes import BOOL
-from tilewright.frontend.kernels import Declared, Kernel
+from tilewright.frontend.kernels import Declared, Kernel, bind
 from tilewright.frontend.names import Resolver
-from tilewright.frontend.signature import Alike, DynDim, Given, TensorMeta
+from tilewright.frontend.parameters import number_type
+from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
 from tilewright.jit.arguments import RUNTIME, Described, check_one_device, describe, runtime_scalar
 from tilewright.runtime.buffers import buffer_of
 
@@ -55,12 +57,12 @@ class Binder:
         )
         self.outputs = [name for name, says in self.declared.items() if says.direction is ParamDirection.Out]
 
-    def call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+    def call(self, args: Sequence[Any], kwargs: Mapping[str, Any], takes_runtime: bool = False) -> Call:
         """Return a call's arguments, every one checked to be something a kernel can take."""
         values = self._bound(args, kwargs)
-        for name, value in values.items():
-            if value is RUNTIME:
-                raise self._error(f"'{name}' received pl.RUNTIME, which only compile() and lower() take")
+        open_ = {name for name, value in values.items() if value is RUNTIME}
+        if open_ and not takes_runtime:
+            raise self._error(f"'{min(open_)}' received pl.RUNTIME, which only compile() and lower() take")
         check_one_device(list(values.items()))
         described = {name: self._described(name, values[name]) for name in self.declared if name in values}
         for name in self.outputs:
@@ -68,7 +70,8 @@ class Binder:
                 described[name] = self._left_out(name, described)
             elif not isinstance(self.declared[name].type, TensorType):
                 described[name] = self._as_left_out(name, described)
-        return Call(values, {name: described[name] for name in self.declared})
+        passed = {name: value for name, value in values.items() if name not in open_}
+        return Call(passed, {name: described[name] for name in self.declared})
 
     def signature(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         """Return the arguments that annotations alone describe, with values for scalars."""
@@ -97,43 +100,63 @@ class Binder:
         return all(name in values and buffer_of(values[name]) is not None for name in self.outputs)
 
     def _inputs_only(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        named = [name for name in self.outputs if name in kwargs]
+        """Return the arguments of a call that leaves its outputs to us; TypeError where it passes some of them."""
+        named = [name for name in self.outputs if kwargs.get(name) is not None]
         if named:
             missing = [name for name in self.outputs if name not in kwargs]
             raise self._error(
                 f"`{missing[0]}` is missing: pass every output, or none to have them returned"
                 if missing
-                else f"`{named[0]}` is an output: pass a tensor, got {type(kwargs[named[0]]).__name__}"
+                else self._no_output(named[0], kwargs[named[0]])
             )
         inputs = [p for p in self.kernel.parameters if p.name not in self.outputs]
-        positional = [p.name for p in inputs if not p.is_keyword_only]
-        if len(args) > len(positional):
-            raise self._error(f"takes {self._counts()} arguments, got {len(args) + len(kwargs)}")
-        values = dict(zip(positional, args, strict=False))
-        for name, value in kwargs.items():
-            if name not in self.declared or name in values:
-                raise self._error(f"got `{name}` twice" if name in values else f"has no parameter `{name}`")
-            values[name] = value
-        defaults = {p.name: p.default for p in inputs if p.is_optional}
-        return {**defaults, **values}
+        try:
+            return bind(inputs, args, {name: value for name, value in kwargs.items() if name not in self.outputs})
+        except TypeError as error:
+            raise self._error(self._misplaced(args) or str(error)) from None
+
+    def _misplaced(self, args: Sequence[Any]) -> str:
+        """Return what is wrong with too many positional arguments."""
+        positional = [p.name for p in self.kernel.parameters if p.is_positional]
+        inputs = [name for name in positional if name not in self.outputs]
+        if len(args) <= len(inputs):
+            return ""
+        if len(args) <= len(positional):
+            for name, value in zip(positional, args, strict=False):
+                if name in self.outputs and buffer_of(value) is None:
+                    return self._no_output(name, value)
+        return f"takes {len(positional)} (in-place) or {len(inputs)} (return) positional arguments, got {len(args)}"
+
+    def _no_output(self, name: str, value: Any) -> str:
+        return f"`{name}` is an output: pass a tensor, or leave it out to have it returned; got {type(value).__name__}"
 
     def _counts(self) -> str:
         total, outputs = len(self.declared), len(self.outputs)
-        return f"{total} (in-place) or {total - outputs} (return)" if outputs else f"{total}"
+        return f"{total} (in-place) or {total - outputs} (return) arguments" if outputs else f"{total} argument(s)"
 
     def _described(self, name: str, value: Any) -> Described:
         says = self.declared[name]
+        if value is RUNTIME:
+            return self._left_open(name, says)
         described = describe(name, value)
         is_tensor = isinstance(described.given, TensorMeta)
+        if value is None and not says.is_optional:
+            kind = "a tensor" if says.is_tensor else says.type or "a number"
+            raise TypeError(f"`{name}` is {kind} and not optional, got None")
         if says.is_tensor and not is_tensor and value is not None:
             raise TypeError(f"`{name}` is a tensor: pass a torch tensor or a NumPy array, got {type(value).__name__}")
         if is_tensor and isinstance(says.type, ScalarType):
             raise TypeError(f"`{name}` is a scalar, got a tensor")
         if isinstance(says.type, TensorType) and isinstance(described.given, TensorMeta):
             _check_stated(name, says.type, described.given)
-        if isinstance(says.type, ScalarType) and not is_tensor:
-            _check_scalar(name, says.type, value)
+        if isinstance(described.given, Known) and value is not None:
+            _check_scalar(name, says, described.given.value)
         return described
+
+    def _left_open(self, name: str, says: Declared) -> Described:
+        if not isinstance(says.type, ScalarType):
+            raise self._error(f"'{name}' received pl.RUNTIME, but its annotation does not say which kind of number")
+        return runtime_scalar(says.type.dtype)
 
     def _left_out(self, name: str, others: Mapping[str, Described]) -> Described:
         """Return an output that the caller wants made: as annotated, or like the inputs where those are alike."""
@@ -162,28 +185,31 @@ class Binder:
         return tensors[0] if tensors and same else None
 
     def _stated(self, name: str, says: Declared, values: Mapping[str, Any]) -> Described:
-        if isinstance(says.type, TensorType):
-            return _open_tensor(name, says.type)
+        value = values.get(name, RUNTIME)
         if says.is_tensor:
-            if values.get(name, RUNTIME) is None:
-                return describe(name, None)
-            raise self._error(
-                f"bare 'pl.Tensor' of `{name}` says neither shape nor dtype: annotate it, or give sample tensors, "
-                f"as in {self.kernel.name}.compile(*sample_tensors) or {self.kernel.name}.lower(*sample_tensors)"
-            )
+            return self._stated_tensor(name, says, value)
         if name not in values:
             raise self._error(
                 f"scalar parameter '{name}' has no value: pass one by keyword, or pl.RUNTIME to leave it open"
             )
-        value = values[name]
-        if value is RUNTIME:
-            if not isinstance(says.type, ScalarType):
-                raise self._error(f"'{name}' received pl.RUNTIME, but its annotation does not say which kind of number")
-            return runtime_scalar(says.type.dtype)
-        if value is not None and not isinstance(value, (bool, int, float)):
+        if value is not RUNTIME and value is not None and not isinstance(value, (bool, int, float, np.generic)):
             shown = type(value).__name__
             raise self._error(f"scalar parameter '{name}' needs a number or pl.RUNTIME, got {shown}")
         return self._described(name, value)
+
+    def _stated_tensor(self, name: str, says: Declared, value: Any) -> Described:
+        if value is None and name not in self.outputs:
+            return self._described(name, None)
+        if value is not None and value is not RUNTIME:
+            raise TypeError(
+                f"`{name}` is a tensor: pass one, or leave it to its annotation, got {type(value).__name__}"
+            )
+        if isinstance(says.type, TensorType):
+            return _open_tensor(name, says.type)
+        raise self._error(
+            f"bare 'pl.Tensor' of `{name}` says neither shape nor dtype: annotate it, or give sample tensors, "
+            f"as in {self.kernel.name}.compile(*sample_tensors) or {self.kernel.name}.lower(*sample_tensors)"
+        )
 
     def _error(self, message: str) -> TypeError:
         return TypeError(f"@pl.jit function '{self.kernel.name}': {message}")
@@ -200,14 +226,14 @@ def _check_stated(name: str, stated: TensorType, given: TensorMeta) -> None:
             raise ValueError(f"`{name}` expects shape {shape}, got {list(given.shape)}")
 
 
-def _check_scalar(name: str, stated: ScalarType, value: Any) -> None:
-    dtype = stated.dtype
-    if value is None:
-        return
+def _check_scalar(name: str, says: Declared, value: Any) -> None:
+    dtype = says.type.dtype if isinstance(says.type, ScalarType) else number_type(value)
     if isinstance(value, bool) != (dtype == BOOL) or (dtype.is_int() and isinstance(value, float)):
         raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}")
     if dtype.is_int() and dtype != BOOL and not dtype.limits[0] <= value <= dtype.limits[1]:
         raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold {value}")
+    if says.bounds is not None and not says.bounds[0] <= value <= says.bounds[1]:
+        raise ValueError(f"`{name}` must lie within {says.bounds[0]} to {says.bounds[1]}, got {value}")
 
 
 def _open_tensor(name: str, stated: TensorType) -> Described:

@@ -30,15 +30,16 @@ class Decorator:
         """Decorate a function, or return the decorator for some options."""
         for name in options:
             if name not in self.takes:
-                raise TypeError(f"@{self.word} does not accept a {name}= argument")
+                article = "an" if name[0] in "aeiou" else "a"
+                raise TypeError(f"@{self.word} does not accept {article} {name}= argument")
         if function is None:
             return partial(self._made, options=options)
         return self._made(function, options)
 
     def _made(self, function: Any, options: dict[str, Any]) -> JITFunction:
-        plain = inspect.unwrap(function) if callable(function) else function
-        if not isinstance(plain, PythonFunction):
-            raise TypeError(f"@{self.word} decorates a Python function, got {type(function).__name__}")
+        plain = inspect.unwrap(function, stop=_is_kernel) if callable(function) else function
+        if problem := _problem(plain):
+            raise TypeError(f"@{self.word} decorates a Python function, got {problem}")
         level, auto_scope = options.get("level"), options.get("auto_scope", True)
         if level is not None and not isinstance(level, Level):
             raise TypeError(f"level= takes a pl.Level, got {type(level).__name__}")
@@ -49,6 +50,20 @@ class Decorator:
 
     def __repr__(self) -> str:
         return f"<decorator @{self.word}>"
+
+
+def _is_kernel(function: object) -> bool:
+    return isinstance(function, JITFunction)
+
+
+def _problem(function: Any) -> str:
+    """Return what something is that no kernel can be made of, or nothing."""
+    if not isinstance(function, PythonFunction):
+        return repr(function) if _is_kernel(function) else type(function).__name__
+    if function.__code__.co_name == "<lambda>":
+        return "a lambda, which has no statements"
+    is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+    return "an async one" if is_async else ""
 
 
 class JITDecorator(Decorator):

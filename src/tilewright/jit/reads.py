@@ -51,7 +51,7 @@ class ReadSet:
     def __init__(self, resolvers: Sequence[Resolver]) -> None:
         self.resolvers = tuple(resolvers)
         self.codes = [_Code.of(resolver.function) for resolver in self.resolvers]
-        self.leaves = [_Leaf(resolver, read) for resolver in self.resolvers for read in _leaves(resolver)]
+        self.leaves = [_Leaf(resolver, read) for resolver in self.resolvers for read in leaves(resolver)]
 
     def drift(self) -> Drift | None:
         """Return the first value that is no longer what it was, or None."""
@@ -59,6 +59,12 @@ class ReadSet:
             if (found := code.drift()) is not None:
                 return found
         return next((found for leaf in self.leaves if (found := leaf.drift()) is not None), None)
+
+    @property
+    def origins(self) -> list[tuple[str, int]]:
+        """The file and first line of each function that was read."""
+        codes = [resolver.function.__code__ for resolver in self.resolvers]
+        return [(code.co_filename, code.co_firstlineno) for code in codes]
 
     def is_same(self) -> bool:
         """Return whether every value is the very object that it was, not merely worth the same."""
@@ -133,7 +139,7 @@ def _renewed(resolver: Resolver) -> Resolver:
     return fresh
 
 
-def _leaves(resolver: Resolver) -> Iterator[Read]:
+def leaves(resolver: Resolver) -> Iterator[Read]:
     """Yield the reads that nothing else was read through."""
     passed = {id(read.parent) for read in resolver.reads.values() if read.parent is not None}
     yield from (read for read in resolver.reads.values() if id(read) not in passed)

@@ -40,6 +40,14 @@ class Variants(Generic[T]):
         for dynamic, programs in self.groups.items():
             yield from programs.get(_static(extents, dynamic), ())
 
+    def extents(self) -> Iterator[Extents]:
+        """Yield the extents that programs were made for, None for those they take as they come."""
+        for dynamic, programs in self.groups.items():
+            for static in programs:
+                left = iter(static)
+                total = len(static) + len(dynamic)
+                yield tuple(None if place in dynamic else next(left) for place in range(total))
+
     def add(self, dynamic: frozenset[int], extents: Extents, program: T) -> None:
         """Keep a program that takes the axes in `dynamic` as they come."""
         self.groups.setdefault(dynamic, {}).setdefault(_static(extents, dynamic), []).append(program)

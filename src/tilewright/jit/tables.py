@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from tilewright.arrays import np
 from tilewright.backends.cpu import dispatch as code
 from tilewright.backends.cpu.dispatch import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
 from tilewright.frontend.signature import Given, Known, TensorMeta
@@ -34,8 +35,6 @@ def dtype_word(name: str) -> int | None:
 @cache
 def numpy_dtypes() -> Any:
     """Return the DLPack word of each of NumPy's own types, by its number."""
-    import numpy as np
-
     table = (ctypes.c_int64 * code.NUMPY_KINDS)()
     for name in DLPACK:
         plain = {"fp16": "float16", "fp32": "float32"}.get(name, name)

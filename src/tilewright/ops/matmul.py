@@ -136,7 +136,7 @@ def _matmul(
 
 
 def _acc_type(acc: Expr, lhs: Expr, rhs: Expr, a_trans: bool = False, b_trans: bool = False, **_: Any) -> ShapedType:
-    dtype = accumulator(shaped(lhs).dtype)
+    dtype = accumulator(promote(shaped(lhs).dtype, shaped(rhs).dtype))
     if isinstance(shaped(lhs), TileType):
         _same_inputs(lhs, rhs)
     product = _product_type(lhs, rhs, a_trans, b_trans, dtype)

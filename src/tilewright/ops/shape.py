@@ -335,7 +335,7 @@ def fillpad(x: X, pad_value: PadValue | float = PadValue.zero) -> X:
 
 
 @op(
-    kinds=UNIFIED, infer=_validshape_type, evaluate=_validshape, accepts=ANY,
+    kinds=UNIFIED, infer=_validshape_type, evaluate=_validshape, accepts=ANY, alias="x",
     example="some = pl.set_validshape(a, 5, 7)\nout = pl.store(some, [0, 0], out)",
 )  # fmt: skip
 def set_validshape(x: X, valid_rows: Index, valid_cols: Index) -> X:

@@ -1,6 +1,7 @@
 """Tensor ops to tile ops: inside a kernel, compute on whole tensors becomes load, compute, store.
 
-Tensors whose extents only the running program knows keep their tensor ops: a tile's shape is static.
+Tensors whose extents only the running program knows keep their tensor ops: a tile's shape is static. So do tensors of
+which only a part holds data, since the buffer a result is stored into would no longer say so.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tilewright.core.op import OPS, Effect, Kind
 from tilewright.core.program import Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt, WhileStmt
-from tilewright.core.types import TensorType, TileType, is_static
+from tilewright.core.types import TensorType, TileType, Type, is_fully_valid, is_static
 from tilewright.errors import KernelError
 from tilewright.passes.effects import effect_of, writes_memory
 
@@ -129,12 +130,7 @@ class _Converter(Rewriter):
             result = call(value.op.at(Kind.TILE).spec, bound, value.span)
         except KernelError:
             return None
-        same = (
-            isinstance(result.type, TileType)
-            and isinstance(value.type, TensorType)
-            and result.type.dtype == value.type.dtype
-        )
-        if not same:
+        if not _gives_the_same(result.type, value.type):
             return None
         self.tiles[-1].update({tensor: load.var for tensor, load in loads.items()})
         return [*loads.values()], result
@@ -163,14 +159,21 @@ class _Converter(Rewriter):
 
 
 def _is_computation(value: Call) -> bool:
-    """Return whether a call computes a whole tensor of static shape from others."""
+    """Return whether a call computes a tensor of static shape from others, all of them with data everywhere."""
     if value.op.kind is not Kind.TENSOR or not isinstance(value.type, TensorType):
         return False
     spec = value.op.spec
-    if spec.control_plane or Kind.TILE not in spec.kinds or effect_of(value) is not Effect.PURE:
+    if spec.control_plane or spec.alias or Kind.TILE not in spec.kinds or effect_of(value) is not Effect.PURE:
         return False
     tensors = [value.type, *(a.type for a in value.args if isinstance(a.type, TensorType))]
-    return all(is_static(t.shape) and t.shape for t in tensors)
+    return all(is_static(t.shape) and t.shape and is_fully_valid(t) for t in tensors)
+
+
+def _gives_the_same(tile: Type, tensor: Type) -> bool:
+    """Return whether a tile op gives the elements of the tensor op: a comparison of tiles gives packed bits instead."""
+    if not isinstance(tile, TileType) or not isinstance(tensor, TensorType):
+        return False
+    return (tile.dtype, tile.shape, tile.valid) == (tensor.dtype, tensor.shape, tensor.valid)
 
 
 def _create(type_: TileType) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Call, Const, Symbol, Var
 from tilewright.core.program import Function
-from tilewright.core.region import Array, Region
+from tilewright.core.region import Region
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_shape
 from tilewright.dtypes import BOOL, DataType, round_scalar
 from tilewright.runtime.buffers import Buffer, NumpyBuffer, buffer_of, region_of
@@ -153,9 +153,10 @@ def _extent(extent: Extent, extents: dict[str, int]) -> int:
 
 def _protected(region: Region) -> Region:
     """Return a region that nobody writes to, not even what it holds already."""
-    data: Array = region.data.view()
-    data.flags.writeable = False
-    return Region(data, region.valid)
+    data: Any = region.data
+    protected = data.view()
+    protected.flags.writeable = False
+    return Region(protected, region.valid)
 
 
 def _check_written(params: Sequence[Var], position: int, given: Any, values: Sequence[Any]) -> None:

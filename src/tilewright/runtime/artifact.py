@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
@@ -54,6 +54,8 @@ class Artifact:
     code: NativeCode
     emit: Emit = made
     """Gives the object code that runs chunks in parallel."""
+    origins: Sequence[tuple[str, int]] = ()
+    """The file and the first line of each function that its errors may point into."""
 
     def to_bytes(self) -> bytes:
         """Return everything but the LLVM IR, as `from_bytes` reads it in any process."""
@@ -82,6 +84,7 @@ class Artifact:
             "entries": plain_entries(self.program),
             "symbols": dict(self.code.symbols),
             "errors": plain_errors(self.code.errors),
+            "origins": [list(origin) for origin in self.origins],
             "objects": [[name, len(each)] for name, each in objects.items()],
         }
 
@@ -112,7 +115,8 @@ def _read(body: bytes) -> Artifact:
         objects[name], start = body[start : start + size], start + size
     target, errors = Target(**header["target"]), read_errors(header["errors"])
     code = NativeCode(target, objects[PROGRAM], header["symbols"], errors)
-    return Artifact(read_entries(header["name"], header["entries"]), code, _carried(objects))
+    origins = [(str(file), int(line)) for file, line in header["origins"]]
+    return Artifact(read_entries(header["name"], header["entries"]), code, _carried(objects), origins)
 
 
 def _carried(objects: Mapping[str, bytes]) -> Emit:

@@ -59,14 +59,6 @@ def _native(source: Program, lowered: Program, platform: str) -> CompiledProgram
     return CompiledProgram(source, platform, native.run, stages, artifact, native)
 
 
-def load(data: bytes) -> CompiledProgram:
-    """Return a program from the bytes of its artifact; ArtifactError when they are damaged or cannot run here."""
-    artifact = Artifact.from_bytes(data)
-    stages = {"object": lambda: listing(artifact.code.object)}
-    native = artifact.load()
-    return CompiledProgram(artifact.program, DEFAULT, native.run, stages, artifact, native)
-
-
 def run(program: Program | Function, *args: Any, platform: str = DEFAULT) -> CompiledProgram:
     """Compile a program, run it once on `args`, and return it."""
     compiled = compile(program, platform=platform)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
-import tilewright.language as pl
 from tilewright.core.op import OpSpec, specs
 from tilewright.core.program import Program
 from tilewright.errors import InternalError, TilewrightError
-from tilewright.frontend.programs import as_program
 from tilewright.passes.pipeline import DEFAULT
-from tilewright.tools import screen
+from tilewright.tools import cache, screen
+from tilewright.tools.files import program_in
 from tilewright.tools.life import stages, summary
+from tilewright.tools.naming import check_known
 from tilewright.tools.reference import entry, heading, noun_of
 from tilewright.tools.signatures import other_names, signatures
 
@@ -24,16 +23,14 @@ EPILOG = """examples:
   tilewright show kernel.py --pass OutlineScopes  the program after one pass
   tilewright show kernel.py --all                 the program after every pass that changed it
   tilewright show kernel.py --types               with the type of every local
+  tilewright show kernels.py --kernel softmax     one of several @pl.jit kernels
   tilewright ops                                  the ops of the language
   tilewright ops row_max                          one of them
   tilewright passes                               what the compiler does, in order
+  tilewright cache ls                             the compiled code that is kept on disk
 
 Output is highlighted on a terminal and plain text elsewhere; a printed program is Python that `show` reads again.
 """
-
-
-class CommandError(TilewrightError):
-    """A command that names something there is not."""
 
 
 def main(arguments: Sequence[str] | None = None, version: str = "") -> int:
@@ -63,7 +60,9 @@ def _parser(version: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tilewright {version}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     show = commands.add_parser("show", help="print a program's IR", description="Print the IR of a program.")
-    show.add_argument("file", metavar="FILE", help="a Python file with one @pl.program or @pl.function")
+    holds = "a Python file with annotated @pl.jit kernels, or else one @pl.program or @pl.function"
+    show.add_argument("file", metavar="FILE", help=holds)
+    show.add_argument("--kernel", metavar="NAME", help="which @pl.jit kernel of the file, where it has several")
     stage = show.add_mutually_exclusive_group()
     stage.add_argument("--pass", dest="after", metavar="NAME", help="after this pass (default: after the front end)")
     stage.add_argument("--all", action="store_true", help="after the front end and every pass that changed something")
@@ -74,11 +73,15 @@ def _parser(version: str) -> argparse.ArgumentParser:
     ops.set_defaults(command=_ops)
     passes = commands.add_parser("passes", help="list the passes", description="List the passes in order.")
     passes.set_defaults(command=_passes)
+    kept = commands.add_parser(
+        "cache", help="look at the cache on disk", description=cache.ABOUT, epilog=cache.EPILOG, formatter_class=raw
+    )
+    cache.configure(kept)
     return parser
 
 
 def _show(options: argparse.Namespace) -> None:
-    program = as_program(pl.loads(options.file))
+    program = program_in(options.file, options.kernel)
     if options.all:
         screen.titled("front end", "what was read", _text(program, options))
         for stage in (stage for stage in stages(program) if stage.changed):
@@ -92,17 +95,8 @@ def _text(program: Program, options: argparse.Namespace) -> str:
 
 
 def _after(program: Program, name: str) -> Program:
-    _known(name, [each.name for each in DEFAULT], "pass", "passes")
+    check_known(name, [each.name for each in DEFAULT], "pass", "`tilewright passes` lists them")
     return next(stage.after for stage in stages(program) if stage.each.name == name)
-
-
-def _known(name: str, names: Iterable[str], noun: str, command: str) -> None:
-    """Raise CommandError, with the nearest spelling, unless `name` is one of `names`."""
-    found = list(names)
-    if name not in found:
-        near = get_close_matches(name, found, 1)
-        hint = f"did you mean {near[0]}?" if near else f"`tilewright {command}` lists them"
-        raise CommandError(f"no {noun} is called {name}\n    help: {hint}")
 
 
 def _ops(options: argparse.Namespace) -> None:
@@ -113,7 +107,7 @@ def _ops(options: argparse.Namespace) -> None:
         return
     name = options.name.removeprefix("pl.")
     found = {spec: _names(spec) for spec in specs() if not spec.symbol}
-    _known(name, [each for names in found.values() for each in names], "op", "ops")
+    check_known(name, [each for names in found.values() for each in names], "op", "`tilewright ops` lists them")
     for spec in (spec for spec, names in found.items() if name in names):
         screen.markdown(entry(spec))
 

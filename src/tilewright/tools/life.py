@@ -6,12 +6,12 @@ import inspect
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import tilewright.language as pl
-from tilewright import ir
 from tilewright.arrays import np
 from tilewright.core.program import Program
-from tilewright.frontend.programs import as_program
+from tilewright.frontend.text import executed
 from tilewright.passes.context import CallbackInstrument, PassContext
 from tilewright.passes.manager import PassManager
 from tilewright.passes.pipeline import Pass
@@ -20,21 +20,19 @@ from tilewright.tools.markdown import code, generated, page
 SOURCE = """
 import tilewright.language as pl
 
-ROWS, COLS = 32, 64
+ROWS = 32
 
-@pl.program
-class Softmax:
-    @pl.function(type=pl.FunctionType.Inline)
-    def exps(self, t: pl.Tensor[[ROWS, COLS], pl.FP32]):
-        return pl.exp(t - pl.row_max(t))
+@pl.jit.inline
+def exps(t):
+    return pl.exp(t - pl.row_max(t))
 
-    @pl.function(type=pl.FunctionType.Orchestration)
-    def main(self, x: pl.Tensor[[128, COLS], pl.FP32], out: pl.Out[pl.Tensor[[128, COLS], pl.FP32]]):
-        for row in pl.parallel(0, 128, ROWS):
-            with pl.at(level=pl.Level.CORE_GROUP, name_hint="softmax"):
-                t = x[row : row + ROWS, :]
-                out[row : row + ROWS, :] = self.exps(t) / pl.row_sum(self.exps(t))
-        return out
+@pl.jit
+def softmax(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], ROWS):
+        with pl.at(level=pl.Level.CORE_GROUP, name_hint="some_rows"):
+            t = x[row : row + ROWS, :]
+            out[row : row + ROWS, :] = exps(t) / pl.row_sum(exps(t))
+    return out
 """
 """Softmax as a textbook writes it: the exponentials stand there twice."""
 
@@ -67,25 +65,39 @@ def summary(each: Pass) -> str:
     return (inspect.getdoc(sys.modules[each.run.__module__]) or each.name).partition("\n\n")[0]
 
 
+def kernel() -> pl.JITFunction:
+    """Return the kernel of the page."""
+    return executed(SOURCE, {"pl": pl}, "softmax.py")[0]["softmax"]
+
+
+def argument() -> Any:
+    """Return the tensor it is called with."""
+    return np.resize(np.arange(7, dtype=np.float32), (128, 64))
+
+
 def life_page() -> str:
     """Return the whole page."""
-    program = as_program(pl.parse(SOURCE))
+    softmax = kernel()
+    program = softmax.specialize(argument()).program
     found = stages(program)
     return page(
         generated("The life of a kernel", "src/tilewright/tools/life.py and the passes themselves"),
-        "One program, from the text its author wrote to the result. Every stage below is real output, and every one "
-        "is Python that `pl.parse` reads back. `tilewright show FILE --all` does this to any program.",
+        "One kernel, from the text its author wrote to the result. Every stage below is real output, and every one "
+        "is Python that `pl.parse` reads back. `tilewright show FILE --all` does this to any kernel whose annotations "
+        "say what it is called with.",
         "## Written",
-        "An orchestration function loops over blocks of rows; a `pl.at` scope is a kernel. This one computes on "
-        "slices of tensors, as a textbook would: the exponentials stand there twice.",
+        "A loop over blocks of rows, and a `pl.at` scope, which is what runs on a core. This one computes on slices "
+        "of tensors, as a textbook would: the exponentials stand there twice.",
         code(SOURCE),
-        "## Read by the front end",
-        "The decorator reads the text and runs none of it. Every operation has become an op with a type, which "
-        "`as_python(concise=True)` leaves out here.",
+        "## Specialized",
+        "Nothing of it runs. The first call, `softmax(x)` with 128 rows of 64 numbers, reads the text with the shape "
+        "and dtype of `x` in hand: extents have become numbers, the inline function is written out, and every "
+        "operation is an op with a type, which `as_python(concise=True)` leaves out here. "
+        "`softmax.specialize(x).program` is this program.",
         code(text_of(program)),
         *_passes(found),
         "## Run",
-        *_result(program),
+        *_result(softmax),
     )
 
 
@@ -112,15 +124,16 @@ def _idle(idle: list[Stage]) -> Iterator[str]:
         yield page("Nothing to do in this program:", "\n".join(f"- {s.each.name}. {summary(s.each)}" for s in idle))
 
 
-def _result(program: Program) -> Iterator[str]:
-    x = np.resize(np.arange(7, dtype=np.float32), (128, 64))
-    y = ir.compile(program)(x)
+def _result(softmax: pl.JITFunction) -> Iterator[str]:
+    x = argument()
+    y = softmax(x)
     e = np.exp(x - x.max(axis=1, keepdims=True))
     assert np.allclose(y, e / e.sum(axis=1, keepdims=True), rtol=1e-5)
     yield (
-        "`ir.compile` runs those passes and makes native code of the last stage. What it returns is called with "
-        'arrays, and shows the rest of the way: `softmax.stages["llvm"]`, `["assembly"]` and `["object"]`.'
+        "`softmax.lower(x)` is the last stage above. The call goes on to make native code of it, runs that on `x`, and "
+        "keeps it for the next call with such an argument. `softmax.compile(x)` has the rest of the way: "
+        '`.stages["llvm"]`, `["assembly"]` and `["object"]`.'
     )
-    yield code("softmax = ir.compile(Softmax)\ny = softmax(np.resize(np.arange(7, dtype=np.float32), (128, 64)))")
+    yield code("x = np.resize(np.arange(7, dtype=np.float32), (128, 64))\ny = softmax(x)")
     rows = "\n".join(" ".join(f"{value:.4f}" for value in row[:4]) + " ..." for row in y[:3])
     yield code(f"{rows}\n\neach row sums to {y.sum(axis=1).mean():.4f}", "text")

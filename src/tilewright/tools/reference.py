@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -36,6 +37,7 @@ def language_page() -> str:
         "Everything below is a name of `pl`: `import tilewright.language as pl`. "
         "`tilewright ops NAME` shows one entry of it in a terminal.",
         _contents(nouns),
+        *_kernels(),
         *_programs(),
         *_types(),
         "## Ops",
@@ -46,7 +48,7 @@ def language_page() -> str:
 
 
 def _contents(nouns: Iterable[str]) -> str:
-    parts = ("Programs", "Loops", "Scopes", "Directives", "Types", "Element types", "Ops", "Enums")
+    parts = ("Kernels", "Programs", "Loops", "Scopes", "Directives", "Types", "Element types", "Ops", "Enums")
     links = [f"[{part}](#{part.lower().replace(' ', '-')})" for part in parts]
     ops = ", ".join(f"[{noun}](#{noun})" for noun in nouns)
     return "\n".join(f"- {link}: {ops}" if "#ops" in link else f"- {link}" for link in links)
@@ -141,6 +143,27 @@ def _legend() -> str:
         "given, a back end may differ by that much; where none is, it may not.",
         EXAMPLE,
     )
+
+
+def _kernels() -> Iterator[str]:
+    jit = pl.jit
+    rows = [
+        (f"`@{each.word}`", ", ".join(f"`{option}=`" for option in each.takes) or "-", inspect.getdoc(each) or "")
+        for each in (jit, jit.incore, jit.inline, jit.opaque, jit.host, jit.extern)
+    ]
+    methods = [name for name, value in vars(pl.JITFunction).items() if inspect.isfunction(value) and name[0] != "_"]
+    yield page(
+        "## Kernels",
+        table(("Decorator", "Options", "Meaning"), rows),
+        inspect.getdoc(pl.JITFunction) or "",
+        *(_method(name) for name in ("__call__", *methods)),
+    )
+
+
+def _method(name: str) -> str:
+    method = getattr(pl.JITFunction, name)
+    called = "kernel" if name == "__call__" else f"kernel.{name}"
+    return page(code(directive(called, partial(method, None))), inspect.getdoc(method) or "")
 
 
 def _programs() -> Iterator[str]:

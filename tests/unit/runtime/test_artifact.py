@@ -22,7 +22,7 @@ from tilewright import ir
 from tilewright.backends.cpu.target import PRESETS, Target
 from tilewright.errors import ArtifactError, ExecutionError
 from tilewright.runtime.artifact import REGIONS, VERSION, Artifact, made
-from tilewright.runtime.compiler import load
+from tilewright.runtime.loading import load
 
 HEAD = 4 + 1 + 8 + 32
 
@@ -111,7 +111,7 @@ def test_a_loaded_program_still_has_its_artifact_and_object() -> None:
 LOADING = """
 import os, sys, time
 import numpy as np
-from tilewright.runtime.compiler import load
+from tilewright.runtime.loading import load
 data = open(sys.argv[1], "rb").read()
 start = time.perf_counter()
 program = load(data)
@@ -192,6 +192,7 @@ HEADER: dict[str, Any] = {
     "entries": [],
     "symbols": {},
     "errors": {"sources": [], "errors": []},
+    "origins": [],
     "objects": [["program", 0]],
 }
 
@@ -207,6 +208,7 @@ SENSELESS: list[dict[str, Any]] = [
     {"entries": [{"name": "f", "kind": "Nothing", "params": [], "returns": []}]},
     {"entries": [{"name": "f", "kind": "InCore", "params": [], "returns": [{"dtype": "fp99"}]}]},
     {"errors": 3},
+    {"origins": [["kernel.py"]]},
     {"errors": {"sources": [], "errors": [["message", [0, 1, 1, 1, 1, None]]]}},
 ]
 

@@ -66,6 +66,67 @@ def test_show_all_has_the_passes_that_changed_something(kernel: Path, capsys: py
     assert "CommonSubexpressions" in names and "UnrollLoops" not in names
 
 
+JIT = """
+import tilewright.language as pl
+
+M = pl.dynamic("M")
+Matrix = pl.Tensor[[M, 32], pl.FP32]
+
+@pl.jit.inline
+def times(t, factor):
+    return t * factor
+
+@pl.jit
+def scale(x: Matrix, factor: pl.FP32, out: pl.Out[Matrix]):
+    for row in pl.parallel(0, M, 8):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(times(pl.load(x, [row, 0], [8, 32]), factor), [row, 0], out)
+    return out
+"""
+
+SECOND = """
+@pl.jit
+def copy(x: pl.Tensor, n: int, out: pl.Out[Matrix]):
+    return out
+"""
+
+
+@pytest.fixture
+def jit(tmp_path: Path) -> Path:
+    path = tmp_path / "scale.py"
+    path.write_text(JIT, encoding="utf-8")
+    return path
+
+
+def test_show_reads_a_jit_kernel_by_its_annotations(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "show", str(jit))
+    signature = "def scale(self, x: pl.Tensor[[M, 32], pl.FP32], factor: pl.Scalar[pl.FP32], "
+    assert signature in text and "pl.tile.mul(load, factor)" in text
+    assert printed(capsys, "show", str(jit), "--kernel", "scale") == text
+
+
+def test_show_asks_which_of_several_kernels(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jit.write_text(JIT + SECOND, encoding="utf-8")
+    message = refused(capsys, "show", str(jit))
+    assert "Multiple @pl.jit kernels found: scale, copy" in message and "--kernel scale" in message
+    assert "def scale(" in printed(capsys, "show", str(jit), "--kernel", "scale")
+
+
+def test_an_unknown_kernel_is_told_the_nearest_name(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    message = refused(capsys, "show", str(jit), "--kernel", "scal")
+    assert message == "no @pl.jit kernel is called scal\n    help: did you mean scale?\n"
+    assert refused(capsys, "show", str(jit), "--kernel", "x").endswith("help: the file has scale\n")
+
+
+def test_show_says_which_annotations_a_kernel_lacks(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jit.write_text(JIT + SECOND, encoding="utf-8")
+    message = refused(capsys, "show", str(jit), "--kernel", "copy")
+    assert message.startswith(f"{jit}:19:10: in kernel `copy`: only a call tells the shape and dtype of `x`")
+    assert "copy.lower(...)" in message
+    jit.write_text(JIT + SECOND.replace("x: pl.Tensor,", "x: Matrix,"), encoding="utf-8")
+    assert "only a call tells the type of `n`" in refused(capsys, "show", str(jit), "--kernel", "copy")
+
+
 def test_an_unknown_pass_is_told_the_nearest_name(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
     message = refused(capsys, "show", str(kernel), "--pass", "DeadCod")
     assert message == "no pass is called DeadCod\n    help: did you mean DeadCode?\n"

@@ -6,11 +6,10 @@ import pytest
 
 import tilewright.language as pl
 from tilewright import ir
-from tilewright.frontend.programs import as_program
 from tilewright.passes.pipeline import DEFAULT, Pass
-from tilewright.tools.life import SOURCE, Stage, life_page, stages, summary
+from tilewright.tools.life import Stage, argument, kernel, life_page, stages, summary
 
-STAGES = stages(as_program(pl.parse(SOURCE)))
+STAGES = stages(kernel().specialize(argument()).program)
 
 
 def test_there_is_a_stage_for_every_pass() -> None:

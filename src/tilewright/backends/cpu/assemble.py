@@ -6,6 +6,7 @@ it, since LLVM's code generator ends the process over what its verifier would ha
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from dataclasses import dataclass
@@ -17,6 +18,15 @@ from tilewright.errors import InternalError
 
 PIPELINE = "sroa,instcombine,simplifycfg;cg2"  # a name for cache keys; on explicit vectors -O3 gains nothing
 _lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """Let a forked child compile though a thread of its parent was compiling when it was forked."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ Everything else first has what it reads brought into memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tilewright.backends.cpu.arena import Arena
-from tilewright.backends.cpu.groups import Group, GroupEmitter, MapNode, level_of
+from tilewright.backends.cpu.groups import Group, GroupEmitter, LoadNode, MapNode, level_of, operands_of
 from tilewright.backends.cpu.llvm import I1, I64, PTR, Builder, Value, i64
 from tilewright.backends.cpu.roots import Roots
 from tilewright.backends.cpu.traced import Lanes, literal
-from tilewright.backends.cpu.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous
+from tilewright.backends.cpu.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous, static
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.extents import bounds
@@ -108,6 +108,8 @@ class FunctionEmitter:
         """Whether other threads may be adding to the same memory: in a task, and in what a task calls."""
         self.callee_arena = 0
         self.group: Group | None = None
+        self.floating: list[Tile] = []
+        """Tiles of one row that are recorded in no group: every group may read them."""
         self.blocks: list[Block] = [Block()]
         self.uses: dict[Var, int] = {}
         for stmt in statements(function.body):
@@ -216,8 +218,16 @@ class FunctionEmitter:
 
     # recorded tiles
 
+    @property
+    def recorded(self) -> list[Tile]:
+        """What has been recorded and not emitted yet."""
+        return [*self.floating, *(self.group.tiles if self.group is not None else ())]
+
     def record(self, tile: Tile) -> Tile:
-        """Add a tile to the group of its rows, starting another group where the rows differ."""
+        """Add a tile to the group of its rows, starting another group where the rows differ; one row may float."""
+        if self._floats(tile):
+            self.floating.append(tile)
+            return tile
         if self.group is not None and self.group.rows != tile.rows:
             self.flush()
         if self.group is None:
@@ -234,22 +244,45 @@ class FunctionEmitter:
         dear: bool,
     ) -> Tile:
         """Record a function of the same element of each operand."""
-        if any(isinstance(o, Tile) and o.node is not None and o.rows != valid[:-1] for o in operands):
+        node = MapNode(0, function=function, operands=tuple(operands), dear=dear)
+        tile = Tile(type_, valid, node=node)
+        if self._floats(tile):
+            return self.record(tile)
+        waiting = [o for o in operands if isinstance(o, Tile) and o.node is not None and o not in self.floating]
+        if any(o.rows != tile.rows for o in waiting) or (self.group is not None and self.group.rows != tile.rows):
             self.flush()
-        if self.group is not None and self.group.rows != valid[:-1]:
-            self.flush()
-        level = max([level_of(o) for o in operands] or [0])
-        return self.record(
-            Tile(type_, valid, node=MapNode(level, function=function, operands=tuple(operands), dear=dear))
-        )
+        node.level = max([level_of(o) for o in operands] or [0])
+        return self.record(tile)
+
+    def _floats(self, tile: Tile) -> bool:
+        """Return whether a tile joins no group: one row that is loaded, or made of such rows beside another group."""
+        if tile.is_column or not tile.rows or any(static(extent) != 1 for extent in tile.rows):
+            return False
+        if isinstance(tile.node, LoadNode):
+            return tile.node.tensor.strides[-1] == i64(1)
+        beside = self.group is not None and self.group.rows != tile.rows
+        return beside and all(o.node is None or o in self.floating for o in operands_of(tile))
 
     def flush(self) -> None:
         """Emit what has been recorded; results that are read later get a place in the arena."""
         group, self.group = self.group, None
-        if group is None:
-            self._release()
+        floating, self.floating = self.floating, []
+        for apart in _grouped(tile for tile in floating if group is None or tile.rows != group.rows):
+            self._emit(apart, group)
+        if group is not None:
+            group.tiles[:0] = floating
+            self._emit(group)
+        self._release()
+
+    def _emit(self, group: Group, reader: Group | None = None) -> None:
+        """Emit a group; what another group reads is stored for it, and what it loads is there anyway."""
+        read = (
+            {o for t in reader.tiles for o in operands_of(t) if isinstance(o.node, MapNode)} if reader else set[Tile]()
+        )
+        wanted = [t for t in group.tiles if t.place is None and (t in read or self._is_read_later(t))]
+        if not wanted and not group.stores:
             return
-        places = {t: self.take(t) for t in group.tiles if t.place is None and self._is_read_later(t)}
+        places = {t: self.take(t) for t in wanted}
         rows: list[tuple[int, int]] = []
 
         def row_place(tile: Tile) -> Place:
@@ -261,7 +294,18 @@ class FunctionEmitter:
         GroupEmitter(self.b, self.lanes, group, places, row_place).emit()
         for part in rows:
             self.arena.give_back(part)
-        self._release()
+
+    def withdraw(self, tile: Tile) -> bool:
+        """Take back what was recorded but not emitted yet; return whether it was."""
+        if tile in self.floating:
+            self.floating.remove(tile)
+            return True
+        if self.group is None or tile not in self.group.tiles:
+            return False
+        self.group.tiles.remove(tile)
+        if not self.group.tiles and not self.group.stores:
+            self.group = None
+        return True
 
     def _is_read_later(self, tile: Tile | Array) -> bool:
         return any(self.uses.get(var, 0) > 0 for var in tile.owners)
@@ -330,6 +374,14 @@ class FunctionEmitter:
         """Whether an error has been noted."""
         cell = self.b.offset(self.context, i64(1), I64)
         return self.b.compare("icmp ne", self.b.value(I64, f"load atomic {I64}, {cell} monotonic, align 8"), i64(0))
+
+
+def _grouped(tiles: Iterable[Tile]) -> list[Group]:
+    """Return tiles in groups of the same rows."""
+    groups: dict[tuple[Value, ...], Group] = {}
+    for tile in tiles:
+        groups.setdefault(tile.rows, Group(tile.rows)).tiles.append(tile)
+    return list(groups.values())
 
 
 def room_of(type_: TileType) -> int:

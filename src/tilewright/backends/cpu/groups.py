@@ -25,6 +25,8 @@ UNROLL = 4
 LINE = 64
 AHEAD = 1024
 """Bytes between what a pass reads and what it has fetched, where memory is the limit."""
+FAR = 8192
+"""The same, where every row begins on another page: it takes longer to be found."""
 STREAMED = 4 << 20
 """Bytes from which on an output is written past the caches: it would only push out what is read again."""
 
@@ -205,14 +207,14 @@ class GroupEmitter:
             if tile.node is None or tile in needed:
                 continue
             needed.add(tile)
-            pending += _operands(tile)
+            pending += operands_of(tile)
         return [t for t in self.group.tiles if t in needed]
 
     def _is_kept(self, tile: Tile, wanted: Sequence[Tile]) -> bool:
         """Return whether a row of a tile is stored for later passes rather than computed again."""
         if tile in self.places or tile.is_column or isinstance(tile.node, ReduceNode):
             return False
-        readers = [t.node.level for t in wanted if tile in _operands(t)]
+        readers = [t.node.level for t in wanted if tile in operands_of(t)]
         readers += [s.tile.node.level for s in self.group.stores if s.tile is tile and s.tile.node]
         later = any(level > tile.node.level for level in readers)
         return later and _is_dear(tile)
@@ -355,14 +357,27 @@ class GroupEmitter:
     def _prefetch(self, tile: Tile, here: Pass) -> None:
         """Emit a hint to fetch what is read next: further along this row, or the same of the next row."""
         tensor: Tensor = tile.node.tensor
-        pointer = self.tensor_address(tensor, tile.node.offsets, here)
-        if self.in_next_row:
-            ahead = self.b.offset(pointer, tensor.strides[-2], memory_type(tensor.dtype))
+        pointer = self.tensor_address(tensor, tile.node.offsets, tile, here)
+        rows = 1 if self.in_next_row else self._rows_ahead(tile)
+        if rows:
+            down = self._times(tensor.strides[-2], i64(rows))
+            ahead = self.b.offset(pointer, down, memory_type(tensor.dtype))
         else:
             ahead = self.b.offset(pointer, i64(AHEAD), "i8")
         name = self.b.module.intrinsic("llvm.prefetch.p0", "void", "ptr", *["i32 immarg"] * 3)
         read, second_level, data = Value("i32", "0"), Value("i32", "2"), Value("i32", "1")
         self.b.invoke(name, ahead, read, second_level, data)
+
+    def _rows_ahead(self, tile: Tile) -> int:
+        """Return how many rows down lies what is fetched now; 0 for what is further along the same row.
+
+        Whole rows follow each other in memory. Rows of a few columns do not, and the processor fetches none by itself.
+        """
+        height, width = static(tile.valid[-2]), static(tile.valid[-1])
+        if height is None or width is None or tile.node.tensor.shape[-1] == tile.valid[-1]:
+            return 0
+        nbytes = width * tile.type.dtype.get_byte()
+        return min(FAR // nbytes, height // 2) if nbytes >= AHEAD else 0
 
     def _drain(self, sink: Any, here: Pass) -> None:
         lane = self.lane(sink.tile, here)
@@ -371,7 +386,7 @@ class GroupEmitter:
             self._write(pointer, lane, here, i64(1))
             return
         tensor: Tensor = sink.tensor
-        pointer = self.tensor_address(tensor, sink.offsets, here)
+        pointer = self.tensor_address(tensor, sink.offsets, sink.tile, here)
         stride = tensor.strides[-1]
         lane = Lanes(self.b, lane.value, tensor.dtype)
         if sink.add and sink.atomic:
@@ -416,7 +431,7 @@ class GroupEmitter:
             stride = i64(tile.place.strides[-1])
             return self._read(self._address(tile, tile.place, here), tile.type.dtype, here, stride)
         if isinstance(node, LoadNode):
-            pointer = self.tensor_address(node.tensor, node.offsets, here)
+            pointer = self.tensor_address(node.tensor, node.offsets, tile, here)
             return self._read(pointer, tile.type.dtype, here, node.tensor.strides[-1])
         if isinstance(node, ReduceNode):
             return here.row.scalars[tile]
@@ -432,11 +447,12 @@ class GroupEmitter:
                 offset = self._plus(offset, self._times(index, i64(stride)))
         return self.b.offset(place.pointer, offset, memory_type(tile.type.dtype))
 
-    def tensor_address(self, tensor: Tensor, offsets: tuple[Value, ...], here: Pass) -> Value:
-        """Return where a tensor's elements at the current row and column of a window lie."""
-        own = len(tensor.shape)
-        indices = (*here.row.indices, here.column)[-own:]
-        indices = (*(i64(0) for _ in range(own - len(indices))), *indices)
+    def tensor_address(self, tensor: Tensor, offsets: tuple[Value, ...], tile: Tile, here: Pass) -> Value:
+        """Return where a tile's elements at the current row and column lie in its tensor; one row serves every row."""
+        shape = tile.type.shape
+        indices = (*here.row.indices, here.column)[-len(shape) :]
+        own = [i64(0) if extent == 1 else index for index, extent in zip(indices, shape, strict=True)]
+        indices = [*[i64(0)] * len(tensor.shape), *own][len(own) :]
         offset: Value = i64(0)
         for index, start, stride in zip(indices, offsets, tensor.strides, strict=True):
             offset = self._plus(offset, self._times(self._plus(index, start), stride))
@@ -489,7 +505,8 @@ class GroupEmitter:
         store(self.b, stored, pointer, align, here.mask)
 
 
-def _operands(tile: Tile) -> list[Tile]:
+def operands_of(tile: Tile) -> list[Tile]:
+    """Return the tiles that a recorded one is computed from."""
     node = tile.node
     if isinstance(node, MapNode):
         return [o for o in node.operands if isinstance(o, Tile)]

@@ -151,15 +151,10 @@ def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
 
     A load that is still recorded is one whose tensor has not been written since.
     """
-    node, group = tile.node, e.group
+    node = tile.node
     single = sum(e.uses.get(var, 0) for var in set(tile.owners)) == 1
-    if tile.place is not None or not isinstance(node, LoadNode) or not single or group is None:
+    if tile.place is not None or not isinstance(node, LoadNode) or not single or not e.withdraw(tile):
         return None
-    if tile not in group.tiles:
-        return None
-    group.tiles.remove(tile)
-    if not group.tiles and not group.stores:
-        e.group = None
     offset: Value = i64(0)
     for start, stride in zip(node.offsets, node.tensor.strides, strict=True):
         offset = e.b.op("add", offset, e.b.op("mul", start, stride))

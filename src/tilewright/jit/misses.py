@@ -1,0 +1,64 @@
+"""Misses: why no program is found for a call, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.jit.arguments import Described
+from tilewright.jit.store import Store
+
+
+def explained(kernel: str, described: Sequence[tuple[str, Described]], kinds: Sequence[Any], store: Store[Any]) -> str:
+    """Return how a call differs from the program nearest to it."""
+    programs = [(known, extents) for known, variants in store.variants.items() for extents in variants.extents()]
+    if not programs:
+        return f"`{kernel}` has not been compiled yet"
+    mine = tuple(extent for _, one in described for extent in one.extents)
+    differences = [_differences(described, kinds, mine, known, extents) for known, extents in programs]
+    return "; ".join(min(differences, key=len))
+
+
+def _differences(
+    described: Sequence[tuple[str, Described]],
+    kinds: Sequence[Any],
+    mine: Sequence[int | None],
+    known: Any,
+    extents: Any,
+) -> list[str]:
+    """Return each part in which a call differs from one program."""
+    found = [
+        f"`{name}` is {_shown(one.kind)}, and was {_shown(theirs)}"
+        for (name, one), theirs in zip(described, known[0], strict=True)
+        if one.kind != theirs
+    ]
+    if kinds[1] != known[1]:
+        found.append(f"the configuration is {kinds[1]}, and was {known[1]}")
+    if kinds[2] != known[2]:
+        found.append(f"TILEWRIGHT_CHECKED is {_switch(kinds[2])}, and was {_switch(known[2])}")
+    if not found and len(mine) == len(extents):
+        found += _extent_differences(described, mine, extents)
+    return found or ["the ranks differ"]
+
+
+def _extent_differences(
+    described: Sequence[tuple[str, Described]], mine: Sequence[int | None], theirs: Sequence[int | None]
+) -> list[str]:
+    axes = [(name, axis) for name, one in described for axis in range(len(one.extents))]
+    return [
+        f"axis {axis} of `{name}` is {have}, and was {want}"
+        for (name, axis), have, want in zip(axes, mine, theirs, strict=True)
+        if want is not None and have != want
+    ]
+
+
+def _shown(kind: Any) -> str:
+    """Return the kind of an argument as people say it."""
+    first, second = kind
+    if isinstance(first, type):
+        return f"the {first.__name__} {second!r}"
+    return f"a tensor of {first} with {second} axes" if first != "like" else f"like `{second}`"
+
+
+def _switch(on: bool) -> str:
+    return "on" if on else "off"

@@ -1,0 +1,143 @@
+"""The persistent cache: programs that other processes have compiled.
+
+There are two levels. An artifact is kept by the program itself: its IR, the text of its kernels, the options, the
+target and the compiler. A manifest is kept by what a call knows before anything is read: the kernel's code and its
+arguments; it leads to an artifact without the front end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tilewright.backends.cpu.options import Options
+from tilewright.backends.cpu.target import fingerprint
+from tilewright.cache.store import Store, configured
+from tilewright.errors import ArtifactError
+from tilewright.frontend.kernels import Kernel
+from tilewright.jit import manifest
+from tilewright.jit.calls import Call
+from tilewright.jit.digest import NotEncodable, digest, encoded, function_bytes
+from tilewright.jit.fingerprint import python, toolchain
+from tilewright.jit.reads import ReadSet
+from tilewright.jit.relocate import relocated
+from tilewright.runtime.loading import load
+
+if TYPE_CHECKING:
+    from tilewright.frontend.entries import Specialization
+    from tilewright.runtime.program import CompiledProgram
+
+ARTIFACT, MANIFEST = "artifact", "manifest"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """A program that was kept, and what it was compiled from, as it is in this process."""
+
+    program: CompiledProgram
+    listed: manifest.Listed
+    reads: ReadSet
+
+
+class Persistent:
+    """One kernel's programs between processes."""
+
+    def __init__(self, kernel: Kernel, store: Store) -> None:
+        self.kernel = kernel
+        self.store = store
+
+    def find(self, call: Call, options: Sequence[object]) -> Found | None:
+        """Return a program for a call's arguments whose reads all still hold, or None."""
+        key = self._manifest_key(call, options)
+        data = self.store.get(MANIFEST, key) if key is not None else None
+        for entry in manifest.read(data) if data is not None else ():
+            reads = entry.replayed(self.kernel)
+            program = self._loaded(bytes.fromhex(entry.artifact)) if reads is not None else None
+            if reads is not None and program is not None:
+                _point_here(program, reads)
+                return Found(program, entry, reads)
+        return None
+
+    def artifact(
+        self, made: Specialization, options: Sequence[object], reads: ReadSet
+    ) -> tuple[bytes, CompiledProgram | None]:
+        """Return the key of a specialized program, and the program where it has been kept."""
+        key = _artifact_key(made, options)
+        program = self._loaded(key)
+        if program is not None:
+            _point_here(program, reads)
+        return key, program
+
+    def keep(
+        self, call: Call, options: Sequence[object], made: Specialization, dynamic: Sequence[int], key: bytes,
+        program: CompiledProgram, reads: ReadSet,
+    ) -> None:  # fmt: skip
+        """Keep a program for other processes, where what it read means something to them."""
+        if program.artifact is None:
+            return
+        if program.artifact.code.text:  # made here, not loaded
+            kept = replace(program.artifact, origins=reads.origins)
+            self.store.put(ARTIFACT, key, kept.to_bytes(), self.kernel.name)
+        place = self._manifest_key(call, options)
+        entry = manifest.listed(self.kernel, key, made.parameters, made.metas, dynamic, reads)
+        if place is None or entry is None:
+            return
+        known = self.store.get(MANIFEST, place)
+        others = [e for e in manifest.read(known) if e.reads != entry.reads] if known is not None else []
+        self.store.put(MANIFEST, place, manifest.written([*others, entry]), self.kernel.name)
+
+    def _loaded(self, key: bytes) -> CompiledProgram | None:
+        data = self.store.get(ARTIFACT, key)
+        try:
+            return load(data) if data is not None else None
+        except ArtifactError:  # of another version, or for another processor: as good as none
+            return None
+
+    def _manifest_key(self, call: Call, options: Sequence[object]) -> bytes | None:
+        """Return the key of what is known before anything is read, None where that means nothing elsewhere."""
+        try:
+            own = function_bytes(self.kernel.function)
+            arguments = [(name, d.kind, d.extents) for name, d in call.described.items()]
+            return digest(FORMAT, toolchain(), python(), fingerprint(), own, _arguments(arguments), list(options))
+        except NotEncodable:
+            return None
+
+
+def _point_here(program: CompiledProgram, reads: ReadSet) -> None:
+    """Let a kept program's errors point to where its kernels stand in this process."""
+    if program.native is not None and program.artifact is not None:
+        code = program.native.code
+        errors = relocated(code.errors, program.artifact.origins, reads.origins)
+        program.native.code = replace(code, errors=errors)
+
+
+def _arguments(arguments: Sequence[tuple[str, Any, Any]]) -> bytes:
+    return encoded([(name, _plain(kind), list(extents)) for name, kind, extents in arguments])
+
+
+def _plain(kind: object) -> object:
+    """Return a kind with types by name, as another process spells them."""
+    if isinstance(kind, type):
+        return kind.__qualname__
+    return tuple(map(_plain, kind)) if isinstance(kind, tuple) else kind  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _artifact_key(made: Specialization, options: Sequence[object]) -> bytes:
+    from tilewright.core.serialize import serialize
+
+    return digest(FORMAT, toolchain(), fingerprint(), list(options), serialize(made.program), list(made.texts))
+
+
+def persistent(kernel: Kernel) -> Persistent | None:
+    """Return the kept programs of a kernel, None where the settings ask for none."""
+    store = configured()
+    return Persistent(kernel, store) if store.directory is not None or store.shared else None
+
+
+def options_of(config: Any) -> list[object]:
+    """Return what changes a program's code besides its arguments."""
+    current = Options.current()
+    chosen = [] if config is None else [config.platform, config.strategy.name]
+    return [current.checked, *chosen]

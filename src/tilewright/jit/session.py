@@ -1,0 +1,205 @@
+"""Sessions: a kernel's life in this process, from its first call on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilewright import settings
+from tilewright.errors import DriftError, brief
+from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.signature import Alike, DynDim, TensorMeta
+from tilewright.jit.calls import Binder, Call
+from tilewright.jit.compiled import Compiled
+from tilewright.jit.fast import FastPath
+from tilewright.jit.misses import explained
+from tilewright.jit.persistent import Persistent, options_of, persistent
+from tilewright.jit.reads import ReadSet
+from tilewright.jit.store import CacheInfo, Store
+from tilewright.runtime.buffers import buffer_of
+
+if TYPE_CHECKING:
+    from tilewright.frontend.entries import Specialization
+    from tilewright.runtime.config import RunConfig
+    from tilewright.runtime.program import CompiledProgram
+
+
+class Session:
+    """The programs of one kernel, and the ways to them.
+
+    `slow` is the kernel's call through Python; `enter` lets its calls go elsewhere first, or with None no longer.
+    """
+
+    def __init__(
+        self, kernel: Kernel, drift: str | None, slow: Callable[..., Any], enter: Callable[[Any], None]
+    ) -> None:
+        self.kernel = kernel
+        self.drift = drift
+        self.slow = slow
+        self.enter = enter
+        self.binder = Binder(kernel)
+        self.store: Store[Compiled] = Store()
+        self.fast: FastPath | None = None
+        self.lock = threading.RLock()
+
+    def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
+        """Run the kernel on a call's arguments."""
+        call = self.binder.call(args, kwargs)
+        hits = self.store.hits
+        found = self._compiled(call, config)
+        result = found.run(call.values)
+        if config is None and self.store.hits > hits:
+            self._hasten(call, found)
+        return result
+
+    def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
+        """Return the program for some arguments."""
+        return self._compiled(self._described(args, kwargs), config).program
+
+    def specialized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Specialization:
+        """Return the kernel as the front end makes it for some arguments."""
+        return self._specialized(self._described(args, kwargs))
+
+    def info(self) -> CacheInfo:
+        """Return what the cache has done."""
+        info = self.store.info()
+        return info._replace(hits=info.hits + (self.fast.hits if self.fast is not None else 0))
+
+    def clear(self) -> None:
+        """Forget every program."""
+        with self.lock:
+            self.store = Store()
+            self._leave_fast_path()
+
+    def explain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """Return why no program is found for some arguments, or that one is."""
+        call = self._described(args, kwargs)
+        kinds = self._kinds(call, None)
+        found = self.store.find(kinds, call.extents)
+        drifts = [drift for candidate in found if (drift := candidate.reads.drift()) is not None]
+        if found and len(drifts) < len(found):
+            return "a program is found for these arguments"
+        if drifts:
+            return str(drifts[0])
+        return explained(self.kernel.name, list(call.described.items()), kinds, self.store)
+
+    def _described(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+        if any(buffer_of(value) is not None for value in (*args, *kwargs.values())):
+            return self.binder.call(args, kwargs, takes_runtime=True)
+        return self.binder.signature(args, kwargs)
+
+    def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
+        """Return everything that a program is found by but its extents."""
+        return call.kinds, config, settings.checked()
+
+    @brief
+    def _compiled(self, call: Call, config: RunConfig | None) -> Compiled:
+        """Return the program for a call, compiled where there is none; of several threads that want it, one does."""
+        kinds = self._kinds(call, config)
+        found = self._found(kinds, call)
+        if found is not None:
+            return found
+        with self.lock:
+            found = self._found(kinds, call)
+            return found if found is not None else self._made(kinds, call, config)
+
+    def _found(self, kinds: object, call: Call) -> Compiled | None:
+        """Return a program whose reads still hold; DriftError where one's do not and the kernel is not to recompile."""
+        drifted = None
+        for candidate in self.store.find(kinds, call.extents):
+            drift = candidate.reads.drift()
+            if drift is None:
+                self.store.hits += 1
+                return candidate
+            drifted = drifted or drift
+        if drifted is not None and not drifted.is_own and (self.drift or settings.drift()) == "raise":
+            raise DriftError(
+                f"kernel `{self.kernel.name}`: {drifted}\n    help: restore it, "
+                "or let the kernel follow with @pl.jit(drift='recompile') or TILEWRIGHT_DRIFT=recompile"
+            )
+        return None
+
+    def _made(self, kinds: object, call: Call, config: RunConfig | None) -> Compiled:
+        """Return the program for a call that this process has not made yet; another may have."""
+        self.store.misses += 1
+        kept = persistent(self.kernel)
+        found = kept.find(call, options_of(config)) if kept is not None else None
+        if found is not None:
+            compiled = Compiled(found.program, found.listed.parameters, found.listed.metas, found.reads)
+            self.store.add(kinds, found.listed.dynamic, call.extents, compiled)
+            return compiled
+        return self._built(kinds, call, config, kept)
+
+    def _built(self, kinds: object, call: Call, config: RunConfig | None, kept: Persistent | None) -> Compiled:
+        """Specialize the kernel, and compile it where no process has compiled the same program before."""
+        made = self._specialized(call)
+        reads, dynamic, options = ReadSet(made.reads), _dynamic_positions(made), options_of(config)
+        key, program = kept.artifact(made, options, reads) if kept is not None else (b"", None)
+        if program is None:
+            program = self._code(made, config)
+        compiled = Compiled(program, made.parameters, made.metas, reads)
+        self.store.add(kinds, dynamic, call.extents, compiled)
+        if kept is not None:
+            kept.keep(call, options, made, dynamic, key, program, reads)
+        return compiled
+
+    def _code(self, made: Specialization, config: RunConfig | None) -> CompiledProgram:
+        from tilewright.runtime.compiler import compile
+
+        self.store.compiles += 1
+        if config is None:
+            return compile(made.program)
+        return compile(made.program, platform=config.platform, strategy=config.strategy)
+
+    def _specialized(self, call: Call) -> Specialization:
+        from tilewright.frontend.entries import specialize
+
+        made = specialize(self.kernel, call.given)
+        for name, given in call.given.items():
+            if isinstance(given, Alike) and name not in call.values:
+                self._check_guess(made, name)
+        return made
+
+    def _check_guess(self, made: Specialization, name: str) -> None:
+        """Raise where an output that was taken to be like the inputs cannot be."""
+        from tilewright.frontend.outputs import unreached_axis
+
+        axis = unreached_axis(made.program, made.program[self.kernel.name], made.parameters.index(name))
+        if axis is not None:
+            raise TypeError(
+                f"@pl.jit function '{self.kernel.name}': cannot tell the shape of the output `{name}`, which is not "
+                f"written as far as the inputs go along axis {axis}: pass it, or annotate it, "
+                "for example pl.Out[pl.Tensor[[M, 1], pl.FP32]]"
+            )
+
+    # the native way in
+
+    def _hasten(self, call: Call, found: Compiled) -> None:
+        """Let later calls like this one find their program without Python."""
+        if len(call.values) != len(self.kernel.parameters) or not FastPath.is_available():
+            return
+        if found.is_reachable and self.fast is not None and self.fast.is_current() and found.reads.is_same():
+            return
+        with self.lock:
+            found.reads = found.reads.renewed()
+            if self.fast is not None and not self.fast.is_current():
+                self._leave_fast_path()
+            if self.fast is None:
+                self.fast = FastPath(len(self.kernel.parameters), self.slow)
+            if self.fast.add(call, found):
+                self.enter(self.fast.builtin())
+
+    def _leave_fast_path(self) -> None:
+        if self.fast is not None:
+            self.store.hits += self.fast.hits
+        self.fast = None
+        self.enter(None)
+        for compiled in self.store.programs():
+            compiled.is_reachable = False
+
+
+def _dynamic_positions(made: Specialization) -> list[int]:
+    """Return which of all the tensors' extents, one after the other, the program takes as they come."""
+    dims = [d for meta in made.metas.values() if isinstance(meta, TensorMeta) for d in meta.shape]
+    return [position for position, dim in enumerate(dims) if isinstance(dim, DynDim)]

@@ -1,0 +1,20 @@
+"""Names on a command line: those there are, and the nearest to one there is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from tilewright.errors import TilewrightError
+
+
+class CommandError(TilewrightError):
+    """A command that names something there is not."""
+
+
+def check_known(name: str, names: Iterable[str], noun: str, otherwise: str) -> None:
+    """Raise CommandError unless `name` is one of `names`, with the nearest of them or else another help."""
+    found = list(names)
+    if name not in found:
+        near = get_close_matches(name, found, 1)
+        raise CommandError(f"no {noun} is called {name}\n    help: {f'did you mean {near[0]}?' if near else otherwise}")

@@ -1,0 +1,49 @@
+"""Found: programs that random search once found wrong, cut down to what mattered."""
+
+from __future__ import annotations
+
+import pytest
+from property.native import check
+
+PARAMETERS = {
+    "x": "pl.Tensor[[4, 4], pl.FP32]",
+    "n": "pl.Tensor[[4, 4], pl.INT32]",
+    "bytes": "pl.Tensor[[4, 32], pl.UINT8]",
+    "y": "pl.InOut[pl.Tensor[[4, 4], pl.FP32]]",
+    "mask": "pl.InOut[pl.Tensor[[4, 32], pl.UINT8]]",
+    "half": "pl.InOut[pl.Tensor[[4, 4], pl.FP16]]",
+    "k": "pl.Scalar[pl.INDEX]",
+}
+
+KERNELS = {
+    "a tensor op that stays one loads nothing for its neighbours": """
+        product = pl.matmul(half, half)
+        half = pl.assemble(product, half, [0, 0])
+        """,
+    "part of a tensor is seen where it lies": """
+        part = pl.set_validshape(y, 2, 3)
+        y = pl.store(pl.tile.full([4, 4], dtype=pl.FP32, value=9.0), [0, 0], y)
+        y = pl.store(pl.fillpad(pl.load(part, [0, 0], [4, 4], clamp=True)), [0, 0], y)
+        """,
+    "what is computed from part of a tensor is part of one": """
+        part = pl.add(pl.set_validshape(x, 2, k % 3), 1.0)
+        y = pl.store(pl.load(part, [0, 0], [4, 4], clamp=True), [0, 0], y)
+        """,
+    "bytes of tensors compare to bytes, not to packed bits": """
+        mask[:, :] = pl.cmp(bytes, 3, cmp_type=pl.CmpType.LT)
+        """,
+    "a product of integers and floats is added to floats": """
+        y[:, :] = pl.matmul_acc(x, n, x)
+        """,
+}
+
+
+@pytest.mark.parametrize("body", KERNELS.values(), ids=KERNELS.keys())
+def test_a_program_that_was_wrong_once_is_right(body: str) -> None:
+    parameters = ", ".join(f"{name}: {annotation}" for name, annotation in PARAMETERS.items())
+    check(f"""
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def main(self, {parameters}):
+{body}""")

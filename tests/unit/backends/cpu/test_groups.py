@@ -1,0 +1,135 @@
+"""Groups: which ops share a loop over rows, and what is stored between them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from unit.backends.cpu.running import Native, floats, kernel
+
+R, N = 8, 40
+X = f"x: pl.Tensor[[{R}, {N}], pl.FP32]"
+ROW = f"w: pl.Tensor[[1, {N}], pl.FP32]"
+OUT = f"out: pl.Out[pl.Tensor[[{R}, {N}], pl.FP32]]"
+LOAD_X, LOAD_W = f"t = pl.load(x, [0, 0], [{R}, {N}])", f"row = pl.load(w, [0, 0], [1, {N}])"
+
+
+def code_of(program: Native) -> str:
+    """Return the LLVM IR of the function that computes."""
+    functions = re.findall(r"^define.*?^}", program.native.code.text, re.MULTILINE | re.DOTALL)
+    return next(text for text in functions if "_incore_" in text.splitlines()[0])
+
+
+def row_loops(program: Native) -> int:
+    """Return how many loops run over the rows of `x`."""
+    return len(re.findall(rf"icmp slt i64 %\w+, {R}$", code_of(program), re.MULTILINE))
+
+
+def stored(program: Native) -> int:
+    """Return how many tiles the arena has room for."""
+    return len(set(re.findall(r"getelementptr i8, ptr %arena, i64 (\d+)", code_of(program))))
+
+
+def blank(rows: int = R, columns: int = N) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    return np.zeros((rows, columns), np.float32)
+
+
+@pytest.mark.parametrize("loads", [(LOAD_W, LOAD_X), (LOAD_X, LOAD_W)], ids=["row first", "tile first"])
+def test_a_loaded_row_joins_the_loop_that_reads_it(loads: tuple[str, str]) -> None:
+    program = kernel(f"{X}, {ROW}, {OUT}", *loads, "out = pl.store(pl.col_expand_mul(t, row), [0, 0], out)")
+    program.check(floats(R, N), floats(1, N, seed=1), blank())
+    assert (row_loops(program), stored(program)) == (1, 0)
+
+
+def test_a_row_may_be_loaded_between_reductions_and_what_reads_them() -> None:
+    program = kernel(
+        f"{X}, {ROW}, {OUT}",
+        LOAD_X,
+        "total = pl.row_sum(t * t)",
+        LOAD_W,
+        "out = pl.store(pl.col_expand_mul(pl.row_expand_mul(t, total), row), [0, 0], out)",
+    )
+    program.check(floats(R, N), floats(1, N, seed=1), blank())
+    assert (row_loops(program), stored(program)) == (1, 0)
+
+
+def test_a_computed_row_is_stored_and_the_tile_beside_it_is_not() -> None:
+    program = kernel(
+        f"{X}, {ROW}, {OUT}",
+        LOAD_X,
+        LOAD_W,
+        "more = pl.exp(row + 1.0)",
+        "out = pl.store(pl.col_expand_mul(pl.col_expand_mul(t, more), more), [0, 0], out)",
+    )
+    program.check(floats(R, N), floats(1, N, seed=1), blank())
+    assert (row_loops(program), stored(program)) == (1, 1)
+
+
+def test_a_row_that_is_read_again_later_is_stored_before_its_tensor_changes() -> None:
+    program = kernel(
+        f"{X}, w: pl.InOut[pl.Tensor[[1, {N}], pl.FP32]], {OUT}",
+        LOAD_X,
+        LOAD_W,
+        "v = pl.col_expand_mul(t, row)",
+        "w = pl.store(pl.mul(row, 2.0), [0, 0], w)",
+        "again = pl.load(w, [0, 0], [1, 40])",
+        "out = pl.store(pl.col_expand_add(pl.col_expand_add(v, row), again), [0, 0], out)",
+    )
+    program.check(floats(R, N), floats(1, N, seed=1), blank())
+
+
+def test_a_row_that_a_later_loop_reads_is_stored_once() -> None:
+    program = kernel(
+        f"{X}, {ROW}, {OUT}",
+        LOAD_X,
+        LOAD_W,
+        "v = pl.col_expand_mul(t, row)",
+        "for i in pl.range(3):",
+        "    part = pl.slice(v, [1, 40], [i, 0])",
+        "    out = pl.store(pl.add(part, row), [i, 0], out)",
+    )
+    program.check(floats(R, N), floats(1, N, seed=1), blank())
+
+
+@pytest.mark.parametrize("columns", [1, 3, 16, 70])
+def test_one_row_serves_every_row_whatever_its_width(columns: int) -> None:
+    program = kernel(
+        f"x: pl.Tensor[[{R}, {columns}], pl.FP32], w: pl.Tensor[[5, {columns}], pl.BF16], "
+        f"out: pl.Out[pl.Tensor[[{R}, {columns}], pl.FP32]]",
+        f"t = pl.load(x, [0, 0], [{R}, {columns}])",
+        f"row = pl.cast(pl.load(w, [3, 0], [1, {columns}]), pl.FP32)",
+        "out = pl.store(pl.col_expand_add(t, row), [0, 0], out)",
+    )
+    program.check(floats(R, columns), floats(5, columns).astype("bfloat16"), blank(R, columns))
+
+
+def test_a_row_of_three_axes_serves_them_all() -> None:
+    program = kernel(
+        "x: pl.Tensor[[2, 3, 20], pl.FP32], w: pl.Tensor[[4, 5, 20], pl.FP32], out: pl.Out[pl.Tensor[[2, 3, 20], pl.FP32]]",
+        "t = pl.load(x, [0, 0, 0], [2, 3, 20])",
+        "row = pl.load(w, [2, 1, 0], [1, 1, 20])",
+        "out = pl.store(pl.add(t, row), [0, 0, 0], out)",
+    )
+    program.check(floats(2, 3, 20), floats(4, 5, 20, seed=1), np.zeros((2, 3, 20), np.float32))
+    assert stored(program) == 0
+
+
+def test_a_turned_row_is_gathered_once() -> None:
+    program = kernel(
+        f"{X}, w: pl.Tensor[[{N}, 1], pl.FP32], {OUT}",
+        LOAD_X,
+        "row = pl.load(pl.transpose(w, 0, 1), [0, 0], [1, 40])",
+        "out = pl.store(pl.col_expand_mul(t, row), [0, 0], out)",
+    )
+    program.check(floats(R, N), floats(N, 1, seed=1), blank())
+
+
+def test_a_vector_is_multiplied_where_it_lies() -> None:
+    program = kernel(
+        f"w: pl.Tensor[[1, {N}], pl.FP32], m: pl.Tensor[[{N}, 16], pl.FP32], out: pl.Out[pl.Tensor[[1, 16], pl.FP32]]",
+        LOAD_W,
+        f"out = pl.store(pl.matmul(row, pl.load(m, [0, 0], [{N}, 16])), [0, 0], out)",
+    )
+    program.check(floats(1, N), floats(N, 16), blank(1, 16))
+    assert stored(program) == 1
