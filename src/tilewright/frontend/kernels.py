@@ -68,6 +68,8 @@ class Declared:
     """Whether None may stand for it."""
     bounds: tuple[int, int] | None = None
     """The least and largest value that a scalar is promised to have."""
+    built: type | None = None
+    """The user's own type that arguments are made into; it says in `__cache_signature__` what code depends on."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,8 @@ def _meaning(annotation: Any) -> Declared:
         return Declared(direction, None, True)
     if annotation is None or annotation in (int, float, bool):
         return Declared(direction, is_optional=annotation is None)
+    if isinstance(annotation, type) and hasattr(annotation, "__cache_signature__"):
+        return Declared(direction, built=annotation)
     if isinstance(annotation, ann.Tensor) and annotation.view is not None:
         raise AnnotationError("a specialized kernel does not yet support pl.TensorView", help="drop the view")
     type_ = to_type(annotation)

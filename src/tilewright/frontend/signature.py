@@ -9,7 +9,7 @@ the axis dynamic can make it so where it enters the program.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -52,8 +52,12 @@ def exact(value: object) -> tuple[type, object]:
     if isinstance(value, float):
         return type(value), struct.pack("<d", value)
     if isinstance(value, (tuple, list)):
-        return tuple, tuple(exact(part) for part in cast("Sequence[object]", value))
-    return type(value), value
+        return type(value), tuple(exact(part) for part in cast("Sequence[object]", value))
+    if isinstance(value, dict):
+        items = cast("Mapping[object, object]", value).items()
+        return dict, tuple((exact(key), exact(item)) for key, item in items)
+    signature = getattr(type(value), "__cache_signature__", None)
+    return (type(value), exact(signature(value))) if signature is not None else (type(value), value)
 
 
 @dataclass(frozen=True, eq=False)

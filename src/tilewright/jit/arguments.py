@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, cast
 
 from tilewright.arrays import np
@@ -42,13 +43,41 @@ def describe(name: str, value: Any) -> Described:
         return Described(TensorMeta(shape, region.dtype), (region.dtype.name, len(shape)), shape)
     if isinstance(value, np.generic):
         return describe(name, cast(Any, value).item())
-    if value is None or isinstance(value, (bool, int, float)):
-        known = Known(value)
-        return Described(known, known.key)
-    raise TypeError(
-        f"`{name}` is neither a tensor nor a number: got {type(value).__name__}. "
-        "Pass a torch tensor, a NumPy array, anything with __dlpack__, an int, a float or a bool"
-    )
+    unsigned = unsigned_type(value)
+    if unsigned is not None:
+        raise TypeError(
+            f"`{name}` is neither a tensor nor a number: got {unsigned.__name__}. Pass a torch tensor, a NumPy array, "
+            "anything with __dlpack__, an int, a float, a bool, a str, tuples, lists and dicts of these, "
+            "or an object whose type says in __cache_signature__ what the code depends on"
+        )
+    known = Known(value)
+    return Described(known, known.key)
+
+
+_SIGNED = (bool, int, float, str, type(None), Enum, DataType)
+
+
+def unsigned_type(value: object) -> type | None:
+    """Return the type of what in a value cannot be told apart by the cache, None when everything can."""
+    if isinstance(value, (tuple, list)):
+        parts = cast("Sequence[object]", value)
+    elif isinstance(value, dict):
+        items = cast("Mapping[object, object]", value).items()
+        parts = [part for item in items for part in item]
+    else:
+        is_signed = isinstance(value, _SIGNED) or hasattr(type(value), "__cache_signature__")
+        return None if is_signed else type(value)
+    return next((found for part in parts if (found := unsigned_type(part)) is not None), None)
+
+
+def built(name: str, type_: type, value: Any) -> Any:
+    """Return an argument as the type its annotation asks for; TypeError naming the parameter when that fails."""
+    if isinstance(value, type_):
+        return value
+    try:
+        return type_(value)
+    except Exception as error:
+        raise TypeError(f"`{name}` cannot be made a {type_.__name__} from {value!r}: {error}") from error
 
 
 def runtime_scalar(dtype: DataType) -> Described:

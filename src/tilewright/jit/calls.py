@@ -20,7 +20,7 @@ from tilewright.frontend.kernels import Declared, Kernel, bind
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.parameters import number_type
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
-from tilewright.jit.arguments import RUNTIME, Described, check_one_device, describe, runtime_scalar
+from tilewright.jit.arguments import RUNTIME, Described, built, check_one_device, describe, runtime_scalar
 from tilewright.runtime.buffers import buffer_of
 
 
@@ -138,6 +138,8 @@ class Binder:
         says = self.declared[name]
         if value is RUNTIME:
             return self._left_open(name, says)
+        if says.built is not None:
+            return describe(name, built(name, says.built, value))
         described = describe(name, value)
         is_tensor = isinstance(described.given, TensorMeta)
         if value is None and not says.is_optional:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,12 @@ def explained(kernel: str, described: Sequence[tuple[str, Described]], kinds: Se
         return f"`{kernel}` has not been compiled yet"
     mine = tuple(extent for _, one in described for extent in one.extents)
     differences = [_differences(described, kinds, mine, known, extents) for known, extents in programs]
-    return "; ".join(min(differences, key=len))
+    return "; ".join(min(differences, key=_distance))
+
+
+def _distance(differences: list[str]) -> tuple[bool, int]:
+    """Return how far a program is: one that differs in extents alone is nearest."""
+    return not all(difference.startswith("axis") for difference in differences), len(differences)
 
 
 def _differences(
@@ -56,8 +62,21 @@ def _shown(kind: Any) -> str:
     """Return the kind of an argument as people say it."""
     first, second = kind
     if isinstance(first, type):
-        return f"the {first.__name__} {second!r}"
+        return f"the {first.__name__} {_value(kind)!r}"
     return f"a tensor of {first} with {second} axes" if first != "like" else f"like `{second}`"
+
+
+def _value(key: Any) -> Any:
+    """Return what an exact key stands for."""
+    kind, inner = key
+    if kind is float:
+        return struct.unpack("<d", inner)[0]
+    if kind is dict:
+        return {_value(name): _value(item) for name, item in inner}
+    if kind in (tuple, list):
+        return kind(map(_value, inner))
+    is_signature = hasattr(kind, "__cache_signature__")
+    return _value(inner) if is_signature else inner
 
 
 def _switch(on: bool) -> str:

@@ -6,7 +6,7 @@ Everything else first has what it reads brought into memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -267,19 +267,18 @@ class FunctionEmitter:
         """Emit what has been recorded; results that are read later get a place in the arena."""
         group, self.group = self.group, None
         floating, self.floating = self.floating, []
+        read = {operand for tile in group.tiles for operand in operands_of(tile)} if group is not None else set[Tile]()
         for apart in _grouped(tile for tile in floating if group is None or tile.rows != group.rows):
-            self._emit(apart, group)
+            self._emit(apart, read)
         if group is not None:
             group.tiles[:0] = floating
             self._emit(group)
         self._release()
 
-    def _emit(self, group: Group, reader: Group | None = None) -> None:
-        """Emit a group; what another group reads is stored for it, and what it loads is there anyway."""
-        read = (
-            {o for t in reader.tiles for o in operands_of(t) if isinstance(o.node, MapNode)} if reader else set[Tile]()
-        )
-        wanted = [t for t in group.tiles if t.place is None and (t in read or self._is_read_later(t))]
+    def _emit(self, group: Group, read: Collection[Tile] = ()) -> None:
+        """Emit a group; what another group reads of it is stored too, but for what is in memory anyway."""
+        computed = [t for t in group.tiles if isinstance(t.node, MapNode) and t in read]
+        wanted = [t for t in group.tiles if t.place is None and (t in computed or self._is_read_later(t))]
         if not wanted and not group.stores:
             return
         places = {t: self.take(t) for t in wanted}

@@ -15,24 +15,56 @@ from tilewright.backends.cpu.values import static
 LARGEST = 1 << 48
 """No machine has more bytes."""
 
+ON_STACK = 4096
+"""Bytes of an arena that lie on the stack of its kernel; with more it might reach past the page that guards its end."""
+
 NO_ARENA = "there is no memory for the tiles of this kernel"
 
 
-def new_arena(b: Builder, context: Value, size: int | str, note: int, exit: str) -> Value:
-    """Emit the making of an arena; where there is no memory, the noting of that and a jump to the exit."""
-    b.module.intrinsic("aligned_alloc", PTR, I64, I64)
-    bytes_ = Value(I64, str(max(size, 64) if isinstance(size, int) else size))
-    memory = b.call(PTR, "aligned_alloc", i64(64), bytes_)
-    _leave_without(b, memory, context, note, exit)
-    return memory
+class Memory:
+    """The memory of an arena, its size filled in once the code that uses it has been written.
 
+    A small one lies on the stack; for a larger one there may be no memory, which is noted before a jump to the exit.
+    """
 
-def free(b: Builder, pointer: Value) -> None:
-    """Emit the end of an arena, and of what runs in it: stores that bypass the caches become visible to others."""
-    if b.module.streams:
-        b.invoke(b.module.intrinsic("llvm.x86.sse.sfence", "void"))
-    b.module.declare("declare void @free(ptr)")
-    b.invoke("free", pointer)
+    def __init__(self, b: Builder, context: Value, note: int, exit: str) -> None:
+        self.b, self.context, self.note, self.exit = b, context, note, exit
+        self.base = Value(PTR, f"%memory{next(b.numbers)}")
+        self.ready = b.label("ready")
+        self.is_on_heap = False
+        b.lines.append("")  # how it is made goes here
+        self.position = len(b.lines) - 1
+        b.begin(self.ready)
+
+    def fill(self, size: int) -> None:
+        """Emit the making of so many bytes."""
+        self.is_on_heap = size > ON_STACK
+        made = self._on_heap(size) if self.is_on_heap else [self._on_stack(size), f"br label %{self.ready}"]
+        self.b.lines[self.position] = "\n".join(f"  {line}" for line in made)
+
+    def _on_stack(self, size: int) -> str:
+        return f"{self.base.ref} = " + (f"alloca [{size} x i8], align 64" if size else "inttoptr i64 0 to ptr")
+
+    def _on_heap(self, size: int) -> list[str]:
+        self.b.module.intrinsic("aligned_alloc", PTR, I64, I64)
+        refused, none, cell = (self.b.label(hint) for hint in ("refused", "none", "cell"))
+        return [
+            f"{self.base.ref} = call ptr @aligned_alloc(i64 64, i64 {size})",
+            f"%{none} = icmp eq {self.base}, null",
+            f"br i1 %{none}, label %{refused}, label %{self.ready}",
+            f"{refused}:",
+            f"%{cell} = getelementptr i64, {self.context}, i64 1",
+            f"store atomic i64 {self.note}, ptr %{cell} monotonic, align 8",
+            f"br label %{self.exit}",
+        ]
+
+    def free(self) -> None:
+        """Emit the end of what runs in it: stores that bypass the caches become visible to others."""
+        if self.b.module.streams:
+            self.b.invoke(self.b.module.intrinsic("llvm.x86.sse.sfence", "void"))
+        if self.is_on_heap:
+            self.b.module.declare("declare void @free(ptr)")
+            self.b.invoke("free", self.base)
 
 
 def allocate(e: FunctionEmitter, nbytes: Value) -> Value:
