@@ -1,8 +1,9 @@
 """Programs are text too: `pl.parse` reads one from a string, and a printed program reads back the same.
 
 So a program can be generated, kept in a file (`pl.loads`), sent around, or compared with
-yesterday's. Here a template is filled in with an expression: one fused elementwise kernel per
-formula, for tensors with any number of rows.
+yesterday's. It is the text of a `@pl.program`, which is also how `@pl.jit` kernels print. Here a
+template is filled in with an expression: one fused elementwise kernel per formula, for tensors with
+any number of rows.
 """
 
 import torch

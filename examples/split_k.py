@@ -30,10 +30,10 @@ def add_slice(a: pl.Tensor, b: pl.Tensor, start: pl.INDEX, stop: pl.INDEX, c: pl
 
 @pl.jit
 def split_k(a: pl.Tensor, b: pl.Tensor, c: pl.Out[C]):
-    slice = a.shape[1] // SPLITS
+    width = a.shape[1] // SPLITS
     c = clear(c)
     for split in pl.parallel(SPLITS):
-        c = add_slice(a, b, split * slice, (split + 1) * slice, c)
+        c = add_slice(a, b, split * width, (split + 1) * width, c)
     return c
 
 

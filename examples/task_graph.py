@@ -2,7 +2,8 @@
 
 Inside `pl.manual_scope()` nothing is ordered unless `deps=` says so. Each band of rows leaves
 its column sums and sums of squares; the kernel that turns them into mean and scale waits for all of
-them; the bands are then normalized, in any order, after it.
+them; the bands are then normalized, in any order, after it. `pl.submit` dispatches functions of a
+program by name, so this is a `@pl.program` class, every type written out, compiled with `ir.compile`.
 
     sum band 0 --+                            +--> normalize band 0
     sum band 1 --+--> all summed --> moments -+--> normalize band 1

@@ -349,6 +349,10 @@ class SourceUnavailableError(KernelError, OSError):
     """A kernel whose text cannot be had."""
 
 
+class RunOnlyError(TilewrightError, RuntimeError):
+    """A program that would have to be compiled where only kept ones may run."""
+
+
 class DriftError(TilewrightError, RuntimeError):
     """A value that a kernel was compiled with has changed since."""
 

@@ -14,12 +14,10 @@ from property.operands import cast_to, fits, put_tile, some_shape
 from property.values import Value, dtype_of, is_static_tensor, is_whole, shape_of
 from property.writer import DTYPES, Writer
 
-from tilewright import dtypes as dt
 from tilewright import language as pl
 from tilewright.core.enums import MemorySpace
 from tilewright.core.op import REQUIRED, Effect, Kind, OpSpec, Parameter, Role, specs
 from tilewright.core.types import Extent, TensorType, TileType, show_extent
-from tilewright.dtypes import DataType
 
 FAMILIES = ("elementwise", "expansion", "reduction")
 """Families whose members are called by the roles of their parameters alone."""

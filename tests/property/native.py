@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
+from ops.kernels import Array
 from ops.native import Embedded
 from property.accuracy import assert_within_declared_accuracy
 from property.crashes import note_of
@@ -23,24 +24,55 @@ from tilewright.core.expr import Call
 from tilewright.core.program import Program
 from tilewright.core.region import Region, whole
 from tilewright.core.visitor import expressions, statements
+from tilewright.errors import ExecutionError
 from tilewright.passes.context import CallbackInstrument, PassContext
 from tilewright.passes.manager import PassManager
 
+
+P = ParamSpec("P")
 
 
 def check(text: str) -> frozenset[str]:
     """Fail unless a program's native code leaves what the interpreter leaves; return the ops it was made of."""
     program = parsed(text)
     compiled, ops = lowered(program)
-    with named(text):
+    with named(text), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
         native = NativeProgram(compiled, compile_native(compiled))
         for seed in SEEDS:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)
-                expected = outcome(program, seed)
-                ours = native_outcome(program, native, seed, strided=seed % 2 == 0 and "tensor.reshape" not in ops)
-                assert_within_declared_accuracy(program, seed, ours, expected)
+            expected = outcome(program, seed)
+            ours = native_outcome(program, native, seed, strided=seed % 2 == 0 and "tensor.reshape" not in ops)
+            assert_within_declared_accuracy(program, seed, ours, expected)
     return ops
+
+
+def check_errors(text: str) -> bool:
+    """Fail unless native code refuses what the interpreter refuses; return whether there was something to refuse.
+
+    Dead code is gone from what native code is made of, and with it what was wrong there.
+    """
+    program = parsed(text)
+    compiled, _ = lowered(program)
+    refused = False
+    with named(text), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        native = NativeProgram(compiled, compile_native(compiled))
+        for seed in SEEDS:
+            expected = _attempted(outcome, compiled, seed)
+            ours = _attempted(native_outcome, program, native, seed)
+            if isinstance(expected, Outcome) and isinstance(ours, Outcome):
+                assert_within_declared_accuracy(compiled, seed, ours, expected)
+            else:
+                assert type(expected) is type(ours), f"interpreter: {expected}\nnative: {ours}"
+                refused = True
+    return refused
+
+
+def _attempted(action: Callable[P, Outcome], *args: P.args, **options: P.kwargs) -> Outcome | ExecutionError:
+    try:
+        return action(*args, **options)
+    except ExecutionError as error:
+        return error
 
 
 def lowered(program: Program) -> tuple[Program, frozenset[str]]:
@@ -65,19 +97,29 @@ def ops_of(program: Program) -> set[str]:
     return {expr.op.name for stmt in every for expr in expressions(stmt) if isinstance(expr, Call)}
 
 
-def native_outcome(program: Program, native: NativeProgram, seed: int, *, strided: bool) -> Outcome:
+def native_outcome(program: Program, native: NativeProgram, seed: int, *, strided: bool = False) -> Outcome:
     """Return what native code computes from the arguments that belong to `seed`, and check that it stays inside them.
 
     Arrays are packed, or `strided`: windows of larger ones, which cannot be reshaped in place.
     """
-    given: list[Any] = inputs_for(program, seed)
-    held = [Embedded(arg if strided or not isinstance(arg, np.ndarray) else arg.reshape(-1)) for arg in given]
-    args = [h.inner.reshape(g.shape) if isinstance(g, np.ndarray) else g for h, g in zip(held, given, strict=True)]
-    returned = native.run(program.entries[0].name, [whole(a) if isinstance(a, np.ndarray) else a for a in args])
-    for h in held:
-        h.assert_untouched_around()
-    arrays = tuple(a for a in args if isinstance(a, np.ndarray))
-    return Outcome(arrays, tuple(r for r in returned if not isinstance(r, Region)))
+    held = [_held(arg, strided) for arg in inputs_for(program, seed)]
+    args = [arg for _, arg in held]
+    try:
+        returned = native.run("main", [whole(a) if isinstance(a, np.ndarray) else a for a in args])
+    finally:
+        for embedded, _ in held:
+            embedded.assert_untouched_around()
+    tensors: list[Array] = [arg for arg in args if isinstance(arg, np.ndarray)]
+    return Outcome(tuple(tensors), tuple(r for r in returned if not isinstance(r, Region)))
+
+
+def _held(arg: Array | float, strided: bool) -> tuple[Embedded, Any]:
+    """Return an argument inside a larger array, and what native code is given of that."""
+    if not isinstance(arg, np.ndarray):
+        return Embedded(arg), arg
+    shape: tuple[int, ...] = arg.shape
+    embedded = Embedded(arg if strided else np.reshape(arg, -1))
+    return embedded, np.reshape(embedded.inner, shape)
 
 
 @contextmanager

@@ -48,7 +48,10 @@ def tile_of(w: Writer, shape: Shape, dtype: DataType) -> Value:
 def _loaded(w: Writer, source: Value, shape: Shape) -> Value | None:
     """Load a tile from the start of a tensor or a little later; where the tensor ends it is filled up."""
     assert isinstance(source.type, TensorType)
-    offsets = [w.index(e - s)[0] if isinstance(e, int) and e > s else "0" for e, s in zip(source.type.shape, shape, strict=True)]
+    offsets = [
+        w.index(e - s)[0] if isinstance(e, int) and e > s else "0"
+        for e, s in zip(source.type.shape, shape, strict=True)
+    ]
     given = f"pl.load({source.name}, [{', '.join(offsets)}], {list(shape)}, clamp=True)"
     loaded = w.make(given, "t", keep=True)
     if loaded is None or is_whole(loaded):
@@ -63,14 +66,17 @@ def tensor_of(w: Writer, shape: Shape, dtype: DataType) -> Value:
     if same and w.chance(60):
         return w.pick(same)
     larger = [t for t in found if fits(shape, shape_of(t)) and len(shape_of(t)) == len(shape)]
-    if larger and w.chance(60):
-        source = w.pick(larger)
-        offsets = ", ".join(w.index(t - s)[0] for t, s in zip(shape_of(source), shape, strict=True))
-        window = w.make(f"pl.slice({source.name}, {list(shape)}, [{offsets}])", "w")
-        assert window is not None
-        w.values[window.name] = replace(window, roots=source.roots, writable=False, packed=False)
-        return w.values[window.name]
-    return stored(w, tile_of(w, shape, dtype))
+    window = _window(w, w.pick(larger), shape) if larger and w.chance(60) else None
+    return window or stored(w, tile_of(w, shape, dtype))
+
+
+def _window(w: Writer, source: Value, shape: Shape) -> Value | None:
+    offsets = ", ".join(w.index(t - s)[0] for t, s in zip(shape_of(source), shape, strict=True))
+    window = w.make(f"pl.slice({source.name}, {list(shape)}, [{offsets}])", "w")
+    if window is not None:
+        window = replace(window, roots=source.roots, writable=False, packed=False)
+        w.values[window.name] = window
+    return window
 
 
 def stored(w: Writer, tile: Value) -> Value:

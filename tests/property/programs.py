@@ -51,16 +51,19 @@ CONTROL: list[Statement] = [
 
 
 @st.composite
-def programs(draw: Any, budget: int = 40, about: str | None = None) -> str:
-    """Return the text of a program of about `budget` statements; with `about`, one that uses that op."""
-    return program(lambda low, high: draw(st.integers(low, high)), budget, about)
+def programs(draw: Any, budget: int = 40, about: str | None = None, risk: int = 0) -> str:
+    """Return the text of a program of about `budget` statements.
+
+    With `about`, one that uses that op; with `risk`, one that may compute indices which lie nowhere.
+    """
+    return program(lambda low, high: draw(st.integers(low, high)), budget, about, risk)
 
 
-def program(number: Draw, budget: int = 40, about: str | None = None) -> str:
+def program(number: Draw, budget: int = 40, about: str | None = None, risk: int = 0) -> str:
     """Return the text of the program that choices lead to."""
     extents = tuple(EXTENTS[number(0, len(EXTENTS) - 1)] for _ in range(3))
-    helpers = [_helper(number, extents, f"helper{index}") for index in range(number(0, 2))]
-    main = _main(number, extents, helpers, budget, about)
+    helpers = [_helper(number, extents, f"helper{index}", budget // 3, risk) for index in range(number(0, 2))]
+    main = _main(number, extents, helpers, budget, about, risk)
     lines = [
         "import tilewright.language as pl",
         "",
@@ -113,18 +116,14 @@ def _symbols(params: Sequence[Param]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _helper(draw: Draw, extents: Sequence[int], name: str) -> Helper:
+def _helper(draw: Draw, extents: Sequence[int], name: str, budget: int, risk: int) -> Helper:
     kinds = [("InCore", Plane.KERNEL), ("InCore", Plane.KERNEL), ("Inline", Plane.CONTROL), ("Opaque", Plane.CONTROL)]
     kind, plane = kinds[draw(0, len(kinds) - 1)]
-    w = Writer(draw, plane, 14, extents, {Plane.KERNEL: KERNEL, Plane.CONTROL: CONTROL})
+    w = Writer(draw, plane, budget, extents, {Plane.KERNEL: KERNEL, Plane.CONTROL: CONTROL}, risk=risk)
     params = _params(w, 35)
     w.values, w.symbols, w.indent = _visible(params), _symbols(params), 1
     w.outputs = frozenset[int]().union(*(w.values[p.name].roots for p in _written(params)))
-    grid = [
-        p
-        for p in _written(params)
-        if isinstance(p.type, TensorType) and isinstance(p.type.shape[0], int)
-    ]
+    grid = [p for p in _written(params) if isinstance(p.type, TensorType) and isinstance(p.type.shape[0], int)]
     if kind == "InCore" and grid and w.chance(25):
         return _grid(w, name, params, w.pick(grid))
     for p in _written(params):
@@ -162,11 +161,12 @@ def _head(name: str, kind: str, params: Sequence[Param]) -> list[str]:
 
 
 def _main(
-    draw: Draw, extents: Sequence[int], helpers: Sequence[Helper], budget: int, about: str | None
+    draw: Draw, extents: Sequence[int], helpers: Sequence[Helper], budget: int, about: str | None, risk: int
 ) -> tuple[str, ...]:
     calls = [partial(call, helper=h) for h in helpers for _ in range(3)]
     kernel = KERNEL if about is None else [*KERNEL, *[partial(ways.show, name=about)] * 4]
-    w = Writer(draw, Plane.CONTROL, budget, extents, {Plane.KERNEL: kernel, Plane.CONTROL: [*CONTROL, *calls]})
+    statements = {Plane.KERNEL: kernel, Plane.CONTROL: [*CONTROL, *calls]}
+    w = Writer(draw, Plane.CONTROL, budget, extents, statements, risk=risk)
     params = _params(w, 15)
     w.values, w.symbols, w.indent = _visible(params), _symbols(params), 1
     w.outputs = frozenset[int]().union(*(w.values[p.name].roots for p in _written(params)))
@@ -189,14 +189,18 @@ def inputs_for(program: Program, seed: int) -> list[NDArray[Any] | int | float |
     """Return arguments for a program's entry: all of its parameters, ragged where extents are dynamic."""
     rng = np.random.default_rng(seed)
     extents = {name: int(rng.choice([0, 1, 2, 3, 5, 8, 9, 17, 37])) for name in SYMBOLS}
-    return [_input(rng, p.type, extents) for p in program.entries[0].params]
+    return [_input(rng, p.type, extents) for p in program["main"].params]
 
 
 def _input(rng: np.random.Generator, type_: Type, extents: dict[str, int]) -> NDArray[Any] | int | float:
     if type_ == ScalarType(dt.BOOL):
         return bool(rng.integers(0, 2))
     if isinstance(type_, ScalarType):
-        return float(np.float32(rng.integers(-8, 9) / 4)) if type_.dtype.is_float() else int(rng.integers(0 if type_.dtype.is_unsigned_int() else -3, 9))
+        return (
+            float(np.float32(rng.integers(-8, 9) / 4))
+            if type_.dtype.is_float()
+            else int(rng.integers(0 if type_.dtype.is_unsigned_int() else -3, 9))
+        )
     assert isinstance(type_, TensorType)
     shape = [e if isinstance(e, int) else extents[show_extent(e)] for e in type_.shape]
     return _elements(rng, shape, type_.dtype)

@@ -55,7 +55,7 @@ def outcome(program: Program, seed: int = 0, machine: Callable[[Program], Machin
     """Return what a program computes from the arguments that belong to `seed`."""
     given = inputs_for(program, seed)
     args = [whole(a) if isinstance(a, np.ndarray) else a for a in given]
-    returned = machine(program).run(program.entries[0].name, args)
+    returned = machine(program).run("main", args)
     return Outcome(
         tuple(a for a in given if isinstance(a, np.ndarray)), tuple(r for r in returned if not isinstance(r, Region))
     )

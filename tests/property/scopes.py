@@ -100,9 +100,7 @@ def scope(w: Writer, finale: Callable[[Writer], object] | None = None, deps: str
             if finale is not None:
                 finale(w)
             after = {name: value for name, value in w.values.items() if name in before}
-    w.values.update(
-        {name: value for name, value in {**after, **made}.items() if not is_tile(value)}
-    )
+    w.values.update({name: value for name, value in {**after, **made}.items() if not is_tile(value)})
     if task:
         w.values[task] = Value(task, ScalarType(dt.TASK_ID), w.depth, fixed=True)
 
@@ -124,8 +122,6 @@ def finish(w: Writer) -> None:
 
 def covered(w: Writer) -> None:
     """Cover some tensor, whatever it held."""
-    targets = [
-        t for t in w.targets() if isinstance(t.type, TensorType) and t.type.shape and None not in t.type.shape
-    ]
+    targets = [t for t in w.targets() if isinstance(t.type, TensorType) and t.type.shape and None not in t.type.shape]
     if targets:
         buffers.cover(w, w.pick(targets))

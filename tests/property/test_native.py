@@ -18,6 +18,9 @@ from tilewright.core.op import OPS
 PROGRAMS = 2000
 """How many programs every run of the tests tries, spread evenly over the ops."""
 
+BUDGET = 20
+"""About how many statements a program has: on one core, all of them take four minutes."""
+
 PER_OP = -(-PROGRAMS // len(covered()))
 
 
@@ -33,7 +36,7 @@ def test_programs_with_an_op_do_natively_what_the_interpreter_does(op: str) -> N
     @settings(QUICK, max_examples=PER_OP)
     @given(st.integers(1, 1 << 64))
     def every(number: int) -> None:
-        text = program(Random(number).randint, about=op)
+        text = program(Random(number).randint, BUDGET, about=op)
         note(text)
         found.append(op in check(text))
 

@@ -13,12 +13,12 @@ from dataclasses import replace
 from property import scopes
 from property.kernels import FAMILIES, arguments_of, spelled
 from property.operands import MODES, Shape, land, operand, some_dtype, some_shape, stored, tensor_of, tile_of
-from property.values import Value, dtype_of, is_whole, shape_of
+from property.values import Value, dtype_of, is_static_tensor, is_whole, shape_of
 from property.writer import DTYPES, Plane, Writer
 
 from tilewright import dtypes as dt
 from tilewright.core.op import OPS, Kind, Op
-from tilewright.core.types import ScalarType, TensorType
+from tilewright.core.types import ScalarType
 from tilewright.dtypes import DataType
 
 Way = Callable[[Writer, Op], "Value | None"]
@@ -266,9 +266,12 @@ def _held(w: Writer, kind: Kind) -> Value | None:
     """Return something to read from; outside a kernel it has to be there."""
     if w.plane is Plane.KERNEL:
         return operand(w, kind, some_shape(w), w.pick(DTYPES))
-    found = [t for t in w.tensors() if is_whole(t) and isinstance(t.type, TensorType) and all(shape_of(t))]
-    found = [t for t in found if len(shape_of(t)) == len(t.type.shape)]  # pyright: ignore[reportAttributeAccessIssue]
+    found = _static_tensors(w)
     return w.pick(found) if found and kind is Kind.TENSOR else None
+
+
+def _static_tensors(w: Writer) -> list[Value]:
+    return [t for t in w.tensors() if is_static_tensor(t) and is_whole(t) and shape_of(t) and all(shape_of(t))]
 
 
 @way("tile.write", "tensor.write")
@@ -288,18 +291,14 @@ def _write(w: Writer, op: Op) -> Value | None:
 @way("tensor.dim")
 def _dim(w: Writer, op: Op) -> Value | None:
     """Ask for the extent of a view that only the running program knows."""
-    sources = [t for t in w.tensors() if isinstance(t.type, TensorType) and is_whole(t)]
-    sources = [t for t in sources if shape_of(t) and all(shape_of(t))]
-    if not sources:
+    sources, count = _static_tensors(w), _runtime_count(w)
+    if not sources or count is None:
         return None
-    source, count = w.pick(sources), _runtime_count(w)
-    if count is None:
-        return None
+    source = w.pick(sources)
     size = w.make(f"pl.min(pl.max({count.name}, 0), {shape_of(source)[0]})", "i", keep=True)
-    assert size is not None and isinstance(source.type, TensorType)
-    rest = [w.number(1, e) if isinstance(e, int) else 1 for e in source.type.shape[1:]]
-    shape = ", ".join([size.name, *map(str, rest)])
-    view = w.make(f"pl.slice({source.name}, [{shape}], [{', '.join('0' for _ in source.type.shape)}])", "w")
+    assert size is not None
+    shape = ", ".join([size.name, *(str(w.number(1, extent)) for extent in shape_of(source)[1:])])
+    view = w.make(f"pl.slice({source.name}, [{shape}], [{', '.join('0' for _ in shape_of(source))}])", "w")
     if view is None:
         return None
     w.values[view.name] = replace(view, roots=source.roots, writable=False, packed=False)
@@ -489,5 +488,3 @@ def _task(w: Writer, op: Op) -> Value | None:
 def _barrier(w: Writer, op: Op) -> Value | None:
     w.line(f"pl.system.{op.spec.name}()")
     return None
-
-

@@ -56,6 +56,8 @@ class Writer:
     """The innermost loop as `break` sees it: `range`, `while`, another word, or nothing."""
     carried: tuple[str, ...] = ()
     """The names the innermost loop carries explicitly."""
+    risk: int = 0
+    """In how many cases of a hundred an index or a divisor is a number nobody has looked at."""
     outputs: frozenset[int] = frozenset()
     """The buffers of the tensors that the function is given to write."""
     exits: int = 0
@@ -147,10 +149,7 @@ class Writer:
     def _takes(self, value: Value, type_: Type) -> bool:
         """Return whether a name may be bound to another value of the same type."""
         return (
-            not value.fixed
-            and value.type == type_
-            and value.depth == self.depth
-            and not isinstance(type_, TensorType)
+            not value.fixed and value.type == type_ and value.depth == self.depth and not isinstance(type_, TensorType)
         )
 
     def all(self, *claims: Callable[[Value], bool]) -> list[Value]:
@@ -179,6 +178,8 @@ class Writer:
 
     def index(self, high: int) -> tuple[str, Interval]:
         """Return an integer expression between 0 and `high`, with how far it reaches."""
+        if self.risk and self.chance(self.risk):
+            return self.scalar(dt.INDEX), (0, high)
         known = self.all(lambda v: v.reach is not None and 0 <= v.reach[0] and v.reach[1] <= high)
         if known and self.chance(50):
             value = self.pick(known)
@@ -207,6 +208,7 @@ class Writer:
         forms += [f"pl.max({other}, {name})", f"{name} // 3", f"{name} % 5", f"-{name}"]
         forms += [f"{name} / 2"] if chosen.literal is None else []
         if dtype.is_int():
+            forms += [f"{name} // {other}", f"{name} % {other}"] if self.risk and other in known else []
             forms += [f"{name} & {other}", f"{name} | {other}", f"{name} ^ {other}", f"~{name}"]
             forms += [f"{name} << {self.number(0, 3)}", f"{name} >> {self.number(0, 3)}"]
         return self.pick(forms)

@@ -80,7 +80,15 @@ class KernelParameter:
     default: Any
     is_positional: bool
     is_keyword: bool
-    span: Span
+    kernel: Kernel
+
+    @property
+    def span(self) -> Span:
+        """Where it was written."""
+        node = self.kernel.captured.node
+        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        written = next((argument for argument in arguments if argument.arg == self.name), node)
+        return self.kernel.captured.span(written)
 
     @property
     def is_optional(self) -> bool:
@@ -157,8 +165,6 @@ def bind(parameters: Sequence[KernelParameter], args: Sequence[Any], kwargs: Map
 
 
 def _parameters(kernel: Kernel) -> Iterator[KernelParameter]:
-    node = kernel.captured.node.args
-    spans = {arg.arg: kernel.captured.span(arg) for arg in [*node.posonlyargs, *node.args, *node.kwonlyargs]}
     for position, parameter in enumerate(inspect.signature(kernel.function).parameters.values()):
         if position == 0 and kernel.owner is not UNBOUND:
             continue
@@ -168,10 +174,9 @@ def _parameters(kernel: Kernel) -> Iterator[KernelParameter]:
                 spans=[kernel.captured.span(kernel.captured.node)],
                 help="write each parameter out: code is made for a fixed number of them",
             )
-        span = spans.get(parameter.name) or next(iter(spans.values()))
         is_positional = parameter.kind is not parameter.KEYWORD_ONLY
         is_keyword = parameter.kind is not parameter.POSITIONAL_ONLY
-        yield KernelParameter(parameter.name, parameter.default, is_positional, is_keyword, span)
+        yield KernelParameter(parameter.name, parameter.default, is_positional, is_keyword, kernel)
 
 
 def _declared(kernel: Kernel, parameter: KernelParameter, resolver: Resolver) -> Declared:

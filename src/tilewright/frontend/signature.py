@@ -52,7 +52,7 @@ def exact(value: object) -> tuple[type, object]:
     if isinstance(value, float):
         return type(value), struct.pack("<d", value)
     if isinstance(value, (tuple, list)):
-        return type(value), tuple(exact(part) for part in cast("Sequence[object]", value))
+        return type(cast(object, value)), tuple(exact(part) for part in cast("Sequence[object]", value))
     if isinstance(value, dict):
         items = cast("Mapping[object, object]", value).items()
         return dict, tuple((exact(key), exact(item)) for key, item in items)

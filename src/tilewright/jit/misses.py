@@ -58,6 +58,12 @@ def _extent_differences(
     ]
 
 
+def shown(described: Described) -> str:
+    """Return an argument as people say it."""
+    extents = f" of {list(described.extents)}" if described.extents else ""
+    return _shown(described.kind) + extents
+
+
 def _shown(kind: Any) -> str:
     """Return the kind of an argument as people say it."""
     first, second = kind
@@ -74,7 +80,8 @@ def _value(key: Any) -> Any:
     if kind is dict:
         return {_value(name): _value(item) for name, item in inner}
     if kind in (tuple, list):
-        return kind(map(_value, inner))
+        parts = list(map(_value, inner))
+        return tuple(parts) if kind is tuple else parts
     is_signature = hasattr(kind, "__cache_signature__")
     return _value(inner) if is_signature else inner
 

@@ -8,6 +8,7 @@ arguments; it leads to an artifact without the front end.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 ARTIFACT, MANIFEST = "artifact", "manifest"
 FORMAT = 1
+PATIENCE = 10.0
+"""Seconds to wait for another process that compiles the same: several times what that takes."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,8 @@ class Persistent:
         data = self.store.get(MANIFEST, key) if key is not None else None
         for entry in manifest.read(data) if data is not None else ():
             reads = entry.replayed(self.kernel)
-            program = self._loaded(bytes.fromhex(entry.artifact)) if reads is not None else None
+            program = self.loaded(bytes.fromhex(entry.artifact), reads) if reads is not None else None
             if reads is not None and program is not None:
-                _point_here(program, reads)
                 return Found(program, entry, reads)
         return None
 
@@ -65,21 +67,34 @@ class Persistent:
     ) -> tuple[bytes, CompiledProgram | None]:
         """Return the key of a specialized program, and the program where it has been kept."""
         key = _artifact_key(made, options)
-        program = self._loaded(key)
+        return key, self.loaded(key, reads)
+
+    def lock(self, key: bytes) -> AbstractContextManager[bool]:
+        """Return a context in which other processes wait for the program that is made in it."""
+        return self.store.lock(key, timeout=PATIENCE)
+
+    def loaded(self, key: bytes, reads: ReadSet) -> CompiledProgram | None:
+        """Return a kept program, its errors pointing to where its kernels stand in this process."""
+        data = self.store.get(ARTIFACT, key)
+        try:
+            program = load(data) if data is not None else None
+        except ArtifactError:  # of another version, or for another processor: as good as none
+            return None
         if program is not None:
             _point_here(program, reads)
-        return key, program
+        return program
 
-    def keep(
-        self, call: Call, options: Sequence[object], made: Specialization, dynamic: Sequence[int], key: bytes,
-        program: CompiledProgram, reads: ReadSet,
-    ) -> None:  # fmt: skip
-        """Keep a program for other processes, where what it read means something to them."""
-        if program.artifact is None:
-            return
-        if program.artifact.code.text:  # made here, not loaded
+    def keep(self, key: bytes, program: CompiledProgram, reads: ReadSet) -> None:
+        """Keep a program for other processes."""
+        if program.artifact is not None:
             kept = replace(program.artifact, origins=reads.origins)
             self.store.put(ARTIFACT, key, kept.to_bytes(), self.kernel.name)
+
+    def list(
+        self, call: Call, options: Sequence[object], made: Specialization, dynamic: Sequence[int], key: bytes,
+        reads: ReadSet,
+    ) -> None:  # fmt: skip
+        """Let other processes find a program by what a call knows, where what was read means something to them."""
         place = self._manifest_key(call, options)
         entry = manifest.listed(self.kernel, key, made.parameters, made.metas, dynamic, reads)
         if place is None or entry is None:
@@ -87,13 +102,6 @@ class Persistent:
         known = self.store.get(MANIFEST, place)
         others = [e for e in manifest.read(known) if e.reads != entry.reads] if known is not None else []
         self.store.put(MANIFEST, place, manifest.written([*others, entry]), self.kernel.name)
-
-    def _loaded(self, key: bytes) -> CompiledProgram | None:
-        data = self.store.get(ARTIFACT, key)
-        try:
-            return load(data) if data is not None else None
-        except ArtifactError:  # of another version, or for another processor: as good as none
-            return None
 
     def _manifest_key(self, call: Call, options: Sequence[object]) -> bytes | None:
         """Return the key of what is known before anything is read, None where that means nothing elsewhere."""

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
-from tilewright.errors import DriftError, brief
+from tilewright.errors import DriftError, RunOnlyError, brief
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Alike, DynDim, TensorMeta
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.fast import FastPath
-from tilewright.jit.misses import explained
+from tilewright.jit.misses import explained, shown
 from tilewright.jit.persistent import Persistent, options_of, persistent
 from tilewright.jit.reads import ReadSet
 from tilewright.jit.store import CacheInfo, Store
@@ -136,13 +136,36 @@ class Session:
         made = self._specialized(call)
         reads, dynamic, options = ReadSet(made.reads), _dynamic_positions(made), options_of(config)
         key, program = kept.artifact(made, options, reads) if kept is not None else (b"", None)
+        if program is None and settings.run_only():
+            raise RunOnlyError(self._not_kept(call, key))
         if program is None:
-            program = self._code(made, config)
+            program = self._code(made, config) if kept is None else self._alone(made, config, kept, key, reads)
         compiled = Compiled(program, made.parameters, made.metas, reads)
         self.store.add(kinds, dynamic, call.extents, compiled)
         if kept is not None:
-            kept.keep(call, options, made, dynamic, key, program, reads)
+            kept.list(call, options, made, dynamic, key, reads)
         return compiled
+
+    def _alone(
+        self, made: Specialization, config: RunConfig | None, kept: Persistent, key: bytes, reads: ReadSet
+    ) -> CompiledProgram:
+        """Compile while other processes that want the same program wait for it."""
+        with kept.lock(key):
+            program = kept.loaded(key, reads)  # it may have come while we waited
+            if program is None:
+                program = self._code(made, config)
+                kept.keep(key, program, reads)
+            return program
+
+    def _not_kept(self, call: Call, key: bytes) -> str:
+        """Return what run-only mode has to say about a program that nobody has compiled."""
+        arguments = ", ".join(f"{name}: {shown(one)}" for name, one in call.described.items())
+        places = [str(d) for d in (settings.cache_dir(), *settings.shared_cache_dirs()) if d is not None]
+        return (
+            f"kernel `{self.kernel.name}` is not compiled for ({arguments}), and TILEWRIGHT_RUN_ONLY is set: "
+            f"no artifact {key.hex()[:16] or 'at all'} in {', '.join(places) or 'no cache'}\n"
+            "    help: run it once without TILEWRIGHT_RUN_ONLY, with TILEWRIGHT_CACHE_DIR set to a place both can reach"
+        )
 
     def _code(self, made: Specialization, config: RunConfig | None) -> CompiledProgram:
         from tilewright.runtime.compiler import compile

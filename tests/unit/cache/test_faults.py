@@ -83,7 +83,8 @@ def test_a_failing_call_while_reading_is_a_miss_or_does_not_matter(code: int, st
         assert store.put(KIND, key(1), OLD)
         age(path_of(folder, key(1)), 10_000)  # so that reading touches it
         with faulty(at, failing(code)) as calls:
-            assert store.get(KIND, key(1)) in (None, OLD), calls
+            found = store.get(KIND, key(1))
+        assert found == (OLD if calls[at:] in ([], ["utime", "read", "close", "close"], ["close"]) else None), calls
         assert store.get(KIND, key(1)) == OLD
         return calls
 

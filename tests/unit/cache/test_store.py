@@ -14,6 +14,7 @@ from unit.cache.running import output
 from tilewright import settings
 from tilewright.cache import directory as directories
 from tilewright.cache import entry
+from tilewright.cache.entry import Label, file_name
 from tilewright.cache.miss import Miss
 from tilewright.cache.shard import MAX_BYTES
 from tilewright.cache.store import Store, configured
@@ -168,6 +169,20 @@ def test_reading_a_shared_directory_leaves_its_times(tmp_path: Path) -> None:
     before = path_of(tmp_path, key(1)).stat().st_mtime_ns
     assert Store(None, shared=[tmp_path]).get(KIND, key(1)) == b"code"
     assert path_of(tmp_path, key(1)).stat().st_mtime_ns == before
+
+
+def test_a_label_is_had_without_reading_the_payload(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(fd: int, size: int) -> bytes:
+        assert size <= entry.LABEL_BYTES
+        return real(fd, size)
+
+    store.put(KIND, key(1), bytes(100_000), "softmax")
+    real = os.read
+    monkeypatch.setattr(os, "read", read)
+    label = directories.Directory(folder).label(file_name(KIND, key(1)))
+    assert isinstance(label, Label) and (label.name, label.version) == ("softmax", "0.1.0")
 
 
 # Two versions of the format

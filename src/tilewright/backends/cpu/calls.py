@@ -19,8 +19,8 @@ from tilewright.core.program import Function
 from tilewright.core.types import TensorType, TupleType, Type
 from tilewright.dtypes import TASK_ID
 
-OWN_SIZE, WHOLE_SIZE = "ARENA-SIZE-OWN", "ARENA-SIZE-ALL"
-"""Stand for the sizes of a function's arena, with what it calls or without, until it has been written."""
+OWN_SIZE = "ARENA-SIZE-OWN"
+"""Stands for the size of a function's own arena until it has been written."""
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.cpu.abi import captured, read_words, room_bytes, words_of, write_words
-from tilewright.backends.cpu.calls import WHOLE_SIZE, Emitted, invoke
+from tilewright.backends.cpu.calls import Emitted, invoke
 from tilewright.backends.cpu.control import counted_loop, leave_after_an_error, turn_count
 from tilewright.backends.cpu.emit import FunctionEmitter
-from tilewright.backends.cpu.heap import NO_ARENA, free, new_arena
+from tilewright.backends.cpu.heap import NO_ARENA, Memory
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Value, i64
 from tilewright.core.stmt import BreakStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, WhileStmt
 from tilewright.core.visitor import bodies, statements, used, variables
@@ -102,14 +102,16 @@ class Task:
         inner.context, inner.block_index, inner.block_count = head
         inner.exit = self.b.label("exit")
         note = self.outer.program.note(NO_ARENA, self.outer.at.span)
-        inner.arena_base = new_arena(self.b, inner.context, WHOLE_SIZE, note, inner.exit)
+        self.memory = Memory(self.b, inner.context, note, inner.exit)
+        inner.arena_base = self.memory.base
         return inner
 
     def finish(self, inner: FunctionEmitter) -> None:
         """End the task."""
+        self.memory.fill(self.outer.program.room(inner))
         self.b.do(f"br label %{inner.exit}")
         self.b.begin(inner.exit)
-        free(self.b, inner.arena_base)
+        self.memory.free()
         self.b.finish()
         self.outer.program.settle(inner)
 

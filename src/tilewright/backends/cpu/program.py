@@ -38,9 +38,9 @@ from tilewright.backends.cpu.abi import (
     word_types,
     write_words,
 )
-from tilewright.backends.cpu.calls import OWN_SIZE, WHOLE_SIZE, Emitted, Signature, call
+from tilewright.backends.cpu.calls import OWN_SIZE, Emitted, Signature, call
 from tilewright.backends.cpu.emit import FunctionEmitter
-from tilewright.backends.cpu.heap import LARGEST, NO_ARENA, allocate, free, new_arena
+from tilewright.backends.cpu.heap import LARGEST, NO_ARENA, Memory, allocate
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Module, Value, i64
 from tilewright.backends.cpu.options import Options
 from tilewright.backends.cpu.parallel import grid, parallel_loop
@@ -108,9 +108,10 @@ class ProgramEmitter:
         args = [word for param, words_ in zip(function.params, params, strict=True) for word in _whole(param, words_)]
         sizes = [-(-room_bytes(type_) // 64) * 64 for type_ in inner.results]
         exit, note = b.label("exit"), self.note(NO_ARENA, function.span)
-        memory = new_arena(b, context, sum(sizes) + inner.arena, note, exit)
-        rooms = [b.offset(memory, i64(sum(sizes[:k])), "i8") for k in range(len(sizes))]
-        arena = b.offset(memory, i64(sum(sizes)), "i8")
+        memory = Memory(b, context, note, exit)
+        memory.fill(sum(sizes) + inner.arena)
+        rooms = [b.offset(memory.base, i64(sum(sizes[:k])), "i8") for k in range(len(sizes))]
+        arena = b.offset(memory.base, i64(sum(sizes)), "i8")
         b.invoke(inner.name, context, arena, i64(0), i64(1), *args, *rooms)
         at, made = sum(map(len, params)), iter(rooms)
         for type_, position in zip(function.return_types, inner.returned, strict=True):
@@ -120,7 +121,7 @@ class ProgramEmitter:
             at += len(types)
         b.do(f"br label %{exit}")
         b.begin(exit)
-        free(b, memory)
+        memory.free()
         b.finish()
         return symbol
 
@@ -210,14 +211,17 @@ class ProgramEmitter:
                 shape, valid = kept(tensor.shape), kept(tensor.valid)
                 e.bindings[param] = Tensor(tensor.pointer, shape, tensor.strides, valid, tensor.dtype, tensor.root)
 
-    def settle(self, e: FunctionEmitter) -> int:
-        """Fill in the sizes that are known only once a function has been written; return its whole arena's."""
-        own, whole = e.arena.size, max(e.arena.size + e.callee_arena, 64)
+    def room(self, e: FunctionEmitter) -> int:
+        """Return how many bytes a function and what it calls need for their tiles."""
+        whole = e.arena.size + e.callee_arena
         if whole > LARGEST:
             raise UnsupportedFeatureError(f"no machine holds tiles of {whole} bytes", spans=[e.function.span])
-        text = self.module.functions[-1]
-        self.module.functions[-1] = text.replace(OWN_SIZE, str(own)).replace(WHOLE_SIZE, str(whole))
         return whole
+
+    def settle(self, e: FunctionEmitter) -> int:
+        """Fill in where the arenas of callees begin, known only once a function is written; return its whole room."""
+        self.module.functions[-1] = self.module.functions[-1].replace(OWN_SIZE, str(e.arena.size))
+        return self.room(e)
 
     def call(self, e: FunctionEmitter, expr: Invoke | Submit) -> Any:
         """Write a call of another function."""

@@ -95,7 +95,8 @@ class GuardedProgram(ProgramEmitter):
         table = ", ".join(f"[2 x i64] [i64 {offset}, i64 {size}]" for offset, size in zones)
         self.module.declare(f"@zones{self.names} = internal constant [{len(zones)} x [2 x i64]] [{table}]")
         call = f"  call void @guard({e.arena_base}, ptr @zones{self.names}, i64 {len(zones)}, i1 "
-        lines, last = text.splitlines(), "  ret void" if not e.is_task else f"  call void @free({e.arena_base})"
+        lines, freed = text.splitlines(), f"  call void @free({e.arena_base})"
+        last = freed if freed in lines else "  ret void"
         made = next((i for i, line in enumerate(lines) if line.startswith(f"  {e.arena_base.ref} = ")), None)
         first = made if made is not None else max(i for i, line in enumerate(lines[:200]) if _is_start(line))
         lines.insert(first + 1, f"{call}false)")
