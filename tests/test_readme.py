@@ -1,41 +1,46 @@
-"""The front page: what it shows is what happens."""
+"""Pages with code: what they show is what happens."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from pages import ROOT, Block, blocks
 
-from tilewright.errors import KernelError
+from tilewright.errors import TilewrightError
 from tilewright.tools import cli
 
 README = ROOT / "README.md"
+PAGES = (README, ROOT / "docs" / "cache.md")
 
 
 def run(block: Block, number: int, names: dict[str, object]) -> str | None:
-    """Run a block in a file of its own in the current folder; return the message of a kernel's mistake."""
+    """Run a block in a file of its own in the current folder; return the message of a mistake."""
     name = block.filename.replace("readme", f"readme_{number}")
     Path(name).write_text(block.text, encoding="utf-8")
     try:
-        exec(compile(block.text, name, "exec"), names)
-    except KernelError as error:
+        exec(compile(block.text, name, "exec", dont_inherit=True), names)
+    except TilewrightError as error:
         return str(error)
     return None
 
 
-def test_every_block_runs_and_shows_what_the_readme_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_runs_and_shows_what_the_page_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "readme"}
+    module = ModuleType(page.stem.lower())
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     shown = ""
-    for number, block in enumerate(blocks(README)):
+    for number, block in enumerate(blocks(page)):
         if block.runs:
             assert shown == "", "the block above prints something the page does not show"
-            mistake = run(block, number, names)
+            mistake = run(block, number, vars(module))
             shown = capsys.readouterr().out.rstrip() if mistake is None else mistake
         elif block.is_output:
             assert block.text.rstrip() == shown

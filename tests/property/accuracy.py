@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from ops.kernels import Array
 from ops.native import distance
 from property.running import Outcome, outcome
 
@@ -57,7 +57,7 @@ class Blurred(Machine):
         return self._expr(frame, value) if isinstance(value, Expr) else value
 
 
-def _size(call: Call, bound: dict[str, Any], result: Region) -> NDArray[Any]:
+def _size(call: Call, bound: dict[str, Any], result: Region) -> Array:
     """Return what a result's units are taken of: the result itself, or for a sum the sum of its terms' magnitudes.
 
     It is infinite where the order of sums or products decides whether they stay within the range of floats.
@@ -82,19 +82,20 @@ def _magnitudes(region: Region) -> Region:
 class Envelope:
     """What one array may hold: for each element the least and the largest number that any run gave."""
 
-    def __init__(self, exact: NDArray[Any]) -> None:
+    def __init__(self, exact: Array) -> None:
         self.exact = exact
-        self.low, self.high = exact.copy(), exact.copy()
-        self.wild = np.zeros(exact.shape, bool)
+        self.low: Array = exact
+        self.high: Array = exact
+        self.wild: Array = np.zeros(exact.shape, bool)
         """Where runs did not agree on whether there is a number at all."""
 
-    def widen(self, seen: NDArray[Any]) -> None:
+    def widen(self, seen: Array) -> None:
         """Let another run's results be possible, too."""
         self.wild |= _is_number(seen) != _is_number(self.exact)
         with np.errstate(all="ignore"):
             self.low, self.high = np.fmin(self.low, seen), np.fmax(self.high, seen)
 
-    def wrong(self, ours: NDArray[Any]) -> NDArray[Any]:
+    def wrong(self, ours: Array) -> Array:
         """Return where an array holds something else than any run suggests."""
         same = (ours == self.exact) | ((ours != ours) & (self.exact != self.exact))
         low, high, x = (a.astype(np.float64) for a in (self.low, self.high, ours))
@@ -104,11 +105,11 @@ class Envelope:
         return ~(same | self.wild | near)
 
 
-def _is_number(values: NDArray[Any]) -> NDArray[Any]:
+def _is_number(values: Array) -> Array:
     return np.isfinite(values.astype(np.float64))
 
 
-def arrays(result: Outcome) -> list[NDArray[Any]]:
+def arrays(result: Outcome) -> list[Array]:
     """Return everything an outcome holds as arrays."""
     return [*result.tensors, *(np.asarray(scalar) for scalar in result.scalars)]
 
@@ -126,7 +127,7 @@ def assert_within_declared_accuracy(program: Program, seed: int, ours: Outcome, 
     assert not any(report), "\n".join(filter(None, report))
 
 
-def _report(position: int, envelope: Envelope, ours: NDArray[Any]) -> str:
+def _report(position: int, envelope: Envelope, ours: Array) -> str:
     wrong = envelope.wrong(ours)
     if not wrong.any():
         return ""

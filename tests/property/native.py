@@ -28,7 +28,6 @@ from tilewright.errors import ExecutionError
 from tilewright.passes.context import CallbackInstrument, PassContext
 from tilewright.passes.manager import PassManager
 
-
 P = ParamSpec("P")
 
 
@@ -103,9 +102,10 @@ def native_outcome(program: Program, native: NativeProgram, seed: int, *, stride
     Arrays are packed, or `strided`: windows of larger ones, which cannot be reshaped in place.
     """
     held = [_held(arg, strided) for arg in inputs_for(program, seed)]
-    args = [arg for _, arg in held]
+    args: list[Any] = [arg for _, arg in held]
+    given: list[Any] = [whole(arg) if isinstance(arg, np.ndarray) else arg for arg in args]  # pyright: ignore[reportUnknownArgumentType]
     try:
-        returned = native.run("main", [whole(a) if isinstance(a, np.ndarray) else a for a in args])
+        returned = native.run("main", given)
     finally:
         for embedded, _ in held:
             embedded.assert_untouched_around()

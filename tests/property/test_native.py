@@ -1,4 +1,9 @@
-"""Native code: random programs leave what the interpreter leaves, as accurately as their ops declare."""
+"""Native code: random programs leave what the interpreter leaves, as accurately as their ops declare.
+
+Every op has programs of its own, so that each takes part natively in all its surroundings however rarely random
+statements would have met. What is drawn is one number per program: such programs are quick to make and differ widely,
+but cannot be made smaller. The long run draws every choice, and can.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,15 @@ from random import Random
 from zlib import crc32
 
 import pytest
-from hypothesis import given, note, seed, settings
+from hypothesis import given, note, reject, seed, settings
 from hypothesis import strategies as st
-from property.native import check
+from property.native import check, check_errors
 from property.programs import program, programs
 from property.running import QUICK, THOROUGH
 from property.ways import LEFT_OUT, covered
 
 from tilewright.core.op import OPS
+from tilewright.errors import ExecutionError, InternalError, KernelError
 
 PROGRAMS = 2000
 """How many programs every run of the tests tries, spread evenly over the ops."""
@@ -23,6 +29,8 @@ BUDGET = 20
 
 PER_OP = -(-PROGRAMS // len(covered()))
 
+numbers = st.integers(1, 1 << 64)
+
 
 def test_every_op_takes_part_or_is_left_out_for_a_reason() -> None:
     assert sorted([*covered(), *LEFT_OUT]) == sorted(OPS)
@@ -30,19 +38,44 @@ def test_every_op_takes_part_or_is_left_out_for_a_reason() -> None:
 
 @pytest.mark.parametrize("op", covered())
 def test_programs_with_an_op_do_natively_what_the_interpreter_does(op: str) -> None:
-    found: list[bool] = []
+    uses: list[bool] = []
 
     @seed(crc32(op.encode()))
     @settings(QUICK, max_examples=PER_OP)
-    @given(st.integers(1, 1 << 64))
+    @given(numbers)
     def every(number: int) -> None:
-        text = program(Random(number).randint, BUDGET, about=op)
+        text = program(Random(f"{op} {number}").randint, BUDGET, about=op)
         note(text)
-        found.append(op in check(text))
+        uses.append(op in check(text))
 
     every()
-    assert len(found) == PER_OP
-    assert sum(found) >= PER_OP // 2, f"only {sum(found)} of {PER_OP} programs have {op} in them"
+    assert len(uses) == PER_OP
+    assert sum(uses) >= PER_OP // 2, f"only {sum(uses)} of {PER_OP} programs have {op} in them"
+
+
+@pytest.mark.parametrize("shard", range(2))
+def test_programs_that_index_anywhere_are_refused_as_the_interpreter_refuses_them(shard: int) -> None:
+    refused: list[bool] = []
+
+    @seed(shard)
+    @settings(QUICK, max_examples=100)
+    @given(numbers)
+    def every(number: int) -> None:
+        refused.append(check_risky(program(Random(f"{shard} {number}").randint, BUDGET, risk=8)))
+
+    every()
+    assert len(refused) == 100 and sum(refused) >= 10
+
+
+def check_risky(text: str) -> bool:
+    """Check a program that may be wrong; one that already the compiler refuses tells nothing."""
+    note(text)
+    try:
+        return check_errors(text)
+    except (InternalError, ExecutionError):
+        raise
+    except KernelError:
+        reject()
 
 
 @pytest.mark.long
@@ -50,3 +83,17 @@ def test_programs_with_an_op_do_natively_what_the_interpreter_does(op: str) -> N
 @given(text=programs(budget=80))
 def test_large_programs_do_natively_what_the_interpreter_does(text: str) -> None:
     check(text)
+
+
+@pytest.mark.long
+@settings(THOROUGH, max_examples=20_000)
+@given(numbers, st.sampled_from(covered()))
+def test_very_many_programs_do_natively_what_the_interpreter_does(number: int, op: str) -> None:
+    check(program(Random(f"{op} {number}").randint, about=op))
+
+
+@pytest.mark.long
+@settings(THOROUGH)
+@given(text=programs(risk=8))
+def test_very_many_programs_that_index_anywhere_are_refused(text: str) -> None:
+    check_risky(text)

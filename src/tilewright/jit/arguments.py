@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, cast
 
 from tilewright.arrays import np
+from tilewright.core.region import Region
 from tilewright.dtypes import DataType
 from tilewright.frontend.signature import Given, Known, RuntimeScalar, TensorMeta
 from tilewright.runtime.buffers import buffer_of, region_of
@@ -39,8 +40,8 @@ def describe(name: str, value: Any) -> Described:
     """Return what a specialization knows about an argument; TypeError naming the parameter for one it cannot know."""
     if buffer_of(value) is not None:
         region = region_of(value, name)
-        shape = region.data.shape
-        return Described(TensorMeta(shape, region.dtype), (region.dtype.name, len(shape)), shape)
+        dtype, shape = _element_type(region, name), region.data.shape
+        return Described(TensorMeta(shape, dtype), (dtype.name, len(shape)), shape)
     if isinstance(value, np.generic):
         return describe(name, cast(Any, value).item())
     unsigned = unsigned_type(value)
@@ -52,6 +53,13 @@ def describe(name: str, value: Any) -> Described:
         )
     known = Known(value)
     return Described(known, known.key)
+
+
+def _element_type(region: Region, name: str) -> DataType:
+    try:
+        return region.dtype
+    except TypeError as error:
+        raise TypeError(f"`{name}`: {error}") from None
 
 
 _SIGNED = (bool, int, float, str, type(None), Enum, DataType)

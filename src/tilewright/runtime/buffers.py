@@ -42,7 +42,8 @@ class NumpyBuffer:
         if not _is_numpy(value):
             kind, number = value.__dlpack_device__()
             return "" if int(kind) in _HOST else f"is on device {getattr(value, 'device', number)}: pass a CPU array"
-        if isinstance(value, np.ma.MaskedArray):
+        masked = sys.modules.get("numpy.ma")  # where nobody has imported it there are none
+        if masked is not None and isinstance(value, masked.MaskedArray):
             return "is a masked array: pass what its mask should stand for, as `x.filled(...)` gives it"
         return "" if value.dtype.isnative else 'is in another byte order: pass `x.astype(x.dtype.newbyteorder("="))`'
 
