@@ -12,6 +12,7 @@ from typing import Any
 
 from tilewright.core.annotations import Arithmetic, dynamic
 from tilewright.core.expr import Call, Const, Expr, GlobalVar, Invoke, Submit, TupleGetItem, constant
+from tilewright.core.extents import bounds
 from tilewright.core.op import OPS, Kind, OpSpec, Role, spec_of
 from tilewright.core.operands import bind
 from tilewright.core.program import Function
@@ -25,6 +26,7 @@ from tilewright.errors import (
     MisplacedDirectiveError,
     NotStaticError,
     OperandError,
+    OutOfBoundsError,
     ParserTypeError,
     ShapeMismatchError,
     StaticAssertionError,
@@ -37,7 +39,8 @@ from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.expressions import BindDynamic, apply, show
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.kernels import Kernel
-from tilewright.frontend.state import Translator, Value, expression
+from tilewright.frontend.signature import Dim
+from tilewright.frontend.state import Translator, Value, expression, sequence
 from tilewright.source import Span
 
 
@@ -116,9 +119,30 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         raise
     spans = dict(zip((p.name for p in spec.parameters), given.nodes, strict=False)) | dict(given.keyword_nodes)
     _check_attributes(t, spec, bound, spans, node)
-    result = apply(t, spec, bound, node, spans)
+    try:
+        result = apply(t, spec, bound, node, spans)
+    except OutOfBoundsError:
+        if not _may_be_cut(t, bound):
+            raise
+        result = apply(t, spec, {**bound, "clamp": True}, node, spans)
     _check_namespace(t, result, node)
     return result
+
+
+def _may_be_cut(t: Translator, bound: Mapping[str, Value]) -> bool:
+    """Return whether a load that starts inside its tensor may take what is there.
+
+    Where an argument decides the extent, a tile that is larger than the whole tensor is as good as a ragged last one.
+    """
+    tensor, offsets = bound.get("tensor"), bound.get("offsets")
+    if t.frame is None or bound.get("clamp") is not False or not isinstance(tensor, Expr):
+        return False
+    shape = tensor.type.shape if isinstance(tensor.type, TensorType) else ()
+    starts = [bounds(t.expr(offset, t.captured.node)) for offset in sequence(offsets)]
+    return any(isinstance(extent, Dim) for extent in shape) and all(
+        reach is None or not isinstance(extent, int) or 0 <= reach[0] < max(extent, 1)
+        for reach, extent in zip(starts, shape, strict=False)
+    )
 
 
 def _check_attributes(

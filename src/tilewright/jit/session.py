@@ -127,7 +127,7 @@ class Session:
         found = kept.find(call, options_of(config)) if kept is not None else None
         if found is not None:
             compiled = Compiled(found.program, found.listed.parameters, found.listed.metas, found.reads)
-            self.store.add(kinds, found.listed.dynamic, call.extents, compiled)
+            self._add(kinds, found.listed.dynamic, call, config, compiled)
             return compiled
         return self._built(kinds, call, config, kept)
 
@@ -141,10 +141,19 @@ class Session:
         if program is None:
             program = self._code(made, config) if kept is None else self._alone(made, config, kept, key, reads)
         compiled = Compiled(program, made.parameters, made.metas, reads)
-        self.store.add(kinds, dynamic, call.extents, compiled)
+        self._add(kinds, dynamic, call, config, compiled)
         if kept is not None:
             kept.list(call, options, made, dynamic, key, reads)
         return compiled
+
+    def _add(
+        self, kinds: object, dynamic: Sequence[int], call: Call, config: RunConfig | None, compiled: Compiled
+    ) -> None:
+        """Keep a program in this process; one that was loaded shows its stages all the same."""
+        program = compiled.program
+        if "ir" not in program.stages:
+            program.stages = program.stages.joined(self._stages(call, config))
+        self.store.add(kinds, dynamic, call.extents, compiled)
 
     def _alone(
         self, made: Specialization, config: RunConfig | None, kept: Persistent, key: bytes, reads: ReadSet
@@ -166,6 +175,21 @@ class Session:
             f"no artifact {key.hex()[:16] or 'at all'} in {', '.join(places) or 'no cache'}\n"
             "    help: run it once without TILEWRIGHT_RUN_ONLY, with TILEWRIGHT_CACHE_DIR set to a place both can reach"
         )
+
+    def _stages(self, call: Call, config: RunConfig | None) -> dict[str, Callable[[], str]]:
+        """Return what a program that was kept went through, for whoever looks at it: the compiler loads only then."""
+
+        def shown(name: str) -> Callable[[], str]:
+            def stage() -> str:
+                from tilewright.passes.manager import OptimizationStrategy
+                from tilewright.runtime.compiler import stages_of
+
+                strategy = OptimizationStrategy.Default if config is None else config.strategy
+                return stages_of(lambda: self._specialized(call).program, strategy)[name]()
+
+            return stage
+
+        return {name: shown(name) for name in ("ir", "llvm", "assembly")}
 
     def _code(self, made: Specialization, config: RunConfig | None) -> CompiledProgram:
         from tilewright.runtime.compiler import compile

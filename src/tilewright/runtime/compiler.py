@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from platform import machine
 from typing import Any
@@ -57,6 +59,18 @@ def _native(source: Program, lowered: Program, platform: str) -> CompiledProgram
     }
     native = artifact.load()
     return CompiledProgram(source, platform, native.run, stages, artifact, native)
+
+
+def stages_of(make: Callable[[], Program], strategy: OptimizationStrategy) -> dict[str, Callable[[], str]]:
+    """Return the stages of a program that was kept, each made again from its source when it is looked at."""
+    source = cache(make)
+    lowered = cache(lambda: PassManager.get_strategy(strategy).run_passes(source()))
+    code = cache(lambda: compile_native(lowered(), entries=[entry.name for entry in source().entries]))
+    return {
+        "ir": lambda: str(lowered()),
+        "llvm": lambda: code().text,
+        "assembly": lambda: assembly(code().text, code().target),
+    }
 
 
 def run(program: Program | Function, *args: Any, platform: str = DEFAULT) -> CompiledProgram:

@@ -63,6 +63,10 @@ class Stages(Mapping[str, str]):
     def __init__(self, makers: Mapping[str, Callable[[], str]]) -> None:
         self._makers = makers
 
+    def joined(self, others: Mapping[str, Callable[[], str]]) -> Stages:
+        """Return these stages after others."""
+        return Stages({**others, **self._makers})
+
     def __getitem__(self, name: str) -> str:
         if name not in self._makers:
             raise KeyError(f"there is no stage {name!r}; there are {', '.join(self._makers)}")

@@ -1,6 +1,7 @@
 """Kernels that the tests beside this file call, as kernels of another module."""
 
-# pyright: basic, reportInvalidTypeForm=false - a kernel's types are the language's
+# pyright: basic, reportInvalidTypeForm=false, reportArgumentType=false
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false
 from __future__ import annotations
 
 from typing import Any
@@ -38,7 +39,7 @@ def doubled_rows(x: pl.Tensor, first: pl.INDEX, out: pl.Out[pl.Tensor]):
 def misspelt(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     """A helper with a mistake in its second line."""
     t = pl.load(x, [0, 0], [x.shape[0], x.shape[1]])
-    return pl.store(t * FACTR, [0, 0], out)  # noqa: F821
+    return pl.store(t * FACTR, [0, 0], out)  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
 
 
 def numbers(*shape: int, dtype: Any = torch.float32) -> torch.Tensor:

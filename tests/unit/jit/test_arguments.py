@@ -1,6 +1,7 @@
 """Arguments: what a kernel can be called with, and how."""
 
-# pyright: basic, reportInvalidTypeForm=false - a kernel's types are the language's
+# pyright: basic, reportInvalidTypeForm=false, reportArgumentType=false
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false
 from __future__ import annotations
 
 from typing import Any

@@ -1,6 +1,7 @@
 """Decorators: `@pl.jit` and its kinds, with and without parentheses."""
 
-# pyright: basic, reportInvalidTypeForm=false - a kernel's types are the language's
+# pyright: basic, reportInvalidTypeForm=false, reportArgumentType=false
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false
 from __future__ import annotations
 
 import functools
