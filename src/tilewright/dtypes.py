@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.arrays import ml_dtypes, np
 
@@ -173,6 +173,20 @@ def from_numpy(dtype: np.dtype[Any]) -> DataType:
             return candidate
     supported = ", ".join(t.name for t in STORABLE)
     raise TypeError(f"Unsupported array dtype {dtype}; supported: {supported}")
+
+
+def like(value: object) -> DataType | None:
+    """Return the element type that a dtype of torch or NumPy, or a name, stands for; None for anything else."""
+    if isinstance(value, str):
+        return BY_NAME.get(value)
+    kind = type(value)
+    if kind.__module__ == "torch" and kind.__name__ == "dtype":
+        return TORCH_NAMES.get(str(value).removeprefix("torch."))
+    is_numpy = isinstance(value, type) or kind.__module__.partition(".")[0] == "numpy"
+    try:
+        return from_numpy(np.dtype(cast(Any, value))) if is_numpy else None
+    except TypeError:
+        return None
 
 
 def promote(lhs: DataType, rhs: DataType) -> DataType:

@@ -36,6 +36,11 @@ def drift() -> str:
     return _choice("DRIFT", "raise", ("raise", "recompile"))
 
 
+def native_dispatch() -> bool:
+    """Return whether calls go through emitted machine code, from TILEWRIGHT_DISPATCH: native unless python."""
+    return _choice("DISPATCH", "native", ("native", "python")) == "native"
+
+
 def follows_torch() -> bool:
     """Return whether torch decides the number of threads."""
     return not os.environ.get(PREFIX + "NUM_THREADS", "").strip() and "torch" in sys.modules
@@ -76,6 +81,12 @@ def cache_limit() -> int:
 
 
 _SHIFTS = {"K": 10, "M": 20, "G": 30}
+
+
+def build_dir() -> str:
+    """Return where programs without a directory of their own are written: TILEWRIGHT_BUILD_DIR, or `build_output`."""
+    path = os.environ.get(PREFIX + "BUILD_DIR", "").strip()
+    return os.path.expanduser(path) or "build_output"
 
 
 def run_only() -> bool:

@@ -50,7 +50,8 @@ class Blurred(Machine):
         with np.errstate(all="ignore"):
             size = _size(call, bound, result)
             moved = live.astype(np.float64) + steps * distance(size, live.dtype)
-            live[...] = round_to(np.where(size > LARGEST, np.nan, moved), result.dtype)
+            anything = self.rng.choice([np.nan, np.inf, -np.inf], live.shape)
+            live[...] = round_to(np.where(size > LARGEST, anything, moved), result.dtype)
         return result
 
     def _value(self, frame: Frame, value: object) -> Any:
@@ -97,8 +98,8 @@ class Envelope:
 
     def wrong(self, ours: Array) -> Array:
         """Return where an array holds something else than any run suggests."""
-        same = (ours == self.exact) | ((ours != ours) & (self.exact != self.exact))
-        low, high, x = (a.astype(np.float64) for a in (self.low, self.high, ours))
+        low, high, exact, x = (a.astype(np.float64) for a in (self.low, self.high, self.exact, ours))
+        same = (ours == self.exact) & (np.signbit(x) == np.signbit(exact)) | np.isnan(x) & np.isnan(exact)
         with np.errstate(all="ignore"):
             room = SLACK * (high - low)
             near = (high > low) & (low - room <= x) & (x <= high + room)

@@ -18,8 +18,9 @@ MODES = ("none", "rint", "round", "floor", "ceil", "trunc", "odd")
 
 
 def some_shape(w: Writer, ranks: Sequence[int] = (2, 2, 2, 2, 3, 3, 1)) -> Shape:
-    """Return a shape of the extents a program is made of."""
-    return tuple(w.pick(w.extents) for _ in range(w.pick(ranks)))
+    """Return a shape of the extents a program is made of; of matrices there are only a few."""
+    shape = tuple(w.pick(w.extents) for _ in range(w.pick(ranks)))
+    return (*(min(extent, 5) for extent in shape[:-2]), *shape[-2:])
 
 
 def some_dtype(w: Writer, accepted: Collection[DataType]) -> DataType:

@@ -80,8 +80,8 @@ def program(number: Draw, budget: int = 40, about: str | None = None, risk: int 
 
 def _shape(w: Writer, dynamic: int) -> tuple[Extent, ...]:
     """Return a shape, each of its extents dynamic in about `dynamic` cases of a hundred."""
-    rank = w.pick([2, 2, 2, 2, 2, 3, 1])
-    return tuple(Symbol(w.pick(SYMBOLS)) if w.chance(dynamic) else w.pick(w.extents) for _ in range(rank))
+    shape = some_shape(w, (2, 2, 2, 2, 2, 3, 1))
+    return tuple(Symbol(w.pick(SYMBOLS)) if w.chance(dynamic) else extent for extent in shape)
 
 
 def _params(w: Writer, dynamic: int) -> tuple[Param, ...]:
@@ -96,14 +96,16 @@ def _params(w: Writer, dynamic: int) -> tuple[Param, ...]:
     return (*reads, *writes, *scalars)
 
 
-def _visible(params: Sequence[Param]) -> dict[str, Value]:
-    """Return what a function knows of its parameters."""
+def _visible(params: Sequence[Param], *, packed: bool) -> dict[str, Value]:
+    """Return what a function knows of its parameters; a helper may be given views, which are not packed."""
     values: dict[str, Value] = {}
     for p in params:
         is_output = p.direction is not ParamDirection.In
         roots = fresh_root() if isinstance(p.type, TensorType) else frozenset[int]()
         readable = p.direction is not ParamDirection.Out
-        values[p.name] = Value(p.name, p.type, fixed=is_output, roots=roots, readable=readable, writable=is_output)
+        values[p.name] = Value(
+            p.name, p.type, fixed=is_output, roots=roots, readable=readable, writable=is_output, packed=packed
+        )
     return values
 
 
@@ -121,7 +123,7 @@ def _helper(draw: Draw, extents: Sequence[int], name: str, budget: int, risk: in
     kind, plane = kinds[draw(0, len(kinds) - 1)]
     w = Writer(draw, plane, budget, extents, {Plane.KERNEL: KERNEL, Plane.CONTROL: CONTROL}, risk=risk)
     params = _params(w, 35)
-    w.values, w.symbols, w.indent = _visible(params), _symbols(params), 1
+    w.values, w.symbols, w.indent = _visible(params, packed=False), _symbols(params), 1
     w.outputs = frozenset[int]().union(*(w.values[p.name].roots for p in _written(params)))
     grid = [p for p in _written(params) if isinstance(p.type, TensorType) and isinstance(p.type.shape[0], int)]
     if kind == "InCore" and grid and w.chance(25):
@@ -168,7 +170,7 @@ def _main(
     statements = {Plane.KERNEL: kernel, Plane.CONTROL: [*CONTROL, *calls]}
     w = Writer(draw, Plane.CONTROL, budget, extents, statements, risk=risk)
     params = _params(w, 15)
-    w.values, w.symbols, w.indent = _visible(params), _symbols(params), 1
+    w.values, w.symbols, w.indent = _visible(params, packed=True), _symbols(params), 1
     w.outputs = frozenset[int]().union(*(w.values[p.name].roots for p in _written(params)))
     outputs = [p.name for p in _written(params)]
     w.returns = ", ".join(outputs)
@@ -211,4 +213,14 @@ def _elements(rng: np.random.Generator, shape: Sequence[int], dtype: DataType) -
         return rng.integers(0, 2, shape).astype(bool)
     low = 0 if dtype.is_unsigned_int() else -8
     values = rng.integers(low, 9, shape) if dtype.is_int() else rng.integers(-64, 65, shape) / 16
-    return values.astype(dtype.numpy)
+    result: NDArray[Any] = values.astype(dtype.numpy)
+    if rng.random() < 0.25:
+        odd = rng.random(shape) < 0.1
+        result[odd] = rng.choice(_extremes(dtype), int(odd.sum()))
+    return result
+
+
+def _extremes(dtype: DataType) -> NDArray[Any]:
+    """Return numbers that are rarely met and easily mistaken."""
+    numbers = [*dtype.limits] if dtype.is_int() else [np.nan, np.inf, -np.inf, -0.0, 1e-5, 6e4, -3e4]
+    return np.asarray(numbers, dtype.numpy)

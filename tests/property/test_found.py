@@ -32,6 +32,16 @@ KERNELS = {
     "bytes of tensors compare to bytes, not to packed bits": """
         mask[:, :] = pl.cmp(bytes, 3, cmp_type=pl.CmpType.LT)
         """,
+    "what is computed from turned or repeated elements lies in order": """
+        turned = pl.add(pl.transpose(y, 0, 1), pl.col_max(y))
+        y[:, :] = pl.reshape(pl.reshape(turned, [2, 8]), [4, 4])
+        joined = pl.concat(pl.transpose(x, 0, 1), pl.transpose(x, 0, 1))
+        half[:, :] = pl.cast(pl.slice(pl.reshape(joined, [8, 4]), [4, 4], [3, 0]), pl.FP16)
+        """,
+    "integers are summed in int32 whatever the product holds": """
+        wide = pl.mul(pl.cast(n, pl.INT64), 1000000)
+        y[:, :] = pl.cast(pl.matmul(wide, wide), pl.FP32)
+        """,
     "a product of integers and floats is added to floats": """
         y[:, :] = pl.matmul_acc(x, n, x)
         """,

@@ -17,8 +17,9 @@ from tilewright.core.expr import Var
 from tilewright.core.program import Program
 from tilewright.core.region import Region
 from tilewright.core.stmt import AssignStmt
-from tilewright.core.types import TileType
+from tilewright.core.types import TileType, tile
 from tilewright.core.visitor import statements
+from tilewright.dtypes import BOOL
 from tilewright.interpret.machine import Frame, Machine
 from tilewright.passes.pipeline import DEFAULT
 
@@ -53,7 +54,7 @@ class ArenaMachine(Machine):
         key = id(frame), space
         if key not in self.arenas:
             self.frames.append(frame)
-            self.arenas[key] = np.zeros(1 << 20, np.uint8)
+            self.arenas[key] = np.zeros(1 << 24, np.uint8)
         assert size <= len(self.arenas[key])
         return self.arenas[key]
 
@@ -73,6 +74,10 @@ def check_places(text: str) -> None:
         assert type_.memref is not None and type_.memref.size == type_.nbytes
     for seed in SEEDS:
         assert_same(outcome(program, seed), outcome(program, seed, ArenaMachine))
+
+
+def test_a_tile_of_bools_has_a_byte_per_element() -> None:
+    assert tile((3, 5), BOOL).nbytes == 15
 
 
 @QUICK

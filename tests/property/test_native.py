@@ -61,10 +61,10 @@ def test_programs_that_index_anywhere_are_refused_as_the_interpreter_refuses_the
     @settings(QUICK, max_examples=100)
     @given(numbers)
     def every(number: int) -> None:
-        refused.append(check_risky(program(Random(f"{shard} {number}").randint, BUDGET, risk=8)))
+        refused.append(check_risky(program(Random(f"{shard} {number}").randint, BUDGET, risk=12)))
 
     every()
-    assert len(refused) == 100 and sum(refused) >= 10
+    assert len(refused) == 100 and sum(refused) >= 5
 
 
 def check_risky(text: str) -> bool:
@@ -86,7 +86,7 @@ def test_large_programs_do_natively_what_the_interpreter_does(text: str) -> None
 
 
 @pytest.mark.long
-@settings(THOROUGH, max_examples=20_000)
+@settings(THOROUGH, max_examples=10_000)
 @given(numbers, st.sampled_from(covered()))
 def test_very_many_programs_do_natively_what_the_interpreter_does(number: int, op: str) -> None:
     check(program(Random(f"{op} {number}").randint, about=op))
@@ -94,6 +94,6 @@ def test_very_many_programs_do_natively_what_the_interpreter_does(number: int, o
 
 @pytest.mark.long
 @settings(THOROUGH)
-@given(text=programs(risk=8))
+@given(text=programs(risk=12))
 def test_very_many_programs_that_index_anywhere_are_refused(text: str) -> None:
     check_risky(text)

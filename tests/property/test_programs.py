@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
-from property.programs import programs
+from property.buffers import SCALARS
+from property.programs import program, programs
 from property.running import QUICK, SEEDS, assert_same, outcome, parsed
+from property.writer import DTYPES
 
 from tilewright.core import region
-from tilewright.core.op import Kind, specs
 from tilewright.core.region import Array
 from tilewright.dtypes import DataType
 from tilewright.ops import memory
@@ -35,8 +37,28 @@ def test_programs_give_the_same_whatever_unwritten_memory_holds(text: str) -> No
             assert_same(expected, outcome(program, seed))
 
 
-def test_every_op_of_a_family_takes_part() -> None:
-    from property.kernels import FAMILIES, callable_specs
+FEATURES = {
+    **{f"a {word} loop": rf"in pl\.{word}\(" for word in ("range", "parallel", "unroll", "pipeline", "while_", "spmd")},
+    **{f"a {word}": rf"^ +{word}\b" for word in ("while", "if", "else", "break", "continue")},
+    **{f"{d.symbol} tensors": rf"Tensor\[\[[^]]*\], pl\.{d.symbol}\]" for d in DTYPES},
+    **{f"{d.symbol} scalars": rf"Scalar\[pl\.{d.symbol}\]" for d in SCALARS},
+    **{f"{kind} helpers": rf"FunctionType\.{kind}" for kind in ("InCore", "Inline", "Opaque")},
+    "one axis": r"Tensor\[\[\w+\], pl",
+    "three axes": r"Tensor\[\[\w+, \w+, \w+\], pl",
+    "dynamic first axes": r"Tensor\[\[[MN], ",
+    "dynamic last axes": r", [MN]\], pl",
+    "offsets that the program computes": r"pl\.load\(\w+, \[[^]]*\b[a-z]+\d+\b",
+    "parts that the program decides": r"valid_shape=\[[^]]*\b[a-z]+\d+\b",
+    "carried tiles": r"init_values=\([^)]*\b[tv]\d+",
+    "early returns": r"^            +return",
+    **{word: re.escape(word) for word in ("init_values=", "pl.yield_(", "clamp=True", "drop_dims=", "target_memory=")},
+    **{word: re.escape(word) for word in ("pl.submit(", "pl.spmd_submit(", "with pl.spmd(", "deps=[", "pl.cluster(")},
+    **{word: re.escape(word) for word in ("pl.slice(", "pl.transpose(", "pl.reshape(", "atomic=pl.AtomicType.Add")},
+}
+"""What programs are made of besides ops, as it shows in their texts."""
 
-    found: set[Any] = {s for kind in (Kind.TILE, Kind.TENSOR) for s in callable_specs(kind)}
-    assert {s for s in specs() if s.family in FAMILIES} <= found
+
+def test_everything_the_language_has_comes_up() -> None:
+    texts = [program(Random(number).randint) for number in range(250)]
+    missing = [name for name, shape in FEATURES.items() if sum(bool(re.search(shape, t, re.M)) for t in texts) < 2]
+    assert not missing

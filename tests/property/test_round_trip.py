@@ -38,6 +38,30 @@ def check_stage(text: str, passes: int) -> None:
     check_bytes(program)
 
 
+NARROWED = """
+M = pl.dynamic("M")
+
+
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Inline)
+    def last(self, x: pl.Tensor[[7, M], pl.FP32], out: pl.InOut[pl.Tensor[[8, 8], pl.FP32]]):
+        for i in pl.range(0, 5, 2):
+            t = pl.load(x, [0, 0], [7, 8], valid_shape=[i, 8])
+        pl.store(t, [0, 0], out)
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[7, 8], pl.FP32], out: pl.InOut[pl.Tensor[[8, 8], pl.FP32]]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            self.last(x, out)
+"""
+
+
+@pytest.mark.parametrize("passes", range(len(DEFAULT) + 1))
+def test_what_a_loop_starts_without_reads_back_as_narrow_as_turns_make_it(passes: int) -> None:
+    check_stage(NARROWED, passes)
+
+
 stages = st.integers(0, len(DEFAULT))
 
 

@@ -1,8 +1,10 @@
 """Directories: entries as files that anybody may look at.
 
-<directory>/ab/ab34...ef.artifact.1      256 shards; 64 digits of the key, the kind, the format
-<directory>/ab/0123456789abcdef.tmp      being written, or left by a process that died
-<directory>/locks/ab34                   see `lock`
+    <directory>/ab/ab34...ef.artifact.1      256 shards; 64 digits of the key, the kind, the format
+    <directory>/ab/0123456789abcdef.tmp      being written, or left by a process that died
+    <directory>/locks/ab34                   see `lock`
+
+Whatever else lies there is somebody's own, and stays.
 """
 
 from __future__ import annotations

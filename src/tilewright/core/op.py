@@ -65,6 +65,8 @@ class Parameter:
     default: Any = REQUIRED
     types: tuple[type, ...] = ()
     """The IR types an operand may have."""
+    is_dtype: bool = False
+    """Whether it names an element type."""
 
     @property
     def is_operand(self) -> bool:
@@ -208,7 +210,7 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 def _parameter(parameter: inspect.Parameter) -> Parameter:
     members = {parameter.annotation, *get_args(parameter.annotation)}
     types = tuple(t for annotation, found in _TYPES.items() if annotation in members for t in found)
-    return Parameter(parameter.name, _role(members, types), parameter.default, types)
+    return Parameter(parameter.name, _role(members, types), parameter.default, types, DataType in members)
 
 
 def _role(members: set[Any], types: tuple[type, ...]) -> Role:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer
 from tilewright.core.op import REQUIRED, Kind, OpSpec, Parameter, Role
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
-from tilewright.dtypes import BOOL, FP32, INDEX, TASK_ID, Family, round_scalar
+from tilewright.dtypes import BOOL, FP32, INDEX, TASK_ID, DataType, Family, like, round_scalar
 from tilewright.errors import ArgumentCountError, MixedKindsError, OperandError
 
 Argument: TypeAlias = "Expr | Attribute | tuple[Expr | Attribute, ...]"
@@ -40,7 +40,22 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
     for p in spec.parameters:
         if p.name not in bound and p.default is REQUIRED:
             raise ArgumentCountError(f"`{spec.name}` is missing its argument `{p.name}`", help=usage(spec))
-    return {p.name: bound.get(p.name, p.default) for p in spec.parameters}
+    given = {p.name: bound.get(p.name, p.default) for p in spec.parameters}
+    for p in spec.parameters:
+        if p.is_dtype and p.name in bound and not isinstance(given[p.name], DataType):
+            given[p.name] = _element_type(spec, p, given[p.name])
+    return given
+
+
+def _element_type(spec: OpSpec, parameter: Parameter, value: object) -> DataType | None:
+    """Return what names an element type in another library as our own; OperandError for anything else."""
+    if value is None and parameter.default is None:
+        return None
+    found = like(value)
+    if found is None:
+        message = f"`{parameter.name}` of `{spec.name}` must be an element type, got {value!r}"
+        raise OperandError(message, blame=[parameter.name], help="for example pl.FP32 or x.dtype")
+    return found
 
 
 def usage(spec: OpSpec) -> str:

@@ -58,10 +58,10 @@ def blank(shape: Sequence[int], dtype: DataType) -> Array:
 
 
 def embed(live: Array, shape: Sequence[int], dtype: DataType) -> Region:
-    """Return a new region of `shape` whose valid part is `live`, rounded to `dtype`; it shares memory with nothing."""
+    """Return a new region of `shape` whose valid part is `live`, rounded to `dtype`; packed, in memory of its own."""
     rounded = round_to(live, dtype)
     if rounded.shape == tuple(shape):
-        return whole(np.array(rounded))
+        return whole(np.array(rounded, order="C"))
     data = blank(shape, dtype)
     result = Region(data, live.shape)
     data[result.window] = rounded

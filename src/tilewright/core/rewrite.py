@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from operator import is_
 from typing import Any
 
@@ -196,20 +197,40 @@ class Rewriter:
     def _carrying(
         self, args: tuple[IterArg, ...], inits: tuple[Expr, ...], body: SeqStmts
     ) -> tuple[tuple[IterArg, ...], SeqStmts]:
-        """Rewrite a loop's body, first as if what it carries kept the type it starts with, which may have narrowed."""
-        before = dict(self.replaced)
-        if any(_narrows(init, arg.var) for init, arg in zip(inits, args, strict=True)):
-            iter_args = self._iter_args(args, inits, narrow=True)
-            rewritten = self.body(body)
-            if all(_keeps(values, iter_args) for values in exits(rewritten)):
-                return iter_args, rewritten
-            self.replaced = before
-        return self._iter_args(args, inits, narrow=False), self.body(body)
+        """Rewrite a loop's body, first as if what it carries kept the type it starts with, which may have narrowed.
 
-    def _iter_args(self, args: tuple[IterArg, ...], inits: tuple[Expr, ...], *, narrow: bool) -> tuple[IterArg, ...]:
+        What a loop starts without has the type that turns hand on.
+        """
+        before = dict(self.replaced)
+        types = tuple(_narrower(init, arg.var) for init, arg in zip(inits, args, strict=True))
+        carried = self._carried(args, inits, types, body) if any(types) else None
+        if carried is None:
+            self.replaced, types = dict(before), (None,) * len(args)
+            carried = self._iter_args(args, inits, types), self.body(body)
+        handed = tuple(
+            _handed_on(arg.var, position, carried[1]) if isinstance(arg.init, Absent) else types[position]
+            for position, arg in enumerate(carried[0])
+        )
+        if handed == types:
+            return carried
+        after, self.replaced = self.replaced, before
+        narrowed = self._carried(args, inits, handed, body)
+        if narrowed is None:
+            self.replaced = after
+        return narrowed or carried
+
+    def _carried(
+        self, args: tuple[IterArg, ...], inits: tuple[Expr, ...], types: Sequence[Type | None], body: SeqStmts
+    ) -> tuple[tuple[IterArg, ...], SeqStmts] | None:
+        """Rewrite a loop's body with narrower types of what it carries, or return None where turns do not keep them."""
+        iter_args, rewritten = self._iter_args(args, inits, types), self.body(body)
+        return (iter_args, rewritten) if all(_keeps(values, iter_args) for values in exits(rewritten)) else None
+
+    def _iter_args(
+        self, args: tuple[IterArg, ...], inits: tuple[Expr, ...], types: Sequence[Type | None]
+    ) -> tuple[IterArg, ...]:
         new = tuple(
-            IterArg(self.define(arg.var, unplaced(init.type) if narrow and _narrows(init, arg.var) else None), init)
-            for arg, init in zip(args, inits, strict=True)
+            IterArg(self.define(arg.var, type_), init) for arg, init, type_ in zip(args, inits, types, strict=True)
         )
         unchanged = all(a.var is b.var and a.init is b.init for a, b in zip(new, args, strict=True))
         return args if unchanged else new
@@ -315,11 +336,22 @@ def _rebuilt(old: Call, args: Sequence[Expr]) -> Expr:
         return rebuild(Call(old.op, old.args, options, old.type, old.span), args)
 
 
-def _narrows(init: Expr, var: Var) -> bool:
-    """Return whether a carried value starts with a type narrower than the one it is carried as."""
-    if isinstance(init, Absent) or not isinstance(var.type, (TileType, TensorType)):
-        return False
-    return unplaced(init.type) != unplaced(var.type) and join(unplaced(var.type), unplaced(init.type)) == var.type
+def _narrower(init: Expr, var: Var) -> Type | None:
+    """Return the type a carried value starts with where it is narrower than the one it is carried as."""
+    return None if isinstance(init, Absent) else _narrowed(var, unplaced(init.type))
+
+
+def _narrowed(var: Var, type_: Type | None) -> Type | None:
+    if type_ is None or not isinstance(var.type, (TileType, TensorType)) or type_ == unplaced(var.type):
+        return None
+    return type_ if join(unplaced(var.type), type_) == var.type else None
+
+
+def _handed_on(var: Var, position: int, body: SeqStmts) -> Type | None:
+    """Return the type that turns give a value their loop starts without, where it is narrower than the one it has."""
+    types = [unplaced(values[position].type) for values in exits(body) if values]
+    joined = reduce(lambda a, b: None if a is None else join(a, b), types[1:], types[0]) if types else None
+    return _narrowed(var, joined)
 
 
 def _keeps(values: Sequence[Expr], iter_args: Sequence[IterArg]) -> bool:

@@ -71,11 +71,11 @@ class TileType:
 
     @property
     def nbytes(self) -> int:
-        """Storage of the whole tile in bytes."""
-        count = 1
+        """Storage of the whole tile in bytes; no element takes less than one."""
+        count = self.dtype.get_byte()
         for extent in self.shape:
             count *= extent
-        return (count * self.dtype.bits + 7) // 8
+        return count
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
 from typing import Any, get_args, get_origin
 
 from tilewright.core import annotations as ann
@@ -12,7 +12,8 @@ from tilewright.core.expr import Const, Expr
 from tilewright.core.extents import as_extent
 from tilewright.core.types import ArrayType, Extent, ScalarType, TensorType, TileType, Type, is_static, static_shape
 from tilewright.dtypes import DataType
-from tilewright.errors import AnnotationError
+from tilewright.errors import AnnotationError, DriftError
+from tilewright.frontend.names import Resolver
 
 
 def parameter_type(annotation: Any) -> tuple[Type, ParamDirection]:
@@ -115,25 +116,72 @@ def extent(value: Any) -> Extent:
     return as_extent(value) if isinstance(value, Expr) else value
 
 
-def evaluated(annotation: Any, names: Callable[[str], Any]) -> Any:
+def evaluated(annotation: Any, resolver: Resolver) -> Any:
     """Return an annotation given as text (PEP 563), perhaps quoted besides, as the object it names."""
     for _ in range(2):
-        annotation = _named(annotation, names) if isinstance(annotation, str) else annotation
+        annotation = _named(annotation, resolver) if isinstance(annotation, str) else annotation
     return annotation
 
 
-def _named(annotation: str, names: Callable[[str], Any]) -> Any:
+def _named(annotation: str, resolver: Resolver) -> Any:
+    names = _Names(resolver)
     try:
-        return eval(annotation, {"__builtins__": {}}, _Names(names))  # noqa: S307 - the module's own annotation, as Python evaluates it
+        tree = names.visit(ast.parse(annotation.strip(), mode="eval"))
+        code = compile(ast.fix_missing_locations(tree), "<annotation>", "eval")
+        return eval(code, {"__builtins__": {}}, names.values)  # noqa: S307 - the module's own annotation, as Python evaluates it
+    except DriftError:
+        raise
     except Exception as error:
         help = "an annotation is evaluated where the function is defined, for example pl.Tensor[[64, 64], pl.FP32]"
         raise AnnotationError(f"cannot evaluate the annotation `{annotation}`: {error}", help=help) from None
 
 
-class _Names(dict[str, Any]):
-    def __init__(self, lookup: Callable[[str], Any]) -> None:
-        super().__init__()
-        self._lookup = lookup
+_SELF_CONTAINED = ("tilewright", "builtins")
 
-    def __missing__(self, name: str) -> Any:
-        return self._lookup(name)
+
+class _Names(ast.NodeTransformer):
+    """Puts what names, their attributes and their items stand for in place of them, read through a resolver."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self.values: dict[str, Any] = {}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Look a name up."""
+        try:
+            return self._put(self.resolver.lookup(node.id))
+        except KeyError:
+            raise NameError(f"name '{node.id}' is not defined") from None
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Take an attribute of something that is known by now."""
+        base = self._base(node.value)
+        if isinstance(base, ast.Name):
+            return self._put(self.resolver.attribute(self.values[base.id], node.attr))
+        return ast.Attribute(base, node.attr, node.ctx)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """Take an item out of a container from outside; subscripts of types are theirs to read."""
+        base = self._base(node.value)
+        owner = self.values[base.id] if isinstance(base, ast.Name) else None
+        if isinstance(node.slice, ast.Constant) and self.resolver.knows(owner):
+            return self._put(self.resolver.item(owner, node.slice.value))
+        return ast.Subscript(base, self.visit(node.slice), node.ctx)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Let the language's own functions and Python's builtins be called, and refuse what may read anything."""
+        function = self.visit(node.func)
+        callee = self.values[function.id] if isinstance(function, ast.Name) else None
+        if str(getattr(callee, "__module__", "")).partition(".")[0] not in _SELF_CONTAINED:
+            raise TypeError(f"`{ast.unparse(node)}` runs while the annotation is read: give its result a name outside")
+        keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
+        return ast.Call(function, [self.visit(arg) for arg in node.args], keywords)
+
+    def _base(self, node: ast.expr) -> ast.expr:
+        self.resolver.rest()
+        return self.visit(node)
+
+    def _put(self, value: Any) -> ast.Name:
+        name = f"value_{len(self.values)}"
+        self.values[name] = value
+        return ast.Name(name, ast.Load())

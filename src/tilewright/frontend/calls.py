@@ -36,9 +36,10 @@ from tilewright.errors import (
 )
 from tilewright.frontend import directives
 from tilewright.frontend.dynamic import bind_dynamic
-from tilewright.frontend.expressions import BindDynamic, apply, show
+from tilewright.frontend.expressions import BindDynamic, apply, check_plain, show
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.state import Translator, Value, expression, sequence
 from tilewright.source import Span
@@ -375,13 +376,21 @@ _DIRECTIVES: dict[Any, Any] = {
 _STATIC_BUILTINS = (len, abs, int, float, bool, round, sum, divmod, pow, min, max, tuple, list, isinstance, str)
 
 
+_SHAPED_ONLY = (len, tuple, list)
+"""Builtins that do not look at what a container holds."""
+
+
 def _python(t: Translator, callee: object, given: Arguments, node: ast.Call) -> Value:
     """Return a call that Python itself makes while compiling, on values the compiler knows."""
     values = (*given.args, *given.kwargs.values())
     if callee in (min, max) and any(isinstance(v, Expr) for v in values):
         return _extreme(t, "min" if callee is min else "max", given, node)
-    if any(isinstance(v, Expr) for v in values) or not _is_static_callable(callee):
+    if any(isinstance(v, Expr) for v in values) or not (_is_static_callable(callee) or is_lambda(callee)):
         raise _not_callable(t, callee, node)
+    if callee is not isinstance:
+        check_plain(t, node, *values, deeply=callee not in _SHAPED_ONLY)
+    if is_lambda(callee):
+        _read_lambda(t, callee, node)
     try:
         return callee(*given.args, **given.kwargs)  # pyright: ignore[reportCallIssue, reportUnknownVariableType]
     except Exception as error:
@@ -395,10 +404,18 @@ def _is_static_callable(callee: object) -> bool:
         return callee in (int, float, bool, tuple, list, str) or callee.__module__.startswith("tilewright.core")
     if isinstance(callee, BuiltinFunctionType):
         return callee in _STATIC_BUILTINS or callee.__module__ == math.__name__
-    return (
-        callee in (dynamic, directives.split, directives.cross_core_slot)
-        or getattr(callee, "__name__", "") == "<lambda>"
-    )
+    return callee in (dynamic, directives.split, directives.cross_core_slot)
+
+
+def _read_lambda(t: Translator, function: Any, node: ast.Call) -> None:
+    """Note what a lambda reads; raise where that cannot be followed."""
+    name = unfollowed(t.callees.kernels.reader(function), _is_static_callable)
+    if name:
+        raise StaticEvaluationError(
+            f"`{ast.unparse(node.func)}` reads `{name}`, which the cache cannot follow into a lambda",
+            spans=[t.span(node)],
+            help="pass it what it needs as arguments, or write it as a @pl.jit.inline function",
+        )
 
 
 def _extreme(t: Translator, name: str, given: Arguments, node: ast.Call) -> Value:

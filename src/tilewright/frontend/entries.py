@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilewright.core.expr import Symbol
 from tilewright.core.program import Program
 from tilewright.core.types import ScalarType, TensorType, Type
-from tilewright.frontend.capture import capture
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.parameters import Site, Spec
@@ -29,9 +29,9 @@ class Specialization:
     """What was read from outside on the way."""
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """The text of each function that was read, as it was written."""
-        return tuple(capture(resolver.function).text for resolver in self.reads)
+    def syntax(self) -> tuple[str, ...]:
+        """What each function that was read says, without its comments and where it stands."""
+        return tuple("" if read.captured is None else ast.dump(read.captured.node) for read in self.reads)
 
 
 def specialize(kernel: Kernel, given: Mapping[str, Given]) -> Specialization:

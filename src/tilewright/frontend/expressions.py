@@ -29,6 +29,7 @@ from tilewright.errors import (
 from tilewright.frontend.names import nearest
 from tilewright.frontend.scope import UNKNOWN, State
 from tilewright.frontend.state import Translator, Value, expression, sequence
+from tilewright.frontend.worth import is_instance, is_plain
 
 _Known: TypeAlias = Callable[[Any, Any], Any]
 
@@ -126,20 +127,20 @@ def _out_of_scope(t: Translator, node: ast.Name, state: State, line: int) -> Out
 
 @expression(ast.Attribute)
 def _attribute(t: Translator, node: ast.Attribute) -> Value:
-    owner = t.operand(node.value)
+    owner = taken_from(t, node.value)
     if isinstance(owner, Expr):
         return _property(t, owner, node)
     try:
-        return t.resolver.attribute(_path(node.value), owner, node.attr)
+        return t.resolver.attribute(owner, node.attr)
     except AttributeError:
         raise _missing(t, owner, node) from None
 
 
-def _path(node: ast.expr) -> tuple[str, ...]:
-    """Return the way to a value as written, for the record of what was read."""
-    if isinstance(node, ast.Name):
-        return (node.id,)
-    return (*_path(node.value), node.attr) if isinstance(node, ast.Attribute) else (ast.unparse(node),)
+def taken_from(t: Translator, node: ast.expr) -> Value:
+    """Return what an attribute or an item is taken of; a container from outside as it came, to be known again."""
+    t.resolver.rest()
+    value = t.evaluate(node)
+    return value if t.resolver.knows(value) else t.placed(value, node)
 
 
 def _missing(t: Translator, owner: object, node: ast.Attribute) -> KernelError:
@@ -197,6 +198,7 @@ def _binary(t: Translator, node: ast.BinOp) -> Value:
     meaning, scalar_name, shaped_name = BINARY[type(node.op)]
     lhs, rhs = t.operand(node.left), t.operand(node.right)
     if not isinstance(lhs, Expr) and not isinstance(rhs, Expr):
+        check_plain(t, node, lhs, rhs)
         return _known(t, node, lambda: meaning(lhs, rhs))
     name = shaped_name if _is_shaped(lhs) or _is_shaped(rhs) else scalar_name
     spec = _operator(t, node, name, _is_shaped(lhs) or _is_shaped(rhs))
@@ -244,6 +246,7 @@ def _unary(t: Translator, node: ast.UnaryOp) -> Value:
     meaning, scalar_name, shaped_name = UNARY[type(node.op)]
     value = t.operand(node.operand)
     if not isinstance(value, Expr):
+        check_plain(t, node, value)
         return _known(t, node, lambda: meaning(value))
     spec = _operator(t, node, shaped_name if _is_shaped(value) else scalar_name, _is_shaped(value))
     name = spec.parameters[0].name
@@ -262,6 +265,7 @@ def _compare(t: Translator, node: ast.Compare) -> Value:
     meaning, name = COMPARE[type(node.ops[0])]
     lhs, rhs = t.operand(node.left), t.operand(node.comparators[0])
     if not isinstance(lhs, Expr) and not isinstance(rhs, Expr):
+        check_plain(t, node, lhs, rhs)
         return _known(t, node, lambda: meaning(lhs, rhs))
     if _is_shaped(lhs) or _is_shaped(rhs):
         raise OperandError(
@@ -285,6 +289,7 @@ def _logical(t: Translator, node: ast.BoolOp) -> Value:
     result, *rest = [t.operand(value) for value in node.values]
     for value, where in zip(rest, node.values[1:], strict=True):
         if not isinstance(result, Expr) and not isinstance(value, Expr):
+            check_plain(t, node, result)
             result = (result and value) if name == "and_" else (result or value)
             continue
         _check_operands(t, node, result, value)
@@ -303,6 +308,7 @@ def _conditional(t: Translator, node: ast.IfExp) -> Value:
             spans=[t.span(node.test)],
             help="use an `if` statement",
         )
+    check_plain(t, node.test, condition)
     return t.evaluate(node.body if condition else node.orelse)
 
 
@@ -311,7 +317,9 @@ def _text(t: Translator, node: ast.JoinedStr) -> Value:
     parts: list[str] = []
     for part in node.values:
         if isinstance(part, ast.FormattedValue):
-            parts.append(show(t.evaluate(part.value)))
+            value = t.evaluate(part.value)
+            check_plain(t, part.value, value)
+            parts.append(show(value))
         elif isinstance(part, ast.Constant):
             parts.append(str(part.value))
     return "".join(parts)
@@ -327,6 +335,18 @@ def show(value: Value) -> str:
     if isinstance(value, Call) and not isinstance(value.type, ScalarType):
         return f"{value.op.name}(...): {value.type}"
     return str(value.value) if isinstance(value, Const) else str(value)
+
+
+def check_plain(t: Translator, node: ast.expr, *values: Value, deeply: bool = True) -> None:
+    """Raise for objects that Python cannot compute with here: nobody would notice when they change."""
+    for value in values:
+        if is_instance(value) or (deeply and not is_plain(value)):
+            raise StaticEvaluationError(
+                f"`{ast.unparse(node)}` depends on all of an object of type {type(value).__name__}, "
+                "which the cache cannot follow",
+                spans=[t.span(node)],
+                help="use the numbers it holds: its attributes and items are followed one by one",
+            )
 
 
 def _known(t: Translator, node: ast.expr, compute: Callable[[], Any]) -> Any:

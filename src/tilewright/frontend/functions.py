@@ -201,7 +201,7 @@ def _parameter(captured: Captured, resolver: Resolver, arg: ast.arg, mangled: st
     if arg.annotation is None:
         raise MissingAnnotationError(f"missing type annotation for parameter '{arg.arg}'", spans=[span])
     try:
-        annotation = evaluated(captured.function.__annotations__.get(mangled), resolver.annotation_lookup)
+        annotation = evaluated(captured.function.__annotations__.get(mangled), resolver)
         type_, direction = parameter_type(annotation)
     except KernelError as error:
         error.locate([captured.span(arg.annotation)])
@@ -227,7 +227,7 @@ def declared_returns(captured: Captured, resolver: Resolver) -> tuple[Type, ...]
     if captured.node.returns is None:
         return None
     try:
-        return return_types(evaluated(captured.function.__annotations__.get("return"), resolver.annotation_lookup))
+        return return_types(evaluated(captured.function.__annotations__.get("return"), resolver))
     except KernelError as error:
         error.locate([captured.span(captured.node.returns)])
         raise

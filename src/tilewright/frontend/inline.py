@@ -61,7 +61,7 @@ class InlineFunction:
         inner = replace(
             t,
             captured=self.captured,
-            resolver=resolver or Resolver.of(self.captured.function),
+            resolver=resolver or t.callees.kernels.reader(self.captured.function, self.captured),
             caller=t.span(node),
             inlining=(*t.inlining, self.__name__),
             outputs=set(),

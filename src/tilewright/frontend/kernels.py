@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
+from types import CodeType
 from types import FunctionType as PythonFunction
 from typing import Any
 
@@ -27,6 +27,7 @@ from tilewright.errors import AnnotationError, KernelError
 from tilewright.frontend.annotations import evaluated, to_type
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.names import Resolver
+from tilewright.frontend.worth import Same
 from tilewright.source import Span
 
 
@@ -106,21 +107,29 @@ class Kernel:
         self.kind = kind
         self.level = level
         self.owner = owner
+        self._captured: tuple[CodeType, Captured] | None = None
+        self._parameters: tuple[tuple[Same, ...], tuple[KernelParameter, ...]] | None = None
 
     @property
     def name(self) -> str:
         """The function's own name."""
         return self.function.__name__
 
-    @cached_property
+    @property
     def captured(self) -> Captured:
         """The function's syntax; SourceUnavailableError, an OSError, when its text cannot be had."""
-        return capture(self.function, as_compiled=True)
+        code = self.function.__code__
+        if self._captured is None or self._captured[0] is not code:
+            self._captured = code, capture(self.function, as_compiled=True)
+        return self._captured[1]
 
-    @cached_property
+    @property
     def parameters(self) -> tuple[KernelParameter, ...]:
         """The parameters a caller passes: a method's instance is not one of them."""
-        return tuple(_parameters(self))
+        stated = _stated(self.function)
+        if self._parameters is None or self._parameters[0] != stated:
+            self._parameters = stated, tuple(_parameters(self))
+        return self._parameters[1]
 
     @property
     def self_name(self) -> str | None:
@@ -142,6 +151,12 @@ class Kernel:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Sub-functions only mean something inside a kernel."""
         outside_kernel(self.name)
+
+
+def _stated(function: PythonFunction) -> tuple[Same, ...]:
+    """Return what a function's parameters follow from: its code and its defaults can be replaced."""
+    named = [part for item in (function.__kwdefaults__ or {}).items() for part in item]
+    return tuple(map(Same, (function.__code__, function.__defaults__, *named)))
 
 
 def bind(parameters: Sequence[KernelParameter], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,8 +184,9 @@ def _parameters(kernel: Kernel) -> Iterator[KernelParameter]:
         if position == 0 and kernel.owner is not UNBOUND:
             continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
             raise AnnotationError(
-                f"a kernel's parameters are plain names, got `{parameter}`",
+                f"a kernel's parameters are plain names, got `{stars}{parameter.name}`",
                 spans=[kernel.captured.span(kernel.captured.node)],
                 help="write each parameter out: code is made for a fixed number of them",
             )
@@ -180,9 +196,8 @@ def _parameters(kernel: Kernel) -> Iterator[KernelParameter]:
 
 
 def _declared(kernel: Kernel, parameter: KernelParameter, resolver: Resolver) -> Declared:
-    raw = kernel.function.__annotations__.get(parameter.name)
     try:
-        says = _meaning(evaluated(raw, resolver.annotation_lookup))
+        says = _meaning(evaluated(resolver.annotation(parameter.name), resolver))
         return replace(says, is_optional=True) if parameter.default is None else says
     except KernelError as error:
         error.locate([parameter.span])
@@ -200,8 +215,8 @@ def _meaning(annotation: Any) -> Declared:
         annotation, direction = annotation.annotation, annotation.direction  # pyright: ignore[reportUnknownMemberType]
     if annotation is ann.Tensor:
         return Declared(direction, None, True)
-    if annotation is None or annotation in (int, float, bool):
-        return Declared(direction, is_optional=annotation is None)
+    if annotation is None or annotation in (int, float, bool, ann.Tile, ann.Scalar, Any):
+        return Declared(direction, is_optional=annotation in (None, Any))
     if isinstance(annotation, type) and hasattr(annotation, "__cache_signature__"):
         return Declared(direction, built=annotation)
     if isinstance(annotation, ann.Tensor) and annotation.view is not None:

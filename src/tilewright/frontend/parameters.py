@@ -70,21 +70,32 @@ def parameters(
     """Yield the parameters of the function a kernel becomes; values that are no numbers are not among them."""
     taken.clear()
     frame.names, frame.open = dict(_named_extents(kernel, specs, declared, frame)), {}
-    types: dict[str | None, Type | None] = {}
+    types = _types(kernel, specs, declared, frame, site)
     for position, (parameter, says) in enumerate(zip(kernel.parameters, declared, strict=True)):
+        type_ = types[parameter.name]
+        if type_ is not None:
+            taken.append(position)
+            bounds = _bounds(specs[parameter.name], says, type_)
+            yield Parameter(parameter.name, type_, says.direction, parameter.span, bounds)
+
+
+def _types(
+    kernel: Kernel, specs: Mapping[str, Spec], declared: Sequence[Declared], frame: Frame, site: Site
+) -> dict[str, Type | None]:
+    """Return each parameter's type; those that are like others come after these."""
+    found: dict[str, Type | None] = {}
+    places = enumerate(zip(kernel.parameters, declared, strict=True))
+    for position, (parameter, says) in sorted(places, key=lambda place: specs[place[1][0].name].alike is not None):
         spec = specs[parameter.name]
         try:
-            like = types.get(spec.alike)
-            type_ = _parameter_type(parameter.name, position, spec, says, frame) if like is None else like
-            type_ = types[parameter.name] = _renamed(type_, position, frame)
+            like = found[spec.alike] if spec.alike is not None else None
+            type_ = like or _parameter_type(parameter.name, position, spec, says, frame)
+            found[parameter.name] = _renamed(type_, position, frame)
             _note_stated_axes(frame, position, says, parameter.span)
         except KernelError as error:
             _locate(error, kernel, parameter, site)
             raise
-        if type_ is None:
-            continue
-        taken.append(position)
-        yield Parameter(parameter.name, type_, says.direction, parameter.span, _bounds(spec, says, type_))
+    return found
 
 
 def _named_extents(

@@ -64,7 +64,8 @@ class Builder:
     def free(self, function: Function, span: Span) -> Function:
         """Take a function defined outside into the program, with what it calls."""
         known = self.taken.get(function.name)
-        if function.name in self.methods or (known is not None and known is not function):
+        is_other = function.name in self.methods or function.name in self.kernels.names()
+        if is_other or (known is not None and known is not function):
             raise DuplicateFunctionError(
                 f"two functions are called '{function.name}'",
                 spans=[span],
@@ -76,8 +77,11 @@ class Builder:
         return function
 
     def _named(self, name: str) -> Span:
-        captured = self.methods[name][0] if name in self.methods else None
-        return captured.span(captured.node) if captured else self.taken[name].span
+        if name in self.methods:
+            captured = self.methods[name][0]
+            return captured.span(captured.node)
+        made = [made.function.span for made in self.kernels.done.values() if made.function.name == name]
+        return self.taken[name].span if name in self.taken else made[0] if made else UNKNOWN
 
     def program(self, name: str, span: Span) -> Program:
         """Translate everything and return the program, functions in the order they were written."""

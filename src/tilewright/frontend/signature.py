@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, TypeAlias, cast
 
 from tilewright.core.enums import TensorLayout
@@ -57,7 +58,10 @@ def exact(value: object) -> tuple[type, object]:
         items = cast("Mapping[object, object]", value).items()
         return dict, tuple((exact(key), exact(item)) for key, item in items)
     signature = getattr(type(value), "__cache_signature__", None)
-    return (type(value), exact(signature(value))) if signature is not None else (type(value), value)
+    if signature is not None:
+        return type(value), exact(signature(value))
+    is_plain = value is None or isinstance(value, (int, str, bytes, Enum, DataType))
+    return type(value), value if is_plain else id(value)
 
 
 @dataclass(frozen=True, eq=False)

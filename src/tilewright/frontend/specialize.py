@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import FunctionType as PythonFunction
 from typing import Any
 
 from tilewright.core.expr import Const, Expr, GlobalVar, Invoke, Symbol, constant
@@ -23,13 +24,14 @@ from tilewright.errors import (
 )
 from tilewright.frontend.annotations import evaluated, return_types
 from tilewright.frontend.calls import Arguments, fitting
+from tilewright.frontend.capture import Captured
 from tilewright.frontend.dynamic import name_axes, spread
 from tilewright.frontend.frames import BecomesDynamic, Frame
 from tilewright.frontend.functions import Header, Options, check_symbols, translated
 from tilewright.frontend.inline import InlineFunction, returns_once
 from tilewright.frontend.kernels import Declared, Kernel, KernelKind
 from tilewright.frontend.messages import Messages
-from tilewright.frontend.names import Resolver
+from tilewright.frontend.names import Origins, Resolver
 from tilewright.frontend.parameters import (
     Site,
     Spec,
@@ -61,13 +63,28 @@ class Kernels:
     """The functions of the program, which kernels may call too."""
     done: dict[tuple[object, ...], Specialized] = field(default_factory=dict[tuple[object, ...], Specialized])
     active: list[Kernel] = field(default_factory=list[Kernel])
+    naming: list[str] = field(default_factory=list[str])
+    """What the active ones are called in the program."""
     resolvers: list[Resolver] = field(default_factory=list[Resolver])
+    origins: Origins = field(default_factory=Origins)
     messages: Messages = field(default_factory=Messages)
     dynamic_names: dict[str, tuple[str, Span]] = field(default_factory=dict[str, tuple[str, Span]])
 
     def resolver(self, kernel: Kernel) -> Resolver:
         """Return a resolver for a kernel's names, remembered with what it hands out."""
-        found = Resolver.of(kernel.function, (kernel.self_name, kernel.owner) if kernel.self_name else None)
+        instance = (kernel.self_name, kernel.owner) if kernel.self_name else None
+        found = Resolver.of(kernel.function, instance, self.origins)
+        found.captured = kernel.captured
+        if kernel.kind is not KernelKind.ENTRY:  # whose callers give it its arguments, so that defaults are some
+            found.read_defaults()
+        self.resolvers.append(found)
+        return found
+
+    def reader(self, function: PythonFunction, captured: Captured | None = None) -> Resolver:
+        """Return a resolver for the names of a function that is no kernel."""
+        found = Resolver.of(function, None, self.origins)
+        found.captured = captured
+        found.read_defaults()
         self.resolvers.append(found)
         return found
 
@@ -99,6 +116,7 @@ class Kernels:
         name = self._free_name(kernel.name)
         frame = Frame(kernel, self.dynamic_names, site.span)
         self.active.append(kernel)
+        self.naming.append(name)
         before = len(self.done), len(self.resolvers)
         try:
             with self.messages.held() as told:
@@ -113,6 +131,7 @@ class Kernels:
                         self._forget(*before, told)
         finally:
             self.active.pop()
+            self.naming.pop()
 
     def _forget(self, functions: int, resolvers: int, messages: int) -> None:
         """Drop what was made, read and told for a caller that starts again."""
@@ -141,9 +160,12 @@ class Kernels:
         function = translated(kernel.captured, options, self.builder, resolver, header)
         return Specialized(function, frame, tuple(taken))
 
+    def names(self) -> set[str]:
+        """Return what the functions made and being made are called."""
+        return {*self.naming, *(made.function.name for made in self.done.values())}
+
     def _free_name(self, name: str) -> str:
-        taken = {*self.builder.taken, *self.builder.methods, *(k.name for k in self.active)}
-        taken |= {made.function.name for made in self.done.values()}
+        taken = {*self.builder.taken, *self.builder.methods, *self.names()}
         numbered = (f"{name}_{i}" for i in range(1, len(taken) + 2))
         return name if name not in taken else next(n for n in numbered if n not in taken)
 
@@ -196,7 +218,7 @@ def _bound(
 
 def _returns(kernel: Kernel, resolver: Resolver) -> tuple[Type, ...] | None:
     """Return the stated result types; an annotation that leaves shapes open, or is another's, states nothing."""
-    says = evaluated(kernel.function.__annotations__.get("return"), resolver.annotation_lookup)
+    says = evaluated(resolver.annotation("return"), resolver)
     try:
         return None if says is None else return_types(says)
     except AnnotationError:

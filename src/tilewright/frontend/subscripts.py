@@ -10,6 +10,7 @@ from tilewright.core.expr import Const, Expr, MakeTuple, TupleGetItem, integer
 from tilewright.core.op import OPS
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
 from tilewright.errors import (
+    DriftError,
     NotStaticError,
     OperandError,
     OutOfBoundsError,
@@ -17,7 +18,7 @@ from tilewright.errors import (
     StaticEvaluationError,
     SubscriptError,
 )
-from tilewright.frontend.expressions import apply
+from tilewright.frontend.expressions import apply, taken_from
 from tilewright.frontend.state import Translator, Value, expression
 
 
@@ -32,7 +33,7 @@ class Window:
 
 @expression(ast.Subscript)
 def _subscript(t: Translator, node: ast.Subscript) -> Value:
-    owner = t.operand(node.value)
+    owner = taken_from(t, node.value)
     if not isinstance(owner, Expr):
         return _python_item(t, owner, node)
     match owner.type:
@@ -51,7 +52,9 @@ def _subscript(t: Translator, node: ast.Subscript) -> Value:
 
 
 def _python_item(t: Translator, owner: Value, node: ast.Subscript) -> Value:
+    came = t.resolver.latest
     index = t.operand(node.slice)
+    t.resolver.latest = came
     if isinstance(index, Const):
         index = index.value
     if isinstance(index, Expr):
@@ -61,10 +64,12 @@ def _python_item(t: Translator, owner: Value, node: ast.Subscript) -> Value:
             help="a pl.Tensor or pl.Array takes any index",
         )
     try:
-        return owner[index]
+        return t.resolver.item(owner, index)
     except IndexError as error:
         known = f"it holds {len(owner)} value(s), counted from 0"
         raise OutOfBoundsError(f"`{ast.unparse(node)}`: {error}", spans=[t.span(node.slice)], help=known) from None
+    except DriftError:
+        raise
     except Exception as error:
         raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
 

@@ -1,5 +1,6 @@
 """`tilewright.ir.compiled_program`: what `ir.compile` returns, and what it takes."""
 
-from tilewright.runtime.program import CompiledProgram, ParamInfo, extract_param_infos
+from tilewright.runtime.metadata import ParamInfo, extract_param_infos
+from tilewright.runtime.program import CompiledProgram
 
 __all__ = ["CompiledProgram", "ParamInfo", "extract_param_infos"]

@@ -16,11 +16,12 @@ from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol
 from tilewright.core.types import Extent, ScalarType, TensorType
 from tilewright.dtypes import BOOL
-from tilewright.frontend.kernels import Declared, Kernel, bind
+from tilewright.frontend.kernels import Declared, Kernel, KernelParameter, bind
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.parameters import number_type
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
 from tilewright.jit.arguments import RUNTIME, Described, built, check_one_device, describe, runtime_scalar
+from tilewright.jit.reads import ReadSet
 from tilewright.runtime.buffers import buffer_of
 
 
@@ -52,10 +53,14 @@ class Binder:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.declared = dict(
-            zip((p.name for p in kernel.parameters), kernel.declared(Resolver.of(kernel.function)), strict=True)
-        )
+        resolver = Resolver.of(kernel.function)
+        self.declared = dict(zip((p.name for p in kernel.parameters), kernel.declared(resolver), strict=True))
+        self.reads = ReadSet([resolver])
         self.outputs = [name for name, says in self.declared.items() if says.direction is ParamDirection.Out]
+
+    @property
+    def _inputs(self) -> list[KernelParameter]:
+        return [p for p in self.kernel.parameters if p.name not in self.outputs]
 
     def call(self, args: Sequence[Any], kwargs: Mapping[str, Any], takes_runtime: bool = False) -> Call:
         """Return a call's arguments, every one checked to be something a kernel can take."""
@@ -89,15 +94,32 @@ class Binder:
             if not self.outputs:
                 raise self._error(str(error)) from None
             values = None
-        if values is None or not self._is_in_place(values):
+        if values is None or not self._is_in_place(values, args, kwargs):
             values = self._inputs_only(args, kwargs)
-        missing = [name for name in self.declared if name not in values and name not in self.outputs]
-        if missing:
+        if missing := self._missing(values):
             raise self._error(f"missing argument `{missing[0]}`: it takes {self._counts()}")
         return values
 
-    def _is_in_place(self, values: Mapping[str, Any]) -> bool:
-        return all(name in values and buffer_of(values[name]) is not None for name in self.outputs)
+    def _missing(self, values: Mapping[str, Any]) -> list[str]:
+        """Return the inputs that a call has not given."""
+        return [name for name in self.declared if name not in values and name not in self.outputs]
+
+    def _is_in_place(self, values: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Return whether a call gives every output a tensor, and does not make better sense as one of the inputs."""
+        if not all(name in values and buffer_of(values[name]) is not None for name in self.outputs):
+            return False
+        if self._fits(values):
+            return True
+        try:
+            return not self._fits(bind(self._inputs, args, kwargs))
+        except TypeError:
+            return True
+
+    def _fits(self, values: Mapping[str, Any]) -> bool:
+        """Return whether every input is there, tensors where there must be some."""
+        needed = [name for name, says in self.declared.items() if says.is_tensor and not says.is_optional]
+        tensors = (name for name in needed if name not in self.outputs)
+        return not self._missing(values) and all(buffer_of(values[name]) is not None for name in tensors)
 
     def _inputs_only(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of a call that leaves its outputs to us; TypeError where it passes some of them."""
@@ -109,9 +131,8 @@ class Binder:
                 if missing
                 else self._no_output(named[0], kwargs[named[0]])
             )
-        inputs = [p for p in self.kernel.parameters if p.name not in self.outputs]
         try:
-            return bind(inputs, args, {name: value for name, value in kwargs.items() if name not in self.outputs})
+            return bind(self._inputs, args, {name: value for name, value in kwargs.items() if name not in self.outputs})
         except TypeError as error:
             raise self._error(self._misplaced(args) or str(error)) from None
 

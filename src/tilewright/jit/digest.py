@@ -10,12 +10,15 @@ import hashlib
 import struct
 from collections.abc import Iterable
 from enum import Enum
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 
-from tilewright.core.annotations import Array, Directed, DynExpr, DynVar, Scalar, Tensor, Tile
+from tilewright.arrays import np
+from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.dtypes import DataType
+from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.worth import STATED, is_instance, worth
 
 
 class NotEncodable(Exception):
@@ -53,26 +56,50 @@ def encoded(value: object) -> bytes:
 def _named(value: object) -> bytes:
     """Return the bytes of a value that others know by a name, or by its code."""
     if isinstance(value, Enum):
-        return _joined(b"E", map(encoded, (*_place(type(value)), value.name)))
+        return _joined(b"E", map(encoded, (*_place(type(value)), value.name, value.value)))
     if isinstance(value, DataType):
         return _tagged(b"Y", value.name.encode())
     if isinstance(value, DynVar):
         return _tagged(b"V", value.name.encode())
     if isinstance(value, DynExpr):
         return _joined(b"X", map(encoded, (value.operation, value.operands)))
-    if isinstance(value, (Tensor, Tile, Scalar, Array, Directed)):
-        held: dict[str, object] = value.__dict__  # pyright: ignore[reportUnknownMemberType]
+    if isinstance(value, STATED):
         name = str(type(cast(object, value)).__name__)
-        return _joined(b"A", map(encoded, (name, tuple(held.items()))))
+        return _joined(b"A", map(encoded, (name, tuple(vars(value).items()))))
     if isinstance(value, ModuleType):
         return _tagged(b"M", value.__name__.encode())
     if isinstance(value, Kernel):
         return _joined(b"K", (encoded((value.kind.value, value.level)), function_bytes(value.function)))
+    if isinstance(value, InlineFunction):
+        return _joined(b"L", (function_bytes(value.captured.function),))
     if isinstance(value, FunctionType):
         return function_bytes(value)
+    if isinstance(value, (MethodType, BuiltinFunctionType)) and not isinstance(value.__self__, (ModuleType, type(None))):
+        return _joined(b"H", map(encoded, (value.__name__, value.__self__)))
     if isinstance(value, (type, BuiltinFunctionType)):
         return _joined(b"C", map(encoded, _place(value)))
+    return _told(value)
+
+
+def _told(value: object) -> bytes:
+    """Return the bytes of a value that says itself what it is worth."""
+    found = worth(value)
+    if isinstance(value, (int, float, str, bytes, complex, range, slice, np.generic, np.dtype)):
+        return _joined(b"T", (_class(type(value)), encoded(_inner(found))))  # pyright: ignore[reportUnknownArgumentType]
+    if type(value).__module__ in ("typing", "types", "torch"):
+        return _joined(b"R", (_class(type(value)), encoded(repr(value))))
+    if is_instance(value):
+        return _joined(b"J", (_class(type(value)),))
     raise NotEncodable(f"{type(value).__name__} objects mean nothing to another process")
+
+
+def _inner(found: object) -> object:
+    assert isinstance(found, tuple)
+    return found[1]  # pyright: ignore[reportUnknownVariableType]
+
+
+def _class(kind: type) -> bytes:
+    return encoded(_place(kind))
 
 
 def function_bytes(function: Any) -> bytes:

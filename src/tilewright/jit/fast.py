@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.frontend.signature import Alike, Given, TensorMeta
 from tilewright.jit import native
 from tilewright.jit.calls import Call
+from tilewright.jit.native import surroundings as surroundings
 
 if TYPE_CHECKING:
     from tilewright.jit.compiled import Compiled
@@ -42,18 +43,16 @@ class FastPath:
         return self._surroundings == native.surroundings()
 
     def add(self, call: Call, compiled: Compiled) -> bool:
-        """Let the dispatcher find a program for a call's arguments; return whether it can."""
-        given = [(name, _as_passed(call, name)) for name in call.described]
-        target = compiled.target(given, len(self._programs))
+        """Let the dispatcher find a program for a call's arguments; return whether it finds any."""
+        target = compiled.target([(name, as_passed(call, name)) for name in call.described])
         if target is None:
-            compiled.is_reachable = True  # as far as it will ever be
             return self._native is not None
         if self._native is None:
-            written = sum(1 << k for k, name in enumerate(call.described) if name in compiled.written)
-            self._native = native.Native(self._parameters, written, self._slow, self._failed)
-        self._native.add(target)
-        self._programs.append(compiled)
-        compiled.is_reachable = True
+            self._native = native.Native(self._parameters, self._slow, self._failed)
+        if compiled not in self._programs:
+            self._programs.append(compiled)
+        written = sum(1 << k for k, name in enumerate(call.described) if name in compiled.written)
+        self._native.put(self._programs.index(compiled), target, written)
         return True
 
     def builtin(self) -> Callable[..., Any]:
@@ -69,7 +68,7 @@ class FastPath:
         compiled.native.finish(entry.name, number, buffers)
 
 
-def _as_passed(call: Call, name: str) -> Given:
+def as_passed(call: Call, name: str) -> Given:
     """Return what is known about an argument, an output that is like an input by its own shape."""
     given = call.described[name].given
     source = call.described[given.source].given if isinstance(given, Alike) else given

@@ -61,6 +61,7 @@ class JITFunction(Kernel):
             bound = self._methods.setdefault(id(instance), bound)
         return bound
 
+    @brief
     def __call__(self, *args: Any, config: RunConfig | None = None, **kwargs: Any) -> Any:
         """Run the kernel on tensors and numbers, compiling it first where these are new."""
         if self.kind is not KernelKind.ENTRY:

@@ -10,15 +10,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeAlias
 
 from tilewright.core.enums import TensorLayout
 from tilewright.dtypes import BY_NAME
+from tilewright.errors import DriftError
+from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.kernels import Kernel
-from tilewright.frontend.names import Read, Resolver
+from tilewright.frontend.names import Access, Item, Origins, Path, Read, Resolver
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
 from tilewright.jit.digest import NotEncodable, digest, function_bytes
-from tilewright.jit.reads import ReadSet, leaves
+from tilewright.jit.reads import ReadSet
+
+PlainRead: TypeAlias = tuple[int, str, tuple[Any, ...], "str | None"]
+"""Which function read something, where its path starts, the path, and a digest where that was not merely passed."""
 
 LIMIT = 16
 """How many programs a manifest lists: the oldest make room."""
@@ -34,14 +40,13 @@ class Listed:
     dynamic: tuple[int, ...]
     functions: tuple[tuple[Any, ...], ...]
     """How each function was reached, and the digest of its code, the kernel's own first."""
-    reads: tuple[tuple[int, tuple[str, ...], str | None], ...]
-    """What each function read, as a path; with a digest where that was used, not merely passed through."""
+    reads: tuple[PlainRead, ...]
 
     def replayed(self, kernel: Kernel) -> ReadSet | None:
         """Return the reads done again in this process, None where anything is not what it was."""
         try:
             return _replay(self, kernel)
-        except (LookupError, AttributeError, NotEncodable):
+        except (LookupError, AttributeError, TypeError, NotEncodable, DriftError):
             return None
 
 
@@ -67,41 +72,62 @@ def _reached(resolvers: Sequence[Resolver], number: int) -> tuple[Any, ...]:
     function = resolvers[number].function
     code = digest(function_bytes(function)).hex()
     if number == 0:
-        return None, (), code
+        return None, "", (), code
     for earlier, resolver in enumerate(resolvers[:number]):
-        for path, read in resolver.reads.items():
-            if isinstance(read.value, Kernel) and read.value.function is function:
-                return earlier, path, code
+        for read in resolver.reads.values():
+            if function_of(read.value) is function:
+                return earlier, read.root.access.name, _plain_path(read.path), code
     raise LookupError(f"nothing leads to {function.__qualname__}")
 
 
-def _plain_read(number: int, resolver: Resolver, read: Read) -> tuple[int, tuple[str, ...], str | None]:
-    is_leaf = any(read is leaf for leaf in leaves(resolver))
-    return number, read.path, digest(read.value).hex() if is_leaf else None
+def function_of(value: object) -> Any:
+    """Return the Python function behind something that a kernel calls, None for anything else."""
+    if isinstance(value, Kernel):
+        return value.function
+    if isinstance(value, InlineFunction):
+        return value.captured.function
+    return value if isinstance(value, FunctionType) else None
+
+
+def _plain_read(number: int, resolver: Resolver, read: Read) -> PlainRead:
+    key = read.root.access, read.path
+    worth = digest(read.given).hex() if resolver.uses[key] > 0 else None
+    return number, read.root.access.name, _plain_path(read.path), worth
+
+
+def _plain_path(path: Path) -> tuple[Any, ...]:
+    """Return a path of strings and one-item lists, which stand for items; NotEncodable for other keys."""
+    keys = [step.key for step in path if isinstance(step, Item)]
+    if any(type(key) not in (int, str) for key in keys):
+        raise NotEncodable("only items by position or by text are the same in another process")
+    return tuple((step.key,) if isinstance(step, Item) else step for step in path)
 
 
 def _replay(entry: Listed, kernel: Kernel) -> ReadSet | None:
     resolvers: list[Resolver] = []
-    for reached, path, code in entry.functions:
-        found = kernel if reached is None else _follow(resolvers[int(reached)], tuple(path))
-        if not isinstance(found, Kernel) or digest(function_bytes(found.function)).hex() != code:
+    origins = Origins()
+    for reached, access, path, code in entry.functions:
+        found = kernel if reached is None else _follow(resolvers[int(reached)], access, path)
+        function = function_of(found)
+        if function is None or digest(function_bytes(function)).hex() != code:
             return None
-        owner = (found.self_name, found.owner) if found.self_name else None
-        resolvers.append(Resolver.of(found.function, owner))
+        owner = (found.self_name, found.owner) if isinstance(found, Kernel) and found.self_name else None
+        resolvers.append(resolver := Resolver.of(function, owner, origins))
         number = len(resolvers) - 1
-        for _, way, worth in (read for read in entry.reads if read[0] == number):
-            value = _follow(resolvers[number], tuple(way))
-            if worth is not None and digest(value).hex() != worth:
+        for _, root, way, worth in (read for read in entry.reads if read[0] == number):
+            value = _follow(resolver, root, way)
+            if worth is None:
+                resolver.pass_through()
+            elif digest(value).hex() != worth:
                 return None
     return ReadSet(resolvers)
 
 
-def _follow(resolver: Resolver, path: tuple[str, ...]) -> object:
-    """Return what a path leads to, noted as read."""
-    own = resolver.instance is not None and path[0] == resolver.instance[0]
-    value: object = resolver.instance[1] if own and resolver.instance else resolver.lookup(path[0])
-    for end in range(1, len(path)):
-        value = resolver.attribute(path[:end], value, path[end])
+def _follow(resolver: Resolver, root: str, path: Sequence[Any]) -> Any:
+    """Return what a path leads to, noted as read; what was only passed on the way is noted as that."""
+    value = resolver.start(Access[root], path[0])
+    for step in path[1:]:
+        value = resolver.item(value, step[0]) if isinstance(step, (list, tuple)) else resolver.attribute(value, step)
     return value
 
 
@@ -126,13 +152,17 @@ def _plain(entry: Listed) -> list[Any]:
 def _entry(plain: Sequence[Any]) -> Listed:
     artifact, parameters, metas, dynamic, functions, reads = plain
     return Listed(
-        artifact,
+        bytes.fromhex(artifact).hex(),
         tuple(parameters),
         {name: _meta(meta) for name, meta in metas.items()},
         tuple(dynamic),
-        tuple((reached, tuple(path), code) for reached, path, code in functions),
-        tuple((number, tuple(path), worth) for number, path, worth in reads),
+        tuple((reached, root, _steps(path), code) for reached, root, path, code in functions),
+        tuple((number, root, _steps(path), worth) for number, root, path, worth in reads),
     )
+
+
+def _steps(path: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(tuple(step) if isinstance(step, list) else step for step in path)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def _plain_meta(meta: Given) -> Any:

@@ -12,7 +12,7 @@ from tilewright.jit.store import Store
 
 def explained(kernel: str, described: Sequence[tuple[str, Described]], kinds: Sequence[Any], store: Store[Any]) -> str:
     """Return how a call differs from the program nearest to it."""
-    programs = [(known, extents) for known, variants in store.variants.items() for extents in variants.extents()]
+    programs = [(known, extents) for known, variants in list(store.variants.items()) for extents in variants.extents()]
     if not programs:
         return f"`{kernel}` has not been compiled yet"
     mine = tuple(extent for _, one in described for extent in one.extents)

@@ -18,11 +18,13 @@ from typing import Any
 from tilewright import settings
 from tilewright.arrays import np
 from tilewright.backends.cpu import dispatch
+from tilewright.backends.cpu.assemble import assemble
 from tilewright.backends.cpu.dispatch import State
 from tilewright.backends.cpu.loader import Loaded, load
-from tilewright.backends.cpu.threads import emitted, openmp, parallel_address
+from tilewright.backends.cpu.target import PRESETS
+from tilewright.backends.cpu.threads import openmp, parallel_address
+from tilewright.frontend.worth import MISSING
 from tilewright.jit.tables import (
-    MISSING,
     Lookup,
     StateWords,
     Target,
@@ -64,12 +66,24 @@ def is_available() -> bool:
 def _code() -> tuple[Loaded, _MethodDef]:
     """Return the dispatcher's code, mapped for the life of the process, and how Python knows it."""
     symbols = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON}
-    loaded = load(emitted(dispatch.dispatcher()), symbols).pin()
+    loaded = load(assemble(dispatch.dispatcher(), PRESETS["x86-64"]).object, symbols).pin()
     return loaded, _MethodDef(b"kernel", loaded.address("dispatch"), FASTCALL_WITH_KEYWORDS, None)
+
+
+def _shared_code() -> tuple[Loaded, _MethodDef]:
+    with _lock:
+        return _code()
+
+
+def _renew_lock() -> None:
+    """Free a forked child of a lock whose holder it does not have."""
+    global _lock
+    _lock = threading.Lock()
 
 
 _PYTHON = tuple(name for name, _, _ in dispatch.PYTHON)
 _lock = threading.Lock()
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 @dataclass
@@ -77,7 +91,6 @@ class Native:
     """One kernel's entries as the dispatcher sees them."""
 
     parameters: int
-    written: int
     fallback: Callable[..., Any]
     failed: Callable[[int, int, int], Any]
     state: Any = field(init=False)
@@ -87,7 +100,7 @@ class Native:
     def __post_init__(self) -> None:
         """Fill in what all entries share."""
         self.state = StateWords()
-        self.state.keep = self.keep
+        self.state.keep = self.keep, self.lookup
         words: dict[State, int] = {
             State.PARAMS: self.parameters,
             State.FALLBACK: id(self.fallback),
@@ -99,7 +112,6 @@ class Native:
             State.BOOL: id(bool),
             State.NONE: id(None),
             State.TRUE: id(True),
-            State.WRITTEN: self.written,
             **self._torch(),
             **self._threads(),
             **self._surroundings(),
@@ -110,16 +122,15 @@ class Native:
 
     def builtin(self) -> Callable[..., Any]:
         """Return the function to call, which keeps this kernel's tables alive."""
-        with _lock:
-            _, method = _code()
+        _, method = _shared_code()
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
         return new(ctypes.addressof(method), self.state, None)
 
-    def add(self, target: Target) -> None:
-        """Let calls find a program."""
-        self.keep.append(target)
-        self.lookup.add(target, self.state)
+    def put(self, number: int, target: Target, written: int) -> None:
+        """Let calls find a program by its number, which writes the parameters of these bits."""
+        self.state[State.WRITTEN] |= written
+        self.lookup.put(number, target, self.state)
 
     def _torch(self) -> dict[State, int]:
         layout = torch_layout()
@@ -135,6 +146,9 @@ class Native:
             State.TORCH_PLAIN: layout.plain,
             State.TORCH_INFERENCE: layout.inference,
             State.TORCH_GRAD: layout.grad,
+            State.TORCH_STORAGE: layout.storage,
+            State.STORAGE_DATA: layout.data,
+            State.STORAGE_BYTES: layout.bytes,
             State.REQUIRES_GRAD: id(name),
         }
 

@@ -1,6 +1,6 @@
 """The persistent cache: programs that other processes have compiled.
 
-There are two levels. An artifact is kept by the program itself: its IR, the text of its kernels, the options, the
+There are two levels. An artifact is kept by the program itself: its IR, the syntax of its kernels, the options, the
 target and the compiler. A manifest is kept by what a call knows before anything is read: the kernel's code and its
 arguments; it leads to an artifact without the front end.
 """
@@ -22,7 +22,8 @@ from tilewright.jit.calls import Call
 from tilewright.jit.digest import NotEncodable, digest, encoded, function_bytes
 from tilewright.jit.fingerprint import python, toolchain
 from tilewright.jit.reads import ReadSet
-from tilewright.jit.relocate import relocated
+from tilewright.jit.relocate import Here, freed
+from tilewright.runtime.config import RunConfig, code_options
 from tilewright.runtime.loading import load
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ class Persistent:
     def keep(self, key: bytes, program: CompiledProgram, reads: ReadSet) -> None:
         """Keep a program for other processes."""
         if program.artifact is not None:
-            kept = replace(program.artifact, origins=reads.origins)
+            code = replace(program.artifact.code, errors=freed(program.artifact.code.errors, reads.resolvers))
+            kept = replace(program.artifact, code=code)
             self.store.put(ARTIFACT, key, kept.to_bytes(), self.kernel.name)
 
     def list(
@@ -117,8 +119,7 @@ def _point_here(program: CompiledProgram, reads: ReadSet) -> None:
     """Let a kept program's errors point to where its kernels stand in this process."""
     if program.native is not None and program.artifact is not None:
         code = program.native.code
-        errors = relocated(code.errors, program.artifact.origins, reads.origins)
-        program.native.code = replace(code, errors=errors)
+        program.native.code = replace(code, errors=Here(code.errors, reads.resolvers))
 
 
 def _arguments(arguments: Sequence[tuple[str, Any, Any]]) -> bytes:
@@ -135,7 +136,7 @@ def _plain(kind: object) -> object:
 def _artifact_key(made: Specialization, options: Sequence[object]) -> bytes:
     from tilewright.core.serialize import serialize
 
-    return digest(FORMAT, toolchain(), fingerprint(), list(options), serialize(made.program), list(made.texts))
+    return digest(FORMAT, toolchain(), fingerprint(), list(options), serialize(made.program), list(made.syntax))
 
 
 def persistent(kernel: Kernel) -> Persistent | None:
@@ -144,8 +145,6 @@ def persistent(kernel: Kernel) -> Persistent | None:
     return Persistent(kernel, store) if store.directory is not None or store.shared else None
 
 
-def options_of(config: Any) -> list[object]:
+def options_of(config: RunConfig | None) -> list[object]:
     """Return what changes a program's code besides its arguments."""
-    current = Options.current()
-    chosen = [] if config is None else [config.platform, config.strategy.name]
-    return [current.checked, *chosen]
+    return [Options.current().checked, *code_options(config)]

@@ -1,49 +1,120 @@
 """Relocation: where a kept program's errors point to in the sources of this process.
 
-Code is kept by what its kernels say, not by where they stand: a file may be somewhere else, or have grown at its top.
+Code is kept by what its kernels say, not by where they stand: a file may be somewhere else, have grown at its top, or
+between two lines. So a kept error names a function, one piece of its syntax, and where that stood inside the function.
+Whoever has read the function anew knows where the piece stands now; whoever runs the very same code need not read it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, overload
 
+from tilewright.frontend.capture import span_of
+from tilewright.frontend.names import Resolver
 from tilewright.source import Source, Span
 
-Origin = tuple[str, int]
-"""The file of a kernel, and its first line."""
+Error = tuple[str, Span]
+
+
+class Piece(Source):
+    """Stands for a function and a piece of its syntax, by number; lines count from the function's first."""
+
+    __slots__ = ("known",)
+
+    def __init__(self, function: int, piece: int, known: str | None) -> None:
+        super().__init__(f"{function}:{piece}", ())
+        self.known = known
+
+    def line(self, number: int) -> str | None:
+        """Return the text of the piece's first line."""
+        return self.known
 
 
 class Moved(Source):
-    """A source some of whose lines stand elsewhere now."""
+    """A source of which one line is known."""
 
-    __slots__ = ("distance", "known")
+    __slots__ = ("known",)
 
-    def __init__(self, filename: str, known: Source, distance: int) -> None:
+    def __init__(self, filename: str, known: str | None) -> None:
         super().__init__(filename, ())
         self.known = known
-        self.distance = distance
 
     def line(self, number: int) -> str | None:
-        """Return line `number` (from 1) of where it stands now."""
-        return self.known.line(number - self.distance)
+        """Return the line that is known."""
+        return self.known
 
 
-def relocated(
-    errors: Sequence[tuple[str, Span]], before: Sequence[Origin], now: Sequence[Origin]
-) -> list[tuple[str, Span]]:
-    """Return errors with their spans moved as the kernels they lie in have moved."""
-    if list(before) == list(now):
-        return list(errors)
-    return [(message, _moved(span, before, now)) for message, span in errors]
+def freed(errors: Sequence[Error], resolvers: Sequence[Resolver]) -> list[Error]:
+    """Return errors that point to functions and pieces of them, not to files and lines."""
+    return [(message, _freed(span, resolvers)) for message, span in errors]
 
 
-def _moved(span: Span, before: Sequence[Origin], now: Sequence[Origin]) -> Span:
-    found = [n for n, (file, line) in enumerate(before) if file == span.filename and line <= span.line]
-    if not found or span.source is None:
+def _freed(span: Span, resolvers: Sequence[Resolver]) -> Span:
+    number = _around(span, resolvers)
+    if span.source is None or number is None:
         return span
-    nearest = max(found, key=lambda n: before[n][1])
-    distance = now[nearest][1] - before[nearest][1]
-    source = Moved(now[nearest][0], span.source, distance)
-    caller = None if span.caller is None else _moved(span.caller, before, now)
-    end = span.end_line + distance if span.end_line else span.end_line
-    return span._replace(source=source, line=span.line + distance, end_line=end, caller=caller)
+    start = resolvers[number].code.co_firstlineno
+    piece = next((n for n, at in enumerate(_places(resolvers[number])) if at == span[1:5]), -1)
+    caller = None if span.caller is None else _freed(span.caller, resolvers)
+    source = Piece(number, piece, span.source.line(span.line))
+    return Span(source, span.line - start, span.column, max(span.end_line - start, 0), span.end_column, caller)
+
+
+def _around(span: Span, resolvers: Sequence[Resolver]) -> int | None:
+    """Return the number of the innermost function that a span lies in, None for one outside of all."""
+    found = [
+        (node.lineno, number)
+        for number, node in enumerate(map(_node, resolvers))
+        if node is not None
+        and resolvers[number].captured.source.filename == span.filename
+        and node.lineno <= span.line <= (node.end_lineno or node.lineno)
+    ]
+    return max(found)[1] if found else None
+
+
+def _node(resolver: Resolver) -> ast.FunctionDef | None:
+    return resolver.captured.node if resolver.captured is not None else None
+
+
+def _places(resolver: Resolver) -> Iterator[tuple[int, ...]]:
+    """Yield where each piece of a function stands, in an order that functions of the same syntax share."""
+    for node in ast.walk(resolver.captured.node):
+        yield span_of(resolver.captured.source, node)[1:5]
+
+
+class Here(Sequence[Error]):
+    """Kept errors as this process shows them, found when one is asked for."""
+
+    def __init__(self, errors: Sequence[Error], resolvers: Sequence[Resolver]) -> None:
+        self._errors = errors
+        self._resolvers = resolvers
+
+    def __len__(self) -> int:
+        return len(self._errors)
+
+    @overload
+    def __getitem__(self, index: int) -> Error: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Error]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        """Return an error, pointing to where its function stands now."""
+        return self._all[index]
+
+    @cached_property
+    def _all(self) -> list[Error]:
+        return [(message, self._placed(span)) for message, span in self._errors]
+
+    def _placed(self, span: Span) -> Span:
+        number, separator, piece = span.filename.partition(":")
+        if span.source is None or not separator or not number.isdecimal():
+            return span
+        resolver = self._resolvers[int(number)]
+        caller = None if span.caller is None else self._placed(span.caller)
+        if resolver.captured is not None and int(piece) >= 0:
+            return Span(resolver.captured.source, *list(_places(resolver))[int(piece)], caller)
+        start = resolver.code.co_firstlineno
+        source = Moved(resolver.code.co_filename, span.source.line(span.line))
+        return Span(source, span.line + start, span.column, span.end_line + start, span.end_column, caller)

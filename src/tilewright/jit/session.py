@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
+from tilewright.collector import paused_collection
 from tilewright.errors import DriftError, RunOnlyError, brief
 from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.names import Changed
 from tilewright.frontend.signature import Alike, DynDim, TensorMeta
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.fast import FastPath
 from tilewright.jit.misses import explained, shown
 from tilewright.jit.persistent import Persistent, options_of, persistent
-from tilewright.jit.reads import ReadSet
+from tilewright.jit.plain import PlainPath
+from tilewright.jit.reads import Drift, ReadSet
 from tilewright.jit.store import CacheInfo, Store
 from tilewright.runtime.buffers import buffer_of
+from tilewright.runtime.config import RunConfig, code_options
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
-    from tilewright.runtime.config import RunConfig
     from tilewright.runtime.program import CompiledProgram
+
+
+ATTEMPTS = 8
+"""How often a kernel is read where other threads change what it reads meanwhile."""
+
+_SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()
 
 
 class Session:
@@ -38,10 +49,21 @@ class Session:
         self.drift = drift
         self.slow = slow
         self.enter = enter
-        self.binder = Binder(kernel)
+        self._binder = Binder(kernel)
         self.store: Store[Compiled] = Store()
-        self.fast: FastPath | None = None
+        self.fast: FastPath | PlainPath | None = None
         self.lock = threading.RLock()
+        _SESSIONS.add(self)
+
+    @property
+    def binder(self) -> Binder:
+        """What sorts arguments to parameters, made anew where annotations mean something else by now."""
+        drift = self._binder.reads.drift()
+        if drift is not None:
+            if self.store.variants:
+                self._refuse(drift)
+            self._binder = Binder(self.kernel)
+        return self._binder
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
         """Run the kernel on a call's arguments."""
@@ -69,8 +91,8 @@ class Session:
     def clear(self) -> None:
         """Forget every program."""
         with self.lock:
-            self.store = Store()
             self._leave_fast_path()
+            self.store = Store()
 
     def explain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         """Return why no program is found for some arguments, or that one is."""
@@ -91,7 +113,7 @@ class Session:
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
         """Return everything that a program is found by but its extents."""
-        return call.kinds, config, settings.checked()
+        return call.kinds, code_options(config), settings.checked()
 
     @brief
     def _compiled(self, call: Call, config: RunConfig | None) -> Compiled:
@@ -112,14 +134,20 @@ class Session:
             if drift is None:
                 self.store.hits += 1
                 return candidate
-            drifted = drifted or drift
-        if drifted is not None and not drifted.is_own and (self.drift or settings.drift()) == "raise":
-            raise DriftError(
-                f"kernel `{self.kernel.name}`: {drifted}\n    help: restore it, "
-                "or let the kernel follow with @pl.jit(drift='recompile') or TILEWRIGHT_DRIFT=recompile"
-            )
+            drifted = drifted or (None if drift.is_own else drift)  # another instance's, so to speak
+        if drifted is not None:
+            self._refuse(drifted)
         return None
 
+    def _refuse(self, drift: Drift) -> None:
+        """Raise that something has changed, unless the kernel is to follow."""
+        if (self.drift or settings.drift()) == "raise":
+            raise DriftError(
+                f"kernel `{self.kernel.name}`: {drift}\n    help: restore it, "
+                "or let the kernel follow with @pl.jit(drift='recompile') or TILEWRIGHT_DRIFT=recompile"
+            )
+
+    @paused_collection()
     def _made(self, kinds: object, call: Call, config: RunConfig | None) -> Compiled:
         """Return the program for a call that this process has not made yet; another may have."""
         self.store.misses += 1
@@ -195,14 +223,20 @@ class Session:
         from tilewright.runtime.compiler import compile
 
         self.store.compiles += 1
-        if config is None:
-            return compile(made.program)
-        return compile(made.program, platform=config.platform, strategy=config.strategy)
+        return compile(made.program, **(config.compile_kwargs() if config is not None else {}))
 
     def _specialized(self, call: Call) -> Specialization:
         from tilewright.frontend.entries import specialize
 
-        made = specialize(self.kernel, call.given)
+        made = None
+        for attempt in range(ATTEMPTS):
+            try:
+                made = specialize(self.kernel, call.given)
+                break
+            except Changed:
+                if attempt == ATTEMPTS - 1:
+                    raise
+        assert made is not None
         for name, given in call.given.items():
             if isinstance(given, Alike) and name not in call.values:
                 self._check_guess(made, name)
@@ -224,18 +258,29 @@ class Session:
 
     def _hasten(self, call: Call, found: Compiled) -> None:
         """Let later calls like this one find their program without Python."""
-        if len(call.values) != len(self.kernel.parameters) or not FastPath.is_available():
+        parameters = self.kernel.parameters  # the dispatcher takes all by position
+        if len(call.values) != len(parameters) or not all(p.is_positional for p in parameters):
             return
-        if found.is_reachable and self.fast is not None and self.fast.is_current() and found.reads.is_same():
+        if self.fast is not None and self.fast.is_current() and not found.is_due():
             return
-        with self.lock:
-            found.reads = found.reads.renewed()
+        if not self.lock.acquire(blocking=False):  # somebody compiles, which is no reason to wait
+            return
+        try:
             if self.fast is not None and not self.fast.is_current():
                 self._leave_fast_path()
             if self.fast is None:
-                self.fast = FastPath(len(self.kernel.parameters), self.slow)
+                self.fast = self._path()
             if self.fast.add(call, found):
                 self.enter(self.fast.builtin())
+        finally:
+            self.lock.release()
+
+    def _path(self) -> FastPath | PlainPath:
+        """Return the fastest way in that this process has."""
+        names = [parameter.name for parameter in self.kernel.parameters]
+        if settings.native_dispatch() and FastPath.is_available():
+            return FastPath(len(names), self.slow)
+        return PlainPath(names, self.slow)
 
     def _leave_fast_path(self) -> None:
         if self.fast is not None:
@@ -243,10 +288,19 @@ class Session:
         self.fast = None
         self.enter(None)
         for compiled in self.store.programs():
-            compiled.is_reachable = False
+            compiled.forget_guards()
 
 
 def _dynamic_positions(made: Specialization) -> list[int]:
     """Return which of all the tensors' extents, one after the other, the program takes as they come."""
     dims = [d for meta in made.metas.values() if isinstance(meta, TensorMeta) for d in meta.shape]
     return [position for position, dim in enumerate(dims) if isinstance(dim, DynDim)]
+
+
+def _renew_locks() -> None:
+    """Free a forked child of locks whose holders it does not have."""
+    for session in list(_SESSIONS):
+        session.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)

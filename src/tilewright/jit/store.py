@@ -37,13 +37,13 @@ class Variants(Generic[T]):
 
     def find(self, extents: Extents) -> Iterator[T]:
         """Yield the programs for some extents."""
-        for dynamic, programs in self.groups.items():
+        for dynamic, programs in list(self.groups.items()):  # another thread may add to what is looked through
             yield from programs.get(_static(extents, dynamic), ())
 
     def extents(self) -> Iterator[Extents]:
         """Yield the extents that programs were made for, None for those they take as they come."""
-        for dynamic, programs in self.groups.items():
-            for static in programs:
+        for dynamic, programs in list(self.groups.items()):
+            for static in list(programs):
                 left = iter(static)
                 total = len(static) + len(dynamic)
                 yield tuple(None if place in dynamic else next(left) for place in range(total))
@@ -77,9 +77,9 @@ class Store(Generic[T]):
 
     def programs(self) -> Iterator[T]:
         """Yield every program."""
-        for variants in self.variants.values():
-            for group in variants.groups.values():
-                for programs in group.values():
+        for variants in list(self.variants.values()):
+            for group in list(variants.groups.values()):
+                for programs in list(group.values()):
                     yield from programs
 
     def info(self) -> CacheInfo:

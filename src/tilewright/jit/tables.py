@@ -5,8 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -15,6 +14,8 @@ from tilewright.arrays import np
 from tilewright.backends.cpu import dispatch as code
 from tilewright.backends.cpu.dispatch import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
 from tilewright.frontend.signature import Given, Known, TensorMeta
+from tilewright.frontend.worth import MISSING
+from tilewright.jit.guards import Guards, field_offset, version_offset
 
 MASK = (1 << 64) - 1
 
@@ -101,32 +102,16 @@ def _scalar_words(given: Given) -> list[int] | None:
     return None
 
 
-@cache
-def _version_offset() -> int:
-    """Return where in a dict its version lies, 0 where this Python has none that moves with each change."""
-    sample: dict[str, int] = {"a": 1}
-    place = 24
-    seen = {ctypes.c_uint64.from_address(id(sample) + place).value}
-    for value in (2, 3):
-        sample["a"] = value
-        seen.add(ctypes.c_uint64.from_address(id(sample) + place).value)
-    return place if sys.implementation.name == "cpython" and sys.version_info < (3, 12) and len(seen) == 3 else 0
-
-
 def watch_words(watched: Sequence[tuple[dict[Any, Any], Mapping[Any, Any]]], keep: list[Any]) -> Any:
     """Return a table of watches: dicts, and what each must hold by key; `MISSING` for nothing."""
     table: list[int] = []
     for holder, items in watched:
         pairs = words([n for key, value in items.items() for n in (id(key), 0 if value is MISSING else id(value))])
         keep += [holder, items, pairs]
-        table += [id(holder), 0, len(items), address(pairs), _version_offset()]
+        table += [id(holder), 0, len(items), address(pairs), version_offset()]
     assert len(table) == len(watched) * len(Watch)
     keep.append(found := words(table))
     return found
-
-
-MISSING: Any = object()
-"""Stands for a key that a dict must not have."""
 
 
 class StateWords(ctypes.c_int64 * len(State)):  # pyright: ignore[reportUntypedBaseClass]
@@ -140,12 +125,9 @@ class Target:
     key: Sequence[int]
     mask: Sequence[int]
     function: int
-    number: int
-    watched: Sequence[tuple[dict[Any, Any], Mapping[Any, Any]]] = ()
-    fields: Sequence[tuple[int, int]] = ()
+    guards: Guards
     scalars: Sequence[tuple[int, int]] = ()
     same: Sequence[tuple[int, int]] = ()
-    probes: Sequence[tuple[int, Any, Any, Any]] = ()
     keep: list[Any] = field(default_factory=list[Any])
 
     @property
@@ -153,25 +135,38 @@ class Target:
         """The key with the words that do not count left out."""
         return [word & mask for word, mask in zip(self.key, self.mask, strict=True)]
 
-    def table(self) -> Any:
-        """Return the entry's words; everything they point to stays in `keep`."""
-        key = words(self.masked)
-        watches = watch_words(self.watched, self.keep)
-        pairs = [words([n for pair in found for n in pair]) for found in (self.fields, self.scalars, self.same)]
-        probes = words([n for kind, *rest in self.probes for n in (kind, *_probe_words(rest))])
+    def table(self, number: int) -> Any:
+        """Return the words of an entry that goes by a number; everything they point to stays in `keep`."""
+        key, fields = words(self.masked), field_words(self.guards)
+        watches = watch_words(self.guards.watched, self.keep)
+        pairs = [words([n for pair in found for n in pair]) for found in (fields, self.scalars, self.same)]
+        probes = words([n for kind, *rest in self.guards.probes for n in (kind, *_probe_words(rest))])
         made = words([0] * len(Entry))
         filled = {
             Entry.HASH: digest(self.masked), Entry.KEY: address(key), Entry.FUNCTION: self.function,
-            Entry.NUMBER: self.number, Entry.WATCHES: len(self.watched), Entry.WATCH_TABLE: address(watches),
-            Entry.FIELDS: len(self.fields), Entry.FIELD_TABLE: address(pairs[0]),
+            Entry.NUMBER: number, Entry.WATCHES: len(self.guards.watched), Entry.WATCH_TABLE: address(watches),
+            Entry.FIELDS: len(fields), Entry.FIELD_TABLE: address(pairs[0]),
             Entry.SCALARS: len(self.scalars), Entry.SCALAR_TABLE: address(pairs[1]),
             Entry.SAME: len(self.same), Entry.SAME_TABLE: address(pairs[2]),
-            Entry.PROBES: len(self.probes), Entry.PROBE_TABLE: address(probes),
+            Entry.PROBES: len(self.guards.probes), Entry.PROBE_TABLE: address(probes),
         }  # fmt: skip
         for place, value in filled.items():
             made[place] = _signed(value)
-        self.keep += [key, *pairs, probes, self.probes, made]
+        self.keep += [key, *pairs, probes, self.guards, made]
         return made
+
+
+def field_words(guards: Guards) -> list[tuple[int, int]]:
+    """Return where the words lie that must stay, and what they are."""
+    references = [
+        (id(owner) + field_offset(type(owner), name), 0 if value is None and name in NULL else id(value))
+        for owner, name, value in guards.fields
+    ]
+    return references + [(id(holder) + version_offset(), version) for holder, version in guards.versions]
+
+
+NULL = ("__defaults__", "__kwdefaults__")
+"""What a function refers to by nothing at all where Python says None."""
 
 
 def _probe_words(probe: Sequence[Any]) -> tuple[int, int, int]:
@@ -181,31 +176,45 @@ def _probe_words(probe: Sequence[Any]) -> tuple[int, int, int]:
 
 @dataclass
 class Lookup:
-    """The entries of one kernel in groups, each a hash table."""
+    """The entries of one kernel in groups, each a hash table.
 
-    groups: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = field(
-        default_factory=dict[tuple[int, ...], "dict[tuple[int, ...], Any]"]
-    )
+    A call may be looking while entries change, wherever it lets other threads run. What it may look at is put aside,
+    not away, until no call is under way.
+    """
+
+    entries: dict[int, tuple[Target, Any]] = field(default_factory=dict[int, tuple[Target, Any]])
+    """By the number of a program; the words go with what they were made from."""
     tables: list[Any] = field(default_factory=list[Any])
+    aside: list[Any] = field(default_factory=list[Any])
 
-    def add(self, target: Target, state: Any) -> None:
-        """Put an entry where the dispatcher finds it."""
-        entries = self.groups.setdefault(tuple(target.mask), {})
-        entries[tuple(target.masked)] = target.table()  # of several programs for one key, the latest is found
-        self.tables = []
-        rows: list[int] = []
-        for mask, entries in self.groups.items():
-            size = 1 << max(2, (2 * len(entries)).bit_length())
-            slots = words([0] * size)
-            for entry in entries.values():
-                _insert(slots, entry, size - 1)
-            held = words(mask)
-            self.tables += [slots, held]
-            rows += [len(mask), address(held), address(slots), size - 1]
-        assert len(rows) == len(self.groups) * len(Group)
-        self.tables.append(table := words(rows))
-        state[State.GROUP_TABLE] = address(table)
-        state[State.GROUPS] = len(self.groups)
+    def put(self, number: int, target: Target, state: Any) -> None:
+        """Let the dispatcher find an entry by a program's number, in place of the one it had."""
+        old = [self.tables, self.entries.get(number)]
+        self.entries[number] = target, target.table(number)
+        groups: dict[tuple[int, ...], list[Any]] = {}
+        for known, table in self.entries.values():
+            groups.setdefault(tuple(known.mask), []).append(table)
+        self.tables = list(_tables(groups))
+        self.aside += old
+        state[State.GROUPS] = 0  # in this order: another thread sees none of them, or as many as there are
+        state[State.GROUP_TABLE] = address(self.tables[-1])
+        state[State.GROUPS] = len(groups)
+        if not state[State.ACTIVE]:
+            self.aside = []
+
+
+def _tables(groups: Mapping[tuple[int, ...], Sequence[Any]]) -> Iterator[Any]:
+    """Yield the tables that groups lie in, the one that leads to all others last."""
+    rows: list[int] = []
+    for mask, entries in groups.items():
+        size = 1 << max(2, (2 * len(entries)).bit_length())
+        slots, held = words([0] * size), words(mask)
+        for entry in entries:
+            _insert(slots, entry, size - 1)
+        yield from (slots, held)
+        rows += [len(mask), address(held), address(slots), size - 1]
+    assert len(rows) == len(groups) * len(Group)
+    yield words(rows)
 
 
 def _insert(slots: Any, entry: Any, last: int) -> None:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-OBJECT_WORDS, IMPL_WORDS = 8, 22
+from tilewright.arrays import np
+
+OBJECT_WORDS, IMPL_WORDS, STORAGE_WORDS = 8, 22, 10
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class TorchLayout:
     plain: int
     inference: int
     grad: int
+    storage: int
+    data: int
+    """Where in a storage its memory lies, and how many bytes there are."""
+    bytes: int
 
 
 def torch_layout() -> TorchLayout | None:
@@ -55,7 +61,9 @@ def _found(torch: Any) -> TorchLayout | None:
     ]
     tracked = _words(followed._cdata, IMPL_WORDS)
     grad = [place for place in range(IMPL_WORDS) if tracked[place] and not any(words[place] for words in like)]
-    if len(impl) != 1 or len(keys) != 1 or not grad:
+    borrowed = torch.from_numpy(np.ones(5, np.float32))  # its memory and whoever frees it are two things
+    storage = _storage([*plain, borrowed])
+    if len(impl) != 1 or len(keys) != 1 or not grad or storage is None:
         return None
     return TorchLayout(
         id(torch.Tensor),
@@ -66,7 +74,27 @@ def _found(torch: Any) -> TorchLayout | None:
         like[0][keys[0]],
         _words(inference._cdata, IMPL_WORDS)[keys[0]],
         8 * grad[0],
+        *storage,
     )
+
+
+def _storage(plain: list[Any]) -> tuple[int, int, int] | None:
+    """Return where an implementation has its storage, and where that has its memory and its size."""
+    held = [t.untyped_storage() for t in plain]
+    facts = list(zip(plain, held, strict=True))
+    found = (
+        _only(IMPL_WORDS, [(t._cdata, s._cdata) for t, s in facts]),
+        _only(STORAGE_WORDS, [(s._cdata, s.data_ptr()) for s in held if s.nbytes()]),
+        _only(STORAGE_WORDS, [(s._cdata, s.nbytes()) for s in held]),
+    )
+    first, second, third = found
+    return None if first is None or second is None or third is None else (first, second, third)
+
+
+def _only(count: int, facts: list[tuple[int, int]]) -> int | None:
+    """Return the one offset at which each address has its word, None where there is not exactly one."""
+    places = [k for k in range(count) if all(_words(address, count)[k] == word for address, word in facts)]
+    return 8 * places[0] if len(places) == 1 else None
 
 
 def _samples(torch: Any) -> tuple[list[Any], list[Any], Any, Any] | None:

@@ -8,7 +8,7 @@ from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
-from tilewright.dtypes import FP32, INT32, DataType, promote
+from tilewright.dtypes import FP32, INT32, DataType, promote, round_to
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import FLOATS, INTEGERS, TILE, UNIFIED, op
 from tilewright.ops.families import broadcast, check_dtype, shaped
@@ -132,6 +132,8 @@ def _matmul(
     result: ShapedType, lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = False, **_: Any
 ) -> Region:
     product = multiply(lhs, rhs, a_trans, b_trans)
+    if product.dtype.kind == "i":  # also where the result has more bits
+        product = round_to(product, INT32)
     return embed(product, _shape_of_product(lhs, rhs, a_trans, b_trans), result.dtype)
 
 

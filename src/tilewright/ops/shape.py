@@ -213,7 +213,7 @@ def _sum(a: Extent, b: Extent) -> Extent:
 def _concat(result: ShapedType, a: Region, b: Region) -> Region:
     if a.valid[-1] != a.data.shape[-1]:
         raise ExecutionError(f"concat needs wholly valid rows first; {a.valid[-1]} of {a.data.shape[-1]} hold data")
-    joined = np.concatenate([a.data, b.data], axis=-1)
+    joined = np.ascontiguousarray(np.concatenate([a.data, b.data], axis=-1))
     return Region(joined, (*a.valid[:-1], a.data.shape[-1] + b.valid[-1]))
 
 

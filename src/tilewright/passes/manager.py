@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
 from tilewright.collector import paused_collection
@@ -15,20 +14,7 @@ from tilewright.frontend.programs import as_program
 from tilewright.passes.checks import check_rules, check_text
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.pipeline import DEFAULT, Pass
-
-
-class OptimizationStrategy(Enum):
-    """Which passes run."""
-
-    Default = "default"
-
-
-class PassDumpLevel(Enum):
-    """How much of the IR pass dumps show."""
-
-    NONE = "none"
-    CONCISE = "concise"
-    EXPLICIT = "explicit"
+from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 
 
 @dataclass(frozen=True)

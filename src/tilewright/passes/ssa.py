@@ -202,6 +202,9 @@ class _Converter:
         closing = _ending(end) if _leaves(end) else (YieldStmt(values),) if values else ()
         results = tuple(Var(v.name_hint, v.type, v.span) for v in carried)
         self.values.update(zip(carried, results, strict=True))
+        for var in assigned_in(stmt) - set(carried):  # what the body gave it ends with the body
+            self.values.pop(var, None)
+            self.hollow.add(var)
         common: dict[str, Any] = {
             "body": SeqStmts((*stmts, *closing)),
             "iter_args": (*explicit, *implicit),

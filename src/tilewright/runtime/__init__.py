@@ -6,14 +6,51 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tilewright.runtime.bench import BenchmarkStats as BenchmarkStats
+    from tilewright.runtime.bench import benchmark as benchmark
     from tilewright.runtime.compiler import compile as compile
-    from tilewright.runtime.compiler import run as run
     from tilewright.runtime.config import RunConfig as RunConfig
+    from tilewright.runtime.execute import execute_compiled as execute_compiled
+    from tilewright.runtime.execute import run as run
+    from tilewright.runtime.golden import assert_golden as assert_golden
+    from tilewright.runtime.platforms import BackendType as BackendType
     from tilewright.runtime.program import CompiledProgram as CompiledProgram
+    from tilewright.runtime.specs import RunResult as RunResult
+    from tilewright.runtime.specs import ScalarSpec as ScalarSpec
+    from tilewright.runtime.specs import TensorSpec as TensorSpec
+    from tilewright.runtime.validate import validate_ir as validate_ir
 
-__all__ = ["CompiledProgram", "RunConfig", "compile", "run"]
+__all__ = [
+    "BackendType",
+    "BenchmarkStats",
+    "CompiledProgram",
+    "RunConfig",
+    "RunResult",
+    "ScalarSpec",
+    "TensorSpec",
+    "assert_golden",
+    "benchmark",
+    "compile",
+    "execute_compiled",
+    "run",
+    "validate_ir",
+]
 
-_HOMES = {"CompiledProgram": "program", "RunConfig": "config", "compile": "compiler", "run": "compiler"}
+_HOMES = {
+    "BackendType": "platforms",
+    "BenchmarkStats": "bench",
+    "CompiledProgram": "program",
+    "RunConfig": "config",
+    "RunResult": "specs",
+    "ScalarSpec": "specs",
+    "TensorSpec": "specs",
+    "assert_golden": "golden",
+    "benchmark": "bench",
+    "compile": "compiler",
+    "execute_compiled": "execute",
+    "run": "execute",
+    "validate_ir": "validate",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -6,9 +6,9 @@ Every mistake is a TypeError (too many or too few, the wrong kind of thing, anot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Call, Const, Symbol, Var
@@ -18,6 +18,9 @@ from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_sh
 from tilewright.dtypes import BOOL, DataType, round_scalar
 from tilewright.runtime.buffers import Buffer, NumpyBuffer, buffer_of, region_of
 from tilewright.runtime.overlap import overlaps_itself, share_memory
+from tilewright.runtime.placing import MISSING, placed
+
+Number: TypeAlias = "int | float | bool"
 
 
 @dataclass(frozen=True)
@@ -30,17 +33,21 @@ class Arguments:
     """How new arrays are made: like the first one given."""
 
 
-class _Missing:
-    """Stands for an output that the caller leaves to us."""
+def bind(
+    entry: Function,
+    directions: Sequence[ParamDirection],
+    args: Sequence[Any],
+    named: Mapping[str, Any] | None = None,
+    specialized: Mapping[str, Number] | None = None,
+) -> Arguments:
+    """Return the arguments of a call of `entry`, which writes as `directions` say; outputs left out are made.
 
-
-MISSING = _Missing()
-
-
-def bind(entry: Function, directions: Sequence[ParamDirection], args: Sequence[Any]) -> Arguments:
-    """Return the arguments of a call of `entry`, which writes as `directions` say; outputs left out are made."""
-    given = _placed(entry, args)
+    The code was made for the numbers in `specialized`: others are refused.
+    """
+    given = placed(entry, args, named or {})
     values = [_taken(param, value) for param, value in zip(entry.params, given, strict=True)]
+    for name, number in (specialized or {}).items():
+        _check_specialized(entry, values, name, number)
     extents = _extents(entry, values)
     for param, value in zip(entry.params, values, strict=True):
         if isinstance(value, Region):
@@ -51,24 +58,13 @@ def bind(entry: Function, directions: Sequence[ParamDirection], args: Sequence[A
                 values[position] = _protected(values[position])
             else:
                 _check_written(entry.params, position, given[position], values)
-    buffer = next((b for b in map(buffer_of, args) if b is not None), NumpyBuffer())
+    arrays = [v for v, param in zip(given, entry.params, strict=True) if isinstance(param.type, TensorType)]
+    buffer = next((b for b in map(buffer_of, arrays) if b is not None), NumpyBuffer())
     for position, param in enumerate(entry.params):
         if given[position] is MISSING:
             given[position] = _made(param, buffer, extents)
             values[position] = region_of(given[position], param.name_hint)
     return Arguments(given, values, buffer)
-
-
-def _placed(entry: Function, args: Sequence[Any]) -> list[Any]:
-    """Return one argument per parameter, outputs missing where only the inputs are given."""
-    is_output = [direction is ParamDirection.Out for direction in entry.param_directions]
-    total, inputs = len(is_output), is_output.count(False)
-    if len(args) not in (total, inputs):
-        raise TypeError(f"CompiledProgram expects {total} (in-place) or {inputs} (return) arguments, got {len(args)}")
-    if len(args) == total:
-        return list(args)
-    remaining = iter(args)
-    return [MISSING if missing else next(remaining) for missing in is_output]
 
 
 def _taken(param: Var, value: Any) -> Any:
@@ -93,7 +89,7 @@ def _other_dtype(name: str, wanted: DataType, region: Region) -> TypeError:
         return TypeError(f"`{name}`: {error}")
 
 
-def _number(param: Var, dtype: DataType, value: Any) -> int | float | bool:
+def _number(param: Var, dtype: DataType, value: Any) -> Number:
     name = param.name_hint
     if buffer_of(value) is not None and getattr(value, "ndim", 1) > 0:
         raise TypeError(f"`{name}` is a scalar, got a tensor")
@@ -106,11 +102,32 @@ def _number(param: Var, dtype: DataType, value: Any) -> int | float | bool:
     if dtype.is_int() and (isinstance(value, float) or not dtype.limits[0] <= value <= dtype.limits[1]):
         raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold {value}")
     if param.bounds is not None and not param.bounds[0] <= value <= param.bounds[1]:
-        raise ValueError(f"`{name}` must lie within {param.bounds[0]} to {param.bounds[1]}, got {value}")
+        raise _out_of_bounds(name, *param.bounds, value)
     try:
         return round_scalar(value, dtype)
     except OverflowError:
         raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold so large an integer") from None
+
+
+def _out_of_bounds(name: str, low: int, high: int, value: Number) -> ValueError:
+    if low == high:  # what is left of a number that the kernel was compiled for
+        return _other_number(name, low, value)
+    return ValueError(f"`{name}` must lie within {low} to {high}, got {value}")
+
+
+def _check_specialized(entry: Function, values: Sequence[Any], name: str, number: Number) -> None:
+    position = [param.name_hint for param in entry.params].index(name)
+    type_ = entry.params[position].type
+    assert isinstance(type_, ScalarType)
+    if repr(values[position]) != repr(round_scalar(number, type_.dtype)):  # NaN is itself, and -0.0 is not 0.0
+        raise _other_number(name, number, values[position])
+
+
+def _other_number(name: str, wanted: Number, got: Number) -> ValueError:
+    return ValueError(
+        f"`{name}` is {wanted} in this program, which was compiled for that value, got {got}: "
+        f"call the kernel itself, or compile it for {got}"
+    )
 
 
 def _extents(entry: Function, values: Sequence[Any]) -> dict[str, int]:
@@ -126,13 +143,13 @@ def _extents(entry: Function, values: Sequence[Any]) -> dict[str, int]:
 
 def _check_shape(param: Var, region: Region, extents: dict[str, int]) -> None:
     assert isinstance(param.type, TensorType)
-    wanted, declared = _shape(param.type.shape, extents), show_shape(param.type.shape)
+    wanted, declared = shape_of(param.type.shape, extents), show_shape(param.type.shape)
     if region.data.shape != wanted:
         meaning = "" if wanted == param.type.shape else f" = {list(wanted)}"
         raise ValueError(f"`{param.name_hint}` expects shape {declared}{meaning}, got {list(region.data.shape)}")
 
 
-def _shape(shape: Shape, extents: dict[str, int]) -> tuple[int, ...]:
+def shape_of(shape: Shape, extents: dict[str, int]) -> tuple[int, ...]:
     """Return a shape with its symbols replaced; ValueError when an input does not decide one."""
     return tuple(_extent(extent, extents) for extent in shape)
 
@@ -178,7 +195,7 @@ def _check_written(params: Sequence[Var], position: int, given: Any, values: Seq
 def _made(param: Var, buffer: Buffer, extents: dict[str, int]) -> Any:
     """Return a new output, zero-filled."""
     assert isinstance(param.type, TensorType)
-    shape = _shape(param.type.shape, extents)
+    shape = shape_of(param.type.shape, extents)
     if any(extent < 0 for extent in shape):
         declared = show_shape(param.type.shape)
         raise ValueError(f"`{param.name_hint}` cannot have shape {declared} = {list(shape)}: an extent is negative")

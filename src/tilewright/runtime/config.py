@@ -2,14 +2,115 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Any
 
-from tilewright.passes.manager import OptimizationStrategy
+from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
+from tilewright.runtime import fields
+from tilewright.runtime.platforms import DEFAULT, PLATFORMS, BackendType, backend_of, checked_platform, target_of
+
+CodeOptions = tuple[str, str]
+"""What a program's code depends on besides its arguments: the target and the strategy, by name."""
+
+
+RULE, OURS = "rule", PLATFORMS[:2]
+
+
+def _kept(default: Any, rule: fields.Rule) -> Any:
+    """Return a field whose values a rule brings to one spelling."""
+    return field(default=default, metadata={RULE: rule})
+
+
+def _platform(_: str, value: Any) -> str:
+    return checked_platform(value)
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Where and how to run; equal configurations share compiled programs."""
+    """Where and how to run: every field that the PTO family's configuration has, checked.
 
-    platform: str = "cpu"
-    strategy: OptimizationStrategy = OptimizationStrategy.Default
+    Two configurations share compiled programs when their `code_options` are equal. `platform` and `strategy` choose
+    the code; `dump_passes` and `save_kernels_dir` say what is written down when a program is compiled; `codegen_only`
+    keeps `run` from running it; `rtol` and `atol` are for comparing results. The rest speaks of an NPU: it is
+    checked and carried along, and changes nothing here.
+    """
+
+    platform: str = _kept(DEFAULT, _platform)
+    device_id: int = _kept(0, fields.natural)
+    rtol: float = _kept(1e-5, fields.tolerance)
+    atol: float = _kept(1e-5, fields.tolerance)
+    strategy: OptimizationStrategy = _kept(OptimizationStrategy.Default, fields.one_of(OptimizationStrategy))
+    backend_type: BackendType | None = _kept(None, fields.optional(fields.one_of(BackendType)))
+    """Which NPU the platform's name means; it is filled in."""
+    dump_passes: bool | PassDumpLevel = _kept(False, fields.either(PassDumpLevel))
+    save_kernels: bool = _kept(False, fields.flag)
+    save_kernels_dir: str | os.PathLike[str] | None = _kept(None, fields.optional(fields.path))
+    codegen_only: bool = _kept(False, fields.flag)
+    enable_chip_swimlane: int = _kept(0, fields.level)
+    enable_dump_args: int = _kept(0, fields.level)
+    enable_pmu: int = _kept(0, fields.level)
+    enable_dep_gen: bool = _kept(False, fields.flag)
+    enable_scope_stats: bool = _kept(False, fields.flag)
+    compile_profiling: bool = _kept(False, fields.flag)
+    diagnostic_phase: Any = field(default=None, hash=False)
+    disabled_diagnostics: Any = field(default=None, hash=False)
+    golden_data_dir: str | os.PathLike[str] | None = _kept(None, fields.optional(fields.path))
+    aicpu_thread_num: int | None = _kept(None, fields.optional(fields.positive))
+    ring_task_window: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(4)))
+    ring_heap: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(1024)))
+    ring_dep_pool: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(4, 2**31 - 1)))
+    distributed_config: Any = field(default=None, hash=False)
+    analyze_auto_scopes_for_deps: bool = _kept(False, fields.flag)
+    memory_planner: Any = field(default=None, hash=False)
+    dump_ptoas_passes: bool = _kept(False, fields.flag)
+    enable_l2_swimlane: InitVar[int | None] = None
+    """The old name of `enable_chip_swimlane`."""
+
+    def __post_init__(self, enable_l2_swimlane: int | None) -> None:
+        if enable_l2_swimlane is not None:
+            message = "RunConfig(enable_l2_swimlane=...) is now called enable_chip_swimlane"
+            warnings.warn(message, DeprecationWarning, stacklevel=3)
+            self._keep("enable_chip_swimlane", enable_l2_swimlane)
+        for each in dataclasses.fields(self):
+            if RULE in each.metadata:
+                self._keep(each.name, each.metadata[RULE](each.name, getattr(self, each.name)))
+        if self.platform not in OURS or self.backend_type is None:
+            self._keep("backend_type", backend_of(self.platform))
+        if self.any_dfx_enabled() or self.save_kernels_dir is not None:
+            self._keep("save_kernels", True)
+
+    @property
+    def target(self) -> str:
+        """What really runs the program: `cpu` or `interpret`."""
+        return target_of(self.platform)
+
+    @property
+    def code_options(self) -> CodeOptions:
+        """What of this the code depends on: equal options, equal code."""
+        return self.target, self.strategy.name
+
+    def compile_kwargs(self) -> dict[str, Any]:
+        """Return what of this is for `ir.compile`, as its keyword arguments."""
+        kwargs = {"platform": self.platform, "strategy": self.strategy, "dump_passes": self.dump_passes}
+        return kwargs if self.save_kernels_dir is None else {**kwargs, "output_dir": self.save_kernels_dir}
+
+    def any_dfx_enabled(self) -> bool:
+        """Return whether any of the NPU's diagnostics is asked for."""
+        counted = (self.enable_chip_swimlane, self.enable_dump_args, self.enable_pmu)
+        return any(counted) or self.enable_dep_gen or self.enable_scope_stats
+
+    def _keep(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)  # frozen for everybody else
+
+
+DEFAULT_OPTIONS: CodeOptions = (DEFAULT, OptimizationStrategy.Default.name)
+"""The code options of a call without a configuration."""
+
+
+def code_options(config: RunConfig | None) -> CodeOptions:
+    """Return what code depends on for a call with a configuration or without."""
+    return DEFAULT_OPTIONS if config is None else config.code_options

@@ -1,90 +1,40 @@
-"""Compiled programs: what `ir.compile` returns, called with tensors."""
+"""Compiled programs: what `ir.compile` and `kernel.compile` return."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
+from tilewright.backends.cpu.elf import listing
 from tilewright.backends.cpu.native import NativeProgram
 from tilewright.core.enums import ParamDirection
-from tilewright.core.program import Function, Program
-from tilewright.core.region import Region
-from tilewright.core.types import ScalarType, TensorType, Type
-from tilewright.dtypes import DataType
-from tilewright.runtime.arguments import Arguments, bind
+from tilewright.core.program import Program
+from tilewright.core.types import Type
+from tilewright.runtime import inputs, saved
+from tilewright.runtime.arguments import Number
 from tilewright.runtime.artifact import Artifact
-from tilewright.runtime.writes import actual_directions
+from tilewright.runtime.entry import Entry, Runner
+from tilewright.runtime.folder import ARTIFACT, PROFILE, Folder, file_of
+from tilewright.runtime.metadata import ParamInfo, entry_of
+from tilewright.runtime.profile import Profile
+from tilewright.runtime.stages import Makers, Stages
 
-Runner: TypeAlias = Callable[[str, Sequence[Any]], tuple[Any, ...]]
-"""Runs one function by name on regions and numbers; outputs are written in place."""
-
-
-@dataclass(frozen=True)
-class ParamInfo:
-    """One parameter of an entry: `shape` is None for scalars, and -1 stands for a dynamic extent."""
-
-    name: str
-    direction: ParamDirection
-    shape: tuple[int, ...] | None
-    dtype: DataType
+if TYPE_CHECKING:
+    from tilewright.runtime.torch_op import TorchOp
 
 
-def extract_param_infos(program: Program) -> tuple[list[ParamInfo], list[int], tuple[Type, ...]]:
-    """Return the entry's parameters, the positions of its pure outputs, and its return types."""
-    entry = entry_of(program)
-    infos = [_info(p.name_hint, d, p.type) for p, d in zip(entry.params, entry.param_directions, strict=True)]
-    outputs = [i for i, d in enumerate(entry.param_directions) if d is ParamDirection.Out]
-    return infos, outputs, entry.return_types
+class CompiledProgram(os.PathLike[str]):
+    """A program ready to run, and the folder where all of it can be read.
 
+    Called with every parameter, by position or by name, it writes outputs in place and returns None; called with the
+    inputs only it allocates the outputs, zero-filled, and returns them. A program with several entries has them by
+    name, as items and as attributes. `stages` are the texts it was on the way; `artifact` is None on the interpreter.
 
-def _info(name: str, direction: ParamDirection, type_: Type) -> ParamInfo:
-    if isinstance(type_, TensorType):
-        return ParamInfo(name, direction, tuple(e if isinstance(e, int) else -1 for e in type_.shape), type_.dtype)
-    assert isinstance(type_, ScalarType)
-    return ParamInfo(name, direction, None, type_.dtype)
-
-
-def entry_of(program: Program) -> Function:
-    """Return the one function a caller starts; ValueError when there is none or several."""
-    match program.entries:
-        case (entry,):
-            return entry
-        case ():
-            raise ValueError(f"no Orchestration function in program {program.name}, and more than one function")
-        case entries:
-            names = ", ".join(f.name for f in entries)
-            raise ValueError(f"program {program.name} has several entries: {names}")
-
-
-class Stages(Mapping[str, str]):
-    """The texts a program went through on its way, by name; each is made when it is looked at."""
-
-    def __init__(self, makers: Mapping[str, Callable[[], str]]) -> None:
-        self._makers = makers
-
-    def joined(self, others: Mapping[str, Callable[[], str]]) -> Stages:
-        """Return these stages after others."""
-        return Stages({**others, **self._makers})
-
-    def __getitem__(self, name: str) -> str:
-        if name not in self._makers:
-            raise KeyError(f"there is no stage {name!r}; there are {', '.join(self._makers)}")
-        return self._makers[name]()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
-
-
-class CompiledProgram:
-    """A program ready to run.
-
-    Called with every parameter it writes outputs in place and returns None; called with the inputs only it allocates
-    the outputs, zero-filled, and returns them. A program without output parameters returns what its entry returns.
-    `stages` shows what became of it on the way; `artifact` can be kept, and is None on the interpreter.
+    As a path it is its folder, which is written when it is first used as one; see `output_dir`. Two programs are equal
+    when they are the same or have the same folder, and equal to the path of that folder. A program whose folder nobody
+    has asked for equals only itself.
     """
 
     def __init__(
@@ -92,82 +42,189 @@ class CompiledProgram:
         program: Program,
         platform: str,
         runner: Runner,
-        stages: Mapping[str, Callable[[], str]] | None = None,
+        stages: Makers | None = None,
         artifact: Artifact | None = None,
         native: NativeProgram | None = None,
+        *,
+        output_dir: str | os.PathLike[str] | None = None,
+        profile: Profile | None = None,
+        specialized: Mapping[str, Number] | None = None,
     ) -> None:
         self.program = program
         self.platform = platform
-        self.stages = Stages(stages or {})
         self.artifact = artifact
         self.native = native
+        self.profile = profile
+        self.specialized: dict[str, Number] = dict(specialized or {})
+        """The numbers that the code was made for: calls with others are refused."""
+        self.stages = Stages(stages or {}, self._own_stages())
         self._runner = runner
-        self._written: dict[str, tuple[ParamDirection, ...]] = {}
+        self._entries: dict[str, Entry] = {}
+        self._folder = Folder(program.name, output_dir, self._files)
+
+    @classmethod
+    def of(cls, artifact: Artifact, platform: str = "cpu", **options: Any) -> CompiledProgram:
+        """Return the program of an artifact; ArtifactError where it cannot run here."""
+        native = artifact.load()
+        stages = {"object": lambda: listing(artifact.code.object)}
+        return cls(artifact.program, platform, native.run, stages, artifact, native, **options)
+
+    # calling
+
+    def __call__(self, *args: Any, config: object = None, **named: Any) -> Any:
+        """Run the program's only entry; see `Entry`."""
+        if len(self.program.entries) > 1:
+            names = ", ".join(self.entry_names)
+            raise TypeError(f"program {self.program.name} has several entries: call one of {names} by name")
+        return self._only(*args, config=config, **named)
+
+    def __getitem__(self, name: str) -> Entry:
+        """Return one entry of a program that has several."""
+        if name not in self.entry_names:
+            raise KeyError(f"program {self.program.name} has no entry {name!r}; it has {', '.join(self.entry_names)}")
+        if name not in self._entries:
+            self._entries[name] = Entry(self.program, self.program[name], self._runner, self.specialized)
+        return self._entries[name]
+
+    def __getattr__(self, name: str) -> Entry:
+        """Return one entry of a program that has several, as an attribute."""
+        program: Program | None = self.__dict__.get("program")  # there is none while a copy is being made
+        if program is not None and any(name == entry.name for entry in program.entries):
+            return self[name]
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    @property
+    def _only(self) -> Entry:
+        return self[entry_of(self.program).name]
+
+    # what it takes and gives; ValueError where there are several entries, which have each their own
+
+    @property
+    def entry_names(self) -> list[str]:
+        """The names of the entries, in the order they were written."""
+        return [entry.name for entry in self.program.entries]
 
     @property
     def param_names(self) -> list[str]:
         """The entry's parameters, in order."""
-        return [p.name_hint for p in entry_of(self.program).params]
+        return self._only.param_names
+
+    @property
+    def param_infos(self) -> list[ParamInfo]:
+        """What each of the entry's parameters is: its name, direction, shape and element type."""
+        return self._only.param_infos
 
     @property
     def output_indices(self) -> list[int]:
         """The positions of parameters that are only written."""
-        return extract_param_infos(self.program)[1]
+        return self._only.output_indices
+
+    @property
+    def return_types(self) -> tuple[Type, ...]:
+        """The types of what the entry returns."""
+        return self._only.return_types
 
     @property
     def has_return(self) -> bool:
         """Whether the entry returns anything."""
-        return bool(entry_of(self.program).return_types)
-
-    def __call__(self, *args: Any) -> Any:
-        """Run the program's only entry."""
-        if len(self.program.entries) > 1:
-            names = ", ".join(f.name for f in self.program.entries)
-            raise TypeError(f"program {self.program.name} has several entries: call one of {names} by name")
-        return self._start(entry_of(self.program), args)
-
-    def __getitem__(self, name: str) -> Callable[..., Any]:
-        """Return one entry of a program that has several."""
-        entry = next((f for f in self.program.entries if f.name == name), None)
-        if entry is None:
-            names = ", ".join(f.name for f in self.program.entries)
-            raise KeyError(f"program {self.program.name} has no entry {name!r}; it has {names}")
-        return lambda *args: self._start(entry, args)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return one entry of a program that has several, as an attribute."""
-        if not name.startswith("_") and any(f.name == name for f in self.program.entries):
-            return self[name]
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-
-    def __repr__(self) -> str:
-        return f"CompiledProgram({self.program.name!r}, platform={self.platform!r})"
-
-    def _start(self, entry: Function, args: tuple[Any, ...]) -> Any:
-        outputs = [i for i, d in enumerate(entry.param_directions) if d is ParamDirection.Out]
-        bound = bind(entry, self._directions(entry), args)
-        returned = self._runner(entry.name, bound.values)
-        if outputs and len(args) == len(entry.params):
-            return None
-        results = [_returned(r, bound) for r in returned] or [bound.given[i] for i in outputs]
-        return results[0] if len(results) == 1 else tuple(results) if results else None
+        return bool(self.return_types)
 
     def directions(self) -> tuple[ParamDirection, ...]:
         """Return what the only entry really does with each of its parameters."""
-        return self._directions(entry_of(self.program))
+        return self._only.directions
 
-    def _directions(self, entry: Function) -> tuple[ParamDirection, ...]:
-        """Return which parameters an entry really writes, worked out once."""
-        if entry.name not in self._written:
-            self._written[entry.name] = actual_directions(self.program, entry)
-        return self._written[entry.name]
+    # as a path
 
+    @property
+    def output_dir(self) -> Path:
+        """The program's folder, which holds its files from here on; OSError where they cannot be written.
 
-def _returned(value: Any, bound: Arguments) -> Any:
-    """Return a result as the caller knows it: their own array where it is one, a new one otherwise."""
-    if not isinstance(value, Region):
-        return value
-    for original, region in zip(bound.given, bound.values, strict=True):
-        if isinstance(region, Region) and region.data is value.data:
-            return original
-    return bound.buffer.wrap(value.data)
+        Without an `output_dir` of its own it lies below TILEWRIGHT_BUILD_DIR, or `build_output`. One that has been
+        deleted is written again.
+        """
+        return self._folder.written()
+
+    def write(self) -> None:
+        """Write the folder now, over what is there."""
+        self._folder.write()
+
+    def save_inputs(self, *args: Any, entry: str | None = None, **named: Any) -> Path:
+        """Keep the arguments of a call in the folder, checked, for its `run.py` to run on; return their file."""
+        return inputs.write(self.output_dir, self._only if entry is None else self[entry], args, named)
+
+    def __fspath__(self) -> str:
+        return str(self.output_dir)
+
+    def __str__(self) -> str:
+        return str(self.output_dir)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, CompiledProgram):
+            return self is other or (other._folder.is_settled and self == other._folder.path)
+        if not isinstance(other, (str, os.PathLike)) or not self._folder.is_settled:
+            return False
+        return os.path.abspath(cast("str | os.PathLike[str]", other)) == str(self._folder.path)
+
+    def __hash__(self) -> int:
+        return hash(str(self._folder.path))  # as that of the equal string; the place is settled, nothing is written
+
+    def __repr__(self) -> str:
+        if self._folder.is_settled:
+            return f"CompiledProgram({self._folder.path})"
+        return f"CompiledProgram({self.program.name!r}, platform={self.platform!r})"
+
+    # held to what it should compute, and as others know it
+
+    def validate_ir(
+        self,
+        tensors: Sequence[Any] | Mapping[str, Any],
+        expected: Sequence[Any] | Mapping[str, Any] | None = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+    ) -> list[str]:
+        """Return the stages that give the right answer, all of them; WrongPassError names the first that does not."""
+        from tilewright.runtime.validate import validate_ir
+
+        return validate_ir(self, tensors, expected, rtol, atol)
+
+    def as_torch_op(self, name: str) -> TorchOp:
+        """Return the program as an operator of torch, known there as `name`, as in `"mine::softmax"`; see `TorchOp`."""
+        from tilewright.runtime.torch_op import torch_op
+
+        return torch_op(self, name)
+
+    # kept for later
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write what `load` reads; ValueError for a program on the interpreter, OSError where it cannot be written."""
+        if self.artifact is None:
+            raise ValueError(f"{self.program.name} runs on the interpreter: compile it for the processor to save it")
+        saved.write(Path(directory), self.stages["metadata"], self._artifact_bytes())
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> CompiledProgram:
+        """Return a program that was saved, ready to run: neither its source nor the compiler is needed.
+
+        FileNotFoundError where none was saved; ArtifactError where it is damaged, or code for another processor.
+        """
+        found = saved.read(Path(directory))
+        return cls.of(found.artifact, found.platform, output_dir=directory, specialized=found.specialized)
+
+    # files
+
+    def _own_stages(self) -> Makers:
+        def metadata() -> str:
+            return saved.describe(self.program, self.platform, self.artifact, self._artifact_bytes(), self.specialized)
+
+        return {"metadata": metadata} | ({} if self.profile is None else {"profile": lambda: str(self.profile)})
+
+    def _artifact_bytes(self) -> bytes:
+        return b"" if self.artifact is None else self.artifact.to_bytes()
+
+    def _files(self) -> dict[str, bytes]:
+        files = {file_of(name): text.encode() for name, text in self.stages.items()}
+        if self.artifact is not None:
+            files[ARTIFACT] = self._artifact_bytes()
+        if self.profile is not None:
+            files[PROFILE] = self.profile.to_json().encode()
+        return files

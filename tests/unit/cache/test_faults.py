@@ -84,7 +84,8 @@ def test_a_failing_call_while_reading_is_a_miss_or_does_not_matter(code: int, st
         age(path_of(folder, key(1)), 10_000)  # so that reading touches it
         with faulty(at, failing(code)) as calls:
             found = store.get(KIND, key(1))
-        assert found == (OLD if calls[at:] in ([], ["utime", "read", "close", "close"], ["close"]) else None), calls
+        harmless = calls[at : at + 1] in ([], ["utime"]) or ("read" in calls and calls[at:] == ["close"])
+        assert found == (OLD if harmless else None), calls
         assert store.get(KIND, key(1)) == OLD
         return calls
 

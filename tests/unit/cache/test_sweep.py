@@ -132,6 +132,17 @@ def test_other_files_stay(name: str, folder: Path) -> None:
     assert other.exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_entries_of_others_neither_count_nor_go(folder: Path) -> None:
+    other = folder / "00" / f"{bytes(32).hex()}.artifact.1"
+    other.parent.mkdir(exist_ok=True)
+    other.write_bytes(bytes(100 * SIZE))
+    os.chown(other, 1, 1)
+    sweep(Directory(folder), 20 * SIZE)
+    assert other.exists()
+    assert kept(folder) == list(range(10))
+
+
 def test_entries_of_other_formats_count_and_go(folder: Path) -> None:
     other = folder / "00" / f"{bytes(32).hex()}.artifact.7"
     other.parent.mkdir(exist_ok=True)

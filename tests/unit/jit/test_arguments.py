@@ -12,6 +12,7 @@ import torch
 from unit.jit.kernels import numbers, scaled, tripled
 
 import tilewright.language as pl
+from tilewright.errors import OperandError
 
 M = pl.dynamic("M")
 
@@ -78,6 +79,32 @@ def test_a_positional_only_parameter_has_no_keyword() -> None:
     assert torch.equal(kernel(X), 3 * X)
     with pytest.raises(TypeError, match="takes `x` by position only"):
         kernel(x=X)
+
+
+def test_a_keyword_only_output_has_no_place() -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, *, out: pl.Out[pl.Tensor]):
+        return tripled(x, out)
+
+    for _ in range(3):
+        out = torch.zeros(4, 8)
+        kernel(X, out=out)
+        assert torch.equal(out, 3 * X)
+    assert torch.equal(kernel(X), 3 * X)
+    with pytest.raises(TypeError, match=r"takes 1 \(in-place\) or 1 \(return\) positional arguments, got 2"):
+        kernel(X, torch.zeros(4, 8))
+
+
+def test_an_output_may_come_first() -> None:
+    @pl.jit
+    def kernel(out: pl.Out[pl.Tensor], x: pl.Tensor, factor: pl.FP32 = 2.0):
+        return scaled(x, factor, out)
+
+    assert torch.equal(kernel(X), 2 * X)
+    assert torch.equal(kernel(X, 5.0), 5 * X)
+    out = torch.zeros(4, 8)
+    kernel(out, X, 3.0)
+    assert torch.equal(out, 3 * X)
 
 
 def test_a_helper_takes_keywords_and_defaults_too() -> None:
@@ -468,3 +495,41 @@ def test_a_call_never_leaves_a_scalar_open() -> None:
 def test_a_number_of_no_stated_kind_cannot_stay_open() -> None:
     with pytest.raises(TypeError, match="its annotation does not say which kind of number"):
         times.compile(X, pl.RUNTIME)
+
+
+def test_element_types_of_other_libraries_are_understood() -> None:
+    @pl.jit
+    def halve(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            narrow = pl.cast(pl.load(x, [0, 0], x.shape), torch.float16)
+            wide = pl.cast(pl.cast(narrow, np.int32), "fp32")
+            pl.store(wide * 0.5, [0, 0], out)
+        return out
+
+    x = torch.arange(8.0).reshape(2, 4)
+    torch.testing.assert_close(halve(x), x / 2)
+
+
+def test_what_is_no_element_type_is_refused() -> None:
+    @pl.jit
+    def wrong(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        pl.create_tensor(x.shape, dtype=3)
+        return out
+
+    with pytest.raises(OperandError, match="`dtype` of `create` must be an element type, got 3"):
+        wrong(torch.zeros(2, 4))
+
+
+def test_a_bare_tile_annotation_takes_any_tile() -> None:
+    @pl.jit.inline
+    def square(tile: pl.Tile):
+        return tile * tile
+
+    @pl.jit
+    def squares(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(square(pl.load(x, [0, 0], x.shape)), [0, 0], out)
+        return out
+
+    x = torch.arange(8.0).reshape(2, 4)
+    torch.testing.assert_close(squares(x), x * x)

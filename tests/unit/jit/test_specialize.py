@@ -4,6 +4,7 @@
 # pyright: reportAttributeAccessIssue=false, reportCallIssue=false
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from unit.jit.kernels import numbers, scaled, tripled
 
 import tilewright.language as pl
 from tilewright import ir
-from tilewright.errors import StaticAssertionError
+from tilewright.errors import DuplicateFunctionError, StaticAssertionError
 from tilewright.jit.function import JITFunction
 
 WIDTH = 8
@@ -169,6 +170,67 @@ def test_a_helper_takes_tuples_of_what_is_known() -> None:
         return window(pair[0], [2, 8], pair[1])
 
     assert torch.equal(kernel(X), X)
+
+
+def test_a_helper_takes_kernels_text_and_objects() -> None:
+    @dataclass
+    class Window:
+        rows: int
+
+    four, four_again = Window(4), Window(4)
+    four_again.rows = 2
+
+    @pl.jit.opaque
+    def twice(helper, x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        out = helper(x, out)
+        return helper(out, out)
+
+    @pl.jit.incore
+    def halved(x: pl.Tensor, mode, window, out: pl.Out[pl.Tensor]):
+        factor = 0.5 if mode == "half" else 0.25
+        return pl.store(pl.load(x, [0, 0], [window.rows, 8]) * factor, [0, 0], out)
+
+    @pl.jit
+    def kernel(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        out = twice(tripled, x, out)
+        out = halved(out, "half", four, out)
+        return halved(out, "quarter", four_again, out)
+
+    result = kernel(X)
+    assert torch.equal(result[:2], 9 / 8 * X[:2]) and torch.equal(result[2:], 9 / 2 * X[2:])
+
+
+def test_a_helper_may_be_called_like_what_it_is_given() -> None:
+    class Library:
+        @staticmethod
+        @pl.jit.incore
+        def twice(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+            return pl.store(pl.load(x, [0, 0], [4, 8]) * 2.0, [0, 0], out)
+
+    @pl.jit.opaque
+    def twice(helper, x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        return helper(helper(x, out), out)
+
+    @pl.jit
+    def kernel(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        return twice(Library.twice, twice(tripled, x, out), out)
+
+    assert torch.equal(kernel(X), 36 * X)
+    assert len(set(functions(kernel, X))) == len(functions(kernel, X)) == 5
+
+
+def test_a_function_called_like_a_helper_cannot_join_it() -> None:
+    @pl.function(type=pl.FunctionType.InCore)
+    def tripled(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+        return pl.store(pl.load(x, [0, 0], [4, 8]), [0, 0], out)
+
+    @pl.jit
+    def kernel(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        out = kernels.tripled(x, out)
+        return tripled(out, out)
+
+    with pytest.raises(DuplicateFunctionError, match="two functions are called 'tripled'"):
+        kernel(X)
 
 
 def test_an_inline_helper_is_written_out_and_leaves_no_function() -> None:
@@ -360,7 +422,7 @@ def test_a_name_means_what_it_was_last_bound_to() -> None:
             t = pl.load(x, [0, 0], [2, 4])
             t = pl.load(x, [0, 0], [4, 8])
             a = b = n
-            for i in pl.range(3):
+            for _ in pl.range(3):
                 b = a
                 a = a + 1
             if pl.read(x, [0, 1]) > 0.5:

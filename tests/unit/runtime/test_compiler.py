@@ -11,8 +11,11 @@ from unit.runtime.programs import HALVES, SEVERAL, program_of, rows
 
 import tilewright.runtime
 from tilewright import ir
+from tilewright.ir.pass_manager import PassManager
+from tilewright.ir.passes import CallbackInstrument
 from tilewright.runtime import compiler
-from tilewright.runtime.compiler import PLATFORMS
+from tilewright.runtime.platforms import PLATFORMS
+from tilewright.runtime.remade import Remade
 
 X = rows(12)
 
@@ -49,13 +52,47 @@ def test_elsewhere_the_interpreter_is_offered(monkeypatch: pytest.MonkeyPatch) -
 
 def test_every_stage_can_be_read() -> None:
     stages = ir.compile(program_of(HALVES)).stages
-    signs = {"ir": "pl.tile.load(", "llvm": "define ", "assembly": ".globl\tentry_main", "object": "entry_main"}
-    assert list(stages) == list(signs)
+    signs = {
+        "program": "with pl.at(",
+        "00_frontend": "with pl.at(",
+        "14_after_PlanMemory": "pl.tile.load(",
+        "ir": "pl.tile.load(",
+        "llvm": "define ",
+        "assembly": ".globl\tentry_main",
+        "object": "entry_main",
+        "metadata": '"schema": 1',
+        "profile": "native code",
+    }
+    assert [name for name in stages if name in signs] == list(signs)
     assert not [name for name, sign in signs.items() if sign not in stages[name]]
+    assert stages["ir"] == stages["14_after_PlanMemory"] == str(PassManager.get_strategy().run_passes(program_of(HALVES)))
+
+
+def test_a_compiled_program_and_one_that_is_kept_show_the_same_stages() -> None:
+    compiled = ir.compile(program_of(HALVES))
+    remade = Remade(lambda: program_of(HALVES))
+    assert [name for name in compiled.stages if name not in ("metadata", "profile")] == list(remade)
+    assert not [name for name in remade if remade[name]() != compiled.stages[name]]
+
+
+def test_the_profile_has_a_time_for_every_pass_and_for_the_code() -> None:
+    profile = ir.compile(program_of(HALVES)).profile
+    assert profile is not None
+    assert list(profile.seconds) == [*PassManager.get_strategy().pass_names, "native code", "load"]
+    assert all(took > 0 for took in profile.seconds.values())
+
+
+def test_looking_at_stages_again_tells_nobody_who_watches_the_passes() -> None:
+    seen: list[str] = []
+    with ir.PassContext([CallbackInstrument(after=lambda name, _: seen.append(name))]):
+        compiled = ir.compile(program_of(HALVES))
+        assert seen == PassManager.get_strategy().pass_names
+        assert compiled.stages["05_after_Simplify"]
+    assert seen == PassManager.get_strategy().pass_names
 
 
 def test_a_stage_there_is_not_is_answered_with_those_there_are() -> None:
-    with pytest.raises(KeyError, match="there is no stage 'ptx'; there are ir, llvm, assembly, object"):
+    with pytest.raises(KeyError, match="there is no stage 'ptx'; there are program, 00_frontend, .*, ir, llvm, assembly, object"):
         ir.compile(program_of(HALVES)).stages["ptx"]
 
 

@@ -1,8 +1,9 @@
 """The calling convention: values as words, and rooms for results.
 
 A scalar is one word; a tensor an address, its shape, its strides and its valid extents; a tile an address and its valid
-extents, its elements packed; an array an address. A function writes each result into a room its caller gives it: the
-words of a scalar or tensor, the elements of an array, the valid extents of a tile with its elements 64 bytes after.
+extents, its elements packed; an array an address. Between functions, extents that a type knows are not passed. A
+function writes each result into a room its caller gives it: the words of a scalar or tensor, the elements of an array,
+the valid extents of a tile with its elements 64 bytes after.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from tilewright.backends.cpu.copies import copy, packed
 from tilewright.backends.cpu.emit import FunctionEmitter, room_of
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Value, i64
 from tilewright.backends.cpu.traced import Lanes, compute_type
-from tilewright.backends.cpu.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous, static
-from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, Type
+from tilewright.backends.cpu.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous
+from tilewright.core.types import ArrayType, Extent, ScalarType, TensorType, TileType, Type
 from tilewright.errors import UnsupportedFeatureError
 
 HEAD = 64
@@ -41,13 +42,34 @@ def word_types(type_: Type) -> list[str]:
         case ScalarType():
             return [compute_type(type_.dtype)]
         case TensorType():
-            return [PTR, *[I64] * (3 * len(type_.shape))]
+            return [PTR, *[I64] * (_unknown(type_.shape) + len(type_.shape) + _unknown(_live(type_)))]
         case TileType():
-            return [PTR, *[I64] * len(type_.shape)]
+            return [PTR, *[I64] * _unknown(type_.valid)]
         case ArrayType():
             return [PTR]
         case _:
             raise UnsupportedFeatureError(f"passing {type_} has no native code yet")
+
+
+def _unknown(extents: Sequence[Extent]) -> int:
+    """Return how many extents have to be passed."""
+    return sum(not isinstance(extent, int) for extent in extents)
+
+
+def _live(type_: TensorType) -> Sequence[Extent]:
+    """Return the valid extents of a tensor that its shape does not tell."""
+    return () if type_.valid == type_.shape and None not in type_.shape else type_.valid
+
+
+def _passed(extents: Sequence[Extent], values: Sequence[Value]) -> list[Value]:
+    """Return the values of the extents that have to be passed."""
+    return [value for extent, value in zip(extents, values, strict=False) if not isinstance(extent, int)]
+
+
+def tensor_words(type_: TensorType, tensor: Tensor) -> list[Value]:
+    """Return a tensor as the words of a parameter."""
+    shape, valid = _passed(type_.shape, tensor.shape), _passed(_live(type_), tensor.valid)
+    return [tensor.pointer, *shape, *tensor.strides, *valid]
 
 
 def words_of(e: FunctionEmitter, binding: Any) -> list[Value]:
@@ -67,7 +89,11 @@ def argument_words(e: FunctionEmitter, binding: Any, type_: Type) -> list[Value]
     """Return an argument as the words of its parameter."""
     if isinstance(binding, Scalar) and isinstance(type_, ScalarType):
         return [as_element(Lanes(e.b, binding.value, binding.dtype), type_.dtype).value]
-    return words_of(e, packed(e, binding) if isinstance(binding, Tile) else binding)
+    if isinstance(binding, Tensor) and isinstance(type_, TensorType):
+        return tensor_words(type_, binding)
+    if isinstance(binding, Tile) and isinstance(type_, TileType):
+        return [e.stored(packed(e, binding)).pointer, *_passed(type_.valid, binding.valid)]
+    return words_of(e, binding)
 
 
 def parameter(type_: Type, words: Iterator[Value], *, is_turned: bool = False) -> Binding:
@@ -76,34 +102,49 @@ def parameter(type_: Type, words: Iterator[Value], *, is_turned: bool = False) -
         case ScalarType():
             return Scalar(next(words), type_.dtype)
         case TensorType():
-            pointer, rank = next(words), len(type_.shape)
-            shape, strides, valid = ([next(words) for _ in range(rank)] for _ in range(3))
-            if rank and not is_turned:
+            pointer = next(words)
+            shape = _filled(type_.shape, words)
+            strides = [next(words) for _ in shape]
+            if strides and not is_turned:
                 strides[-1] = i64(1)
-            known, live = _known(type_.shape, shape), _known(type_.valid, valid)
-            live = known if type_.valid == type_.shape and None not in type_.shape else live
-            return Tensor(pointer, known, tuple(strides), live, type_.dtype, object())
+            valid = _filled(_live(type_), words) or shape
+            return Tensor(pointer, shape, tuple(strides), valid, type_.dtype, object())
         case TileType():
             pointer = next(words)
-            valid = _known(type_.valid, [next(words) for _ in type_.shape])
-            return Tile(type_, valid, Place(pointer, contiguous(type_.shape)))
+            return Tile(type_, _filled(type_.valid, words), Place(pointer, contiguous(type_.shape)))
         case ArrayType():
             return Array(type_, next(words))
         case _:
             raise UnsupportedFeatureError(f"passing {type_} has no native code yet")
 
 
-def _known(extents: Sequence[Any], words: Sequence[Value]) -> tuple[Value, ...]:
-    return tuple(i64(e) if isinstance(e, int) else word for e, word in zip(extents, words, strict=True))
+def _filled(extents: Sequence[Extent], words: Iterator[Value]) -> tuple[Value, ...]:
+    """Return extents, those that are passed taken from the words."""
+    return tuple(i64(extent) if isinstance(extent, int) else next(words) for extent in extents)
+
+
+def from_outside(type_: Type, words: Iterator[Value]) -> Scalar | Tensor:
+    """Return the value that an entry's words stand for; all of a tensor is valid."""
+    if isinstance(type_, ScalarType):
+        return Scalar(next(words), type_.dtype)
+    assert isinstance(type_, TensorType)
+    pointer = next(words)
+    shape, strides = (tuple(next(words) for _ in type_.shape) for _ in range(2))
+    return Tensor(pointer, shape, strides, shape, type_.dtype, object())
+
+
+def to_outside(value: Scalar | Tensor) -> list[Value]:
+    """Return a value as an entry's words."""
+    return [value.value] if isinstance(value, Scalar) else [value.pointer, *value.shape, *value.strides]
 
 
 def captured(binding: Any, words: Iterator[Value]) -> Binding:
-    """Return a value in the task that reads its words; what was constant stays so."""
+    """Return a value in the task that reads its words."""
     if isinstance(binding, Scalar):
         return Scalar(next(words), binding.dtype)
     if isinstance(binding, Tensor):
         pointer = next(words)
-        shape, strides, valid = (_kept(known, words) for known in (binding.shape, binding.strides, binding.valid))
+        shape, strides, valid = (tuple(next(words) for _ in binding.shape) for _ in range(3))
         return Tensor(pointer, shape, strides, valid, binding.dtype, binding.root)
     if isinstance(binding, Array):
         return Array(binding.type, next(words), binding.owners)
@@ -111,11 +152,7 @@ def captured(binding: Any, words: Iterator[Value]) -> Binding:
         return tuple(captured(element, words) for element in cast("tuple[Any, ...]", binding))
     assert isinstance(binding, Tile) and binding.place is not None
     place = Place(next(words), binding.place.strides)
-    return Tile(binding.type, _kept(binding.valid, words), place, owners=binding.owners)
-
-
-def _kept(known: Sequence[Value], words: Iterator[Value]) -> tuple[Value, ...]:
-    return tuple(number if static(number) is not None else word for number, word in zip(known, words, strict=False))
+    return Tile(binding.type, tuple(next(words) for _ in binding.valid), place, owners=binding.owners)
 
 
 def room_bytes(type_: Type) -> int:
@@ -156,7 +193,7 @@ def take_result(e: FunctionEmitter, type_: Type, room: Value, *, is_turned: bool
     """Return what a call has left in a room."""
     if isinstance(type_, TileType):
         words = read_words(e.b, room, [I64] * len(type_.shape))
-        return parameter(type_, iter([e.b.offset(room, i64(HEAD), "i8"), *words]))
+        return parameter(type_, iter([e.b.offset(room, i64(HEAD), "i8"), *_passed(type_.valid, words)]))
     if isinstance(type_, ArrayType):
         return Array(type_, room)
     return parameter(type_, iter(read_words(e.b, room, word_types(type_))), is_turned=is_turned)

@@ -17,6 +17,9 @@ from tilewright.backends.cpu.target import Target, llvm
 from tilewright.errors import InternalError
 
 PIPELINE = "sroa,instcombine,simplifycfg;cg2"  # a name for cache keys; on explicit vectors -O3 gains nothing
+SOON, FAST = 0, 2
+"""What counts: how soon the code is there, or how fast it runs. The first takes a quarter of the second's time."""
+
 _lock = threading.Lock()
 
 
@@ -43,17 +46,17 @@ class Assembled:
         return assembly(self.text, self.target)
 
 
-def assemble(text: str, target: Target) -> Assembled:
+def assemble(text: str, target: Target, level: int = FAST) -> Assembled:
     """Return the relocatable object of an IR module; InternalError shows the line that LLVM refuses."""
     with _lock:
-        machine = _machine(target)
-        return Assembled(text, target, bytes(machine.emit_object(_module(text, target))))
+        machine = _machine(target, level)
+        return Assembled(text, target, bytes(machine.emit_object(_module(text, target, level))))
 
 
 def assembly(text: str, target: Target) -> str:
     """Return the assembly of an IR module."""
     with _lock:
-        return str(_machine(target).emit_assembly(_module(text, target)))
+        return str(_machine(target, FAST).emit_assembly(_module(text, target, FAST)))
 
 
 def llvm_version() -> str:
@@ -62,19 +65,19 @@ def llvm_version() -> str:
 
 
 @cache
-def _machine(target: Target) -> Any:
+def _machine(target: Target, level: int) -> Any:
     return (
         llvm()
         .Target.from_triple(target.triple)
         .create_target_machine(
-            cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="default", jit=False
+            cpu=target.cpu, features=target.features, opt=level, reloc="pic", codemodel="default", jit=False
         )
     )
 
 
-def _module(text: str, target: Target) -> Any:
-    """Parse, verify and lightly optimise."""
-    binding, machine = llvm(), _machine(target)
+def _module(text: str, target: Target, level: int) -> Any:
+    """Parse, verify and, for speed, lightly optimise."""
+    binding, machine = llvm(), _machine(target, level)
     # before the first line and without a newline: the lines that LLVM counts stay the author's
     head = f'target datalayout = "{machine.target_data}" target triple = "{target.triple}" '
     try:
@@ -82,6 +85,8 @@ def _module(text: str, target: Target) -> Any:
         module.verify()
     except RuntimeError as error:
         raise InternalError(_explain(str(error), text)) from None
+    if level == SOON:
+        return module
     passes = binding.create_new_module_pass_manager()
     passes.add_sroa_pass()
     passes.add_instruction_combine_pass()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.backends.cpu.abi import argument_words, room_bytes, take_result
 from tilewright.backends.cpu.atomics import accumulates
@@ -23,8 +22,7 @@ OWN_SIZE = "ARENA-SIZE-OWN"
 """Stands for the size of a function's own arena until it has been written."""
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(NamedTuple):
     """What a function is written for: which tensors are turned, and which share memory with an earlier one.
 
     `is_concurrent` says whether it adds to memory that other threads may add to at the same time.
@@ -49,8 +47,7 @@ class Signature:
         return Signature(turned, shared, is_concurrent)
 
 
-@dataclass(frozen=True)
-class Emitted:
+class Emitted(NamedTuple):
     """A function that has been written: how to call it, and what it gives.
 
     `returned` says for each result which parameter it is, None for one that is made; `results` are the types of those

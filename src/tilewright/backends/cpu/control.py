@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tilewright.backends.cpu.emit import FunctionEmitter, emits
 from tilewright.backends.cpu.llvm import I64, Value, i64
@@ -27,17 +27,16 @@ from tilewright.dtypes import INDEX
 LARGEST = (1 << 63) - 1
 
 
-@dataclass(frozen=True)
-class Branch:
+class Branch(NamedTuple):
     """A branch being emitted: where it puts what it yields."""
 
     carriers: Sequence[Carrier]
 
 
-@dataclass(frozen=True)
-class Loop(Branch):
+class Loop(NamedTuple):
     """A loop being emitted: what it carries, and the blocks in which its next turn begins and it ends."""
 
+    carriers: Sequence[Carrier]
     following: str
     done: str
 
@@ -88,6 +87,9 @@ def counted_loop(
 def turn_count(e: FunctionEmitter, start: Value, stop: Value, step: Value, stmt: ForStmt) -> Value:
     """Return how many turns a loop has; a step of zero is an error and means none."""
     b, known = e.b, static(step)
+    first, last = static(start), static(stop)
+    if first is not None and last is not None and known:
+        return i64(min(max(-((first - last) // known), 0), LARGEST))
     if known is not None and known > 0:
         return _turns(e, b.compare("icmp slt", start, stop), b.op("sub", stop, start), step)
     e.fail(b.compare("icmp eq", step, i64(0)), "a loop's step cannot be zero", stmt)
@@ -155,7 +157,7 @@ def bind_results(e: FunctionEmitter, results: Sequence[Var], carriers: Sequence[
         carrier.slot.settle(e)
 
 
-def _inside(e: FunctionEmitter, region: Branch, body: SeqStmts) -> None:
+def _inside(e: FunctionEmitter, region: Branch | Loop, body: SeqStmts) -> None:
     e.regions.append(region)
     e.body(body)
     e.regions.pop()
@@ -182,7 +184,7 @@ def _yield(e: FunctionEmitter, stmt: YieldStmt) -> None:
         _hand_on(e, e.regions[-1], stmt.values)
 
 
-def _hand_on(e: FunctionEmitter, region: Branch, values: Sequence[Expr]) -> None:
+def _hand_on(e: FunctionEmitter, region: Branch | Loop, values: Sequence[Expr]) -> None:
     if values and region.carriers:
         given = [
             _given(e, value) if carrier.is_bound is not None else (e.value(value), None)

@@ -65,6 +65,12 @@ class State(IntEnum):
     FAILED = 26
     """Called with the number of an error, the buffers to free and the entry's number."""
     HITS = 27
+    ACTIVE = 28
+    """How many calls are between their start and their end: tables that were replaced stay until there are none."""
+    TORCH_STORAGE = 29
+    """Where in the implementation its storage lies; where in that its memory and how many bytes of it there are."""
+    STORAGE_DATA = 30
+    STORAGE_BYTES = 31
 
 
 class Group(IntEnum):
@@ -132,7 +138,7 @@ def dispatcher() -> str:
     module = Module()
     for name, returns, params in PYTHON:
         module.intrinsic(name, returns, *params)
-    for write in (_watch, _probe, _pack, _find, _holds, _overlaps, _run, _argument, _dispatch):
+    for write in (_watch, _probe, _spread, _pack, _holds, _find, _overlaps, _run, _argument, _dispatch):
         write(module)
     return module.text()
 
@@ -288,18 +294,19 @@ def _probe(module: Module) -> None:
 def _pack(module: Module) -> None:
     """Write `@pack(...)`: a tensor's words added to key and launch; no where only Python can take it.
 
-    `%unit` is how many bytes a stride of one is: 1 where strides count elements.
+    `%unit` is how many bytes a stride of one is: 1 where strides count elements. The memory lies between `%low` and
+    `%high`, and a tensor that reaches beyond has lost some.
     """
-    frame, key, launch, ranges, data, dtype, rank, shape, strides, unit, written = (
+    frame, key, launch, ranges, data, dtype, rank, shape, strides, unit, written, low, high = params = [
         Value(t, f"%{n}")
         for t, n in (
             *((PTR, n) for n in ("frame", "key", "launch", "ranges", "data")),
             *((I64, n) for n in ("dtype", "rank")),
             *((PTR, n) for n in ("shape", "strides")),
-            *((I64, n) for n in ("unit", "written")),
+            *((I64, n) for n in ("unit", "written", "low", "high")),
         )
-    )
-    c = Code(module, "pack", [frame, key, launch, ranges, data, dtype, rank, shape, strides, unit, written], I1, _NO)
+    ]
+    c = Code(module, "pack", params, I1, _NO)
     c.refuse(c.compare("icmp ugt", rank, i64(MAX_RANK)))
     bits = c.op("and", c.op("lshr", dtype, i64(8)), i64(255))
     size = c.op("lshr", bits, i64(3))
@@ -334,11 +341,8 @@ def _pack(module: Module) -> None:
         along = c.op("mul", c.op("sub", extent, i64(1)), step)
         c.store(c.op("add", c.load(I64, reach, 8), c.select(short, i64(0), along)), reach, 8)
         c.store(c.op("mul", c.load(I64, count, 8), extent), count, 8)
-        # an output whose elements share memory is refused in words
-        shared = c.op(
-            "and", c.op("and", c.is_not(written, i64(0)), c.negated(short)), c.compare("icmp eq", step, i64(0))
-        )
-        c.refuse(shared)
+    with c.when(c.is_not(written, i64(0))):
+        c.refuse(c.negated(c.call(I1, "spread", rank, shape, c.offset(launch, steps, I64))))
     c.put(frame, Frame.KEY, c.op("add", c.op("add", words, i64(1)), rank))
     c.put(frame, Frame.LAUNCH, c.op("add", steps, rank))
     elements = c.load(I64, count, 8)
@@ -346,10 +350,36 @@ def _pack(module: Module) -> None:
     number = c.word(frame, Frame.TENSORS)
     spot = c.offset(ranges, c.op("mul", number, i64(3)), I64)
     end = c.op("add", address, c.op("mul", c.op("add", c.load(I64, reach, 8), i64(1)), size))
+    is_empty = c.compare("icmp eq", elements, i64(0))
+    outside = c.op("or", c.compare("icmp ult", address, low), c.compare("icmp ugt", end, high))
+    c.refuse(c.op("and", outside, c.negated(is_empty)))
     c.put(spot, 0, address)
-    c.put(spot, 1, c.select(c.compare("icmp eq", elements, i64(0)), address, end))
+    c.put(spot, 1, c.select(is_empty, address, end))
     c.put(spot, 2, written)
     c.put(frame, Frame.TENSORS, c.op("add", number, i64(1)))
+    c.done(Value(I1, _YES))
+
+
+def _spread(module: Module) -> None:
+    """Write `@spread(rank, shape, steps)`: whether surely no two elements of a tensor share memory.
+
+    That is so where a step along any axis goes further than all the axes with smaller steps together.
+    """
+    rank, shape, steps = Value(I64, "%rank"), Value(PTR, "%shape"), Value(PTR, "%steps")
+    c = Code(module, "spread", [rank, shape, steps], I1, _NO)
+    within = c.slot(I64)
+    with c.loop(i64(0), rank, i64(1)) as axis:
+        step = c.word(steps, axis)
+        c.store(i64(0), within, 8)
+        with c.loop(i64(0), rank, i64(1)) as other:
+            smaller, extent = c.word(steps, other), c.word(shape, other)
+            before = c.op("and", c.compare("icmp eq", smaller, step), c.compare("icmp slt", other, axis))
+            counts = c.op("or", c.compare("icmp slt", smaller, step), before)
+            along = c.op("mul", c.op("sub", extent, i64(1)), smaller)
+            along = c.select(c.op("and", counts, c.compare("icmp sgt", extent, i64(1))), along, i64(0))
+            c.store(c.op("add", c.load(I64, within, 8), along), within, 8)
+        long = c.compare("icmp sgt", c.word(shape, axis), i64(1))
+        c.refuse(c.op("and", long, c.compare("icmp sge", c.load(I64, within, 8), step)))
     c.done(Value(I1, _YES))
 
 
@@ -408,7 +438,10 @@ def _torch(c: Code, state: Value, room: Sequence[Value], given: Value, written: 
     shape, strides = c.word(view, 3, PTR), c.word(view, 4, PTR)
     c.refuse(c.op("and", c.compare("icmp eq", strides, Value(PTR, "null")), c.is_not(rank, i64(0))))
     data = c.offset(c.word(view, 0, PTR), c.word(view, 5), "i8")
-    _packed(c, room, (data, dtype, rank, shape, strides, i64(1), written))
+    storage = c.pointer(c.at(impl, c.word(state, State.TORCH_STORAGE)))
+    low = c.at(storage, c.word(state, State.STORAGE_DATA))
+    high = c.op("add", low, c.at(storage, c.word(state, State.STORAGE_BYTES)))
+    _packed(c, room, (data, dtype, rank, shape, strides, i64(1), written, low, high))
 
 
 def _numpy(c: Code, state: Value, room: Sequence[Value], given: Value, written: Value) -> None:
@@ -425,7 +458,7 @@ def _numpy(c: Code, state: Value, room: Sequence[Value], given: Value, written: 
     dtype = c.word(c.word(state, State.NUMPY_DTYPES, PTR), kind)
     unit = c.op("lshr", c.op("and", dtype, i64(0xFF00)), i64(11))
     c.refuse(c.compare("icmp eq", unit, i64(0)))
-    _packed(c, room, (data, dtype, rank, shape, strides, unit, written))
+    _packed(c, room, (data, dtype, rank, shape, strides, unit, written, i64(0), i64(-1)))
 
 
 NUMPY_KINDS = 24
@@ -470,7 +503,7 @@ def _scalar(c: Code, state: Value, room: Sequence[Value], given: Value, kind: Va
 
 
 def _find(module: Module) -> None:
-    """Write `@find(state, frame, key)`: the entry for a key, or null."""
+    """Write `@find(state, frame, key)`: the first entry for a key for which everything holds, or null."""
     state, frame, key = (Value(PTR, f"%{n}") for n in ("state", "frame", "key"))
     c = Code(module, "find", [state, frame, key], PTR, "null")
     count = c.word(frame, Frame.KEY)
@@ -489,7 +522,7 @@ def _find(module: Module) -> None:
             stop, check, following = c.label("stop"), c.label("check"), c.label("following")
             c.do(f"br {c.compare('icmp eq', entry, Value(PTR, 'null'))}, label %{stop}, label %{check}")
             c.begin(check)
-            equal, found = c.label("equal"), c.label("found")
+            equal, found, whole = c.label("equal"), c.label("found"), c.label("whole")
             c.do(f"br {c.compare('icmp eq', c.word(entry, Entry.HASH), digest)}, label %{equal}, label %{following}")
             c.begin(equal)
             theirs = c.word(entry, Entry.KEY, PTR)
@@ -500,6 +533,8 @@ def _find(module: Module) -> None:
             )
             c.do(f"br {c.compare('icmp eq', difference, i64(0))}, label %{found}, label %{following}")
             c.begin(found)
+            c.do(f"br {c.call(I1, 'holds', entry, key)}, label %{whole}, label %{following}")
+            c.begin(whole)
             c.do(f"ret {entry}")
             c.begin(following)
             c.close_loop(walk)
@@ -579,6 +614,7 @@ def _dispatch(module: Module) -> None:
     c.head = c.head.replace("internal ", "")
     state = c.word(self, 2, PTR)  # the pointer of a capsule
     slow = c.out
+    _count_active(c, state, 1)
     c.refuse(c.is_not(names, Value(PTR, "null")))
     c.refuse(c.is_not(count, c.word(state, State.PARAMS)))
     ask = c.word(state, State.GET_THREADS, PTR)
@@ -598,7 +634,6 @@ def _dispatch(module: Module) -> None:
         c.refuse(c.negated(c.call(I1, "argument", state, frame, key, launch, ranges, given, written)))
     entry = c.call(PTR, "find", state, frame, key)
     c.refuse(c.compare("icmp eq", entry, Value(PTR, "null")))
-    c.refuse(c.negated(c.call(I1, "holds", entry, key)))
     c.refuse(c.negated(c.call(I1, "apart", frame, ranges)))
     c.invoke("run", state, entry, frame, launch, context)
     clean = c.compare("icmp eq", c.op("or", c.word(context, 1), c.word(context, 2)), i64(0))
@@ -606,6 +641,7 @@ def _dispatch(module: Module) -> None:
     c.do(f"br {clean}, label %{fine}, label %{failed}")
     c.begin(fine)
     c.put(state, State.HITS, c.op("add", c.word(state, State.HITS), i64(1)))
+    _count_active(c, state, -1)
     none = c.word(state, State.NONE, PTR)
     c.invoke("Py_IncRef", none)
     c.do(f"ret {none}")
@@ -613,10 +649,16 @@ def _dispatch(module: Module) -> None:
     told = c.frame_bytes(24)
     for position, number in enumerate((c.word(context, 1), c.word(context, 2), c.word(entry, Entry.NUMBER))):
         c.put(told, position, c.call(PTR, "PyLong_FromLongLong", number))
+    _count_active(c, state, -1)
     answer = c.call(PTR, "PyObject_Vectorcall", c.word(state, State.FAILED, PTR), told, i64(3), Value(PTR, "null"))
     for position in range(3):
         c.invoke("Py_DecRef", c.word(told, position, PTR))
     c.do(f"ret {answer}")
     c.begin(slow)
+    _count_active(c, state, -1)
     fallback = c.word(state, State.FALLBACK, PTR)
     c.finish(c.call(PTR, "PyObject_Vectorcall", fallback, args, count, names))
+
+
+def _count_active(c: Code, state: Value, change: int) -> None:
+    c.put(state, State.ACTIVE, c.op("add", c.word(state, State.ACTIVE), i64(change)))

@@ -96,6 +96,8 @@ class FunctionEmitter:
         """Whether the last axis of a tensor may not be the one whose elements are adjacent."""
         self.regions: list[Any] = []
         """The loops and branches around what is being emitted, outermost first."""
+        self.rooms: list[Value] = []
+        """Where the results go that the function makes, and whether their last stride may be other than one."""
         self.turned_results: list[bool] = []
         self.exit = ""
         """The block a return goes to."""

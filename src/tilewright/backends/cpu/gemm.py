@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tilewright.backends.cpu.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, vector
@@ -35,8 +34,7 @@ HEIGHTS = (6, 4, 2, 1)
 """Rows of the register blocks."""
 
 
-@dataclass(frozen=True)
-class GemmSpec:
+class GemmSpec(NamedTuple):
     """What one gemm function is made for.
 
     It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. Both operands are
@@ -62,8 +60,7 @@ class GemmSpec:
         return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}"
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """A register block: rows by vectors; a masked one is given how many of its columns exist."""
 
     rows: int
@@ -114,7 +111,7 @@ def _emit_blocks(b: Builder, spec: GemmSpec, heights: Sequence[int], shapes: Seq
     width = b.op("sub", N, columns.index)
     rows = b.open_loop(i64(0), M, i64(0))
     height = b.op("sub", M, rows.index)
-    grid = [[_emit_micro(b.module, spec, replace(shape, rows=count)) for count in heights] for shape in shapes]
+    grid = [[_emit_micro(b.module, spec, shape._replace(rows=count)) for count in heights] for shape in shapes]
     micro = _largest(b, width, widths, [_largest(b, height, heights, column) for column in grid])
     place = _placed(b, spec, rows.index, columns.index)
     b.do(f"call void {micro.ref}({', '.join(map(str, (*place, width, K, ACCUMULATE)))})")

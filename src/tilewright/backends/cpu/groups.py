@@ -10,18 +10,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
 from tilewright.backends.cpu.atomics import add_each
 from tilewright.backends.cpu.llvm import Builder, Value, i64, mangled, vector
 from tilewright.backends.cpu.storage import load, store
-from tilewright.backends.cpu.traced import Lanes, compute_type, from_memory, literal, memory_type, rounded, to_memory
+from tilewright.backends.cpu.traced import (
+    Lanes,
+    Shared,
+    compute_type,
+    from_memory,
+    literal,
+    memory_type,
+    rounded,
+    to_memory,
+)
 from tilewright.backends.cpu.values import Place, Scalar, Tensor, Tile, static
 from tilewright.dtypes import DataType
 
-UNROLL = 4
+UNROLL, CHAINS = 2, 4
+"""How many vectors of a row are computed together, and how many where each waits for the one folded before it."""
 LINE = 64
 AHEAD = 1024
 """Bytes between what a pass reads and what it has fetched, where memory is the limit."""
@@ -97,8 +107,18 @@ class Row:
     """One row being emitted: its indices, and what has been computed once for it."""
 
     indices: tuple[Value, ...]
+    starts: dict[Tile | Sink, Value] = field(default_factory=dict["Tile | Sink", Value])
+    """Where the row begins of what a tile is loaded from, and of what a sink writes to."""
     scalars: dict[Tile, Lanes] = field(default_factory=dict[Tile, Lanes])
     saved: dict[Tile, Place] = field(default_factory=dict[Tile, Place])
+
+
+@dataclass
+class Spread:
+    """What is the same in all columns of a row, in every lane: emitted at a mark ahead of the loop over columns."""
+
+    mark: int
+    lanes: dict[Tile | Scalar, Lanes] = field(default_factory=dict["Tile | Scalar", Lanes])
 
 
 @dataclass
@@ -107,8 +127,9 @@ class Pass:
 
     row: Row
     column: Value
-    count: int
-    mask: Value | None
+    count: int = 1
+    mask: Value | None = None
+    spread: Spread | None = None
     known: dict[Tile, Lanes] = field(default_factory=dict[Tile, Lanes])
 
 
@@ -232,10 +253,11 @@ class GroupEmitter:
 
     def _row(self, row: Row, wanted: list[Tile], sinks: list[Any], kept: dict[Tile, Place]) -> None:
         top = max([level_of(t) for t in wanted] or [0])
+        self._begin(row, wanted, sinks)
         for level in range(top + 1):
             for tile in wanted:
                 if tile.is_column and not isinstance(tile.node, ReduceNode) and tile.node.level == level:
-                    row.scalars[tile] = self._compute(tile, Pass(row, i64(0), 1, None))
+                    row.scalars[tile] = self._compute(tile, Pass(row, i64(0)))
             reduces = [t for t in wanted if isinstance(t.node, ReduceNode) and t.node.level == level]
             now = [s for s in sinks if not s.tile.is_column and level_of(s.tile) == level]
             # a pass that waits for memory leaves the arithmetic idle, and the other way round: the first pass to find
@@ -248,7 +270,16 @@ class GroupEmitter:
                     row.saved[sink.tile] = sink.place
             for sink in sinks:
                 if sink.tile.is_column and level_of(sink.tile) == level + isinstance(sink.tile.node, ReduceNode):
-                    self._drain(sink, Pass(row, i64(0), 1, None))
+                    self._drain(sink, Pass(row, i64(0)))
+
+    def _begin(self, row: Row, wanted: Sequence[Tile], sinks: Sequence[Any]) -> None:
+        """Emit where the row begins of every tensor that it reads or writes: once, for all of its passes."""
+        for tile in wanted:
+            if isinstance(tile.node, LoadNode) and not tile.is_column:
+                row.starts[tile] = self._row_start(tile.node.tensor, tile.node.offsets, tile, row)
+        for sink in sinks:
+            if isinstance(sink, StoreSink) and not sink.tile.is_column:
+                row.starts[sink] = self._row_start(sink.tensor, sink.offsets, sink.tile, row)
 
     def _columns(self, row: Row, reduces: list[Tile], sinks: list[Any]) -> None:
         """Emit the passes of one level, one for each width among its tiles."""
@@ -263,25 +294,27 @@ class GroupEmitter:
 
     def _pass(self, row: Row, width: Value, reduces: list[Tile], sinks: list[Any]) -> None:
         known = static(width)
-        block = self.lanes * UNROLL
+        turns = CHAINS if reduces else UNROLL
+        block = self.lanes * turns
         unrolled = known is None or known >= block
         starts = [self._start(t, self.lanes) for t in reduces]
-        accumulators = starts * (UNROLL if unrolled else 1)
+        accumulators = starts * (turns if unrolled else 1)
+        spread = Spread(self.b.mark())
         done: Value = i64(0)
         if unrolled:
             done = i64(known // block * block) if known is not None else self._rounded_down(width, block)
             loop = self.b.open_loop(i64(0), done, i64(block), [a.value for a in accumulators])
             carried = [Lanes(self.b, v, a.element) for v, a in zip(loop.values, accumulators, strict=True)]
             following: list[Lanes] = []
-            for turn in range(UNROLL):
+            for turn in range(turns):
                 column = self.b.op("add", loop.index, i64(turn * self.lanes)) if turn else loop.index
                 part = carried[turn * len(reduces) : (turn + 1) * len(reduces)]
-                following += self._step(Pass(row, column, self.lanes, None), reduces, sinks, part)
+                following += self._step(Pass(row, column, self.lanes, None, spread), reduces, sinks, part)
             values = self.b.close_loop(loop, [f.value for f in following])
             accumulators = [Lanes(self.b, v, a.element) for v, a in zip(values, accumulators, strict=True)]
         folded = self._fold_turns(reduces, accumulators)
         if known is None or known > (static(done) or 0):
-            folded = self._rest(row, width, done, reduces, sinks, folded)
+            folded = self._rest(row, spread, width, done, reduces, sinks, folded)
         for tile, lanes in zip(reduces, folded, strict=True):
             row.scalars[tile] = rounded(self._across(tile, lanes), tile.type.dtype)
 
@@ -289,14 +322,15 @@ class GroupEmitter:
         return self.b.op("and", width, i64(-block))
 
     def _rest(
-        self, row: Row, width: Value, done: Value, reduces: list[Tile], sinks: list[Any], accumulators: list[Lanes]
-    ) -> list[Lanes]:
+        self, row: Row, spread: Spread, width: Value, done: Value, reduces: list[Tile], sinks: list[Any],
+        accumulators: list[Lanes],
+    ) -> list[Lanes]:  # fmt: skip
         """Emit the columns that do not fill a block, with lanes past the end switched off."""
         known = static(width)
         loop = self.b.open_loop(done, width, i64(self.lanes), [a.value for a in accumulators])
         mask = None if known is not None and known % self.lanes == 0 else self._mask(loop.index, width)
         carried = [Lanes(self.b, v, a.element) for v, a in zip(loop.values, accumulators, strict=True)]
-        following = self._step(Pass(row, loop.index, self.lanes, mask), reduces, sinks, carried)
+        following = self._step(Pass(row, loop.index, self.lanes, mask, spread), reduces, sinks, carried)
         values = self.b.close_loop(loop, [f.value for f in following])
         return [Lanes(self.b, v, a.element) for v, a in zip(values, accumulators, strict=True)]
 
@@ -357,7 +391,7 @@ class GroupEmitter:
     def _prefetch(self, tile: Tile, here: Pass) -> None:
         """Emit a hint to fetch what is read next: further along this row, or the same of the next row."""
         tensor: Tensor = tile.node.tensor
-        pointer = self.tensor_address(tensor, tile.node.offsets, tile, here)
+        pointer = self.tensor_address(tile, here)
         rows = 1 if self.in_next_row else self._rows_ahead(tile)
         if rows:
             down = self._times(tensor.strides[-2], i64(rows))
@@ -386,7 +420,7 @@ class GroupEmitter:
             self._write(pointer, lane, here, i64(1))
             return
         tensor: Tensor = sink.tensor
-        pointer = self.tensor_address(tensor, sink.offsets, sink.tile, here)
+        pointer = self.tensor_address(sink, here)
         stride = tensor.strides[-1]
         lane = Lanes(self.b, lane.value, tensor.dtype)
         if sink.add and sink.atomic:
@@ -405,24 +439,44 @@ class GroupEmitter:
     def lane(self, value: Tile | Scalar, here: Pass) -> Lanes:
         """Return the elements of a value at the columns being emitted."""
         if isinstance(value, Scalar):
-            return Lanes(self.b, self.b.splat(value.value, here.count), value.dtype)
+            return self._spread_scalar(value, here)
         if value in here.known:
             return here.known[value]
         result = self._lane(value, here)
         here.known[value] = result
         return result
 
+    def _spread_scalar(self, scalar: Scalar, here: Pass) -> Lanes:
+        single = Lanes(self.b, scalar.value, scalar.dtype)
+        if here.spread is None:
+            return single
+        return replace(self._everywhere(scalar, lambda: single, here, here.spread), shared=None)
+
     def _lane(self, tile: Tile, here: Pass) -> Lanes:
         if tile.is_column:
-            scalar = here.row.scalars.get(tile)
-            if scalar is None:
-                scalar = self._compute(tile, Pass(here.row, i64(0), 1, None))
-            shared = scalar if here.count > 1 else None
-            return Lanes(self.b, self.b.splat(scalar.value, here.count), scalar.element, shared=shared)
+            return self._column(tile, here)
         place = tile.place or here.row.saved.get(tile)
         if place is not None:
             return self._read(self._address(tile, place, here), tile.type.dtype, here, i64(place.strides[-1]))
         return self._compute(tile, here)
+
+    def _column(self, tile: Tile, here: Pass) -> Lanes:
+        """Return the element that a row has of a tile of one column."""
+        once = Pass(here.row, i64(0))
+        scalar = here.row.scalars.get(tile)
+        if here.spread is None:
+            return scalar or self._compute(tile, once)
+        return self._everywhere(tile, lambda: scalar or self._compute(tile, once), here, here.spread)
+
+    def _everywhere(self, key: Tile | Scalar, single: Callable[[], Lanes], here: Pass, spread: Spread) -> Lanes:
+        """Return one element in every lane, put there once for all columns."""
+        if key not in spread.lanes:
+            with self.b.earlier(spread.mark):
+                number = single()
+                vector_ = self.b.splat(number.value, here.count)
+            shared = Shared(number, spread.mark)
+            spread.lanes[key] = Lanes(self.b, vector_, number.element, shared=shared)
+        return spread.lanes[key]
 
     def _compute(self, tile: Tile, here: Pass) -> Lanes:
         node = tile.node
@@ -431,7 +485,7 @@ class GroupEmitter:
             stride = i64(tile.place.strides[-1])
             return self._read(self._address(tile, tile.place, here), tile.type.dtype, here, stride)
         if isinstance(node, LoadNode):
-            pointer = self.tensor_address(node.tensor, node.offsets, tile, here)
+            pointer = self.tensor_address(tile, here)
             return self._read(pointer, tile.type.dtype, here, node.tensor.strides[-1])
         if isinstance(node, ReduceNode):
             return here.row.scalars[tile]
@@ -445,18 +499,28 @@ class GroupEmitter:
         for index, extent, stride in zip(indices, shape, place.strides, strict=True):
             if extent != 1:
                 offset = self._plus(offset, self._times(index, i64(stride)))
-        return self.b.offset(place.pointer, offset, memory_type(tile.type.dtype))
+        return self._moved(place.pointer, offset, tile.type.dtype)
 
-    def tensor_address(self, tensor: Tensor, offsets: tuple[Value, ...], tile: Tile, here: Pass) -> Value:
-        """Return where a tile's elements at the current row and column lie in its tensor; one row serves every row."""
+    def tensor_address(self, of: Tile | StoreSink, here: Pass) -> Value:
+        """Return where what a tile is loaded from, or what a sink writes to, lies at the current row and column."""
+        source, tile = (of.node, of) if isinstance(of, Tile) else (of, of.tile)
+        tensor: Tensor = source.tensor
+        start = here.row.starts.get(of) or self._row_start(tensor, source.offsets, tile, here.row)
+        return self._moved(start, self._times(here.column, tensor.strides[-1]), tensor.dtype)
+
+    def _row_start(self, tensor: Tensor, offsets: tuple[Value, ...], tile: Tile, row: Row) -> Value:
+        """Return where a tile's elements at a row begin in its tensor; a tile of one row serves every row."""
         shape = tile.type.shape
-        indices = (*here.row.indices, here.column)[-len(shape) :]
+        indices = (*row.indices, i64(0))[-len(shape) :]
         own = [i64(0) if extent == 1 else index for index, extent in zip(indices, shape, strict=True)]
         indices = [*[i64(0)] * len(tensor.shape), *own][len(own) :]
         offset: Value = i64(0)
         for index, start, stride in zip(indices, offsets, tensor.strides, strict=True):
             offset = self._plus(offset, self._times(self._plus(index, start), stride))
-        return self.b.offset(tensor.pointer, offset, memory_type(tensor.dtype))
+        return self._moved(tensor.pointer, offset, tensor.dtype)
+
+    def _moved(self, pointer: Value, offset: Value, dtype: DataType) -> Value:
+        return pointer if static(offset) == 0 else self.b.offset(pointer, offset, memory_type(dtype))
 
     def _plus(self, a: Value, b: Value) -> Value:
         if static(a) == 0:
@@ -464,6 +528,8 @@ class GroupEmitter:
         return a if static(b) == 0 else self.b.op("add", a, b)
 
     def _times(self, a: Value, b: Value) -> Value:
+        if static(b) == 0:
+            return b
         if static(b) == 1 or static(a) == 0:
             return a
         return self.b.op("mul", a, b)

@@ -195,6 +195,19 @@ class Builder:
         self.lines.append(f"{label}:")
         self.block = label
 
+    def mark(self) -> int:
+        """Return a place in the code at which more can be emitted later, after what is there by now."""
+        self.lines.append("")
+        return len(self.lines) - 1
+
+    @contextmanager
+    def earlier(self, mark: int) -> Generator[None, None, None]:
+        """Emit what is inside at a mark instead of here: instructions, no blocks."""
+        here, self.lines = self.lines, [self.lines[0]]
+        yield
+        (here[0], *added), self.lines = self.lines, here
+        self.lines[mark] = "\n".join(filter(None, [self.lines[mark], *added]))
+
     def open_loop(self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = ()) -> Loop:
         """Open `for index in range(start, stop, step)` carrying values; close it with `close_loop`."""
         before, head, body, done = self.block, self.label("head"), self.label("body"), self.label("done")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Module, Value, i64, lanes, vector
@@ -20,8 +19,7 @@ from tilewright.backends.cpu.target import Target
 from tilewright.dtypes import FP32, DataType
 
 
-@dataclass(frozen=True)
-class PackSpec:
+class PackSpec(NamedTuple):
     """What one packing function is made for; any strides are right, those it is made for are quick.
 
     It is quick where the columns of the source are adjacent, or where its rows are if it is `transposed`. It converts

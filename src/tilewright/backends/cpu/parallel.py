@@ -14,6 +14,7 @@ from tilewright.backends.cpu.control import counted_loop, leave_after_an_error, 
 from tilewright.backends.cpu.emit import FunctionEmitter
 from tilewright.backends.cpu.heap import NO_ARENA, Memory
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Value, i64
+from tilewright.backends.cpu.values import static
 from tilewright.core.stmt import BreakStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, WhileStmt
 from tilewright.core.visitor import bodies, statements, used, variables
 
@@ -34,8 +35,8 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     words = [start, step, e.context, e.block_index, e.block_count, *e.symbols.values()]
     words += [word for var in outside for word in words_of(e, e.bindings[var])]
     words += [e.bound[var] for var in flagged]
-    task = Task(e)
-    loaded = iter(task.read(words))
+    task = Task(e, turns, words)
+    loaded = iter(task.words)
     start, step, *head = (next(loaded) for _ in range(5))
     inner = task.emitter(head)
     inner.symbols = {symbol: next(loaded) for symbol in e.symbols}
@@ -46,7 +47,7 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     task.b.store(task.b.op("add", start, task.b.op("mul", task.first, step)), index, 8)
     counted_loop(inner, stmt, (task.first, task.last), (), (index, step))
     task.finish(inner)
-    task.run(e, words, turns)
+    task.run()
     return True
 
 
@@ -56,9 +57,8 @@ def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Valu
         with e.b.loop(i64(0), count, i64(1)) as block:
             invoke(e, callee, block, count, args)
         return
-    task = Task(e)
-    words = [e.context, count, *args]
-    context, blocks, *given = task.read(words)
+    task = Task(e, task_turns(e, count), [e.context, count, *args])
+    context, blocks, *given = task.words
     inner = task.emitter([context, i64(0), blocks])
     rooms = len(callee.results)
     plain, kept = given[: len(given) - rooms], given[len(given) - rooms :]
@@ -68,30 +68,42 @@ def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Valu
         left = [task.b.select(is_last, room, other) for room, other in zip(kept, spare, strict=True)]
         invoke(inner, callee, block, blocks, [*plain, *left])
     task.finish(inner)
-    task.run(e, words, task_turns(e, count))
+    task.run()
 
 
 def task_turns(e: FunctionEmitter, count: Value) -> Value:
     """Return how many blocks run: none where there are fewer."""
-    return e.b.intrinsic("llvm.smax", count, i64(0))
+    known = static(count)
+    return e.b.intrinsic("llvm.smax", count, i64(0)) if known is None else i64(max(known, 0))
 
 
 class Task:
-    """A function that runs one chunk of a region: the turns from `first` to `last`."""
+    """A function that runs one chunk of a region: the turns from `first` to `last`, given the words around it."""
 
-    def __init__(self, e: FunctionEmitter) -> None:
+    def __init__(self, e: FunctionEmitter, turns: Value, words: Sequence[Value]) -> None:
         self.outer = e
         self.name: str = e.program.task_name(e.function.name)
         self.b = b = Builder(e.program.module, self.name, [_DATA, _CHUNK], attrs="nounwind")
-        turns, chunks = read_words(b, _DATA, [I64, I64])
-        size = b.op("udiv", b.op("sub", b.op("add", turns, chunks), i64(1)), chunks)
+        known = static(turns)
+        self.chunks = e.b.intrinsic("llvm.umin", turns, i64(CHUNKS)) if known is None else i64(min(known, CHUNKS))
+        self.given = [turns, self.chunks, *words]
+        turns, chunks, *self.words = self._read()
+        """The words as the task sees them: constants stay what they are."""
+        if known is None:
+            size = b.op("udiv", b.op("sub", b.op("add", turns, chunks), i64(1)), chunks)
+        else:
+            size = i64(-(-known // max(min(known, CHUNKS), 1)))
         self.first = b.intrinsic("llvm.smin", b.op("mul", _CHUNK, size), turns)
         self.last = b.intrinsic("llvm.smin", b.op("add", self.first, size), turns)
 
-    def read(self, words: Sequence[Value]) -> list[Value]:
-        """Return the words of the region as the task sees them."""
-        types = [word.type for word in words]
-        return read_words(self.b, self.b.offset(_DATA, i64(2), I64), types)
+    @property
+    def passed(self) -> list[Value]:
+        """What the task cannot know without being told."""
+        return [word for word in self.given if static(word) is None]
+
+    def _read(self) -> list[Value]:
+        loaded = iter(read_words(self.b, _DATA, [word.type for word in self.passed]))
+        return [word if static(word) is not None else next(loaded) for word in self.given]
 
     def emitter(self, head: Sequence[Value]) -> FunctionEmitter:
         """Return an emitter for the task, given its context, block and number of blocks."""
@@ -115,14 +127,14 @@ class Task:
         self.b.finish()
         self.outer.program.settle(inner)
 
-    def run(self, e: FunctionEmitter, words: Sequence[Value], turns: Value) -> None:
+    def run(self) -> None:
         """Emit the running of every chunk."""
-        chunks = e.b.intrinsic("llvm.umin", turns, i64(CHUNKS))
-        part = e.arena.take(8 * (len(words) + 2))
+        e = self.outer
+        part = e.arena.take(8 * len(self.passed))
         data = e.address(part[0])
-        write_words(e.b, data, [turns, chunks, *words])
+        write_words(e.b, data, self.passed)
         run = e.b.load(PTR, e.context, 8)
-        e.b.do(f"call void {run.ref}(ptr @{self.name}, {data}, {chunks})")
+        e.b.do(f"call void {run.ref}(ptr @{self.name}, {data}, {self.chunks})")
         e.arena.give_back(part)
         leave_after_an_error(e)
 

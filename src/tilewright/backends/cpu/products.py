@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tilewright.backends.cpu.convert import to_elements
 from tilewright.backends.cpu.copies import Bound, copy_elements, known_or, packed, rows_of, tile_type
@@ -24,8 +24,7 @@ from tilewright.dtypes import INT32, DataType
 TRUE, FALSE = Value(I1, "true"), Value(I1, "false")
 
 
-@dataclass(frozen=True)
-class Matrix:
+class Matrix(NamedTuple):
     """Matrices of one element type in memory: an address and the distance between neighbours along each axis."""
 
     pointer: Value

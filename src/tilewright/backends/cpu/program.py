@@ -7,6 +7,7 @@ hold how to run chunks in parallel, the number of the first error, and the list 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -31,10 +32,13 @@ from tilewright.backends.cpu import (
 )
 from tilewright.backends.cpu.abi import (
     entry_word_types,
+    from_outside,
     leave_result,
     parameter,
     read_words,
     room_bytes,
+    tensor_words,
+    to_outside,
     word_types,
     write_words,
 )
@@ -49,7 +53,7 @@ from tilewright.backends.cpu.values import Scalar, Tensor, static
 from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ForStmt, SeqStmts
-from tilewright.core.types import ScalarType, TensorType
+from tilewright.core.types import TensorType, Type
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.passes.identity import returned_parameters
@@ -98,32 +102,37 @@ class ProgramEmitter:
         return f"task{self.names}_{function}"
 
     def entry(self, function: Function) -> str:
-        """Write a function that is called from outside; return its symbol."""
-        inner = self.function(function, Signature.plain(function))
-        symbol = f"entry_{function.name}"
-        words, context = Value(PTR, "%words"), _HEAD[0]
-        b = Builder(self.module, symbol, [words, context], linkage="")
-        given = iter(read_words(b, words, [t for p in function.params for t in entry_word_types(p.type)]))
-        params = [[next(given) for _ in entry_word_types(p.type)] for p in function.params]
-        args = [word for param, words_ in zip(function.params, params, strict=True) for word in _whole(param, words_)]
-        sizes = [-(-room_bytes(type_) // 64) * 64 for type_ in inner.results]
-        exit, note = b.label("exit"), self.note(NO_ARENA, function.span)
-        memory = Memory(b, context, note, exit)
-        memory.fill(sum(sizes) + inner.arena)
-        rooms = [b.offset(memory.base, i64(sum(sizes[:k])), "i8") for k in range(len(sizes))]
-        arena = b.offset(memory.base, i64(sum(sizes)), "i8")
-        b.invoke(inner.name, context, arena, i64(0), i64(1), *args, *rooms)
-        at, made = sum(map(len, params)), iter(rooms)
-        for type_, position in zip(function.return_types, inner.returned, strict=True):
-            types = entry_word_types(type_)
-            result = params[position] if position is not None else read_words(b, next(made), types)
-            write_words(b, words, result, at)
-            at += len(types)
-        b.do(f"br label %{exit}")
-        b.begin(exit)
+        """Write a function that is called from outside, its parameters read from words; return its symbol."""
+        symbol, words = f"entry_{function.name}", Value(PTR, "%words")
+        b = Builder(self.module, symbol, [words, _HEAD[0]], linkage="", attrs="nounwind")
+        types = [type_ for p in function.params for type_ in entry_word_types(p.type)]
+        given = iter(read_words(b, words, types))
+        params = [from_outside(p.type, given) for p in function.params]
+        done = b.label("done")
+        memory = Memory(b, _HEAD[0], self.note(NO_ARENA, function.span), done)
+        e = self._emitter(function, b, Signature.plain(function))
+        e.arena_base, e.block_index, e.block_count = memory.base, i64(0), i64(1)
+        for room, type_ in zip(e.rooms, self._made(function), strict=True):
+            b.do(f"{room.ref} = getelementptr i8, {memory.base}, i64 {e.arena.take(room_bytes(type_))[0]}")
+        passed = [word for p, value in zip(function.params, params, strict=True) for word in _argument(p.type, value)]
+        self._body(e, Signature.plain(function), passed)
+        write_words(b, words, self._results(e, params), len(types))
+        b.do(f"br label %{done}")
+        b.begin(done)
+        memory.fill(self.room(e))
         memory.free()
         b.finish()
+        self.settle(e)
         return symbol
+
+    def _results(self, e: FunctionEmitter, params: list[Scalar | Tensor]) -> list[Value]:
+        """Return what an entry gives its caller: parameters, and what lies in its rooms."""
+        rooms = iter(e.rooms)
+        results = [
+            params[position] if position is not None else _result(e.b, type_, next(rooms))
+            for type_, position in zip(e.function.return_types, self.returned[e.function.name], strict=True)
+        ]
+        return [word for value in results for word in to_outside(value)]
 
     def function(self, function: Function, signature: Signature) -> Emitted:
         """Write a function once for each signature; return how to call it."""
@@ -138,21 +147,34 @@ class ProgramEmitter:
         params = [
             Value(t, f"%p{i}_{k}") for i, p in enumerate(function.params) for k, t in enumerate(word_types(p.type))
         ]
+        made = self._made(function)
+        b = Builder(self.module, name, [*_HEAD, *params, *_rooms(made)], attrs="nounwind")
+        e = self._emitter(function, b, signature)
+        self._body(e, signature, params)
+        b.finish()
         returned = self.returned[function.name]
-        results = [t for t, p in zip(function.return_types, returned, strict=True) if p is None]
-        rooms = [Value(PTR, f"%result{i}") for i in range(len(results))]
-        b = Builder(self.module, name, [*_HEAD, *params, *rooms], attrs="nounwind")
+        return Emitted(function, name, self.settle(e), returned, tuple(made), tuple(e.turned_results))
+
+    def _made(self, function: Function) -> list[Type]:
+        """Return the types of the results that are no parameters."""
+        returned = self.returned[function.name]
+        return [type_ for type_, position in zip(function.return_types, returned, strict=True) if position is None]
+
+    def _emitter(self, function: Function, b: Builder, signature: Signature) -> FunctionEmitter:
         e = FunctionEmitter(self, function, b)
         e.has_turned_views = e.has_turned_views or any(signature.turned)
         e.is_concurrent = signature.is_concurrent
         e.exit = b.label("exit")
-        e.turned_results = [False] * len(results)
-        self._bind(e, signature, params)
-        e.body(function.body)
-        b.do(f"br label %{e.exit}")
-        b.begin(e.exit)
-        b.finish()
-        return Emitted(function, name, self.settle(e), returned, tuple(results), tuple(e.turned_results))
+        e.rooms = _rooms(self._made(function))
+        e.turned_results = [False] * len(e.rooms)
+        return e
+
+    def _body(self, e: FunctionEmitter, signature: Signature, words: list[Value]) -> None:
+        """Write a function up to its exit."""
+        self._bind(e, signature, words)
+        e.body(e.function.body)
+        e.b.do(f"br label %{e.exit}")
+        e.b.begin(e.exit)
 
     def _bind(self, e: FunctionEmitter, signature: Signature, words: list[Value]) -> None:
         """Bind the parameters; an argument that contradicts the signature is an error, and made harmless."""
@@ -247,7 +269,7 @@ class ProgramEmitter:
         for k, (type_, value) in enumerate(made):
             if isinstance(value, Tensor) and value.strides:
                 e.turned_results[k] |= static(value.strides[-1]) != 1
-            leave_result(e, type_, value, Value(PTR, f"%result{k}"))
+            leave_result(e, type_, value, e.rooms[k])
 
     def turns(self, function: Function) -> bool:
         """Return whether a function makes views whose last stride may be other than one."""
@@ -258,11 +280,24 @@ class ProgramEmitter:
         return allocate(e, nbytes)
 
 
-def _whole(param: Var, words: list[Value]) -> list[Value]:
-    """Return the words of an argument from outside as functions pass them: all of a tensor is valid."""
-    if isinstance(param.type, ScalarType):
-        return words
-    return [*words, *words[1 : 1 + len(words) // 2]]
+def _rooms(results: Sequence[Type]) -> list[Value]:
+    """Return where results go."""
+    return [Value(PTR, f"%result{k}") for k in range(len(results))]
+
+
+def _argument(type_: Type, value: Scalar | Tensor) -> list[Value]:
+    """Return a value from outside as functions pass it."""
+    if isinstance(value, Scalar):
+        return [value.value]
+    assert isinstance(type_, TensorType)
+    return tensor_words(type_, value)
+
+
+def _result(b: Builder, type_: Type, room: Value) -> Scalar | Tensor:
+    """Return what a function has left in a room."""
+    value = parameter(type_, iter(read_words(b, room, word_types(type_))), is_turned=True)
+    assert isinstance(value, (Scalar, Tensor))
+    return value
 
 
 def _turns(program: Program, body: SeqStmts) -> bool:

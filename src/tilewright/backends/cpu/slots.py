@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tilewright.backends.cpu.arrays import array_bytes, clear_array, copy_array
 from tilewright.backends.cpu.convert import as_element
@@ -60,8 +60,7 @@ def slot_of(e: FunctionEmitter, type_: Type) -> Slot:
             return TupleSlot([slot_of(e, element) for element in type_.elements])
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     """An extent or stride in a slot: a constant where it is known."""
 
     known: Value | None
@@ -85,8 +84,7 @@ class Word:
         return e.b.load(I64, self.cell, 8)
 
 
-@dataclass
-class ScalarSlot:
+class ScalarSlot(NamedTuple):
     """A number."""
 
     cell: Value
@@ -108,8 +106,7 @@ class ScalarSlot:
         """A number holds nothing in the arena."""
 
 
-@dataclass
-class TensorSlot:
+class TensorSlot(NamedTuple):
     """A view of memory: its address, and what is not known of its shape."""
 
     type: TensorType
@@ -182,8 +179,7 @@ class TileSlot:
         e.own(Tile(self.type, (), self.place, owners=self.owners), self.part)
 
 
-@dataclass
-class ArraySlot:
+class ArraySlot(NamedTuple):
     """An array."""
 
     array: Array
@@ -207,8 +203,7 @@ class ArraySlot:
         e.own(self.array, self.part)
 
 
-@dataclass
-class TupleSlot:
+class TupleSlot(NamedTuple):
     """Several values."""
 
     slots: list[Slot]
@@ -233,8 +228,7 @@ class TupleSlot:
             slot.settle(e)
 
 
-@dataclass
-class Carrier:
+class Carrier(NamedTuple):
     """A slot and, for a value that may be missing, whether it is there."""
 
     slot: Slot

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tilewright.backends.cpu.assemble import assemble
+from tilewright.backends.cpu.assemble import SOON, assemble
 from tilewright.backends.cpu.loader import Loaded, load
 from tilewright.backends.cpu.regions import POOL, SERIAL, TEAM
 from tilewright.backends.cpu.target import PRESETS
@@ -39,8 +39,8 @@ class OpenMP(NamedTuple):
 
 
 def emitted(text: str) -> bytes:
-    """Return the object code of one of this module's texts; callers with a cache pass their own."""
-    return assemble(text, PRESETS["x86-64"]).object
+    """Return the object code of a region's text, which waits more than it computes; who keeps code passes their own."""
+    return assemble(text, PRESETS["x86-64"], SOON).object
 
 
 def parallel_address(threads: int, emit: Emit = emitted) -> int:
@@ -77,7 +77,7 @@ def openmp(torch_is_imported: bool) -> OpenMP | None:
         paths = {line.split(maxsplit=5)[5] for line in MAPS.read_text().splitlines() if line.count(" ") and "/" in line}
     except OSError:
         return None
-    found = [path for path in paths if Path(path).name.startswith(OPENMP)]
+    found = [path for path in paths if os.path.basename(path).startswith(OPENMP)]
     for path in sorted(found, key=lambda path: ("torch" not in path, path)):
         try:
             library = ctypes.CDLL(path)

@@ -8,7 +8,7 @@ op's element type; integers wrap in their own width.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewright.arrays import np
@@ -45,7 +45,7 @@ def literal(dtype: DataType, number: Any, count: int) -> Value:
 
 def repeated(type_: str, text: str, count: int) -> Value:
     """Return a constant vector of equal elements, or the element itself for one lane."""
-    return Value(vector(type_, count), text if count == 1 else f"<{', '.join([f'{type_} {text}'] * count)}>")
+    return Value(vector(type_, count), text if count == 1 else f"splat ({type_} {text})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Lanes:
     element: DataType
     difference: tuple[Lanes, Lanes] | None = None
     """The floats whose difference these are: a reference's own are exact."""
-    shared: Lanes | None = None
+    shared: Shared | None = None
     """The one number in every lane, where all the elements of a row have it."""
 
     @property
@@ -122,6 +122,24 @@ class Lanes:
     __hash__ = object.__hash__
 
 
+@dataclass(eq=False)
+class Shared:
+    """A number that all the elements of a row have; what is made of it alone is made once, ahead of the row's loop."""
+
+    number: Lanes
+    mark: int
+    made: dict[str, Lanes] = field(default_factory=dict[str, Lanes])
+
+    def spread(self, name: str, make: Callable[[Lanes], Lanes], count: int) -> Lanes:
+        """Return something made of the number in as many lanes as are computed together."""
+        if name not in self.made:
+            b = self.number.b
+            with b.earlier(self.mark):
+                single = make(self.number)
+                self.made[name] = Lanes(b, b.splat(single.value, count), single.element)
+        return self.made[name]
+
+
 def _apply(name: str, *inputs: Any) -> Lanes:
     lane = next(i for i in inputs if isinstance(i, Lanes))
     return _UFUNCS[name](*(i if isinstance(i, Lanes) else lane.like(i) for i in inputs))
@@ -183,17 +201,21 @@ def _subtract(a: Lanes, b: Lanes) -> Lanes:
 
 
 def _divide(a: Lanes, b: Lanes) -> Lanes:
-    """Return quotients; a divisor that a whole row shares is inverted once, where its inverse is a normal number."""
-    plain = _binary("fdiv", "sdiv", "udiv")
+    """Return quotients; a divisor that a whole row shares is inverted once, from where its inverse is normal."""
     if b.shared is None or a.element != FP32:
-        return plain(a, b)
-    is_normal = vectormath.has_normal_inverse(a.b, b.shared.value)
-    inverse = plain(b.shared.like(1), b.shared)
+        return _quotient(a, b)
+    return a * b.shared.spread("inverse", _scaled_inverse, a.count) * b.shared.spread("scale", _scale, a.count)
 
-    def product() -> Value:
-        return a.b.op("fmul", a.value, a.b.splat(inverse.value, a.count))
 
-    return Lanes(a.b, a.b.either(is_normal, product, lambda: plain(a, b).value), a.element)
+_quotient = _binary("fdiv", "sdiv", "udiv")
+
+
+def _scale(x: Lanes) -> Lanes:
+    return Lanes(x.b, vectormath.scale_to_invert(x.b, x.value), x.element)
+
+
+def _scaled_inverse(x: Lanes) -> Lanes:
+    return _quotient(x.like(1), x * _scale(x))
 
 
 def _exp(x: Lanes) -> Lanes:

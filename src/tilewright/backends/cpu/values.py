@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from tilewright.backends.cpu.llvm import I64, Value
 from tilewright.core.expr import Var
@@ -32,8 +32,7 @@ class Tensor:
     root: object
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a tile lies: an address and the distance between neighbours along each axis, in elements."""
 
     pointer: Value

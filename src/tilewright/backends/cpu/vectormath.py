@@ -9,10 +9,10 @@ error, with coefficients rounded to `f32`. Rounding to integers and `fmod` need 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tilewright.backends.cpu.llvm import I32, I64, Builder, Value, i64, lanes, mangled
-from tilewright.backends.cpu.terms import Term, constant
+from tilewright.backends.cpu.terms import Term
 
 INF = float("inf")
 MANTISSA, ONE = 0x007FFFFF, 0x3F800000
@@ -30,8 +30,7 @@ ERF = (0.12837917, -0.37612626, 0.112835854, -0.026853811, 0.0051883273, -0.0008
 ERFC = (-0.00019439835, -1.1279728, -0.6360242, -0.105778806, 0.02376161, -0.0037426623, 0.00036167493, -1.5953046e-05)
 
 
-@dataclass(frozen=True)
-class Emitter:
+class Emitter(NamedTuple):
     """A function of lanes, its result within `ulp` units in the last place of the exact one.
 
     `unfused` is the bound on targets whose multiply-adds round twice.
@@ -70,10 +69,12 @@ def reduced(x: Term) -> tuple[Term, Term]:
     return rounded.bits() - rounded.like(ROUNDER).bits(), n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x))
 
 
-def has_normal_inverse(b: Builder, x: Value) -> Value:
-    """Return whether one over a float is a normal number, from its exponent alone: one comparison where it is asked."""
-    exponent = Term(b, x).bits().op("lshr", 23) & 0xFF
-    return b.compare("icmp ult", (exponent - 1).value, constant(I32, 252))
+def scale_to_invert(b: Builder, x: Value) -> Value:
+    """Return the power of two by which to multiply a float for its inverse to be a normal number: mostly one."""
+    number = Term(b, x)
+    exponent = number.bits().op("lshr", 23) & 0xFF
+    large = (exponent > 252).choose(number.like(2.0**-64), 1.0)
+    return (exponent < 1).choose(number.like(2.0**64), large).value
 
 
 def power_of_two(n: Term) -> Term:

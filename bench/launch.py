@@ -1,0 +1,228 @@
+"""Measure what a call costs once everything is compiled: a 16x16 add, three tensors, every guard on.
+
+All contenders take turns in one process, and a figure is the median of its batches; the ratio to a Python function that
+takes no arguments and does nothing is what carries over to other machines. Budgets are those of the project.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import timeit
+from collections.abc import Callable, Iterator
+from typing import Any
+
+os.environ["TILEWRIGHT_CACHE_DIR"] = "off"
+
+import numpy as np
+import torch
+from harness import Report, fresh_python, save
+
+import tilewright.language as pl
+
+BATCH, SIZE, MANY = 300, 16, 8
+BUDGETS = {"jit, 3 torch tensors": 14.0, "jit, 8 torch tensors": 32.0, "jit through Python, 3 torch tensors": 95.0}
+
+
+def noop() -> None:
+    pass
+
+
+@pl.jit
+def add(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], x.shape) + pl.load(y, [0, 0], y.shape), [0, 0], out)
+    return out
+
+
+@pl.jit
+def add_in_python(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], x.shape) + pl.load(y, [0, 0], y.shape), [0, 0], out)
+    return out
+
+
+@pl.jit
+def add_many(
+    a: pl.Tensor, b: pl.Tensor, c: pl.Tensor, d: pl.Tensor, e: pl.Tensor, f: pl.Tensor, g: pl.Tensor,
+    out: pl.Out[pl.Tensor],
+):  # fmt: skip
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(a, [0, 0], a.shape) + pl.load(g, [0, 0], g.shape), [0, 0], out)
+    return out
+
+
+def warmed(kernel: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
+    """Return a kernel whose calls with these arguments take the way they will take from now on."""
+    for _ in range(4):
+        kernel(*args)
+    return kernel
+
+
+def contenders() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
+    """Yield every contender that is installed: a name, a function, its arguments."""
+    x, y, out = (torch.randn(SIZE, SIZE) for _ in range(3))
+    arrays = tuple(np.random.rand(SIZE, SIZE).astype(np.float32) for _ in range(3))
+    many = tuple(torch.randn(SIZE, SIZE) for _ in range(MANY))
+    yield "a Python function that does nothing", noop, ()
+    yield "jit, 3 torch tensors", warmed(add, (x, y, out)), (x, y, out)
+    yield "jit, 3 NumPy arrays", warmed(add, arrays), arrays
+    yield "jit, 8 torch tensors", warmed(add_many, many), many
+    os.environ["TILEWRIGHT_DISPATCH"] = "python"
+    yield "jit through Python, 3 torch tensors", warmed(add_in_python, (x, y, out)), (x, y, out)
+    del os.environ["TILEWRIGHT_DISPATCH"]
+    yield "torch.add(out=)", lambda a, b, c: torch.add(a, b, out=c), (x, y, out)
+    yield "np.add(out=)", lambda a, b, c: np.add(a, b, out=c), arrays
+    yield from others(arrays, (x, y, out))
+
+
+def others(
+    arrays: tuple[Any, ...], tensors: tuple[Any, ...]
+) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
+    """Yield the other compilers that are installed, each as its users call it."""
+    try:
+        import numba
+    except ImportError:
+        pass
+    else:
+        yield "numba.njit, 3 NumPy arrays", warmed(numba.njit(_elementwise), arrays), arrays
+    try:
+        import jax
+    except ImportError:
+        pass
+    else:
+        held = tuple(map(jax.numpy.asarray, arrays[:2]))
+        yield "jax.jit, 2 jax arrays (returns)", warmed(jax.jit(lambda a, b: a + b), held), held
+    compiled = torch.compile(lambda a, b, c: torch.add(a, b, out=c))
+    try:
+        yield "torch.compile, 3 torch tensors", warmed(compiled, tensors), tensors
+    except Exception as error:  # no C++ compiler
+        print(f"torch.compile is left out: {type(error).__name__}", file=sys.stderr)
+
+
+def _elementwise(x: Any, y: Any, out: Any) -> None:
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = x[i, j] + y[i, j]
+
+
+def measured(rounds: int) -> dict[str, list[float]]:
+    """Return nanoseconds per call of every contender, one figure a round."""
+    timers = {name: timer(function, args) for name, function, args in contenders()}
+    found: dict[str, list[float]] = {name: [] for name in timers}
+    gc.disable()
+    for _ in range(rounds):
+        for name, clock in timers.items():
+            found[name].append(clock.timeit(BATCH) / BATCH * 1e9)
+    gc.enable()
+    return found
+
+
+def timer(function: Callable[..., Any], args: tuple[Any, ...]) -> timeit.Timer:
+    names = {f"a{k}": value for k, value in enumerate(args)} | {"f": function}
+    return timeit.Timer(f"f({', '.join(f'a{k}' for k in range(len(args)))})", globals=names)
+
+
+def table(found: dict[str, list[float]]) -> Report:
+    nothing = found["a Python function that does nothing"]
+    torch_add = found["torch.add(out=)"]
+    rows: list[list[str]] = []
+    for name, times in found.items():
+        ratio = statistics.median(t / n for t, n in zip(times, nothing, strict=True))
+        share = statistics.median(t / n for t, n in zip(times, torch_add, strict=True))
+        budget = BUDGETS.get(name)
+        verdict = "" if budget is None else f"{'✓' if ratio <= budget else '✗'} {budget:.0f}x"
+        rows.append([name, f"{statistics.median(times):.0f}", f"{ratio:.1f}x", f"{share:.2f}", verdict])
+    return Report("A warm call", ["call", "ns", "against nothing", "of torch.add(out=)", "budget"], rows)
+
+
+START = """
+import time; start = time.perf_counter()
+import numpy as np
+import tilewright.language as pl
+@pl.jit
+def add(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], x.shape) + pl.load(y, [0, 0], y.shape), [0, 0], out)
+    return out
+x = np.ones((16, 16), np.float32)
+add(x, x)
+print((time.perf_counter() - start) * 1e3)
+"""
+
+
+def starts(rounds: int) -> Report:
+    """Measure fresh processes from the first import to the first result, with nothing kept and with everything."""
+    rows: list[list[str]] = []
+    numpy = [
+        float(
+            fresh_python("import time; s = time.perf_counter(); import numpy; print((time.perf_counter() - s) * 1e3)")
+        )
+        for _ in range(rounds)
+    ]
+    rows.append(["import numpy, for comparison", f"{statistics.median(numpy):.0f}", ""])
+    with tempfile.TemporaryDirectory() as folder:
+        script = os.path.join(folder, "start.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(START)
+        cold = [_started(script, os.path.join(folder, f"empty{n}")) for n in range(max(3, rounds // 3))]
+        kept = os.path.join(folder, "kept")
+        _started(script, kept)
+        warm = [_started(script, kept) for _ in range(rounds)]
+    rows.append(["first result, nothing kept", f"{statistics.median(cold):.0f}", ""])
+    best = statistics.median(warm)
+    rows.append(["first result, kept by another process", f"{best:.0f}", f"{'✓' if best <= 150 else '✗'} 150 ms"])
+    return Report("A fresh process, over NumPy arrays", ["from the first import on", "ms", "budget"], rows)
+
+
+def _started(script: str, cache: str) -> float:
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {
+        "TILEWRIGHT_CACHE_DIR": cache
+    }
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def lookups() -> Report:
+    """Measure a warm call of a kernel that has been compiled for few and for many shapes."""
+    from tilewright.jit.native import Native
+    from tilewright.jit.tables import Target, key_words
+    from tilewright.dtypes import FP32
+    from tilewright.frontend.signature import TensorMeta
+
+    x, y, out = (torch.randn(SIZE, SIZE) for _ in range(3))
+    (entry,) = add.compile(x, y, out).program.entries
+    code = add.compile(x, y, out).native
+    assert code is not None
+    rows: list[list[str]] = []
+    for count in (10, 1000, 100_000):
+        native = Native(3, 0b100, noop, noop)
+        keys = (key_words([TensorMeta((SIZE, SIZE + k), FP32)] * 3) or [] for k in range(count))
+        native.add_all([Target(key, [-1] * len(key), code.address(entry.name), 0) for key in keys])
+        clock = timer(native.builtin(), (x, y, out))
+        times = [clock.timeit(BATCH) / BATCH * 1e9 for _ in range(50)]
+        rows.append([f"{count:,} programs", f"{statistics.median(times):.0f}"])
+    return Report("A warm call among many programs", ["kernel with", "ns"], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=101, metavar="N", help="batches of each contender (101)")
+    parser.add_argument("--dry-run", action="store_true", help="print the results and write nothing")
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    parts = [table(measured(chosen.rounds)), lookups(), starts(max(3, chosen.rounds // 10))]
+    remark = "One thread; arguments of 16x16 fp32; guards for types, shapes, strides, devices, overlap, globals, code and settings all on."
+    for part in parts:
+        part.show()
+    if not chosen.dry_run:
+        save("launch", remark, parts)
+
+
+if __name__ == "__main__":
+    main()
