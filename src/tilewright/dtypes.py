@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -156,6 +157,9 @@ TORCH_NAMES = {
 }
 """The element types torch tensors can have, by torch's own name."""
 
+TORCH_PACKED = {"float4_e2m1fn_x2": FP4}
+"""Types of torch whose elements hold two of ours each, the first in the lower half of the byte."""
+
 STORABLE = tuple(t for t in ALL if t.numpy_name is not None and t not in (INDEX, TASK_ID))
 """The types a caller's array can have."""
 
@@ -187,6 +191,24 @@ def like(value: object) -> DataType | None:
         return from_numpy(np.dtype(cast(Any, value))) if is_numpy else None
     except TypeError:
         return None
+
+
+def from_torch(dtype: Any) -> DataType:
+    """Return the scalar type stored by tensors of a torch `dtype`; TypeError lists the supported ones."""
+    known, name = TORCH_NAMES | TORCH_PACKED, str(dtype).removeprefix("torch.")
+    if name not in known:
+        raise TypeError(f"Unsupported torch dtype {dtype}; supported: {', '.join(known)}")
+    return known[name]
+
+
+def to_torch(dtype: DataType) -> Any:
+    """Return torch's type for elements of `dtype`; TypeError lists those it has one for. Loads torch."""
+    torch: Any = importlib.import_module("torch")
+    for name, known in (TORCH_NAMES | TORCH_PACKED).items():
+        if known == dtype and hasattr(torch, name):  # older versions lack the narrow ones
+            return getattr(torch, name)
+    supported = ", ".join(str(t) for n, t in (TORCH_NAMES | TORCH_PACKED).items() if hasattr(torch, n))
+    raise TypeError(f"torch has no dtype for {dtype}; it has one for {supported}")
 
 
 def promote(lhs: DataType, rhs: DataType) -> DataType:

@@ -35,6 +35,10 @@ class ArtifactError(TilewrightError, ValueError):
         super().__init__(f"{message}\n    help: compile the program again, on this machine")
 
 
+class ExportError(TilewrightError, ValueError):
+    """A program that cannot be handed to C, or a machine that cannot do it."""
+
+
 class KernelError(TilewrightError):
     """A mistake in a kernel, shown at the line that holds it."""
 

@@ -89,6 +89,11 @@ def build_dir() -> str:
     return os.path.expanduser(path) or "build_output"
 
 
+def c_compiler() -> str:
+    """Return the C compiler that CC names, or nothing: the one variable here that belongs to everybody."""
+    return os.environ.get("CC", "").strip()
+
+
 def run_only() -> bool:
     """Return whether code may only come from the cache, from TILEWRIGHT_RUN_ONLY: off unless on."""
     return _choice("RUN_ONLY", "off", ("on", "off", "1", "0")) in ("on", "1")

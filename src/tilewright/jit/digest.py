@@ -74,7 +74,9 @@ def _named(value: object) -> bytes:
         return _joined(b"L", (function_bytes(value.captured.function),))
     if isinstance(value, FunctionType):
         return function_bytes(value)
-    if isinstance(value, (MethodType, BuiltinFunctionType)) and not isinstance(value.__self__, (ModuleType, type(None))):
+    if isinstance(value, (MethodType, BuiltinFunctionType)) and not isinstance(
+        value.__self__, (ModuleType, type(None))
+    ):
         return _joined(b"H", map(encoded, (value.__name__, value.__self__)))
     if isinstance(value, (type, BuiltinFunctionType)):
         return _joined(b"C", map(encoded, _place(value)))

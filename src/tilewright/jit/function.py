@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tilewright.jit.session import Session
     from tilewright.runtime.config import RunConfig
     from tilewright.runtime.program import CompiledProgram
+    from tilewright.runtime.torch_op import TorchOp
 
 _MISSING = {
     KernelKind.HOST: "orchestration over several devices",
@@ -88,6 +89,13 @@ class JITFunction(Kernel):
         """Return the program as the front end makes it for some arguments, before any pass."""
         self._check_entry()
         return self._session.specialized(args, kwargs)
+
+    def as_torch_op(self, name: str) -> TorchOp:
+        """Return the kernel as an operator of torch, known there as `name`, as in `"mine::softmax"`."""
+        from tilewright.jit.torch_op import torch_op
+
+        self._check_entry()
+        return torch_op(self, self._session, self, name)
 
     def cache_info(self) -> CacheInfo:
         """Return how often a call found its program, did not, how many were compiled, and how many there are."""

@@ -140,7 +140,7 @@ def read(data: bytes) -> list[Listed]:
     """Return the programs a manifest lists; none for bytes that are no manifest of this version."""
     try:
         return [_entry(plain) for plain in json.loads(data)]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         return []
 
 

@@ -23,7 +23,10 @@ from tilewright.backends.cpu.dispatch import State
 from tilewright.backends.cpu.loader import Loaded, load
 from tilewright.backends.cpu.target import PRESETS
 from tilewright.backends.cpu.threads import openmp, parallel_address
+from tilewright.cache.store import configured
 from tilewright.frontend.worth import MISSING
+from tilewright.jit.digest import digest
+from tilewright.jit.fingerprint import toolchain
 from tilewright.jit.tables import (
     Lookup,
     StateWords,
@@ -36,6 +39,7 @@ from tilewright.jit.tables import (
 from tilewright.jit.torch_layout import torch_layout
 
 FASTCALL_WITH_KEYWORDS = 0x82
+DISPATCHER = "dispatcher"
 
 
 class _MethodDef(ctypes.Structure):
@@ -66,8 +70,25 @@ def is_available() -> bool:
 def _code() -> tuple[Loaded, _MethodDef]:
     """Return the dispatcher's code, mapped for the life of the process, and how Python knows it."""
     symbols = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _PYTHON}
-    loaded = load(assemble(dispatch.dispatcher(), PRESETS["x86-64"]).object, symbols).pin()
+    loaded = load(_object(), symbols).pin()
     return loaded, _MethodDef(b"kernel", loaded.address("dispatch"), FASTCALL_WITH_KEYWORDS, None)
+
+
+def _object() -> bytes:
+    """Return the dispatcher's object code, kept like a program: whoever runs only kept programs needs no LLVM."""
+    kept = configured()
+    if kept.directory is None and not kept.shared:
+        return _assembled()
+    key = digest(DISPATCHER, toolchain())
+    found = kept.get(DISPATCHER, key)
+    if found is None:
+        found = _assembled()
+        kept.put(DISPATCHER, key, found, DISPATCHER)
+    return found
+
+
+def _assembled() -> bytes:
+    return assemble(dispatch.dispatcher(), PRESETS["x86-64"]).object
 
 
 def _shared_code() -> tuple[Loaded, _MethodDef]:

@@ -31,7 +31,10 @@ _TENSOR = "{0}.__class__, {0}.dtype, {0}.shape, {0}.stride(), {0}.is_cpu, {0}.is
 _WRITTEN = _TENSOR + ", {0}.requires_grad"
 _NUMBER = "{0}.__class__, {0}"
 _CALL = """
-def call({names}):
+def call({parameters}, *more, **named):
+    if {last} is missing or more or named:
+        given = {{name: value for name, value in zip(names, ({names},)) if value is not missing}}
+        return slow(*given.values(), *more) if more else slow(**given, **named)
     try:
         run = find(({fields},))
     except errors:
@@ -106,11 +109,14 @@ class PlainPath:
         floats = [name for name, one in given.items() if isinstance(one, Known) and type(one.value) is float]
         text = _CALL.format(
             names=", ".join(self._names),
+            parameters=", ".join(f"{name}=missing" for name in self._names),
+            last=self._names[-1],
             fields=fields,
             zeros="".join(f" or not {name}" for name in floats),  # 0.0 and -0.0 are equal, and other programs
             pointers="".join(f"{name}.data_ptr(), " for name, one in given.items() if isinstance(one, TensorMeta)),
         )
-        return _made(text, "call", find=self._table.get, slow=self._slow, errors=_ERRORS)
+        names = tuple(self._names)
+        return _made(text, "call", find=self._table.get, slow=self._slow, errors=_ERRORS, missing=MISSING, names=names)
 
     def _launcher(
         self, given: Mapping[str, Given], written: set[str], values: Sequence[Any], compiled: Compiled,

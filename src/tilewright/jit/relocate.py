@@ -2,17 +2,20 @@
 
 Code is kept by what its kernels say, not by where they stand: a file may be somewhere else, have grown at its top, or
 between two lines. So a kept error names a function, one piece of its syntax, and where that stood inside the function.
-Whoever has read the function anew knows where the piece stands now; whoever runs the very same code need not read it.
+The function is read for it when such an error is to be shown, unless that has happened before; where its text is gone,
+the error points to where the piece would stand if nothing in the function had moved.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, overload
 
-from tilewright.frontend.capture import span_of
+from tilewright.errors import KernelError
+from tilewright.frontend.capture import capture, span_of
 from tilewright.frontend.names import Resolver
 from tilewright.source import Source, Span
 
@@ -113,6 +116,9 @@ class Here(Sequence[Error]):
             return span
         resolver = self._resolvers[int(number)]
         caller = None if span.caller is None else self._placed(span.caller)
+        if resolver.captured is None:
+            with suppress(KernelError):
+                resolver.captured = capture(resolver.function, as_compiled=True)
         if resolver.captured is not None and int(piece) >= 0:
             return Span(resolver.captured.source, *list(_places(resolver))[int(piece)], caller)
         start = resolver.code.co_firstlineno

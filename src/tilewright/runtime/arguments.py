@@ -18,6 +18,7 @@ from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_sh
 from tilewright.dtypes import BOOL, DataType, round_scalar
 from tilewright.runtime.buffers import Buffer, NumpyBuffer, buffer_of, region_of
 from tilewright.runtime.overlap import overlaps_itself, share_memory
+from tilewright.runtime.packed import is_packed, pack, unpacked
 from tilewright.runtime.placing import MISSING, placed
 
 Number: TypeAlias = "int | float | bool"
@@ -31,6 +32,12 @@ class Arguments:
     values: list[Any]
     buffer: Buffer
     """How new arrays are made: like the first one given."""
+
+    def finish(self, directions: Sequence[ParamDirection]) -> None:
+        """Bring what was written to copies to the caller's tensors."""
+        for given, value, direction in zip(self.given, self.values, directions, strict=True):
+            if direction is not ParamDirection.In and is_packed(given):
+                pack(value.data, given)
 
 
 def bind(
@@ -63,8 +70,12 @@ def bind(
     for position, param in enumerate(entry.params):
         if given[position] is MISSING:
             given[position] = _made(param, buffer, extents)
-            values[position] = region_of(given[position], param.name_hint)
+            values[position] = _region(given[position], param.name_hint)
     return Arguments(given, values, buffer)
+
+
+def _region(value: Any, name: str) -> Region:
+    return region_of(value, name, unpacked if is_packed(value) else None)
 
 
 def _taken(param: Var, value: Any) -> Any:
@@ -74,7 +85,7 @@ def _taken(param: Var, value: Any) -> Any:
     if isinstance(param.type, ScalarType):
         return _number(param, param.type.dtype, value)
     assert isinstance(param.type, TensorType)
-    region, name, rank = region_of(value, param.name_hint), param.name_hint, len(param.type.shape)
+    region, name, rank = _region(value, param.name_hint), param.name_hint, len(param.type.shape)
     if region.data.dtype != param.type.dtype.numpy:
         raise _other_dtype(name, param.type.dtype, region)
     if region.data.ndim != rank:

@@ -16,7 +16,7 @@ from tilewright.runtime.program import CompiledProgram
 from tilewright.runtime.timings import Timings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from rich.table import Table
 
@@ -158,7 +158,7 @@ def _timed(run: Callable[[], Any], rounds: int, warmup: int) -> tuple[float, ...
 
 
 @contextmanager
-def _without_collection() -> Iterator[None]:
+def _without_collection() -> Generator[None]:
     """Keep the garbage collector out of the measurement, as `timeit` does."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any, Protocol, TypeGuard
 
 from tilewright.arrays import np
 from tilewright.core.region import Array, Region, whole
-from tilewright.dtypes import TORCH_NAMES, DataType, from_numpy
+from tilewright.dtypes import TORCH_PACKED, DataType, from_numpy, from_torch, to_torch
+from tilewright.runtime.packed import is_packed, pack
 
 
 class Buffer(Protocol):
@@ -90,9 +92,9 @@ class TorchBuffer:
     def view(self, value: Any) -> Array:
         """Return a NumPy view of a tensor; types NumPy lacks travel as bytes of the same width."""
         name = str(value.dtype).removeprefix("torch.")
-        if name not in TORCH_NAMES:
-            raise TypeError(f"Unsupported torch dtype {value.dtype}; supported: {', '.join(TORCH_NAMES)}")
-        dtype, plain = TORCH_NAMES[name], value.detach()
+        if name in TORCH_PACKED:
+            raise TypeError(f"a tensor of {value.dtype} packs two elements into a byte: only compiled programs take it")
+        dtype, plain = from_torch(value.dtype), value.detach()
         if dtype.numpy_name in _NUMPY_NATIVE:
             return plain.numpy()
         carrier = {1: self.torch.uint8, 2: self.torch.int16}[dtype.get_byte()]
@@ -105,17 +107,22 @@ class TorchBuffer:
         return ""
 
     def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Any:
-        """Return a new zero-filled tensor."""
-        return self.torch.zeros(shape, dtype=self._torch_dtype(dtype))
+        """Return a new zero-filled tensor; ValueError for an odd number of elements of which two make a byte."""
+        chosen = to_torch(dtype)
+        if dtype in TORCH_PACKED.values():
+            if not shape or shape[-1] % 2:
+                raise ValueError(f"torch packs two elements of {dtype} into a byte, which {list(shape)} does not allow")
+            shape = (*shape[:-1], shape[-1] // 2)
+        return self.torch.zeros(shape, dtype=chosen)
 
     def wrap(self, data: Array) -> Any:
         """Return the data as a tensor of its own."""
         result = self.zeros(data.shape, from_numpy(data.dtype))
-        self.view(result)[...] = data
+        if is_packed(result):
+            pack(data, result)
+        else:
+            self.view(result)[...] = data
         return result
-
-    def _torch_dtype(self, dtype: DataType) -> Any:
-        return getattr(self.torch, next(name for name, known in TORCH_NAMES.items() if known == dtype))
 
 
 _NUMPY_NATIVE = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32".split())
@@ -136,8 +143,11 @@ def buffer_of(value: object) -> Buffer | None:
     return None
 
 
-def region_of(value: object, name: str) -> Region:
-    """Return an array argument as a region; TypeError or ValueError naming the parameter when it cannot be one."""
+def region_of(value: object, name: str, view: Callable[[Any], Array] | None = None) -> Region:
+    """Return an array argument as a region; TypeError or ValueError naming the parameter when it cannot be one.
+
+    `view` looks at the array in another way than its framework's own.
+    """
     buffer = buffer_of(value)
     if buffer is None:
         raise TypeError(f"`{name}` is a tensor: pass a torch tensor or a NumPy array, got {type(value).__name__}")
@@ -145,7 +155,7 @@ def region_of(value: object, name: str) -> Region:
     if objection:
         raise ValueError(f"`{name}` {objection}")
     try:
-        return whole(buffer.view(value))
+        return whole((view or buffer.view)(value))
     except TypeError as error:
         raise TypeError(f"`{name}`: {error}") from None
     except (RuntimeError, BufferError) as error:  # what frameworks say of arrays that only look like memory

@@ -75,6 +75,7 @@ class Entry:
             named["config"] = config
         bound = self.bound(args, named)
         returned = self._runner(self.name, bound.values)
+        bound.finish(self.directions)
         outputs = self.output_indices
         if outputs and len(args) + len(named) == len(self.function.params):
             return None

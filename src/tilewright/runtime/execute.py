@@ -17,8 +17,10 @@ def run(
     """Compile a program, run it once on `args`, and return it; `config.codegen_only` leaves the run out."""
     from tilewright.runtime.compiler import compile
 
-    options = {} if config is None else config.compile_kwargs()
-    compiled = compile(program, **(options if platform is None else {**options, "platform": platform}))
+    options: dict[str, Any] = {} if config is None else config.compile_kwargs()
+    if platform is not None:
+        options["platform"] = platform
+    compiled = compile(program, **options)
     if config is None or not config.codegen_only:
         compiled(*args)
     return compiled

@@ -89,7 +89,8 @@ class Folder:
 
     def write(self) -> None:
         """Write the files, over those of another program."""
-        publish(self.path, {**self._files(), RUN: REPLAY.encode()})
+        files = {**self._files(), RUN: REPLAY.encode()}
+        publish(self.path, files, "; pass output_dir=, or set TILEWRIGHT_BUILD_DIR")
 
 
 def file_of(stage: str) -> str:
@@ -97,13 +98,12 @@ def file_of(stage: str) -> str:
     return FILES.get(stage) or f"{DUMPS}/{stage}.py"
 
 
-def publish(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Write files below a directory, other people's files there untouched; OSError says what to do about it."""
+def publish(directory: Path, files: Mapping[str, bytes], help: str = "") -> None:
+    """Write files below a directory, other people's files there untouched; OSError names it, and says `help`."""
     try:
         _publish(directory, files)
     except OSError as error:
-        message = f"cannot write {str(directory)!r}: {error.strerror}; pass output_dir=, or set TILEWRIGHT_BUILD_DIR"
-        raise type(error)(error.errno, message) from error
+        raise type(error)(error.errno, f"cannot write {str(directory)!r}: {error.strerror}{help}") from error
 
 
 def _publish(directory: Path, files: Mapping[str, bytes]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -191,7 +192,7 @@ class CompiledProgram(os.PathLike[str]):
         """Return the program as an operator of torch, known there as `name`, as in `"mine::softmax"`; see `TorchOp`."""
         from tilewright.runtime.torch_op import torch_op
 
-        return torch_op(self, name)
+        return torch_op(self.program, self, name)
 
     # kept for later
 
@@ -199,7 +200,8 @@ class CompiledProgram(os.PathLike[str]):
         """Write what `load` reads; ValueError for a program on the interpreter, OSError where it cannot be written."""
         if self.artifact is None:
             raise ValueError(f"{self.program.name} runs on the interpreter: compile it for the processor to save it")
-        saved.write(Path(directory), self.stages["metadata"], self._artifact_bytes())
+        data = self._artifact_bytes()
+        saved.write(Path(directory), self._described(data), data)
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> CompiledProgram:
@@ -210,16 +212,34 @@ class CompiledProgram(os.PathLike[str]):
         found = saved.read(Path(directory))
         return cls.of(found.artifact, found.platform, output_dir=directory, specialized=found.specialized)
 
+    def export_c(self, directory: str | os.PathLike[str], name: str | None = None) -> None:
+        """Write a header, its source and a shared library whose functions take plain pointers, extents and numbers.
+
+        The function is called `name`, or like the program; of several entries each has its own behind it. ExportError
+        says what C cannot be told, or that there is no C compiler to link with.
+        """
+        from tilewright.runtime.export_c import export
+
+        if self.artifact is None:
+            raise ValueError(f"{self.program.name} runs on the interpreter: compile it for the processor to export it")
+        export(self._kept(self.artifact), Path(directory), name, self.specialized)
+
     # files
 
     def _own_stages(self) -> Makers:
-        def metadata() -> str:
-            return saved.describe(self.program, self.platform, self.artifact, self._artifact_bytes(), self.specialized)
+        profile = {} if self.profile is None else {"profile": lambda: str(self.profile)}
+        return {"metadata": lambda: self._described(self._artifact_bytes()), **profile}
 
-        return {"metadata": metadata} | ({} if self.profile is None else {"profile": lambda: str(self.profile)})
+    def _described(self, data: bytes) -> str:
+        return saved.describe(self.program, self.platform, self.artifact, data, self.specialized)
 
     def _artifact_bytes(self) -> bytes:
-        return b"" if self.artifact is None else self.artifact.to_bytes()
+        return b"" if self.artifact is None else self._kept(self.artifact).to_bytes()
+
+    def _kept(self, artifact: Artifact) -> Artifact:
+        """Return the artifact with errors that point to where the kernels stand in this process."""
+        errors = artifact.code.errors if self.native is None else self.native.code.errors
+        return replace(artifact, code=replace(artifact.code, errors=errors))
 
     def _files(self) -> dict[str, bytes]:
         files = {file_of(name): text.encode() for name, text in self.stages.items()}

@@ -10,18 +10,16 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Var
+from tilewright.core.program import Function, Program
 from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.dtypes import BOOL, DataType
-from tilewright.runtime.buffers import TorchBuffer
 from tilewright.runtime.metadata import entry_of
-from tilewright.runtime.torch_shapes import check_shapes, extents_of, shape_of
-
-if TYPE_CHECKING:
-    from tilewright.runtime.program import CompiledProgram
+from tilewright.runtime.torch_shapes import check_shapes, extents_of, shape_of, torch_dtype
+from tilewright.runtime.writes import actual_directions
 
 _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
 
@@ -29,8 +27,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
 class TorchOp(Protocol):
     """An operator of torch, as `torch.library.custom_op` gives them.
 
-    It is called with the program's inputs and returns its outputs, in the order of the parameters: one tensor, or a
-    tuple of several. Tensors that the program changes in place are changed.
+    It takes the program's inputs and returns what a call with them returns: one tensor, or a tuple of several. Tensors
+    that the program changes in place are changed; one that does nothing else returns nothing.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -49,64 +47,77 @@ class TorchOp(Protocol):
 class Signature:
     """What an operator takes and gives, from the declaration of a program's entry."""
 
-    def __init__(self, params: Sequence[Var], directions: Sequence[ParamDirection], returns: Sequence[Type]) -> None:
-        declared = list(zip(params, directions, strict=True))
+    def __init__(self, entry: Function, directions: Sequence[ParamDirection]) -> None:
+        declared = list(zip(entry.params, directions, strict=True))
         self.taken = [param for param, direction in declared if direction is not ParamDirection.Out]
         self.mutated = [param.name_hint for param, direction in declared if direction is ParamDirection.InOut]
         outputs = [param.type for param, direction in declared if direction is ParamDirection.Out]
-        self.returned = [_tensor(type_) for type_ in outputs or returns]
+        returned = [_tensor(type_) for type_ in entry.return_types or outputs]
+        self.returned = [] if self.mutated and not outputs else returned
+
+    @staticmethod
+    def of(program: Program) -> Signature:
+        """Return the signature of a program's only entry."""
+        entry = entry_of(program)
+        return Signature(entry, actual_directions(program, entry))
 
     @property
     def schema(self) -> str:
         """The operator's type, as torch writes it."""
-        takes = ", ".join(f"{self._type(param)} {param.name_hint}" for param in self.taken)
-        gives = ", ".join(["Tensor"] * len(self.returned))
-        return f"({takes}) -> {gives if len(self.returned) == 1 else f'({gives})'}"
+        return schema([(param.name_hint, self._type(param)) for param in self.taken], self.mutated, len(self.returned))
 
     def _type(self, param: Var) -> str:
-        if isinstance(param.type, ScalarType):
-            return _number(param.type.dtype)
-        if param.name_hint not in self.mutated:
-            return "Tensor"
-        return f"Tensor(a{self.mutated.index(param.name_hint)}!)"
+        return number_type(param.type.dtype) if isinstance(param.type, ScalarType) else TENSOR
 
     def fake(self, torch: Any, *args: Any) -> Any:
         """Return outputs without elements, for arguments that have none either; errors are those of a call."""
-        values = list(zip(self.taken, args, strict=True))
-        extents = extents_of(values)
-        check_shapes(torch, values, extents)
-        buffer = TorchBuffer()
-        outputs = [torch.empty(shape_of(torch, t.shape, extents), dtype=buffer.torch_dtype(t.dtype)) for t in self.returned]
-        return packed(outputs)
+        given = list(zip(self.taken, args, strict=True))
+        extents = extents_of(given)
+        check_shapes(torch, given, extents)
+        device = next((value.device for value in args if isinstance(value, torch.Tensor)), "cpu")
+        return packed([
+            torch.empty(shape_of(torch, type_.shape, extents), dtype=torch_dtype(torch, type_.dtype), device=device)
+            for type_ in self.returned
+        ])  # fmt: skip
 
 
-def torch_op(compiled: CompiledProgram, name: str) -> TorchOp:
-    """Return a program as an operator that torch knows as `name`, a namespace and a name: `"mine::softmax"`.
+def torch_op(program: Program, run: Callable[..., Any], name: str) -> TorchOp:
+    """Return a program that `run` runs as an operator that torch knows as `name`, as in `"mine::softmax"`.
 
     The same name means the newest program that was given it. TypeError where the program gives more than tensors,
     ImportError without torch.
     """
-    entry = entry_of(compiled.program)
-    signature = Signature(entry.params, compiled.directions(), entry.return_types)
-    return registered(name, signature, partial(_run, compiled), signature.fake)
+    signature = Signature.of(program)
+    return registered(name, signature.schema, signature.mutated, partial(called, run), signature.fake)
 
 
-def registered(name: str, signature: Signature, run: Callable[..., Any], fake: Callable[..., Any]) -> TorchOp:
-    """Return a new operator of torch; `fake` is handed torch itself before the arguments."""
+def registered(
+    name: str, schema: str, mutated: Sequence[str], run: Callable[..., Any], fake: Callable[..., Any]
+) -> TorchOp:
+    """Return a new operator of torch: `run` gives its outputs, as many as the schema has, `fake` what they look like.
+
+    The latter is handed torch itself before the arguments.
+    """
     if not _NAME.fullmatch(name):
         raise ValueError(f"an operator's name is a namespace and a name, as in 'mine::softmax', got {name!r}")
-    torch = import_module("torch")
-    library: Any = torch.library
-    made = library.custom_op(name, run, mutates_args=signature.mutated, schema=signature.schema, device_types="cpu")
+    torch: Any = import_module("torch")
+    custom_op = torch.library.custom_op
+    made = custom_op(name, run, mutates_args=mutated, schema=schema, device_types="cpu")
     made.register_fake(partial(fake, torch))
     return made
 
 
-def _run(compiled: CompiledProgram, *args: Any) -> Any:
-    """Return what a program gives for its inputs, as tensors of their own."""
-    entry = entry_of(compiled.program)
-    bound = compiled[entry.name].bound(args, {})
-    ...
+def called(run: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """Return what a program gives for its inputs; where that is one of them, a copy, as torch wants of operators."""
+    results: Any = run(*args, **named)
+    if results is None:
+        return None
+    given = (*args, *named.values())
+    return packed([_own(each, given) for each in (results if isinstance(results, tuple) else (results,))])
+
+
+def _own(output: Any, given: Sequence[Any]) -> Any:
+    return output.clone() if any(output is each for each in given) else output
 
 
 def packed(outputs: Sequence[Any]) -> Any:
@@ -120,5 +131,6 @@ def _tensor(type_: Type) -> TensorType:
     return type_
 
 
-def _number(dtype: DataType) -> str:
+def number_type(dtype: DataType) -> str:
+    """Return how torch's schemas write a number's type."""
     return "bool" if dtype == BOOL else "float" if dtype.is_float() else "SymInt"

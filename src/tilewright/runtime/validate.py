@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from tilewright.arrays import np
+from tilewright.backends.cpu.native import NativeProgram
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Array
@@ -25,9 +28,19 @@ from tilewright.runtime.entry import Entry, Runner
 from tilewright.runtime.folder import DUMPS
 from tilewright.runtime.golden import GoldenError, as_array, assert_golden
 from tilewright.runtime.metadata import entry_of
-from tilewright.runtime.program import CompiledProgram
+from tilewright.runtime.stages import Stages
 
-Subject: TypeAlias = "Program | Function | CompiledProgram | str | os.PathLike[str]"
+
+@runtime_checkable
+class Compiled(Protocol):
+    """What validation takes of a compiled program."""
+
+    program: Program
+    stages: Stages
+    native: NativeProgram | None
+
+
+Subject: TypeAlias = "Program | Function | Compiled | str | os.PathLike[str]"
 Given: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 """Arguments or results, in order or by name."""
 
@@ -103,15 +116,16 @@ def _stages(subject: Subject, manager: PassManager | None) -> Iterator[tuple[str
     """Yield each stage by the name of its pass, with what runs it."""
     for name, program in _programs(subject, manager):
         yield name, program, Machine(program).run
-    if isinstance(subject, CompiledProgram) and subject.native is not None:
+    if isinstance(subject, Compiled) and subject.native is not None:
         yield NATIVE, subject.program, subject.native.run
 
 
 def _programs(subject: Subject, manager: PassManager | None) -> Iterator[tuple[str, Program]]:
     if isinstance(subject, (Program, Function)):
         return iter(_passed(as_program(subject), manager or PassManager.get_strategy()))
-    if isinstance(subject, CompiledProgram):
-        return _parsed({name: lambda name=name: subject.stages[name] for name in subject.stages}, repr(subject))
+    if isinstance(subject, Compiled):
+        stages = subject.stages
+        return _parsed({name: partial(stages.__getitem__, name) for name in stages}, repr(subject))
     folder = Path(subject) / DUMPS if (Path(subject) / DUMPS).is_dir() else Path(subject)
     return _parsed({path.stem: path.read_text for path in sorted(folder.glob("*.py"))}, str(folder))
 
@@ -120,9 +134,8 @@ def _passed(program: Program, manager: PassManager) -> list[tuple[str, Program]]
     """Return the program as it comes, and after each pass."""
     found = [("frontend", program)]
     context = PassContext.current()
-    with PassContext(
-        [*context.instruments, CallbackInstrument(after=lambda *each: found.append(each))], context.verification_level
-    ):
+    watcher = CallbackInstrument(after=lambda name, after: found.append((name, after)))
+    with PassContext([*context.instruments, watcher], context.verification_level):
         manager.run_passes(program)
     return found
 
@@ -156,4 +169,4 @@ def _copied(given: Given) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _copy(value: Any) -> Any:
-    return value if buffer_of(value) is None else as_array(value).copy()
+    return value if buffer_of(value) is None else np.array(as_array(value))

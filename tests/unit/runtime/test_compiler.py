@@ -65,7 +65,9 @@ def test_every_stage_can_be_read() -> None:
     }
     assert [name for name in stages if name in signs] == list(signs)
     assert not [name for name, sign in signs.items() if sign not in stages[name]]
-    assert stages["ir"] == stages["14_after_PlanMemory"] == str(PassManager.get_strategy().run_passes(program_of(HALVES)))
+    assert (
+        stages["ir"] == stages["14_after_PlanMemory"] == str(PassManager.get_strategy().run_passes(program_of(HALVES)))
+    )
 
 
 def test_a_compiled_program_and_one_that_is_kept_show_the_same_stages() -> None:
@@ -92,7 +94,9 @@ def test_looking_at_stages_again_tells_nobody_who_watches_the_passes() -> None:
 
 
 def test_a_stage_there_is_not_is_answered_with_those_there_are() -> None:
-    with pytest.raises(KeyError, match="there is no stage 'ptx'; there are program, 00_frontend, .*, ir, llvm, assembly, object"):
+    with pytest.raises(
+        KeyError, match="there is no stage 'ptx'; there are program, 00_frontend, .*, ir, llvm, assembly, object"
+    ):
         ir.compile(program_of(HALVES)).stages["ptx"]
 
 

@@ -12,20 +12,22 @@ import torch
 from tilewright.runtime import assert_golden
 from tilewright.runtime.golden import TOLERANCES, GoldenError
 
-X = np.linspace(-4, 4, 12, dtype=np.float32).reshape(3, 4)
+LINE: Any = np.linspace(-4, 4, 12, dtype=np.float32)
+X: Any = LINE.reshape(3, 4)
 
 
 @pytest.mark.parametrize("dtype", [d for d in TOLERANCES if d.bits >= 16], ids=str)
 def test_a_type_allows_a_few_of_its_roundings(dtype: Any) -> None:
-    step = float(ml_dtypes.finfo(dtype.numpy).eps)
-    exact = X.astype(dtype.numpy)
+    finfo: Any = ml_dtypes.finfo(dtype.numpy)
+    step = float(finfo.eps)
+    exact: Any = X.astype(dtype.numpy)
     assert_golden((exact.astype(np.float64) * (1 + step)).astype(dtype.numpy), exact)
     with pytest.raises(GoldenError, match="the result is wrong"):
         assert_golden((exact.astype(np.float64) * 1.1).astype(dtype.numpy), exact)
 
 
 def test_integers_must_agree() -> None:
-    big = np.array([2**62, 5])
+    big: Any = np.array([2**62, 5])
     assert_golden(big, big.copy())
     with pytest.raises(GoldenError, match=r"1 of 2 elements are off; the worst at \[0\] is 4611686018427387905"):
         assert_golden(big + [1, 0], big)
@@ -44,9 +46,9 @@ def test_the_worst_element_is_shown_with_its_index() -> None:
 
 
 def test_the_less_exact_type_decides() -> None:
-    assert_golden(X, torch.from_numpy(X).bfloat16())
+    assert_golden(X, torch.tensor(X).bfloat16())
     with pytest.raises(GoldenError):
-        assert_golden(torch.from_numpy(X).bfloat16().float(), X)
+        assert_golden(torch.tensor(X).bfloat16().float(), X)
 
 
 def test_tolerances_can_be_given() -> None:
@@ -57,7 +59,7 @@ def test_tolerances_can_be_given() -> None:
 
 @pytest.mark.parametrize("wrong", [1.0, np.inf, -np.inf, np.nan])
 def test_nan_and_infinities_equal_their_like_alone(wrong: float) -> None:
-    special = np.array([1.0, np.inf, -np.inf, np.nan], np.float32)
+    special: Any = np.array([1.0, np.inf, -np.inf, np.nan], np.float32)
     assert_golden(special, special.copy())
     for place in range(4):
         changed = special.copy()

@@ -97,7 +97,9 @@ def test_another_process_loads_it_in_milliseconds_without_the_compiler(folder: P
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     took: list[float] = []
     while len(took) < 10 and min(took, default=99.0) >= 10:  # the machine may be busy; a slow loader always is
-        run = subprocess.run([sys.executable, "-c", LOADING, str(folder)], env=environment, text=True, capture_output=True)
+        run = subprocess.run(
+            [sys.executable, "-c", LOADING, str(folder)], env=environment, text=True, capture_output=True
+        )
         assert run.returncode == 0, run.stderr
         took.append(float(run.stdout))
     assert min(took) < 10
@@ -108,7 +110,9 @@ def test_another_process_loads_it_in_milliseconds_without_the_compiler(folder: P
 
 def test_a_folder_without_a_program_is_named(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(FileNotFoundError, match="no program was saved here: there is no compiled_meta.json") as caught:
+        with pytest.raises(
+            FileNotFoundError, match="no program was saved here: there is no compiled_meta.json"
+        ) as caught:
             CompiledProgram.load(place)
         assert caught.value.filename == str(place)
 
@@ -172,7 +176,7 @@ def test_code_for_another_processor_is_named(tmp_path: Path) -> None:
     assert artifact is not None
     for target, message in ((PRESETS["aarch64"], "it needs aarch64"), (lacking(), "code for next .* it needs avx99")):
         other = replace(artifact, code=replace(artifact.code, target=target))
-        program = CompiledProgram(artifact.program, "cpu", lambda *_: (), artifact=other)
+        program = CompiledProgram(artifact.program, "cpu", lambda _name, _values: (), artifact=other)
         program.save(tmp_path)
         assert Artifact.from_bytes((tmp_path / "program.twar").read_bytes()).code.target == target
         with pytest.raises(ArtifactError, match=message):

@@ -293,30 +293,39 @@ class GroupEmitter:
             )
 
     def _pass(self, row: Row, width: Value, reduces: list[Tile], sinks: list[Any]) -> None:
-        known = static(width)
-        turns = CHAINS if reduces else UNROLL
+        known, spread = static(width), Spread(self.b.mark())
+        short = known is not None and known <= self.lanes * CHAINS
+        emit = self._short if short else self._long
+        for tile, lanes in zip(reduces, emit(row, spread, width, reduces, sinks), strict=True):
+            row.scalars[tile] = rounded(self._across(tile, lanes), tile.type.dtype)
+
+    def _short(self, row: Row, spread: Spread, width: Value, reduces: list[Tile], sinks: list[Any]) -> list[Lanes]:
+        """Emit a row of a few vectors, one after the other; return what is folded."""
+        folded, known = [self._start(t, self.lanes) for t in reduces], static(width) or 0
+        for column in range(0, known, self.lanes):
+            mask = None if column + self.lanes <= known else self._mask(i64(column), width)
+            folded = self._step(Pass(row, i64(column), self.lanes, mask, spread), reduces, sinks, folded)
+        return folded
+
+    def _long(self, row: Row, spread: Spread, width: Value, reduces: list[Tile], sinks: list[Any]) -> list[Lanes]:
+        """Emit a row as a loop over blocks of vectors, and one over what is left; return what is folded."""
+        known, turns = static(width), CHAINS if reduces else UNROLL
         block = self.lanes * turns
-        unrolled = known is None or known >= block
-        starts = [self._start(t, self.lanes) for t in reduces]
-        accumulators = starts * (turns if unrolled else 1)
-        spread = Spread(self.b.mark())
-        done: Value = i64(0)
-        if unrolled:
-            done = i64(known // block * block) if known is not None else self._rounded_down(width, block)
-            loop = self.b.open_loop(i64(0), done, i64(block), [a.value for a in accumulators])
-            carried = [Lanes(self.b, v, a.element) for v, a in zip(loop.values, accumulators, strict=True)]
-            following: list[Lanes] = []
-            for turn in range(turns):
-                column = self.b.op("add", loop.index, i64(turn * self.lanes)) if turn else loop.index
-                part = carried[turn * len(reduces) : (turn + 1) * len(reduces)]
-                following += self._step(Pass(row, column, self.lanes, None, spread), reduces, sinks, part)
-            values = self.b.close_loop(loop, [f.value for f in following])
-            accumulators = [Lanes(self.b, v, a.element) for v, a in zip(values, accumulators, strict=True)]
+        accumulators = [self._start(t, self.lanes) for t in reduces] * turns
+        done = i64(known // block * block) if known is not None else self._rounded_down(width, block)
+        loop = self.b.open_loop(i64(0), done, i64(block), [a.value for a in accumulators])
+        carried = [Lanes(self.b, v, a.element) for v, a in zip(loop.values, accumulators, strict=True)]
+        following: list[Lanes] = []
+        for turn in range(turns):
+            column = self.b.op("add", loop.index, i64(turn * self.lanes)) if turn else loop.index
+            part = carried[turn * len(reduces) : (turn + 1) * len(reduces)]
+            following += self._step(Pass(row, column, self.lanes, None, spread), reduces, sinks, part)
+        values = self.b.close_loop(loop, [f.value for f in following])
+        accumulators = [Lanes(self.b, v, a.element) for v, a in zip(values, accumulators, strict=True)]
         folded = self._fold_turns(reduces, accumulators)
         if known is None or known > (static(done) or 0):
             folded = self._rest(row, spread, width, done, reduces, sinks, folded)
-        for tile, lanes in zip(reduces, folded, strict=True):
-            row.scalars[tile] = rounded(self._across(tile, lanes), tile.type.dtype)
+        return folded
 
     def _rounded_down(self, width: Value, block: int) -> Value:
         return self.b.op("and", width, i64(-block))

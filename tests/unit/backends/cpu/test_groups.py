@@ -106,7 +106,8 @@ def test_one_row_serves_every_row_whatever_its_width(columns: int) -> None:
 
 def test_a_row_of_three_axes_serves_them_all() -> None:
     program = kernel(
-        "x: pl.Tensor[[2, 3, 20], pl.FP32], w: pl.Tensor[[4, 5, 20], pl.FP32], out: pl.Out[pl.Tensor[[2, 3, 20], pl.FP32]]",
+        "x: pl.Tensor[[2, 3, 20], pl.FP32], w: pl.Tensor[[4, 5, 20], pl.FP32], "
+        "out: pl.Out[pl.Tensor[[2, 3, 20], pl.FP32]]",
         "t = pl.load(x, [0, 0, 0], [2, 3, 20])",
         "row = pl.load(w, [2, 1, 0], [1, 1, 20])",
         "out = pl.store(pl.add(t, row), [0, 0, 0], out)",
@@ -133,3 +134,46 @@ def test_a_vector_is_multiplied_where_it_lies() -> None:
     )
     program.check(floats(1, N), floats(N, 16), blank(1, 16))
     assert stored(program) == 1
+
+
+DIVISORS = (3.0, -7e-3, 1e-45, -3e-39, 1.2e-38, 8.6e37, -1.7e38, 3.4e38, 0.0, np.inf, -np.inf, np.nan)
+
+
+@pytest.mark.parametrize("columns", [40, 200])
+def test_rows_are_divided_by_numbers_of_any_size(columns: int) -> None:
+    rows = len(DIVISORS)
+    program = kernel(
+        f"x: pl.Tensor[[{rows}, {columns}], pl.FP32], d: pl.Tensor[[{rows}, 1], pl.FP32], "
+        f"out: pl.Out[pl.Tensor[[{rows}, {columns}], pl.FP32]]",
+        f"t = pl.load(x, [0, 0], [{rows}, {columns}])",
+        f"out = pl.store(pl.row_expand_div(t, pl.load(d, [0, 0], [{rows}, 1])), [0, 0], out)",
+    )
+    x = floats(rows, columns) * np.float32(2) ** np.linspace(-149, 126, columns, dtype=np.float32)
+    x[:, :4] = 0, -np.inf, np.nan, 3.4e38
+    d = np.array(DIVISORS, np.float32)[:, None]
+    with np.errstate(all="ignore"):
+        expected = x / d
+    (_, _, found), _ = program.run([x, d, blank(rows, columns)])
+    np.testing.assert_allclose(found, expected, rtol=2.5e-7, atol=2e-45)
+
+
+@pytest.mark.parametrize("columns", [1, 5, 16, 31, 64, 65, 128, 190])
+def test_rows_of_any_width_are_folded_and_written(columns: int) -> None:
+    program = kernel(
+        f"x: pl.Tensor[[{R}, {columns}], pl.FP32], out: pl.Out[pl.Tensor[[{R}, {columns}], pl.FP32]]",
+        f"t = pl.load(x, [0, 0], [{R}, {columns}])",
+        "e = pl.exp(pl.row_expand_sub(t, pl.row_max(t)))",
+        "out = pl.store(pl.row_expand_div(e, pl.row_sum(e)), [0, 0], out)",
+    )
+    program.check(floats(R, columns), blank(R, columns))
+
+
+def test_a_row_of_a_few_vectors_has_no_loop_of_its_own() -> None:
+    narrow, wide = (
+        kernel(
+            f"x: pl.Tensor[[{R}, {columns}], pl.FP32], out: pl.Out[pl.Tensor[[{R}, {columns}], pl.FP32]]",
+            f"out = pl.store(pl.exp(pl.load(x, [0, 0], [{R}, {columns}])), [0, 0], out)",
+        )
+        for columns in (16, 4096)
+    )
+    assert [code_of(program).count("phi i64") for program in (narrow, wide)] == [1, 2]

@@ -168,3 +168,14 @@ def test_a_tensor_that_no_machine_holds_is_refused_before_it_runs() -> None:
             f"made = pl.create_tensor([{1 << 40}, {1 << 40}], dtype=pl.FP32)",
             "pl.write(out, [0], pl.read(made, [0, 0]))",
         )
+
+
+@pytest.mark.parametrize(("columns", "asks"), [(8, False), (4096, True)])
+def test_only_large_tiles_take_memory_from_the_heap(columns: int, asks: bool) -> None:
+    turned = kernel(
+        f"x: pl.Tensor[[8, {columns}], pl.FP32], out: pl.Out[pl.Tensor[[{columns}, 8], pl.FP32]]",
+        f"t = pl.load(x, [0, 0], [8, {columns}])",
+        "out = pl.store(pl.transpose(pl.exp(t), 0, 1), [0, 0], out)",
+    )
+    turned.check(floats(8, columns), np.zeros((columns, 8), np.float32))
+    assert ("aligned_alloc" in turned.native.code.text) == asks
