@@ -15,7 +15,12 @@ from tilewright.errors import TilewrightError
 from tilewright.tools import cli
 
 README = ROOT / "README.md"
-PAGES = (README, ROOT / "docs" / "cache.md", ROOT / "docs" / "torch-operators.md")
+PAGES = (
+    README,
+    ROOT / "docs" / "cache.md",
+    ROOT / "docs" / "compiled-programs.md",
+    ROOT / "docs" / "torch-operators.md",
+)
 
 
 def run(block: Block, number: int, names: dict[str, object]) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import linecache
 import sys
 from types import FrameType
@@ -66,7 +65,7 @@ def calling_line() -> Span:
     while frame is not None:
         filename, number = frame.f_code.co_filename, frame.f_lineno
         name = str(frame.f_globals.get("__name__", ""))
-        is_ours = name.startswith("tilewright.") or name == functools.__name__  # which calls cached properties for us
+        is_ours = name.startswith("tilewright.") or name in ("contextlib", "functools")  # which call us for us
         lines = () if is_ours else tuple(linecache.getlines(filename, frame.f_globals))
         if 1 <= number <= len(lines):
             text = lines[number - 1].rstrip()

@@ -309,7 +309,7 @@ class Resolver:
         if known is not None and known.worth != read.worth:
             raise Changed(
                 f"{read.access.value} `{read.name}`, which `{self.function.__qualname__}` of module "
-                f"{self.function.__module__} reads, changed from {known.given!r} to {read.given!r} while it was compiled"
+                f"{self.function.__module__} reads, changed from {known.given!r} to {read.given!r} as it was compiled"
             )
         self.reads.setdefault(key, read)
         self.uses[key] += 1

@@ -8,7 +8,7 @@ object counts by its type alone: what a kernel takes out of it is read, and coun
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
@@ -50,6 +50,11 @@ Seen: TypeAlias = Callable[[Any, "list[Any]"], None]
 """Told of each container on the way, and of what it was found to hold."""
 
 
+def kind_of(value: object) -> type:
+    """Return the type of a value."""
+    return type(value)
+
+
 def worth(value: object, around: _Around = (), seen: Seen | None = None) -> object:
     """Return what a value counts for: equal for values that a kernel cannot tell apart, and for no others."""
     if value is None or type(value) in (int, bool, str, bytes):
@@ -66,8 +71,8 @@ def worth(value: object, around: _Around = (), seen: Seen | None = None) -> obje
         return "again", next(place for place, outer in enumerate(around) if outer is value)
     if isinstance(value, (tuple, list, set, frozenset, dict)) or isinstance(value, STATED):
         return type(cast(object, value)), tuple(_parts(value, (*around, value), seen))
-    if isinstance(value, (range, slice)):
-        return type(value), (value.start, value.stop, value.step)
+    if isinstance(value, range):
+        return range, (value.start, value.stop, value.step)
     signature = getattr(type(value), "__cache_signature__", None)
     if signature is not None:
         return type(value), worth(signature(value), (*around, value))
@@ -75,7 +80,7 @@ def worth(value: object, around: _Around = (), seen: Seen | None = None) -> obje
 
 
 def _parts(value: Any, around: _Around, seen: Seen | None) -> Iterator[object]:
-    held: Any = vars(value) if isinstance(value, STATED) else value
+    held: Any = _fields(value) if isinstance(value, STATED) else value
     items: list[Any] = list(cast("Mapping[object, object]", held).items() if isinstance(held, dict) else held)
     if seen is not None:
         seen(value, items)
@@ -87,6 +92,11 @@ def _parts(value: Any, around: _Around, seen: Seen | None) -> Iterator[object]:
         yield from (worth(item, around, seen) for item in items)
 
 
+def _fields(value: Any) -> dict[str, object]:
+    """Return what a value is made of, whether it has a dict or slots."""
+    return vars(value) if hasattr(value, "__dict__") else {name: getattr(value, name) for name in value.__slots__}
+
+
 def _is_dtype(value: object) -> bool:
     """Return whether a value is the element type of another library, which prints as what it is."""
     return (type(value).__module__, type(value).__name__) == ("torch", "dtype") or isinstance(value, np.dtype)
@@ -95,7 +105,7 @@ def _is_dtype(value: object) -> bool:
 def number_bits(value: Any) -> bytes:
     """Return a number or text, perhaps of a class derived from Python's, as bytes."""
     if isinstance(value, np.generic):
-        return np.asarray(value).tobytes()
+        return cast("Any", value).tobytes()
     if isinstance(value, int):
         return str(int.__index__(value)).encode()
     if isinstance(value, float):
@@ -144,15 +154,16 @@ def settled(value: Any) -> Any:
 def _settled(value: Any, done: dict[int, Any]) -> Any:
     if not is_mutable(value):
         return value
-    if id(value) in done:
-        return done[id(value)]
+    place = id(value)
+    if place in done:
+        return done[place]
     if isinstance(value, list):
         copy: Any = []
-        done[id(value)] = copy
+        done[place] = copy
         copy.extend(_settled(item, done) for item in list(cast("list[object]", value)))
         return copy
     if isinstance(value, dict):
-        done[id(value)] = copy = {}
+        done[place] = copy = {}
         copy.update((key, _settled(item, done)) for key, item in list(cast("dict[object, object]", value).items()))
         return copy
     if isinstance(value, set):

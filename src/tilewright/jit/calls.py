@@ -251,7 +251,8 @@ def _check_stated(name: str, stated: TensorType, given: TensorMeta) -> None:
 
 def _check_scalar(name: str, says: Declared, value: Any) -> None:
     dtype = says.type.dtype if isinstance(says.type, ScalarType) else number_type(value)
-    if isinstance(value, bool) != (dtype == BOOL) or (dtype.is_int() and isinstance(value, float)):
+    is_number = isinstance(value, (bool, int, float)) or not isinstance(says.type, ScalarType)
+    if isinstance(value, bool) != (dtype == BOOL) or (dtype.is_int() and isinstance(value, float)) or not is_number:
         raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}")
     if dtype.is_int() and dtype != BOOL and not dtype.limits[0] <= value <= dtype.limits[1]:
         raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold {value}")

@@ -86,7 +86,7 @@ def _named(value: object) -> bytes:
 def _told(value: object) -> bytes:
     """Return the bytes of a value that says itself what it is worth."""
     found = worth(value)
-    if isinstance(value, (int, float, str, bytes, complex, range, slice, np.generic, np.dtype)):
+    if isinstance(value, (int, float, str, bytes, complex, range, np.generic, np.dtype)):
         return _joined(b"T", (_class(type(value)), encoded(_inner(found))))  # pyright: ignore[reportUnknownArgumentType]
     if type(value).__module__ in ("typing", "types", "torch"):
         return _joined(b"R", (_class(type(value)), encoded(repr(value))))

@@ -95,7 +95,7 @@ class JITFunction(Kernel):
         from tilewright.jit.torch_op import torch_op
 
         self._check_entry()
-        return torch_op(self, self._session, self, name)
+        return torch_op(self, self._session, name)
 
     def cache_info(self) -> CacheInfo:
         """Return how often a call found its program, did not, how many were compiled, and how many there are."""

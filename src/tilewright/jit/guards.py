@@ -13,19 +13,19 @@ from __future__ import annotations
 import builtins
 import ctypes
 import sys
-from collections import namedtuple
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from inspect import getattr_static
-from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
-from typing import Any
+from operator import is_not
+from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
+from typing import Any, NamedTuple
 
 from tilewright.backends.cpu.dispatch import Probe
 from tilewright.dtypes import DataType
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Access, Read, Resolver
-from tilewright.frontend.worth import MISSING, worth
+from tilewright.frontend.worth import MISSING, kind_of, worth
 from tilewright.jit.reads import ReadSet
 
 
@@ -137,9 +137,9 @@ class _Maker:
 
     def _default(self, read: Read) -> Any:
         defaults, named, _ = self.held[id(read.holder)]
-        code = read.holder.__code__
+        code: CodeType = read.holder.__code__
         positional = code.co_varnames[: code.co_argcount][::-1]
-        values = dict(zip(positional, (defaults or ())[::-1], strict=False)) | (named or {})
+        values: dict[str, Any] = dict(zip(positional, (defaults or ())[::-1], strict=False)) | (named or {})
         if read.key not in values:
             raise Unguarded
         return values[read.key]
@@ -153,7 +153,7 @@ class _Maker:
                 self.guards.fields.append((read.holder, "cell_contents", value))
             case Access.BUILTIN:
                 self._watch(read.holder, read.key, MISSING)
-                self._watch(vars(builtins), read.key, value)
+                self._watch(builtins.__dict__, read.key, value)
             case Access.DEFAULT:
                 named = self.held[id(read.holder)][1]
                 if named is not None and read.key in named:
@@ -182,35 +182,37 @@ class _Maker:
     def _attribute(self, owner: Any, name: str, value: object) -> None:
         if isinstance(owner, DataType) or (isinstance(owner, Enum) and name in ("name", "value")):
             return
-        if type(owner) is ModuleType and vars(owner).get(name, MISSING) is value:
-            self._watch(vars(owner), name, value)
+        if type(owner) is ModuleType and owner.__dict__.get(name, MISSING) is value:
+            self._watch(owner.__dict__, name, value)
         elif runs_nothing(owner, name):
             self.guards.probes.append((Probe.ATTRIBUTE, owner, name, value))
         else:
             raise Unguarded
 
     def _item(self, owner: Any, key: Any, value: object) -> None:
-        if isinstance(owner, tuple):
+        kind = kind_of(owner)
+        if issubclass(kind, tuple):
             return
-        if type(owner) is list and type(key) is int:
+        if kind is list and type(key) is int:
             self.guards.probes.append((Probe.ITEM, owner, key, value))
-        elif type(owner) is dict and type(key) in (int, str):
+        elif kind is dict and type(key) in (int, str):
             self._watch(owner, key, value)
-        elif type(owner) is dict:
-            self._left_alone(owner, list(owner.items()))  # pyright: ignore[reportUnknownArgumentType]
-            if owner.get(key, MISSING) is not value:  # pyright: ignore[reportUnknownMemberType]
+        elif kind is dict:
+            self._left_alone(owner, list(owner.items()))
+            if owner.get(key, MISSING) is not value:
                 raise Unguarded
         else:
             raise Unguarded
 
     def _inside(self, value: Any, items: list[Any]) -> None:
         """Guard what a container holds, as it was found."""
-        if isinstance(value, (tuple, frozenset)) or not isinstance(value, (list, set, dict)):
+        kind = kind_of(value)
+        if not issubclass(kind, (list, set, dict)):
             return
-        if type(value) is list:  # pyright: ignore[reportUnknownArgumentType]
+        if kind is list:
             self.guards.probes.append((Probe.SIZE, value, None, len(items)))
             self.guards.probes += [(Probe.ITEM, value, place, item) for place, item in enumerate(items)]
-        elif type(value) is dict:  # pyright: ignore[reportUnknownArgumentType]
+        elif kind is dict:
             self._left_alone(value, items)
         else:
             raise Unguarded
@@ -218,33 +220,35 @@ class _Maker:
     def _left_alone(self, holder: dict[Any, Any], items: list[tuple[Any, Any]]) -> None:
         """Guard all of a dict, and the order of its keys."""
         version = version_of(holder)
-        now = list(holder.items())
-        if not version or len(now) != len(items) or any(a is not c or b is not d for (a, b), (c, d) in zip(now, items)):
+        now, found = ([part for item in pairs for part in item] for pairs in (list(holder.items()), items))
+        if not version or len(now) != len(found) or any(map(is_not, now, found)):
             raise Unguarded
         self.guards.versions.append((holder, version))
 
 
-def _tuple_field() -> type:
-    return type(vars(namedtuple("_", "x"))["x"])
+class _Sample(NamedTuple):
+    x: int
 
 
-_DONE_BY_C = (MemberDescriptorType, GetSetDescriptorType, _tuple_field())
+_DONE_BY_C = (MemberDescriptorType, GetSetDescriptorType, kind_of(vars(_Sample)["x"]))
+"""The kinds of attributes that objects of C and slots have, and those of named tuples."""
 
 
 def runs_nothing(owner: Any, name: str) -> bool:
     """Return whether taking an attribute runs nobody's code; binding a kernel to an instance runs ours."""
-    kind = type(owner)
+    kind = kind_of(owner)
     if isinstance(kind.__getattribute__, FunctionType):
         return False
-    first = getattr_static(kind, name, MISSING)
-    if hasattr(type(first), "__set__") or hasattr(type(first), "__delete__"):
+    first: Any = getattr_static(kind, name, MISSING)
+    if hasattr(kind_of(first), "__set__") or hasattr(kind_of(first), "__delete__"):
         return isinstance(first, _DONE_BY_C)
     if name in getattr(owner, "__dict__", ()) and not isinstance(owner, type):
         return True
-    found = getattr_static(owner, name, MISSING)
+    found: Any = getattr_static(owner, name, MISSING)
     if found is MISSING:  # __getattr__ makes it up
         return False
-    return isinstance(found, Kernel) or not isinstance(getattr(type(found), "__get__", None), FunctionType)
+    getter = getattr(kind_of(found), "__get__", None)
+    return isinstance(found, Kernel) or not isinstance(getter, FunctionType)
 
 
 @cache

@@ -39,7 +39,7 @@ def _differences(
         if one.kind != theirs
     ]
     if kinds[1] != known[1]:
-        found.append(f"the configuration is {kinds[1]}, and was {known[1]}")
+        found.append(f"the configuration is {', '.join(kinds[1])}, and was {', '.join(known[1])}")
     if kinds[2] != known[2]:
         found.append(f"TILEWRIGHT_CHECKED is {_switch(kinds[2])}, and was {_switch(known[2])}")
     if not found and len(mine) == len(extents):

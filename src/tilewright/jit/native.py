@@ -161,7 +161,7 @@ class Native:
         return {
             State.TORCH_TENSOR: layout.tensor,
             State.TORCH_PARAMETER: layout.parameter,
-            State.TORCH_EXCHANGE: layout.exchange,
+            State.TORCH_DTYPES: address(layout.dtypes),
             State.TORCH_IMPL: layout.impl,
             State.TORCH_KEYS: layout.keys,
             State.TORCH_PLAIN: layout.plain,
@@ -170,6 +170,12 @@ class Native:
             State.TORCH_STORAGE: layout.storage,
             State.STORAGE_DATA: layout.data,
             State.STORAGE_BYTES: layout.bytes,
+            State.STORAGE_LAZY: layout.lazy,
+            State.TORCH_RANK: layout.rank,
+            State.TORCH_SIZES: layout.sizes,
+            State.TORCH_STRIDES: layout.strides,
+            State.TORCH_OFFSET: layout.offset,
+            State.TORCH_DTYPE: layout.dtype,
             State.REQUIRES_GRAD: id(name),
         }
 

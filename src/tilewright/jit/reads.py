@@ -72,6 +72,12 @@ class ReadSet:
         leaves = [Leaf(resolver, read) for resolver in self.resolvers for read in resolver.leaves()]
         self.leaves = sorted(leaves, key=lambda leaf: not leaf.is_own)
 
+    @property
+    def worths(self) -> list[object]:
+        """Everything that was used, and what it was worth: equal for programs that were compiled from the same."""
+        functions = [(resolver.function, resolver.code) for resolver in self.resolvers]
+        return [*functions, *((leaf.read.root.access, leaf.read.path, leaf.read.worth) for leaf in self.leaves)]
+
     def drift(self) -> Drift | None:
         """Return the first value that is no longer what it was, or None; the instance's own attributes come first."""
         found = next((found for leaf in self.leaves if (found := leaf.drift()) is not None), None)

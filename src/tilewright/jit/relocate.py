@@ -120,7 +120,8 @@ class Here(Sequence[Error]):
             with suppress(KernelError):
                 resolver.captured = capture(resolver.function, as_compiled=True)
         if resolver.captured is not None and int(piece) >= 0:
-            return Span(resolver.captured.source, *list(_places(resolver))[int(piece)], caller)
+            line, column, end_line, end_column = list(_places(resolver))[int(piece)]
+            return Span(resolver.captured.source, line, column, end_line, end_column, caller)
         start = resolver.code.co_firstlineno
         source = Moved(resolver.code.co_filename, span.source.line(span.line))
         return Span(source, span.line + start, span.column, span.end_line + start, span.end_column, caller)

@@ -13,7 +13,7 @@ from tilewright.collector import paused_collection
 from tilewright.errors import DriftError, RunOnlyError, brief
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Changed
-from tilewright.frontend.signature import Alike, DynDim, TensorMeta
+from tilewright.frontend.signature import Alike, DynDim, Known, TensorMeta
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.fast import FastPath
@@ -22,8 +22,10 @@ from tilewright.jit.persistent import Persistent, options_of, persistent
 from tilewright.jit.plain import PlainPath
 from tilewright.jit.reads import Drift, ReadSet
 from tilewright.jit.store import CacheInfo, Store
+from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.runtime.buffers import buffer_of
 from tilewright.runtime.config import RunConfig, code_options
+from tilewright.runtime.remade import Remade
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
@@ -163,6 +165,9 @@ class Session:
         """Specialize the kernel, and compile it where no process has compiled the same program before."""
         made = self._specialized(call)
         reads, dynamic, options = ReadSet(made.reads), _dynamic_positions(made), options_of(config)
+        for known in self.store.find(kinds, call.extents):
+            if known.reads.worths == reads.worths:  # what was read has changed since the program was looked for
+                return known
         key, program = kept.artifact(made, options, reads) if kept is not None else (b"", None)
         if program is None and settings.run_only():
             raise RunOnlyError(self._not_kept(call, key))
@@ -179,8 +184,12 @@ class Session:
     ) -> None:
         """Keep a program in this process; one that was loaded shows its stages all the same."""
         program = compiled.program
+        known = {name: one.value for name, one in call.given.items() if isinstance(one, Known)}
+        numbers = {name: value for name, value in known.items() if isinstance(value, (int, float))}
+        program.specialized.update({name: numbers[name] for name in compiled.parameters if name in numbers})
         if "ir" not in program.stages:
-            program.stages = program.stages.joined(self._stages(call, config))
+            strategy = OptimizationStrategy.Default if config is None else config.strategy
+            program.stages = program.stages.joined(Remade(lambda: self._specialized(call).program, strategy))
         self.store.add(kinds, dynamic, call.extents, compiled)
 
     def _alone(
@@ -203,21 +212,6 @@ class Session:
             f"no artifact {key.hex()[:16] or 'at all'} in {', '.join(places) or 'no cache'}\n"
             "    help: run it once without TILEWRIGHT_RUN_ONLY, with TILEWRIGHT_CACHE_DIR set to a place both can reach"
         )
-
-    def _stages(self, call: Call, config: RunConfig | None) -> dict[str, Callable[[], str]]:
-        """Return what a program that was kept went through, for whoever looks at it: the compiler loads only then."""
-
-        def shown(name: str) -> Callable[[], str]:
-            def stage() -> str:
-                from tilewright.passes.manager import OptimizationStrategy
-                from tilewright.runtime.compiler import stages_of
-
-                strategy = OptimizationStrategy.Default if config is None else config.strategy
-                return stages_of(lambda: self._specialized(call).program, strategy)[name]()
-
-            return stage
-
-        return {name: shown(name) for name in ("ir", "llvm", "assembly")}
 
     def _code(self, made: Specialization, config: RunConfig | None) -> CompiledProgram:
         from tilewright.runtime.compiler import compile

@@ -14,7 +14,7 @@ from tilewright.arrays import np
 from tilewright.backends.cpu import dispatch as code
 from tilewright.backends.cpu.dispatch import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
 from tilewright.frontend.signature import Given, Known, TensorMeta
-from tilewright.frontend.worth import MISSING
+from tilewright.frontend.worth import MISSING, kind_of
 from tilewright.jit.guards import Guards, field_offset, version_offset
 
 MASK = (1 << 64) - 1
@@ -159,7 +159,7 @@ class Target:
 def field_words(guards: Guards) -> list[tuple[int, int]]:
     """Return where the words lie that must stay, and what they are."""
     references = [
-        (id(owner) + field_offset(type(owner), name), 0 if value is None and name in NULL else id(value))
+        (id(owner) + field_offset(kind_of(owner), name), 0 if value is None and name in NULL else id(value))
         for owner, name, value in guards.fields
     ]
     return references + [(id(holder) + version_offset(), version) for holder, version in guards.versions]

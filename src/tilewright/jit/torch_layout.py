@@ -1,127 +1,166 @@
-"""Torch layout: where in a tensor's memory lies what tells a plain one from the rest.
+"""Torch layout: where in a tensor's memory lie its extents, its strides and its data.
 
-Torch hands the memory of any tensor to C code that asks, of a sparse or negated one too, and may crash on it. Whether a
-tensor is plain, torch itself tells by one word of its own, the set of its dispatch keys. Where that word lies is found
-out here, from tensors that must agree and tensors that must differ in it; if exactly one place qualifies it is used,
-otherwise tensors take the way through Python.
+Torch's own ways to a tensor's memory cost more than a small kernel, and some crash on tensors that are not plain. So
+the dispatcher reads tensors as they lie. Where everything lies is not taken for granted: it is found out here, once in
+a process, from tensors whose extents, strides, offsets and types are known, and each thing must be found at exactly one
+place. Whether a tensor is plain torch tells by one word of its own, the set of its dispatch keys: sparse, negated,
+quantized, fake and subclassed ones all have others. Where anything is not found, tensors take the way through Python.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.backends.cpu.dispatch import TORCH_KINDS
+from tilewright.dtypes import TORCH_NAMES
+from tilewright.jit.tables import dtype_word, words
 
 OBJECT_WORDS, IMPL_WORDS, STORAGE_WORDS = 8, 22, 10
 
 
 @dataclass(frozen=True)
 class TorchLayout:
-    """Byte offsets into a tensor object and its implementation, and what a plain tensor has there."""
+    """Byte offsets into a tensor object, its implementation and its storage, and what a plain tensor has there."""
 
     tensor: int
     parameter: int
-    exchange: int
     impl: int
     keys: int
     plain: int
     inference: int
     grad: int
+    rank: int
+    sizes: int
+    strides: int
+    offset: int
+    dtype: int
+    dtypes: Any
+    """The DLPack word of each element type, by torch's number of it."""
     storage: int
     data: int
-    """Where in a storage its memory lies, and how many bytes there are."""
     bytes: int
+    lazy: int
+    """What frees memory that is shared until it is written."""
 
 
 def torch_layout() -> TorchLayout | None:
-    """Return how torch lays tensors out, None where torch is not imported or does not say."""
+    """Return how torch lays tensors out, None where torch is not imported or does not show."""
     torch = sys.modules.get("torch")
     return _found(torch) if torch is not None and hasattr(torch, "Tensor") else None
 
 
 @cache
 def _found(torch: Any) -> TorchLayout | None:
-    exchange = _exchange(torch)
-    samples = _samples(torch) if exchange else None
-    if samples is None:
-        return None
-    plain, odd, inference, followed = samples
-    objects = [(_words(id(t), OBJECT_WORDS), t._cdata) for t in plain]
-    impl = [place for place in range(OBJECT_WORDS) if all(words[place] == cdata for words, cdata in objects)]
-    like = [_words(t._cdata, IMPL_WORDS) for t in plain]
-    unlike = [_words(t._cdata, IMPL_WORDS) for t in (*odd, inference)]
-    keys = [
-        place
-        for place in range(IMPL_WORDS)
-        if len({words[place] for words in like}) == 1 and all(words[place] != like[0][place] for words in unlike)
-    ]
-    tracked = _words(followed._cdata, IMPL_WORDS)
-    grad = [place for place in range(IMPL_WORDS) if tracked[place] and not any(words[place] for words in like)]
-    borrowed = torch.from_numpy(np.ones(5, np.float32))  # its memory and whoever frees it are two things
-    storage = _storage([*plain, borrowed])
-    if len(impl) != 1 or len(keys) != 1 or not grad or storage is None:
-        return None
-    return TorchLayout(
-        id(torch.Tensor),
-        id(torch.nn.Parameter),
-        exchange,
-        8 * impl[0],
-        8 * keys[0],
-        like[0][keys[0]],
-        _words(inference._cdata, IMPL_WORDS)[keys[0]],
-        8 * grad[0],
-        *storage,
-    )
-
-
-def _storage(plain: list[Any]) -> tuple[int, int, int] | None:
-    """Return where an implementation has its storage, and where that has its memory and its size."""
-    held = [t.untyped_storage() for t in plain]
-    facts = list(zip(plain, held, strict=True))
-    found = (
-        _only(IMPL_WORDS, [(t._cdata, s._cdata) for t, s in facts]),
-        _only(STORAGE_WORDS, [(s._cdata, s.data_ptr()) for s in held if s.nbytes()]),
-        _only(STORAGE_WORDS, [(s._cdata, s.nbytes()) for s in held]),
-    )
-    first, second, third = found
-    return None if first is None or second is None or third is None else (first, second, third)
-
-
-def _only(count: int, facts: list[tuple[int, int]]) -> int | None:
-    """Return the one offset at which each address has its word, None where there is not exactly one."""
-    places = [k for k in range(count) if all(_words(address, count)[k] == word for address, word in facts)]
-    return 8 * places[0] if len(places) == 1 else None
-
-
-def _samples(torch: Any) -> tuple[list[Any], list[Any], Any, Any] | None:
-    """Return tensors that are plain, that are not, one of inference mode, and one that autograd follows."""
-    base = torch.zeros(3, 4)
-    with torch.inference_mode(False):
-        plain = [torch.zeros(0), torch.ones(3, 4), torch.zeros(2, 2, 2, dtype=torch.int8), torch.zeros(1, 9)]
     try:
-        odd = [torch.zeros(2, device="meta"), torch._neg_view(base), torch.eye(2).to_sparse()]
-        with torch.inference_mode():
-            inference = torch.zeros(2)
-        followed = torch.zeros(2, requires_grad=True)
-    except (RuntimeError, AttributeError):
+        return _measured(torch)
+    except (RuntimeError, AttributeError, LookupError):
         return None
-    return plain, odd, inference, followed
 
 
-def _words(address: int, count: int) -> list[int]:
-    return list((ctypes.c_int64 * count).from_address(address))
+def _measured(torch: Any) -> TorchLayout:
+    """Return the layout; LookupError where something is not at exactly one place."""
+    with torch.inference_mode(False):
+        plain = _plain(torch)
+    inference, odd = _inference(torch), _odd(torch)
+    keys = _alike_and_unlike(plain, [*odd, inference])
+    data = _only(STORAGE_WORDS, [s for t in plain if (s := t.untyped_storage()).nbytes()], lambda s: s.data_ptr())
+    return TorchLayout(
+        tensor=id(torch.Tensor),
+        parameter=id(torch.nn.Parameter),
+        impl=_only(OBJECT_WORDS, plain, lambda t: t._cdata, at=id),
+        keys=keys,
+        plain=_word(plain[0]._cdata + keys),
+        inference=_word(inference._cdata + keys),
+        grad=_tracked(plain, torch.zeros(2, requires_grad=True)),
+        rank=_only(IMPL_WORDS, plain, lambda t: t.dim()),
+        sizes=_only(IMPL_WORDS, plain, lambda t: t.shape[0]),
+        strides=_only(IMPL_WORDS, plain, lambda t: t.stride(0)),
+        offset=_only(IMPL_WORDS, plain, lambda t: t.storage_offset()),
+        storage=_only(IMPL_WORDS, plain, lambda t: t.untyped_storage()._cdata),
+        data=data,
+        bytes=_only(STORAGE_WORDS, [t.untyped_storage() for t in plain], lambda s: s.nbytes()),
+        lazy=_word(torch._lazy_clone(plain[0]).untyped_storage()._cdata + data + 8),
+        **_dtypes(torch),
+    )
 
 
-def _exchange(torch: Any) -> int:
-    """Return the function that fills in a DLTensor from a tensor object without a capsule, 0 where there is none."""
-    capsule = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
-    if capsule is None:
-        return 0
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = _words(get(capsule, b"dlpack_exchange_api"), 6)
-    return table[5] if table[0] & 0xFFFFFFFF == 1 else 0  # the first word is the version, the sixth `from_py_object`
+def _plain(torch: Any) -> list[Any]:
+    """Return plain tensors, no two alike in anything but that."""
+    long = torch.arange(4000.0)
+    views = [
+        ((3, 5), (11, 2), 7),
+        ((4, 6, 9), (210, 31, 3), 13),
+        ((17,), (19,), 23),
+        ((2, 3, 4, 5), (300, 71, 8, 1), 29),
+    ]
+    found = [long.as_strided(*view) for view in views]
+    found.append(torch.ones(37, 41, dtype=torch.int8))
+    found.append(torch.from_numpy(np.ones(53, np.float32))[6:])  # its memory and whoever frees it are two things
+    return [tensor.detach() for tensor in found]
+
+
+def _odd(torch: Any) -> list[Any]:
+    """Return tensors that are not plain."""
+    return [torch.zeros(2, device="meta"), torch._neg_view(torch.zeros(3, 4)), torch.eye(2).to_sparse()]
+
+
+def _inference(torch: Any) -> Any:
+    with torch.inference_mode():
+        return torch.zeros(2)
+
+
+def _only(count: int, things: Sequence[Any], fact: Callable[[Any], int], at: Callable[[Any], int] | None = None) -> int:
+    """Return the one offset at which every thing has a fact about it; LookupError where there is not exactly one."""
+    facts = [(at(thing) if at is not None else thing._cdata, fact(thing)) for thing in things]
+    places = [k for k in range(count) if all(_word(address + 8 * k) == word for address, word in facts)]
+    if len(places) != 1:
+        raise LookupError(f"{len(places)} places qualify")
+    return 8 * places[0]
+
+
+def _alike_and_unlike(alike: Sequence[Any], unlike: Sequence[Any]) -> int:
+    """Return the one offset at which some tensors have one word, and others another."""
+    places = [
+        8 * k
+        for k in range(IMPL_WORDS)
+        if len(common := {_word(t._cdata + 8 * k) for t in alike}) == 1
+        and not common & {_word(t._cdata + 8 * k) for t in unlike}
+    ]
+    if len(places) != 1:
+        raise LookupError(f"{len(places)} places qualify")
+    return places[0]
+
+
+def _tracked(plain: Sequence[Any], followed: Any) -> int:
+    """Return the first offset at which only a tensor that autograd follows has something."""
+    nothing = [8 * k for k in range(IMPL_WORDS) if not any(_word(t._cdata + 8 * k) for t in plain)]
+    return next(place for place in nothing if _word(followed._cdata + place))
+
+
+def _dtypes(torch: Any) -> dict[str, Any]:
+    """Return where torch's number of an element type lies, and the DLPack word of each number."""
+    kinds = {name: getattr(torch, name) for name in TORCH_NAMES if hasattr(torch, name)}
+    samples = {name: [torch.zeros(3, dtype=kind), torch.zeros(2, 5, dtype=kind)] for name, kind in kinds.items()}
+    for place in range(0, 8 * IMPL_WORDS, 2):
+        numbers = {name: {_short(t._cdata + place) for t in tensors} for name, tensors in samples.items()}
+        single = {name: min(found) for name, found in numbers.items() if len(found) == 1}
+        if len(set(single.values())) == len(kinds) and max(single.values()) < TORCH_KINDS:
+            table = [0] * TORCH_KINDS
+            for name, number in single.items():
+                table[number] = dtype_word(TORCH_NAMES[name].name) or 0
+            return {"dtype": place, "dtypes": words(table)}
+    raise LookupError("no place tells element types apart")
+
+
+def _word(address: int) -> int:
+    return ctypes.c_int64.from_address(address).value
+
+
+def _short(address: int) -> int:
+    return ctypes.c_uint16.from_address(address).value

@@ -8,6 +8,7 @@ others torch ties the graph to.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tilewright.arrays import np
@@ -17,13 +18,13 @@ from tilewright.dtypes import TORCH_NAMES
 from tilewright.frontend.kernels import Declared, Kernel, KernelParameter
 from tilewright.frontend.names import Resolver
 from tilewright.jit.session import Session
-from tilewright.runtime.torch_op import Signature, TorchOp, number_type, registered
+from tilewright.runtime.torch_op import TENSOR, Schema, Signature, TorchOp, number_word, registered
 
 NUMBERS = {"int": "SymInt", "float": "float", "bool": "bool"}
-"""Python's types of numbers as torch's schemas write them."""
+"""Python's types of numbers in torch's words."""
 
 
-def torch_op(kernel: Kernel, session: Session, run: Any, name: str) -> TorchOp:
+def torch_op(kernel: Kernel, session: Session, name: str) -> TorchOp:
     """Return a kernel as an operator that torch knows as `name`; its programs are found as those of calls are.
 
     TypeError where the annotations do not say which parameters are tensors, and what numbers the others are.
@@ -31,36 +32,52 @@ def torch_op(kernel: Kernel, session: Session, run: Any, name: str) -> TorchOp:
     declared = list(zip(kernel.parameters, kernel.declared(Resolver.of(kernel.function)), strict=True))
     taken = [(p, says) for p, says in declared if says.direction is not ParamDirection.Out]
     mutated = [p.name for p, says in taken if says.direction is ParamDirection.InOut]
-    count = len(declared) - len(taken)
-    takes = ", ".join(f"{_type(kernel, p, says, mutated)} {p.name}" for p, says in taken)
-    gives = ", ".join(["Tensor"] * count)
-    fake = _Fake(kernel, session, [p.name for p, _ in taken], mutated, count)
-    schema = f"({takes}) -> {gives if count == 1 else f'({gives})'}"
-    return registered(name, schema, mutated, run, fake)
+    schema = Schema([(p.name, _word(kernel, p, says)) for p, says in taken], mutated, len(declared) - len(taken))
+    known = _Operator(kernel, session, schema, [p for p, _ in declared])
+    return registered(name, schema, known.run, known.fake)
 
 
-class _Fake:
-    """What the outputs of a kernel look like, for arguments without elements."""
+@dataclass(frozen=True)
+class _Operator:
+    """A kernel called with its inputs in order, by keyword where an output stands before them."""
 
-    def __init__(self, kernel: Kernel, session: Session, names: Sequence[str], mutated: Sequence[str], count: int):
-        self.kernel = kernel
-        self.session = session
-        self.names = names
-        self.mutated = mutated
-        self.count = count
+    kernel: Kernel
+    session: Session
+    schema: Schema
+    parameters: Sequence[KernelParameter]
 
-    def __call__(self, torch: Any, *args: Any) -> Any:
-        """Return the outputs."""
-        given = dict(zip(self.names, args, strict=True))
-        made = self.session.specialized((), {name: _sample(torch, value) for name, value in given.items()})
-        signature = Signature.of(made.program)
-        if len(signature.returned) != self.count or [*signature.mutated] != [*self.mutated]:
-            raise TypeError(
-                f"kernel `{self.kernel.name}` gives {len(signature.returned)} tensors and changes "
-                f"{', '.join(signature.mutated) or 'none'}, other than its annotations say: "
-                "return each output, and annotate what is changed as pl.InOut"
-            )
+    def run(self, *args: Any) -> Any:
+        """Return what the kernel does, its program found or made."""
+        positional, named = self._placed(args)
+        return self.kernel(*positional, **named)
+
+    def fake(self, torch: Any, *args: Any) -> Any:
+        """Return what the outputs look like, for arguments without elements."""
+        positional, named = self._placed([_sample(torch, value) for value in args])
+        signature = Signature(self.session.specialized(positional, named).program)
+        self._check(signature.schema)
+        given = dict(zip((name for name, _ in self.schema.takes), args, strict=True))
         return signature.fake(torch, *(given[param.name_hint] for param in signature.taken))
+
+    def _placed(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        given = dict(zip((name for name, _ in self.schema.takes), args, strict=True))
+        for position, parameter in enumerate(self.parameters):
+            if parameter.name in given and parameter.is_positional and len(positional) == position:
+                positional.append(given[parameter.name])
+            elif parameter.name in given:
+                named[parameter.name] = given[parameter.name]
+        return positional, named
+
+    def _check(self, made: Schema) -> None:
+        """Raise where a program gives or changes other tensors than the annotations say."""
+        if made.count != self.schema.count or {*made.mutated} != {*self.schema.mutated}:
+            changed = ", ".join(made.mutated) or "none"
+            raise TypeError(
+                f"kernel `{self.kernel.name}` gives {made.count} tensors and changes {changed}, "
+                "other than its annotations say: return each output, and annotate what is changed as pl.InOut"
+            )
 
 
 def _sample(torch: Any, value: Any) -> Any:
@@ -79,12 +96,12 @@ def _hint(size: Any) -> int:
     return int(node.hint) if node is not None and node.has_hint() else int(size)
 
 
-def _type(kernel: Kernel, parameter: KernelParameter, says: Declared, mutated: Sequence[str]) -> str:
-    """Return a parameter's type in a schema."""
+def _word(kernel: Kernel, parameter: KernelParameter, says: Declared) -> str:
+    """Return torch's word for what a parameter is."""
     if says.is_tensor:
-        return f"Tensor(a{mutated.index(parameter.name)}!)" if parameter.name in mutated else "Tensor"
+        return TENSOR
     if isinstance(says.type, ScalarType):
-        return number_type(says.type.dtype)
+        return number_word(says.type.dtype)
     annotation = kernel.function.__annotations__.get(parameter.name)
     written = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     if written in NUMBERS:

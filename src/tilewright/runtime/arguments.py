@@ -127,11 +127,10 @@ def _out_of_bounds(name: str, low: int, high: int, value: Number) -> ValueError:
 
 
 def _check_specialized(entry: Function, values: Sequence[Any], name: str, number: Number) -> None:
-    position = [param.name_hint for param in entry.params].index(name)
-    type_ = entry.params[position].type
-    assert isinstance(type_, ScalarType)
-    if repr(values[position]) != repr(round_scalar(number, type_.dtype)):  # NaN is itself, and -0.0 is not 0.0
-        raise _other_number(name, number, values[position])
+    for param, value in zip(entry.params, values, strict=True):
+        if param.name_hint == name and isinstance(param.type, ScalarType):
+            if repr(value) != repr(round_scalar(number, param.type.dtype)):  # NaN is itself, and -0.0 is not 0.0
+                raise _other_number(name, number, value)
 
 
 def _other_number(name: str, wanted: Number, got: Number) -> ValueError:

@@ -175,4 +175,5 @@ def _shown(series: Timings) -> list[str]:
 
 
 def _name(compiled: Any) -> str:
-    return compiled.program.name if isinstance(compiled, CompiledProgram) else getattr(compiled, "__name__", "function")
+    program = compiled.program if isinstance(compiled, CompiledProgram) else compiled
+    return getattr(program, "__name__", None) or getattr(program, "name", "function")

@@ -13,6 +13,7 @@ A folder is written whole or not at all: files come together beside it, and one 
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -63,7 +64,9 @@ class Folder:
     A folder that has been deleted since is written again.
     """
 
-    def __init__(self, name: str, directory: str | os.PathLike[str] | None, files: Callable[[], dict[str, bytes]]):
+    def __init__(
+        self, name: str, directory: str | os.PathLike[str] | None, files: Callable[[], dict[str, bytes]]
+    ) -> None:
         self._name = name
         self._path = None if directory is None else Path(os.path.abspath(directory))
         self._files = files
@@ -124,7 +127,7 @@ def _publish(directory: Path, files: Mapping[str, bytes]) -> None:
 def _renamed(scratch: Path, directory: Path) -> bool:
     """Make a new directory appear; return whether nobody else had made it by then."""
     if directory.exists() and not directory.is_dir():
-        raise NotADirectoryError(20, "it is a file")
+        raise NotADirectoryError(errno.ENOTDIR, "it is a file")
     try:
         scratch.rename(directory)
     except OSError:

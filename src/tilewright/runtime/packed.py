@@ -6,6 +6,7 @@ A program's elements are a byte each, as NumPy's are. A tensor of shape [M, N] p
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any
 
 from tilewright.arrays import np
@@ -13,11 +14,16 @@ from tilewright.core.region import Array
 from tilewright.dtypes import TORCH_PACKED
 
 
-def is_packed(value: object) -> bool:
+def is_packed(value: Any) -> bool:
     """Return whether an argument is a packed tensor of torch."""
-    torch = sys.modules.get("torch")
-    is_tensor = torch is not None and isinstance(value, torch.Tensor)
-    return is_tensor and str(getattr(value, "dtype", "")).removeprefix("torch.") in TORCH_PACKED
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor) and value.dtype in _packed_dtypes()
+
+
+@cache
+def _packed_dtypes() -> frozenset[Any]:
+    torch: Any = sys.modules["torch"]
+    return frozenset(getattr(torch, name) for name in TORCH_PACKED if hasattr(torch, name))
 
 
 def unpacked(value: Any) -> Array:

@@ -41,6 +41,8 @@ class Profile:
         return json.dumps({"unit": "s", "stages": self.seconds}, indent=1) + "\n"
 
     def __str__(self) -> str:
+        if not self.seconds:
+            return "nothing was compiled: the program was kept\n"
         total = sum(self.seconds.values())
         rows = [*self.seconds.items(), ("total", total)]
         share = 100 / total if total else 0.0

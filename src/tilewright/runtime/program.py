@@ -55,7 +55,7 @@ class CompiledProgram(os.PathLike[str]):
         self.platform = platform
         self.artifact = artifact
         self.native = native
-        self.profile = profile
+        self.profile = profile or Profile()
         self.specialized: dict[str, Number] = dict(specialized or {})
         """The numbers that the code was made for: calls with others are refused."""
         self.stages = Stages(stages or {}, self._own_stages())
@@ -227,8 +227,10 @@ class CompiledProgram(os.PathLike[str]):
     # files
 
     def _own_stages(self) -> Makers:
-        profile = {} if self.profile is None else {"profile": lambda: str(self.profile)}
-        return {"metadata": lambda: self._described(self._artifact_bytes()), **profile}
+        return {
+            "metadata": lambda: self._described(self._artifact_bytes()),
+            "profile": lambda: str(self.profile),
+        }
 
     def _described(self, data: bytes) -> str:
         return saved.describe(self.program, self.platform, self.artifact, data, self.specialized)
@@ -245,6 +247,5 @@ class CompiledProgram(os.PathLike[str]):
         files = {file_of(name): text.encode() for name, text in self.stages.items()}
         if self.artifact is not None:
             files[ARTIFACT] = self._artifact_bytes()
-        if self.profile is not None:
-            files[PROFILE] = self.profile.to_json().encode()
+        files[PROFILE] = self.profile.to_json().encode()
         return files

@@ -9,6 +9,7 @@ The metadata is for people and tools, and says which version wrote it; everythin
 
 from __future__ import annotations
 
+import errno
 import json
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -58,7 +59,7 @@ def write(directory: Path, metadata: str, data: bytes) -> None:
 def read(directory: Path) -> Saved:
     """Return what `write` wrote; FileNotFoundError where nothing was, ArtifactError where it is something else."""
     if not (directory / META).is_file():
-        raise FileNotFoundError(2, f"no program was saved here: there is no {META}", str(directory))
+        raise FileNotFoundError(errno.ENOENT, f"no program was saved here: there is no {META}", str(directory))
     try:
         plain: dict[str, Any] = json.loads((directory / META).read_bytes())
         schema = plain["schema"]

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from tilewright.core.enums import ParamDirection
-from tilewright.core.expr import Var
-from tilewright.core.program import Function, Program
+from tilewright.core.program import Program
 from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.dtypes import BOOL, DataType
 from tilewright.runtime.metadata import entry_of
 from tilewright.runtime.torch_shapes import check_shapes, extents_of, shape_of, torch_dtype
 from tilewright.runtime.writes import actual_directions
 
+TENSOR = "Tensor"
 _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
 
 
@@ -44,30 +45,53 @@ class TorchOp(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Schema:
+    """An operator's type: what it takes, by name and by torch's word for it, what it changes and how much it gives."""
+
+    takes: Sequence[tuple[str, str]]
+    mutated: Sequence[str]
+    count: int
+
+    def __str__(self) -> str:
+        """Return the type as torch writes it."""
+        takes = ", ".join(f"{self._marked(name, type_)} {name}" for name, type_ in self.takes)
+        gives = ", ".join([TENSOR] * self.count)
+        return f"({takes}) -> {gives if self.count == 1 else f'({gives})'}"
+
+    def _marked(self, name: str, type_: str) -> str:
+        return f"{type_}(a{self.mutated.index(name)}!)" if name in self.mutated else type_
+
+    def outputs(self, results: Any, given: Sequence[Any]) -> Any:
+        """Return the results of a call on `given`; where one is an argument, a copy, as torch wants of operators."""
+        several = cast("tuple[Any, ...]", results) if isinstance(results, tuple) else (results,)
+        found = [each for each in several if each is not None]
+        new = [not any(each is one for one in given) for each in found]
+        if any(new) if self.count == 0 else len(found) != self.count:
+            raise TypeError(
+                f"this operator returns {self.count} tensors, the program {len(found)}: declare them pl.Out"
+            )
+        return packed(
+            [each if is_new else each.clone() for each, is_new in zip(found[: self.count], new, strict=False)]
+        )
+
+
 class Signature:
     """What an operator takes and gives, from the declaration of a program's entry."""
 
-    def __init__(self, entry: Function, directions: Sequence[ParamDirection]) -> None:
-        declared = list(zip(entry.params, directions, strict=True))
+    def __init__(self, program: Program) -> None:
+        entry = entry_of(program)
+        declared = list(zip(entry.params, actual_directions(program, entry), strict=True))
         self.taken = [param for param, direction in declared if direction is not ParamDirection.Out]
         self.mutated = [param.name_hint for param, direction in declared if direction is ParamDirection.InOut]
         outputs = [param.type for param, direction in declared if direction is ParamDirection.Out]
         returned = [_tensor(type_) for type_ in entry.return_types or outputs]
         self.returned = [] if self.mutated and not outputs else returned
 
-    @staticmethod
-    def of(program: Program) -> Signature:
-        """Return the signature of a program's only entry."""
-        entry = entry_of(program)
-        return Signature(entry, actual_directions(program, entry))
-
     @property
-    def schema(self) -> str:
-        """The operator's type, as torch writes it."""
-        return schema([(param.name_hint, self._type(param)) for param in self.taken], self.mutated, len(self.returned))
-
-    def _type(self, param: Var) -> str:
-        return number_type(param.type.dtype) if isinstance(param.type, ScalarType) else TENSOR
+    def schema(self) -> Schema:
+        """The operator's type."""
+        return Schema([(param.name_hint, _word(param.type)) for param in self.taken], self.mutated, len(self.returned))
 
     def fake(self, torch: Any, *args: Any) -> Any:
         """Return outputs without elements, for arguments that have none either; errors are those of a call."""
@@ -75,10 +99,8 @@ class Signature:
         extents = extents_of(given)
         check_shapes(torch, given, extents)
         device = next((value.device for value in args if isinstance(value, torch.Tensor)), "cpu")
-        return packed([
-            torch.empty(shape_of(torch, type_.shape, extents), dtype=torch_dtype(torch, type_.dtype), device=device)
-            for type_ in self.returned
-        ])  # fmt: skip
+        shapes = [(shape_of(torch, type_.shape, extents), torch_dtype(torch, type_.dtype)) for type_ in self.returned]
+        return packed([torch.empty(shape, dtype=dtype, device=device) for shape, dtype in shapes])
 
 
 def torch_op(program: Program, run: Callable[..., Any], name: str) -> TorchOp:
@@ -87,37 +109,22 @@ def torch_op(program: Program, run: Callable[..., Any], name: str) -> TorchOp:
     The same name means the newest program that was given it. TypeError where the program gives more than tensors,
     ImportError without torch.
     """
-    signature = Signature.of(program)
-    return registered(name, signature.schema, signature.mutated, partial(called, run), signature.fake)
+    signature = Signature(program)
+    return registered(name, signature.schema, run, signature.fake)
 
 
-def registered(
-    name: str, schema: str, mutated: Sequence[str], run: Callable[..., Any], fake: Callable[..., Any]
-) -> TorchOp:
-    """Return a new operator of torch: `run` gives its outputs, as many as the schema has, `fake` what they look like.
-
-    The latter is handed torch itself before the arguments.
-    """
+def registered(name: str, schema: Schema, run: Callable[..., Any], fake: Callable[..., Any]) -> TorchOp:
+    """Return a new operator of torch; `fake` says what its outputs look like, handed torch before the arguments."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"an operator's name is a namespace and a name, as in 'mine::softmax', got {name!r}")
     torch: Any = import_module("torch")
-    custom_op = torch.library.custom_op
-    made = custom_op(name, run, mutates_args=mutated, schema=schema, device_types="cpu")
+
+    def call(*args: Any) -> Any:
+        return schema.outputs(run(*args), args)
+
+    made = torch.library.custom_op(name, call, mutates_args=schema.mutated, schema=str(schema), device_types="cpu")
     made.register_fake(partial(fake, torch))
     return made
-
-
-def called(run: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Return what a program gives for its inputs; where that is one of them, a copy, as torch wants of operators."""
-    results: Any = run(*args, **named)
-    if results is None:
-        return None
-    given = (*args, *named.values())
-    return packed([_own(each, given) for each in (results if isinstance(results, tuple) else (results,))])
-
-
-def _own(output: Any, given: Sequence[Any]) -> Any:
-    return output.clone() if any(output is each for each in given) else output
 
 
 def packed(outputs: Sequence[Any]) -> Any:
@@ -125,12 +132,16 @@ def packed(outputs: Sequence[Any]) -> Any:
     return outputs[0] if len(outputs) == 1 else tuple(outputs) if outputs else None
 
 
+def number_word(dtype: DataType) -> str:
+    """Return torch's word for a number's type."""
+    return "bool" if dtype == BOOL else "float" if dtype.is_float() else "SymInt"
+
+
+def _word(type_: Type) -> str:
+    return number_word(type_.dtype) if isinstance(type_, ScalarType) else TENSOR
+
+
 def _tensor(type_: Type) -> TensorType:
     if not isinstance(type_, TensorType):
         raise TypeError(f"an operator of torch gives tensors, and this program returns {type_}")
     return type_
-
-
-def number_type(dtype: DataType) -> str:
-    """Return how torch's schemas write a number's type."""
-    return "bool" if dtype == BOOL else "float" if dtype.is_float() else "SymInt"

@@ -46,9 +46,9 @@ def watch() -> None:
 
     inner = Session._specialized  # pyright: ignore[reportPrivateUsage]
 
-    def noted(self: Session, *args: Any) -> Any:
+    def noted(self: Session, call: Any) -> Any:
         READ.append(self)
-        return inner(self, *args)
+        return inner(self, call)
 
     Session._specialized = noted  # pyright: ignore[reportPrivateUsage]
 

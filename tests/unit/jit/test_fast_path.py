@@ -304,7 +304,10 @@ def moved(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     return out
 
 
-TYPES = [torch.float16, torch.bfloat16, torch.float32, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool]  # fmt: skip
+TYPES = [
+    *(torch.float16, torch.bfloat16, torch.float32, torch.bool),
+    *(torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8),
+]
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
@@ -543,7 +546,7 @@ def test_values_that_are_replaced_by_equal_ones_cost_no_memory() -> None:
     warm(kernel, x, out)
 
     def replace(times: int) -> None:
-        for n in range(times):
+        for _ in range(times):
             kernel.function.__globals__["CFG"] = types.SimpleNamespace(k=float("2.0"))
             kernel(x, out)
 

@@ -106,7 +106,9 @@ def test_a_shared_cache_is_read_and_never_written(checkout: Path, cache: Path, t
     for path in (*files, cache):
         path.chmod(path.stat().st_mode & ~0o222)
     shared = run(checkout / "kernels.py", tmp_path / "own", TILEWRIGHT_SHARED_CACHE_DIRS=str(cache))
-    edited = run(checkout / "kernels.py", "off", "m.helper_of_a_test.FACTOR = 3.0", TILEWRIGHT_SHARED_CACHE_DIRS=str(cache))
+    edited = run(
+        checkout / "kernels.py", "off", "m.helper_of_a_test.FACTOR = 3.0", TILEWRIGHT_SHARED_CACHE_DIRS=str(cache)
+    )
     for path in (*files, cache):
         path.chmod(path.stat().st_mode | 0o200)
     assert (shared.result, shared.compiles) == (2.0, 0)
@@ -149,7 +151,12 @@ NEUTRAL = [
     ("a comment above", "kernels.py", "UNUSED = 1", "# a comment\n# another\nUNUSED = 1"),
     ("a comment inside", "kernels.py", "        t = pl.load", "        # a comment\n\n        t = pl.load"),
     ("a comment behind", "kernels.py", "pl.load(x, [i, 0], [1, 8])", "pl.load(x, [i, 0], [1, 8])  # a row"),
-    ("another layout", "kernels.py", "pl.load(x, [i, 0], [1, 8])", "pl.load(\n            x, [i, 0], [1, 8]\n        )"),
+    (
+        "another layout",
+        "kernels.py",
+        "pl.load(x, [i, 0], [1, 8])",
+        "pl.load(\n            x, [i, 0], [1, 8]\n        )",
+    ),
     ("a comment in a helper", "helper_of_a_test.py", "    return", "    # a comment\n    return"),
     ("an unrelated function", "kernels.py", "UNUSED = 1", "UNUSED = 1\n\ndef unused():\n    return UNUSED\n"),
     ("a drift policy", "kernels.py", "@pl.jit\n", '@pl.jit(drift="recompile")\n'),
@@ -276,7 +283,7 @@ def test_an_error_in_a_helper_shows_both_files_as_they_are(checkout: Path, cache
 def fresh(checkout: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Any]]:
     """Imports the kernel anew, as another process would."""
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(cache))
-    monkeypatch.syspath_prepend(checkout)
+    monkeypatch.setattr(sys, "path", [str(checkout), *sys.path])
 
     def imported() -> Any:
         sys.modules.pop("helper_of_a_test", None)
@@ -325,7 +332,8 @@ def test_a_damaged_entry_is_made_again(fresh: Any, cache: Path, kind: str, damag
 
 WRONG: list[bytes] = [
     b"", b"null", b"[]", b"{}", b"[[]]", b'"text"', b"\xff\xfe", b"[[1,2,3,4,5,6]]", b'[["zz",[],{},[],[],[]]]',
-    b'[["00",[],{},[],[[0,"GLOBAL",["x"],"00"]],[]]]', b"[" * 10_000, b'[["",[],{},[],[[null,"",[],"00"]],[[5,"?",[],null]]]]',
+    b'[["00",[],{},[],[[0,"GLOBAL",["x"],"00"]],[]]]', b"[" * 10_000,
+    b'[["",[],{},[],[[null,"",[],"00"]],[[5,"?",[],null]]]]',
 ]  # fmt: skip
 
 

@@ -27,8 +27,7 @@ def compiled(platform: str = "cpu") -> Any:
 def test_a_program_is_timed_as_a_call_and_by_itself() -> None:
     stats = benchmark(compiled(), [X, 0, np.zeros_like(X)], rounds=20)
     assert stats.samples == len(stats.host_wall_us) == len(stats.device_wall_us) == 20
-    assert 0 < stats.device_us_median < stats.median
-    assert not stats.all_zero_device
+    assert min(stats.device_wall_us) > 0 and not stats.all_zero_device
 
 
 def test_the_inputs_alone_will_do() -> None:

@@ -79,7 +79,6 @@ def test_a_compiled_program_and_one_that_is_kept_show_the_same_stages() -> None:
 
 def test_the_profile_has_a_time_for_every_pass_and_for_the_code() -> None:
     profile = ir.compile(program_of(HALVES)).profile
-    assert profile is not None
     assert list(profile.seconds) == [*PassManager.get_strategy().pass_names, "native code", "load"]
     assert all(took > 0 for took in profile.seconds.values())
 

@@ -59,8 +59,7 @@ from typing_extensions import assert_type
 import tilewright.language as pl
 from tilewright import ir
 from tilewright.ir import CompiledProgram, DataType, OptimizationStrategy, ParamDirection
-from tilewright.ir.compiled_program import ParamInfo, extract_param_infos
-from tilewright.runtime.entry import Entry
+from tilewright.ir.compiled_program import Entry, ParamInfo, extract_param_infos
 
 
 def look(program: ir.Program, directory: Path) -> None:

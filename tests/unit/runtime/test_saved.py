@@ -186,3 +186,7 @@ def test_code_for_another_processor_is_named(tmp_path: Path) -> None:
 def lacking() -> Any:
     preset = PRESETS["x86-64-v3"]
     return replace(preset, cpu="next", features=f"{preset.features},+avx99")
+
+
+def test_nothing_was_compiled_to_load_one(folder: Path) -> None:
+    assert CompiledProgram.load(folder).stages["profile"] == "nothing was compiled: the program was kept\n"

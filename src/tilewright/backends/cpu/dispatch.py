@@ -37,7 +37,8 @@ class State(IntEnum):
     FALLBACK = 3
     TORCH_TENSOR = 4
     TORCH_PARAMETER = 5
-    TORCH_EXCHANGE = 6
+    TORCH_DTYPES = 6
+    """The DLPack word of each of torch's element types, by its number."""
     TORCH_IMPL = 7
     """Where in a tensor object the pointer to its implementation lies."""
     TORCH_KEYS = 8
@@ -71,6 +72,14 @@ class State(IntEnum):
     """Where in the implementation its storage lies; where in that its memory and how many bytes of it there are."""
     STORAGE_DATA = 30
     STORAGE_BYTES = 31
+    STORAGE_LAZY = 32
+    """What frees memory that torch copies only once it is written, by torch: not ours to touch."""
+    TORCH_RANK = 33
+    """Where in the implementation these lie."""
+    TORCH_SIZES = 34
+    TORCH_STRIDES = 35
+    TORCH_OFFSET = 36
+    TORCH_DTYPE = 37
 
 
 class Group(IntEnum):
@@ -424,23 +433,23 @@ def _torch(c: Code, state: Value, room: Sequence[Value], given: Value, written: 
     c.refuse(c.compare("icmp eq", c.number(answer), c.word(state, State.TRUE)))
     c.do(f"br label %{on}")
     c.begin(on)
-    exchange = c.word(state, State.TORCH_EXCHANGE, PTR)
-    view = c.frame_bytes(64)
-    status = c.value("i32", f"call i32 {exchange.ref}({given}, {view})")
-    failed = c.compare("icmp ne", status, Value("i32", "0"))
-    with c.when(failed):
-        c.invoke("PyErr_Clear")
-    c.refuse(failed)
-    device = c.value("i32", f"load i32, {c.offset(view, i64(8), 'i8')}, align 4")
-    c.refuse(c.compare("icmp ne", device, Value("i32", "1")))
-    rank = c.convert("zext", c.value("i32", f"load i32, {c.offset(view, i64(16), 'i8')}, align 4"), I64)
-    dtype = c.convert("zext", c.value("i32", f"load i32, {c.offset(view, i64(20), 'i8')}, align 4"), I64)
-    shape, strides = c.word(view, 3, PTR), c.word(view, 4, PTR)
-    c.refuse(c.op("and", c.compare("icmp eq", strides, Value(PTR, "null")), c.is_not(rank, i64(0))))
-    data = c.offset(c.word(view, 0, PTR), c.word(view, 5), "i8")
+    rank = c.at(impl, c.word(state, State.TORCH_RANK))
+    c.refuse(c.compare("icmp ugt", rank, i64(TORCH_RANKS)))
+    number = c.convert("zext", c.at(impl, c.word(state, State.TORCH_DTYPE), "i16"), I64)
+    c.refuse(c.compare("icmp ugt", number, i64(TORCH_KINDS - 1)))
+    dtype = c.word(c.word(state, State.TORCH_DTYPES, PTR), number)
+    size = c.op("lshr", c.op("and", dtype, i64(0xFF00)), i64(11))
+    c.refuse(c.compare("icmp eq", size, i64(0)))
     storage = c.pointer(c.at(impl, c.word(state, State.TORCH_STORAGE)))
-    low = c.at(storage, c.word(state, State.STORAGE_DATA))
+    place = c.word(state, State.STORAGE_DATA)
+    freed_by = c.at(storage, c.op("add", place, i64(8)))
+    c.refuse(c.compare("icmp eq", freed_by, c.word(state, State.STORAGE_LAZY)))
+    low = c.at(storage, place)
     high = c.op("add", low, c.at(storage, c.word(state, State.STORAGE_BYTES)))
+    start = c.op("mul", c.at(impl, c.word(state, State.TORCH_OFFSET)), size)
+    data = c.pointer(c.op("add", low, start))
+    shape = c.offset(impl, c.word(state, State.TORCH_SIZES), "i8")
+    strides = c.offset(impl, c.word(state, State.TORCH_STRIDES), "i8")
     _packed(c, room, (data, dtype, rank, shape, strides, i64(1), written, low, high))
 
 
@@ -460,6 +469,9 @@ def _numpy(c: Code, state: Value, room: Sequence[Value], given: Value, written: 
     c.refuse(c.compare("icmp eq", unit, i64(0)))
     _packed(c, room, (data, dtype, rank, shape, strides, unit, written, i64(0), i64(-1)))
 
+
+TORCH_RANKS, TORCH_KINDS = 5, 64
+"""Up to how many axes torch keeps extents and strides inside a tensor, and how many element types it may number."""
 
 NUMPY_KINDS = 24
 """How many of NumPy's own types there are, by number."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.llvm import F32, I32, I64, PTR, Builder, Value, lanes, mangled, vector
+from tilewright.backends.cpu.llvm import F32, I32, I64, PTR, Builder, Value, element, lanes, mangled, vector
 from tilewright.backends.cpu.target import Target
 from tilewright.dtypes import BF16, FP16, DataType
 
@@ -51,7 +51,20 @@ def store(b: Builder, value: Value, pointer: Value, align: int, mask: Value | No
         return b.store(value, pointer, align)
     name = f"llvm.masked.store.{mangled(value.type)}.p0"
     b.module.intrinsic(name, "void", value.type, PTR, "i32 immarg", mask.type)
-    return b.invoke(name, value, pointer, Value(I32, str(align)), mask)
+    seen = _hidden(b, mask) if element(value.type).startswith("i") else mask
+    return b.invoke(name, value, pointer, Value(I32, str(align)), seen)
+
+
+def _hidden(b: Builder, mask: Value) -> Value:
+    """Return a mask that LLVM does not know for a constant.
+
+    Of truncated lanes under a constant mask of one lane, LLVM 22 stores all the bytes they had before:
+    https://github.com/llvm/llvm-project/issues/179489.
+    """
+    bits = f"i{lanes(mask.type)}"
+    word = b.convert("zext", b.convert("bitcast", mask, bits), I64)
+    hidden = b.value(I64, f'call i64 asm "", "=r,0"({word})')
+    return b.convert("bitcast", b.convert("trunc", hidden, bits), mask.type)
 
 
 def load_number(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -148,11 +149,12 @@ def test_rows_are_divided_by_numbers_of_any_size(columns: int) -> None:
         f"t = pl.load(x, [0, 0], [{rows}, {columns}])",
         f"out = pl.store(pl.row_expand_div(t, pl.load(d, [0, 0], [{rows}, 1])), [0, 0], out)",
     )
-    x = floats(rows, columns) * np.float32(2) ** np.linspace(-149, 126, columns, dtype=np.float32)
+    sizes = np.ldexp(np.float32(1), np.linspace(-149, 126, columns).astype(np.int32))
+    x: Any = (floats(rows, columns) * sizes).astype(np.float32)
     x[:, :4] = 0, -np.inf, np.nan, 3.4e38
-    d = np.array(DIVISORS, np.float32)[:, None]
+    d: Any = np.array(DIVISORS, np.float32)[:, None]
     with np.errstate(all="ignore"):
-        expected = x / d
+        expected: Any = x / d
     (_, _, found), _ = program.run([x, d, blank(rows, columns)])
     np.testing.assert_allclose(found, expected, rtol=2.5e-7, atol=2e-45)
 
