@@ -30,6 +30,7 @@ format: $(ENV) ## format the code and fix what lint can fix
 
 bench: $(VENV)/.bench ## measure compile times and kernels; ARGS="softmax --threads 1" picks some kernels
 	$(if $(ARGS),,$(BIN)/python bench/compile.py)
+	$(if $(ARGS),,$(BIN)/python bench/launch.py)
 	$(BIN)/python bench/kernels.py $(ARGS)
 
 $(VENV)/.bench: $(ENV)

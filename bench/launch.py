@@ -190,10 +190,11 @@ def _started(script: str, cache: str) -> float:
 
 def lookups() -> Report:
     """Measure a warm call of a kernel that has been compiled for few and for many shapes."""
-    from tilewright.jit.native import Native
-    from tilewright.jit.tables import Target, key_words
     from tilewright.dtypes import FP32
     from tilewright.frontend.signature import TensorMeta
+    from tilewright.jit.guards import Guards
+    from tilewright.jit.native import Native
+    from tilewright.jit.tables import Target, key_words
 
     x, y, out = (torch.randn(SIZE, SIZE) for _ in range(3))
     (entry,) = add.compile(x, y, out).program.entries
@@ -201,9 +202,10 @@ def lookups() -> Report:
     assert code is not None
     rows: list[list[str]] = []
     for count in (10, 1000, 100_000):
-        native = Native(3, 0b100, noop, noop)
-        keys = (key_words([TensorMeta((SIZE, SIZE + k), FP32)] * 3) or [] for k in range(count))
-        native.add_all([Target(key, [-1] * len(key), code.address(entry.name), 0) for key in keys])
+        native = Native(3, noop, noop)
+        for number in range(count):
+            key = key_words([TensorMeta((SIZE, SIZE + number), FP32)] * 3) or []
+            native.put(number, Target(key, [-1] * len(key), code.address(entry.name), Guards()), 0b100)
         clock = timer(native.builtin(), (x, y, out))
         times = [clock.timeit(BATCH) / BATCH * 1e9 for _ in range(50)]
         rows.append([f"{count:,} programs", f"{statistics.median(times):.0f}"])
@@ -217,7 +219,8 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     parts = [table(measured(chosen.rounds)), lookups(), starts(max(3, chosen.rounds // 10))]
-    remark = "One thread; arguments of 16x16 fp32; guards for types, shapes, strides, devices, overlap, globals, code and settings all on."
+    guards = "types, shapes, strides, devices, overlap, globals, code and settings"
+    remark = f"One thread; arguments of 16x16 fp32; guards for {guards} all on."
     for part in parts:
         part.show()
     if not chosen.dry_run:

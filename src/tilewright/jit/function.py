@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.core.enums import Level
 from tilewright.errors import brief
 from tilewright.frontend.kernels import UNBOUND, Kernel, KernelKind
+from tilewright.jit.methods import bound
 from tilewright.jit.store import CacheInfo
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class JITFunction(Kernel):
         self.drift = drift
         """What to do about a changed global, `raise` or `recompile`; None leaves that to the settings."""
         self._methods: dict[int, JITFunction] = {}
-        """The kernel as a method of each instance, by identity: equal instances may hold what a kernel can tell."""
+        """The kernel as a method of each instance that has no room for it, by identity."""
 
     def __repr__(self) -> str:
         return f"JITFunction({self.name!r}, func_type={self.kind.value!r})"
@@ -56,11 +57,13 @@ class JITFunction(Kernel):
         """Return the kernel as a method of `instance`, the same one each time."""
         if instance is None:
             return self
-        bound = self._methods.get(id(instance))
-        if bound is None:
-            bound = JITFunction(self.function, self.kind, self.level, self.auto_scope, instance, self.drift)
-            bound = self._methods.setdefault(id(instance), bound)
-        return bound
+        found = bound(self, instance, lambda: self._bound(instance))
+        if found is None:
+            found = self._methods.get(id(instance)) or self._methods.setdefault(id(instance), self._bound(instance))
+        return found
+
+    def _bound(self, instance: object) -> JITFunction:
+        return JITFunction(self.function, self.kind, self.level, self.auto_scope, instance, self.drift)
 
     @brief
     def __call__(self, *args: Any, config: RunConfig | None = None, **kwargs: Any) -> Any:

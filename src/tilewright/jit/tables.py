@@ -185,16 +185,31 @@ class Lookup:
     entries: dict[int, tuple[Target, Any]] = field(default_factory=dict[int, tuple[Target, Any]])
     """By the number of a program; the words go with what they were made from."""
     tables: list[Any] = field(default_factory=list[Any])
+    slots: dict[tuple[int, ...], Any] = field(default_factory=dict[tuple[int, ...], Any])
+    """The hash table of each group, by the mask its entries share."""
+    room: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
+    """How many more entries each table takes before it is half full."""
     aside: list[Any] = field(default_factory=list[Any])
 
     def put(self, number: int, target: Target, state: Any) -> None:
         """Let the dispatcher find an entry by a program's number, in place of the one it had."""
-        old = [self.tables, self.entries.get(number)]
-        self.entries[number] = target, target.table(number)
+        mask, known = tuple(target.mask), self.entries.get(number)
+        self.entries[number] = target, (entry := target.table(number))
+        if known is None and self.room.get(mask, 0):
+            self.room[mask] -= 1
+            _insert(self.slots[mask], entry, len(self.slots[mask]) - 1)
+        else:
+            self._rebuild(state, known)
+
+    def _rebuild(self, state: Any, replaced: object) -> None:
+        """Lay all entries out anew, in tables with room for as many again."""
+        old = [self.tables, replaced]
         groups: dict[tuple[int, ...], list[Any]] = {}
         for known, table in self.entries.values():
             groups.setdefault(tuple(known.mask), []).append(table)
-        self.tables = list(_tables(groups))
+        self.slots = {mask: _hashed(entries) for mask, entries in groups.items()}
+        self.room = {mask: len(self.slots[mask]) // 2 - len(entries) for mask, entries in groups.items()}
+        self.tables = list(_tables(self.slots))
         self.aside += old
         state[State.GROUPS] = 0  # in this order: another thread sees none of them, or as many as there are
         state[State.GROUP_TABLE] = address(self.tables[-1])
@@ -203,16 +218,21 @@ class Lookup:
             self.aside = []
 
 
-def _tables(groups: Mapping[tuple[int, ...], Sequence[Any]]) -> Iterator[Any]:
+def _hashed(entries: Sequence[Any]) -> Any:
+    """Return a table in which entries are found by their hash, at most a quarter full."""
+    slots = words([0] * (1 << max(3, (4 * len(entries) - 1).bit_length())))
+    for entry in entries:
+        _insert(slots, entry, len(slots) - 1)
+    return slots
+
+
+def _tables(groups: Mapping[tuple[int, ...], Any]) -> Iterator[Any]:
     """Yield the tables that groups lie in, the one that leads to all others last."""
     rows: list[int] = []
-    for mask, entries in groups.items():
-        size = 1 << max(2, (2 * len(entries)).bit_length())
-        slots, held = words([0] * size), words(mask)
-        for entry in entries:
-            _insert(slots, entry, size - 1)
+    for mask, slots in groups.items():
+        held = words(mask)
         yield from (slots, held)
-        rows += [len(mask), address(held), address(slots), size - 1]
+        rows += [len(mask), address(held), address(slots), len(slots) - 1]
     assert len(rows) == len(groups) * len(Group)
     yield words(rows)
 

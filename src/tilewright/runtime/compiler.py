@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from platform import machine
@@ -91,8 +90,3 @@ def _stages(source: Program, strategy: OptimizationStrategy, artifact: Artifact 
     if artifact is None:
         return Remade(lambda: source, strategy, is_native=False, concise=concise)
     return Remade(lambda: source, strategy, lambda: artifact.code, concise=concise)
-
-
-def stages_of(make: Callable[[], Program], strategy: OptimizationStrategy) -> Remade:
-    """Return the stages of a program that was kept, each made again from its source when it is looked at."""
-    return Remade(make, strategy)

@@ -3,9 +3,11 @@
 # pyright: basic, reportInvalidTypeForm=false, reportPrivateUsage=false
 from __future__ import annotations
 
+import copy
 import ctypes
 import gc
 import os
+import pickle
 import resource
 import sys
 import threading
@@ -813,6 +815,66 @@ def test_a_value_that_other_threads_change_is_never_mixed_up(
     assert kernel.cache_info().compiles <= (1 if policy == "raise" else 2)
 
 
+@pytest.mark.parametrize("what", ["global", "attribute", "list"])
+def test_what_changes_while_a_kernel_runs_is_not_taken_for_what_it_was_compiled_from(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at everything and the guards, other threads have all the time they want."""
+    from tilewright.jit.compiled import Compiled
+
+    values, config = [1.0], types.SimpleNamespace(k=1.0)
+    kernel, x, out = made("mixed", K=1.0, CFG=config, VALUES=values), ones(4, 8), torch.zeros(4, 8)
+
+    def change(value: float) -> None:
+        if what == "global":
+            kernel.function.__globals__["K"] = value
+        elif what == "attribute":
+            config.k = value
+        else:
+            values[0] = value
+
+    inner = Compiled.run
+
+    def run(self: Compiled, given: Any) -> Any:
+        result = inner(self, given)
+        change(2.0)
+        return result
+
+    monkeypatch.setattr(Compiled, "run", run)
+    for _ in range(3):
+        change(1.0)
+        kernel(x, out)
+    monkeypatch.undo()
+    for _ in range(3):
+        with pytest.raises(errors.DriftError):
+            kernel(x, out)
+    change(1.0)
+    warm(kernel, x, out)
+
+
+def test_tables_that_a_call_may_look_at_are_kept_until_it_ends() -> None:
+    from tilewright.backends.cpu.dispatch import State
+
+    kernel, x, out = made("configured", CFG=types.SimpleNamespace(k=2.0)), ones(4, 8), torch.zeros(4, 8)
+    warm(kernel, x, out)
+    native = kernel._session.fast._native
+
+    def replace() -> None:
+        kernel.function.__globals__["CFG"] = types.SimpleNamespace(k=2.0)
+        for _ in range(20):
+            kernel(x, out)
+        assert took(kernel, x, out)
+
+    assert native.state[State.ACTIVE] == 0
+    native.state[State.ACTIVE] = 1
+    replace()
+    replace()
+    assert len(native.lookup.aside) == 4
+    native.state[State.ACTIVE] = 0
+    replace()
+    assert native.lookup.aside == []
+
+
 def test_a_kernel_may_be_dropped_while_it_runs(busy: None) -> None:
     """The code lives as long as any call of it."""
     alive: list[Any] = []
@@ -896,17 +958,41 @@ def test_ten_thousand_calls_that_fall_back_take_no_memory() -> None:
     assert sys.getallocatedblocks() - before < 300
 
 
+class Layer:
+    def __init__(self, k: float) -> None:
+        self.k = k
+
+    @pl.jit
+    def run(self, x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [0, 0], x.shape) * self.k, [0, 0], out)
+        return out
+
+
+def test_instances_live_no_longer_than_anybody_needs_them() -> None:
+    layer, x, out = Layer(2.0), ones(4, 8), torch.zeros(4, 8)
+    warm(layer.run, x, out)
+    reference, run = weakref.ref(layer), layer.run
+    del layer
+    gc.collect()
+    assert took(run, x, out) and reference() is not None
+    del run
+    gc.collect()
+    assert reference() is None
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_of_an_instance_has_programs_of_its_own(copied: Callable[[Layer], Layer]) -> None:
+    layer, x, out = Layer(2.0), ones(4, 8), torch.zeros(4, 8)
+    warm(layer.run, x, out)
+    other = copied(layer)
+    other.k = 3.0
+    warm(other.run, x, out)
+    assert (out == 3.0).all() and other.run is other.run is not layer.run
+    assert took(layer.run, x, out) and (out == 2.0).all()
+
+
 def test_instances_have_programs_of_their_own() -> None:
-    class Layer:
-        def __init__(self, k: float) -> None:
-            self.k = k
-
-        @pl.jit
-        def run(self, x: pl.Tensor, out: pl.Out[pl.Tensor]):
-            with pl.at(level=pl.Level.CORE_GROUP):
-                pl.store(pl.load(x, [0, 0], x.shape) * self.k, [0, 0], out)
-            return out
-
     first, second, x, out = Layer(2.0), Layer(3.0), ones(4, 8), torch.zeros(4, 8)
     for layer in (first, second):
         warm(layer.run, x, out)
