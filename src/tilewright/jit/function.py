@@ -113,9 +113,13 @@ class JITFunction(Kernel):
         self._check_entry()
         return self._session.explain(args, kwargs)
 
-    @functools.cached_property
+    @property
     def _session(self) -> Session:
         """What a kernel needs once it is called: decorating one loads none of it."""
+        found = self.__dict__.get("_held")
+        return found if found is not None else self.__dict__.setdefault("_held", self._new_session())
+
+    def _new_session(self) -> Session:
         from tilewright.jit.session import Session
 
         return Session(self, self.drift, functools.partial(JITFunction.__call__, self), self._enter)

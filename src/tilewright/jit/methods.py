@@ -7,10 +7,11 @@ by identity, since equal ones may hold what a kernel can tell. A copy of an inst
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeVar, cast
 
-if TYPE_CHECKING:
-    from tilewright.jit.function import JITFunction
+from tilewright.frontend.kernels import Kernel
+
+K = TypeVar("K", bound=Kernel)
 
 PLACE = "__tilewright_methods__"
 """Where in an instance's attributes they lie."""
@@ -21,7 +22,7 @@ class Methods:
 
     def __init__(self, owner: int = 0) -> None:
         self.owner = owner
-        self.bound: dict[JITFunction, JITFunction] = {}
+        self.bound: dict[Kernel, Any] = {}
 
     def __copy__(self) -> Methods:
         return Methods()
@@ -33,7 +34,7 @@ class Methods:
         return Methods, ()
 
 
-def bound(kernel: JITFunction, instance: object, make: Callable[[], JITFunction]) -> JITFunction | None:
+def bound(kernel: K, instance: object, make: Callable[[], K]) -> K | None:
     """Return the kernel as it is bound to an instance, made the first time; None where the instance has no room."""
     held: Any = getattr(instance, "__dict__", None)
     if not isinstance(held, dict):

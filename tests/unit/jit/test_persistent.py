@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from unit.jit.processes import finish, run, start
 from tilewright.cache.directory import Directory
 from tilewright.cache.store import Store
 from tilewright.errors import CacheWarning, ExecutionError
-from tilewright.jit import manifest, persistent
+from tilewright.jit import fingerprint, manifest, persistent
 
 HELPER = """
 import tilewright.language as pl
@@ -368,6 +370,35 @@ def test_another_compiler_has_code_of_its_own(fresh: Any, cache: Path, monkeypat
     monkeypatch.undo()
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(cache))
     assert len(entries(cache, "artifact")) == len(entries(cache, "manifest")) == 2
+
+
+def test_libraries_count_by_what_is_in_them(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(cache))
+    library = tmp_path / "lib.so"
+    library.write_bytes(b"one")
+    first = fingerprint.library_digest(library)
+    assert fingerprint.library_digest(library) == first and len(entries(cache, "library")) == 1
+    library.write_bytes(b"two")  # as long as before
+    os.utime(library, (1, 1))
+    assert fingerprint.library_digest(library) != first
+    library.write_bytes(b"one")
+    os.utime(library, (2, 2))
+    assert fingerprint.library_digest(library) == first
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", "off")
+    assert fingerprint.library_digest(library) == first
+
+
+def test_a_compiler_that_is_edited_while_it_runs_shares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of its lines were read before the edit nobody knows."""
+    monkeypatch.setattr(fingerprint, "_started", lambda: 0.0)
+    digests = {fingerprint.toolchain.__wrapped__() for _ in range(2)}
+    monkeypatch.setattr(fingerprint, "_started", lambda: float("inf"))
+    steady = {fingerprint.toolchain.__wrapped__() for _ in range(2)}
+    assert len(digests) == 2 and len(steady) == 1 and not digests & steady
+
+
+def test_a_process_knows_when_it_started() -> None:
+    assert 0 <= time.time() - fingerprint._started() < 24 * 3600  # pyright: ignore[reportPrivateUsage]
 
 
 def test_another_processor_has_code_of_its_own(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:

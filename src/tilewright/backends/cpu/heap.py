@@ -1,7 +1,7 @@
 """The heap: memory that code asks for while it runs.
 
-A kernel's tiles lie in an arena that ends with it; buffers live until the program's caller has read the results. Code
-that is refused memory notes that and leaves its function, and so does every caller.
+A kernel's tiles lie in an arena that ends with it, on the stack where it is small; buffers live until the program's
+caller has read the results. Code that is refused memory notes that and leaves its function, and so does every caller.
 """
 
 from __future__ import annotations
