@@ -66,11 +66,11 @@ def worth(value: object, around: _Around = (), seen: Seen | None = None) -> obje
     if is_known_by_identity(value):
         return Same(value)
     if isinstance(value, np.generic) or isinstance(value, _NUMBERS):
-        return type(value), number_bits(value)
+        return type(cast(object, value)), number_bits(value)
     if any(value is outer for outer in around):
         return "again", next(place for place, outer in enumerate(around) if outer is value)
     if isinstance(value, (tuple, list, set, frozenset, dict)) or isinstance(value, STATED):
-        return type(cast(object, value)), tuple(_parts(value, (*around, value), seen))
+        return type(cast(object, value)), tuple(_parts(value, (*around, cast(object, value)), seen))
     if isinstance(value, range):
         return range, (value.start, value.stop, value.step)
     signature = getattr(type(value), "__cache_signature__", None)
@@ -94,7 +94,8 @@ def _parts(value: Any, around: _Around, seen: Seen | None) -> Iterator[object]:
 
 def _fields(value: Any) -> dict[str, object]:
     """Return what a value is made of, whether it has a dict or slots."""
-    return vars(value) if hasattr(value, "__dict__") else {name: getattr(value, name) for name in value.__slots__}
+    names: Sequence[str] = list(vars(value)) if hasattr(value, "__dict__") else value.__slots__
+    return {name: getattr(value, name) for name in names}
 
 
 def _is_dtype(value: object) -> bool:

@@ -236,7 +236,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "meta": (lambda: torch.ones(4, 8, device="meta"), ValueError, "is on meta"),
     "sparse": (lambda: torch.eye(4, 8).to_sparse(), ValueError, "is a sparse_coo tensor"),
     "compressed": (lambda: torch.eye(4, 8).to_sparse_csr(), ValueError, "is a sparse_csr tensor"),
-    "negated": (lambda: torch._neg_view(ones(4, 8)), ValueError, "torch negates"),
+    "negated": (lambda: torch._neg_view(ones(4, 8)), ValueError, "torch negates"),  # pyright: ignore[reportPrivateImportUsage]
     "freed": (lambda: freed(ones(4, 8)), ValueError, "has no memory"),
     "shrunk": (lambda: freed(ones(4, 8), 64), ValueError, "has no memory"),
     "double": (lambda: ones(4, 8).double(), TypeError, "float64"),

@@ -69,7 +69,7 @@ def layouts(shape: Sequence[int], dtype: torch.dtype) -> dict[str, Maker]:
         "followed": followed, "inference": inference,
         "parameter": lambda: torch.nn.Parameter(dense(shape, dtype), False),
         "subclass": lambda: dense(shape, dtype).as_subclass(Sub), "meta": lambda: dense(shape, dtype).to("meta"),
-        "negated": lambda: torch._neg_view(dense(shape, dtype)), "sparse": lambda: dense(shape, dtype).to_sparse(),
+        "negated": lambda: torch._neg_view(dense(shape, dtype)), "sparse": lambda: dense(shape, dtype).to_sparse(),  # pyright: ignore[reportPrivateImportUsage]
         "array": lambda: dense(shape, dtype).numpy().copy(),
         "sealed": lambda: sealed(dense(shape, dtype).numpy().copy()),
         "backwards": lambda: dense(shape, dtype).numpy().copy()[::-1] if shape else dense(shape, dtype).numpy(),
