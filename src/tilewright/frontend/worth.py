@@ -94,8 +94,8 @@ def _parts(value: Any, around: _Around, seen: Seen | None) -> Iterator[object]:
 
 def _fields(value: Any) -> dict[str, object]:
     """Return what a value is made of, whether it has a dict or slots."""
-    names: Sequence[str] = list(vars(value)) if hasattr(value, "__dict__") else value.__slots__
-    return {name: getattr(value, name) for name in names}
+    held: dict[str, object] | None = getattr(value, "__dict__", None)
+    return {name: getattr(value, name) for name in cast("Sequence[str]", value.__slots__)} if held is None else held
 
 
 def _is_dtype(value: object) -> bool:
