@@ -45,6 +45,8 @@ def specialize(kernel: Kernel, given: Mapping[str, Given]) -> Specialization:
     taken = tuple(names[position] for position in entry.taken)
     types = dict(zip(taken, (p.type for p in entry.function.params), strict=True))
     metas = {name: _meta(one, types.get(name), given) for name, one in given.items()}
+    for resolver in store.resolvers:
+        resolver.close()
     return Specialization(program, taken, metas, tuple(store.resolvers))
 
 

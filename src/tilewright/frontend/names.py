@@ -22,7 +22,7 @@ from typing import Any, TypeAlias, cast
 
 from tilewright.dtypes import DataType
 from tilewright.errors import DriftError
-from tilewright.frontend.worth import MISSING, Same, is_instance, is_known_by_identity, settled, worth
+from tilewright.frontend.worth import MISSING, Same, is_instance, is_known_by_identity, is_mutable, settled, worth
 
 
 class Access(Enum):
@@ -249,38 +249,44 @@ class Resolver:
             resolver.uses[read.root.access, read.path] -= 1
 
     def _started(self, access: Access, name: str, holder: Any, value: Any) -> Any:
+        known = self.reads.get((access, (name,)))
+        if known is not None and known.value is value and not is_mutable(value):  # as nearly always
+            self.uses[access, (name,)] += 1
+            self.latest = value, [(self, known)]
+            return value
         given = settled(value)
         return self._handed([(self, Read(access, (name,), holder, value, given, worth(given)))], given)
 
     def attribute(self, owner: Any, name: str) -> Any:
         """Return an attribute of a value; AttributeError when it has none."""
         value = getattr(owner, name)
-        if _is_ours(owner):
-            return value
-        given = settled(value)
-        known = worth(given)
-        sources = [
-            (resolver, Read(Access.ATTRIBUTE, (*read.path, name), owner, value, given, known, read))
-            for resolver, read in self._taken_from(owner)
-        ]
-        return self._handed(sources, given)
+        return value if _is_ours(owner) else self._taken(owner, Access.ATTRIBUTE, name, value)
 
     def item(self, owner: Any, key: Any) -> Any:
         """Return what a container has under a key; whatever the container raises when it has nothing."""
         value = owner[key]
         if isinstance(key, slice) or not _is_hashable(key):
             return value
+        return self._taken(owner, Access.ITEM, Item(key), value)
+
+    def _taken(self, owner: Any, access: Access, step: Step, value: Any) -> Any:
+        """Return what was found in a value, noted under every path that leads there."""
+        came = self._taken_from(owner)
+        if not came:
+            return value
         given = settled(value)
         known = worth(given)
-        sources = [
-            (resolver, Read(Access.ITEM, (*read.path, Item(key)), owner, value, given, known, read))
-            for resolver, read in self._taken_from(owner)
-        ]
+        sources = [(r, Read(access, (*read.path, step), owner, value, given, known, read)) for r, read in came]
         return self._handed(sources, given)
 
     def rest(self) -> None:
         """Forget what was handed out last: the next value need not come from outside."""
         self.latest = MISSING, []
+
+    def close(self) -> None:
+        """Let go of the objects on their way through the program, once nothing more is taken out of them."""
+        self.rest()
+        self.origins.known.clear()
 
     def knows(self, value: object) -> bool:
         """Return whether a container or an object came from outside."""

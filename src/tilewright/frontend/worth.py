@@ -80,7 +80,7 @@ def worth(value: object, around: _Around = (), seen: Seen | None = None) -> obje
 
 
 def _parts(value: Any, around: _Around, seen: Seen | None) -> Iterator[object]:
-    held: Any = _fields(value) if isinstance(value, STATED) else value
+    held: Any = fields_of(value) if isinstance(value, STATED) else value
     items: list[Any] = list(cast("Mapping[object, object]", held).items() if isinstance(held, dict) else held)
     if seen is not None:
         seen(value, items)
@@ -92,10 +92,11 @@ def _parts(value: Any, around: _Around, seen: Seen | None) -> Iterator[object]:
         yield from (worth(item, around, seen) for item in items)
 
 
-def _fields(value: Any) -> dict[str, object]:
+def fields_of(value: Any) -> dict[str, object]:
     """Return what a value is made of, whether it has a dict or slots."""
     held: dict[str, object] | None = getattr(value, "__dict__", None)
-    return {name: getattr(value, name) for name in cast("Sequence[str]", value.__slots__)} if held is None else held
+    slots: Sequence[str] = getattr(value, "__slots__", ())
+    return {name: getattr(value, name) for name in slots} if held is None else held
 
 
 def _is_dtype(value: object) -> bool:

@@ -18,7 +18,7 @@ from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.dtypes import DataType
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.kernels import Kernel
-from tilewright.frontend.worth import STATED, is_instance, worth
+from tilewright.frontend.worth import STATED, fields_of, is_instance, worth
 
 
 class NotEncodable(Exception):
@@ -65,7 +65,7 @@ def _named(value: object) -> bytes:
         return _joined(b"X", map(encoded, (value.operation, value.operands)))
     if isinstance(value, STATED):
         name = str(type(cast(object, value)).__name__)
-        return _joined(b"A", map(encoded, (name, tuple(vars(value).items()))))
+        return _joined(b"A", map(encoded, (name, tuple(fields_of(value).items()))))
     if isinstance(value, ModuleType):
         return _tagged(b"M", value.__name__.encode())
     if isinstance(value, Kernel):

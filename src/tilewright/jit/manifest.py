@@ -62,7 +62,7 @@ def listed(
             for n, resolver in enumerate(reads.resolvers)
             for read in resolver.reads.values()
         )
-    except (NotEncodable, LookupError):
+    except (NotEncodable, LookupError, RecursionError):  # a container may hold itself
         return None
     return Listed(artifact.hex(), tuple(parameters), metas, tuple(dynamic), functions, found)
 
@@ -120,6 +120,8 @@ def _replay(entry: Listed, kernel: Kernel) -> ReadSet | None:
                 resolver.pass_through()
             elif digest(value).hex() != worth:
                 return None
+    for resolver in resolvers:
+        resolver.close()
     return ReadSet(resolvers)
 
 
