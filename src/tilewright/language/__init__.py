@@ -89,6 +89,7 @@ from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
 from tilewright.ops.broadcast import *
+from tilewright.ops.bytes import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *

@@ -2,6 +2,7 @@
 
 from tilewright.ops import array as array
 from tilewright.ops import broadcast as broadcast
+from tilewright.ops import bytes as bytes
 from tilewright.ops import compare as compare
 from tilewright.ops import convert as convert
 from tilewright.ops import elementwise as elementwise

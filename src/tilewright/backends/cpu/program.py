@@ -14,6 +14,7 @@ from typing import Any
 
 from tilewright.backends.cpu import (
     arrays,
+    byte_views,
     compare,
     control,
     convert,
@@ -60,7 +61,7 @@ from tilewright.passes.identity import returned_parameters
 from tilewright.source import Span
 
 HANDLERS = (
-    arrays, compare, control, convert, copies, elements, products, reduce, scalars, system, tensor_math,
+    arrays, byte_views, compare, control, convert, copies, elements, products, reduce, scalars, system, tensor_math,
     tensor_products, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements and ops."""
@@ -280,6 +281,10 @@ class ProgramEmitter:
         return allocate(e, nbytes)
 
 
+_TURNING = ("tensor.transpose", "tensor.as_strided")
+"""Ops whose views may have a last stride other than one."""
+
+
 def _rooms(results: Sequence[Type]) -> list[Value]:
     """Return where results go."""
     return [Value(PTR, f"%result{k}") for k in range(len(results))]
@@ -305,6 +310,6 @@ def _turns(program: Program, body: SeqStmts) -> bool:
         for expr in expressions(stmt):
             if isinstance(expr, (Invoke, Submit)) and _turns(program, program[expr.op.name].body):
                 return True
-            if isinstance(expr, Call) and (expr.op.name == "tensor.transpose" or expr.kwargs.get("drop_dims")):
+            if isinstance(expr, Call) and (expr.op.name in _TURNING or expr.kwargs.get("drop_dims")):
                 return True
     return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.core.expr import Absent, Call, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
+from tilewright.core.op import Effect
 from tilewright.core.program import Function
 from tilewright.core.stmt import (
     AssignStmt,
@@ -12,6 +13,7 @@ from tilewright.core.stmt import (
     ContinueStmt,
     ForStmt,
     IfStmt,
+    ReturnStmt,
     SeqStmts,
     Stmt,
     WhileStmt,
@@ -30,7 +32,15 @@ class Roots:
 
     def __init__(self, function: Function) -> None:
         self.parents: dict[Var, Var] = {}
+        self._made: list[tuple[Var, Call]] = []
+        self._leaving: list[Var] = []
         self._body(function.body, None, None)
+        left = {self.of(var) for var in self._leaving}
+        self._local = frozenset(id(call) for var, call in self._made if self.of(var) not in left)
+
+    def is_local(self, call: Call) -> bool:
+        """Return whether the buffer a call makes is gone when the statements around it end."""
+        return id(call) in self._local
 
     def of(self, var: Var) -> Var:
         """Return the variable that stands for a class."""
@@ -48,6 +58,7 @@ class Roots:
     def _join_all(self, variables: Sequence[Var], values: Sequence[Expr]) -> None:
         for var, value in zip(variables, values, strict=False):
             if _holds_tensors(var):
+                self._leaving.append(var)
                 self.join(var, value)
 
     def _body(self, body: SeqStmts, loop: Sequence[Var] | None, branch: Sequence[Var] | None) -> None:
@@ -57,7 +68,12 @@ class Roots:
     def _stmt(self, stmt: Stmt, loop: Sequence[Var] | None, branch: Sequence[Var] | None) -> None:
         match stmt:
             case AssignStmt():
-                self._join_all([stmt.var], [stmt.value])
+                if _holds_tensors(stmt.var):
+                    self.join(stmt.var, stmt.value)
+                if isinstance(stmt.value, Call) and stmt.value.op.spec.effect is Effect.ALLOCATE:
+                    self._made.append((stmt.var, stmt.value))
+            case ReturnStmt():
+                self._leaving += _tensors_of(stmt.values)
             case ForStmt() | WhileStmt():
                 carried = [arg.var for arg in stmt.iter_args]
                 self._join_all(carried, [arg.init for arg in stmt.iter_args])

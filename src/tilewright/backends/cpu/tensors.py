@@ -26,6 +26,9 @@ Bound = dict[str, Any]
 LARGEST = 1 << 40
 """No buffer has more elements: a program that asks for more has computed nonsense."""
 
+LOCAL = 1 << 20
+"""Bytes of a buffer that may lie in its function's arena."""
+
 ANY = 1 << 20
 """Stands for an extent that only the running program knows, in the type of a tile that is never stored."""
 
@@ -42,7 +45,8 @@ def _dim(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
 
 @lowers("tensor.create", "tensor.full")
 def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
-    tensor = new_tensor(e, _possible(e, call, e.indices(bound["shape"])), bound["dtype"])
+    shape = e.indices(bound["shape"])
+    tensor = _in_arena(e, call, shape, bound["dtype"]) or new_tensor(e, _possible(e, call, shape), bound["dtype"])
     value = bound.get("value")
     number = bound.get("init_value")
     if number is not None:
@@ -51,6 +55,16 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     if value is not None:
         fill(e, tensor, value)
     return tensor
+
+
+def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: DataType) -> Tensor | None:
+    """Return a buffer that ends with its function, where it is small and nobody reads it later."""
+    known = [extent for extent in map(static, shape) if extent is not None]
+    nbytes = prod(known) * dtype.get_byte()
+    if len(known) < len(shape) or not 0 < nbytes <= LOCAL or not e.roots.is_local(call):
+        return None
+    pointer = e.address(e.arena.take(nbytes)[0])
+    return Tensor(pointer, tuple(shape), packed_strides(e, shape)[0], tuple(shape), dtype, object())
 
 
 def _possible(e: FunctionEmitter, call: Call, shape: Sequence[Value]) -> tuple[Value, ...]:

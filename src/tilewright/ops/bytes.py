@@ -1,0 +1,89 @@
+"""Bytes: a buffer's memory seen through another element type, shape and strides."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.core.annotations import Extents, Index, Tensor
+from tilewright.core.expr import Expr
+from tilewright.core.extents import as_extent, as_shape, bounds
+from tilewright.core.region import Region, whole
+from tilewright.core.types import TensorType, show_shape, tensor
+from tilewright.dtypes import DataType
+from tilewright.errors import (
+    AttributeValueError,
+    DTypeMismatchError,
+    ExecutionError,
+    OutOfBoundsError,
+    ShapeMismatchError,
+)
+from tilewright.ops.declare import ANY, TENSOR, op
+from tilewright.ops.families import shaped
+from tilewright.ops.memory import check_rank
+
+__all__ = ["as_strided"]
+
+
+def _viewed(
+    buffer: Expr, shape: tuple[Expr, ...], strides: tuple[Expr, ...], offset: Expr, dtype: DataType
+) -> TensorType:
+    source = shaped(buffer)
+    if len(source.shape) != 1 or source.valid != source.shape:
+        raise ShapeMismatchError(f"only a 1-D buffer can be seen as bytes, got {source}", blame=["buffer"])
+    if source.dtype.bits < 8 or dtype.bits < 8:
+        raise DTypeMismatchError(f"{source.dtype} elements have no bytes of their own as {dtype}", blame=["buffer"])
+    check_rank(strides, len(shape), "strides", "view")
+    for name, given in (("shape", shape), ("strides", strides)):
+        if any((reach := bounds(e)) is not None and reach[1] < 0 for e in given):
+            raise AttributeValueError(f"`{name}` must not be negative, got {show_shape(as_shape(given))}", blame=[name])
+    _check_reach(source, shape, strides, offset, dtype)
+    return tensor(as_shape(shape), dtype)
+
+
+def _check_reach(
+    source: TensorType, shape: Sequence[Expr], strides: Sequence[Expr], offset: Expr, dtype: DataType
+) -> None:
+    """Refuse a view that certainly lies outside its buffer."""
+    extent, start = source.shape[0], bounds(offset)
+    if start is None or start[1] < 0:
+        if start is not None:
+            raise OutOfBoundsError(f"byte {start[1]} lies before the buffer", blame=["offset"])
+        return
+    reach = [(as_extent(n), as_extent(s)) for n, s in zip(shape, strides, strict=True)]
+    known = [(n, s) for n, s in reach if isinstance(n, int) and isinstance(s, int)]
+    if isinstance(extent, int) and len(known) == len(reach) and all(n for n, _ in known):
+        end = start[0] + (sum((n - 1) * s for n, s in known) + 1) * dtype.get_byte()
+        if end > extent * source.dtype.get_byte():
+            raise OutOfBoundsError(
+                f"bytes {start[0]} to {end} lie outside a buffer of {extent * source.dtype.get_byte()} bytes",
+                blame=["offset", "shape"],
+            )
+
+
+def _view(
+    result: TensorType, buffer: Region, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: DataType
+) -> Region:
+    size = dtype.get_byte()
+    if offset < 0 or any(n < 0 for n in (*shape, *strides)):
+        raise ExecutionError(f"a view of {list(shape)} with strides {list(strides)} at byte {offset} cannot be")
+    end = offset + (sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1) * size if all(shape) else offset
+    if end > buffer.data.nbytes:
+        raise ExecutionError(f"bytes {offset} to {end} lie outside a buffer of {buffer.data.nbytes} bytes")
+    if not all(shape):
+        return whole(np.empty(shape, dtype.numpy))
+    steps = tuple(stride * size for stride in strides)
+    return whole(np.ndarray(shape, dtype.numpy, buffer.data.view(np.uint8), offset, steps))
+
+
+@op(
+    kinds=TENSOR, infer=_viewed, evaluate=_view, control_plane=True, accepts=ANY, alias="buffer",
+    example="flat = pl.reshape(x, [512])\n"
+    "turned = pl.tensor.as_strided(flat, [16, 8], [1, 16], offset=128, dtype=pl.FP32)\n"
+    "out = pl.store(pl.load(turned, [0, 0], [16, 8]), [0, 0], out)",
+)  # fmt: skip
+def as_strided(buffer: Tensor, shape: Extents, strides: Extents, offset: Index, dtype: DataType) -> Tensor:
+    """Return the memory of a 1-D buffer from byte `offset` on as `dtype` elements, `strides` elements apart.
+
+    The view may overlap itself and other views; it must lie inside the buffer.
+    """
+    ...
