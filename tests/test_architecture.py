@@ -12,7 +12,20 @@ from pathlib import Path
 SRC = Path(__file__).parents[1] / "src"
 LAYERS = (  # each imports from itself and from those before it; the package's own faces see everything
     *("source", "arrays", "errors", "dtypes", "settings", "collector", "cache"),
-    *("core", "ops", "frontend", "passes", "interpret", "backends", "runtime", "jit", "language", "ir", "compat"),
+    *(
+        "core",
+        "ops",
+        "frontend",
+        "passes",
+        "interpret",
+        "backends",
+        "runtime",
+        "jit",
+        "language",
+        "ir",
+        "pto",
+        "compat",
+    ),
     *("tools", "__init__", "__main__"),
 )
 

@@ -1,0 +1,196 @@
+"""Arithmetic: the ops of `arith` on scalars. Signless integers are signed; unsigned forms go through unsigned types."""
+
+from __future__ import annotations
+
+from tilewright import dtypes
+from tilewright.core.expr import Expr, constant
+from tilewright.core.types import ScalarType
+from tilewright.dtypes import BOOL, INDEX, DataType
+from tilewright.pto.lower.build import known
+from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.values import Lowered, Number
+from tilewright.pto.module import Op
+from tilewright.pto.types import Scalar
+
+_UNSIGNED = {8: dtypes.UINT8, 16: dtypes.UINT16, 32: dtypes.UINT32, 64: dtypes.UINT64}
+_SIGNED = {8: dtypes.INT8, 16: dtypes.INT16, 32: dtypes.INT32, 64: dtypes.INT64}
+
+_PLAIN = {
+    "addi": "add", "subi": "sub", "muli": "mul", "addf": "add", "subf": "sub", "mulf": "mul", "divf": "div",
+    "divsi": "div", "floordivsi": "floordiv", "maxsi": "max", "minsi": "min", "maximumf": "max", "minimumf": "min",
+    "maxnumf": "max", "minnumf": "min", "shli": "shl", "shrsi": "shr",
+}  # fmt: skip
+_AS_UNSIGNED = {"divui": "div", "remui": "mod", "maxui": "max", "minui": "min", "shrui": "shr"}
+_BITS = {"andi": ("and_", "bit_and"), "ori": ("or_", "bit_or"), "xori": ("ne", "bit_xor")}
+_PREDICATES = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
+
+
+def dtype_of(expr: Expr) -> DataType:
+    """Return the type of a scalar."""
+    assert isinstance(expr.type, ScalarType)
+    return expr.type.dtype
+
+
+def _result(op: Op) -> DataType:
+    type_ = op.results[0].type
+    assert isinstance(type_, Scalar)
+    return type_.dtype
+
+
+@lowers("arith.constant")
+def _constant(m: Machine, op: Op) -> Number:
+    value = op.attributes["value"]
+    assert isinstance(value, (bool, int, float))
+    dtype = _result(op)
+    if dtype.is_int() and not isinstance(value, float):
+        return Number(m.b.cast(constant(int(value), dtypes.INT64), dtype))
+    return Number(constant(value, dtype))
+
+
+@lowers(*(f"arith.{name}" for name in _PLAIN))
+def _binary(m: Machine, op: Op) -> Number:
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    if dtype_of(lhs) == BOOL:
+        return _on_conditions(m, op, lhs, rhs)
+    return Number(m.b.scalar(_PLAIN[op.name.removeprefix("arith.")], lhs, rhs))
+
+
+def _on_conditions(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Number:
+    """One-bit integers: a sum is the last bit of one, a product says whether both are set."""
+    name = op.name.removeprefix("arith.")
+    joined = {"addi": "ne", "subi": "ne", "muli": "and_", "minsi": "or_", "maxsi": "and_"}.get(name, "and_")
+    return Number(m.b.scalar(joined, lhs, rhs))
+
+
+@lowers(*(f"arith.{name}" for name in _AS_UNSIGNED))
+def _unsigned(m: Machine, op: Op) -> Number:
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    dtype = dtype_of(lhs)
+    wide = _UNSIGNED[dtype.bits]
+    name = _AS_UNSIGNED[op.name.removeprefix("arith.")]
+    return Number(m.b.cast(m.b.scalar(name, m.b.cast(lhs, wide), m.b.cast(rhs, wide)), dtype))
+
+
+@lowers("arith.remsi")
+def _remainder(m: Machine, op: Op) -> Number:
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    whole = m.b.scalar("mul", m.b.scalar("div", lhs, rhs), rhs)
+    return Number(m.b.scalar("sub", lhs, whole))
+
+
+@lowers("arith.remf")
+def _float_remainder(m: Machine, op: Op) -> Number:
+    """The remainder with the sign of the dividend, from one with the sign of the divisor."""
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    zero = constant(0.0, dtype_of(lhs))
+    rest = m.b.scalar("mod", _magnitude(m, lhs), _magnitude(m, rhs))
+    result = _chosen(m, m.b.scalar("lt", lhs, zero), m.b.scalar("neg", rest), rest)
+    return Number(result)
+
+
+def _magnitude(m: Machine, value: Expr) -> Expr:
+    return m.b.scalar("max", value, m.b.scalar("neg", value))
+
+
+@lowers("arith.ceildivsi", "arith.ceildivui")
+def _ceiling(m: Machine, op: Op) -> Number:
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    down = m.b.scalar("floordiv", m.b.scalar("neg", lhs), rhs)
+    return Number(m.b.scalar("neg", down))
+
+
+@lowers(*(f"arith.{name}" for name in _BITS))
+def _bits(m: Machine, op: Op) -> Number:
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    on_conditions, on_bits = _BITS[op.name.removeprefix("arith.")]
+    return Number(m.b.scalar(on_conditions if dtype_of(lhs) == BOOL else on_bits, lhs, rhs))
+
+
+@lowers("arith.negf")
+def _negated(m: Machine, op: Op) -> Number:
+    return Number(m.b.scalar("neg", m.expr(op.operands[0])))
+
+
+@lowers("arith.cmpi")
+def _compare(m: Machine, op: Op) -> Number:
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    predicate = str(op.attributes["predicate"])
+    if dtype_of(lhs) == BOOL:
+        lhs, rhs = (m.b.cast(v, dtypes.INT32) for v in (lhs, rhs))
+    elif predicate.startswith("u"):
+        wide = _UNSIGNED[dtype_of(lhs).bits]
+        lhs, rhs = (m.b.cast(v, wide) for v in (lhs, rhs))
+    return Number(m.b.scalar(_PREDICATES[predicate.lstrip("su") if len(predicate) == 3 else predicate], lhs, rhs))
+
+
+@lowers("arith.cmpf")
+def _compare_floats(m: Machine, op: Op) -> Number:
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    predicate = str(op.attributes["predicate"])
+    ordered = m.b.scalar("and_", m.b.scalar("eq", lhs, lhs), m.b.scalar("eq", rhs, rhs))
+    if predicate in ("ord", "uno"):
+        return Number(ordered if predicate == "ord" else m.b.scalar("not_", ordered))
+    if predicate in ("false", "true"):
+        return Number(constant(predicate == "true", BOOL))
+    holds = m.b.scalar(_PREDICATES[predicate[1:]], lhs, rhs)
+    if predicate.startswith("o"):
+        return Number(m.b.scalar("and_", ordered, holds))
+    return Number(m.b.scalar("or_", m.b.scalar("not_", ordered), holds))
+
+
+@lowers("arith.select")
+def _select(m: Machine, op: Op) -> Lowered:
+    condition, then, other = op.operands
+    chosen, spare = m.values[then], m.values[other]
+    parts = [_chosen(m, m.expr(condition), a, b) for a, b in zip(m.parts(chosen), m.parts(spare), strict=True)]
+    return chosen if not parts else chosen.having(parts)
+
+
+def _chosen(m: Machine, condition: Expr, then: Expr, other: Expr) -> Expr:
+    """Return one of two values."""
+    fixed = known(condition)
+    if fixed is not None:
+        return then if fixed else other
+    var = m.b.variable(then.type, "chosen")
+    with m.b.block() as first:
+        m.b.assign(var, then)
+    with m.b.block() as second:
+        m.b.assign(var, other)
+    m.b.either(condition, first, second)
+    return var
+
+
+chosen = _chosen
+
+
+@lowers(
+    "arith.index_cast", "arith.extsi", "arith.trunci", "arith.sitofp", "arith.extf", "arith.truncf", "arith.fptosi",
+    "arith.fptoui", "builtin.unrealized_conversion_cast",
+)  # fmt: skip
+def _convert(m: Machine, op: Op) -> Lowered:
+    value = m.values[op.operands[0]]
+    if not isinstance(value, Number):
+        return value
+    expr = value.expr
+    if dtype_of(expr) == BOOL and op.name != "arith.trunci":
+        expr = m.b.scalar("neg", m.b.cast(expr, _SIGNED[32]))  # a set bit is minus one where it has a sign
+    return Number(_to(m, expr, _result(op)))
+
+
+@lowers("arith.extui", "arith.index_castui", "arith.uitofp")
+def _convert_unsigned(m: Machine, op: Op) -> Number:
+    expr = m.expr(op.operands[0])
+    if dtype_of(expr) != BOOL:
+        expr = m.b.cast(expr, _UNSIGNED[dtype_of(expr).bits])
+    else:
+        expr = m.b.cast(expr, _SIGNED[32])
+    return Number(_to(m, expr, _result(op)))
+
+
+def _to(m: Machine, expr: Expr, dtype: DataType) -> Expr:
+    if dtype == BOOL:
+        lowest = m.b.scalar("bit_and", expr, constant(1, dtype_of(expr)))
+        return m.b.scalar("ne", lowest, constant(0, dtype_of(expr)))
+    if dtype == INDEX:
+        return m.b.index(expr)
+    return m.b.cast(expr, dtype)

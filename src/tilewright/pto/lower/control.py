@@ -1,0 +1,97 @@
+"""Control: loops, branches, calls and regions."""
+
+from __future__ import annotations
+
+from tilewright.core.expr import constant
+from tilewright.core.types import ScalarType
+from tilewright.dtypes import BOOL
+from tilewright.pto.lower.build import known
+from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.values import Lowered, Number
+from tilewright.pto.module import Op, SymbolRef
+from tilewright.pto.types import Scalar
+
+
+@lowers("scf.yield", "func.return", "return", "scf.condition")
+def _hand_on(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    return tuple(m.values[v] for v in op.operands)
+
+
+@lowers("func.call", "call")
+def _call(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    callee = op.attributes["callee"]
+    assert isinstance(callee, SymbolRef)
+    return m.function(m.funcs[callee.name], [m.values[v] for v in op.operands])
+
+
+@lowers("pto.section.cube", "pto.section.vector", "pto.vecscope", "pto.strict_vecscope", "scf.execute_region")
+def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    region = op.regions[0]
+    arguments = [m.values[v] for v in op.operands][: len(region.arguments)]
+    handed = m.region(region, arguments)
+    return handed if op.results else ()
+
+
+@lowers("scf.for")
+def _for(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    start, stop, step = (m.index(v) for v in op.operands[:3])
+    inits = [m.values[v] for v in op.clause("iter_args") or ()]
+    carried = m.carried(inits, "carried")
+    m.hand_on(carried, inits)
+    region, before = op.regions[0], set(m.written)
+    counter = region.arguments[0].type
+    assert isinstance(counter, Scalar)
+    with m.b.loop(start, stop, step, hint=region.arguments[0].name) as index:
+        number = Number(m.b.cast(index, counter.dtype))
+        arguments = [m.having(v, c) for v, c in zip(inits, carried, strict=True)]
+        m.hand_on(carried, m.region(region, (number, *arguments)))
+    first, last = known(start), known(stop)
+    if first is None or last is None or first >= last:
+        m.written = before
+    return tuple(m.having(v, c) for v, c in zip(inits, carried, strict=True))
+
+
+@lowers("scf.if")
+def _if(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    condition = m.expr(op.operands[0])
+    fixed = known(condition)
+    if fixed is not None:
+        taken = op.regions[0 if fixed else 1 :][:1]
+        return m.region(taken[0]) if taken else ()
+    before = set(m.written)
+    with m.b.block() as then:
+        values = m.region(op.regions[0])
+        results = m.carried(values, "result")
+        m.hand_on(results, values)
+    after_then, m.written = m.written, set(before)
+    with m.b.block() as other:
+        if len(op.regions) > 1:
+            m.hand_on(results, m.region(op.regions[1]))
+    m.written &= after_then
+    m.b.either(condition, then, other)
+    return tuple(m.having(v, c) for v, c in zip(values, results, strict=True))
+
+
+@lowers("scf.while")
+def _while(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    """The first region decides and hands values on, the second one makes the next turn's."""
+    inits = [m.values[v] for v in op.operands]
+    carried = m.carried(inits, "carried")
+    m.hand_on(carried, inits)
+    before, after = op.regions
+    going = m.b.variable(ScalarType(BOOL), "going")
+    m.b.assign(going, constant(True, BOOL))
+    arguments = [m.having(v, c) for v, c in zip(inits, carried, strict=True)]
+    with m.b.block() as body:
+        condition, *values = m.region(before, arguments)
+        assert isinstance(condition, Number)
+        results = m.carried(values, "result")
+        m.hand_on(results, values)
+        m.b.assign(going, condition.expr)
+        written = set(m.written)
+        with m.b.when(going):
+            handed = m.region(after, [m.having(v, r) for v, r in zip(values, results, strict=True)])
+            m.hand_on(carried, handed)
+        m.written = written
+    m.b.repeat(going, body)
+    return tuple(m.having(v, c) for v, c in zip(values, results, strict=True))

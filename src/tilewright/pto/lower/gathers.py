@@ -1,0 +1,141 @@
+"""Gathers and scatters: elements by index, by pattern, and one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from tilewright.core.expr import Expr
+from tilewright.errors import AttributeValueError, UnsupportedFeatureError
+from tilewright.pto.lower.conversions import word_of
+from tilewright.pto.lower.elementwise import destination
+from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.moves import flat
+from tilewright.pto.lower.selections import BYTE
+from tilewright.pto.lower.tiles import bytes_view, element_strides, replaced, window, write
+from tilewright.pto.lower.values import Tile, View
+from tilewright.pto.module import Op
+
+PATTERNS = {
+    "P0101": (2, 0), "P1010": (2, 1), "P0001": (4, 0), "P0010": (4, 1), "P0100": (4, 2), "P1000": (4, 3),
+    "P1111": (1, 0),
+}  # fmt: skip
+"""Which elements a mask pattern takes: every so many, from where on."""
+
+BLOCK = 32
+"""Bytes that a gather of blocks takes at once."""
+
+
+def placed(m: Machine, *tiles: Tile) -> bool:
+    """Return whether all tiles have bytes; those that have none will, the next time."""
+    for tile in tiles:
+        if tile.slot is not None:
+            m.demote(tile.slot)
+    return all(tile.slot is None for tile in tiles)
+
+
+@contextmanager
+def each(m: Machine, region: tuple[Expr, Expr]) -> Generator[tuple[Expr, Expr]]:
+    """Write loops over the elements of a region around what is written inside."""
+    with m.b.loop(0, region[0], hint="row") as row, m.b.loop(0, region[1], hint="column") as column:
+        yield row, column
+
+
+def element(m: Machine, view: Expr, *at: Expr) -> Expr:
+    """Return one element of a view."""
+    return m.b.op("tensor.read", x=view, indices=at)
+
+
+def put(m: Machine, view: Expr, value: Expr, *at: Expr) -> None:
+    """Set one element of a view."""
+    m.b.do("tensor.write", x=view, indices=at, value=value)
+
+
+@lowers("pto.tgather")
+def _gather(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    pattern = op.attributes.get("maskPattern", op.attributes.get("mask_pattern"))
+    if pattern is not None:
+        _gather_pattern(m, source, target, word_of(pattern))
+        return
+    if len(op.ins) < 2 or "cmpMode" in op.attributes:
+        raise UnsupportedFeatureError("only gathers by index and by mask pattern can be run here")
+    places = m.get(op.ins[1], Tile)
+    if not placed(m, source, places, target):
+        return
+    elements, indices, made = flat(m, source), window(m, places, target.valid), window(m, target, target.valid)
+    with each(m, target.valid) as at:
+        put(m, made, element(m, elements, m.b.index(element(m, indices, *at))), *at)
+
+
+def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> None:
+    """Take every so many elements of each row, side by side."""
+    if pattern not in PATTERNS:
+        raise AttributeValueError(f"there is no mask pattern {pattern!r}", help=f"one of {', '.join(PATTERNS)}")
+    if not placed(m, source):
+        return
+    period, first = PATTERNS[pattern]
+    rows, columns = element_strides(source)
+    start = m.b.add(source.place.offset, first * columns * source.type.element.nbytes)
+    steps = m.b.index(rows), m.b.index(columns * period)
+    view = bytes_view(m, replaced(source.place, start), target.valid, steps)
+    shape = target.type.valid_rows or target.type.rows, target.type.valid_cols or target.type.cols
+    write(m, target, m.b.op("tile.load", tensor=view, offsets=(0, 0), shapes=shape, valid_shape=target.valid))
+
+
+@lowers("pto.tgatherb")
+def _gather_blocks(m: Machine, op: Op) -> None:
+    """Take blocks of 32 bytes at byte offsets from the source's start."""
+    source, places, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+    if not placed(m, source, places, target):
+        return
+    offsets = window(m, places, places.valid)
+    across = m.b.index(target.type.cols * target.type.element.nbytes // BLOCK)
+    one, wide = m.b.index(1), m.b.index(BLOCK)
+    with each(m, places.valid) as (row, column):
+        come = m.b.add(source.place.offset, m.b.index(element(m, offsets, row, column)))
+        number = m.b.add(m.b.scalar("mul", row, across), column)
+        go = m.b.add(target.place.offset, m.b.mul(number, BLOCK))
+        view = bytes_view(m, replace(source.place, element=BYTE, offset=come), (one, wide), (wide, one))
+        room = bytes_view(m, replace(target.place, element=BYTE, offset=go), (one, wide), (wide, one))
+        block = m.b.op("tile.load", tensor=view, offsets=(0, 0), shapes=(1, BLOCK))
+        m.b.do("tile.store", tile=block, offsets=(0, 0), output_tensor=room)
+
+
+@lowers("pto.tscatter")
+def _scatter(m: Machine, op: Op) -> None:
+    """Put each element into the row its index names, in its own column."""
+    source, places, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+    if not placed(m, source, places, target):
+        return
+    whole = m.b.index(target.type.rows), m.b.index(target.type.cols)
+    elements, indices = window(m, source, source.valid), window(m, places, source.valid)
+    made = window(m, target, whole)
+    with each(m, source.valid) as (row, column):
+        to = m.b.index(element(m, indices, row, column))
+        put(m, made, element(m, elements, row, column), to, column)
+
+
+@lowers("pto.mgather")
+def _gather_memory(m: Machine, op: Op) -> None:
+    view, places, target = m.get(op.ins[0], View), m.get(op.ins[1], Tile), destination(m, op)
+    if not placed(m, places, target):
+        return
+    indices, made, one = window(m, places, target.valid), window(m, target, target.valid), m.b.index(1)
+    with each(m, target.valid) as at:
+        step = m.b.mul(m.b.index(element(m, indices, *at)), view.pointer.element.nbytes)
+        found = bytes_view(m, replaced(view.pointer, m.b.add(view.pointer.offset, step)), (one,), (one,))
+        put(m, made, element(m, found, m.b.index(0)), *at)
+
+
+@lowers("pto.mscatter")
+def _scatter_memory(m: Machine, op: Op) -> None:
+    source, places, view = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), m.get(op.outs[0], View)
+    if not placed(m, source, places):
+        return
+    elements, indices, one = window(m, source, source.valid), window(m, places, source.valid), m.b.index(1)
+    with each(m, source.valid) as at:
+        step = m.b.mul(m.b.index(element(m, indices, *at)), view.pointer.element.nbytes)
+        room = bytes_view(m, replaced(view.pointer, m.b.add(view.pointer.offset, step)), (one,), (one,))
+        put(m, room, element(m, elements, *at), m.b.index(0))

@@ -1,0 +1,190 @@
+"""The machine: a PTO function walked op by op, each lowered by the function signed in for its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tilewright.core.expr import Expr, Var, constant
+from tilewright.core.stmt import AssignStmt, Stmt
+from tilewright.core.types import TileType
+from tilewright.errors import KernelError, PtoUnsupportedOpError, RecursiveCallError, UnsupportedFeatureError
+from tilewright.pto.lower.build import Builder, tile_type
+from tilewright.pto.lower.memory import Knowledge, LocalMemory, Slot
+from tilewright.pto.lower.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
+from tilewright.pto.module import Func, Op, Region, Value
+
+V = TypeVar("V", Number, Pointer, View, Tile, Vector, Predicate)
+Lowering = Callable[["Machine", Op], "Lowered | tuple[Lowered, ...] | None"]
+
+LOWERINGS: dict[str, Lowering] = {}
+"""What each op means, by its name."""
+
+
+def lowers(*names: str) -> Callable[[Lowering], Lowering]:
+    """Sign in the meaning of ops; it returns their results, one value or a tuple."""
+
+    def sign(function: Lowering) -> Lowering:
+        for name in names:
+            LOWERINGS[name] = function
+        return function
+
+    return sign
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Which block of the grid runs, and of how many."""
+
+    index: Var
+    count: Var
+
+
+def _hint(op: Op) -> str:
+    """Return a name for what an op makes: its result's, or that of the tile it writes."""
+    named = op.results or op.outs
+    name = named[0].name if named else ""
+    return name if name.isidentifier() else f"v{name}" if name.isalnum() else "t"
+
+
+class Machine:
+    """A function being lowered: the statements so far, its memory, and what its values stand for."""
+
+    def __init__(self, funcs: dict[str, Func], arch: str, blocks: Blocks, knowledge: Knowledge) -> None:
+        self.b = Builder()
+        self.funcs = funcs
+        self.arch = arch
+        self.blocks = blocks
+        self.knowledge = knowledge
+        self.memory = LocalMemory(self.b, arch, knowledge)
+        self.values: dict[Value, Lowered] = {}
+        self.written: set[Slot] = set()
+        """The tiles that certainly hold a value by now."""
+        self.calls: list[str] = []
+
+    # walking
+
+    def function(self, func: Func, arguments: Sequence[Lowered]) -> tuple[Lowered, ...]:
+        """Lower a function in place, given its arguments; return its results."""
+        assert func.body is not None
+        if func.name in self.calls:
+            raise RecursiveCallError(f"`@{func.name}` calls itself", spans=[self.b.span])
+        self.calls.append(func.name)
+        outer, self.values = self.values, dict(zip(func.arguments, arguments, strict=True))
+        results = self.region(func.body, arguments if func.body.arguments else ())
+        self.values = outer
+        self.calls.pop()
+        return results
+
+    def region(self, region: Region, arguments: Sequence[Lowered] = ()) -> tuple[Lowered, ...]:
+        """Lower the ops of a region; return what its last one hands on."""
+        self.values.update(zip(region.arguments, arguments, strict=True))
+        handed: tuple[Lowered, ...] = ()
+        for op in region.ops:
+            handed = self.op(op)
+        return handed
+
+    def op(self, op: Op) -> tuple[Lowered, ...]:
+        """Lower one op; return what it hands on, which its results are unless it ends a region."""
+        lowering = LOWERINGS.get(op.name)
+        outer, self.b.span = self.b.span, op.span
+        self.b.hint = _hint(op)
+        if lowering is None:
+            raise PtoUnsupportedOpError(f"`{op.name}` cannot be run here", spans=[op.span])
+        try:
+            result = lowering(self, op)
+        except KernelError as error:
+            error.locate([op.span])
+            raise
+        results = result if isinstance(result, tuple) else () if result is None else (result,)
+        self.values.update(zip(op.results, results, strict=False))
+        self.b.span = outer
+        return results
+
+    # operands
+
+    def get(self, value: Value, kind: type[V]) -> V:
+        """Return what a value stands for, which must be of a kind."""
+        found = self.values[value]
+        if not isinstance(found, kind):
+            word = kind.__name__.lower()
+            raise UnsupportedFeatureError(
+                f"`%{value.name}` is {value.type}, where a {word} is needed", spans=[self.b.span]
+            )
+        return found
+
+    def expr(self, value: Value) -> Expr:
+        """Return a scalar operand."""
+        return self.get(value, Number).expr
+
+    def index(self, value: Value) -> Expr:
+        """Return a scalar operand as a number that counts or addresses."""
+        return self.b.index(self.expr(value))
+
+    def clause(self, op: Op, name: str) -> tuple[Expr, ...] | None:
+        """Return the operands under a word as indices, or None where there is no such word."""
+        values = op.clause(name)
+        return None if values is None else tuple(self.index(v) for v in values)
+
+    # tiles that are variables
+
+    def slot(self, key: Hashable, type_: TileType) -> Slot:
+        """Return the variable of a tile, made the first time it is asked for."""
+        if key not in self.memory.slots:
+            shape = (type_.shape[0], type_.shape[1])
+            self.memory.slots[key] = Slot(key, Var(self.b.hint, type_, self.b.span), shape)
+        return self.memory.slots[key]
+
+    def demote(self, slot: Slot) -> None:
+        """Note that a tile needs bytes after all: the function will be lowered again."""
+        self.knowledge.placed.add(slot.key)
+
+    # what branches and loops carry
+
+    def carried(self, values: Sequence[Lowered], hint: str) -> list[list[Var]]:
+        """Return fresh variables for every part of some values, with no value yet."""
+        return [[self.b.variable(part.type, hint) for part in self.parts(value)] for value in values]
+
+    def parts(self, value: Lowered) -> tuple[Expr, ...]:
+        """Return what must be carried for a value; a tile that is a variable turns out to need bytes."""
+        if isinstance(value, Tile) and value.slot is not None:
+            self.demote(value.slot)
+            return ()
+        return value.parts
+
+    def hand_on(self, variables: Sequence[Sequence[Var]], values: Sequence[Lowered]) -> None:
+        """Assign the parts of values to variables, all of them read before any is written."""
+        pairs = [
+            (var, part)
+            for group, value in zip(variables, values, strict=True)
+            for var, part in zip(group, self.parts(value), strict=False)
+        ]
+        targets = {var for var, _ in pairs}
+        copies = [(var, self._copied(part) if part in targets and part is not var else part) for var, part in pairs]
+        for var, part in copies:
+            if part is not var:
+                self.b.assign(var, part)
+
+    def _copied(self, part: Expr) -> Expr:
+        copy = self.b.variable(part.type, "was")
+        self.b.assign(copy, part)
+        return copy
+
+    def having(self, value: Lowered, variables: Sequence[Var]) -> Lowered:
+        """Return a value like another one, made of variables."""
+        if isinstance(value, Tile) and value.slot is not None:
+            return value
+        return value.having(variables)
+
+    # the end
+
+    def statements(self) -> tuple[Stmt, ...]:
+        """Return everything written, behind the tiles that are read before anything is written to them."""
+        blank = [self._blank(slot) for slot in self.memory.slots.values() if slot.needs_value]
+        return (*blank, *self.b.blocks[0])
+
+    def _blank(self, slot: Slot) -> Stmt:
+        dtype = tile_type(slot.var).dtype
+        zeros = self.b.call("tile.full", shape=slot.shape, dtype=dtype, value=constant(0, dtype))
+        return AssignStmt(slot.var, zeros, slot.var.span)

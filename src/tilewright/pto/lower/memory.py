@@ -1,0 +1,157 @@
+"""Memory: the local memories of a block, and which tiles need bytes there.
+
+A tile that nothing aliases is a variable of the tile IR (a `Slot`). Everything else lies in the arena of its memory,
+where addresses mean what they say. Which is which is found out by lowering: what turns out to need bytes is noted, and
+the function is lowered again knowing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from tilewright.core.expr import Expr, Var
+from tilewright.core.extents import bounds
+from tilewright.core.types import tensor
+from tilewright.dtypes import UINT8
+from tilewright.errors import OutOfBoundsError
+from tilewright.pto.lower.build import Builder, known
+from tilewright.pto.lower.values import Pointer
+from tilewright.pto.types import Scalar, Space, TileBuf
+
+_KIB = 1024
+_SIZES = {
+    Space.MAT: 512 * _KIB, Space.LEFT: 64 * _KIB, Space.RIGHT: 64 * _KIB, Space.BIAS: 64 * _KIB,
+    Space.SCALING: 64 * _KIB,
+}  # fmt: skip
+_BY_ARCH = {"a5": {Space.VEC: 248 * _KIB, Space.ACC: 256 * _KIB}, "a3": {Space.VEC: 192 * _KIB, Space.ACC: 128 * _KIB}}
+
+ALIGNMENT = 32
+"""Bytes that the start of a tile is a multiple of."""
+
+
+def capacity(space: Space, arch: str) -> int:
+    """Return the bytes of a local memory."""
+    return (_SIZES | _BY_ARCH[arch])[space]
+
+
+@dataclass(eq=False)
+class Slot:
+    """A tile that is a variable of the tile IR."""
+
+    key: Hashable
+    var: Var
+    shape: tuple[int, int]
+    needs_value: bool = False
+    """Whether it may be read before anything has been written to it."""
+
+
+@dataclass
+class Arena:
+    """The bytes of one local memory of a block, as far as they are used."""
+
+    space: Space
+    limit: int
+    var: Var
+    used: int = 0
+    private: int = 0
+    """Bytes taken by tiles that gave no address; they lie behind everything that did."""
+
+    def touch(self, offset: Expr, nbytes: int | None) -> None:
+        """Note an access: so many bytes from an offset on, or nobody knows how many."""
+        reach = bounds(offset)
+        end = self.limit if reach is None or nbytes is None else reach[1] + nbytes
+        self.used = max(self.used, min(end, self.limit))
+
+    @property
+    def size(self) -> int:
+        """The bytes it needs."""
+        return (self.used + self.private + 63) // 64 * 64
+
+
+@dataclass
+class Knowledge:
+    """What earlier turns found out: the tiles that need bytes, the memories whose addresses anything may reach."""
+
+    placed: set[Hashable] = field(default_factory=set[Hashable])
+    exposed: set[Space] = field(default_factory=set[Space])
+    resizes: bool = False
+    """Whether some tile changes its valid extents while the program runs."""
+    behind: dict[Space, int] = field(default_factory=dict[Space, int])
+    """Where tiles without an address begin: behind what has one."""
+
+    def copy(self) -> Knowledge:
+        """Return what is known now."""
+        return Knowledge(set(self.placed), set(self.exposed), self.resizes, dict(self.behind))
+
+
+class LocalMemory:
+    """The arenas and slots of a function being lowered."""
+
+    def __init__(self, builder: Builder, arch: str, knowledge: Knowledge) -> None:
+        self.b = builder
+        self.arch = arch
+        self.knowledge = knowledge
+        self.arenas: dict[Space, Arena] = {}
+        self.slots: dict[Hashable, Slot] = {}
+        self.addressed: dict[tuple[Space, int], set[TileBuf]] = {}
+
+    def arena(self, space: Space) -> Arena:
+        """Return the arena of a local memory."""
+        if space not in self.arenas:
+            limit = capacity(space, self.arch)
+            self.arenas[space] = Arena(space, limit, Var(space.loc, tensor([1 << 40], UINT8)))
+        return self.arenas[space]
+
+    def pointer(self, space: Space, element: Scalar, offset: Expr) -> Pointer:
+        """Return an address in a local memory."""
+        arena = self.arena(space)
+        return Pointer(element, space, arena.var, offset, arena)
+
+    def place(self, type_: TileBuf, address: Expr | None) -> Pointer:
+        """Return where a tile lies: at its address, or behind everything that has one."""
+        arena = self.arena(type_.space)
+        if address is None:
+            start = self.knowledge.behind.get(type_.space, 0) + arena.private
+            arena.private += (type_.nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+            return self.pointer(type_.space, type_.element, self.b.index(start))
+        check_address(type_, address, arena.limit)
+        arena.touch(address, type_.nbytes)
+        return self.pointer(type_.space, type_.element, address)
+
+    def sees(self, type_: TileBuf, address: Expr) -> None:
+        """Note a tile at an address; where it meets another tile's bytes, both need them."""
+        number = known(address)
+        if number is None:
+            self.knowledge.exposed.add(type_.space)
+            return
+        self.addressed.setdefault((type_.space, number), set()).add(type_)
+
+    def settle(self) -> None:
+        """Note the tiles whose bytes others see too, and where tiles without an address go."""
+        ordered = sorted(self.addressed, key=lambda key: (key[0].value, key[1]))
+        for key in ordered:
+            if len(self.addressed[key]) > 1 or key[0] in self.knowledge.exposed:
+                self.knowledge.placed.add(key)
+        for space in {space for space, _ in ordered}:
+            self._overlaps([key for key in ordered if key[0] is space])
+        for space, arena in self.arenas.items():
+            self.knowledge.behind[space] = (arena.used + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+    def _overlaps(self, keys: list[tuple[Space, int]]) -> None:
+        end, last = -1, None
+        for key in keys:
+            if key[1] < end and last is not None:
+                self.knowledge.placed |= {key, last}
+            reach = key[1] + max(type_.nbytes for type_ in self.addressed[key])
+            if reach > end:
+                end, last = reach, key
+
+
+def check_address(type_: TileBuf, address: Expr, limit: int) -> None:
+    """Refuse a tile that certainly does not lie inside its memory."""
+    number = known(address)
+    if number is not None and (number < 0 or number + type_.nbytes > limit):
+        raise OutOfBoundsError(
+            f"a tile of {type_.nbytes} bytes at address {number} does not fit the {limit} bytes of `{type_.space.loc}`"
+        )

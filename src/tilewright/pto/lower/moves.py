@@ -1,0 +1,292 @@
+"""Moves: tiles in and out of global memory, and from tile to tile.
+
+A window of any rank meets a tile with its last axis as columns and all others, in order, as rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from math import prod
+
+from tilewright.core.enums import AtomicType, PadValue
+from tilewright.core.expr import Expr, constant
+from tilewright.core.types import TileType
+from tilewright.dtypes import DataType
+from tilewright.pto.lower.build import known
+from tilewright.pto.lower.elementwise import cast, destination, largest_finite
+from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.tiles import Extents, bytes_view, read, read_all, replaced, write
+from tilewright.pto.lower.values import Number, Tile, View
+from tilewright.pto.module import Op
+from tilewright.pto.types import TileBuf
+
+Axis = tuple[Expr, Expr]
+"""The extent and the stride of one axis of a window."""
+
+
+def _axes(m: Machine, view: View) -> tuple[list[Axis], Axis]:
+    """Return the axes that make rows, those of extent one left out, and the one that makes columns."""
+    *rows, columns = zip(view.shape, view.strides, strict=True)
+    return [axis for axis in rows if known(axis[0]) != 1], columns
+
+
+def _is_fractal(view: View, type_: TileBuf) -> bool:
+    """Return whether a window `[C1, 1, R, 1, C0]` holds a tile in boxes of 32-byte rows."""
+    return (
+        len(view.shape) == 5
+        and known(view.shape[1]) == 1
+        and known(view.shape[3]) == 1
+        and known(view.shape[0]) != 1
+        and type_.slayout == "row_major"
+        and type_.blayout == "col_major"
+        and (known(view.shape[4]) or 0) * type_.element.nbytes == 32
+    )
+
+
+@lowers("pto.tload")
+def _load(m: Machine, op: Op) -> None:
+    view, target = m.get(op.ins[0], View), destination(m, op)
+    if _is_fractal(view, target.type):
+        write(m, target, _load_fractal(m, view))
+        return
+    rows, columns = _axes(m, view)
+    if len(rows) > 1:
+        _load_stack(m, view, target, rows, columns)
+        return
+    row = rows[0] if rows else (m.b.index(1), m.b.index(0))
+    region = m.b.least(row[0], target.valid[0]), m.b.least(columns[0], target.valid[1])
+    source = bytes_view(m, view.pointer, region, (row[1], columns[1]))
+    shape = tuple(n if (n := known(r)) is not None else most for r, most in zip(region, _dims(target), strict=True))
+    pads = target.type.pad and region != tuple(m.b.index(n) for n in _dims(target))
+    if not all(shape):
+        return
+    value = m.b.op(
+        "tile.load", tensor=source, offsets=(0, 0), shapes=_dims(target) if pads else shape,
+        valid_shape=region if pads or None in map(known, region) else None,
+    )  # fmt: skip
+    if pads:
+        value = m.b.op("tile.fillpad", x=value, pad_value=pad_of(target.type))
+    write(m, target, value)
+
+
+def _dims(tile: Tile) -> tuple[int, int]:
+    return tile.type.rows, tile.type.cols
+
+
+PADS = {1: PadValue.zero, 2: PadValue.max, 3: PadValue.min}
+
+
+def pad_of(type_: TileBuf) -> PadValue | float:
+    """Return what fills a tile outside its data; the largest and smallest numbers are finite ones."""
+    dtype = type_.element.dtype
+    if type_.pad in (2, 3) and dtype.is_float():
+        largest = largest_finite(dtype)
+        return largest if type_.pad == 2 else -largest
+    return PADS.get(type_.pad, PadValue.zero)
+
+
+def _load_fractal(m: Machine, view: View) -> Expr:
+    outer, _, rows, _, inner = zip(view.shape, view.strides, strict=True)
+    extents = [known(axis[0]) for axis in (outer, rows, inner)]
+    sizes = tuple(n for n in extents if n is not None)
+    source = bytes_view(m, view.pointer, (rows[0], outer[0], inner[0]), (rows[1], outer[1], inner[1]))
+    count = (sizes[1], sizes[0], sizes[2])
+    loaded = m.b.op("tile.load", tensor=source, offsets=(0, 0, 0), shapes=count)
+    return m.b.op("tile.reshape", x=loaded, shape=(count[0], count[1] * count[2]))
+
+
+def _load_stack(m: Machine, view: View, target: Tile, rows: list[Axis], columns: Axis) -> None:
+    """Load a window of more than two axes: at once where its extents are known, else one matrix after the other."""
+    extents = [known(axis[0]) for axis in (*rows, columns)]
+    sizes = [n for n in extents if n is not None]
+    whole = (prod(sizes[:-1]), sizes[-1]) if sizes else (0, 0)
+    wanted = tuple(known(extent) for extent in target.valid)
+    if len(sizes) == len(extents) and wanted == whole:
+        axes = (*rows, columns)
+        source = bytes_view(m, view.pointer, tuple(a[0] for a in axes), tuple(a[1] for a in axes))
+        loaded = m.b.op("tile.load", tensor=source, offsets=(0,) * len(axes), shapes=tuple(sizes))
+        write(m, target, m.b.op("tile.reshape", x=loaded, shape=whole))
+        return
+    if target.slot is not None:
+        m.demote(target.slot)
+        return
+    with _matrices(m, view, target, rows, columns) as (part, start, region):
+        loaded = m.b.op("tile.load", tensor=part, offsets=(0, 0), shapes=_dims(target), valid_shape=region)
+        write(m, target, loaded, (start, m.b.index(0)))
+
+
+@contextmanager
+def _matrices(
+    m: Machine, view: View, tile: Tile, rows: list[Axis], columns: Axis
+) -> Generator[tuple[Expr, Expr, Extents]]:
+    """Write loops over all axes but the last two around what is written inside.
+
+    Yield the matrix of each turn, the row of the tile it starts at, and how much of it there is.
+    """
+    *outer, inner = rows
+    pointer, start = view.pointer, m.b.index(0)
+    with ExitStack() as loops:
+        for extent, stride in outer:
+            index = loops.enter_context(m.b.loop(0, extent))
+            step = m.b.mul(m.b.scalar("mul", index, stride), view.pointer.element.nbytes)
+            pointer = replaced(pointer, m.b.add(pointer.offset, step))
+            start = m.b.add(m.b.scalar("mul", start, extent), index)
+        start = m.b.scalar("mul", start, inner[0])
+        left = m.b.scalar("max", m.b.scalar("sub", tile.valid[0], start), m.b.index(0))
+        region = m.b.least(inner[0], left), m.b.least(columns[0], tile.valid[1])
+        yield bytes_view(m, pointer, region, (inner[1], columns[1])), start, region
+
+
+@lowers("pto.tstore")
+def _store(m: Machine, op: Op) -> None:
+    source, view = m.get(op.ins[0], Tile), m.get(op.outs[0], View)
+    atomic = (
+        AtomicType.Add if getattr(op.attributes.get("atomicType"), "word", "") == "atomic_add" else AtomicType.None_
+    )
+    if _is_fractal(view, source.type):
+        _store_fractal(m, op, source, view)
+        return
+    rows, columns = _axes(m, view)
+    if len(rows) > 1:
+        _store_stack(m, op, source, view, rows, columns)
+        return
+    row = rows[0] if rows else (m.b.index(1), m.b.index(0))
+    region = m.b.least(row[0], source.valid[0]), m.b.least(columns[0], source.valid[1])
+    if 0 in map(known, region):
+        return
+    value = _outgoing(m, op, read(m, source, region), view)
+    target = bytes_view(m, view.pointer, region, (row[1], columns[1]))
+    m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=target, atomic=atomic)
+
+
+def _outgoing(m: Machine, op: Op, value: Expr, view: View) -> Expr:
+    """Return a value as the window's elements; what leaves an accumulator may lose its negative part on the way."""
+    if getattr(op.attributes.get("reluPreMode"), "word", "").upper() in ("NORMAL_RELU", "NORMALRELU"):
+        value = m.b.op("tile.relu", x=value)
+    return cast(m, value, view.pointer.element.dtype)
+
+
+def _store_fractal(m: Machine, op: Op, source: Tile, view: View) -> None:
+    outer, _, rows, _, inner = zip(view.shape, view.strides, strict=True)
+    sizes = tuple(n for axis in (rows, outer, inner) if (n := known(axis[0])) is not None)
+    region = m.b.index(sizes[0]), m.b.index(sizes[1] * sizes[2])
+    value = _outgoing(m, op, read(m, source, region), view)
+    target = bytes_view(m, view.pointer, (rows[0], outer[0], inner[0]), (rows[1], outer[1], inner[1]))
+    m.b.do("tile.store", tile=m.b.op("tile.reshape", x=value, shape=sizes), offsets=(0, 0, 0), output_tensor=target)
+
+
+def _store_stack(m: Machine, op: Op, source: Tile, view: View, rows: list[Axis], columns: Axis) -> None:
+    extents = [known(axis[0]) for axis in (*rows, columns)]
+    sizes = [n for n in extents if n is not None]
+    whole = (prod(sizes[:-1]), sizes[-1]) if sizes else (0, 0)
+    if len(sizes) == len(extents) and tuple(known(extent) for extent in source.valid) == whole:
+        axes = (*rows, columns)
+        target = bytes_view(m, view.pointer, tuple(a[0] for a in axes), tuple(a[1] for a in axes))
+        value = m.b.op("tile.reshape", x=_outgoing(m, op, read_all(m, source), view), shape=tuple(sizes))
+        m.b.do("tile.store", tile=value, offsets=(0,) * len(axes), output_tensor=target)
+        return
+    if source.slot is not None:
+        m.demote(source.slot)
+        return
+    with _matrices(m, view, source, rows, columns) as (part, start, region):
+        value = read(m, source, region, at=(start, m.b.index(0)))
+        m.b.do("tile.store", tile=_outgoing(m, op, value, view), offsets=(0, 0), output_tensor=part)
+
+
+@lowers("pto.tmov")
+def _move(m: Machine, op: Op) -> None:
+    """A copy of what both hold, converted where it leaves an accumulator."""
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    region = m.b.least(source.valid[0], target.valid[0]), m.b.least(source.valid[1], target.valid[1])
+    value = read(m, source, region, _dims(target))
+    if getattr(op.attributes.get("reluPreMode"), "word", "").upper() in ("NORMAL_RELU", "NORMALRELU"):
+        value = m.b.op("tile.relu", x=value)
+    write(m, target, cast(m, value, target.type.element.dtype))
+
+
+@lowers("pto.textract")
+def _extract(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    at = m.index(op.ins[1]), m.index(op.ins[2])
+    value = read(m, source, target.valid, _dims(target), at)
+    write(m, target, cast(m, value, target.type.element.dtype))
+
+
+@lowers("pto.tinsert")
+def _insert(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    at = m.index(op.ins[1]), m.index(op.ins[2])
+    write(m, target, cast(m, read_all(m, source), target.type.element.dtype), at)
+
+
+@lowers("pto.tconcat")
+def _concat(m: Machine, op: Op) -> None:
+    first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+    left, right = read_all(m, first), read_all(m, second)
+    if all(known(n) is not None for n in (*first.valid, *second.valid)):
+        write(m, target, m.b.op("tile.concat", a=left, b=right))
+        return
+    write(m, target, left)
+    write(m, target, right, (m.b.index(0), first.valid[1]))
+
+
+@lowers("pto.ttrans")
+def _transpose(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    write(m, target, m.b.op("tile.transpose", x=read_all(m, source), axis1=0, axis2=1))
+
+
+@lowers("pto.tfillpad", "pto.tfillpad_inplace", "pto.tfillpad_expand")
+def _fill(m: Machine, op: Op) -> None:
+    """A copy of the source's valid part, and the destination's pad everywhere else."""
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    pad, dtype = pad_of(target.type), target.type.element.dtype
+    if all(known(n) is not None for n in source.valid):
+        number = _pad_number(pad, dtype) if isinstance(pad, PadValue) else pad
+        blank = m.b.op("tile.full", shape=_dims(target), dtype=dtype, value=constant(number, dtype))
+        value = m.b.op("tile.assemble", target=blank, source=read_all(m, source), offset=(0, 0))
+    else:
+        value = m.b.op("tile.fillpad", x=read_all(m, source, _dims(target)), pad_value=pad)
+    _write_valid(m, target, value)
+
+
+def _pad_number(pad: PadValue, dtype: DataType) -> float:
+    low, high = dtype.limits
+    return {PadValue.max: high, PadValue.min: low}.get(pad, 0)
+
+
+def _write_valid(m: Machine, target: Tile, value: Expr) -> None:
+    """Write the destination's valid part of a whole tile."""
+    assert isinstance(value.type, TileType)
+    extents = tuple(known(n) for n in target.valid)
+    if extents == value.type.shape:
+        write(m, target, value)
+    elif None not in extents:
+        write(m, target, m.b.op("tile.slice", x=value, shape=target.valid, offset=(0, 0)))
+    else:
+        rows, cols = target.valid
+        write(m, target, m.b.op("tile.set_validshape", x=value, valid_rows=rows, valid_cols=cols))
+
+
+@lowers("pto.tgetval")
+def _get(m: Machine, op: Op) -> Number:
+    tile, index = m.get(op.ins[0], Tile), m.index(op.ins[1])
+    if tile.slot is not None:
+        m.demote(tile.slot)
+        return Number(constant(0, tile.type.element.dtype))
+    return Number(m.b.op("tensor.read", x=flat(m, tile), indices=(index,)))
+
+
+@lowers("pto.tsetval")
+def _set(m: Machine, op: Op) -> None:
+    tile, index = destination(m, op), m.index(op.ins[0])
+    if tile.slot is not None:
+        m.demote(tile.slot)
+        return
+    m.b.do("tensor.write", x=flat(m, tile), indices=(index,), value=m.expr(op.ins[1]))
+
+
+def flat(m: Machine, tile: Tile) -> Expr:
+    """Return the elements of a tile in the order they lie in memory."""
+    return bytes_view(m, tile.place, (m.b.index(tile.type.rows * tile.type.cols),), (m.b.index(1),))

@@ -1,0 +1,46 @@
+"""Products: matrices multiplied into an accumulator. Rows and depth are the left operand's, columns the right one's."""
+
+from __future__ import annotations
+
+from tilewright.core.expr import Expr
+from tilewright.pto.lower.build import tile_type
+from tilewright.pto.lower.elementwise import cast, destination
+from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.tiles import read, write
+from tilewright.pto.lower.values import Tile
+from tilewright.pto.module import Op, Value
+
+
+def _factors(m: Machine, left: Value, right: Value) -> tuple[Expr, Expr]:
+    a, b = m.get(left, Tile), m.get(right, Tile)
+    lhs = read(m, a, a.valid)
+    rhs = read(m, b, (a.valid[1], b.valid[1]), (a.type.cols, b.type.cols))
+    return lhs, rhs
+
+
+@lowers("pto.tmatmul", "pto.tgemv")
+def _multiply(m: Machine, op: Op) -> None:
+    lhs, rhs = _factors(m, op.ins[0], op.ins[1])
+    _write(m, op, m.b.op("tile.matmul", lhs=lhs, rhs=rhs))
+
+
+@lowers("pto.tmatmul.acc", "pto.tgemv.acc")
+def _accumulate(m: Machine, op: Op) -> None:
+    lhs, rhs = _factors(m, op.ins[1], op.ins[2])
+    a, b, sums = m.get(op.ins[1], Tile), m.get(op.ins[2], Tile), m.get(op.ins[0], Tile)
+    acc = read(m, sums, (a.valid[0], b.valid[1]), (a.type.rows, b.type.cols))
+    _write(m, op, m.b.op("tile.matmul_acc", acc=acc, lhs=lhs, rhs=rhs))
+
+
+@lowers("pto.tmatmul.bias", "pto.tgemv.bias")
+def _biased(m: Machine, op: Op) -> None:
+    lhs, rhs = _factors(m, op.ins[0], op.ins[1])
+    bias, b = m.get(op.ins[2], Tile), m.get(op.ins[1], Tile)
+    row = read(m, bias, (m.b.index(1), b.valid[1]), (1, b.type.cols))
+    product = m.b.op("tile.matmul", lhs=lhs, rhs=rhs)
+    _write(m, op, m.b.op("tile.col_expand_add", x=product, vec=cast(m, row, tile_type(product).dtype)))
+
+
+def _write(m: Machine, op: Op, value: Expr) -> None:
+    target = destination(m, op)
+    write(m, target, cast(m, value, target.type.element.dtype))

@@ -1,0 +1,121 @@
+"""The program: a PTO function as an entry of the tile IR that runs it once per block of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.core.enums import ForKind, FunctionType, ParamDirection
+from tilewright.core.expr import Expr, Symbol, Var, integer
+from tilewright.core.program import Function, Program
+from tilewright.core.stmt import AssignStmt, ForStmt, InCoreScopeStmt, SeqStmts, Stmt
+from tilewright.core.types import ScalarType, TensorType, tensor
+from tilewright.dtypes import INDEX, UINT8
+from tilewright.errors import InternalError
+from tilewright.pto.lower.machine import Blocks, Machine
+from tilewright.pto.lower.memory import Knowledge
+from tilewright.pto.lower.values import Lowered, Number, Pointer
+from tilewright.pto.module import Func, Module, Value
+from tilewright.pto.types import Ptr, Scalar
+
+MOST_BLOCKS = (1 << 31) - 1
+ROUNDS = 64
+"""How often lowering may find out something new about a function before that is a bug."""
+
+
+def lower(module: Module, func: Func, *, target: str, shared: tuple[int, ...] | None = None) -> Program:
+    """Return the program that runs `func` on each block of a grid.
+
+    Its entry takes the number of blocks, then for each parameter a buffer or a scalar. With `shared`, pointers are
+    byte offsets into a buffer per group: what pointers that overlap need.
+    """
+    funcs = {f.name: f for f in module.funcs() if f.body is not None}
+    parameters = Parameters(func, shared)
+    arch = "a5" if target == "a5" else "a3"
+    blocks = Blocks(Var("block", ScalarType(INDEX), func.span, (0, MOST_BLOCKS)), parameters.grid)
+    knowledge = Knowledge()
+    for _ in range(ROUNDS):
+        before = knowledge.copy()
+        machine = Machine(funcs, arch, blocks, knowledge)
+        machine.function(func, parameters.values)
+        machine.memory.settle()
+        if knowledge == before:
+            return _program(func, parameters, machine)
+    raise InternalError(f"lowering `@{func.name}` does not settle")
+
+
+class Parameters:
+    """The parameters of the entry, and what the PTO function's own stand for."""
+
+    def __init__(self, func: Func, shared: tuple[int, ...] | None) -> None:
+        self.grid = Var("grid", ScalarType(INDEX), func.span, (0, MOST_BLOCKS))
+        self.variables: list[Var] = [self.grid]
+        pointers = [a for a in func.arguments if isinstance(a.type, Ptr)]
+        buffers = self._buffers(pointers, shared)
+        self.values: list[Lowered] = [
+            self._pointer(a, buffers[a], shared is not None) if a in buffers else self._scalar(a)
+            for a in func.arguments
+        ]
+
+    def _buffers(self, pointers: Sequence[Value], shared: tuple[int, ...] | None) -> dict[Value, Var]:
+        if shared is None:
+            return {p: Var(_name(p), _buffer(p, p.name), p.span) for p in pointers}
+        groups: dict[int, Var] = {}
+        for group in shared:
+            groups.setdefault(group, Var(f"memory{group}", tensor([Symbol(f"memory{group}_bytes")], UINT8)))
+        self.variables += groups.values()
+        return {p: groups[group] for p, group in zip(pointers, shared, strict=True)}
+
+    def _pointer(self, argument: Value, buffer: Var, is_shared: bool) -> Pointer:
+        assert isinstance(argument.type, Ptr)
+        offset: Expr = integer(0)
+        if is_shared:
+            offset = Var(f"{_name(argument)}_at", ScalarType(INDEX), argument.span, (0, 1 << 47))
+        self.variables.append(offset if isinstance(offset, Var) else buffer)
+        return Pointer(argument.type.element, argument.type.space, buffer, offset)
+
+    def _scalar(self, argument: Value) -> Number:
+        assert isinstance(argument.type, Scalar)
+        var = Var(_name(argument), ScalarType(argument.type.dtype), argument.span)
+        self.variables.append(var)
+        return Number(var)
+
+
+def _name(value: Value) -> str:
+    return value.name if value.name.isidentifier() else f"arg{value.name}"
+
+
+def _buffer(value: Value, name: str) -> TensorType:
+    assert isinstance(value.type, Ptr)
+    return tensor([Symbol(f"{_name(value)}_length")], value.type.element.dtype)
+
+
+def _program(func: Func, parameters: Parameters, machine: Machine) -> Program:
+    body = SeqStmts((*_arenas(machine), *machine.statements()))
+    scope = InCoreScopeStmt(body, name_hint=func.name, span=func.span)
+    loop = ForStmt(
+        machine.blocks.index,
+        integer(0),
+        parameters.grid,
+        integer(1),
+        SeqStmts((scope,)),
+        ForKind.Parallel,
+        span=func.span,
+    )
+    directions = tuple(
+        ParamDirection.InOut if isinstance(var.type, TensorType) else ParamDirection.In for var in parameters.variables
+    )
+    entry = Function(
+        func.name, tuple(parameters.variables), (), SeqStmts((loop,)), func.span, FunctionType.Orchestration, directions
+    )
+    return Program(func.name, (entry,), func.span)
+
+
+def _arenas(machine: Machine) -> list[Stmt]:
+    """Return the statements that make the local memories, zeroed, as large as the function uses them."""
+    made: list[Stmt] = []
+    for arena in machine.memory.arenas.values():
+        if arena.size:
+            fresh = machine.b.call("tensor.create", shape=(arena.size,), dtype=UINT8, init_value=0)
+            arena.var.type = fresh.type
+            made.append(AssignStmt(arena.var, fresh))
+    return made

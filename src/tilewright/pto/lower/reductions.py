@@ -1,0 +1,98 @@
+"""Reductions and expansions: rows and columns folded to one element, one element met with a row or column."""
+
+from __future__ import annotations
+
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr, constant
+from tilewright.core.types import TileType
+from tilewright.dtypes import INT32
+from tilewright.pto.lower.build import known
+from tilewright.pto.lower.counting import over_columns, over_rows
+from tilewright.pto.lower.elementwise import cast, constant_tile, destination, where
+from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.tiles import read, read_all, write, zero
+from tilewright.pto.lower.values import Tile
+from tilewright.pto.module import Op
+
+_FOLDS = ("sum", "max", "min", "prod")
+_MEETINGS = ("add", "sub", "mul", "div", "max", "min", "expdif")
+
+
+@lowers(*(f"pto.t{axis}{fold}" for axis in ("row", "col") for fold in _FOLDS))
+def _fold(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    word = op.name.removeprefix("pto.t")
+    write(m, target, m.b.op(f"tile.{word[:3]}_{word[3:]}", x=read_all(m, source)))
+
+
+@lowers(*(f"pto.t{axis}arg{end}" for axis in ("row", "col") for end in ("max", "min")))
+def _position(m: Machine, op: Op) -> None:
+    """The first place along each row or column that holds its largest or smallest element."""
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    axis, end = op.name.removeprefix("pto.t")[:3], op.name[-3:]
+    values = read_all(m, source)
+    assert isinstance(values.type, TileType)
+    best = m.b.op(f"tile.{axis}_{end}", x=values)
+    spread = m.b.op(f"tile.{axis}_expand", x=values, vec=best)
+    count = over_columns if axis == "row" else over_rows
+    places = _cut(m, count(m, _plain(values.type)), source)
+    nowhere = _cut(
+        m, m.b.op("tile.full", shape=values.type.shape, dtype=INT32, value=constant(2**31 - 1, INT32)), source
+    )
+    found = where(m, values, CmpType.EQ, spread, places, nowhere)
+    write(m, target, cast(m, m.b.op(f"tile.{axis}_min", x=found), target.type.element.dtype))
+
+
+def _plain(type_: TileType) -> tuple[int, int]:
+    return type_.shape[0], type_.shape[1]
+
+
+def _cut(m: Machine, value: Expr, source: Tile) -> Expr:
+    """Return a whole tile with no more valid than a source has."""
+    if all(known(n) is not None for n in source.valid):
+        return value
+    return m.b.op("tile.set_validshape", x=value, valid_rows=source.valid[0], valid_cols=source.valid[1])
+
+
+def _vector(m: Machine, axis: str, source: Tile, target: Tile, column: int = 0) -> Expr:
+    """Return the column or row that meets a destination."""
+    if axis == "row":
+        region, limit = (target.valid[0], m.b.index(1)), (target.type.rows, 1)
+    else:
+        region, limit = (m.b.index(1), target.valid[1]), (1, target.type.cols)
+    at = (m.b.index(0), m.b.index(column)) if column else None
+    return read(m, source, region, limit, at)
+
+
+@lowers("pto.trowexpand", "pto.tcolexpand")
+def _expand(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    axis = op.name[5:8]
+    blank = constant_tile(m, target, zero(target.type))
+    write(m, target, m.b.op(f"tile.{axis}_expand", x=blank, vec=_vector(m, axis, source, target)))
+
+
+@lowers(*(f"pto.t{axis}expand{name}" for axis in ("row", "col") for name in _MEETINGS))
+def _meet(m: Machine, op: Op) -> None:
+    first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+    axis, name = op.name[5:8], op.name.removeprefix("pto.trowexpand").removeprefix("pto.tcolexpand")
+    groups = op.attributes.get("src1Col", 1)
+    if axis == "row" and isinstance(groups, int) and groups > 1:
+        _meet_groups(m, name, (first, second, target), groups)
+        return
+    x = read(m, first, target.valid, (target.type.rows, target.type.cols))
+    write(m, target, m.b.op(f"tile.{axis}_expand_{name}", x=x, vec=_vector(m, axis, second, target)))
+
+
+def _meet_groups(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], groups: int) -> None:
+    """Each column of the second tile meets as many columns of the first."""
+    first, second, target = tiles
+    width = target.type.cols // groups
+    made: Expr | None = None
+    for group in range(groups):
+        at = (m.b.index(0), m.b.index(group * width))
+        x = read(m, first, (target.valid[0], m.b.index(width)), (target.type.rows, width), at)
+        met = m.b.op(f"tile.row_expand_{name}", x=x, vec=_vector(m, "row", second, target, group))
+        made = met if made is None else m.b.op("tile.concat", a=made, b=met)
+    assert made is not None
+    write(m, target, made)

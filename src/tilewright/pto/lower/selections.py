@@ -1,0 +1,107 @@
+"""Selections: comparisons as packed bits, choices by them, and ops on what only one of two tiles holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr
+from tilewright.core.types import TileType
+from tilewright.errors import AttributeValueError
+from tilewright.pto.lower.build import known
+from tilewright.pto.lower.elementwise import arithmetic, destination, operand
+from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.tiles import bytes_view, read, read_all, write
+from tilewright.pto.lower.values import Tile
+from tilewright.pto.module import Enumerated, Op
+from tilewright.pto.types import SCALARS
+
+BYTE = SCALARS["ui8"]
+
+
+def comparison(op: Op) -> CmpType:
+    """Return which comparison an op makes."""
+    mode = op.attributes.get("cmpMode", op.attributes.get("cmp_mode", op.attributes.get("cmp", "eq")))
+    word = mode.word if isinstance(mode, Enumerated) else str(mode)
+    if word.upper() not in CmpType.__members__:
+        raise AttributeValueError(f"there is no comparison {word!r}", help="one of eq, ne, lt, le, gt, ge")
+    return CmpType[word.upper()]
+
+
+@lowers("pto.tcmp", "pto.tcmps")
+def _compare(m: Machine, op: Op) -> None:
+    """Compare over the first source's valid part; eight columns a byte, the lowest bit first."""
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    lhs, rhs = read_all(m, source), operand(m, op.ins[1], source)
+    mask = m.b.op("tile.cmp", lhs=lhs, rhs=rhs, cmp_type=int(comparison(op)))
+    if target.slot is not None:
+        m.demote(target.slot)
+        return
+    assert isinstance(mask.type, TileType)
+    rows, cols = (m.b.index(n) if isinstance(n, int) else None for n in mask.type.valid)
+    region = rows or source.valid[0], cols or _bytes(m, source.valid[1])
+    m.b.do("tile.store", tile=mask, offsets=(0, 0), output_tensor=_bit_rows(m, target, region))
+
+
+def _bytes(m: Machine, columns: Expr) -> Expr:
+    return m.b.scalar("floordiv", m.b.add(columns, 7), m.b.index(8))
+
+
+def _bit_rows(m: Machine, tile: Tile, region: tuple[Expr, Expr]) -> Expr:
+    """Return the bytes of each row of a tile."""
+    pitch = tile.type.cols * tile.type.element.nbytes
+    return bytes_view(m, replace(tile.place, element=BYTE), region, (m.b.index(pitch), m.b.index(1)))
+
+
+def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:
+    """Return the packed bits that choose among the elements of a destination."""
+    width = (target.type.cols + 255) // 256 * 32
+    shape = (known(target.valid[0]) or target.type.rows, width)
+    if tile.slot is not None:
+        m.demote(tile.slot)
+        return m.b.op("tile.full", shape=shape, dtype=BYTE.dtype, value=0)
+    region = target.valid[0], _bytes(m, target.valid[1])
+    view = _bit_rows(m, tile, region)
+    return m.b.op("tile.load", tensor=view, offsets=(0, 0), shapes=shape, valid_shape=region)
+
+
+@lowers("pto.tsel")
+def _select(m: Machine, op: Op) -> None:
+    target = destination(m, op)
+    mask, lhs, rhs = op.ins[:3]
+    bits = _mask(m, m.get(mask, Tile), target)
+    chosen = m.b.op("tile.sel", mask=bits, lhs=operand(m, lhs, target), rhs=operand(m, rhs, target))
+    write(m, target, chosen)
+
+
+@lowers("pto.tsels")
+def _select_number(m: Machine, op: Op) -> None:
+    target = destination(m, op)
+    mask, source, *_, number = op.ins
+    bits = _mask(m, m.get(mask, Tile), target)
+    x = operand(m, source, target)
+    write(m, target, m.b.op("tile.sels", mask=bits, src=x, scalar=operand(m, number, target)))
+
+
+_PARTIAL = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
+
+
+@lowers(*(f"pto.tpart{name}" for name in _PARTIAL))
+def _partly(m: Machine, op: Op) -> None:
+    """Where both sources hold data they meet; elsewhere the one that does is copied."""
+    first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+    larger, smaller = (first, second) if first.valid == target.valid else (second, first)
+    if larger.valid != smaller.valid:
+        _write_pieces(m, _PARTIAL[op.name.removeprefix("pto.tpart")], (larger, smaller, target), larger is first)
+        return
+    lhs, rhs = operand(m, op.ins[0], target), operand(m, op.ins[1], target)
+    write(m, target, arithmetic(m, _PARTIAL[op.name.removeprefix("pto.tpart")], lhs, rhs))
+
+
+def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_order: bool) -> None:
+    larger, smaller, target = tiles
+    region = m.b.least(larger.valid[0], smaller.valid[0]), m.b.least(larger.valid[1], smaller.valid[1])
+    limit = target.type.rows, target.type.cols
+    whole, some, part = read_all(m, larger, limit), read(m, smaller, region, limit), read(m, larger, region, limit)
+    met = arithmetic(m, name, part, some) if in_order else arithmetic(m, name, some, part)
+    write(m, target, m.b.op("tile.assemble", target=whole, source=met, offset=(0, 0)))

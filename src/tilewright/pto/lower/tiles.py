@@ -1,0 +1,223 @@
+"""Tiles: reading and writing the elements of tile buffers, wherever they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.core.enums import MemorySpace
+from tilewright.core.expr import Const, Expr, constant
+from tilewright.core.extents import bounds
+from tilewright.core.types import TileType, tile
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.lower.build import known, tile_type
+from tilewright.pto.lower.machine import Machine
+from tilewright.pto.lower.values import Pointer, Tile
+from tilewright.pto.module import Value
+from tilewright.pto.types import Space, TileBuf
+
+Extents = tuple[Expr, Expr]
+
+
+def value_type(type_: TileBuf) -> TileType | None:
+    """Return the type of the variable that can stand for a tile: its valid part, where that is known."""
+    rows, cols = type_.valid_rows, type_.valid_cols
+    if not rows or not cols:
+        return None
+    memory = MemorySpace.Acc if type_.space is Space.ACC else MemorySpace.Vec
+    return tile([rows, cols], type_.element.dtype, memory=memory)
+
+
+def read(
+    m: Machine, source: Tile, region: Extents, limit: tuple[int, int] | None = None, at: Extents | None = None
+) -> Expr:
+    """Return rows and columns of a tile from a position on; `limit` bounds extents nobody knows yet."""
+    shape = _static(region, limit or (source.type.rows, source.type.cols))
+    if source.slot is not None:
+        return _read_slot(m, source, region, shape, at)
+    if source.strides is None and source.type.slayout != "none_box":
+        return _read_boxes(m, source, region, shape, at)
+    view = window(m, source, region, at)
+    return m.b.op("tile.load", tensor=view, offsets=(0, 0), shapes=shape, valid_shape=_asked(region))
+
+
+def read_all(m: Machine, source: Tile, limit: tuple[int, int] | None = None) -> Expr:
+    """Return the valid part of a tile."""
+    return read(m, source, source.valid, limit)
+
+
+def read_value(m: Machine, value: Value) -> Expr:
+    """Return the valid part of a tile operand."""
+    return read_all(m, m.get(value, Tile))
+
+
+def write(m: Machine, target: Tile, value: Expr, at: Extents | None = None) -> None:
+    """Let the valid part of a value be the leading part of a tile, or a part of it."""
+    valid = tile_type(value).valid
+    if target.slot is not None:
+        _write_slot(m, target, value, at)
+        return
+    if target.strides is None and target.type.slayout != "none_box":
+        _write_boxes(m, target, value, at)
+        return
+    rows, cols = (
+        m.b.index(extent) if isinstance(extent, int) else rest
+        for extent, rest in zip(valid, _rest(m, target, at), strict=True)
+    )
+    view = window(m, target, (rows, cols), at)
+    m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=view)
+
+
+def _rest(m: Machine, target: Tile, at: Extents | None) -> Extents:
+    """Return how much of a tile lies behind a position."""
+    whole = m.b.index(target.type.rows), m.b.index(target.type.cols)
+    if at is None:
+        return whole
+    return m.b.scalar("sub", whole[0], at[0]), m.b.scalar("sub", whole[1], at[1])
+
+
+def window(m: Machine, source: Tile, region: Extents, at: Extents | None = None) -> Expr:
+    """Return a strided view of the elements of a tile that has no boxes, from a position on."""
+    strides = element_strides(source)
+    offset = source.place.offset
+    if at is not None:
+        steps = (m.b.mul(i, s * source.type.element.nbytes) for i, s in zip(at, strides, strict=True))
+        for step in steps:
+            offset = m.b.add(offset, step)
+    return bytes_view(m, replaced(source.place, offset), region, tuple(m.b.index(s) for s in strides))
+
+
+def replaced(pointer: Pointer, offset: Expr) -> Pointer:
+    """Return a pointer moved elsewhere in its buffer."""
+    return pointer.having((offset,))
+
+
+def bytes_view(m: Machine, pointer: Pointer, shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> Expr:
+    """Return the memory behind a pointer under a shape and strides."""
+    if pointer.arena is not None:
+        pointer.arena.touch(pointer.offset, _span(m, pointer, shape, strides))
+    return m.b.op(
+        "tensor.as_strided", buffer=pointer.buffer, shape=tuple(shape), strides=tuple(strides), offset=pointer.offset,
+        dtype=pointer.element.dtype,
+    )  # fmt: skip
+
+
+def _span(m: Machine, pointer: Pointer, shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> int | None:
+    last = 0
+    for extent, stride in zip(shape, strides, strict=True):
+        reach, step = bounds(extent), bounds(stride)
+        if reach is None or step is None:
+            return None
+        last += max(reach[1] - 1, 0) * step[1]
+    return (last + 1) * pointer.element.nbytes
+
+
+def element_strides(source: Tile) -> tuple[int, int]:
+    """Return the distance in elements between rows and between columns of a tile that has no boxes."""
+    if source.strides is not None:
+        return source.strides
+    return (1, source.type.rows) if source.type.blayout == "col_major" else (source.type.cols, 1)
+
+
+def _static(region: Extents, limit: tuple[int, int]) -> tuple[int, int]:
+    rows, cols = (n if (n := known(extent)) is not None else most for extent, most in zip(region, limit, strict=True))
+    return rows, cols
+
+
+def _asked(region: Extents) -> tuple[Expr, ...] | None:
+    return None if all(known(extent) is not None for extent in region) else region
+
+
+def _read_slot(m: Machine, source: Tile, region: Extents, shape: tuple[int, int], at: Extents | None) -> Expr:
+    slot = source.slot
+    assert slot is not None
+    start = (0, 0) if at is None else (known(at[0]), known(at[1]))
+    reach = [None if first is None else first + extent for first, extent in zip(start, shape, strict=True)]
+    if _asked(region) is not None or any(end is None or end > n for end, n in zip(reach, slot.shape, strict=True)):
+        m.demote(slot)
+        return m.b.op("tile.full", shape=shape, dtype=source.type.element.dtype, value=zero(source.type))
+    if slot not in m.written:
+        slot.needs_value = True
+    if shape == slot.shape:
+        return slot.var
+    return m.b.op("tile.slice", x=slot.var, shape=shape, offset=at or (0, 0))
+
+
+def zero(type_: TileBuf) -> Const:
+    """Return a zero of a tile's element type."""
+    return constant(0, type_.element.dtype)
+
+
+def _write_slot(m: Machine, target: Tile, value: Expr, at: Extents | None) -> None:
+    slot = target.slot
+    assert slot is not None
+    if tile_type(value).valid != slot.shape:
+        m.demote(slot)
+        return
+    if at is not None and any(known(offset) != 0 for offset in at):
+        m.demote(slot)
+        return
+    if tile_type(value).shape != slot.shape:
+        value = m.b.op("tile.slice", x=value, shape=slot.shape, offset=(0, 0))
+    memory = tile_type(slot.var).memory
+    if tile_type(value).memory != memory:
+        value = m.b.op("tile.move", tile=value, target_memory=memory)
+    m.b.assign(slot.var, value)
+    m.written.add(slot)
+
+
+# boxed layouts
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """How a boxed tile lies: boxes of elements, and the distance along each of the four axes (outer, inner)."""
+
+    rows: int
+    cols: int
+    strides: tuple[int, int, int, int]
+    """Between boxes down, rows inside a box, boxes across, columns inside a box."""
+
+
+def boxes_of(type_: TileBuf, arch: str) -> Boxes:
+    """Return how a boxed tile lies in memory."""
+    short = 16 if type_.fractal == 1024 else 32 // type_.element.nbytes
+    rows, cols = (16, short) if type_.slayout == "row_major" else (short, 16)
+    if type_.rows % rows or type_.cols % cols:
+        raise UnsupportedFeatureError(
+            f"a {type_.rows} x {type_.cols} tile is not made of whole {rows} x {cols} boxes",
+            help="use extents that are multiples of the box, or slayout=none_box",
+        )
+    down, across = type_.rows // rows, type_.cols // cols
+    inner = (cols, 1) if type_.slayout == "row_major" else (1, rows)
+    box = rows * cols
+    blayout = type_.blayout
+    if type_.space is Space.LEFT:  # its layout is the machine's, whatever the text says
+        blayout = "col_major" if arch == "a5" else "row_major"
+    outer = (across * box, box) if blayout == "row_major" else (box, down * box)
+    return Boxes(rows, cols, (outer[0], inner[0], outer[1], inner[1]))
+
+
+def _boxed_view(m: Machine, source: Tile) -> tuple[Expr, tuple[int, int, int, int]]:
+    boxes = boxes_of(source.type, m.arch)
+    shape = (source.type.rows // boxes.rows, boxes.rows, source.type.cols // boxes.cols, boxes.cols)
+    extents = tuple(m.b.index(n) for n in shape)
+    return bytes_view(m, source.place, extents, tuple(m.b.index(s) for s in boxes.strides)), shape
+
+
+def _read_boxes(m: Machine, source: Tile, region: Extents, shape: tuple[int, int], at: Extents | None = None) -> Expr:
+    view, extents = _boxed_view(m, source)
+    loaded = m.b.op("tile.load", tensor=view, offsets=(0, 0, 0, 0), shapes=extents)
+    whole = m.b.op("tile.reshape", x=loaded, shape=(source.type.rows, source.type.cols))
+    if shape == (source.type.rows, source.type.cols) and _asked(region) is None:
+        return whole
+    return m.b.op("tile.slice", x=whole, shape=shape, offset=at or (0, 0), valid_shape=_asked(region))
+
+
+def _write_boxes(m: Machine, target: Tile, value: Expr, at: Extents | None) -> None:
+    whole = (target.type.rows, target.type.cols)
+    if tile_type(value).valid != whole:
+        old = _read_boxes(m, target, (m.b.index(whole[0]), m.b.index(whole[1])), whole)
+        value = m.b.op("tile.assemble", target=old, source=value, offset=at or (0, 0))
+    view, extents = _boxed_view(m, target)
+    value = m.b.op("tile.reshape", x=value, shape=extents)
+    m.b.do("tile.store", tile=value, offsets=(0, 0, 0, 0), output_tensor=view)

@@ -1,0 +1,151 @@
+"""Values: what the values of a PTO function are while it is lowered.
+
+Each knows the expressions of the tile IR that a loop or branch must carry for it (`parts`), and how to be made anew
+from others of the same kind (`having`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from tilewright.core.expr import Expr, Var
+from tilewright.pto.types import Scalar, Space, TileBuf
+
+if TYPE_CHECKING:
+    from tilewright.pto.lower.memory import Arena, Slot
+
+
+@dataclass(frozen=True)
+class Number:
+    """A scalar."""
+
+    expr: Expr
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """The number itself."""
+        return (self.expr,)
+
+    def having(self, parts: Sequence[Expr]) -> Number:
+        """Return another number."""
+        return Number(parts[0])
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """An address: a byte offset into a buffer of global memory or into the arena of a local one."""
+
+    element: Scalar
+    space: Space
+    buffer: Var
+    offset: Expr
+    arena: Arena | None = None
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """The offset."""
+        return (self.offset,)
+
+    def having(self, parts: Sequence[Expr]) -> Pointer:
+        """Return a pointer into the same buffer."""
+        return replace(self, offset=parts[0])
+
+
+@dataclass(frozen=True)
+class View:
+    """A strided window on global memory; strides count elements."""
+
+    pointer: Pointer
+    shape: tuple[Expr, ...]
+    strides: tuple[Expr, ...]
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """Where it starts, its extents and strides."""
+        return (*self.pointer.parts, *self.shape, *self.strides)
+
+    def having(self, parts: Sequence[Expr]) -> View:
+        """Return a window of the same rank on the same buffer."""
+        rank = len(self.shape)
+        return View(self.pointer.having(parts[:1]), tuple(parts[1 : 1 + rank]), tuple(parts[1 + rank :]))
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile buffer: a variable of the tile IR where nothing else sees its bytes, else a place in an arena.
+
+    `strides` are those of a window on another tile, in elements; without them the type's layout decides.
+    """
+
+    type: TileBuf
+    valid: tuple[Expr, Expr]
+    slot: Slot | None = None
+    pointer: Pointer | None = None
+    strides: tuple[int, int] | None = None
+
+    @property
+    def place(self) -> Pointer:
+        """Where it lies."""
+        assert self.pointer is not None
+        return self.pointer
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """Where it starts, and its valid extents."""
+        return (*self.place.parts, *self.valid)
+
+    def having(self, parts: Sequence[Expr]) -> Tile:
+        """Return a tile of the same type in the same arena."""
+        return replace(self, pointer=self.place.having(parts[:1]), valid=(parts[1], parts[2]))
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A vector register: a one-row tile of the tile IR."""
+
+    element: Scalar
+    lanes: int
+    expr: Expr
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """The tile."""
+        return (self.expr,)
+
+    def having(self, parts: Sequence[Expr]) -> Vector:
+        """Return another register of the same type."""
+        return replace(self, expr=parts[0])
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A mask register: one byte a lane, one or zero, in a one-row tile; `is_all` says that every lane is known set."""
+
+    bits: int
+    expr: Expr
+    is_all: bool = False
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """The tile."""
+        return (self.expr,)
+
+    def having(self, parts: Sequence[Expr]) -> Predicate:
+        """Return another mask of the same width."""
+        return Predicate(self.bits, parts[0])
+
+
+@dataclass(frozen=True)
+class Token:
+    """A value that orders or selects and carries no data: events, buffers, alignment state."""
+
+    parts: tuple[Expr, ...] = ()
+
+    def having(self, parts: Sequence[Expr]) -> Token:
+        """Return another one."""
+        return Token(tuple(parts))
+
+
+Lowered: TypeAlias = Number | Pointer | View | Tile | Vector | Predicate | Token

@@ -1,0 +1,222 @@
+"""Views: pointers, windows on global memory, and tile buffers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.core.expr import Expr, Var
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.lower.build import known
+from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.tiles import bytes_view, element_strides, replaced, value_type
+from tilewright.pto.lower.values import Lowered, Number, Pointer, Tile, Token, View
+from tilewright.pto.module import Op
+from tilewright.pto.types import INDEX, Ptr, Scalar, Space, TileBuf
+
+
+@lowers("pto.castptr")
+def _castptr(m: Machine, op: Op) -> Lowered:
+    value, type_ = m.values[op.operands[0]], op.results[0].type
+    if isinstance(value, Pointer):
+        if isinstance(type_, Ptr):
+            return replace(value, element=type_.element)
+        if value.arena is None:
+            raise UnsupportedFeatureError(
+                "the address of global memory is not known here", help="offset the pointer with pto.addptr"
+            )
+        assert isinstance(type_, Scalar)
+        return Number(m.b.cast(value.offset, type_.dtype))
+    assert isinstance(type_, Ptr) and isinstance(value, Number)
+    if type_.space is Space.GM:
+        raise UnsupportedFeatureError("a number is no address of global memory", help="pass a pointer to the kernel")
+    m.knowledge.exposed.add(type_.space)
+    return m.memory.pointer(type_.space, type_.element, m.b.index(value.expr))
+
+
+@lowers("pto.addptr")
+def _addptr(m: Machine, op: Op) -> Pointer:
+    pointer = m.get(op.operands[0], Pointer)
+    return moved(m, pointer, m.index(op.operands[1]))
+
+
+def moved(m: Machine, pointer: Pointer, elements: Expr) -> Pointer:
+    """Return a pointer so many elements further on."""
+    return replaced(pointer, m.b.add(pointer.offset, m.b.mul(elements, pointer.element.nbytes)))
+
+
+@lowers("pto.load", "pto.load_scalar")
+def _load(m: Machine, op: Op) -> Number:
+    pointer = moved(m, m.get(op.operands[0], Pointer), (m.clause(op, "offset") or (m.b.index(0),))[0])
+    one = m.b.index(1)
+    view = bytes_view(m, pointer, (one,), (one,))
+    return Number(m.b.op("tensor.read", x=view, indices=(0,)))
+
+
+@lowers("pto.store", "pto.store_scalar")
+def _store(m: Machine, op: Op) -> None:
+    pointer = moved(m, m.get(op.operands[1], Pointer), (m.clause(op, "offset") or (m.b.index(0),))[0])
+    one = m.b.index(1)
+    view = bytes_view(m, pointer, (one,), (one,))
+    m.b.do("tensor.write", x=view, indices=(0,), value=m.expr(op.operands[0]))
+
+
+@lowers("pto.make_tensor_view")
+def _make_view(m: Machine, op: Op) -> View:
+    shape, strides = m.clause(op, "shape"), m.clause(op, "strides")
+    assert shape is not None and strides is not None
+    return View(m.get(op.operands[0], Pointer), shape, strides)
+
+
+@lowers("pto.partition_view")
+def _partition(m: Machine, op: Op) -> View:
+    view = m.get(op.operands[0], View)
+    offsets, sizes = m.clause(op, "offsets"), m.clause(op, "sizes")
+    assert offsets is not None and sizes is not None
+    start = m.b.index(0)
+    for offset, stride in zip(offsets, view.strides, strict=True):
+        start = m.b.add(start, m.b.scalar("mul", offset, stride))
+    return View(moved(m, view.pointer, start), sizes, view.strides)
+
+
+@lowers("pto.alloc_tile")
+def _alloc(m: Machine, op: Op) -> Tile:
+    type_ = op.results[0].type
+    assert isinstance(type_, TileBuf)
+    addresses = m.clause(op, "addr")
+    address = addresses[0] if addresses else None
+    valid = _valid(m, op, type_)
+    if address is not None:
+        m.memory.sees(type_, address)
+    number = known(address) if address is not None else None
+    key = op if address is None else (type_.space, number)
+    held = value_type(type_)
+    if held is None or key in m.knowledge.placed or (address is not None and number is None):
+        return Tile(type_, valid, pointer=m.memory.place(type_, address))
+    if address is not None and type_.space in m.knowledge.exposed:
+        return Tile(type_, valid, pointer=m.memory.place(type_, address))
+    if address is not None:
+        m.memory.place(type_, address)
+    return Tile(type_, valid, slot=m.slot(key, held))
+
+
+def _valid(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
+    """Return the valid extents of a tile, those of the running program in variables where they may change."""
+    extents: list[Expr] = []
+    for word, extent in (("valid_row", type_.valid_rows), ("valid_col", type_.valid_cols)):
+        given = m.clause(op, word)
+        if extent is not None:
+            extents.append(m.b.index(extent))
+        elif given is None:
+            raise UnsupportedFeatureError(
+                f"the type leaves `{word}` open and nothing gives it", help=f"write `{word} = %n`"
+            )
+        elif m.knowledge.resizes:
+            var = m.b.variable(given[0].type, word)
+            m.b.assign(var, given[0])
+            extents.append(var)
+        else:
+            extents.append(given[0])
+    return extents[0], extents[1]
+
+
+@lowers("pto.set_validshape")
+def _set_valid(m: Machine, op: Op) -> None:
+    tile = m.get(op.operands[0], Tile)
+    if tile.slot is not None:
+        m.demote(tile.slot)
+        return
+    for extent, given in zip(tile.valid, op.operands[1:], strict=True):
+        if isinstance(extent, Var) and m.knowledge.resizes:
+            m.b.assign(extent, m.index(given))
+        m.knowledge.resizes = True
+
+
+@lowers("pto.subview", "pto.subset")
+def _subview(m: Machine, op: Op) -> Lowered:
+    tile, type_ = m.get(op.operands[0], Tile), op.results[0].type
+    assert isinstance(type_, TileBuf)
+    if tile.slot is not None:
+        m.demote(tile.slot)
+        return tile
+    at = m.clause(op, "offsets")
+    assert at is not None
+    if tile.type.slayout != "none_box" and tile.strides is None:
+        raise UnsupportedFeatureError("a window on a boxed tile has no strides", help="use pto.textract")
+    strides, size = element_strides(tile), type_.element.nbytes
+    offset = tile.place.offset
+    for index, stride in zip(at, strides, strict=True):
+        offset = m.b.add(offset, m.b.mul(index, stride * size))
+    asked = m.clause(op, "valid")
+    known_valid = (type_.valid_rows or type_.rows, type_.valid_cols or type_.cols)
+    valid = (asked[0], asked[1]) if asked else (m.b.index(known_valid[0]), m.b.index(known_valid[1]))
+    return Tile(type_, valid, pointer=replaced(tile.place, offset), strides=strides)
+
+
+@lowers("pto.treshape", "pto.bind_tile")
+def _reshape(m: Machine, op: Op) -> Lowered:
+    tile, type_ = m.get(op.operands[0], Tile), op.results[0].type
+    assert isinstance(type_, TileBuf)
+    if tile.slot is not None:
+        m.demote(tile.slot)
+    rows = m.b.index(type_.valid_rows) if type_.valid_rows is not None else tile.valid[0]
+    cols = m.b.index(type_.valid_cols) if type_.valid_cols is not None else tile.valid[1]
+    if tile.pointer is None:
+        return replace(tile, type=type_)
+    if type_.nbytes > tile.type.nbytes:
+        raise UnsupportedFeatureError(f"{type_.nbytes} bytes cannot be seen in a tile of {tile.type.nbytes}")
+    return Tile(type_, (rows, cols), pointer=replace(tile.pointer, element=type_.element))
+
+
+@lowers("pto.tile_buf_addr")
+def _address(m: Machine, op: Op) -> Lowered:
+    tile, type_ = m.get(op.operands[0], Tile), op.results[0].type
+    assert isinstance(type_, Ptr)
+    if tile.slot is not None:
+        m.demote(tile.slot)
+        return m.memory.pointer(type_.space, type_.element, m.b.index(0))
+    if tile.place.arena is not None:
+        tile.place.arena.touch(tile.place.offset, None)
+    return replace(tile.place, element=type_.element)
+
+
+@lowers("pto.get_block_idx")
+def _block_index(m: Machine, op: Op) -> Number:
+    return _block_number(m, op, m.blocks.index)
+
+
+@lowers("pto.get_block_num")
+def _block_count(m: Machine, op: Op) -> Number:
+    return _block_number(m, op, m.blocks.count)
+
+
+@lowers("pto.get_subblock_idx")
+def _subblock_index(m: Machine, op: Op) -> Number:
+    return _block_number(m, op, m.b.index(0))
+
+
+@lowers("pto.get_subblock_num")
+def _subblock_count(m: Machine, op: Op) -> Number:
+    return _block_number(m, op, m.b.index(1))
+
+
+def _block_number(m: Machine, op: Op, number: Expr) -> Number:
+    type_ = op.results[0].type
+    assert isinstance(type_, Scalar)
+    return Number(number if type_ is INDEX else m.b.cast(number, type_.dtype))
+
+
+SYNCHRONIZATION = (
+    *("barrier", "set_flag", "wait_flag", "set_flag_dyn", "wait_flag_dyn", "sync.set", "sync.wait", "mem_bar"),
+    *("set_ffts", "get_buf", "rls_buf", "record_event", "wait_event", "tsync", "eventid_array_set", "tprefetch"),
+)
+
+
+@lowers(*(f"pto.{name}" for name in SYNCHRONIZATION))
+def _in_order(m: Machine, op: Op) -> None:
+    """Order between pipes: a block runs its ops one after the other, so there is nothing to wait for."""
+
+
+@lowers("pto.declare_eventid_array", "pto.eventid_array_get")
+def _token(m: Machine, op: Op) -> Lowered:
+    type_ = op.results[0].type
+    return Number(m.b.cast(m.b.index(0), type_.dtype)) if isinstance(type_, Scalar) else Token()
