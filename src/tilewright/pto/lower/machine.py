@@ -11,7 +11,8 @@ from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TileType
 from tilewright.errors import KernelError, PtoUnsupportedOpError, RecursiveCallError, UnsupportedFeatureError
 from tilewright.pto.lower.build import Builder, tile_type
-from tilewright.pto.lower.memory import Knowledge, LocalMemory, Slot
+from tilewright.pto.lower.memory import Knowledge, LocalMemory
+from tilewright.pto.lower.places import Slot
 from tilewright.pto.lower.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
 from tilewright.pto.module import Func, Op, Region, Value
 

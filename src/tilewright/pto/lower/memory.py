@@ -11,11 +11,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from tilewright.core.expr import Expr, Var
-from tilewright.core.extents import bounds
 from tilewright.core.types import tensor
 from tilewright.dtypes import UINT8
 from tilewright.errors import OutOfBoundsError
 from tilewright.pto.lower.build import Builder, known
+from tilewright.pto.lower.places import Arena, Slot
 from tilewright.pto.lower.values import Pointer
 from tilewright.pto.types import Scalar, Space, TileBuf
 
@@ -33,40 +33,6 @@ ALIGNMENT = 32
 def capacity(space: Space, arch: str) -> int:
     """Return the bytes of a local memory."""
     return (_SIZES | _BY_ARCH[arch])[space]
-
-
-@dataclass(eq=False)
-class Slot:
-    """A tile that is a variable of the tile IR."""
-
-    key: Hashable
-    var: Var
-    shape: tuple[int, int]
-    needs_value: bool = False
-    """Whether it may be read before anything has been written to it."""
-
-
-@dataclass
-class Arena:
-    """The bytes of one local memory of a block, as far as they are used."""
-
-    space: Space
-    limit: int
-    var: Var
-    used: int = 0
-    private: int = 0
-    """Bytes taken by tiles that gave no address; they lie behind everything that did."""
-
-    def touch(self, offset: Expr, nbytes: int | None) -> None:
-        """Note an access: so many bytes from an offset on, or nobody knows how many."""
-        reach = bounds(offset)
-        end = self.limit if reach is None or nbytes is None else reach[1] + nbytes
-        self.used = max(self.used, min(end, self.limit))
-
-    @property
-    def size(self) -> int:
-        """The bytes it needs."""
-        return (self.used + self.private + 63) // 64 * 64
 
 
 @dataclass

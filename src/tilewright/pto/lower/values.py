@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from tilewright.core.expr import Expr, Var
+from tilewright.pto.lower.places import Arena, Slot
 from tilewright.pto.types import Scalar, Space, TileBuf
-
-if TYPE_CHECKING:
-    from tilewright.pto.lower.memory import Arena, Slot
 
 
 @dataclass(frozen=True)
