@@ -11,7 +11,7 @@ from tilewright.core.op import OpSpec, specs
 from tilewright.core.program import Program
 from tilewright.errors import InternalError, TilewrightError
 from tilewright.passes.pipeline import DEFAULT
-from tilewright.tools import cache, screen
+from tilewright.tools import cache, pto, screen
 from tilewright.tools.files import program_in
 from tilewright.tools.life import stages, summary
 from tilewright.tools.naming import check_known
@@ -28,6 +28,7 @@ EPILOG = """examples:
   tilewright ops row_max                          one of them
   tilewright passes                               what the compiler does, in order
   tilewright cache ls                             the compiled code that is kept on disk
+  tilewright pto check kernel.pto                 parse, verify and lower PTO text
 
 Output is highlighted on a terminal and plain text elsewhere; a printed program is Python that `show` reads again.
 """
@@ -77,6 +78,10 @@ def _parser(version: str) -> argparse.ArgumentParser:
         "cache", help="look at the cache on disk", description=cache.ABOUT, epilog=cache.EPILOG, formatter_class=raw
     )
     cache.configure(kept)
+    text = commands.add_parser(
+        "pto", help="check and run PTO text", description=pto.ABOUT, epilog=pto.EPILOG, formatter_class=raw
+    )
+    pto.configure(text)
     return parser
 
 

@@ -1,0 +1,234 @@
+"""The PTO commands: `tilewright pto` checks files of PTO text and runs their functions."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.arrays import np
+from tilewright.core.program import Program
+from tilewright.pto.module import Func, Module, Value
+from tilewright.pto.types import Ptr, Scalar
+from tilewright.tools import screen
+from tilewright.tools.naming import CommandError, check_known
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+ABOUT = "Check files of PTO text, or run a function of one."
+EPILOG = """examples:
+  tilewright pto check kernel.pto                                   parse, verify and lower every function
+  tilewright pto run kernel.pto a=random:64x64 b=x.npy out=zeros:64x64 rows=64
+  tilewright pto run kernel.pto --entry vec_add --grid 4 --save results a=random:4096 out=zeros:4096
+  tilewright pto run kernel.pto --compare a=random:4096 out=zeros:4096   the interpreter must agree
+
+Arguments are given by the names the function has for them. A pointer takes a .npy file, or random, zeros, ones or
+arange with a shape; a scalar takes a number.
+"""
+
+MAKERS: Mapping[str, Callable[[Any, tuple[int, ...]], Any]] = {
+    "random": lambda rng, shape: rng.uniform(-1, 1, shape),
+    "zeros": lambda rng, shape: np.zeros(shape),
+    "ones": lambda rng, shape: np.ones(shape),
+    "arange": lambda rng, shape: np.reshape(np.arange(prod(shape)), shape),
+}
+"""What fills a generated buffer."""
+
+INTEGER_RANGE = 100
+"""Random integers lie between its negative, or zero, and this."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the commands to a parser."""
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    check = commands.add_parser("check", help="parse, verify and lower", description="Check files of PTO text.")
+    check.add_argument("files", metavar="FILE", nargs="+", type=Path)
+    check.add_argument("--target", default="a5", choices=("a5", "a3"), help="whose memory sizes hold (default: a5)")
+    check.add_argument("--show", action="store_true", help="print the tile IR each function becomes")
+    check.set_defaults(command=_check)
+    run = commands.add_parser(
+        "run", help="run a function", description="Run a function.", epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    run.add_argument("file", metavar="FILE", type=Path)
+    run.add_argument("arguments", metavar="NAME=VALUE", nargs="*", help="one for each parameter")
+    run.add_argument("--entry", metavar="NAME", help="which function, where the file has several")
+    run.add_argument("--grid", type=int, default=1, metavar="N", help="how many blocks (default: 1)")
+    run.add_argument("--target", default="a5", choices=("a5", "a3"), help="whose memory sizes hold (default: a5)")
+    run.add_argument("--platform", default="cpu", choices=("cpu", "interpret"), help="who runs it (default: cpu)")
+    run.add_argument("--compare", action="store_true", help="run the interpreter too; differences end with status 1")
+    run.add_argument("--seed", type=int, default=0, help="of random buffers (default: 0)")
+    run.add_argument("--save", metavar="DIR", type=Path, help="write every buffer as it is afterwards to NAME.npy")
+    run.set_defaults(command=_run)
+
+
+def _check(options: argparse.Namespace) -> None:
+    for path in options.files:
+        module = _module(path)
+        launchable = [func for func in module.funcs() if func.body is not None and _is_launchable(func)]
+        for func in launchable:
+            program = _lowered(module, func, options.target)
+            if options.show:
+                screen.titled(f"{path} @{func.name}", "as tile IR", program.as_python(concise=True))
+        names = ", ".join(f"@{func.name}" for func in launchable)
+        print(f"{path}: {f'{names} can be launched' if names else 'nothing to launch'}")
+
+
+def _module(path: Path) -> Module:
+    from tilewright.pto.text.parser import parse
+    from tilewright.pto.verify import verify
+
+    module = parse(path.read_text(encoding="utf-8"), str(path))
+    verify(module)
+    return module
+
+
+def _is_launchable(func: Func) -> bool:
+    return not func.results and all(isinstance(a.type, (Ptr, Scalar)) for a in func.arguments)
+
+
+def _lowered(module: Module, func: Func, target: str) -> Program:
+    from tilewright.pto.lower import lower
+
+    return lower(module, func, target=target)
+
+
+def _run(options: argparse.Namespace) -> None:
+    module = _module(options.file)
+    func = _entry(module, options.entry)
+    if options.grid < 1:
+        raise CommandError(f"--grid must be 1 or more, got {options.grid}")
+    given = _given(func, options.arguments)
+    rng = np.random.default_rng(options.seed)
+    values: list[Any] = [_value(argument, given[argument.name], rng) for argument in func.arguments]
+    program = _lowered(module, func, options.target)
+    before = _copied(values)
+    _launch(program, options.platform, options.grid, values)
+    _report(_buffers(func, before), _buffers(func, values))
+    if options.save is not None:
+        _save(options.save, _buffers(func, values))
+    if options.compare:
+        _launch(program, "interpret", options.grid, before)
+        _agree(_buffers(func, values), _buffers(func, before))
+
+
+def _copied(values: Sequence[Any]) -> list[Any]:
+    return [value.copy() if hasattr(value, "copy") else value for value in values]
+
+
+def _buffers(func: Func, values: Sequence[Any]) -> dict[str, Array]:
+    """Return the arguments that are buffers, by name."""
+    pairs = zip(func.arguments, values, strict=True)
+    return {argument.name: value for argument, value in pairs if isinstance(argument.type, Ptr)}
+
+
+def _entry(module: Module, name: str | None) -> Func:
+    """Return the function to run: the named one, or the only one there is."""
+    funcs = {func.name: func for func in module.funcs() if func.body is not None}
+    if name is not None:
+        check_known(name.removeprefix("@"), funcs, "function", f"it has {', '.join(funcs) or 'none'}")
+        return funcs[name.removeprefix("@")]
+    launchable = [func for func in funcs.values() if _is_launchable(func)]
+    if len(launchable) != 1:
+        names = ", ".join(func.name for func in launchable) or "none"
+        raise CommandError(f"which function? it has {names}\n    help: pass --entry NAME")
+    return launchable[0]
+
+
+def _given(func: Func, texts: Sequence[str]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise CommandError(f"{text!r} is not NAME=VALUE")
+        check_known(name.removeprefix("%"), [a.name for a in func.arguments], "parameter", _signature(func))
+        given[name.removeprefix("%")] = value
+    missing = [a.name for a in func.arguments if a.name not in given]
+    if missing:
+        raise CommandError(f"no value for {', '.join(missing)}\n    help: @{func.name} takes {_signature(func)}")
+    return given
+
+
+def _signature(func: Func) -> str:
+    return ", ".join(f"{a.name}: {a.type}" for a in func.arguments) or "nothing"
+
+
+def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
+    if isinstance(argument.type, Scalar):
+        try:
+            return float(text) if argument.type.is_float else int(text, 0)
+        except ValueError:
+            raise CommandError(f"{argument.name} is {argument.type}, and {text!r} is no such number") from None
+    assert isinstance(argument.type, Ptr)
+    dtype = argument.type.element.dtype.numpy
+    maker, separator, shape = text.partition(":")
+    if separator and maker in MAKERS:
+        made = MAKERS[maker](rng, _shape(shape))
+        return (made if dtype.kind not in "iu" or maker != "random" else made * INTEGER_RANGE).astype(dtype)
+    if not text.endswith(".npy"):
+        raise CommandError(f"{argument.name}={text} is neither a .npy file nor one of {', '.join(MAKERS)} with a shape")
+    loaded: Array = np.load(text, allow_pickle=False)
+    if loaded.dtype != dtype and not (loaded.dtype.kind == "V" and loaded.dtype.itemsize == dtype.itemsize):
+        raise CommandError(f"{text} holds {loaded.dtype} elements, and {argument.name} points to {dtype}")
+    return np.reshape(np.frombuffer(bytearray(loaded.tobytes()), dtype), loaded.shape)
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    try:
+        shape = tuple(int(extent) for extent in text.split("x"))
+    except ValueError:
+        raise CommandError(f"{text!r} is no shape\n    help: write it as in 64x128") from None
+    if any(extent < 0 for extent in shape):
+        raise CommandError(f"extents must not be negative, got {text}")
+    return shape
+
+
+def _launch(program: Program, platform: str, grid: int, values: Sequence[Any]) -> None:
+    from tilewright.runtime.compiler import compile
+
+    flat = [value.reshape(-1) if hasattr(value, "reshape") else value for value in values]
+    try:
+        compile(program, platform=platform)(grid, *flat)
+    except (TypeError, ValueError) as error:
+        raise CommandError(str(error)) from None
+
+
+def _report(before: Mapping[str, Array], after: Mapping[str, Array]) -> None:
+    """Show what every buffer holds now."""
+    rows: list[tuple[str, str]] = []
+    for name, new in after.items():
+        changed = before[name].tobytes() != new.tobytes()
+        shape = "x".join(map(str, new.shape))
+        rows.append((f"{name} {shape} {new.dtype}", f"{_spread(new)}{', written' if changed else ''}"))
+    screen.columns(rows)
+
+
+def _spread(values: Array) -> str:
+    if not values.size:
+        return "empty"
+    wide = values.astype(np.float64)
+    return f"{np.min(wide):.6g} to {np.max(wide):.6g}, mean {np.mean(wide):.6g}"
+
+
+def _save(directory: Path, buffers: Mapping[str, Array]) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, values in buffers.items():
+        np.save(directory / f"{name}.npy", values)
+
+
+def _agree(native: Mapping[str, Array], interpreted: Mapping[str, Array]) -> None:
+    for name, ours in native.items():
+        a, b = ours.astype(np.float64), interpreted[name].astype(np.float64)
+        if not np.allclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True):
+            worst = np.unravel_index(int(np.argmax(np.nan_to_num(np.abs(a - b), nan=np.inf))), a.shape)
+            at = ", ".join(str(int(n)) for n in worst)
+            raise CommandError(
+                f"{name}[{at}] is {a[worst]:.9g}, and {b[worst]:.9g} in the interpreter\n"
+                "    help: this is a bug in Tilewright, not in your kernel: please report it"
+            )
+    print("the interpreter agrees")

@@ -1,0 +1,84 @@
+"""`tilewright pto`: checks files and runs their functions on given or generated inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tilewright.tools.cli import main
+
+SCALE = """module {
+  func.func @scale(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>, %by: f32) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %rows = arith.constant 4 : index
+    %cols = arith.constant 16 : index
+    %vx = pto.make_tensor_view %x, shape = [%rows, %cols], strides = [%cols, %c1] : !pto.tensor_view<?x?xf32>
+    %vy = pto.make_tensor_view %y, shape = [%rows, %cols], strides = [%cols, %c1] : !pto.tensor_view<?x?xf32>
+    %px = pto.partition_view %vx, offsets = [%c0, %c0], sizes = [%rows, %cols] : !pto.tensor_view<?x?xf32> -> !pto.partition_tensor_view<4x16xf32>
+    %py = pto.partition_view %vy, offsets = [%c0, %c0], sizes = [%rows, %cols] : !pto.tensor_view<?x?xf32> -> !pto.partition_tensor_view<4x16xf32>
+    %t = pto.alloc_tile : !pto.tile_buf<vec, 4x16xf32>
+    pto.tload ins(%px : !pto.partition_tensor_view<4x16xf32>) outs(%t : !pto.tile_buf<vec, 4x16xf32>)
+    pto.tmuls ins(%t, %by : !pto.tile_buf<vec, 4x16xf32>, f32) outs(%t : !pto.tile_buf<vec, 4x16xf32>)
+    pto.tstore ins(%t : !pto.tile_buf<vec, 4x16xf32>) outs(%py : !pto.partition_tensor_view<4x16xf32>)
+    return
+  }
+}
+"""  # noqa: E501
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "scale.pto"
+    path.write_text(SCALE)
+    return str(path)
+
+
+def test_check_names_what_can_be_launched(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pto", "check", file]) == 0
+    assert capsys.readouterr().out == f"{file}: @scale can be launched\n"
+
+
+def test_check_shows_the_tile_ir(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pto", "check", "--show", file]) == 0
+    assert "pl.tile.mul(t_2, by)" in capsys.readouterr().out
+
+
+def test_check_shows_what_is_wrong_at_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bad.pto"
+    path.write_text(SCALE.replace("pto.tmuls", "pto.tmulz"))
+    assert main(["pto", "check", str(path)]) == 1
+    assert capsys.readouterr().err.startswith(f"{path}:13:5: ")
+
+
+def test_run_reads_and_writes_arrays(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.reshape(np.arange(64, dtype=np.float32), (4, 16))
+    np.save(tmp_path / "x.npy", x)
+    given = [f"x={tmp_path / 'x.npy'}", "y=zeros:4x16", "by=2.5"]
+    assert main(["pto", "run", file, *given, "--save", str(tmp_path / "out"), "--compare"]) == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), x * 2.5)
+    out = capsys.readouterr().out
+    assert "y 4x16 float32" in out and "written" in out and out.endswith("the interpreter agrees\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x=random:64"], "no value for y, by"),
+        (["x=random:64", "y=zeros:64", "by=2", "z=1"], "no parameter is called z"),
+        (["x=random:64", "y=zeros:64", "by=two"], "by is f32, and 'two' is no such number"),
+        (["x=noise:64", "y=zeros:64", "by=2"], "neither a .npy file nor one of random, zeros, ones, arange"),
+        (["x=random:8y8", "y=zeros:64", "by=2"], "'8y8' is no shape"),
+        (["x=random:64", "y=zeros:32", "by=2"], "a view does not lie inside its buffer"),
+        (["x=random:64", "y=zeros:64", "by=2", "--entry", "scales"], "did you mean scale?"),
+        (["x=random:64", "y=zeros:64", "by=2", "--grid", "0"], "--grid must be 1 or more"),
+        (["x=missing.npy", "y=zeros:64", "by=2"], "missing.npy"),
+    ],
+)
+def test_run_says_what_is_wrong(
+    file: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pto", "run", file, *arguments]) == 1
+    assert message in capsys.readouterr().err
