@@ -4,6 +4,7 @@ C is cut into register blocks of a few rows by a few vectors. One micro-kernel f
 in registers over the whole of K: each step loads the vectors of one row of B and broadcasts one element of A per row.
 Blocks shrink towards the edges, and the last columns are masked. A is read where it lies, through a stride per row and
 one per step of K, so a transposed A costs nothing; rows of B and C are contiguous (`pack` makes them so).
+Where the processor multiplies pairs of bfloat16 numbers, a step takes two of A and a row of `pairs` of B.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tilewright.backends.cpu.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, vector
+from tilewright.backends.cpu.pairs import multiply_pairs
 from tilewright.backends.cpu.storage import (
     can_mask,
     computed_type,
@@ -38,7 +40,7 @@ class GemmSpec(NamedTuple):
     """What one gemm function is made for.
 
     It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. Both operands are
-    floats or both are integers; C is f32 or i32.
+    floats or both are integers; C is f32 or i32. A `paired` one is told half of K, and that a step along K is two.
     """
 
     target: Target
@@ -47,6 +49,7 @@ class GemmSpec(NamedTuple):
     m: int | None = None
     n: int | None = None
     n_bound: int | None = None
+    paired: bool = False
 
     @property
     def name(self) -> str:
@@ -57,7 +60,12 @@ class GemmSpec(NamedTuple):
     @property
     def family(self) -> str:
         """What the names of the function and of its micro-kernels start with."""
-        return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}"
+        return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}{'.paired' * self.paired}"
+
+    @property
+    def right(self) -> str:
+        """The LLVM type of an element of B."""
+        return I32 if self.paired else stored_type(self.rhs, self.target)
 
 
 class Block(NamedTuple):
@@ -134,7 +142,7 @@ def _placed(b: Builder, spec: GemmSpec, row: Value, column: Value) -> Operands:
     o = Operands()
     return o._replace(
         a=b.offset(o.a, b.op("mul", row, o.a_row), stored_type(spec.lhs, spec.target)),
-        b=b.offset(o.b, column, stored_type(spec.rhs, spec.target)),
+        b=b.offset(o.b, column, spec.right),
         c=b.offset(o.c, b.op("add", b.op("mul", row, o.ldc), column), F32),
     )
 
@@ -209,25 +217,31 @@ def _first_sums(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) ->
 
 def _emit_steps(b: Builder, spec: GemmSpec, block: Block, mask: Value | None, sums: Sequence[Value]) -> Sequence[Value]:
     """Emit the loop over K; return the sums it ends with."""
-    o, lhs, rhs = Operands(), stored_type(spec.lhs, spec.target), stored_type(spec.rhs, spec.target)
+    o, lhs, rhs = Operands(), stored_type(spec.lhs, spec.target), spec.right
     a_rows = [b.offset(o.a, b.op("mul", o.a_row, i64(row)), lhs) for row in range(block.rows)]
     ahead = b.op("mul", o.ldb, i64(PREFETCH))
-    step = b.open_loop(i64(0), K, i64(1), (i64(0), o.b, *sums))
-    along, b_row, *running = step.values
+    loop = b.open_loop(i64(0), K, i64(1), (i64(0), o.b, *sums))
+    along, b_row, *running = loop.values
     places = [b.offset(b_row, i64(at * block.lanes), rhs) for at in range(block.vectors)]
     _prefetch(b, spec, block, b.offset(b_row, ahead, rhs))
-    right = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
-    left = [spread_number(b, spec.lhs, spec.target, b.offset(row, along, lhs), block.lanes) for row in a_rows]
+    steps = [b.offset(row, along, lhs) for row in a_rows]
+    if spec.paired:
+        right = [load(b, vector(I32, block.lanes), place, 4, mask) for place in places]
+        left = [b.splat(b.load(I32, step, 2), block.lanes) for step in steps]
+    else:
+        right = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
+        left = [spread_number(b, spec.lhs, spec.target, step, block.lanes) for step in steps]
+    multiply = multiply_pairs if spec.paired else _multiply_add
     factors = itertools.product(left, right)
-    following = [_multiply_add(b, *pair, total) for pair, total in zip(factors, running, strict=True)]
-    ends = b.close_loop(step, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
+    following = [multiply(b, *pair, total) for pair, total in zip(factors, running, strict=True)]
+    ends = b.close_loop(loop, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
     return ends[2:]
 
 
 def _prefetch(b: Builder, spec: GemmSpec, block: Block, pointer: Value) -> None:
     """Emit prefetches of one row of a block of B, wherever that is: they never fault."""
     name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
-    for byte in range(0, block.columns * spec.rhs.get_byte(), 64):
+    for byte in range(0, block.columns * (4 if spec.paired else spec.rhs.get_byte()), 64):
         b.invoke(name, b.offset(pointer, i64(byte), "i8"), i32(0), i32(3), i32(1))
 
 

@@ -11,6 +11,7 @@ from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.gemm import GemmSpec, emit_gemm
 from tilewright.backends.cpu.groups import LoadNode
 from tilewright.backends.cpu.llvm import I1, Value, i64
+from tilewright.backends.cpu.pairs import can_pair, emit_pairs
 from tilewright.backends.cpu.scopes import ends_here
 from tilewright.backends.cpu.tiles import broadcast_valid
 from tilewright.backends.cpu.traced import memory_type
@@ -19,7 +20,10 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import INT32, DataType
+from tilewright.dtypes import BF16, INT32, DataType
+
+FEW_ROWS = 8
+"""Rows of A for which a matrix B is better read as it is."""
 
 TRUE, FALSE = Value(I1, "true"), Value(I1, "false")
 
@@ -121,6 +125,8 @@ class Product:
         e, (m, n) = self.e, self.valid[-2:]
         assert result.place is not None
         target = placed(e, result)
+        if self._pairs():
+            return self._multiply_pairs(result, target, accumulate)
         spec = GemmSpec(e.program.target, self.left.dtype, self.right.dtype, static(m), static(n), self.type.shape[-1])
         name = emit_gemm(e.b.module, spec)
         with rows_of(e, self.valid[:-2]) as batch:
@@ -131,6 +137,32 @@ class Product:
                 target.at(e, self.type.shape, batch), target.strides[-2],
                 m, n, self.k, accumulate,
             )  # fmt: skip
+        return result
+
+    def _pairs(self) -> bool:
+        """Return whether two products at a time can be added: packing B for that pays for more than a few rows."""
+        depth, rows = static(self.k), self.type.shape[-2]
+        return (
+            can_pair(self.e.program.target)
+            and self.left.dtype == self.right.dtype == BF16
+            and depth is not None
+            and depth % 2 == 0
+            and rows >= FEW_ROWS
+            and len(self.type.shape) == 2
+            and static(self.left.strides[-1]) == 1
+        )
+
+    def _multiply_pairs(self, result: Tile, target: Matrix, accumulate: Value) -> Tile:
+        e, (m, n), depth = self.e, self.valid[-2:], static(self.k) or 0
+        scratch = e.arena.take(depth // 2 * self.type.shape[-1] * 4)
+        pairs = e.address(scratch[0])
+        e.b.invoke(emit_pairs(e.b.module), self.right.pointer, self.right.strides[-2], pairs, self.k, n)
+        spec = GemmSpec(e.program.target, BF16, BF16, static(m), static(n), self.type.shape[-1], paired=True)
+        e.b.invoke(
+            emit_gemm(e.b.module, spec), self.left.pointer, self.left.strides[-2], i64(2), pairs, n,
+            target.pointer, target.strides[-2], m, n, i64(depth // 2), accumulate,
+        )  # fmt: skip
+        e.arena.give_back(scratch)
         return result
 
 
