@@ -18,7 +18,9 @@ README = ROOT / "README.md"
 PAGES = (
     README,
     ROOT / "docs" / "cache.md",
+    ROOT / "docs" / "checking.md",
     ROOT / "docs" / "compiled-programs.md",
+    ROOT / "docs" / "pto.md",
     ROOT / "docs" / "torch-operators.md",
 )
 
