@@ -128,6 +128,8 @@ class Builder:
         first, last, pace = self.index(start), self.index(stop), self.index(step)
         low, high = bounds(first), bounds(last)
         reach = (low[0], max(low[0], high[1] - 1)) if low and high else None
+        if reach and known(first) is not None and (known(pace) or 0) > 0:
+            reach = (reach[0], reach[1] - (reach[1] - reach[0]) % (known(pace) or 1))
         var, span = Var(hint, ScalarType(INDEX), self.span, reach), self.span
         with self.block() as body:
             yield var

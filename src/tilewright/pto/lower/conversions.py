@@ -55,8 +55,8 @@ def converted(m: Machine, values: Expr, to: DataType, mode: str, saturates: bool
     if come.is_float() and to.is_float():
         return _between_floats(m, values, to, saturates)
     if come.is_float() and not saturates:
-        values, come = m.b.op("tile.cast", x=values, target_type=INT64, mode=mode), INT64
-        return m.b.op("tile.cast", x=values, target_type=to)
+        whole = m.b.op("tile.cast", x=values, target_type=INT64, mode=mode)
+        return whole if to == INT64 else m.b.op("tile.cast", x=whole, target_type=to)
     if not come.is_float() and saturates and to.is_int():
         values = _clamped(m, values, to)
         if to == come:

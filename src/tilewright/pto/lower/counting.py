@@ -43,7 +43,7 @@ def _count(m: Machine, op: Op) -> None:
     dtype = target.type.element.dtype
 
     def make(shape: tuple[int, int]) -> Expr:
-        before = m.b.op("tile.mul", lhs=over_rows(m, shape), rhs=constant(shape[1], INT32))
+        before = m.b.op("tile.mul", lhs=over_rows(m, shape), rhs=m.b.cast(target.valid[1], INT32))
         return cast(m, m.b.op("tile.add", lhs=before, rhs=over_columns(m, shape)), dtype)
 
     steps = resized(m, make, target)

@@ -209,7 +209,7 @@ def constant_tile(m: Machine, target: Tile, number: Expr) -> Expr:
 def resized(m: Machine, make: Callable[[tuple[int, int]], Expr], target: Tile) -> Expr:
     """Return a made tile, cut to the valid part of a destination."""
     rows, cols = (known(extent) for extent in target.valid)
+    whole = make((target.type.rows if rows is None else rows, target.type.cols if cols is None else cols))
     if rows is not None and cols is not None:
-        return make((rows, cols))
-    whole = make((target.type.rows, target.type.cols))
+        return whole
     return m.b.op("tile.set_validshape", x=whole, valid_rows=target.valid[0], valid_cols=target.valid[1])

@@ -63,6 +63,8 @@ class Machine:
         self.written: set[Slot] = set()
         """The tiles that certainly hold a value by now."""
         self.calls: list[str] = []
+        self.made: dict[Hashable, Expr] = {}
+        self.settings: dict[str, tuple[Expr, Expr]] = {}
 
     # walking
 
@@ -83,7 +85,8 @@ class Machine:
         self.values.update(zip(region.arguments, arguments, strict=True))
         handed: tuple[Lowered, ...] = ()
         for op in region.ops:
-            handed = self.op(op)
+            results = self.op(op)
+            handed = () if op.results else results
         return handed
 
     def op(self, op: Op) -> tuple[Lowered, ...]:
@@ -127,6 +130,14 @@ class Machine:
         """Return the operands under a word as indices, or None where there is no such word."""
         values = op.clause(name)
         return None if values is None else tuple(self.index(v) for v in values)
+
+    def once(self, key: Hashable, make: Callable[[], Expr]) -> Expr:
+        """Return a value that depends on nothing, made ahead of the statement that first asks for it."""
+        if key not in self.made:
+            inner, self.b.blocks = self.b.blocks, self.b.blocks[:1]
+            self.made[key] = make()
+            self.b.blocks = inner
+        return self.made[key]
 
     # tiles that are variables
 

@@ -61,6 +61,7 @@ class LocalMemory:
         self.arenas: dict[Space, Arena] = {}
         self.slots: dict[Hashable, Slot] = {}
         self.addressed: dict[tuple[Space, int], set[TileBuf]] = {}
+        self.cells: dict[Hashable, Pointer] = {}
 
     def arena(self, space: Space) -> Arena:
         """Return the arena of a local memory."""
@@ -80,10 +81,19 @@ class LocalMemory:
         if address is None:
             start = self.knowledge.behind.get(type_.space, 0) + arena.private
             arena.private += (type_.nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-            return self.pointer(type_.space, type_.element, self.b.index(start))
+            return Pointer(type_.element, type_.space, arena.var, self.b.index(start))  # behind all that is touched
         check_address(type_, address, arena.limit)
         arena.touch(address, type_.nbytes)
         return self.pointer(type_.space, type_.element, address)
+
+    def cell(self, key: Hashable, element: Scalar, count: int = 1) -> Pointer:
+        """Return where elements that no address reaches lie, zero to begin with, made the first time asked for."""
+        if key not in self.cells:
+            arena = self.arena(Space.VEC)
+            start = self.knowledge.behind.get(Space.VEC, 0) + arena.private
+            arena.private += (count * element.nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+            self.cells[key] = Pointer(element, Space.VEC, arena.var, self.b.index(start))
+        return self.cells[key]
 
     def sees(self, type_: TileBuf, address: Expr) -> None:
         """Note a tile at an address; where it meets another tile's bytes, both need them."""

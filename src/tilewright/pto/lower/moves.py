@@ -9,14 +9,13 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from math import prod
 
-from tilewright.core.enums import AtomicType, PadValue
+from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
-from tilewright.dtypes import DataType
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.elementwise import cast, destination, largest_finite
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.tiles import Extents, bytes_view, read, read_all, replaced, write
+from tilewright.pto.lower.tiles import Extents, bytes_view, read, read_all, replaced, tile_type, write
 from tilewright.pto.lower.values import Number, Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.types import TileBuf
@@ -62,28 +61,28 @@ def _load(m: Machine, op: Op) -> None:
     if not all(shape):
         return
     value = m.b.op(
-        "tile.load", tensor=source, offsets=(0, 0), shapes=_dims(target) if pads else shape,
-        valid_shape=region if pads or None in map(known, region) else None,
+        "tile.load", tensor=source, offsets=(0, 0), shapes=shape,
+        valid_shape=region if None in map(known, region) else None,
     )  # fmt: skip
-    if pads:
-        value = m.b.op("tile.fillpad", x=value, pad_value=pad_of(target.type))
-    write(m, target, value)
+    write(m, target, _padded(m, value, target) if pads else value)
 
 
 def _dims(tile: Tile) -> tuple[int, int]:
     return tile.type.rows, tile.type.cols
 
 
-PADS = {1: PadValue.zero, 2: PadValue.max, 3: PadValue.min}
-
-
-def pad_of(type_: TileBuf) -> PadValue | float:
+def pad_of(type_: TileBuf) -> float:
     """Return what fills a tile outside its data; the largest and smallest numbers are finite ones."""
     dtype = type_.element.dtype
-    if type_.pad in (2, 3) and dtype.is_float():
-        largest = largest_finite(dtype)
-        return largest if type_.pad == 2 else -largest
-    return PADS.get(type_.pad, PadValue.zero)
+    low, high = (-largest_finite(dtype), largest_finite(dtype)) if dtype.is_float() else dtype.limits
+    return {2: high, 3: low}.get(type_.pad, 0)
+
+
+def _padded(m: Machine, value: Expr, target: Tile) -> Expr:
+    """Return a tile of a destination's shape: the valid part of a value, and its pad everywhere else."""
+    dtype = target.type.element.dtype
+    blank = m.b.op("tile.full", shape=_dims(target), dtype=dtype, value=constant(pad_of(target.type), dtype))
+    return m.b.op("tile.assemble", target=blank, source=value, offset=(0, 0))
 
 
 def _load_fractal(m: Machine, view: View) -> Expr:
@@ -241,19 +240,8 @@ def _transpose(m: Machine, op: Op) -> None:
 def _fill(m: Machine, op: Op) -> None:
     """A copy of the source's valid part, and the destination's pad everywhere else."""
     source, target = m.get(op.ins[0], Tile), destination(m, op)
-    pad, dtype = pad_of(target.type), target.type.element.dtype
-    if all(known(n) is not None for n in source.valid):
-        number = _pad_number(pad, dtype) if isinstance(pad, PadValue) else pad
-        blank = m.b.op("tile.full", shape=_dims(target), dtype=dtype, value=constant(number, dtype))
-        value = m.b.op("tile.assemble", target=blank, source=read_all(m, source), offset=(0, 0))
-    else:
-        value = m.b.op("tile.fillpad", x=read_all(m, source, _dims(target)), pad_value=pad)
-    _write_valid(m, target, value)
-
-
-def _pad_number(pad: PadValue, dtype: DataType) -> float:
-    low, high = dtype.limits
-    return {PadValue.max: high, PadValue.min: low}.get(pad, 0)
+    value = read_all(m, source, _dims(target))
+    _write_valid(m, target, value if tile_type(value).valid == _dims(target) else _padded(m, value, target))
 
 
 def _write_valid(m: Machine, target: Tile, value: Expr) -> None:

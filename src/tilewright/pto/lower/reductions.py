@@ -12,7 +12,7 @@ from tilewright.pto.lower.elementwise import cast, constant_tile, destination, w
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.tiles import read, read_all, write, zero
 from tilewright.pto.lower.values import Tile
-from tilewright.pto.module import Op
+from tilewright.pto.module import Number, Op
 
 _FOLDS = ("sum", "max", "min", "prod")
 _MEETINGS = ("add", "sub", "mul", "div", "max", "min", "expdif")
@@ -77,8 +77,9 @@ def _meet(m: Machine, op: Op) -> None:
     first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
     axis, name = op.name[5:8], op.name.removeprefix("pto.trowexpand").removeprefix("pto.tcolexpand")
     groups = op.attributes.get("src1Col", 1)
-    if axis == "row" and isinstance(groups, int) and groups > 1:
-        _meet_groups(m, name, (first, second, target), groups)
+    count = groups.value if isinstance(groups, Number) else groups
+    if axis == "row" and isinstance(count, int) and count > 1:
+        _meet_groups(m, name, (first, second, target), count)
         return
     x = read(m, first, target.valid, (target.type.rows, target.type.cols))
     write(m, target, m.b.op(f"tile.{axis}_expand_{name}", x=x, vec=_vector(m, axis, second, target)))

@@ -8,7 +8,7 @@ from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Const, Expr, constant
 from tilewright.core.extents import bounds
 from tilewright.core.types import TileType, tile
-from tilewright.errors import UnsupportedFeatureError
+from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.pto.lower.build import known, tile_type
 from tilewright.pto.lower.machine import Machine
 from tilewright.pto.lower.values import Pointer, Tile
@@ -94,11 +94,24 @@ def replaced(pointer: Pointer, offset: Expr) -> Pointer:
 def bytes_view(m: Machine, pointer: Pointer, shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> Expr:
     """Return the memory behind a pointer under a shape and strides."""
     if pointer.arena is not None:
-        pointer.arena.touch(pointer.offset, _span(m, pointer, shape, strides))
+        span = _span(m, pointer, shape, strides)
+        _refuse_outside(pointer, span if all(known(n) for n in shape) else None)
+        pointer.arena.touch(pointer.offset, span)
     return m.b.op(
         "tensor.as_strided", buffer=pointer.buffer, shape=tuple(shape), strides=tuple(strides), offset=pointer.offset,
         dtype=pointer.element.dtype,
     )  # fmt: skip
+
+
+def _refuse_outside(pointer: Pointer, nbytes: int | None) -> None:
+    """Refuse an access that certainly does not lie inside its memory."""
+    start = bounds(pointer.offset)
+    if pointer.arena is None or start is None or nbytes is None or start[0] + nbytes <= pointer.arena.limit:
+        return
+    raise OutOfBoundsError(
+        f"bytes {start[0]} to {start[0] + nbytes} do not lie inside the {pointer.arena.limit} bytes of "
+        f"`{pointer.space.loc}`"
+    )
 
 
 def _span(m: Machine, pointer: Pointer, shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> int | None:
@@ -208,8 +221,13 @@ def _read_boxes(m: Machine, source: Tile, region: Extents, shape: tuple[int, int
     view, extents = _boxed_view(m, source)
     loaded = m.b.op("tile.load", tensor=view, offsets=(0, 0, 0, 0), shapes=extents)
     whole = m.b.op("tile.reshape", x=loaded, shape=(source.type.rows, source.type.cols))
-    if shape == (source.type.rows, source.type.cols) and _asked(region) is None:
+    have = source.type.rows, source.type.cols
+    if shape == have and _asked(region) is None:
         return whole
+    if _asked(region) is not None and (at is not None or shape[0] > have[0] or shape[1] > have[1]):
+        room = have[0] + shape[0], have[1] + shape[1]
+        blank = m.b.op("tile.full", shape=room, dtype=source.type.element.dtype, value=zero(source.type))
+        whole = m.b.op("tile.assemble", target=blank, source=whole, offset=(0, 0))
     return m.b.op("tile.slice", x=whole, shape=shape, offset=at or (0, 0), valid_shape=_asked(region))
 
 

@@ -20,7 +20,7 @@ def _castptr(m: Machine, op: Op) -> Lowered:
     if isinstance(value, Pointer):
         if isinstance(type_, Ptr):
             return replace(value, element=type_.element)
-        if value.arena is None:
+        if value.space is Space.GM:
             raise UnsupportedFeatureError(
                 "the address of global memory is not known here", help="offset the pointer with pto.addptr"
             )
@@ -96,7 +96,8 @@ def _alloc(m: Machine, op: Op) -> Tile:
         return Tile(type_, valid, pointer=m.memory.place(type_, address))
     if address is not None:
         m.memory.place(type_, address)
-    return Tile(type_, valid, slot=m.slot(key, held))
+    tile = Tile(type_, valid, slot=m.slot(key, held))
+    return tile if tile.slot and tile.slot.var.type == held else _placed(m, tile)
 
 
 def _valid(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
@@ -131,13 +132,20 @@ def _set_valid(m: Machine, op: Op) -> None:
         m.knowledge.resizes = True
 
 
+def _placed(m: Machine, tile: Tile) -> Tile:
+    """Return a tile that stands in for one that turns out to need bytes, until the function is lowered again."""
+    assert tile.slot is not None
+    m.demote(tile.slot)
+    pointer = m.memory.pointer(tile.type.space, tile.type.element, m.b.index(0))
+    return replace(tile, slot=None, pointer=pointer)
+
+
 @lowers("pto.subview", "pto.subset")
 def _subview(m: Machine, op: Op) -> Lowered:
     tile, type_ = m.get(op.operands[0], Tile), op.results[0].type
     assert isinstance(type_, TileBuf)
     if tile.slot is not None:
-        m.demote(tile.slot)
-        return tile
+        tile = _placed(m, tile)
     at = m.clause(op, "offsets")
     assert at is not None
     if tile.type.slayout != "none_box" and tile.strides is None:
@@ -157,14 +165,12 @@ def _reshape(m: Machine, op: Op) -> Lowered:
     tile, type_ = m.get(op.operands[0], Tile), op.results[0].type
     assert isinstance(type_, TileBuf)
     if tile.slot is not None:
-        m.demote(tile.slot)
+        tile = _placed(m, tile)
     rows = m.b.index(type_.valid_rows) if type_.valid_rows is not None else tile.valid[0]
     cols = m.b.index(type_.valid_cols) if type_.valid_cols is not None else tile.valid[1]
-    if tile.pointer is None:
-        return replace(tile, type=type_)
     if type_.nbytes > tile.type.nbytes:
         raise UnsupportedFeatureError(f"{type_.nbytes} bytes cannot be seen in a tile of {tile.type.nbytes}")
-    return Tile(type_, (rows, cols), pointer=replace(tile.pointer, element=type_.element))
+    return Tile(type_, (rows, cols), pointer=replace(tile.place, element=type_.element))
 
 
 @lowers("pto.tile_buf_addr")

@@ -1,0 +1,57 @@
+"""Declarations: what annotates the parameters of a `@pto.jit` function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.pto.types import SCALARS, SPACES, Ptr, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """An annotation that is no type of PTO text: what a parameter is for."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"pto.{self.name}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+const_expr = Marker("const_expr")
+"""A value that the kernel is compiled for, as in `*, rows: pto.const_expr = 16`."""
+
+Tile, TensorView, PartitionTensorView = map(Marker, ("Tile", "TensorView", "PartitionTensorView"))
+"""What functions with `entry=False` take besides pointers and scalars."""
+
+
+def ptr(dtype: Scalar, space: str = "ub") -> Ptr:
+    """Return the type of an address in a memory space, counted in elements of `dtype`.
+
+    Launches pass addresses in `"gm"`; TypeError and ValueError for what is no element type or memory space.
+    """
+    given: tuple[Any, Any] = dtype, space
+    if not isinstance(given[0], Scalar):
+        raise TypeError(f"pto.ptr takes an element type such as pto.f32, got {dtype!r}")
+    if not isinstance(given[1], str):
+        raise TypeError(f"pto.ptr takes the name of a memory space such as 'gm', got {space!r}")
+    found = SPACES.get(space.lower())
+    if found is None:
+        raise ValueError(f"pto.ptr knows no memory space {space!r}; it knows {', '.join(SPACES)}")
+    return Ptr(dtype, found)
+
+
+def tensor_spec(*_: Any, **__: Any) -> Marker:
+    """Return an annotation that every `@pto.jit` function refuses: launches pass addresses, not tensors."""
+    return Marker("tensor_spec")
+
+
+i1, index = SCALARS["i1"], SCALARS["index"]
+i8, i16, i32, i64 = (SCALARS[f"i{bits}"] for bits in (8, 16, 32, 64))
+si8, si16, si32, si64 = (SCALARS[f"si{bits}"] for bits in (8, 16, 32, 64))
+ui8, ui16, ui32, ui64 = (SCALARS[f"ui{bits}"] for bits in (8, 16, 32, 64))
+f16, bf16, f32 = (SCALARS[name] for name in ("f16", "bf16", "f32"))
+f8e4m3, f8e5m2, hif8 = (SCALARS[name] for name in ("f8E4M3FN", "f8E5M2", "hif8"))

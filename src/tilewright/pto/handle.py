@@ -1,0 +1,294 @@
+"""Kernel handles: what `@pto.jit` makes of a function."""
+
+from __future__ import annotations
+
+import functools
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tilewright.errors import KernelError, PtoArgumentError, PtoNotLaunchableError, brief
+from tilewright.jit.store import CacheInfo, Store
+from tilewright.pto.abi import check_abi, entry_of
+from tilewright.pto.compiled import CompiledKernelHandle, verify_module
+from tilewright.pto.declared import Declared
+from tilewright.pto.grids import launch_spec
+from tilewright.pto.locks import Lock
+from tilewright.pto.module import Func, Module
+from tilewright.pto.options import Options
+from tilewright.pto.reading import module_of
+from tilewright.pto.signature import Parameter, Signature, check_hashable
+from tilewright.pto.source import Origin, Text
+from tilewright.pto.specialization import SpecializationKey
+from tilewright.pto.types import Ptr, Scalar
+
+if TYPE_CHECKING:
+    from tilewright.jit.reads import ReadSet
+    from tilewright.runtime.program import CompiledProgram
+
+
+class KernelHandle(ABC):
+    """A kernel: compiled with `compile`, launched as `handle[grid, stream](*args)`.
+
+    Every compilation gives the same object for as long as the text and the constants are the same.
+    """
+
+    def __init__(self, declared: Declared, options: Options, signature: Signature) -> None:
+        functools.update_wrapper(self, declared.function)
+        self.declared = declared
+        self.options = options
+        self.signature = signature
+        self._specializations: dict[SpecializationKey, CompiledKernelHandle] = {}
+        self._store: Store[CompiledProgram] = Store()
+        self._lock = Lock()
+
+    @property
+    def function(self) -> Any:
+        """The Python function."""
+        return self.declared.function
+
+    @property
+    def name(self) -> str:
+        """The symbol of the kernel."""
+        return self.declared.name
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether it is launched, rather than called by other kernels."""
+        return self.options.entry
+
+    @brief
+    def compile(self, **constexprs: Any) -> CompiledKernelHandle:
+        """Return the kernel compiled for some constants, the others being their defaults."""
+        if not self.is_entry:
+            message = "a function with entry=False is not directly compilable"
+            raise self._refusal(PtoNotLaunchableError, message, "compile the kernel that calls it")
+        return self._compiled(self._bound(constexprs))
+
+    @brief
+    def __getitem__(self, spec: Any) -> Callable[..., None]:
+        """Return what launches the kernel, compiled with its defaults, on `[grid, stream]`."""
+        if not self.is_entry:
+            message = "a function with entry=False is not launchable"
+            raise self._refusal(PtoNotLaunchableError, message, "launch the kernel that calls it")
+        grid = launch_spec(self.declared, spec)
+        return partial(self._current().launcher, grid)
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise: kernels are launched, and other functions called by kernels."""
+        if self.is_entry:
+            raise self._refusal(
+                PtoArgumentError, "a kernel is not called but launched", "write kernel[grid, stream](...)"
+            )
+        message = "a function with entry=False is called by kernels, not by Python"
+        raise self._refusal(PtoNotLaunchableError, message, "call it in the body of a @pto.jit function")
+
+    @abstractmethod
+    def _compiled(self, constexprs: Mapping[str, object]) -> CompiledKernelHandle:
+        """Return the specialization for constants."""
+
+    @abstractmethod
+    def _current(self) -> CompiledKernelHandle:
+        """Return the specialization for a launch: the default constants, and the text as it is now."""
+
+    def _bound(self, constexprs: Mapping[str, object]) -> dict[str, object]:
+        """Return a value for each constant."""
+        bound = {p.name: p.default for p in self.signature.constants}
+        unknown = [name for name in constexprs if name not in bound]
+        if unknown:
+            has = f"it has {', '.join(bound)}" if bound else "it has none"
+            message = f"no pto.const_expr parameter is called {', '.join(f'`{name}`' for name in unknown)}; {has}"
+            raise self._refusal(PtoArgumentError, message)
+        for name, value in constexprs.items():
+            check_hashable(self.declared, name, value)
+        return {**bound, **constexprs}
+
+    def _refusal(self, kind: Any, message: str, help: str = "") -> Any:
+        return self.declared.refusal(kind, message, help=help)
+
+    def _key(self, kind: str, text: Text, constexprs: Mapping[str, object]) -> SpecializationKey:
+        options = self.options
+        return SpecializationKey(
+            *(kind, None if text.path is None else str(text.path), text.digest, self.name, options.entry),
+            *(options.target, options.kernel_kind, options.backend, options.mode, options.insert_sync),
+            *(self.signature.abi, tuple(constexprs.items())),
+        )
+
+    def _added(
+        self, key: SpecializationKey, module: Module, func: Func, text: Text, label: str = ""
+    ) -> CompiledKernelHandle:
+        """Return a new specialization, once it can be lowered."""
+        made = CompiledKernelHandle(
+            *(self.declared, self.options, self.signature, key, module, func, text.text),
+            *(label or text.label, self._store),
+        )
+        made.programs.check()
+        self._specializations[key] = made
+        return made
+
+    # looking at it: as the compiled kernel with its defaults
+
+    def cached_specializations(self) -> tuple[CompiledKernelHandle, ...]:
+        """Return everything that was compiled so far, the oldest first."""
+        return tuple(self._specializations.values())
+
+    def cache_info(self) -> CacheInfo:
+        """Return how often native code was found, was not, how much was compiled, and how much there is."""
+        return self._store.info()
+
+    @property
+    def ir_function_name(self) -> str:
+        """The symbol of the kernel in its module."""
+        return self.name
+
+    @property
+    def specialization_key(self) -> SpecializationKey:
+        """What the specialization with the defaults is told from others by."""
+        return self.compile().specialization_key
+
+    @property
+    def constexpr_bindings(self) -> Mapping[str, object]:
+        """The default of each constant."""
+        return {p.name: p.default for p in self.signature.constants}
+
+    def mlir_text(self) -> str:
+        """Return the PTO text: as it was written where the kernel has a source."""
+        return self.compile().mlir_text()
+
+    def mlir_module(self) -> Module:
+        """Return the PTO module."""
+        return self.compile().mlir_module()
+
+    def verify(self) -> bool:
+        """Return True; KernelError shows what is wrong with the module, where something is."""
+        return self.compile().verify()
+
+    def emit(self, path: str | os.PathLike[str]) -> Path:
+        """Write the PTO text to a file and return its path."""
+        return self.compile().emit(path)
+
+    def build_metadata(self) -> dict[str, object]:
+        """Return how it is compiled: target, backend, level, synchronization, source and parameters."""
+        return self.compile().build_metadata()
+
+    def __cache_signature__(self) -> tuple[object, ...]:
+        """Return what a kernel that calls this one depends on, besides what is read of its body."""
+        return self.function, self.name, self.is_entry, str(self.signature.abi)
+
+    def __str__(self) -> str:
+        return self.mlir_text()
+
+    def __repr__(self) -> str:
+        return f"KernelHandle({self.name!r}, entry={self.is_entry})"
+
+
+class SourceKernel(KernelHandle):
+    """A kernel whose body is PTO text; the Python function only declares it, and never runs."""
+
+    def __init__(self, declared: Declared, options: Options, signature: Signature, origin: Origin) -> None:
+        super().__init__(declared, options, signature)
+        self.origin = origin
+        self._latest: tuple[Text, CompiledKernelHandle] | None = None
+
+    def _bound(self, constexprs: Mapping[str, object]) -> dict[str, object]:
+        if constexprs:
+            names = ", ".join(f"`{name}`" for name in constexprs)
+            raise self._refusal(PtoArgumentError, f"a kernel with source= is compiled without constants, got {names}")
+        return {}
+
+    def _current(self) -> CompiledKernelHandle:
+        latest = self._latest
+        if latest is not None:
+            text, compiled = latest
+            if text.path is None or (text.stamp is not None and text.stamp == self.origin.stamp()):
+                return compiled
+        return self.compile()
+
+    def _compiled(self, constexprs: Mapping[str, object]) -> CompiledKernelHandle:
+        text = self.origin.read(self.declared)
+        key = self._key("source", text, constexprs)
+        with self._lock:
+            found = self._specializations.get(key) or self._made(key, text)
+            self._latest = text, found
+            return found
+
+    def _made(self, key: SpecializationKey, text: Text) -> CompiledKernelHandle:
+        try:
+            module = module_of(text)
+            func = entry_of(module, self.declared, text.label)
+            check_abi(func, self.signature, self.declared, text.label)
+            verify_module(module)
+            return self._added(key, module, func, text)
+        except KernelError as error:
+            error.function = error.function or self.name
+            raise
+
+
+class TracedKernel(KernelHandle):
+    """A kernel whose body is Python in the embedded form of the same ops.
+
+    It is read again where something that it read from outside has changed: what that makes is another specialization.
+    """
+
+    def __init__(self, declared: Declared, options: Options, signature: Signature) -> None:
+        super().__init__(declared, options, signature)
+        self._traces: dict[object, list[tuple[ReadSet, CompiledKernelHandle]]] = {}
+        self._latest: tuple[ReadSet, CompiledKernelHandle] | None = None
+        """What the last launch with the default constants was of."""
+
+    def _current(self) -> CompiledKernelHandle:
+        latest = self._latest
+        if latest is not None and latest[0].drift() is None:
+            return latest[1]
+        with self._lock:
+            compiled = self.compile()
+            known = (each for traces in self._traces.values() for each in traces)
+            self._latest = next((each for each in known if each[1] is compiled), None)
+            return compiled
+
+    def _compiled(self, constexprs: Mapping[str, object]) -> CompiledKernelHandle:
+        from tilewright.frontend.worth import worth
+
+        values = tuple((worth(value), value) for value in constexprs.values())  # 1 is not True, nor 0.0 -0.0
+        found = self._found(values)
+        if found is not None:
+            return found
+        with self._lock:
+            return self._found(values) or self._made(values, constexprs)
+
+    def _found(self, values: object) -> CompiledKernelHandle | None:
+        known = list(self._traces.get(values, ()))
+        return next((compiled for reads, compiled in known if reads.drift() is None), None)
+
+    def _made(self, values: object, constexprs: Mapping[str, object]) -> CompiledKernelHandle:
+        from tilewright.jit.reads import ReadSet
+        from tilewright.pto.text.printer import print_module
+        from tilewright.pto.traced.trace import trace
+
+        options = self.options
+        traced = trace(
+            self.function,
+            [(p.name, _type_of(p)) for p in self.signature.runtime],
+            constexprs,
+            name=self.name,
+            target=options.target,
+            backend=options.backend,
+            kernel_kind=options.kernel_kind,
+        )
+        verify_module(traced.module)
+        text = Text(print_module(traced.module), None)
+        key = self._key("traced", text, constexprs)
+        found = self._specializations.get(key)
+        if found is None:
+            func = entry_of(traced.module, self.declared, text.label)
+            found = self._added(key, traced.module, func, text, str(self.declared.span()))
+        self._traces.setdefault(values, []).insert(0, (ReadSet(traced.resolvers), found))
+        return found
+
+
+def _type_of(parameter: Parameter) -> Ptr | Scalar:
+    assert isinstance(parameter.annotation, (Ptr, Scalar))
+    return parameter.annotation

@@ -1,0 +1,40 @@
+"""Local arrays: a few scalars that a function keeps by index."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.tiles import bytes_view
+from tilewright.pto.lower.values import Number, View
+from tilewright.pto.module import Op
+from tilewright.pto.types import SCALARS
+
+
+@lowers("pto.declare_local_array")
+def _declare(m: Machine, op: Op) -> View:
+    text = str(op.results[0].type)
+    found = re.fullmatch(r"!pto\.local_array<((?:\d+x)+)(\w+)>", text)
+    if found is None or found[2] not in SCALARS:
+        raise UnsupportedFeatureError(f"`{text}` is no array of scalars", help="as in !pto.local_array<4x8xi32>")
+    shape = [int(n) for n in found[1].split("x")[:-1]]
+    strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    pointer = m.memory.cell(op, SCALARS[found[2]], prod(shape))
+    return View(pointer, tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides)))
+
+
+@lowers("pto.local_array_get")
+def _get(m: Machine, op: Op) -> Number:
+    array = m.get(op.operands[0], View)
+    view = bytes_view(m, array.pointer, array.shape, array.strides)
+    return Number(m.b.op("tensor.read", x=view, indices=m.clause(op, "indices")))
+
+
+@lowers("pto.local_array_set")
+def _set(m: Machine, op: Op) -> None:
+    array, value = m.get(op.operands[0], View), m.expr(op.operands[1])
+    view = bytes_view(m, array.pointer, array.shape, array.strides)
+    number = m.b.cast(value, array.pointer.element.dtype)
+    m.b.do("tensor.write", x=view, indices=m.clause(op, "indices"), value=number)

@@ -1,0 +1,283 @@
+"""Vector arithmetic: lane by lane; lanes that a mask leaves out become zero."""
+
+from __future__ import annotations
+
+from tilewright import dtypes
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr, constant
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.lower.elementwise import arithmetic, where
+from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.predicates import comparison
+from tilewright.pto.lower.registers import (
+    UNSIGNED,
+    active,
+    bitcast,
+    cast,
+    compared,
+    dtype_of,
+    every,
+    flags,
+    full,
+    iota,
+    lanes_of,
+    mask_of,
+    masked,
+    predicate,
+    scalar_in,
+    vector,
+    vector_type,
+)
+from tilewright.pto.lower.registers import where as chosen
+from tilewright.pto.lower.values import Number, Predicate, Vector
+from tilewright.pto.module import Op
+
+_UNARY = {"vabs": "abs", "vneg": "neg", "vexp": "exp", "vln": "log", "vsqrt": "sqrt", "vrelu": "relu"}
+_BINARY = {"vadd": "add", "vsub": "sub", "vmul": "mul", "vdiv": "div", "vmax": "maximum", "vmin": "minimum"}
+_WITH_SCALAR = {"vadds": "add", "vsubs": "sub", "vmuls": "mul", "vmaxs": "maximum", "vmins": "minimum"}
+_BITS = {"vand": "and_", "vor": "or_", "vxor": "xor"}
+_SHIFTS = {"vshl": "shl", "vshr": "shr", "vshls": "shl", "vshrs": "shr"}
+_RELU = {"vaddrelu": "add", "vsubrelu": "sub"}
+
+
+def _named(*tables: dict[str, str]) -> list[str]:
+    return [f"pto.{name}" for table in tables for name in table]
+
+
+def _word(op: Op) -> str:
+    return op.name.removeprefix("pto.")
+
+
+def rows_of(m: Machine, op: Op) -> list[Expr]:
+    """Return the vectors among the operands of an op."""
+    found = (m.values[v] for v in op.operands)
+    return [v.expr for v in found if isinstance(v, Vector)]
+
+
+def finished(m: Machine, op: Op, row: Expr) -> Vector:
+    """Return the result of an op, with zeros where its mask is not set."""
+    return vector(op, masked(m, row, mask_of(m, op)))
+
+
+@lowers(*_named(_UNARY))
+def _unary(m: Machine, op: Op) -> Vector:
+    return finished(m, op, m.b.op(f"tile.{_UNARY[_word(op)]}", x=rows_of(m, op)[0]))
+
+
+@lowers(*_named(_BINARY))
+def _binary(m: Machine, op: Op) -> Vector:
+    lhs, rhs = rows_of(m, op)
+    return finished(m, op, arithmetic(m, _BINARY[_word(op)], lhs, rhs))
+
+
+@lowers(*_named(_WITH_SCALAR))
+def _with_scalar(m: Machine, op: Op) -> Vector:
+    lhs = m.get(op.operands[0], Vector)
+    rhs = scalar_in(m, op.operands[1], lhs.element)
+    return finished(m, op, arithmetic(m, _WITH_SCALAR[_word(op)], lhs.expr, rhs))
+
+
+@lowers(*_named(_BITS), "pto.vnot")
+def _bitwise(m: Machine, op: Op) -> Vector:
+    """Bits, whatever they stand for: floats go through integers of their size."""
+    rows = rows_of(m, op)
+    dtype = dtype_of(rows[0])
+    rows = [bitcast(m, row, UNSIGNED[dtype.get_byte()]) if dtype.is_float() else row for row in rows]
+    if op.name == "pto.vnot":
+        made = m.b.op("tile.not_", x=rows[0])
+    else:
+        made = m.b.op(f"tile.{_BITS[_word(op)]}", lhs=rows[0], rhs=rows[1])
+    return finished(m, op, bitcast(m, made, dtype))
+
+
+@lowers(*_named(_SHIFTS))
+def _shift(m: Machine, op: Op) -> Vector:
+    lhs = m.get(op.operands[0], Vector)
+    count = m.values[op.operands[1]]
+    dtype = lhs.element.dtype
+    rhs = m.b.cast(count.expr, dtype) if isinstance(count, Number) else cast(m, rows_of(m, op)[1], dtype)
+    return finished(m, op, m.b.op(f"tile.{_SHIFTS[_word(op)]}", lhs=lhs.expr, rhs=rhs))
+
+
+@lowers(*_named(_RELU))
+def _then_relu(m: Machine, op: Op) -> Vector:
+    lhs, rhs = rows_of(m, op)
+    return finished(m, op, m.b.op("tile.relu", x=arithmetic(m, _RELU[_word(op)], lhs, rhs)))
+
+
+@lowers("pto.vlrelu")
+def _leaky(m: Machine, op: Op) -> Vector:
+    lhs = m.get(op.operands[0], Vector)
+    slope = scalar_in(m, op.operands[1], lhs.element)
+    return finished(m, op, m.b.op("tile.lrelu", lhs=lhs.expr, rhs=slope))
+
+
+@lowers("pto.vprelu")
+def _parametric(m: Machine, op: Op) -> Vector:
+    x, slope = rows_of(m, op)
+    scaled = m.b.op("tile.mul", lhs=x, rhs=slope)
+    return finished(m, op, where(m, x, CmpType.GT, constant(0.0), x, scaled))
+
+
+@lowers("pto.vmula")
+def _multiply_add(m: Machine, op: Op) -> Vector:
+    """The accumulator plus the product of the two others."""
+    total, lhs, rhs = rows_of(m, op)
+    return finished(m, op, m.b.op("tile.add", lhs=total, rhs=m.b.op("tile.mul", lhs=lhs, rhs=rhs)))
+
+
+@lowers("pto.vmadd")
+def _scale_add(m: Machine, op: Op) -> Vector:
+    """The product of the accumulator and the first, plus the second."""
+    total, lhs, rhs = rows_of(m, op)
+    dtype = dtype_of(total)
+    if dtype.bits < 32:
+        raise UnsupportedFeatureError(f"pto.vmadd does not take {dtype} elements", help="convert them with pto.vcvt")
+    return finished(m, op, m.b.op("tile.add", lhs=m.b.op("tile.mul", lhs=total, rhs=lhs), rhs=rhs))
+
+
+@lowers("pto.vaxpy")
+def _axpy(m: Machine, op: Op) -> Vector:
+    x, *others = rows_of(m, op)
+    numbers = [v for v in op.operands if isinstance(m.values[v], Number)]
+    scaled = m.b.op("tile.mul", lhs=x, rhs=m.b.cast(m.expr(numbers[0]), dtype_of(x)))
+    return finished(m, op, m.b.op("tile.add", lhs=scaled, rhs=others[0]) if others else scaled)
+
+
+@lowers("pto.vexpdif")
+def _exponential_of_difference(m: Machine, op: Op) -> Vector:
+    """The exponential of a difference in fp32; of shorter floats, of their even or odd lanes."""
+    lhs, rhs = rows_of(m, op)
+    type_ = vector_type(op.results[0])
+    step = lanes_of(lhs) // type_.lanes
+    first = 1 if op.attributes.get("part") == "ODD" and step > 1 else 0
+    a, b = (cast(m, every(m, row, step, first, type_.lanes), type_.element.dtype) for row in (lhs, rhs))
+    made = m.b.op("tile.exp", x=m.b.op("tile.sub", lhs=a, rhs=b))
+    mask = mask_of(m, op)
+    if mask is None or mask.bits == type_.element.bits:
+        return vector(op, masked(m, made, mask))
+    on = active(m, mask, mask.bits // 8)
+    on = None if on is None else every(m, on, step, first, type_.lanes)
+    return vector(op, made if on is None else chosen(m, on, made, full(m, type_.lanes, dtype_of(made), 0)))
+
+
+@lowers("pto.vsel")
+def _select(m: Machine, op: Op) -> Vector:
+    then, other = rows_of(m, op)
+    mask = m.get(op.operands[2], Predicate)
+    return vector(op, chosen(m, active(m, mask, dtype_of(then).get_byte()), then, other))
+
+
+@lowers("pto.vbr")
+def _broadcast(m: Machine, op: Op) -> Vector:
+    type_ = vector_type(op.results[0])
+    return vector(op, full(m, type_.lanes, type_.element.dtype, scalar_in(m, op.operands[0], type_.element)))
+
+
+@lowers("pto.vdup")
+def _duplicate(m: Machine, op: Op) -> Vector:
+    """A number in every lane: a scalar, or the first or last lane of a vector."""
+    type_, source = vector_type(op.results[0]), m.values[op.operands[0]]
+    if isinstance(source, Vector):
+        lane = source.lanes - 1 if "HIGH" in str(op.attributes.get("position", "")) else 0
+        number = m.b.op("tile.read", x=source.expr, indices=(0, lane))
+    else:
+        number = scalar_in(m, op.operands[0], type_.element)
+    return finished(m, op, full(m, type_.lanes, type_.element.dtype, number))
+
+
+@lowers("pto.vci")
+def _count(m: Machine, op: Op) -> Vector:
+    """Numbers that go up from a start, or down."""
+    type_ = vector_type(op.results[0])
+    steps = cast(m, iota(m, type_.lanes), type_.element.dtype)
+    start = scalar_in(m, op.operands[0], type_.element)
+    if str(op.attributes.get("order", "ASC")) in ("DESC", "DEC"):
+        return vector(op, m.b.op("tile.sub", lhs=full(m, type_.lanes, type_.element.dtype, start), rhs=steps))
+    return vector(op, m.b.op("tile.add", lhs=steps, rhs=start))
+
+
+# comparison
+
+
+@lowers("pto.vcmp", "pto.vcmps")
+def _compare(m: Machine, op: Op) -> Predicate:
+    lhs, rhs = m.get(op.operands[0], Vector), m.values[op.operands[1]]
+    other = rhs.expr if isinstance(rhs, Vector) else scalar_in(m, op.operands[1], lhs.element)
+    return comparison(m, op, lhs.expr, str(op.attributes["predicate"]), other)
+
+
+# carries
+
+
+def _in_unsigned(m: Machine, op: Op) -> list[Expr]:
+    rows = rows_of(m, op)
+    dtype = UNSIGNED[dtype_of(rows[0]).get_byte()]
+    return [cast(m, row, dtype) for row in rows]
+
+
+def _both(m: Machine, op: Op, total: Expr, on: Expr) -> tuple[Vector, Predicate]:
+    """Return a sum and the flags beside it, both only where the mask is set."""
+    mask = m.get(op.operands[-1], Predicate)
+    element = vector_type(op.results[0]).element
+    lit = active(m, mask, element.nbytes)
+    carry = on if lit is None else m.b.op("tile.and_", lhs=on, rhs=lit)
+    return vector(op, masked(m, cast(m, total, element.dtype), mask)), predicate(op, carry, 1)
+
+
+def _less(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
+    return flags(m, compared(m, lhs, CmpType.LT, rhs), lanes_of(lhs))
+
+
+def _either(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
+    return m.b.op("tile.or_", lhs=lhs, rhs=rhs)
+
+
+def _not(m: Machine, on: Expr) -> Expr:
+    return m.b.op("tile.xor", lhs=on, rhs=constant(1, dtypes.UINT8))
+
+
+@lowers("pto.vaddc")
+def _add_with_carry(m: Machine, op: Op) -> tuple[Vector, Predicate]:
+    lhs, rhs = _in_unsigned(m, op)
+    total = m.b.op("tile.add", lhs=lhs, rhs=rhs)
+    return _both(m, op, total, _less(m, total, lhs))
+
+
+@lowers("pto.vsubc")
+def _subtract_with_carry(m: Machine, op: Op) -> tuple[Vector, Predicate]:
+    """The difference; the mask says where nothing was borrowed."""
+    lhs, rhs = _in_unsigned(m, op)
+    return _both(m, op, m.b.op("tile.sub", lhs=lhs, rhs=rhs), _not(m, _less(m, lhs, rhs)))
+
+
+@lowers("pto.vaddcs")
+def _add_carry(m: Machine, op: Op) -> tuple[Vector, Predicate]:
+    """The sum of both and the carry that comes in."""
+    lhs, rhs = _in_unsigned(m, op)
+    carry = m.get(op.operands[2], Predicate).expr
+    first = m.b.op("tile.add", lhs=lhs, rhs=rhs)
+    total = m.b.op("tile.add", lhs=first, rhs=cast(m, carry, dtype_of(first)))
+    return _both(m, op, total, _either(m, _less(m, first, lhs), _less(m, total, first)))
+
+
+@lowers("pto.vsubcs")
+def _subtract_borrow(m: Machine, op: Op) -> tuple[Vector, Predicate]:
+    """The difference, less one where something was borrowed before."""
+    lhs, rhs = _in_unsigned(m, op)
+    borrow = cast(m, _not(m, m.get(op.operands[2], Predicate).expr), dtype_of(lhs))
+    first = m.b.op("tile.sub", lhs=lhs, rhs=rhs)
+    total = m.b.op("tile.sub", lhs=first, rhs=borrow)
+    return _both(m, op, total, _not(m, _either(m, _less(m, lhs, rhs), _less(m, first, borrow))))
+
+
+@lowers("pto.vmull")
+def _long_product(m: Machine, op: Op) -> tuple[Vector, Vector]:
+    """The low and the high half of the whole product."""
+    lhs, rhs = rows_of(m, op)
+    dtype = dtype_of(lhs)
+    wide = dtypes.INT64 if dtype.is_signed_int() else dtypes.UINT64
+    product = m.b.op("tile.mul", lhs=cast(m, lhs, wide), rhs=cast(m, rhs, wide))
+    high = m.b.op("tile.shr", lhs=product, rhs=constant(dtype.bits, wide))
+    low, top = (masked(m, cast(m, half, dtype), mask_of(m, op)) for half in (product, high))
+    return vector(op, low), vector(op, top, 1)

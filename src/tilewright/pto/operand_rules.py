@@ -1,0 +1,71 @@
+"""Operand rules: whether the operands of an op are of the kinds its form takes, and go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.errors import PtoOperandError, PtoTypeMismatchError
+from tilewright.pto.module import Op, Value
+from tilewright.pto.text.form import Form
+from tilewright.pto.text.kinds import misfit, row_of
+from tilewright.pto.text.typetext import brief_text
+from tilewright.pto.types import Mask, Scalar, TileBuf, VReg
+
+
+def refuse_kinds(op: Op, form: Form) -> None:
+    """Raise where an operand or result is not of the kind its place takes, or does not go with the others."""
+    letters = ""
+    values: list[Value] = []
+    groups = [(form.operands, op.operands), (form.results, op.results)]
+    groups += [(form.words[clause.name].kinds, clause.values) for clause in op.clauses]
+    for kinds, group in groups:
+        if not group:
+            continue
+        types = [value.type for value in group]
+        row = row_of(kinds, types)
+        if not row:
+            position, expected = misfit(kinds, types)
+            raise _wrong_kind(op, group, position, expected)
+        letters += row
+        values += group
+    if "t" in letters or "v" in letters:
+        _refuse_elements(op, letters, values)
+
+
+def _wrong_kind(op: Op, group: Sequence[Value], position: int, expected: str) -> PtoOperandError:
+    value = group[position]
+    role = "result" if value in op.results else "operand"
+    what = f"{role} {position + 1} of {len(group)}" if len(group) > 1 else f"its {role}"
+    message = f"`{op.name}` takes {expected} as {what}, `%{value.name}` is {brief_text(value.type)}"
+    if role == "result":
+        message = f"`{op.name}` gives {expected} as {what}, not {brief_text(value.type)}"
+    return PtoOperandError(message)
+
+
+def _refuse_elements(op: Op, letters: str, values: list[Value]) -> None:
+    """Raise where what shares an element type does not, or a scalar or mask does not go with it."""
+    first: Value | None = None
+    element: Scalar | None = None
+    for letter, value in zip(letters, values, strict=True):
+        type = value.type
+        if letter not in "tv" or not isinstance(type, TileBuf | VReg):
+            continue
+        if first is None:
+            first, element = value, type.element
+        elif type.element is not element and type.element != element:
+            message = (
+                f"`{op.name}` needs one element type, `%{first.name}` has {element}, `%{value.name}` {type.element}"
+            )
+            raise PtoTypeMismatchError(message, help="convert one of them, with `pto.tcvt` or `pto.vcvt`")
+    if element is not None and ("e" in letters or "m" in letters):
+        _refuse_companions(op, letters, values, element)
+
+
+def _refuse_companions(op: Op, letters: str, values: list[Value], element: Scalar) -> None:
+    for letter, value in zip(letters, values, strict=True):
+        type = value.type
+        if letter == "e" and isinstance(type, Scalar) and type.is_float != element.is_float:
+            raise PtoTypeMismatchError(f"`{op.name}` on {element} takes no {type}, which `%{value.name}` is")
+        if letter == "m" and isinstance(type, Mask) and type.bits != min(32, element.bits):
+            message = f"lanes of {element} take !pto.mask<b{min(32, element.bits)}>, `%{value.name}` is {type}"
+            raise PtoTypeMismatchError(message, help="make the mask with the width of the lanes")

@@ -1,0 +1,1 @@
+"""PTO text: reading it into modules and printing modules back."""

@@ -1,0 +1,107 @@
+"""Op forms: how the text of an op is laid out.
+
+A form is syntax alone: how many operands and results there are, which words hold more operands, which tokens are static
+and what they are called, and where the types go. One rule of the parser reads every op that has a form, one of the
+printer writes it, and the verifier counts by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from tilewright.pto.types import Type
+
+
+class Typing(Enum):
+    """What the types after the colon say."""
+
+    EACH = "one type for each operand, then `->` and one for each result"
+    SAME = "one type that all operands and results share"
+    COMPARE = "the type of both operands; the result is i1"
+    SELECT = "the type of the two choices and of the result"
+    CAST = "the operand's type, `to`, the result's type"
+    RESULT = "the result's type; `->` may come before it"
+    EXTENDED = "the type of both operands and of the first result, then the second result's"
+    IMPLIED = "nothing: the result's type goes without saying"
+
+
+class Layout(Enum):
+    """How operands under a word are written."""
+
+    TYPED = "ins(%a, %b : T, U)"
+    PLAIN = "nburst(%a, %b)"
+    LIST = "shape = [%a, %b]"
+    SINGLE = "addr = %a"
+    BRACKET = "valid [%a, %b]"
+    INDEX = "%p[%a]"
+    SLOT = "in a static token's place"
+
+
+class Syntax(Enum):
+    """Who reads an op: the one rule, or a rule of its own."""
+
+    PLAIN = "plain"
+    CONSTANT = "arith.constant"
+    FOR = "scf.for"
+    IF = "scf.if"
+    WHILE = "scf.while"
+    CONDITION = "scf.condition"
+    CALL = "func.call"
+    REGION = "a region after the name"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Operands under a word: their layout, their signature, and whether the word may be left out or repeated."""
+
+    layout: Layout
+    kinds: str
+    required: bool = False
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A static token: its attribute's name and what it is a word of.
+
+    `family` is an enumeration's name, or `string`, `word` or `int` for plain ones.
+    """
+
+    name: str
+    family: str
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The layout of one op."""
+
+    operands: str = ""
+    """The signature of the positional operands (see `kinds`)."""
+    results: str = ""
+    typing: Typing = Typing.EACH
+    words: Mapping[str, Word] = field(default_factory=dict[str, Word])
+    numbers: tuple[str, ...] = ()
+    """Words that hold static numbers, as in `sizes [8, 16]`."""
+    slots: tuple[Slot, ...] = ()
+    needed_slots: int | None = None
+    """How many of the slots must be there; None is all of them."""
+    is_leading: bool = False
+    """Whether the static tokens come before the operands."""
+    is_bracketed: bool = False
+    """Whether the static tokens stand in square brackets."""
+    index: str = ""
+    """The word for what stands in brackets after an operand."""
+    indexed: int = 0
+    """Which operand has those brackets."""
+    order: tuple[int, ...] = ()
+    """The operand that each written type belongs to, where that is not their order."""
+    untyped: int = 0
+    """How many operands at the end may go without a type."""
+    implied: Type | None = None
+    family: str = ""
+    """The family of result types written as `<...>`; that of the first operand where empty."""
+    syntax: Syntax = Syntax.PLAIN
+    is_pointwise: bool = False
+    """Whether every tile is read where the output is written."""

@@ -1,0 +1,73 @@
+"""Literals: attributes and constants as text."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from tilewright.pto.module import Attribute, Attributes, Enumerated, Number, SymbolRef
+from tilewright.pto.text.attributes import quoted
+from tilewright.pto.types import I1, Scalar, Type
+
+_BARE = re.compile(r"[A-Za-z_][\w$.]*\Z", re.ASCII)
+_SYMBOL = re.compile(r"[\w$.]+\Z", re.ASCII)
+_BITS = {"f32": ("7F800000", "FF800000", "7FC00000"), "f16": ("7C00", "FC00", "7E00"), "bf16": ("7F80", "FF80", "7FC0")}
+
+
+def symbol(name: str) -> str:
+    """Return a name of a function or module after its `@`, in quotes where it needs them."""
+    return f"@{name}" if _SYMBOL.match(name) else f'@"{name}"'
+
+
+def dictionary(attributes: Attributes) -> str:
+    """Return attributes in braces."""
+    return f"{{{', '.join(_entry(name, value) for name, value in attributes.items())}}}"
+
+
+def _entry(name: str, value: Attribute) -> str:
+    key = name if _BARE.match(name) else quoted(name)
+    return key if value is None else f"{key} = {attribute(value)}"
+
+
+def items(value: Attribute) -> str:
+    """Return the items of a list without its brackets."""
+    return ", ".join(map(attribute, value)) if isinstance(value, tuple) else attribute(value)
+
+
+def attribute(value: Attribute) -> str:
+    """Return a static value as text."""
+    if value is None:
+        return "unit"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _float(value)
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, tuple):
+        return f"[{items(value)}]"
+    if isinstance(value, Enumerated):
+        return f"#pto.{value.family}<{value.word}>" if value.family else f"<{value.word}>"
+    if isinstance(value, Number):
+        return f"{attribute(value.value)} : {value.type}"
+    return symbol(value.name) if isinstance(value, SymbolRef) else str(value)
+
+
+def _float(value: float) -> str:
+    """Return a float with a point in it, as the grammar wants; infinity is a number nothing holds."""
+    if math.isinf(value) or math.isnan(value):
+        return "-1.0e999" if value < 0 else "1.0e999"
+    mantissa, e, exponent = repr(value).partition("e")
+    return f"{mantissa if '.' in mantissa else f'{mantissa}.0'}{e}{exponent}"
+
+
+def constant_text(value: Attribute, type: Type) -> str:
+    """Return what `arith.constant` writes: floats that are no numbers by their bits."""
+    if type == I1:
+        return "true" if value else "false"
+    if isinstance(value, float) and isinstance(type, Scalar) and not math.isfinite(value) and type.name in _BITS:
+        above, below, nan = _BITS[type.name]
+        return f"0x{nan if math.isnan(value) else above if value > 0 else below} : {type}"
+    return f"{attribute(value)} : {type}"

@@ -1,0 +1,164 @@
+"""Result types: what the types after an op's colon and arrow say.
+
+They name each operand's type, or the one that all share, or only the result's; the form knows which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tilewright.errors import PtoSyntaxError
+from tilewright.pto.text.counts import operands_of
+from tilewright.pto.text.cursor import Cursor
+from tilewright.pto.text.form import Form, Typing
+from tilewright.pto.text.kinds import signature
+from tilewright.pto.text.pieces import Head, Pieces, Placed
+from tilewright.pto.text.typetext import BUILTIN_SHAPED, family_of
+from tilewright.pto.types import I1, TensorView, TileBuf, Type
+
+
+def result_types(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:
+    """Read the types after the colon and the arrow, and return those of the results."""
+    form = head.form
+    if cursor.token == "outs" and form.typing is Typing.RESULT:
+        cursor.at += 1
+    if not cursor.accept(":"):
+        return _untold(cursor, head, pieces)
+    if form.typing is Typing.EACH:
+        return _each(cursor, head, pieces)
+    if form.typing is Typing.RESULT:
+        return _told(cursor, head, pieces)
+    return _shared(cursor, head, pieces)
+
+
+def _untold(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:
+    """Return the result types of an op without a colon."""
+    form = head.form
+    if form.typing in (Typing.EACH, Typing.RESULT) and cursor.accept("->"):
+        return cursor.types(form.family)
+    if form.implied is not None:
+        return [form.implied]
+    if form.typing is Typing.EACH and (not pieces.untyped or len(pieces.untyped) <= form.untyped):
+        if signature(form.results).count[0]:
+            raise cursor.unexpected(f"`:` and the types of `{head.name}`")
+        return []
+    raise cursor.unexpected(f"`:` and the types of `{head.name}`")
+
+
+def _each(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:
+    form = head.form
+    types_at = cursor.at
+    written = _count_types(cursor, form)
+    for value, at in _typed(cursor, form, pieces, written, head):
+        if cursor.at != types_at:
+            cursor.expect(",")
+        if cursor.token in form.words:
+            cursor.at += 1
+        cursor.check(value, at)
+    if cursor.accept("->"):
+        return cursor.types(form.family or (family_of(pieces.operands[0].type) if pieces.operands else ""))
+    derive = _LEFT_OUT.get(head.name)
+    return [derive(pieces)] if derive is not None else []
+
+
+def _partition_of(pieces: Pieces) -> Type:
+    """Return the type old text leaves out: what the sizes of a partition make of its view."""
+    view = pieces.operands[0].type
+    sizes = next((clause.values for clause in pieces.clauses if clause.name == "sizes"), ())
+    if not isinstance(view, TensorView):
+        return view
+    return TensorView((None,) * max(1, len(sizes)), view.element, partition=True)
+
+
+def _window_of(pieces: Pieces) -> Type:
+    """Return the type old text leaves out: what the sizes of a window make of its tile."""
+    tile, sizes = pieces.operands[0].type, pieces.attributes.get("sizes")
+    if not isinstance(tile, TileBuf) or not isinstance(sizes, tuple) or len(sizes) != 2:
+        return tile
+    rows, cols = (size if isinstance(size, int) and size > 0 else 1 for size in sizes)
+    if any(clause.name == "valid" for clause in pieces.clauses):
+        return replace(tile, rows=rows, cols=cols, valid_rows=None, valid_cols=None)
+    return replace(tile, rows=rows, cols=cols, valid_rows=rows, valid_cols=cols)
+
+
+_LEFT_OUT: dict[str, Callable[[Pieces], Type]] = {
+    "pto.partition_view": _partition_of,
+    "pto.subview": _window_of,
+    "pto.subset": _window_of,
+}
+
+
+def _count_types(cursor: Cursor, form: Form) -> int:
+    """Return how many types stand here, separated by commas."""
+    texts, at, count = cursor.tokens.texts, cursor.at, 1
+    while True:
+        at += texts[at] in form.words
+        at += 2 if texts[at] in BUILTIN_SHAPED else 1
+        if at >= len(texts) or texts[at] != ",":
+            return count
+        at, count = at + 1, count + 1
+
+
+def _typed(cursor: Cursor, form: Form, pieces: Pieces, written: int, head: Head) -> list[Placed]:
+    """Return the values that the written types belong to, in the order of the types."""
+    if form.order and written == len(pieces.operands) == len(form.order):
+        return [(pieces.operands[i], pieces.places[i]) for i in form.order]
+    everything = [(value, at) for value, at, _ in pieces.untyped]
+    outside = [(value, at) for value, at, is_bracketed in pieces.untyped if not is_bracketed]
+    for choice in (everything, outside, outside[: len(outside) - form.untyped]):
+        if len(choice) == written:
+            return choice
+    message = f"`{head.name}` has {operands_of(str(len(outside)))} but {written} types"
+    raise PtoSyntaxError(message, spans=(cursor.span(cursor.at, cursor.at),), help="write one type for each operand")
+
+
+def _told(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:
+    form = head.form
+    first_at = cursor.at
+    types = cursor.types(form.family)
+    if not cursor.accept("->"):
+        return types
+    cursor.at = first_at
+    for i, (value, at, _) in enumerate(pieces.untyped):
+        if i:
+            cursor.expect(",")
+        cursor.check(value, at)
+    cursor.expect("->")
+    return cursor.types(form.family)
+
+
+def _shared(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:
+    """Read the type that operands share, and return what it makes of the results."""
+    typing, operands = head.form.typing, list(zip(pieces.operands, pieces.places, strict=True))
+    if typing is Typing.IMPLIED:
+        return [_implied(cursor, head)]
+    if typing is Typing.SELECT and cursor.following == ",":
+        cursor.check(*operands.pop(0)) if operands else None
+        cursor.expect(",")
+    elif typing is Typing.SELECT and operands:
+        operands.pop(0)
+    at = cursor.at
+    for operand in operands:
+        cursor.at = at
+        cursor.check(*operand)
+    cursor.at = at
+    type = cursor.type()
+    if typing is Typing.COMPARE:
+        return [I1]
+    if typing is Typing.CAST:
+        cursor.expect("to")
+        return [cursor.type()]
+    if typing is Typing.EXTENDED:
+        cursor.expect(",")
+        return [type, cursor.type()]
+    return [type] * len(head.form.results)
+
+
+def _implied(cursor: Cursor, head: Head) -> Type:
+    at = cursor.at
+    type = cursor.type()
+    if type != head.form.implied:
+        message = f"`{head.name}` gives {head.form.implied}, its text says {type}"
+        raise PtoSyntaxError(message, spans=(cursor.span(at, at),))
+    return type

@@ -1,0 +1,250 @@
+"""Structured ops: those with regions, and those whose text follows no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tilewright.errors import KernelError, PtoSyntaxError
+from tilewright.pto.module import Clause, Op, Region, SymbolRef, Value
+from tilewright.pto.text.attributes import dictionary, number
+from tilewright.pto.text.constants import constant
+from tilewright.pto.text.cursor import Cursor
+from tilewright.pto.text.form import Syntax
+from tilewright.pto.text.forms import FORMS, NAMES, missing
+from tilewright.pto.text.generic import read_generic
+from tilewright.pto.text.pieces import Head, Names, Pieces, check_enclosed, finished, operands_in, values_of
+from tilewright.pto.text.plain import read_plain
+from tilewright.pto.types import I1, INDEX, Type
+
+
+def read_region(cursor: Cursor, arguments: list[tuple[str, Type, int]] | None = None) -> Region:
+    """Return the region in braces here; `arguments` are those its op names, a `^bb0(...)` names others."""
+    cursor.expect("{")
+    with cursor.nested():
+        own = [cursor.define(name, type, at) for name, type, at in arguments or ()]
+        if cursor.token.startswith("^") and arguments is None:
+            own = _block_arguments(cursor)
+        ops: list[Op] = []
+        while not cursor.accept("}"):
+            ops.append(read_op(cursor))
+    return Region(tuple(own), ops)
+
+
+def _block_arguments(cursor: Cursor) -> list[Value]:
+    cursor.at += 1
+    own: list[Value] = []
+    if cursor.accept("("):
+        while not cursor.accept(")"):
+            if own:
+                cursor.expect(",")
+            at, name = cursor.at, new_name(cursor)
+            cursor.expect(":")
+            own.append(cursor.define(name, cursor.type(), at))
+    cursor.expect(":")
+    return own
+
+
+def new_name(cursor: Cursor) -> str:
+    """Return the name of a value that is defined here."""
+    token = cursor.token
+    if not token.startswith("%") or len(token) == 1:
+        raise cursor.unexpected("a value such as `%x`")
+    if "#" in token:
+        raise cursor.unexpected("a name without `#`")
+    cursor.at += 1
+    return token[1:]
+
+
+def read_op(cursor: Cursor) -> Op:
+    """Return the op that stands here."""
+    names = _result_names(cursor) if cursor.token.startswith("%") else ()
+    at, token = cursor.at, cursor.token
+    name = NAMES.get(token)
+    if name is None:
+        return read_generic(cursor, names) if token.startswith('"') and len(token) > 1 else _refuse(cursor)
+    cursor.at += 1
+    form = FORMS[name]
+    return _RULES[form.syntax](cursor, Head(name, form, names, at))
+
+
+def _refuse(cursor: Cursor) -> Op:
+    token = cursor.token
+    if not token[:1].isalpha():
+        raise cursor.unexpected("an op or `}`" if token else "`}`", begins=True)
+    if token in ("module", "func.func", "builtin.module"):
+        raise cursor.unexpected("an op or `}`", "functions stand in modules: is a `}` missing?", begins=True)
+    raise cursor.placed(missing(token), cursor.at)
+
+
+def _result_names(cursor: Cursor) -> Names:
+    names: list[tuple[str, int]] = []
+    while True:
+        at, name = cursor.at, new_name(cursor)
+        if cursor.accept(":"):
+            count_at, count = cursor.at, number(cursor)
+            if not isinstance(count, int) or not 1 <= count <= 64:
+                raise PtoSyntaxError("results are counted from 1 to 64", spans=(cursor.span(count_at, count_at),))
+            names += [(f"{name}#{i}" if count > 1 else name, at) for i in range(count)]
+        else:
+            names.append((name, at))
+        if not cursor.accept(","):
+            break
+    if cursor.token != "=":
+        raise cursor.unexpected("`=` after the names of results")
+    cursor.at += 1
+    return names
+
+
+def _read_constant(cursor: Cursor, head: Head) -> Op:
+    at, token = cursor.at, cursor.token
+    attributes = dictionary(cursor) if token == "{" else {}
+    at, token = cursor.at, cursor.token
+    if token in ("true", "false"):
+        cursor.at += 1
+        type = cursor.type() if cursor.accept(":") else I1
+        value: bool | int | float = token == "true"
+    else:
+        value = number(cursor)
+        cursor.expect(":")
+        type = cursor.type()
+    try:
+        settled = constant(value, type, is_hexadecimal="0x" in token)
+    except KernelError as error:
+        raise cursor.placed(error, at) from None
+    return finished(cursor, head, Pieces(attributes={**attributes, "value": settled}), [type])
+
+
+def _read_for(cursor: Cursor, head: Head) -> Op:
+    iv_at, iv = cursor.at, new_name(cursor)
+    cursor.expect("=")
+    bounds = [(cursor.at, cursor.value())]
+    for word in ("to", "step"):
+        cursor.expect(word)
+        bounds.append((cursor.at, cursor.value()))
+    carried: list[tuple[str, int, Value, int]] = []
+    types: list[Type] = []
+    clauses: tuple[Clause, ...] = ()
+    if cursor.token == "iter_args":
+        at = cursor.at
+        cursor.at += 1
+        carried = _assignments(cursor)
+        clauses = (Clause("iter_args", tuple(value for _, _, value, _ in carried), cursor.span(at)),)
+        cursor.expect("->")
+        types = check_enclosed(cursor, [(value, at) for _, _, value, at in carried])
+    type: Type = INDEX
+    if cursor.accept(":"):
+        at = cursor.at
+        type = cursor.type()
+    for at, value in bounds:
+        if value.type != type:
+            message = f"the bounds of this loop are {type}, `%{value.name}` is {value.type}"
+            raise PtoSyntaxError(message, spans=(cursor.span(at, at),), help=f"write `: {value.type}` before `{{`")
+    span = cursor.span(head.at)
+    inner = [(iv, type, iv_at), *((name, value.type, at) for name, at, value, _ in carried)]
+    region = read_region(cursor, inner)
+    attributes = dictionary(cursor) if cursor.token == "{" else {}
+    results = cursor.bind(head.names, types, head.at)
+    return Op(head.name, tuple(v for _, v in bounds), clauses, attributes, results, (region,), span)
+
+
+def _assignments(cursor: Cursor) -> list[tuple[str, int, Value, int]]:
+    """Return the names and initial values of `(%a = %x, %b = %y)`, each with its token."""
+    found: list[tuple[str, int, Value, int]] = []
+    cursor.expect("(")
+    while not cursor.accept(")"):
+        if found:
+            cursor.expect(",")
+        at, name = cursor.at, new_name(cursor)
+        cursor.expect("=")
+        found.append((name, at, cursor.value(), cursor.at - 1))
+    return found
+
+
+def _read_if(cursor: Cursor, head: Head) -> Op:
+    at = cursor.at
+    condition = cursor.value()
+    if condition.type != I1:
+        message = f"a condition is i1, `%{condition.name}` is {condition.type}"
+        raise PtoSyntaxError(message, spans=(cursor.span(at, at),), help="compare it with `arith.cmpi`")
+    types = cursor.types() if cursor.accept("->") else []
+    span = cursor.span(head.at)
+    regions = [read_region(cursor, [])]
+    if cursor.accept("else"):
+        regions.append(read_region(cursor, []))
+    attributes = dictionary(cursor) if cursor.token == "{" else {}
+    results = cursor.bind(head.names, types, head.at)
+    return Op(head.name, (condition,), (), attributes, results, tuple(regions), span)
+
+
+def _read_while(cursor: Cursor, head: Head) -> Op:
+    carried = [] if cursor.token == ":" else _assignments(cursor)
+    cursor.expect(":")
+    check_enclosed(cursor, [(value, at) for _, _, value, at in carried])
+    cursor.expect("->")
+    types = cursor.types()
+    span = cursor.span(head.at)
+    before = read_region(cursor, [(name, value.type, at) for name, at, value, _ in carried])
+    cursor.expect("do")
+    after = read_region(cursor)
+    attributes = dictionary(cursor) if cursor.accept("attributes") else {}
+    results = cursor.bind(head.names, types, head.at)
+    operands = tuple(value for _, _, value, _ in carried)
+    return Op(head.name, operands, (), attributes, results, (before, after), span)
+
+
+def _read_condition(cursor: Cursor, head: Head) -> Op:
+    cursor.expect("(")
+    condition = cursor.value()
+    cursor.expect(")")
+    op = read_plain(cursor, Head(head.name, FORMS["scf.yield"], head.names, head.at))
+    op.operands = (condition, *op.operands)
+    return op
+
+
+def _read_call(cursor: Cursor, head: Head) -> Op:
+    callee = cursor.token
+    if not callee.startswith("@") or len(callee) == 1:
+        raise cursor.unexpected("the function to call, such as `@helper`")
+    cursor.at += 1
+    placed = operands_in(cursor, "(", ")")
+    attributes = dictionary(cursor) if cursor.token == "{" else {}
+    cursor.expect(":")
+    if cursor.token != "(":
+        raise cursor.unexpected("`(` and the types of the arguments")
+    check_enclosed(cursor, placed)
+    cursor.expect("->")
+    types = cursor.types()
+    pieces = Pieces(list(values_of(placed)), attributes={**attributes, "callee": SymbolRef(_symbol(callee))})
+    return finished(cursor, head, pieces, types)
+
+
+def _symbol(token: str) -> str:
+    return token[1:].strip('"')
+
+
+def _read_scope(cursor: Cursor, head: Head) -> Op:
+    placed = operands_in(cursor, "(", ")") if head.form.operands else []
+    attributes = dictionary(cursor) if cursor.accept("attributes") else {}
+    span = cursor.span(head.at)
+    region = read_region(cursor)
+    if cursor.token == "{":
+        attributes = {**attributes, **dictionary(cursor)}
+    if head.form.operands and cursor.accept(":"):
+        check_enclosed(cursor, placed)
+        cursor.expect("->")
+        cursor.expect("(")
+        cursor.expect(")")
+    cursor.bind(head.names, [], head.at)
+    return Op(head.name, values_of(placed), (), attributes, (), (region,), span)
+
+
+_RULES: dict[Syntax, Callable[[Cursor, Head], Op]] = {
+    Syntax.PLAIN: read_plain,
+    Syntax.CONSTANT: _read_constant,
+    Syntax.FOR: _read_for,
+    Syntax.IF: _read_if,
+    Syntax.WHILE: _read_while,
+    Syntax.CONDITION: _read_condition,
+    Syntax.CALL: _read_call,
+    Syntax.REGION: _read_scope,
+}

@@ -1,0 +1,1 @@
+"""Traced bodies: `@pto.jit` without `source=`, the embedded form of the same ops."""

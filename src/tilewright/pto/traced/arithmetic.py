@@ -1,0 +1,170 @@
+"""Arithmetic: Python's operators on scalars, as `arith` ops.
+
+The two sides have one type. A Python number takes the type of the other side; an integer meeting an `index` becomes
+one. `//` and `%` round down, as Python's do.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from tilewright.errors import DTypeMismatchError, OperandError, UnsupportedFeatureError
+from tilewright.pto.module import Value
+from tilewright.pto.traced.scalars import as_index, as_number, as_type, constant, convert
+from tilewright.pto.traced.tracer import Tracer
+from tilewright.pto.traced.values import describe
+from tilewright.pto.types import I1, INDEX, Ptr, Scalar
+
+_BINARY: Mapping[type[ast.operator], tuple[str, str, str, str]] = {
+    ast.Add: ("+", "addi", "addi", "addf"),
+    ast.Sub: ("-", "subi", "subi", "subf"),
+    ast.Mult: ("*", "muli", "muli", "mulf"),
+    ast.Div: ("/", "", "", "divf"),
+    ast.FloorDiv: ("//", "floordivsi", "divui", ""),
+    ast.Mod: ("%", "remsi", "remui", ""),
+    ast.LShift: ("<<", "shli", "shli", ""),
+    ast.RShift: (">>", "shrsi", "shrui", ""),
+    ast.BitAnd: ("&", "andi", "andi", ""),
+    ast.BitOr: ("|", "ori", "ori", ""),
+    ast.BitXor: ("^", "xori", "xori", ""),
+}
+"""Each operator: its sign, and the op on signed, unsigned and floating-point numbers."""
+
+_KEEPS_SIGN = frozenset(("addi", "muli", "floordivsi", "divui", "remsi", "remui", "shrsi", "shrui", "andi", "ori"))
+"""The ops that give nothing negative for operands that are not."""
+
+_COMPARISONS: Mapping[type[ast.cmpop], tuple[str, str, str]] = {
+    ast.Eq: ("eq", "eq", "oeq"),
+    ast.NotEq: ("ne", "ne", "une"),
+    ast.Lt: ("slt", "ult", "olt"),
+    ast.LtE: ("sle", "ule", "ole"),
+    ast.Gt: ("sgt", "ugt", "ogt"),
+    ast.GtE: ("sge", "uge", "oge"),
+}
+"""Each comparison: its predicate on signed, unsigned and floating-point numbers."""
+
+
+def binary(t: Tracer, operator: ast.operator, lhs: object, rhs: object, node: ast.BinOp | ast.AugAssign) -> Value:
+    """Return an operator applied to scalars, one of them at least a value of the module."""
+    sign, *_ = _BINARY.get(type(operator), ("**", ""))
+    if isinstance(lhs, Value) and isinstance(lhs.type, Ptr):
+        return _moved(t, operator, lhs, rhs, node)
+    left, right, type_ = _paired(t, lhs, rhs, node)
+    name = _choose(_BINARY.get(type(operator), ("", "", "", ""))[1:], type_)
+    if not name or (type_ == I1 and name not in ("andi", "ori", "xori")):
+        help = "`/` divides floats and `//` integers; convert with pto.cast" if sign in ("/", "//", "%") else ""
+        message = f"`{sign}` is not defined for {type_}"
+        raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help or "convert the operands with pto.cast")
+    if name == "remsi" and not _are_never_negative(t, left, right):
+        return _floor_remainder(t, left, right, node)
+    return _integer(t, name, left, right, node)
+
+
+def _choose(names: tuple[str, ...], type: Scalar) -> str:
+    signed, unsigned, floating = names
+    return floating if type.is_float else unsigned if type.name.startswith("ui") else signed
+
+
+def _integer(t: Tracer, name: str, left: Value, right: Value, node: ast.AST) -> Value:
+    result = t.builder.value(f"arith.{name}", [left, right], left.type, t.span(node))
+    if name in _KEEPS_SIGN and _are_never_negative(t, left, right):
+        t.builder.never_negative.add(result)
+    return result
+
+
+def _are_never_negative(t: Tracer, *values: Value) -> bool:
+    return all(value in t.builder.never_negative for value in values)
+
+
+def _floor_remainder(t: Tracer, left: Value, right: Value, node: ast.AST) -> Value:
+    """Return `left % right` with the sign of `right`, which no op gives."""
+    quotient = _integer(t, "floordivsi", left, right, node)
+    return _integer(t, "subi", left, _integer(t, "muli", quotient, right, node), node)
+
+
+def _moved(t: Tracer, operator: ast.operator, pointer: Value, offset: object, node: ast.BinOp | ast.AugAssign) -> Value:
+    """Return `pointer + offset`, counted in elements."""
+    if not isinstance(operator, ast.Add):
+        help = "pointers move with `+`, by a number of elements"
+        raise UnsupportedFeatureError(f"{pointer.type} only adds", spans=[t.span(node)], help=help)
+    index = as_index(t, offset, node.right if isinstance(node, ast.BinOp) else node.value)
+    return t.builder.value("pto.addptr", [pointer, index], pointer.type, t.span(node))
+
+
+def _paired(t: Tracer, lhs: object, rhs: object, node: ast.AST) -> tuple[Value, Value, Scalar]:
+    """Return two operands of one type, and the type."""
+    for value in (lhs, rhs):
+        _check_scalar(t, value, node)
+    types = [value.type for value in (lhs, rhs) if isinstance(value, Value)]
+    common = INDEX if INDEX in types and I1 not in types else types[0]
+    assert isinstance(common, Scalar)
+    left, right = (_as(t, value, common, node) for value in (lhs, rhs))
+    if left.type != right.type:
+        help = "convert one of them with pto.cast"
+        message = f"the two sides have different types, {left.type} and {right.type}"
+        raise DTypeMismatchError(message, spans=[t.span(node)], help=help)
+    return left, right, common
+
+
+def _as(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
+    if not isinstance(value, Value):
+        return constant(t, value, type, node)
+    have = value.type
+    is_integer = isinstance(have, Scalar) and have.is_integer and have != I1
+    return convert(t, value, type, t.span(node)) if is_integer and type == INDEX else value
+
+
+def _check_scalar(t: Tracer, value: object, node: ast.AST) -> None:
+    is_scalar = isinstance(value.type, Scalar) if isinstance(value, Value) else isinstance(value, (bool, int, float))
+    if not is_scalar:
+        help = "tiles and vectors are computed with by ops: pto.tile.add, pto.vadd"
+        raise OperandError(f"an operator needs scalars, got {describe(value)}", spans=[t.span(node)], help=help)
+
+
+def negative(t: Tracer, value: Value, node: ast.UnaryOp) -> Value:
+    """Return minus a scalar."""
+    _check_scalar(t, value, node)
+    assert isinstance(value.type, Scalar)
+    if value.type.is_float:
+        return t.builder.value("arith.negf", [value], value.type, t.span(node))
+    return _integer(t, "subi", constant(t, 0, value.type, node), value, node)
+
+
+def inverted(t: Tracer, value: Value, node: ast.AST) -> Value:
+    """Return an integer with every bit flipped; of an `i1`, its negation."""
+    if not isinstance(value.type, Scalar) or not value.type.is_integer:
+        help = "`not` and `~` take comparisons and integers"
+        raise OperandError(f"{value.type} has no bits to flip", spans=[t.span(node)], help=help)
+    ones = constant(t, 1 if value.type == I1 else -1, value.type, node)
+    return t.builder.value("arith.xori", [value, ones], value.type, t.span(node))
+
+
+def compare(t: Tracer, operator: ast.cmpop, lhs: object, rhs: object, node: ast.AST) -> Value:
+    """Return the `i1` that says whether a comparison holds."""
+    left, right, type_ = _paired(t, lhs, rhs, node)
+    word = _choose(_COMPARISONS[type(operator)], type_)
+    name = "arith.cmpf" if type_.is_float else "arith.cmpi"
+    return t.builder.value(name, [left, right], I1, t.span(node), {"predicate": word})
+
+
+def extreme(t: Tracer, word: str, lhs: object, rhs: object, node: ast.AST) -> Value:
+    """Return the smaller or larger of two scalars; `word` is `min` or `max`."""
+    left, right, type_ = _paired(t, lhs, rhs, node)
+    name = _choose((f"{word}si", f"{word}ui", f"{word}imumf"), type_)
+    result = t.builder.value(f"arith.{name}", [left, right], type_, t.span(node))
+    both, either = _are_never_negative(t, left, right), any(_are_never_negative(t, v) for v in (left, right))
+    if both or (either and word == "max"):
+        t.builder.never_negative.add(result)
+    return result
+
+
+def select(t: Tracer, condition: Value, lhs: object, rhs: object, node: ast.AST) -> Value:
+    """Return one of two scalars, as a condition says."""
+    test = as_type(t, condition, I1, node)
+    if isinstance(lhs, Value) or isinstance(rhs, Value):
+        left, right, type_ = _paired(t, lhs, rhs, node)
+    else:
+        left, right = as_number(t, lhs, node), as_number(t, rhs, node)
+        left, right, type_ = _paired(t, left, right, node)
+    return t.builder.value("arith.select", [test, left, right], type_, t.span(node))

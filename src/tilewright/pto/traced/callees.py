@@ -1,0 +1,131 @@
+"""Callees: functions with `entry=False`, each once in the module for the types it is called with."""
+
+from __future__ import annotations
+
+import ast
+from types import FunctionType
+from typing import Any, Protocol, runtime_checkable
+
+from tilewright.errors import OperandError, PtoArgumentError, RecursiveCallError, ReturnMismatchError
+from tilewright.pto.declarations import Marker, PartitionTensorView, Tile
+from tilewright.pto.module import Func, Op, Region, SymbolRef, Value
+from tilewright.pto.signature import Parameter, Signature
+from tilewright.pto.traced.arguments import Argument, Arguments
+from tilewright.pto.traced.builder import Builder
+from tilewright.pto.traced.scalars import as_type
+from tilewright.pto.traced.tracer import Program, Tracer
+from tilewright.pto.traced.values import describe
+from tilewright.pto.types import Ptr, Scalar, TensorView, TileBuf, Type
+from tilewright.source import Span
+
+
+@runtime_checkable
+class Callee(Protocol):
+    """What the tracer sees of a decorated function that a body calls."""
+
+    @property
+    def function(self) -> Any:
+        """The Python function."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The symbol it wants in a module."""
+        ...
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether it is launched rather than called."""
+        ...
+
+    @property
+    def signature(self) -> Signature:
+        """Its parameters."""
+        ...
+
+
+def call_function(t: Tracer, callee: Callee, given: Arguments) -> None:
+    """Add a call of a function, which joins the module where it is not there yet."""
+    span = t.span(given.node)
+    if callee.is_entry:
+        help = "declare it with entry=False"
+        raise PtoArgumentError(f"`{given.name}` is a kernel: it is launched, not called", spans=[span], help=help)
+    parameters = callee.signature.runtime
+    names = tuple(parameter.name for parameter in parameters)
+    bound = given.bind(t, *names)
+    operands = tuple(_operand(t, parameter, bound[parameter.name]) for parameter in parameters)
+    func = _func(t, callee, names, operands, span)
+    t.builder.emit(Op("func.call", operands, attributes={"callee": SymbolRef(func.name)}, span=span))
+
+
+def _operand(t: Tracer, parameter: Parameter, argument: Argument) -> Value:
+    """Return an argument as what its parameter's annotation says."""
+    wanted, value = parameter.annotation, argument.value
+    if isinstance(wanted, Scalar):
+        return as_type(t, value, wanted, argument.node)
+    if not isinstance(value, Value) or not _is_a(value.type, wanted):
+        help = "pass what its annotation says"
+        message = f"parameter `{parameter.name}` is {wanted}, got {describe(value)}"
+        raise OperandError(message, spans=[t.span(argument.node)], help=help)
+    return value
+
+
+def _is_a(type: Type, wanted: Ptr | Marker) -> bool:
+    if isinstance(wanted, Ptr):
+        return type == wanted
+    if wanted is Tile:
+        return isinstance(type, TileBuf)
+    return isinstance(type, TensorView) and type.partition == (wanted is PartitionTensorView)
+
+
+def _func(t: Tracer, callee: Callee, names: tuple[str, ...], operands: tuple[Value, ...], span: Span) -> Func:
+    types = tuple(operand.type for operand in operands)
+    program, identity = t.program, id(callee)
+    known = program.funcs.get((identity, types))
+    if known is not None:
+        return known
+    if identity in program.calling:
+        raise RecursiveCallError(f"`{callee.name}` calls itself", spans=[span])
+    program.calling = (*program.calling, identity)
+    func = trace_function(program, callee.function, program.symbol(callee.name), dict(zip(names, types, strict=True)))
+    func.private = True
+    program.calling = program.calling[:-1]
+    program.funcs[identity, types] = func
+    program.kept.append(callee)
+    return func
+
+
+def trace_function(
+    program: Program,
+    function: FunctionType,
+    name: str,
+    parameters: dict[str, Type],
+    constants: dict[str, object] | None = None,
+) -> Func:
+    """Return the function that a Python function's body describes."""
+    builder = Builder()
+    t = Tracer.of(function, program, builder)
+    node = t.captured.node
+    written = {arg.arg: arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+    arguments: list[Value] = []
+    for each, type_ in parameters.items():
+        where = written.get(each, node)
+        argument = Value(builder.fresh(each), type_, t.span(where))
+        arguments.append(argument)
+        t.bind(each, argument, where)
+    for each, value in (constants or {}).items():
+        t.bind(each, value, written.get(each, node))
+    returned = t.execute(node.body, ())
+    if returned is not None and returned.value is not None:
+        help = "write results through pointers, and `return` alone"
+        raise ReturnMismatchError("a @pto.jit function returns nothing", spans=[returned.span], help=help)
+    span = _heading(t, node)
+    builder.emit(Op("func.return", span=span if returned is None else returned.span))
+    body: Region = builder.body(tuple(arguments))
+    return Func(name, tuple(arguments), body=body, span=span)
+
+
+def _heading(t: Tracer, node: ast.FunctionDef) -> Span:
+    """Return where a function's name is written."""
+    start = node.col_offset + len("def ")
+    return t.span(node)._replace(column=start, end_line=node.lineno, end_column=start + len(node.name.encode()))

@@ -1,0 +1,87 @@
+"""Directives: the names of `pto` that are no op of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.errors import ArgumentCountError
+from tilewright.pto.module import Value
+from tilewright.pto.traced import arithmetic
+from tilewright.pto.traced.arguments import Arguments
+from tilewright.pto.traced.infer import register
+from tilewright.pto.traced.namespace import StaticRange
+from tilewright.pto.traced.ops import emit, handles
+from tilewright.pto.traced.scalars import cast, natural, scalar_type, static_int
+from tilewright.pto.traced.tracer import Tracer
+from tilewright.pto.types import INDEX
+
+
+@handles("const")
+def _const(t: Tracer, given: Arguments) -> Value:
+    """Return a number as a value of the module, of its natural type unless one is given."""
+    bound = given.bind(t, "value", optional=("dtype",))
+    value = bound["value"]
+    if "dtype" in bound:
+        return cast(t, value.value, scalar_type(t, bound["dtype"].value, bound["dtype"].node), value.node)
+    known = isinstance(value.value, (bool, int, float))
+    return cast(t, value.value, natural(value.value) if known else INDEX, value.node)
+
+
+@handles("cast")
+def _cast(t: Tracer, given: Arguments) -> Value:
+    bound = given.bind(t, "value", "dtype")
+    return cast(t, bound["value"].value, scalar_type(t, bound["dtype"].value, bound["dtype"].node), bound["value"].node)
+
+
+@handles("min", "max")
+def _extreme(t: Tracer, given: Arguments) -> Any:
+    bound = given.bind(t, "lhs", "rhs")
+    lhs, rhs = bound["lhs"].value, bound["rhs"].value
+    word = given.word
+    if not isinstance(lhs, Value) and not isinstance(rhs, Value):
+        return min(lhs, rhs) if word == "min" else max(lhs, rhs)
+    return arithmetic.extreme(t, word, lhs, rhs, given.node)
+
+
+@handles("select")
+def _select(t: Tracer, given: Arguments) -> Any:
+    bound = given.bind(t, "condition", "lhs", "rhs")
+    condition = bound["condition"].value
+    if not isinstance(condition, Value):
+        return bound["lhs" if condition else "rhs"].value
+    return arithmetic.select(t, condition, bound["lhs"].value, bound["rhs"].value, given.node)
+
+
+@handles("static_range")
+def _static_range(t: Tracer, given: Arguments) -> StaticRange:
+    numbers = [static_int(t, argument.value, argument.node, "a bound of pto.static_range") for argument in given.args]
+    if not 1 <= len(numbers) <= 3 or given.kwargs or numbers[2:] == [0]:
+        help = "pto.static_range(stop), (start, stop) or (start, stop, step)"
+        message = f"`{given.name}` takes one to three numbers, the step not zero"
+        raise ArgumentCountError(message, spans=[t.span(given.node)], help=help)
+    return StaticRange(range(*numbers))
+
+
+@handles("bytewidth")
+def _bytewidth(t: Tracer, given: Arguments) -> int:
+    bound = given.bind(t, "dtype")
+    return scalar_type(t, bound["dtype"].value, bound["dtype"].node).nbytes
+
+
+@handles("elements_per_vreg")
+def _elements_per_vreg(t: Tracer, given: Arguments) -> int:
+    bound = given.bind(t, "dtype")
+    return register(scalar_type(t, bound["dtype"].value, bound["dtype"].node)).lanes
+
+
+@handles("set_flag", "wait_flag")
+def _flag(t: Tracer, given: Arguments) -> None:
+    """Emit the flag, of an event that is known or of one that a value says."""
+    word = given.word
+    event = (
+        given.kwargs.get("event_id") or given.kwargs.get("event") or (given.args[2] if len(given.args) > 2 else None)
+    )
+    if event is None:
+        raise ArgumentCountError(f"`{given.name}` needs `event_id`", spans=[t.span(given.node)], help="event_id=0 to 7")
+    is_known = not isinstance(event.value, Value)
+    emit(t, f"pto.{word}" if is_known else f"pto.{word}_dyn", given)

@@ -1,0 +1,116 @@
+"""The namespace: the ops of PTO as Python names, `pto.tile.add` for `pto.tadd`.
+
+The names follow from the table of op forms. They say something inside a `@pto.jit` body only, where calls are read and
+not made; anywhere else a call raises OutsideKernelError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from keyword import iskeyword
+from typing import Any, NoReturn
+
+from tilewright.errors import OutsideKernelError
+from tilewright.pto.text.form import Syntax
+from tilewright.pto.text.forms import FORMS
+from tilewright.source import calling_line
+
+DIRECTIVES = (
+    *("bytewidth", "cast", "const", "elements_per_vreg", "max", "min", "select", "static_range"),
+    *("mte_load", "mte_store", "pipe_barrier"),
+)
+"""The names that are no op of their own."""
+_ALIASES = {"mte_load": "pto.mte_gm_ub", "mte_store": "pto.mte_ub_gm", "pipe_barrier": "pto.barrier"}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An op, or a directive, that a body can call."""
+
+    name: str
+    """How Python spells it after `pto.`"""
+    op: str = ""
+    """The op it stands for, if it is one."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Ops only mean something inside a kernel."""
+        _outside(self.name)
+
+    def __repr__(self) -> str:
+        return f"pto.{self.name}"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What `with` opens: an op with a region."""
+
+    op: str
+
+    def __enter__(self) -> None:
+        """Scopes only mean something inside a kernel."""
+        _outside(self.op.removeprefix("pto."))
+
+    def __exit__(self, *_: object) -> None:
+        """Never reached."""
+
+
+@dataclass(frozen=True)
+class StaticRange:
+    """The items of `pto.static_range`: a loop over them is unrolled."""
+
+    items: range
+
+
+def _outside(name: str) -> NoReturn:
+    message = f"`pto.{name}` describes work for a kernel and cannot run as plain Python"
+    help = "use it inside a function decorated with @pto.jit"
+    raise OutsideKernelError(message, spans=[calling_line()], help=help)
+
+
+class Operations:
+    """The ops under one word, as in `pto.tile`."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Operation:
+        found = operation(f"{self._prefix}.{name}")
+        if found is None:
+            raise AttributeError(f"there is no pto.{self._prefix}.{name}")
+        return found
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted(name.rpartition(".")[2] for name in operations() if name.startswith(f"{self._prefix}."))
+
+    def __repr__(self) -> str:
+        return f"pto.{self._prefix}"
+
+
+tile, section, sync = Operations("tile"), Operations("section"), Operations("sync")
+
+
+def operation(name: str) -> Operation | None:
+    """Return what `pto.name` is, or None where there is no such op."""
+    return operations().get(name)
+
+
+@cache
+def operations() -> dict[str, Operation]:
+    """Return every op and directive by its Python name."""
+    words = {name: Operation(name, _ALIASES.get(name, "")) for name in DIRECTIVES}
+    spelled = ((_spelling(op), op) for op, form in FORMS.items() if op.startswith("pto.") and _is_callable(form.syntax))
+    return words | {name: Operation(name, op) for name, op in spelled}
+
+
+def _is_callable(syntax: Syntax) -> bool:
+    return syntax in (Syntax.PLAIN, Syntax.REGION)
+
+
+def _spelling(op: str) -> str:
+    name = op.removeprefix("pto.")
+    if "outs" not in FORMS[op].words and name not in ("treshape", "tgetval"):
+        return name
+    plain = (name[1:] if name.startswith("t") else name).replace(".", "_")
+    return f"tile.{plain}_" if iskeyword(plain) else f"tile.{plain}"

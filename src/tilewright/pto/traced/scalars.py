@@ -1,0 +1,146 @@
+"""Scalars: Python numbers as constants of the module, and one scalar type as another."""
+
+from __future__ import annotations
+
+import ast
+import math
+
+from tilewright.errors import DTypeMismatchError, NotStaticError, OperandError
+from tilewright.pto.module import Value
+from tilewright.pto.traced.tracer import Tracer
+from tilewright.pto.traced.values import describe
+from tilewright.pto.types import F32, I1, INDEX, Scalar
+from tilewright.source import Span
+
+
+def natural(value: bool | int | float) -> Scalar:
+    """Return the type a Python number takes where nothing else decides: `i1`, `index` or `f32`."""
+    if isinstance(value, bool):
+        return I1
+    return INDEX if isinstance(value, int) else F32
+
+
+def constant(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
+    """Return a Python number as a constant of a type; OperandError for what is no such number."""
+    span = t.span(node)
+    if not isinstance(value, (bool, int, float)):
+        raise OperandError(f"a number is needed here, got {describe(value)}", spans=[span], help=f"it becomes {type}")
+    if type.is_float:
+        return t.builder.constant(float(value), type, span)
+    if isinstance(value, float):
+        raise OperandError(f"{value!r} is no {type}", spans=[span], help=f"round it: `int({value!r})`")
+    if not _fits(value, type):
+        raise OperandError(f"{value} is out of the range of {type}", spans=[span], help="use a wider type")
+    return t.builder.constant(bool(value) if type == I1 else int(value), type, span)
+
+
+def _fits(value: int, type: Scalar) -> bool:
+    if type == I1:
+        return value in (0, 1)
+    bits = 64 if type == INDEX else type.bits
+    is_unsigned, is_signed = type.name.startswith("ui"), type.name.startswith("si")
+    low = 0 if is_unsigned else -(1 << (bits - 1))
+    high = 1 << (bits - 1) if is_signed or type == INDEX else 1 << bits  # signless text may spell either
+    return low <= value < high
+
+
+def as_type(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
+    """Return a scalar operand of exactly a type: numbers become constants, values must have it already."""
+    if not isinstance(value, Value):
+        return constant(t, value, type, node)
+    if value.type != type:
+        help = f"convert it: `pto.cast({_text(node)}, pto.{type.name})`"
+        raise DTypeMismatchError(f"{type} is needed here, got {value.type}", spans=[t.span(node)], help=help)
+    return value
+
+
+def as_integer(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
+    """Return an integer operand of a type; integers of other types are converted, as sizes and addresses are."""
+    if not isinstance(value, Value):
+        return constant(t, value, type, node)
+    if not isinstance(value.type, Scalar) or not value.type.is_integer or value.type == I1:
+        help = "sizes, offsets and addresses are integers"
+        raise OperandError(f"an integer is needed here, got {value.type}", spans=[t.span(node)], help=help)
+    return convert(t, value, type, t.span(node))
+
+
+def as_index(t: Tracer, value: object, node: ast.AST) -> Value:
+    """Return an operand that counts elements."""
+    return as_integer(t, value, INDEX, node)
+
+
+def as_number(t: Tracer, value: object, node: ast.AST) -> Value:
+    """Return a value of the module for a number of either kind; Python's take their natural type."""
+    if isinstance(value, Value):
+        return value
+    return constant(t, value, natural(value) if isinstance(value, (bool, int, float)) else INDEX, node)
+
+
+def convert(t: Tracer, value: Value, type: Scalar, span: Span) -> Value:
+    """Return a scalar as another scalar type, by the op that does so."""
+    have = value.type
+    assert isinstance(have, Scalar)
+    if have == type:
+        return value
+    result = t.builder.value(_conversion(have, type), [value], type, span)
+    if value in t.builder.never_negative and type.bits >= have.bits:
+        t.builder.never_negative.add(result)
+    return result
+
+
+def _conversion(have: Scalar, type: Scalar) -> str:
+    unsigned = have.name.startswith("ui") or have == I1
+    if INDEX in (have, type) and have.is_integer and type.is_integer:
+        return "arith.index_castui" if unsigned or type.name.startswith("ui") else "arith.index_cast"
+    if have.is_integer and type.is_integer:
+        if have.bits == type.bits and I1 not in (have, type):
+            return "arith.bitcast"
+        narrows = type == I1 or (have != I1 and have.bits > type.bits)
+        return "arith.trunci" if narrows else "arith.extui" if unsigned else "arith.extsi"
+    if have.is_integer:
+        return "arith.uitofp" if unsigned else "arith.sitofp"
+    if type.is_integer:
+        return "arith.fptoui" if type.name.startswith("ui") else "arith.fptosi"
+    return "arith.truncf" if have.bits > type.bits else "arith.extf"
+
+
+def cast(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
+    """Return a number of either kind as a scalar type; OperandError where no op converts it."""
+    if not isinstance(value, Value):
+        number = int(value) if isinstance(value, float) and math.isfinite(value) and type.is_integer else value
+        return constant(t, number, type, node)
+    have = value.type
+    if not isinstance(have, Scalar):
+        raise OperandError(f"only scalars convert, got {have}", spans=[t.span(node)], help="pto.castptr casts pointers")
+    if have != type and not _is_convertible(have, type):
+        help = f"convert to {'i64' if INDEX in (have, type) else 'f32'} first"
+        raise OperandError(f"there is no conversion from {have} to {type}", spans=[t.span(node)], help=help)
+    return convert(t, value, type, t.span(node))
+
+
+def _is_convertible(have: Scalar, type: Scalar) -> bool:
+    if INDEX in (have, type):
+        return have.is_integer and type.is_integer
+    return not (have.is_float and type.is_float and have.bits == type.bits)
+
+
+def static_int(t: Tracer, value: object, node: ast.AST, what: str) -> int:
+    """Return a whole number that the compiler must know."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, Value):
+        help = "use a literal, a global or a `pto.const_expr` parameter"
+        raise NotStaticError(f"{what} must be known at compile time, got {value.type}", spans=[t.span(node)], help=help)
+    raise OperandError(f"{what} is a whole number, got {describe(value)}", spans=[t.span(node)], help="write an int")
+
+
+def scalar_type(t: Tracer, value: object, node: ast.AST) -> Scalar:
+    """Return a scalar type that a body names."""
+    if isinstance(value, Scalar):
+        return value
+    help = f"scalar types are {', '.join(f'pto.{name}' for name in ('f32', 'f16', 'bf16', 'i32', 'index'))} and others"
+    raise OperandError(f"a scalar type is needed here, got {describe(value)}", spans=[t.span(node)], help=help)
+
+
+def _text(node: ast.AST) -> str:
+    return ast.unparse(node) if isinstance(node, ast.expr) else "x"

@@ -1,0 +1,218 @@
+"""The verifier: what the text of a module decides before anything runs it.
+
+Each op is held to its form and its rule, each region to how it must end, each call to the function it names. What
+fails is raised at the op that breaks the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+
+from tilewright.errors import (
+    KernelError,
+    PtoOperandError,
+    PtoRecursionError,
+    PtoReturnError,
+    PtoUndeclaredValueError,
+    brief,
+)
+from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, Value
+from tilewright.pto.op_rules import RULES, refuse_reach, refuse_slots
+from tilewright.pto.operand_rules import refuse_kinds
+from tilewright.pto.text.counts import refuse_counts
+from tilewright.pto.text.forms import FORMS
+from tilewright.pto.text.forms import missing as no_form
+from tilewright.pto.text.suggestions import nearest
+from tilewright.pto.text.typetext import brief_text
+from tilewright.pto.types import Type
+
+ENTRY_MARKS = ("pto.kernel", "pto.entry", "pto.aicore")
+"""The attributes that make a function an entry."""
+_TERMINATORS = ("func.return", "scf.yield", "scf.condition")
+
+
+@brief
+def verify(module: Module) -> None:
+    """Raise a located `KernelError` for the first thing in `module` that cannot be."""
+    calls: dict[Func, dict[Func, Op]] = {}
+    for func, visible in _visible(module, {}):
+        checker = _Checker(visible)
+        checker.function(func)
+        calls[func] = checker.calls
+    _refuse_recursion(calls)
+
+
+def _visible(module: Module, outer: dict[str, Func]) -> Iterator[tuple[Func, dict[str, Func]]]:
+    """Yield every function with those it can call: its module's, then those of the modules around it."""
+    functions = {**outer, **{item.name: item for item in module.items if isinstance(item, Func)}}
+    for item in module.items:
+        if isinstance(item, Module):
+            yield from _visible(item, functions)
+        else:
+            yield item, functions
+
+
+def _refuse_recursion(calls: dict[Func, dict[Func, Op]]) -> None:
+    try:
+        TopologicalSorter({func: callees.keys() for func, callees in calls.items()}).prepare()
+    except CycleError as error:
+        cycle: list[Func] = list(reversed(error.args[1]))
+        path = " calls ".join(f"`@{func.name}`" for func in cycle)
+        raise PtoRecursionError(path, spans=(calls[cycle[0]][cycle[1]].span,)) from None
+
+
+@dataclass(slots=True)
+class _Checker:
+    """The verifier inside one function."""
+
+    functions: dict[str, Func]
+    calls: dict[Func, Op] = field(default_factory=dict[Func, Op])
+    _constants: dict[Value, int] = field(default_factory=dict[Value, int])
+    _sections: set[str] = field(default_factory=set[str])
+
+    def function(self, func: Func) -> None:
+        mark = next((mark for mark in ENTRY_MARKS if mark in func.attributes), None)
+        if mark and func.results:
+            message = f"`@{func.name}` is an entry (`{mark}`) and must return nothing"
+            raise PtoReturnError(message, spans=(func.span,), help="write results through a pointer")
+        if func.body is not None:
+            self._region(func.body, "func.return", func.results, func)
+
+    def _region(self, region: Region, ending: str, types: Sequence[Type], owner: Func | Op) -> None:
+        """Check the ops of a region, which `ending` ends with values of `types`; "" is no ending at all."""
+        last = region.ops[-1] if region.ops else None
+        for op in region.ops:
+            self._op(op)
+            if op.name in _TERMINATORS and (op is not last or op.name != ending):
+                where = "last" if op.name == ending else "here"
+                raise PtoReturnError(f"`{_short(op)}` cannot stand {where}", spans=(op.span,), help=_ENDINGS[op.name])
+        if last is None or last.name not in _TERMINATORS:
+            self._refuse_open_end(region, ending, types, owner)
+            return
+        values = last.operands[1:] if last.name == "scf.condition" else last.operands
+        _refuse_difference(last, f"`{_short(last)}`", [value.type for value in values], types)
+
+    def _refuse_open_end(self, region: Region, ending: str, types: Sequence[Type], owner: Func | Op) -> None:
+        if ending and (types or ending != "scf.yield"):
+            name = f"@{owner.name}" if isinstance(owner, Func) else owner.name
+            span = region.ops[-1].span if region.ops else owner.span
+            short = ending.removeprefix("func.")
+            raise PtoReturnError(f"`{name}` must end with `{short}`", spans=(span,), help=_ENDINGS[ending])
+
+    def _op(self, op: Op) -> None:
+        form = FORMS.get(op.name)
+        try:
+            if form is None:
+                raise no_form(op.name)
+            refuse_counts(op, form)
+            refuse_kinds(op, form)
+            if form.slots:
+                refuse_slots(op, form)
+            if form.is_pointwise:
+                refuse_reach(op)
+            rule = RULES.get(op.name)
+            if rule is not None:
+                rule(op)
+        except KernelError as error:
+            error.locate((op.span,), _origins(op))
+            raise
+        check = _STRUCTURED.get(op.name)
+        if check is not None:
+            check(self, op)
+
+    def _constant(self, op: Op) -> None:
+        value = op.attributes.get("value")
+        if isinstance(value, int):
+            self._constants[op.results[0]] = value
+
+    def _for(self, op: Op) -> None:
+        inits = op.clause("iter_args") or ()
+        region = op.regions[0]
+        step = self._constants.get(op.operands[2], 1)
+        if step <= 0:
+            message = f"the step of this loop is {step}"
+            raise PtoOperandError(message, spans=(op.span,), help="steps are positive")
+        types = [value.type for value in inits]
+        _refuse_difference(op, "the results of `scf.for`", [value.type for value in op.results], types)
+        self._region(region, "scf.yield", types, op)
+
+    def _if(self, op: Op) -> None:
+        if op.results and len(op.regions) == 1:
+            raise PtoReturnError("`scf.if` with results needs `else`", spans=(op.span,))
+        types = [value.type for value in op.results]
+        for region in op.regions:
+            self._region(region, "scf.yield", types, op)
+
+    def _while(self, op: Op) -> None:
+        before, after = op.regions
+        types = [value.type for value in op.results]
+        self._region(before, "scf.condition", types, op)
+        _refuse_difference(op, "the block after `do`", [value.type for value in after.arguments], types)
+        self._region(after, "scf.yield", [value.type for value in op.operands], op)
+
+    def _scope(self, op: Op) -> None:
+        if op.name.startswith("pto.section."):
+            if op.name in self._sections:
+                raise PtoOperandError(f"a function has one `{op.name}`", spans=(op.span,), help="join them")
+            self._sections.add(op.name)
+        region = op.regions[0]
+        given, named = ([value.type for value in values] for values in (op.operands, region.arguments))
+        _refuse_difference(op, f"the block of `{op.name}`", named, given)
+        self._region(region, "", (), op)
+
+    def _call(self, op: Op) -> None:
+        callee = op.attributes["callee"]
+        assert isinstance(callee, SymbolRef)
+        func = self.functions.get(callee.name)
+        if func is None:
+            help = nearest(callee.name, self.functions, "@")
+            raise PtoUndeclaredValueError(f"there is no function `@{callee.name}`", spans=(op.span,), help=help)
+        self.calls.setdefault(func, op)
+        takes, gives = [value.type for value in func.arguments], list(func.results)
+        _refuse_difference(op, f"the call of `@{callee.name}`", [value.type for value in op.operands], takes)
+        _refuse_difference(op, f"the call of `@{callee.name}`", [value.type for value in op.results], gives, "result")
+
+
+def _refuse_difference(op: Op, what: str, found: Sequence[Type], expected: Sequence[Type], noun: str = "value") -> None:
+    """Raise where two rows of types differ."""
+    if len(found) != len(expected):
+        raise PtoReturnError(f"{what} has {_counted(len(found), noun)} instead of {len(expected)}", spans=(op.span,))
+    for i, (a, b) in enumerate(zip(found, expected, strict=True)):
+        if a != b:
+            raise PtoReturnError(
+                f"{what} has {brief_text(a)} where {brief_text(b)} is expected (position {i + 1})", spans=(op.span,)
+            )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
+
+
+def _short(op: Op) -> str:
+    return op.name.removeprefix("func.")
+
+
+def _origins(op: Op) -> list[str]:
+    """Return where the operands of `op` come from, for a message."""
+    lines = {f"%{value.name}: {brief_text(value.type)} from line {value.span.line}": None for value in op.uses[:4]}
+    return list(lines)
+
+
+_ENDINGS = {
+    "func.return": "a function ends with one `return`",
+    "scf.yield": "the body of a loop or branch ends with one `scf.yield`",
+    "scf.condition": "the first region of `scf.while` ends with one `scf.condition`",
+}
+_STRUCTURED = {
+    "arith.constant": _Checker._constant,  # pyright: ignore[reportPrivateUsage]
+    "scf.for": _Checker._for,  # pyright: ignore[reportPrivateUsage]
+    "scf.if": _Checker._if,  # pyright: ignore[reportPrivateUsage]
+    "scf.while": _Checker._while,  # pyright: ignore[reportPrivateUsage]
+    "func.call": _Checker._call,  # pyright: ignore[reportPrivateUsage]
+    "pto.vecscope": _Checker._scope,  # pyright: ignore[reportPrivateUsage]
+    "pto.strict_vecscope": _Checker._scope,  # pyright: ignore[reportPrivateUsage]
+    "pto.section.cube": _Checker._scope,  # pyright: ignore[reportPrivateUsage]
+    "pto.section.vector": _Checker._scope,  # pyright: ignore[reportPrivateUsage]
+}

@@ -1,0 +1,51 @@
+"""Printed modules: they parse to equal ones and print the same again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from unit.pto.text.samples import PLAIN, VALID, modules_of, text_of
+
+from tilewright.pto.equality import same
+from tilewright.pto.module import Module
+from tilewright.pto.text.parser import parse
+from tilewright.pto.text.printer import print_module, print_op
+
+
+def assert_round_trip(module: Module) -> None:
+    text = print_module(module)
+    again = parse(text)
+    assert same(module, again), text
+    assert print_module(again) == text
+
+
+@pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
+def test_a_file_comes_back(path: Path) -> None:
+    assert_round_trip(parse(text_of(path)))
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_every_op_comes_back(name: str) -> None:
+    for module in modules_of(name):
+        assert_round_trip(module)
+
+
+def test_names_that_clash_are_told_apart() -> None:
+    text = "module { func.func @k(%c: i1) { scf.if %c { %p:2 = arith.mulsi_extended %c, %c : i1 } return } }"
+    module = parse(text.replace("mulsi_extended %c, %c : i1", "addui_extended %c, %c : i1, i1"))
+    module_text = print_module(module)
+    assert "%p_0, %p_1 = arith.addui_extended %c, %c : i1, i1" in module_text
+    assert_round_trip(module)
+
+
+def test_an_op_prints_alone() -> None:
+    module = parse("module { func.func @k(%a: i32) { %b = arith.addi %a, %a : i32 return } }")
+    func = next(module.funcs())
+    assert func.body is not None
+    assert print_op(func.body.ops[0]) == "%b = arith.addi %a, %a : i32"
+
+
+@pytest.mark.parametrize("number", ["1.5", "1.0e+30", "0x7F800000", "0xFF800000", "0x7FC00000", "-0.0", "1.0e-45"])
+def test_floats_come_back(number: str) -> None:
+    assert_round_trip(parse(f"module {{ func.func @k() {{ %a = arith.constant {number} : f32 return }} }}"))

@@ -1,0 +1,58 @@
+"""Running: a PTO function on the interpreter and the CPU, between guards that must survive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy
+
+from tilewright import ir
+from tilewright.pto.lower import lower
+from tilewright.pto.module import Module
+from tilewright.pto.text.parser import parse
+from tilewright.pto.verify import verify
+
+np = cast("Any", numpy)
+Array = Any
+
+KERNELS = Path(__file__).parent / "kernels"
+PLATFORMS = ("interpret", "cpu")
+SENTINEL = 0xA5
+GUARD = 256
+"""Bytes in front of and behind every buffer that no kernel may write."""
+
+
+def blank(shape: int | tuple[int, ...], dtype: Any) -> Array:
+    """Return an array of sentinel bytes."""
+    count = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return np.full(count, SENTINEL, np.uint8).view(dtype).reshape(shape)
+
+
+def read(text: str, name: str = "kernel.pto") -> Module:
+    """Return a module that the verifier accepts."""
+    module = parse(text, name)
+    verify(module)
+    return module
+
+
+def run(module: Module, entry: str, platform: str, grid: int, arguments: Sequence[Any], target: str = "a5") -> list[Array]:
+    """Return what the arrays among some arguments hold after a launch; the arguments stay as they are."""
+    func = next(f for f in module.funcs() if f.name == entry)
+    program = ir.compile(lower(module, func, target=target), platform=platform)
+    guarded = [_guarded(a) if isinstance(a, numpy.ndarray) else a for a in arguments]
+    program(grid, *(g[1] if isinstance(g, tuple) else g for g in guarded))
+    pairs = [g for g in guarded if isinstance(g, tuple)]
+    for whole, _ in pairs:
+        edges = (whole[:GUARD], whole[-GUARD:])
+        assert all((edge == SENTINEL).all() for edge in edges), f"{entry} on {platform} writes outside its buffers"
+    return [inner.copy() for _, inner in pairs]
+
+
+def _guarded(array: Array) -> tuple[Array, Array]:
+    flat = array.reshape(-1)
+    whole = np.full(flat.nbytes + 2 * GUARD, SENTINEL, np.uint8)
+    inner = whole[GUARD : GUARD + flat.nbytes].view(flat.dtype)
+    inner[...] = flat
+    return whole, inner

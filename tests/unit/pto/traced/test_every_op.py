@@ -1,0 +1,74 @@
+"""Every op that has a form can be called in a body, with operands of the kinds its form says."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+import pytest
+from unit.pto.traced.tracing import unverified
+
+from tilewright import pto
+from tilewright.pto.text.form import Form, Layout, Syntax
+from tilewright.pto.text.forms import FORMS
+from tilewright.pto.text.kinds import signature
+from tilewright.pto.traced.namespace import operations
+from tilewright.pto.traced.ops import HANDLERS
+
+WORDS = {
+    **{"t": "tile", "z": "tile", "w": "view", "q": "part", "y": "part", "v": "vector", "u": "vector", "a": "align"},
+    **{"s": "1", "e": "1", "i": "2", "b": "flag", "f": "x", "m": "mask", "n": "mask", "p": "u", "l": "u", "g": "p"},
+    "x": "tile",
+}
+"""What a test passes for each kind of operand."""
+HEAD = """
+def body(p, u, x, flag):
+    tile = pto.alloc_tile(shape=[8, 64], dtype=pto.f32)
+    view = pto.make_tensor_view(p, shape=[8, 64], strides=[64, 1])
+    part = pto.partition_view(view, offsets=[0, 0], sizes=[8, 64])
+    mask = pto.pset_b32("PAT_ALL")
+    vector = pto.vlds(u, 0)
+    align = pto.init_align()
+    """
+TOLD = ("pto.vcvt", "pto.vbitcast", "pto.pbitcast", "pto.vpack", "pto.vsunpack", "pto.vzunpack", "pto.vbr", "pto.vci")
+"""The ops that are told the type of their result."""
+
+
+def arguments(form: Form) -> list[str]:
+    """Return what a call passes for the first row of each signature, optional operands left out."""
+    rows = [form.words[word].kinds for word in ("ins", "outs") if word in form.words]
+    given = [WORDS[letter] for kinds in rows or [form.operands] for letter in required(kinds)]
+    if form.index:
+        given.insert(form.indexed + 1, str([1] * signature(form.words[form.index].kinds).count[0]))
+    given += [{"int": "1"}.get(slot.family, '"WORD"') for slot in form.slots[: form.needed_slots]]
+    words = ((word, each) for word, each in form.words.items() if each.required and each.layout is Layout.PLAIN)
+    return given + [f"{word}=({', '.join('1' * signature(each.kinds).count[0])},)" for word, each in words]
+
+
+def required(kinds: str) -> str:
+    """Return the letters of a signature that must be there."""
+    return signature(kinds).rows[0][: signature(kinds).count[0]]
+
+
+def callable_ops() -> list[str]:
+    plain = (name for name, each in operations().items() if each.op and FORMS[each.op].syntax is Syntax.PLAIN)
+    return sorted(name for name in plain if "array" not in name and name not in HANDLERS)  # text alone makes arrays
+
+
+@pytest.mark.parametrize("name", callable_ops())
+def test_an_op_is_called_with_what_its_form_says(name: str) -> None:
+    op = operations()[name].op
+    given = arguments(FORMS[op]) + (["dtype=pto.i32"] if op in TOLD else [])
+    module = unverified(body_of(f"pto.{name}({', '.join(given)})")).module
+    func = next(module.funcs())
+    assert func.body is not None
+    assert func.body.ops[-2].name == op
+
+
+def body_of(call: str) -> Any:
+    """Return a function whose text is known to Python, as that of a notebook's cell is."""
+    text, filename = HEAD + call + "\n", f"<every op: {call}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    scope: dict[str, Any] = {"pto": pto}
+    exec(compile(text, filename, "exec"), scope)
+    return scope["body"]

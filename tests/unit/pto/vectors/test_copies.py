@@ -1,0 +1,95 @@
+"""Copies between memories against NumPy, on both platforms."""
+
+from __future__ import annotations
+
+import pytest
+from unit.pto.vectors.running import PLATFORMS, built, integers, np, numbers, run
+
+from tilewright.errors import ExecutionError, KernelError
+
+pytestmark = pytest.mark.parametrize("platform", PLATFORMS)
+
+
+def test_bursts_strides_loops_and_padding(platform: str) -> None:
+    a = integers(1, 288, np.int16)
+    plain, padded = np.ones(384, np.int16), np.ones(192, np.int16)
+    run("strided_copies", platform, a, plain, padded)
+    rows = a.reshape(24, 12)[:, :5]
+    expected = np.zeros((24, 16), np.int16)
+    expected[:, :5] = rows
+    np.testing.assert_array_equal(plain.reshape(24, 16), expected)
+    filled = np.full((12, 16), -7, np.int16)
+    filled[:, 2:7] = rows[:12]
+    np.testing.assert_array_equal(padded.reshape(12, 16), filled)
+
+
+@pytest.mark.parametrize(("rows", "count", "step"), [(5, 7, 20), (8, 16, 16), (1, 1, 0), (0, 4, 4), (3, 0, 8)])
+def test_lengths_that_only_the_program_knows(platform: str, rows: int, count: int, step: int) -> None:
+    a, out, pads = numbers(2, 256), np.full(256, 3, np.float32), np.full(128, 3, np.float32)
+    run("runtime_copies", platform, a, out, pads, rows, 4 * count, 4 * step)
+    expected, padded = np.full(256, 3, np.float32), np.zeros((8, 16), np.float32)
+    for row in range(rows):
+        expected[row * step : row * step + count] = a[row * step : row * step + count]
+        padded[row] = 9.5
+        padded[row, :count] = a[row * step : row * step + count]
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(pads.reshape(8, 16), padded)
+
+
+def test_copies_inside_local_memory_count_blocks_and_gaps(platform: str) -> None:
+    a, out, over = numbers(3, 128), np.full(128, 3, np.float32), np.zeros(128, np.float32)
+    run("local_copies", platform, a, out, over, 3)
+    expected, source = np.full((16, 8), 3, np.float32), a.reshape(16, 8)
+    for burst in range(3):
+        expected[4 * burst : 4 * burst + 2] = source[3 * burst : 3 * burst + 2]
+    np.testing.assert_array_equal(out.reshape(16, 8), expected)
+    moved = source.copy()
+    moved[1:8] = source[:7]
+    np.testing.assert_array_equal(over.reshape(16, 8), moved)
+
+
+@pytest.mark.parametrize("name", ["looped_copies", "looped_copies_at_run_time"])
+def test_outer_loops_are_settings(platform: str, name: str) -> None:
+    a, out = integers(4, 256, np.int32), np.ones(96, np.int32)
+    run(name, platform, a, out)
+    expected = np.zeros((3, 4, 8), np.int32)
+    for tile in range(3):
+        for burst in range(2):
+            start = 64 * tile + 32 * burst
+            expected[tile, 2 * burst] = a[start : start + 8]
+    np.testing.assert_array_equal(out.reshape(3, 4, 8), expected)
+
+
+def test_each_block_has_its_own_memory(platform: str) -> None:
+    a, out = numbers(5, 640).astype(np.float16), np.zeros(640, np.float16)
+    run("blocks_of_a_grid", platform, a, out, grid=5)
+    np.testing.assert_array_equal(out, a * np.float16(5))
+
+
+def test_arrays_by_index(platform: str) -> None:
+    out = np.zeros(16, np.int32)
+    run("local_arrays", platform, out, 12)
+    np.testing.assert_array_equal(out, [1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 1, 0, 0, 0])
+
+
+def test_an_index_outside_an_array_is_refused(platform: str) -> None:
+    with pytest.raises(ExecutionError):
+        run("local_arrays", platform, np.zeros(64, np.int32), 20)
+
+
+def test_a_copy_past_the_end_of_global_memory_is_refused(platform: str) -> None:
+    out = np.zeros(1024, np.float32)
+    with pytest.raises(ExecutionError):
+        run("vmadd", platform, np.zeros(1000, np.float32), out, out.copy(), out.copy())
+
+
+def test_a_copy_past_local_memory_is_refused_before_it_runs(platform: str) -> None:
+    text = """module { func.func @f(%a: !pto.ptr<f32, gm>) {
+      %z = arith.constant 0 : i64
+      %one = arith.constant 1 : i64
+      %n = arith.constant 300000 : i64
+      %u = pto.castptr %z : i64 -> !pto.ptr<f32, ub>
+      pto.mte_gm_ub %a, %u, %z, %n nburst(%one, %n, %n) : !pto.ptr<f32, gm>, !pto.ptr<f32, ub>, i64, i64, i64, i64, i64
+      return } }"""
+    with pytest.raises(KernelError, match="inside the 253952 bytes of `vec`"):
+        built(text, platform)
