@@ -173,7 +173,7 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
 def from_numpy(dtype: np.dtype[Any]) -> DataType:
     """Return the scalar type stored by arrays of `dtype`; TypeError lists the supported ones."""
     for candidate in STORABLE:
-        if candidate.numpy == dtype:
+        if candidate.numpy_name == dtype.name and candidate.numpy == dtype:  # asked by name: no type is made in vain
             return candidate
     supported = ", ".join(t.name for t in STORABLE)
     raise TypeError(f"Unsupported array dtype {dtype}; supported: {supported}")

@@ -29,7 +29,10 @@ def _leaky(x: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
 
 ELEMENTWISE_FLOATS: dict[str, Floats] = {
     **{name: getattr(_torch, name) for name in ("add", "sub", "mul", "div", "maximum", "minimum", "fmod")},
-    **{name: getattr(_torch, name) for name in ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "relu", "sin", "cos")},
+    **{
+        name: getattr(_torch, name)
+        for name in ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "relu", "sin", "cos", "tanh")
+    },
     "recip": _torch.reciprocal,
     "lrelu": _leaky,
 }

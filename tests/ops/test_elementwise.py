@@ -169,7 +169,7 @@ def test_an_element_type_an_op_does_not_take_is_refused() -> None:
     assert "int32" in caught.value.help and "fp32" not in caught.value.help
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "rsqrt", "recip", "sin", "cos"])
+@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "rsqrt", "recip", "sin", "cos", "tanh"])
 def test_a_function_of_integers_gives_fp32(name: str) -> None:
     type_ = type_of(kernel(f"y = pl.{name}(x)", x=tensor(pl.INT32, 4)), "y")
     assert isinstance(type_, TensorType) and type_.dtype == pl.FP32

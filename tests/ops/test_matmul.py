@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ops.kernels import Array, counting, kernel, out, run, scalar, tensor, type_of
+from ops.kernels import Array, counting, inout, kernel, out, run, scalar, tensor, type_of
+from ops.native import Native
 
 import tilewright.language as pl
 from tilewright.core.types import TensorType, TileType
@@ -46,6 +47,28 @@ def test_small_floats_accumulate_in_fp32() -> None:
 def test_small_integers_accumulate_in_int32() -> None:
     x, y = np.full((2, 3), -128, np.int8), np.full((3, 4), 127, np.int8)
     assert product("pl.matmul(a, b)", x, y, pl.INT8, pl.INT32).tolist() == [[-48768] * 4] * 2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "other", "result", "expected"),
+    [
+        (pl.INT64, 1 << 31, pl.INT64, pl.INT64, -(1 << 31)),
+        (pl.INT64, 1 << 31, pl.INT32, pl.FP32, -float(1 << 31)),
+        (pl.UINT32, 1 << 31, pl.UINT32, pl.UINT64, (1 << 64) - (1 << 31)),
+        (pl.UINT8, 200, pl.UINT8, pl.INT32, 1800),
+        (pl.UINT8, 200, pl.UINT8, pl.UINT8, 1800 % 256),
+        (pl.UINT64, 1 << 63, pl.FP32, pl.FP32, 9.0 * (1 << 63)),
+        (pl.FP32, (1 << 24) - 1, pl.FP32, pl.INT64, 9 * ((1 << 24) - 1) // 16 * 16),
+    ],
+)
+def test_tensors_are_summed_in_int32_or_fp32_whatever_they_and_the_result_hold(
+    dtype: DataType, number: int, other: DataType, result: DataType, expected: float
+) -> None:
+    body = f"out[:, :] = pl.matmul(x, y, out_dtype=pl.{result.symbol})"
+    function = kernel(body, x=tensor(dtype, 2, 3), y=tensor(other, 3, 4), out=inout(result, 2, 4))
+    factors = np.full((2, 3), number, dtype.numpy), np.full((3, 4), 3, other.numpy)
+    *_, (native, interpreted) = Native(function).run([*factors, np.zeros((2, 4), result.numpy)])
+    assert native.tolist() == interpreted.tolist() == [[expected] * 4] * 2
 
 
 def test_a_tile_product_needs_equal_element_types() -> None:

@@ -100,6 +100,15 @@ def create(w: Writer, type_: TensorType | None = None, *, filled: bool = False) 
     return w.bind(text, type_, "b", roots=fresh_root(), readable=has_value, writable=True)
 
 
+def longer(w: Writer) -> None:
+    """Make a tensor that is longer than an extent only the running program knows, and holds one number."""
+    if not w.symbols:
+        return
+    shape, dtype = [str(extent) for extent in some_shape(w)], w.pick(DTYPES)
+    shape[w.number(0, len(shape) - 1)] = f"{w.pick(w.symbols)} + {w.number(1, 9)}"
+    w.make(f"pl.create_tensor([{', '.join(shape)}], dtype=pl.{dtype.symbol}, init_value={w.number(0, 3)})", "b")
+
+
 def view(w: Writer) -> None:
     """Look at a tensor another way; the view shares its buffer."""
     sources = w.all(is_tensor, lambda v: (v.readable or v.writable) and all(shape_of(v)) and not _is_unknown(v))

@@ -1,6 +1,7 @@
 """Native runs of generated programs, held against the interpreter.
 
-A program is written to a file before its native code runs: where the process ends, that file says over what.
+A program is written to a file before it is compiled and before it runs, with what it was made from and the seed of its
+arguments: where the process ends, that file says over what.
 """
 
 from __future__ import annotations
@@ -31,21 +32,24 @@ from tilewright.passes.manager import PassManager
 P = ParamSpec("P")
 
 
-def check(text: str) -> frozenset[str]:
-    """Fail unless a program's native code leaves what the interpreter leaves; return the ops it was made of."""
+def check(text: str, origin: str = "a program") -> frozenset[str]:
+    """Fail unless a program's native code leaves what the interpreter leaves; return the ops it was made of.
+
+    `origin` says what the program was made from, where that is shorter than the program.
+    """
     program = parsed(text)
     compiled, ops = lowered(program)
-    with named(text), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        native = NativeProgram(compiled, compile_native(compiled))
+    with quietly():
+        native = compiled_natively(compiled, text, origin)
         for seed in SEEDS:
             expected = outcome(program, seed)
-            ours = native_outcome(program, native, seed, strided=seed % 2 == 0 and "tensor.reshape" not in ops)
+            with named(text, f"{origin}, run on arguments of seed {seed}"):
+                ours = native_outcome(program, native, seed, strided=seed % 2 == 0 and "tensor.reshape" not in ops)
             assert_within_declared_accuracy(program, seed, ours, expected)
     return ops
 
 
-def check_errors(text: str) -> bool:
+def check_errors(text: str, origin: str = "a program") -> bool:
     """Fail unless native code refuses what the interpreter refuses; return whether there was something to refuse.
 
     Dead code is gone from what native code is made of, and with it what was wrong there.
@@ -53,18 +57,24 @@ def check_errors(text: str) -> bool:
     program = parsed(text)
     compiled, _ = lowered(program)
     refused = False
-    with named(text), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        native = NativeProgram(compiled, compile_native(compiled))
+    with quietly():
+        native = compiled_natively(compiled, text, origin)
         for seed in SEEDS:
             expected = _attempted(outcome, compiled, seed)
-            ours = _attempted(native_outcome, program, native, seed)
+            with named(text, f"{origin}, run on arguments of seed {seed}"):
+                ours = _attempted(native_outcome, program, native, seed)
             if isinstance(expected, Outcome) and isinstance(ours, Outcome):
                 assert_within_declared_accuracy(compiled, seed, ours, expected)
             else:
                 assert type(expected) is type(ours), f"interpreter: {expected}\nnative: {ours}"
                 refused = True
     return refused
+
+
+def compiled_natively(program: Program, text: str, origin: str) -> NativeProgram:
+    """Return the native code of a lowered program."""
+    with named(text, f"{origin}, compiled"):
+        return NativeProgram(program, compile_native(program))
 
 
 def _attempted(action: Callable[P, Outcome], *args: P.args, **options: P.kwargs) -> Outcome | ExecutionError:
@@ -123,12 +133,20 @@ def _held(arg: Array | float, strided: bool) -> tuple[Embedded, Any]:
 
 
 @contextmanager
-def named(text: str) -> Generator[None]:
-    """Keep a program in a file while its native code runs."""
+def quietly() -> Generator[None]:
+    """Let NumPy divide by zero in silence."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+@contextmanager
+def named(text: str, doing: str) -> Generator[None]:
+    """Keep a program and what is done with it in a file for a while."""
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     note = note_of(worker, os.getppid()) if worker else note_of("main", os.getpid())
     note.parent.mkdir(exist_ok=True)
-    note.write_text(text, encoding="utf-8")
+    note.write_text(f"# {doing}\n{text}", encoding="utf-8")
     try:
         yield
     finally:

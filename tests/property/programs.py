@@ -44,8 +44,8 @@ KERNEL: list[Statement] = [
 
 CONTROL: list[Statement] = [
     *[scopes.scope] * 6, *[control.loop] * 3, scopes.parallel, *[control.branch] * 2, buffers.scalar, buffers.bounded,
-    buffers.read, buffers.write, *[buffers.create] * 2, *[buffers.view] * 2, buffers.array, scopes.covered,
-    scopes.cluster, scopes.accumulate, ways.anything,
+    buffers.read, buffers.write, *[buffers.create] * 2, buffers.longer, *[buffers.view] * 2, buffers.array,
+    scopes.covered, scopes.cluster, scopes.accumulate, ways.anything,
 ]  # fmt: skip
 """What an orchestration function does itself, besides calling helpers."""
 

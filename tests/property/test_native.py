@@ -8,6 +8,7 @@ but cannot be made smaller. The long run draws every choice, and can.
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -19,7 +20,7 @@ from property.running import QUICK, THOROUGH
 from property.ways import LEFT_OUT, covered
 
 from tilewright.core.op import OPS
-from tilewright.errors import ExecutionError, InternalError, KernelError
+from tilewright.errors import ExecutionError, KernelError
 
 PROGRAMS = 2000
 """How many programs every run of the tests tries, spread evenly over the ops."""
@@ -46,9 +47,8 @@ def test_programs_with_an_op_do_natively_what_the_interpreter_does(op: str) -> N
     @settings(QUICK, max_examples=PER_OP)
     @given(numbers)
     def every(number: int) -> None:
-        text = program(Random(f"{op} {number}").randint, BUDGET, about=op)
-        note(text)
-        uses.append(op in check(text))
+        text, origin = seeded(f"{op} {number}", BUDGET, about=op)
+        uses.append(op in check(text, origin))
 
     every()
     assert len(uses) == PER_OP
@@ -63,18 +63,26 @@ def test_programs_that_index_anywhere_are_refused_as_the_interpreter_refuses_the
     @settings(QUICK, max_examples=100)
     @given(numbers)
     def every(number: int) -> None:
-        refused.append(check_risky(program(Random(f"{shard} {number}").randint, BUDGET, risk=12)))
+        refused.append(check_risky(*seeded(f"{shard} {number}", BUDGET, risk=12)))
 
     every()
     assert len(refused) == 100 and sum(refused) >= 5
 
 
-def check_risky(text: str) -> bool:
+def seeded(seed: str, budget: int, **options: Any) -> tuple[str, str]:
+    """Return a program that one seed leads to, and how to make it again."""
+    text = program(Random(seed).randint, budget, **options)
+    given = "".join(f", {name}={value!r}" for name, value in options.items())
+    origin = f"program(Random({seed!r}).randint, {budget}{given})"
+    note(f"{origin}:\n{text}")
+    return text, origin
+
+
+def check_risky(text: str, origin: str = "a program") -> bool:
     """Check a program that may be wrong; one that already the compiler refuses tells nothing."""
-    note(text)
     try:
-        return check_errors(text)
-    except (InternalError, ExecutionError):
+        return check_errors(text, origin)
+    except ExecutionError:
         raise
     except KernelError:
         reject()
@@ -91,7 +99,7 @@ def test_large_programs_do_natively_what_the_interpreter_does(text: str) -> None
 @settings(THOROUGH, max_examples=10_000)
 @given(numbers, st.sampled_from(covered()))
 def test_very_many_programs_do_natively_what_the_interpreter_does(number: int, op: str) -> None:
-    check(program(Random(f"{op} {number}").randint, about=op))
+    check(*seeded(f"{op} {number}", 2 * BUDGET, about=op))
 
 
 @pytest.mark.long

@@ -47,6 +47,7 @@ FEATURES = {
     "three axes": r"Tensor\[\[\w+, \w+, \w+\], pl",
     "dynamic first axes": r"Tensor\[\[[MN], ",
     "dynamic last axes": r", [MN]\], pl",
+    "extents made of others": r"create_tensor\(\[[^]]*[MN] \+ \d",
     "offsets that the program computes": r"pl\.load\(\w+, \[[^]]*\b[a-z]+\d+\b",
     "parts that the program decides": r"valid_shape=\[[^]]*\b[a-z]+\d+\b",
     "carried tiles": r"init_values=\([^)]*\b[tv]\d+",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeGuard
 
@@ -51,11 +51,6 @@ class Value:
 def fresh_root() -> frozenset[int]:
     """Return a buffer that no other value shares."""
     return frozenset((next(_ROOTS),))
-
-
-def renamed(value: Value, name: str) -> Value:
-    """Return the same value under another name."""
-    return replace(value, name=name)
 
 
 def is_tile(value: Value) -> bool:

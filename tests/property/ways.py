@@ -168,14 +168,19 @@ def _product(w: Writer, op: Op) -> Value | None:
     return _called(w, op, lhs.name, rhs.name)
 
 
+FLOATS = (dt.FP32, dt.FP16, dt.BF16)
+INTEGERS = (dt.INT32, dt.INT16, dt.INT64, dt.UINT8, dt.UINT64)
+"""What products may give; a sum of floats as an integer says too little of how accurate it is."""
+
+
 @way("tensor.matmul")
 def _tensor_product(w: Writer, op: Op) -> Value | None:
     (dtype, other), flags = _factor_dtypes(w, op), (w.chance(40), w.chance(40))
     m, k, n = (w.pick(w.extents) for _ in range(3))
     lhs = tensor_of(w, (k, m) if flags[0] else (m, k), dtype)
     rhs = tensor_of(w, (n, k) if flags[1] else (k, n), other)
-    is_float = _summed(lhs, rhs).is_float()
-    wanted = f"out_dtype=pl.{w.pick([dt.FP32, dt.FP16, dt.BF16] if is_float else [dt.INT32, dt.INT16]).symbol}"
+    results = FLOATS if _summed(lhs, rhs).is_float() or w.chance(30) else INTEGERS
+    wanted = f"out_dtype=pl.{w.pick(results).symbol}"
     given = [wanted] * w.chance(60) + [f"a_trans={flags[0]}", f"b_trans={flags[1]}"]
     return _called(w, op, lhs.name, rhs.name, *given)
 
@@ -350,6 +355,23 @@ def _reshape(w: Writer, op: Op) -> Value | None:
         size *= extent
     forms: list[Sequence[int]] = [[size], [1, size], [size, 1], [*shape, 1], [1, *shape], shape[::-1]]
     return _viewed(w, source, f"pl.reshape({source.name}, {list(w.pick(forms))})")
+
+
+@way("tensor.as_strided")
+def _as_strided(w: Writer, op: Op) -> Value | None:
+    """Look at the bytes of a new buffer through any type, the elements of the view perhaps on top of each other."""
+    if w.plane is not Plane.KERNEL:
+        return None
+    source, dtype = (w.pick([d for d in DTYPES if d != dt.BOOL]) for _ in range(2))
+    buffer = stored(w, tile_of(w, (8 * w.pick(w.extents),), source))
+    shape = [w.number(1, 5) for _ in range(w.number(1, 3))]
+    strides = [w.number(0, 3) for _ in shape]
+    end = (sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1) * dtype.get_byte()
+    room = shape_of(buffer)[0] * source.get_byte() - end
+    if room < 0:
+        return None
+    offset = f"{dtype.get_byte()} * {w.index(room // dtype.get_byte())[0]}"
+    return _viewed(w, buffer, f"pl.tensor.as_strided({buffer.name}, {shape}, {strides}, {offset}, pl.{dtype.symbol})")
 
 
 @way("tile.transpose", "tensor.transpose", "tile.transpose_view")

@@ -38,7 +38,7 @@ from tilewright.frontend import directives
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.expressions import BindDynamic, apply, check_plain, show
 from tilewright.frontend.inline import InlineFunction
-from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.state import Translator, Value, expression, sequence
@@ -271,31 +271,40 @@ def unpack(t: Translator, value: Value, node: ast.AST) -> Value:
     return value
 
 
-def _submit(t: Translator, node: ast.Call) -> Value:
+_SUBMIT_OPTIONS = frozenset({"deps", "dumps", "allow_early_resolve", "predicate", "core_num", "sync_start"})
+
+
+def _submit(t: Translator, node: ast.Call) -> Submit:
     given = arguments(t, node)
-    if not given.args or not isinstance(given.args[0], (Method, Function)):
-        raise OperandError(
-            "pl.submit dispatches a function of the program", spans=[t.span(node)], help="pl.submit(self.kernel, x, y)"
-        )
-    callee = given.args[0]
-    span = t.span(node)
-    function = t.callees.method(callee.name, span) if isinstance(callee, Method) else t.callees.free(callee, span)
-    options = {"deps", "dumps", "allow_early_resolve", "predicate", "core_num", "sync_start"}
-    kwargs = {k: v for k, v in given.kwargs.items() if k not in options}
+    kwargs = {name: value for name, value in given.kwargs.items() if name not in _SUBMIT_OPTIONS}
     rest = Arguments(given.args[1:], kwargs, given.nodes[1:], given.keyword_nodes)
-    args = _bound(t, function, rest, node)
-    results = result_type(function, args)
-    elements = results.elements if isinstance(results, TupleType) else (results,)
+    called = _dispatched(t, given.args[0] if given.args else None, rest, node)
+    results = called.type.elements if isinstance(called.type, TupleType) else (called.type,)
     deps = given.kwargs.get("deps", ())
     core_num = given.kwargs.get("core_num")
     return Submit(
-        GlobalVar(function.name),
-        args,
+        called.op,
+        called.args,
         tuple(t.expr(dep, node) for dep in deps if dep is not None),
         None if core_num is None else t.expr(core_num, node),
-        TupleType((*elements, ScalarType(TASK_ID))),
-        span,
+        TupleType((*results, ScalarType(TASK_ID))),
+        called.span,
     )
+
+
+def _dispatched(t: Translator, callee: Value, given: Arguments, node: ast.Call) -> Invoke:
+    """Return the call that a task makes."""
+    if isinstance(callee, Method):
+        return invoke(t, t.callees.method(callee.name, t.span(node)), given, node)
+    if isinstance(callee, Function):
+        return invoke(t, t.callees.free(callee, t.span(node)), given, node)
+    if isinstance(callee, Kernel) and callee.kind is not KernelKind.INLINE:
+        called = t.callees.kernels.call(t, callee, given, node)
+        assert isinstance(called, Invoke)
+        return called
+    name = ast.unparse(node.func)
+    help = f"{name}(self.kernel, x, y)" if t.frame is None else f"{name}(helper, x, y), `helper` being @pl.jit.incore"
+    raise OperandError(f"`{name}` dispatches a function of the program", spans=[t.span(node)], help=help)
 
 
 def _static_print(t: Translator, node: ast.Call) -> None:
@@ -425,6 +434,14 @@ def _extreme(t: Translator, name: str, given: Arguments, node: ast.Call) -> Valu
     return result
 
 
+_CONVERSIONS: Mapping[object, str] = {
+    float: "pl.cast({}, pl.FP32) converts what only the running program knows",
+    int: "pl.cast({}, pl.INT32) converts what only the running program knows",
+    bool: "a comparison asks what only the running program knows: `{} != 0`",
+}
+"""What to write for Python's own conversions, which are for numbers the compiler knows."""
+
+
 def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
     name = ast.unparse(node.func)
     if callee is builtins.range:
@@ -436,6 +453,8 @@ def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
         fix = f"decorate `{name}` with {kinds} so that a kernel can call it"
     elif not callable(callee) or isinstance(callee, (ModuleType, Arithmetic)):
         fix = "this is not a function"
+    elif isinstance(callee, type) and callee in _CONVERSIONS and node.args:
+        fix = _CONVERSIONS[callee].format(ast.unparse(node.args[0]))
     else:
         fix = "a kernel calls ops (pl.*), functions of its program, and functions decorated for it"
     return UncallableError(f"Unsupported function call: `{name}`", spans=[t.span(node.func)], help=fix)

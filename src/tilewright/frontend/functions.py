@@ -24,7 +24,7 @@ from tilewright.errors import (
     UnboundSymbolError,
     UnsupportedFeatureError,
 )
-from tilewright.frontend import loops, scopes, statements, subscripts
+from tilewright.frontend import branches, loops, scopes, statements, subscripts
 from tilewright.frontend.annotations import evaluated, parameter_type, return_types
 from tilewright.frontend.calls import ProgramSelf
 from tilewright.frontend.capture import Captured
@@ -33,7 +33,7 @@ from tilewright.frontend.names import Resolver
 from tilewright.frontend.state import Callees, Translator, Widened
 from tilewright.source import Span
 
-SYNTAX = (loops, scopes, statements, subscripts)
+SYNTAX = (branches, loops, scopes, statements, subscripts)
 """The modules that sign handlers in: importing them is what makes their syntax known."""
 
 

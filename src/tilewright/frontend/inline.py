@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from types import FunctionType
-from typing import Any, Protocol
+from dataclasses import replace
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tilewright.core.annotations import outside_kernel
 from tilewright.core.expr import Var
@@ -14,7 +14,9 @@ from tilewright.core.stmt import AssignStmt
 from tilewright.errors import ArgumentCountError, RecursiveCallError, UnsupportedFeatureError, brief
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.names import Resolver
-from tilewright.frontend.state import Translator, Value
+
+if TYPE_CHECKING:
+    from tilewright.frontend.state import Translator, Value
 
 
 class GivenArguments(Protocol):
@@ -31,16 +33,25 @@ class GivenArguments(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
 class InlineFunction:
     """A template: its body is translated anew at every call, with the arguments in place of its parameters."""
 
-    captured: Captured
+    def __init__(self, captured: Captured) -> None:
+        self.function = captured.function
+        self._captured: tuple[CodeType, Captured] = captured.function.__code__, captured
+
+    @property
+    def captured(self) -> Captured:
+        """The function's syntax; read again where its code was replaced."""
+        code = self.function.__code__
+        if self._captured[0] is not code:
+            self._captured = code, _template(self.function)
+        return self._captured[1]
 
     @property
     def __name__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The function's own name."""
-        return self.captured.node.name
+        return self.function.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Templates only mean something inside a kernel."""
@@ -55,38 +66,39 @@ class InlineFunction:
         dims: Mapping[str, Value] | None = None,
     ) -> Value:
         """Translate the body into `t`'s program, where `dims` have extents; return what the template returns."""
+        captured = self.captured
         if self.__name__ in t.inlining:
             cycle = " -> ".join((*t.inlining, self.__name__))
             raise RecursiveCallError(f"`{self.__name__}` calls itself: {cycle}", spans=[t.span(node)])
         inner = replace(
             t,
-            captured=self.captured,
-            resolver=resolver or t.callees.kernels.reader(self.captured.function, self.captured),
+            captured=captured,
+            resolver=resolver or t.callees.kernels.reader(self.function, captured),
             caller=t.span(node),
             inlining=(*t.inlining, self.__name__),
             outputs=set(),
             dims={**t.dims, **(dims or {})},
         )
-        for name, value in self._bound(t, given, node).items():
+        for name, value in self._bound(t, captured.node.args, given, node).items():
             inner.scope.bind(name, _own(inner, name, value, node), t.span(node))
             if name in inner.scope.shared:
                 inner.note_known(name, value)
-        body = self.captured.node.body
+        body = captured.node.body
         last = body[-1]
         inner.execute(body[:-1] if isinstance(last, ast.Return) else body)
         if not isinstance(last, ast.Return) or last.value is None:
             return None
         return inner.operand(last.value)
 
-    def _bound(self, t: Translator, given: GivenArguments, node: ast.Call) -> dict[str, Value]:
-        parameters = self.captured.node.args
+    def _bound(
+        self, t: Translator, parameters: ast.arguments, given: GivenArguments, node: ast.Call
+    ) -> dict[str, Value]:
         names = [arg.arg for arg in parameters.args + parameters.kwonlyargs]
-        function = self.captured.function
         positional = [arg.arg for arg in parameters.args]
         defaults: dict[str, Value] = dict(
-            zip(reversed(positional), reversed(function.__defaults__ or ()), strict=False)
+            zip(reversed(positional), reversed(self.function.__defaults__ or ()), strict=False)
         )
-        defaults |= function.__kwdefaults__ or {}
+        defaults |= self.function.__kwdefaults__ or {}
         bound = dict(zip(names, given.args, strict=False))
         unknown = [name for name in given.kwargs if name not in names or name in bound]
         values = {**defaults, **bound, **given.kwargs}
@@ -115,9 +127,13 @@ def _own(inner: Translator, name: str, value: Value, node: ast.Call) -> Value:
 @brief
 def inline(function: FunctionType) -> InlineFunction:
     """Make a function a template that kernels write out where they call it."""
+    return InlineFunction(_template(function))
+
+
+def _template(function: FunctionType) -> Captured:
     captured = capture(function)
     returns_once(captured)
-    return InlineFunction(captured)
+    return captured
 
 
 def returns_once(captured: Captured) -> None:

@@ -25,11 +25,12 @@ from tilewright.errors import (
     YieldMismatchError,
 )
 from tilewright.frontend import directives
+from tilewright.frontend.branches import condition, ends, unnamed_yield
 from tilewright.frontend.calls import Arguments, arguments
 from tilewright.frontend.scope import State
 from tilewright.frontend.scopes import spmd_options
 from tilewright.frontend.state import Translator, Value, Widened, YieldFrame, statement
-from tilewright.frontend.statements import condition, ends, is_directive, unnamed_yield
+from tilewright.frontend.statements import is_directive
 from tilewright.source import Span
 
 UNROLL_LIMIT = 4096

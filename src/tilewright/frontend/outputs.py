@@ -1,4 +1,4 @@
-"""Outputs: how far a program writes into a tensor whose shape was guessed.
+"""Outputs: which of its tensors a program gives back, and how far it writes into one whose shape was guessed.
 
 An output that a caller leaves out, and whose annotation gives no shape, is taken to be like the inputs. The stores tell
 when that cannot be: none of them reaches the end of an axis.
@@ -6,14 +6,16 @@ when that cannot be: none of them reaches the end of an axis.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tilewright.core.build import arguments
+from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import ABSENT, Absent, Call, Expr, Invoke, MakeTuple, Submit, Var
 from tilewright.core.extents import bounds
 from tilewright.core.program import Function, Program
-from tilewright.core.stmt import AssignStmt, EvalStmt
+from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import expressions, statements
 
@@ -33,6 +35,31 @@ def unreached_axis(program: Program, function: Function, position: int) -> int |
         if isinstance(extent, int) and far is not None and far < extent:
             return axis
     return None
+
+
+def returned_parameters(function: Function) -> tuple[int, ...] | None:
+    """Return which of its parameters a function gives back, whatever it is called on; None where it may be others."""
+    returns = [stmt for stmt in statements(function.body) if isinstance(stmt, ReturnStmt)]
+    values = returns[0].values if returns else ()
+    if len(returns) > 1:
+        return None
+    if not values:
+        return tuple(k for k, way in enumerate(function.param_directions) if way is ParamDirection.Out)
+    assigned = [stmt for stmt in statements(function.body) if isinstance(stmt, AssignStmt)]
+    times = Counter(stmt.var for stmt in assigned)
+    known: dict[Any, int] = {param: k for k, param in enumerate(function.params) if not times[param]}
+    for stmt in assigned:
+        source = _written(stmt.value) if isinstance(stmt.value, Call) else stmt.value
+        if times[stmt.var] == 1 and source in known and stmt.var.type == function.params[known[source]].type:
+            known[stmt.var] = known[source]
+    found = tuple(known[value] for value in values if value in known)
+    return found if len(found) == len(values) else None
+
+
+def _written(value: Call) -> Any:
+    """Return the tensor that an operation writes and is, None for one that is something else."""
+    spec = value.op.spec
+    return arguments(value).get(spec.alias) if spec.alias and spec.alias == spec.writes else None
 
 
 def _reach(program: Program, function: Function, position: int) -> Reach:

@@ -9,13 +9,13 @@ from typing import Any
 
 from tilewright.core.expr import Const, Expr, Symbol
 from tilewright.core.types import Extent, ScalarType, TensorType, TileType, Type, unplaced
-from tilewright.dtypes import BOOL, FP32, INDEX, DataType
+from tilewright.dtypes import BOOL, DataType
 from tilewright.errors import DTypeMismatchError, KernelError, OperandError, ShapeMismatchError
 from tilewright.frontend.calls import fitting
 from tilewright.frontend.frames import Frame
 from tilewright.frontend.functions import Parameter
 from tilewright.frontend.kernels import Declared, Kernel, KernelParameter
-from tilewright.frontend.signature import Dim, Known
+from tilewright.frontend.signature import Dim, Known, number_type
 from tilewright.frontend.state import Translator, Value
 from tilewright.source import UNKNOWN, Span
 
@@ -191,11 +191,6 @@ def known_value(value: Any, says: Declared) -> Any:
 
 def _holds(dtype: DataType, value: float) -> bool:
     return not isinstance(value, float) and (dtype == BOOL or dtype.limits[0] <= value <= dtype.limits[1])
-
-
-def number_type(value: float) -> DataType:
-    """Return the element type that a number has without an annotation."""
-    return BOOL if isinstance(value, bool) else INDEX if isinstance(value, int) else FP32
 
 
 def tensor_type(name: str, position: int, given: TensorType, stated: TensorType | None, frame: Frame) -> TensorType:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import FunctionType as PythonFunction
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from tilewright.core.enums import FunctionType, Level, Role
 from tilewright.core.program import Function, Program
@@ -20,10 +20,12 @@ from tilewright.errors import (
     brief,
 )
 from tilewright.frontend.capture import Captured, capture
-from tilewright.frontend.functions import Options, translate
 from tilewright.frontend.names import nearest
-from tilewright.frontend.specialize import Kernels
 from tilewright.source import UNKNOWN, Span, calling_line
+
+if TYPE_CHECKING:  # what translates: programs that others compiled do without
+    from tilewright.frontend.functions import Options
+    from tilewright.frontend.specialize import Kernels
 
 _OPTIONS = "__tilewright_options__"
 
@@ -41,10 +43,14 @@ class Builder:
 
     def __post_init__(self) -> None:
         """Start without kernels."""
+        from tilewright.frontend.specialize import Kernels
+
         self.kernels = Kernels(self)
 
     def method(self, name: str, span: Span) -> Function:
         """Return one of the program's own functions, translating it first where that has not happened."""
+        from tilewright.frontend.functions import translate
+
         if name not in self.methods:
             known = (
                 f"it has {', '.join(self.methods)}" if self.methods else "only methods of a @pl.program have a program"
@@ -120,6 +126,8 @@ def function(
     external_source: str | None = None,
 ) -> Any:
     """Read a Python function as a function of the IR; inside a class it waits for `@pl.program`."""
+    from tilewright.frontend.functions import Options, translate
+
     if attrs is not None:
         warnings.warn("attrs= is deprecated: use pl.func_attr in the body", DeprecationWarning, stacklevel=2)
     options = Options(type, level, role, dict(attrs or {}), strict_ssa)

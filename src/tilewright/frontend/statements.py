@@ -1,4 +1,4 @@
-"""Statements: assignments, branches, returns, and expressions evaluated for their effect."""
+"""Statements: assignments, returns, exits from loops, and expressions evaluated for their effect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ast
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, TupleGetItem, Var
 from tilewright.core.op import OPS
-from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, IfStmt, ReturnStmt, SeqStmts, YieldStmt
+from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, YieldStmt
 from tilewright.core.types import (
     ArrayType,
     ScalarType,
@@ -16,12 +16,9 @@ from tilewright.core.types import (
     TupleType,
     Type,
     show_shape,
-    unplaced,
 )
-from tilewright.dtypes import BOOL
 from tilewright.errors import (
     AnnotationMismatchError,
-    ConditionError,
     ElementWriteError,
     KernelError,
     LoopExitError,
@@ -36,10 +33,8 @@ from tilewright.frontend import directives
 from tilewright.frontend.annotations import to_type
 from tilewright.frontend.calls import unpack
 from tilewright.frontend.expressions import BINARY, apply
-from tilewright.frontend.scope import Binding
-from tilewright.frontend.state import Translator, Value, YieldFrame, is_action, sequence, statement
+from tilewright.frontend.state import Translator, Value, is_action, sequence, statement
 from tilewright.frontend.subscripts import window
-from tilewright.source import Span
 
 
 @statement(ast.Pass)
@@ -291,120 +286,6 @@ def _return(t: Translator, node: ast.Return) -> None:
     values = tuple(t.expr(part, node, "a returned value") for part in parts)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     t.returned.append((tuple(v.type for v in values), span))
     t.emit(ReturnStmt(values, span))
-
-
-def condition(t: Translator, node: ast.expr) -> Expr | bool:
-    """Return a branch or loop condition; ConditionError unless it is a bool."""
-    value = t.operand(node)
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, Expr) or value.type != ScalarType(BOOL):
-        shown = value.type if isinstance(value, Expr) else repr(value)
-        is_shaped = isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
-        help = "read one element with pl.read, or choose element by element with pl.sel" if is_shaped else ""
-        raise ConditionError(f"condition must be a Bool-typed scalar, got {shown}", spans=[t.span(node)], help=help)
-    return value
-
-
-@statement(ast.If)
-def _if(t: Translator, node: ast.If) -> None:
-    test = condition(t, node.test)
-    if isinstance(test, bool):
-        _taken(t, node.body if test else node.orelse)
-        return
-    then_body, then_frame, then_bound = _branch(t, node.body, {})
-    else_body, else_frame, else_bound = _branch(t, node.orelse, then_bound)
-    if ends(then_body):
-        then_frame = else_frame
-    names, return_vars = _merged_yields(t, node, then_frame, then_frame if ends(else_body) else else_frame)
-    t.scope.merge(then_bound, else_bound, ends(then_body), ends(else_body))
-    t.emit(IfStmt(test, then_body, else_body if node.orelse else None, return_vars, t.span(node)))
-    for name, var in zip(names, return_vars, strict=True):
-        t.define(name, var)
-
-
-def _taken(t: Translator, body: list[ast.stmt]) -> None:
-    """Translate the branch that a known condition takes, in place; what it yields goes by its names at once."""
-    frame = YieldFrame()
-    t.yields.append(frame)
-    try:
-        t.execute(body)
-    finally:
-        t.yields.pop()
-    if frame.names is None or not isinstance(last := t.stmts[-1], YieldStmt):
-        return
-    if len(frame.names) != len(last.values):
-        raise unnamed_yield(last.span)
-    t.stmts.pop()
-    for name, value in zip(frame.names, last.values, strict=True):
-        t.scope.bind(name, value, last.span)
-
-
-def _branch(
-    t: Translator, body: list[ast.stmt], sibling: dict[str, Binding]
-) -> tuple[SeqStmts, YieldFrame, dict[str, Binding]]:
-    frame = YieldFrame()
-    t.yields.append(frame)
-    t.scope.enter(sibling)
-    try:
-        translated = t.block(body)
-    finally:
-        bound = t.scope.leave()
-        t.yields.pop()
-    return translated, frame, bound
-
-
-def ends(body: SeqStmts) -> bool:
-    """Return whether control never falls out of the end of a body."""
-    if not body.stmts:
-        return False
-    last = body.stmts[-1]
-    if isinstance(last, IfStmt):
-        return ends(last.then_body) and last.else_body is not None and ends(last.else_body)
-    return isinstance(last, (ReturnStmt, BreakStmt, ContinueStmt))
-
-
-def _merged_yields(
-    t: Translator, node: ast.If, then: YieldFrame, other: YieldFrame
-) -> tuple[tuple[str, ...], tuple[Var, ...]]:
-    """Return the names and variables that two yielding branches define."""
-    if then.names is None and other.names is None:
-        return (), ()
-    first = then if then.names is not None else other
-    if first.names is not None and len(first.names) != len(first.types):
-        raise unnamed_yield(first.span or t.span(node))
-    if then.names is None or other.names is None:
-        where = "else" if then.names is not None else "then"
-        raise YieldMismatchError(
-            "both branches must yield, or neither",
-            spans=[first.span or t.span(node)],
-            notes=[f"the {where} branch yields nothing"],
-            help=f"end the {where} branch with a pl.yield_ of the same names",
-        )
-    if then.names != other.names or len(then.types) != len(other.types):
-        raise YieldMismatchError(
-            "both branches must yield the same names",
-            spans=[other.span or t.span(node)],
-            notes=[f"then: {', '.join(then.names)}", f"else: {', '.join(other.names)}"],
-            help="the names after the `if` are those before the `=`: make them equal",
-        )
-    variables: list[Var] = []
-    for name, a, b in zip(then.names, then.types, other.types, strict=True):
-        type_ = t.joined(unplaced(a), unplaced(b), other.span or t.span(node))
-        if type_ is None:
-            raise YieldMismatchError(
-                f"the branches yield different types for '{name}'",
-                spans=[other.span or t.span(node)],
-                notes=[f"then: {a}", f"else: {b}"],
-                help="make them alike, for example with pl.cast or the same shape",
-            )
-        variables.append(Var(name, type_, other.span or t.span(node)))
-    return then.names, tuple(variables)
-
-
-def unnamed_yield(span: Span) -> YieldMismatchError:
-    """Return the error for yielded values that nothing after the block could refer to."""
-    return YieldMismatchError("a yield needs names for what comes out", spans=[span], help="r = pl.yield_(value)")
 
 
 @statement(ast.Break)

@@ -11,7 +11,8 @@ from tilewright.ops.families import elementwise
 __all__ = [
     "abs", "add", "adds", "and_", "ands", "cos", "div", "divs", "exp", "fmod", "fmods", "log", "lrelu", "maximum",
     "maximums", "minimum", "minimums", "mul", "muls", "neg", "not_", "or_", "ors", "recip", "relu", "rsqrt", "shl",
-    "shls", "shr", "shrs", "sin", "sqrt", "sub", "subs", "xor", "xors",
+    "shls", "shr", "shrs", "sin", "sqrt", "sub", "subs", "tanh", "xor",
+    "xors",
 ]  # fmt: skip
 
 
@@ -133,6 +134,12 @@ def sin(x: X) -> X:
 @elementwise(reference=lambda x: np.cos(x), accepts={dt.FP32}, float_result=True, ulp=2)
 def cos(x: X) -> X:
     """Return the cosine of each element, an angle in radians."""
+    ...
+
+
+@elementwise(reference=lambda x: np.tanh(x), accepts=FLOATS, float_result=True, ulp=2)
+def tanh(x: X) -> X:
+    """Return the hyperbolic tangent of each element; integers become fp32."""
     ...
 
 

@@ -113,8 +113,10 @@ def multiply(lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = Fa
         found = f"{a.shape[-1]} valid columns on the left, {b_valid[-2]} valid rows on the right"
         raise ExecutionError(f"a matrix product reads data that is not there: {found}")
     b = b_whole[(*(slice(0, v) for v in b_valid[:-2]), slice(0, a.shape[-1]), slice(0, b_valid[-1]))]
+    a, b = exact(a), exact(b)
+    common = np.float64 if "f" in (a.dtype.kind, b.dtype.kind) else np.int64
     with np.errstate(all="ignore"):
-        return np.matmul(_summable(a), _summable(b))
+        return np.matmul(a.astype(common), b.astype(common))
 
 
 def _summable(values: Array) -> Array:
@@ -134,6 +136,8 @@ def _matmul(
     product = multiply(lhs, rhs, a_trans, b_trans)
     if product.dtype.kind == "i":  # also where the result has more bits
         product = round_to(product, INT32)
+    elif result.dtype.is_int():
+        product = round_to(product, FP32)
     return embed(product, _shape_of_product(lhs, rhs, a_trans, b_trans), result.dtype)
 
 

@@ -115,7 +115,8 @@ def _loaded(axis: int, offset: Expr, want: Extent, have: Extent, clamp: bool) ->
     return None
 
 
-CLAMP = "make the region smaller, or pass clamp=True to read only what is there"
+CLAMP = "make the region smaller; pl.load and pl.slice with clamp=True read only what is there"
+CUT = "pl.load is cut to what the tensor holds, and so is pl.slice with clamp=True"
 
 
 def starts_inside(offset: Expr) -> bool:

@@ -26,7 +26,16 @@ from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, UNIFIED, op
 from tilewright.ops.families import shaped
-from tilewright.ops.memory import CLAMP, check_rank, outside, starts_inside, tile_shape, valid_extents, write_window
+from tilewright.ops.memory import (
+    CLAMP,
+    CUT,
+    check_rank,
+    outside,
+    starts_inside,
+    tile_shape,
+    valid_extents,
+    write_window,
+)
 
 __all__ = ["assemble", "concat", "fillpad", "reshape", "set_validshape", "slice", "transpose", "transpose_view"]
 
@@ -85,7 +94,8 @@ def _slice(
 ) -> Region:
     for axis, (start, size, extent) in enumerate(zip(offset, shape, x.data.shape, strict=True)):
         if start < 0 or size < 0 or (start + size > extent and not clamp):
-            raise ExecutionError(f"axis {axis}: a slice of {size} element(s) at {start} does not fit 0 to {extent}")
+            message = f"axis {axis}: a slice of {size} element(s) at {start} does not fit 0 to {extent}"
+            raise ExecutionError(message, help=CUT if isinstance(result, TensorType) else "")
     data = x.data[tuple(np.s_[start : start + size] for start, size in zip(offset, shape, strict=True))]
     wanted = valid_shape or shape
     if any(not 0 <= want <= size for want, size in zip(wanted, shape, strict=True)):

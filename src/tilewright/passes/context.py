@@ -90,6 +90,11 @@ class PassContext:
         _CURRENT.reset(self._tokens.pop())
 
     @staticmethod
+    def active() -> PassContext | None:
+        """Return the innermost context, None outside of all."""
+        return _CURRENT.get()
+
+    @staticmethod
     def current() -> PassContext:
         """Return the innermost context, or the default one."""
         return _CURRENT.get() or PassContext()

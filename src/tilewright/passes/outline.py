@@ -18,6 +18,7 @@ from tilewright.core.extents import symbols_in
 from tilewright.core.op import OPS
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
+from tilewright.core.signature import substituted
 from tilewright.core.stmt import (
     AssignStmt,
     ClusterScopeStmt,
@@ -63,6 +64,8 @@ class _Interface:
     outputs: tuple[Var, ...]
     symbols: tuple[str, ...]
     """Named extents the kernel reads that none of its tensors carries."""
+    unknown: frozenset[str]
+    """Named extents that the shapes of its inputs are made of and none of its tensors carries."""
 
 
 class _Outliner(Rewriter):
@@ -121,11 +124,12 @@ class _Outliner(Rewriter):
         own = set(inside)
         read = dict.fromkeys(var for stmt in statements(body) for var in variables(used(stmt)) if var not in own)
         outputs = tuple(var for var in dict.fromkeys(inside) if self.uses.get(var, 0) > uses.get(var, 0))
-        carried = {
-            str(e) for var in read if isinstance(var.type, TensorType) for e in var.type.shape if isinstance(e, Symbol)
-        }
+        tensors = [var.type for var in read if isinstance(var.type, TensorType)]
+        carried = {extent.name for type_ in tensors for extent in type_.shape if isinstance(extent, Symbol)}
         mentioned = sorted(_symbols(body) - carried)
-        return _Interface(tuple(read), outputs, tuple(mentioned))
+        shapes = (extent for type_ in tensors for extent in (*type_.shape, *type_.valid))
+        unknown = frozenset[str]().union(*map(symbols_in, shapes)) - carried
+        return _Interface(tuple(read), outputs, tuple(mentioned), unknown)
 
     def _kernel(
         self,
@@ -136,7 +140,8 @@ class _Outliner(Rewriter):
         word: str,
     ) -> Function:
         name = self._name(stmt.name_hint, word)
-        params = [Var(var.name_hint, var.type, var.span, var.bounds) for var in interface.inputs]
+        hidden = dict.fromkeys(interface.unknown)
+        params = [Var(v.name_hint, substituted(v.type, hidden), v.span, v.bounds) for v in interface.inputs]
         extents = [Var(symbol, ScalarType(INDEX)) for symbol in interface.symbols]
         replaced: dict[Var, Expr] = dict(zip(interface.inputs, params, strict=True))
         copy = Rewriter(replaced, dict(zip(interface.symbols, extents, strict=True)), fresh=True)

@@ -31,7 +31,7 @@ their elements, `out` a tensor like them and `square` one of 16 by 16."""
 
 def language_page() -> str:
     """Return the whole reference."""
-    nouns = {noun: list(group) for noun, group in groupby(specs(), noun_of)}
+    nouns = {noun: list(group) for noun, group in groupby(sorted(specs(), key=noun_of), noun_of)}
     return page(
         generated("The language", "the declarations in src/tilewright"),
         "Everything below is a name of `pl`: `import tilewright.language as pl`. "

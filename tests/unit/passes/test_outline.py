@@ -67,6 +67,16 @@ def test_symbol_without_tensor_becomes_scalar_parameter() -> None:
     gives(outline.run, before, after)
 
 
+def test_an_extent_made_of_a_symbol_that_no_tensor_carries_is_unknown_inside() -> None:
+    params, make = f"m: pl.Tensor[[M, 8], pl.FP32], {Y}", "x = pl.create_tensor([M - 2, 8], dtype=pl.FP32)"
+    unknown = "x: pl.Tensor[[None, 8], pl.FP32]"
+    after = program(
+        function("main_incore_0", COPY.replace("    ", ""), "InCore", f"{unknown}, {Y}"),
+        function("main", f"{make}\nself.main_incore_0(x, y)", params=params),
+    )
+    gives(outline.run, main(f"{make}\n{SCOPE}", params=params), after)
+
+
 def test_a_grid_becomes_a_function_dispatched_once_per_block() -> None:
     before = main("for i in pl.spmd(4):\n    pl.store(pl.load(x, [i, 0], [1, 8]), [i, 0], y)")
     after = outline.run(before)

@@ -36,7 +36,9 @@ class Roots:
         self._leaving: list[Var] = []
         self._body(function.body, None, None)
         left = {self.of(var) for var in self._leaving}
-        self._local = frozenset(id(call) for var, call in self._made if self.of(var) not in left)
+        leaving = {id(call) for var, call in self._made if self.of(var) in left}
+        # copies of a statement share its call: all of their buffers have to stay
+        self._local = frozenset(id(call) for _, call in self._made) - leaving
 
     def is_local(self, call: Call) -> bool:
         """Return whether the buffer a call makes is gone when the statements around it end."""

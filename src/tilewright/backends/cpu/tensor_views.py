@@ -12,6 +12,7 @@ from tilewright.backends.cpu.tensors import extents_of, moved, new_tensor, packe
 from tilewright.backends.cpu.values import Tensor, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
+from tilewright.ops.memory import CUT
 
 Bound = dict[str, Any]
 
@@ -80,7 +81,7 @@ def _checked(e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Va
     window = Tensor(moved(e, source, starts), tuple(sizes), source.strides, tuple(sizes), source.dtype, source.root)
     if fits is None:
         return window
-    e.fail(e.negated(fits), "a slice does not fit its tensor", call)
+    e.fail(e.negated(fits), f"a slice does not fit its tensor\n{CUT}", call)
     return guarded(e, fits, window, TensorType(tuple(map(static, sizes)), source.dtype, tuple(map(static, sizes))))
 
 

@@ -286,6 +286,7 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "sqrt": _function(vectormath.sqrt),
     "sin": _function(trigonometry.sin),
     "cos": _function(trigonometry.cos),
+    "tanh": _function(vectormath.tanh),
     "floor": _function(vectormath.floor),
     "ceil": _function(vectormath.ceil),
     "trunc": _function(vectormath.trunc),

@@ -58,6 +58,11 @@ def test_what_leaves_its_buffer_is_refused_at_its_own_line(use: str) -> None:
     assert error.span.line == FIRST + 2
 
 
+def test_a_slice_that_does_not_fit_says_what_is_cut_instead() -> None:
+    error = using("slice").fails("a slice does not fit its tensor", *given(9))
+    assert str(error).endswith("help: pl.load is cut to what the tensor holds, and so is pl.slice with clamp=True")
+
+
 @pytest.mark.parametrize("use", USES)
 def test_a_legal_program_computes_the_same_unchecked(use: str, unchecked: None) -> None:
     free = using(use)

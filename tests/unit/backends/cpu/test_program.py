@@ -284,3 +284,24 @@ def test_stores_that_overlap_happen_in_order() -> None:
         "out = pl.store(pl.mul(t, 3.0), [2, 0], out)",
     )
     storing.check(floats(4, 8), np.zeros((8, 8), np.float32))
+
+
+def test_what_a_copy_of_a_statement_makes_outlives_its_kernel() -> None:
+    native("""
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[8, 8], pl.FP32], out: pl.InOut[pl.Tensor[[16, 8], pl.FP32]]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            for i in pl.unroll(2):
+                made = pl.full([8, 8], dtype=pl.FP32, value=2.0)
+                made = pl.store(pl.load(x, [0, 0], [4, 8]), [i, 0], made)
+                out = pl.store(pl.load(made, [0, 0], [8, 8]), [8 * i, 0], out)
+        with pl.at(level=pl.Level.CORE_GROUP):
+            other = pl.full([99, 8], dtype=pl.FP32, value=3.0)
+            other = pl.store(pl.load(x, [0, 0], [4, 8]), [2, 0], other)
+            out = pl.store(pl.load(other, [0, 0], [8, 8]), [8, 0], out)
+        with pl.at(level=pl.Level.CORE_GROUP):
+            out = pl.store(pl.load(made, [0, 0], [8, 8]), [0, 0], out)
+        return out
+""").check(floats(8, 8), np.zeros((16, 8), np.float32))
