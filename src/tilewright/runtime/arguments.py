@@ -6,6 +6,7 @@ Every mistake is a TypeError (too many or too few, the wrong kind of thing, anot
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,7 +16,7 @@ from tilewright.core.expr import Call, Const, Symbol, Var
 from tilewright.core.program import Function
 from tilewright.core.region import Region
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_shape
-from tilewright.dtypes import BOOL, DataType, round_scalar
+from tilewright.dtypes import BOOL, INDEX, DataType, round_scalar
 from tilewright.runtime.buffers import Buffer, NumpyBuffer, buffer_of, region_of
 from tilewright.runtime.overlap import overlaps_itself, share_memory
 from tilewright.runtime.packed import is_packed, pack, unpacked
@@ -102,6 +103,8 @@ def _other_dtype(name: str, wanted: DataType, region: Region) -> TypeError:
 
 def _number(param: Var, dtype: DataType, value: Any) -> Number:
     name = param.name_hint
+    if isinstance(value, _Foreign):
+        value = _plain(name, dtype, value)
     if buffer_of(value) is not None and getattr(value, "ndim", 1) > 0:
         raise TypeError(f"`{name}` is a scalar, got a tensor")
     try:
@@ -118,6 +121,26 @@ def _number(param: Var, dtype: DataType, value: Any) -> Number:
         return round_scalar(value, dtype)
     except OverflowError:
         raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold so large an integer") from None
+
+
+def _plain(name: str, dtype: DataType, value: Any) -> Number:
+    """Return what a number of C holds; TypeError where it is of another type than the parameter."""
+    wanted = _c_type(dtype)
+    if type(value) is not wanted:
+        raise TypeError(f"`{name}` is a scalar of {dtype}, which is {wanted.__name__} in C, got {type(value).__name__}")
+    return value.value
+
+
+def _c_type(dtype: DataType) -> type:
+    """Return what ctypes calls an element type; numbers of half the precision come as whole ones."""
+    if dtype == BOOL:
+        return ctypes.c_bool
+    if dtype.is_float():
+        return ctypes.c_float
+    return getattr(ctypes, f"c_{'' if dtype.is_signed_int() else 'u'}int{max(dtype.bits, 8)}")
+
+
+_Foreign: type = ctypes.c_int.__mro__[1]  # what all the numbers of ctypes are
 
 
 def _out_of_bounds(name: str, low: int, high: int, value: Number) -> ValueError:
@@ -172,10 +195,21 @@ def _extent(extent: Extent, extents: dict[str, int]) -> int:
     if isinstance(extent, Const):
         return int(extent.value)
     if isinstance(extent, Call):
-        spec = extent.op.spec
-        values = [_extent(arg, extents) for arg in extent.args]
-        return spec.evaluate(extent.type, **dict(zip((p.name for p in spec.operands), values, strict=True)))
+        return _computed(extent, [_extent(arg, extents) for arg in extent.args])
     raise ValueError(f"no input decides the extent {extent}: pass the output tensor yourself")
+
+
+def _computed(call: Call, values: Sequence[int]) -> int:
+    """Return what a formula gives for some extents; ValueError where the code would compute something else."""
+    spec = call.op.spec
+    if spec.interval is not None:  # exact, where numbers of the language wrap around
+        exact, _ = spec.interval(*((value, value) for value in values))
+        if not INDEX.limits[0] <= exact <= INDEX.limits[1]:
+            raise ValueError(f"the extent {call} is {exact}, which is more than any memory holds")
+    try:
+        return spec.evaluate(call.type, **dict(zip((p.name for p in spec.operands), values, strict=True)))
+    except ZeroDivisionError:
+        raise ValueError(f"the extent {call} divides by zero") from None
 
 
 def _protected(region: Region) -> Region:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from platform import machine
+from typing import Any
 
 from tilewright.backends.cpu.native import compile_native
 from tilewright.core.program import Function, Program
 from tilewright.errors import brief
 from tilewright.frontend.programs import as_program
 from tilewright.interpret.machine import Machine
-from tilewright.passes.context import PassContext
+from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
+from tilewright.runtime import fields
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.folder import free_place
-from tilewright.runtime.platforms import DEFAULT, INTERPRETER, checked_platform
+from tilewright.runtime.planning import MemoryPlanner, check_choices, check_context
+from tilewright.runtime.platforms import DEFAULT, INTERPRETER, OURS, BackendType, backend_of, checked_platform
 from tilewright.runtime.profile import Profile
 from tilewright.runtime.program import CompiledProgram
 from tilewright.runtime.remade import Remade
@@ -30,60 +33,115 @@ def compile(
     output_dir: str | os.PathLike[str] | None = None,
     strategy: OptimizationStrategy = OptimizationStrategy.Default,
     dump_passes: bool | PassDumpLevel = False,
-    platform: str = DEFAULT,
+    backend_type: BackendType | None = None,
+    *,
+    platform: str | None = None,
+    profiling: bool = False,
+    verification_level: VerificationLevel | None = None,
+    skip_ptoas: bool = False,
+    diagnostic_phase: Any = None,
+    disabled_diagnostics: Any = None,
+    memory_planner: MemoryPlanner | None = None,
+    enable_pypto_l0c_double_buffer: bool | None = None,
+    distributed_config: Any = None,
+    analyze_auto_scopes_for_deps: bool = False,
+    emit_source_loc: bool | None = None,
+    dump_ptoas_passes: bool = False,
+    runtime: Any = None,
 ) -> CompiledProgram:
     """Return `program` ready to run, its folder written where one is given.
 
     With `dump_passes` each pass's result is written as soon as there is one, so that a pass that fails leaves its
-    input to be read; without an `output_dir` the folder is one of its own below the build directory.
+    input to be read; without an `output_dir` the folder is one of its own below the build directory. `profiling`
+    writes the folder too, with the time of every stage. `verification_level` says what is checked between passes.
+    `backend_type` and everything from `skip_ptoas` on is about NPUs: checked, and without effect here.
     """
-    platform = checked_platform(platform)
-    if platform != INTERPRETER and (sys.platform, machine()) != ("linux", "x86_64"):
+    check_choices(
+        skip_ptoas=skip_ptoas, memory_planner=memory_planner, analyze_auto_scopes_for_deps=analyze_auto_scopes_for_deps,
+        enable_pypto_l0c_double_buffer=enable_pypto_l0c_double_buffer, emit_source_loc=emit_source_loc,
+        dump_ptoas_passes=dump_ptoas_passes,
+    )  # fmt: skip
+    if PassContext.active() is not None:
+        check_context(
+            verification_level=verification_level, diagnostic_phase=diagnostic_phase, memory_planner=memory_planner,
+            disabled_diagnostics=disabled_diagnostics, enable_pypto_l0c_double_buffer=enable_pypto_l0c_double_buffer,
+        )  # fmt: skip
+    how = _How.checked(output_dir, strategy, dump_passes, backend_type, platform, profiling, verification_level)
+    return _compiled(as_program(program), how)
+
+
+@dataclass(frozen=True)
+class _How:
+    """How a program is compiled, each choice by its one spelling."""
+
+    output_dir: str | None
+    strategy: OptimizationStrategy
+    dump: bool | PassDumpLevel
+    platform: str
+    backend: BackendType
+    is_profiled: bool
+    verification: VerificationLevel | None
+
+    @staticmethod
+    def checked(
+        output_dir: Any, strategy: Any, dump: Any, backend: Any, platform: Any, profiling: Any, verification: Any
+    ) -> _How:
+        """Return the choices of a call; ValueError names one that cannot be."""
+        name = checked_platform(DEFAULT if platform is None else platform)
+        chosen = fields.optional(fields.one_of(BackendType))("backend_type", backend)
+        return _How(
+            fields.optional(fields.path)("output_dir", output_dir),
+            fields.one_of(OptimizationStrategy)("strategy", strategy),
+            fields.either(PassDumpLevel)("dump_passes", dump),
+            name,
+            chosen if chosen is not None and name in OURS else backend_of(name),
+            fields.flag("profiling", profiling),
+            fields.optional(fields.one_of(VerificationLevel))("verification_level", verification),
+        )
+
+    def directory(self, name: str) -> Path | None:
+        """Return where a program's folder is written at once, None where it can wait."""
+        if self.output_dir is not None:
+            return Path(self.output_dir)
+        return free_place(name) if self.is_profiled or self.dump not in (False, PassDumpLevel.NONE) else None
+
+
+def _compiled(source: Program, how: _How) -> CompiledProgram:
+    if how.platform != INTERPRETER and (sys.platform, machine()) != ("linux", "x86_64"):
         help = f"pass platform={INTERPRETER!r} to run programs here"
         raise ValueError(f"native code runs on Linux and x86-64, not on {sys.platform} and {machine()}: {help}")
-    source, profile = as_program(program), Profile()
-    directory = _directory(source.name, output_dir, dump_passes)
-    lowered = _lowered(source, strategy, dump_passes, directory, profile)
-    artifact = None if platform == INTERPRETER else _artifact(source, lowered, profile)
+    profile, directory = Profile(), how.directory(source.name)
+    lowered = _lowered(source, how, directory, profile)
+    artifact = None if how.platform == INTERPRETER else _artifact(source, lowered, profile)
     with profile.timed("load"):
         native = artifact.load() if artifact is not None else None
     compiled = CompiledProgram(
         source,
-        platform,
+        how.platform,
         native.run if native is not None else Machine(lowered).run,
-        _stages(source, strategy, artifact, concise=dump_passes is PassDumpLevel.CONCISE),
+        _stages(source, how.strategy, artifact, concise=how.dump is PassDumpLevel.CONCISE),
         artifact,
         native,
         output_dir=directory,
         profile=profile,
+        backend_type=how.backend,
     )
     if directory is not None:
         compiled.write()
     return compiled
 
 
-def _directory(name: str, output_dir: str | os.PathLike[str] | None, dump: bool | PassDumpLevel) -> Path | None:
-    if output_dir is not None:
-        return Path(output_dir)
-    return free_place(name) if dump not in (False, PassDumpLevel.NONE) else None
-
-
-def _lowered(
-    source: Program,
-    strategy: OptimizationStrategy,
-    dump: bool | PassDumpLevel,
-    directory: Path | None,
-    profile: Profile,
-) -> Program:
+def _lowered(source: Program, how: _How, directory: Path | None, profile: Profile) -> Program:
     """Return a program after every pass, each of them timed."""
     context = PassContext.current()
-    with replace(context, instruments=[*context.instruments, profile]):
-        return PassManager.get_strategy(strategy).run_passes(source, dump_ir=dump, output_dir=directory)
+    level = context.verification_level if how.verification is None else how.verification
+    with replace(context, instruments=[*context.instruments, profile], verification_level=level):
+        return PassManager.get_strategy(how.strategy).run_passes(source, dump_ir=how.dump, output_dir=directory)
 
 
 def _artifact(source: Program, lowered: Program, profile: Profile) -> Artifact:
-    with profile.timed("native code"):
-        return Artifact(source, compile_native(lowered, entries=[entry.name for entry in source.entries]))
+    entries = [entry.name for entry in source.entries]
+    return Artifact(source, compile_native(lowered, entries=entries, timed=profile.timed))
 
 
 def _stages(source: Program, strategy: OptimizationStrategy, artifact: Artifact | None, *, concise: bool) -> Remade:

@@ -11,13 +11,14 @@ from typing import Any
 
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.runtime import fields
-from tilewright.runtime.platforms import DEFAULT, PLATFORMS, BackendType, backend_of, checked_platform, target_of
+from tilewright.runtime.planning import MemoryPlanner
+from tilewright.runtime.platforms import DEFAULT, OURS, BackendType, backend_of, checked_platform, target_of
 
 CodeOptions = tuple[str, str]
 """What a program's code depends on besides its arguments: the target and the strategy, by name."""
 
 
-RULE, OURS = "rule", PLATFORMS[:2]
+RULE = "rule"
 
 
 def _kept(default: Any, rule: fields.Rule) -> Any:
@@ -34,7 +35,7 @@ class RunConfig:
     """Where and how to run: every field that the PTO family's configuration has, checked.
 
     Two configurations share compiled programs when their `code_options` are equal. `platform` and `strategy` choose
-    the code; `dump_passes` and `save_kernels_dir` say what is written down when a program is compiled; `codegen_only`
+    the code; `dump_passes`, `compile_profiling` and `save_kernels_dir` have a program's folder written; `codegen_only`
     keeps `run` from running it; `rtol` and `atol` are for comparing results. The rest speaks of an NPU: it is
     checked and carried along, and changes nothing here.
     """
@@ -65,7 +66,7 @@ class RunConfig:
     ring_dep_pool: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(4, 2**31 - 1)))
     distributed_config: Any = field(default=None, hash=False)
     analyze_auto_scopes_for_deps: bool = _kept(False, fields.flag)
-    memory_planner: Any = field(default=None, hash=False)
+    memory_planner: MemoryPlanner | None = _kept(None, fields.optional(fields.one_of(MemoryPlanner)))
     dump_ptoas_passes: bool = _kept(False, fields.flag)
     enable_l2_swimlane: InitVar[int | None] = None
     """The old name of `enable_chip_swimlane`."""
@@ -93,9 +94,16 @@ class RunConfig:
         """What of this the code depends on: equal options, equal code."""
         return self.target, self.strategy.name
 
+    @property
+    def writes_folder(self) -> bool:
+        """Whether a program's folder is to be written, without being asked for."""
+        dumps = self.dump_passes not in (False, PassDumpLevel.NONE)
+        return dumps or self.compile_profiling or self.save_kernels_dir is not None
+
     def compile_kwargs(self) -> dict[str, Any]:
         """Return what of this is for `ir.compile`, as its keyword arguments."""
         kwargs = {"platform": self.platform, "strategy": self.strategy, "dump_passes": self.dump_passes}
+        kwargs |= {"backend_type": self.backend_type, "profiling": self.compile_profiling}
         return kwargs if self.save_kernels_dir is None else {**kwargs, "output_dir": self.save_kernels_dir}
 
     def any_dfx_enabled(self) -> bool:

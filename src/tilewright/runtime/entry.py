@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
+from tilewright.backends.cpu.native import NativeProgram
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
@@ -13,6 +14,7 @@ from tilewright.core.types import Type
 from tilewright.runtime import metadata
 from tilewright.runtime.arguments import Arguments, Number, bind
 from tilewright.runtime.metadata import ParamInfo
+from tilewright.runtime.shortcut import Shortcut, reroute
 from tilewright.runtime.writes import actual_directions
 
 Runner: TypeAlias = Callable[[str, Sequence[Any]], tuple[Any, ...]]
@@ -28,12 +30,19 @@ class Entry:
     """
 
     def __init__(
-        self, program: Program, function: Function, runner: Runner, specialized: Mapping[str, Number] | None = None
+        self,
+        program: Program,
+        function: Function,
+        runner: Runner,
+        specialized: Mapping[str, Number] | None = None,
+        native: NativeProgram | None = None,
+        enter: Callable[[Callable[..., Any]], None] | None = None,
     ) -> None:
         self.function = function
         self.specialized: Mapping[str, Number] = {} if specialized is None else specialized
         self._program = program
         self._runner = runner
+        self._shortcut = Shortcut(native, function, partial(Entry.__call__, self), enter or partial(reroute, self))
 
     @property
     def name(self) -> str:
@@ -76,6 +85,8 @@ class Entry:
         bound = self.bound(args, named)
         returned = self._runner(self.name, bound.values)
         bound.finish(self.directions)
+        if not named and len(args) == len(self.function.params):
+            self._shortcut.learn(bound, self.directions)
         outputs = self.output_indices
         if outputs and len(args) + len(named) == len(self.function.params):
             return None

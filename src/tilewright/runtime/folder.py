@@ -16,12 +16,10 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from secrets import token_hex
 
 from tilewright import settings
 
@@ -113,7 +111,7 @@ def _publish(directory: Path, files: Mapping[str, bytes]) -> None:
     is_new = not directory.is_dir()
     place = directory.parent if is_new else directory
     place.mkdir(parents=True, exist_ok=True)
-    scratch = place / f".{directory.name}.{token_hex(4)}"
+    scratch = place / f".{directory.name}.{os.urandom(4).hex()}"
     try:
         for name, data in files.items():
             (scratch / name).parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +119,13 @@ def _publish(directory: Path, files: Mapping[str, bytes]) -> None:
         if not (is_new and _renamed(scratch, directory)):
             _replace_each(scratch, directory, files)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        _remove(scratch)
+
+
+def _remove(folder: Path) -> None:
+    from shutil import rmtree  # 2 ms that most programs, whose folder nobody asks for, do without
+
+    rmtree(folder, ignore_errors=True)
 
 
 def _renamed(scratch: Path, directory: Path) -> bool:
@@ -140,7 +144,7 @@ def _renamed(scratch: Path, directory: Path) -> bool:
 def _replace_each(scratch: Path, directory: Path, files: Mapping[str, bytes]) -> None:
     """Move files over those that are there, one by one: the one that says what the others are comes last."""
     if any(name.startswith(DUMPS) for name in files):
-        shutil.rmtree(directory / DUMPS, ignore_errors=True)  # another program's passes have other names
+        _remove(directory / DUMPS)  # another program's passes have other names
     for name in sorted(files, key=META.__eq__):
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (scratch / name).replace(directory / name)

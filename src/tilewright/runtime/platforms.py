@@ -8,6 +8,9 @@ DEFAULT, INTERPRETER = "cpu", "interpret"
 PLATFORMS = (DEFAULT, INTERPRETER, "a2a3sim", "a2a3", "a5sim", "a5")
 """Where a program can run: the interpreter, or the processor, which is also what the PTO family's names stand for."""
 
+OURS = PLATFORMS[:2]
+"""The names that say nothing about an NPU."""
+
 
 class BackendType(Enum):
     """The PTO family's processors: a platform's name says which one it means, and none of them changes our code."""

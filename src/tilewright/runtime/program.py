@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,10 +20,13 @@ from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.entry import Entry, Runner
 from tilewright.runtime.folder import ARTIFACT, PROFILE, Folder, file_of
 from tilewright.runtime.metadata import ParamInfo, entry_of
+from tilewright.runtime.platforms import DEFAULT, BackendType, backend_of, checked_platform, target_of
 from tilewright.runtime.profile import Profile
+from tilewright.runtime.shortcut import reroute
 from tilewright.runtime.stages import Makers, Stages
 
 if TYPE_CHECKING:
+    from tilewright.runtime.config import RunConfig
     from tilewright.runtime.torch_op import TorchOp
 
 
@@ -50,9 +54,11 @@ class CompiledProgram(os.PathLike[str]):
         output_dir: str | os.PathLike[str] | None = None,
         profile: Profile | None = None,
         specialized: Mapping[str, Number] | None = None,
+        backend_type: BackendType | None = None,
     ) -> None:
         self.program = program
         self.platform = platform
+        self.backend_type = backend_of(platform) if backend_type is None else backend_type
         self.artifact = artifact
         self.native = native
         self.profile = profile or Profile()
@@ -61,6 +67,7 @@ class CompiledProgram(os.PathLike[str]):
         self.stages = Stages(stages or {}, self._own_stages())
         self._runner = runner
         self._entries: dict[str, Entry] = {}
+        self._namesakes: dict[tuple[str, str | None], CompiledProgram] = {}
         self._folder = Folder(program.name, output_dir, self._files)
 
     @classmethod
@@ -69,6 +76,34 @@ class CompiledProgram(os.PathLike[str]):
         native = artifact.load()
         stages = {"object": lambda: listing(artifact.code.object)}
         return cls(artifact.program, platform, native.run, stages, artifact, native, **options)
+
+    def configured(self, config: RunConfig | None) -> CompiledProgram:
+        """Return this program as a configuration names it, its folder written where the configuration says so.
+
+        Platforms that mean the same processor share code: this is the same program where only their names differ, and
+        the same object for the same names.
+        """
+        platform = DEFAULT if config is None else config.platform
+        place = None if config is None else config.save_kernels_dir
+        found = self._namesake(platform, None if place is None else os.path.abspath(place))
+        if config is not None and config.writes_folder:
+            found._folder.written()
+        return found
+
+    def _namesake(self, platform: str, place: str | None) -> CompiledProgram:
+        is_there = place is None or (self._folder.is_settled and str(self._folder.path) == place)
+        if platform == self.platform and is_there:
+            return self
+        if (platform, place) not in self._namesakes:
+            made = CompiledProgram(
+                self.program, platform, self._runner, None, self.artifact, self.native,
+                output_dir=place, profile=self.profile, specialized=self.specialized,
+            )  # fmt: skip
+            made.stages = self.stages.followed(made._own_stages())
+            if place is not None:
+                made.write()
+            self._namesakes.setdefault((platform, place), made)
+        return self._namesakes[platform, place]
 
     # calling
 
@@ -84,8 +119,13 @@ class CompiledProgram(os.PathLike[str]):
         if name not in self.entry_names:
             raise KeyError(f"program {self.program.name} has no entry {name!r}; it has {', '.join(self.entry_names)}")
         if name not in self._entries:
-            self._entries[name] = Entry(self.program, self.program[name], self._runner, self.specialized)
+            self._entries[name] = self._entry(name)
         return self._entries[name]
+
+    def _entry(self, name: str) -> Entry:
+        is_only = len(self.program.entries) == 1 and type(self).__call__ is CompiledProgram.__call__
+        enter = partial(reroute, self) if is_only else None
+        return Entry(self.program, self.program[name], self._runner, self.specialized, self.native, enter)
 
     def __getattr__(self, name: str) -> Entry:
         """Return one entry of a program that has several, as an attribute."""
@@ -104,6 +144,11 @@ class CompiledProgram(os.PathLike[str]):
     def entry_names(self) -> list[str]:
         """The names of the entries, in the order they were written."""
         return [entry.name for entry in self.program.entries]
+
+    @property
+    def orchestration_names(self) -> list[str]:
+        """The names of the entries, as the PTO family calls them."""
+        return self.entry_names
 
     @property
     def param_names(self) -> list[str]:
@@ -211,6 +256,22 @@ class CompiledProgram(os.PathLike[str]):
         """
         found = saved.read(Path(directory))
         return cls.of(found.artifact, found.platform, output_dir=directory, specialized=found.specialized)
+
+    @classmethod
+    def from_dir(
+        cls,
+        directory: str | os.PathLike[str],
+        platform: str | None = None,
+        backend_type: BackendType | None = None,
+    ) -> CompiledProgram:
+        """Return what `load` does, under another platform's name if one is given; it must mean a processor."""
+        found = saved.read(Path(directory))
+        name = found.platform if platform is None else checked_platform(platform)
+        if target_of(name) != DEFAULT:
+            raise ValueError(f"{str(directory)!r} holds code for the processor, which platform {name!r} does not run")
+        return cls.of(
+            found.artifact, name, output_dir=directory, specialized=found.specialized, backend_type=backend_type
+        )
 
     def export_c(self, directory: str | os.PathLike[str], name: str | None = None) -> None:
         """Write a header, its source and a shared library whose functions take plain pointers, extents and numbers.

@@ -19,6 +19,10 @@ class Stages(Mapping[str, str]):
         """Return these stages after others."""
         return Stages(others, *self._makers)
 
+    def followed(self, others: Makers) -> Stages:
+        """Return these stages with others in place of those that go by the same names."""
+        return Stages(*self._makers, others)
+
     def __getitem__(self, name: str) -> str:
         for makers in reversed(self._makers):
             if name in makers:

@@ -5,6 +5,7 @@ Odd but legal arguments, whatever their strides, get the right answer.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -57,14 +58,30 @@ Given = Callable[[Any, Any], tuple[Any, ...]]
 """Makes the arguments of a call from a good input and a good output."""
 
 
+WARM = "cpu, called often"
+"""Calls that the shortcut of a program looks at first."""
+
+
 @cache
 def compiled(text: str, platform: str) -> CompiledProgram:
     program = pl.parse(text)
     assert isinstance(program, Program)
-    return ir.compile(program, platform=platform)
+    made = ir.compile(program, platform="cpu" if platform == WARM else platform)
+    if platform == WARM:
+        warm(made)
+    return made
 
 
-@pytest.fixture(params=["cpu", "interpret"])
+def warm(program: CompiledProgram) -> None:
+    """Call a program in place until it takes its shortcut, where it has one."""
+    for make in FRAMEWORKS.values():
+        for _ in range(4):
+            tensors = [make(numbers()) for info in program.param_infos if info.dims in (("M", 8), (4, 8))]
+            if len(tensors) == 2:
+                program(*(tensors if len(program.param_names) == 2 else (tensors[0], 1, tensors[1])))
+
+
+@pytest.fixture(params=["cpu", WARM, "interpret"])
 def platform(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -347,6 +364,13 @@ def test_scalars_of_any_framework_are_numbers(platform: str) -> None:
         np.testing.assert_array_equal(compiled(TEXT, platform)(numbers(), one), 2 * numbers() + 2)
 
 
+def test_numbers_of_c_are_numbers_of_their_type_alone(platform: str) -> None:
+    np.testing.assert_array_equal(compiled(TEXT, platform)(numbers(), ctypes.c_int8(1)), 2 * numbers() + 2)
+    for wrong in (ctypes.c_int16(1), ctypes.c_uint8(1), ctypes.c_float(1), ctypes.c_char_p(b"1")):
+        with pytest.raises(TypeError, match="`n` is a scalar of int8, which is c_byte in C, got c_"):
+            compiled(TEXT, platform)(numbers(), wrong)
+
+
 BOUNDED = """
 import tilewright.language as pl
 M = pl.dynamic("M")
@@ -380,6 +404,37 @@ def test_an_output_whose_extent_would_be_negative_is_refused(platform: str) -> N
         compiled(BOUNDED, platform)(0, 1.0, np.zeros(1, np.float32))
 
 
+FORMULA = """
+import tilewright.language as pl
+M = pl.dynamic("M")
+
+@pl.program
+class Formula:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[M], pl.INT8], out: pl.Out[pl.Tensor[[M * M], pl.INT8]],
+             rest: pl.Out[pl.Tensor[[8 // M], pl.INT8]]):
+        pl.write(out, [0], pl.read(x, [0]))
+        return out, rest
+"""
+
+
+@pytest.mark.parametrize("count", [1 << 32, 1 << 62, (1 << 63) - 1])
+def test_an_extent_beyond_counting_is_refused_and_not_wrapped_around(count: int, platform: str) -> None:
+    memory: Any = np.ones(1, np.int8)
+    given: list[Any] = [np.broadcast_to(memory, (count,)), torch.ones(1, dtype=torch.int8).expand(count)]
+    for x in given:
+        with pytest.raises(ValueError, match=r"the extent M \* M is \d{20,}, which is more than any memory holds"):
+            compiled(FORMULA, platform)(x)
+    with pytest.raises(ValueError, match="which is more than any memory holds"):
+        compiled(FORMULA, platform)(given[0], memory, np.zeros(8, np.int8))
+    assert memory[0] == 1
+
+
+def test_an_extent_that_divides_by_zero_is_refused(platform: str) -> None:
+    with pytest.raises(ValueError, match="the extent 8 // M divides by zero"):
+        compiled(FORMULA, platform)(np.zeros(0, np.int8))
+
+
 RETURNED = """
 import tilewright.language as pl
 
@@ -396,6 +451,11 @@ class Returned:
 def test_a_returned_part_of_an_input_is_what_lies_there(layout: str, platform: str) -> None:
     _, x = embedded(LAYOUTS[layout], numbers())
     np.testing.assert_array_equal(compiled(RETURNED, platform)(x), numbers()[1:])
+
+
+def test_programs_that_are_called_often_take_their_shortcut() -> None:
+    for text in (TEXT, UNDECLARED):
+        assert type(compiled(text, WARM)) is not CompiledProgram
 
 
 def test_extents_beyond_all_memory_are_a_plain_memory_error() -> None:

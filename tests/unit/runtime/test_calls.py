@@ -156,6 +156,23 @@ def test_kernels_compile_to_the_same_type_as_programs() -> None:
     np.testing.assert_array_equal(program(X, n=3), X * 3)
 
 
+def test_a_name_that_no_parameter_has_is_named_however_many_there_are() -> None:
+    x, out = np.ones((8, 64), np.float32), np.zeros((8, 64), np.float32)
+    for arguments in ((x,), (x, out), (x, out, out)):
+        with pytest.raises(TypeError, match="has no parameter `oot`"):
+            copied(*arguments, oot=out)
+        with pytest.raises(TypeError, match="`copied` has no parameter `oot`; it has x, out"):
+            copied.compile(x)(*arguments, oot=out)
+    assert not out.any()
+
+
+@pl.jit
+def copied(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], x.shape), [0, 0], out)
+    return out
+
+
 def test_another_number_than_it_was_compiled_for_is_refused_by_both() -> None:
     with pytest.raises(ValueError, match="`n` is 3 in this program, which was compiled for that value, got 4: call"):
         scale.compile(X, 3)(X, 4)

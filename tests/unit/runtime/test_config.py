@@ -125,6 +125,8 @@ def test_what_ir_compile_takes_is_handed_to_it() -> None:
         "platform": "a5",
         "strategy": OptimizationStrategy.Default,
         "dump_passes": PassDumpLevel.CONCISE,
+        "backend_type": BackendType.Ascend950,
+        "profiling": False,
         "output_dir": "here",
     }
 

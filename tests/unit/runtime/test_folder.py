@@ -50,8 +50,8 @@ def test_the_first_use_as_a_path_writes_everything_a_person_wants_to_open(here: 
     assert (folder / "program.ll").read_text() == compiled.stages["llvm"]
     assert (folder / "passes_dump" / "05_after_Simplify.py").read_text() == compiled.stages["05_after_Simplify"]
     assert len(list((folder / "passes_dump").iterdir())) == len(PassManager.get_strategy().passes) + 1
-    assert "native code" in (folder / "report" / "pipeline_profile.txt").read_text()
-    assert json.loads((folder / "report" / "pipeline_profile.json").read_text())["stages"]["native code"] > 0
+    assert "LLVM" in (folder / "report" / "pipeline_profile.txt").read_text()
+    assert json.loads((folder / "report" / "pipeline_profile.json").read_text())["stages"]["LLVM"] > 0
 
 
 def test_every_way_to_a_path_gives_the_same_one() -> None:

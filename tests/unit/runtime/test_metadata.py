@@ -60,6 +60,7 @@ import tilewright.language as pl
 from tilewright import ir
 from tilewright.ir import CompiledProgram, DataType, OptimizationStrategy, ParamDirection
 from tilewright.ir.compiled_program import Entry, ParamInfo, extract_param_infos
+from tilewright.runtime import BackendType
 
 
 def look(program: ir.Program, directory: Path) -> None:
@@ -78,6 +79,10 @@ def look(program: ir.Program, directory: Path) -> None:
     assert_type(compiled["main"], Entry)
     assert_type(compiled["main"].param_names, list[str])
     assert_type(CompiledProgram.load(compiled), CompiledProgram)
+    assert_type(CompiledProgram.from_dir(directory, platform="a5sim"), CompiledProgram)
+    assert_type(compiled.backend_type, BackendType)
+    assert_type(ir.compile(program, profiling=True, platform=None, memory_planner=None, runtime=None), CompiledProgram)
+    assert_type(compiled.profile.seconds, dict[str, float])
     assert_type(compiled.save("there"), None)
     stages: Mapping[str, str] = compiled.stages
     paths: list[os.PathLike[str]] = [compiled, directory]
@@ -92,6 +97,8 @@ def mistakes(compiled: CompiledProgram) -> None:
     compiled.param_names = []  # mistake
     compiled.load(3)  # mistake
     ir.compile("text")  # mistake
+    ir.compile(pl.parse(""), profiling="yes")  # mistake
+    ir.compile(pl.parse(""), speed=3)  # mistake
     ir.compile(pl.parse(""), output_dir=3)  # mistake
 """
 

@@ -71,6 +71,20 @@ def test_saving_over_another_program_replaces_it(folder: Path) -> None:
     assert CompiledProgram.load(folder).entry_names == ["double", "repeat"]
 
 
+def test_a_folder_is_read_under_another_name(tmp_path: Path) -> None:
+    ir.compile(program_of(HALVES)).save(tmp_path)
+    assert CompiledProgram.from_dir(tmp_path).platform == "cpu"
+    named = CompiledProgram.from_dir(tmp_path, platform="a5sim")
+    assert (named.platform, named.backend_type.name) == ("a5sim", "Ascend950")
+    np.testing.assert_array_equal(named(rows(8), 0), rows(8) / 2)
+    with pytest.raises(ValueError, match="holds code for the processor, which platform 'interpret' does not run"):
+        CompiledProgram.from_dir(tmp_path, platform="interpret")
+    with pytest.raises(ValueError, match="unknown platform 'gpu'"):
+        CompiledProgram.from_dir(tmp_path, platform="gpu")
+    with pytest.raises(FileNotFoundError, match=r"compiled_meta\.json"):
+        CompiledProgram.from_dir(tmp_path / "nowhere")
+
+
 def test_the_interpreter_has_nothing_to_save(tmp_path: Path) -> None:
     compiled = ir.compile(program_of(HALVES), output_dir=tmp_path / "out", platform="interpret")
     with pytest.raises(ValueError, match="Halves runs on the interpreter: compile it for the processor to save it"):

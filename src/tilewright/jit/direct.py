@@ -1,0 +1,113 @@
+"""Direct calls: the entries of compiled programs as the native dispatcher reaches them.
+
+The same machine code takes them as takes a kernel's calls. A compiled program reads nothing that could change, so there
+is nothing to guard but its arguments: element types, ranks, fixed extents and numbers are the key, extents of one name
+must agree, and whatever is written is looked at as for kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tilewright import settings
+from tilewright.backends.cpu.dispatch import LAUNCH_WORDS, MAX_PARAMS, RESULT_WORDS
+from tilewright.backends.cpu.native import NativeProgram, scalar_word
+from tilewright.core.enums import ParamDirection
+from tilewright.core.expr import Symbol
+from tilewright.core.program import Function
+from tilewright.core.types import ScalarType, TensorType
+from tilewright.frontend.signature import Given, Known, TensorMeta
+from tilewright.jit.guards import Guards
+from tilewright.jit.native import Native, is_available, surroundings
+from tilewright.jit.tables import Target, key_words
+
+LIMIT = 256
+"""How many different numbers one entry's calls may bring before Python takes the rest."""
+
+
+class Direct:
+    """One entry's calls in place; `slow` takes those with arguments that were not added."""
+
+    def __init__(
+        self, native: NativeProgram, entry: Function, directions: Sequence[ParamDirection], slow: Callable[..., Any]
+    ) -> None:
+        self._program = native
+        self._entry = entry
+        self._written = sum(1 << k for k, d in enumerate(directions) if d is not ParamDirection.In)
+        self._native = Native(len(entry.params), slow, self._failed)
+        self._surroundings = surroundings()
+        self._known: set[tuple[int, ...]] = set()
+
+    def is_current(self) -> bool:
+        """Return whether the settings are those it was made under."""
+        return self._surroundings == surroundings()
+
+    def add(self, given: Sequence[Any], values: Sequence[Any]) -> bool:
+        """Take calls with arguments like these; return whether they are new and can be taken."""
+        target = self._target(given, values) if len(self._known) < LIMIT else None
+        if target is None or (masked := tuple(target.masked)) in self._known:
+            return False
+        self._native.put(len(self._known), target, self._written)
+        self._known.add(masked)
+        return True
+
+    def builtin(self) -> Callable[..., Any]:
+        """Return what to call; ImportError where its code was not made before and there is no LLVM."""
+        return self._native.builtin()
+
+    def _target(self, given: Sequence[Any], values: Sequence[Any]) -> Target | None:
+        described: list[Given] = []
+        scalars: list[tuple[int, int]] = []
+        axes: dict[str, list[int]] = {}
+        at = launched = 0
+        for param, passed, value in zip(self._entry.params, given, values, strict=True):
+            if isinstance(param.type, TensorType):
+                described.append(TensorMeta(tuple(value.data.shape), param.type.dtype))
+                for axis, extent in enumerate(param.type.shape):
+                    if isinstance(extent, Symbol):
+                        axes.setdefault(extent.name, []).append(at + 1 + axis)
+                at += 1 + len(param.type.shape)
+                launched += 1 + 2 * len(param.type.shape)
+            else:
+                assert isinstance(param.type, ScalarType)
+                described.append(Known(passed))
+                scalars.append((launched, scalar_word(param.type.dtype, value)))
+                at += 2
+                launched += 1
+        key = key_words(described)
+        if key is None:
+            return None
+        left_out = {place for places in axes.values() for place in places}
+        mask = [0 if place in left_out else -1 for place in range(len(key))]
+        same = [(places[0], other) for places in axes.values() for other in places[1:]]
+        code = self._program.address(self._entry.name)
+        return Target(key, mask, code, Guards(), scalars, same, [self._program])
+
+    def _failed(self, number: int, buffers: int, _: int) -> None:
+        """Raise what the program did wrong, after freeing what it had made."""
+        self._program.finish(self._entry.name, number, buffers)
+
+
+def direct(
+    native: NativeProgram, entry: Function, directions: Sequence[ParamDirection], slow: Callable[..., Any]
+) -> Direct | None:
+    """Return the direct calls of an entry, None where the dispatcher cannot take any."""
+    if settings.native_dispatch() and is_available() and fits(entry, len(entry.params)):
+        return Direct(native, entry, directions, slow)
+    return None
+
+
+def fits(entry: Function, count: int) -> bool:
+    """Return whether the dispatcher can call an entry with so many arguments.
+
+    It gives nothing back, its tables have so much room, and it takes extents that are numbers or names.
+    """
+    types = [*(p.type for p in entry.params), *entry.return_types]
+    if count > MAX_PARAMS or not all(isinstance(p.type, (TensorType, ScalarType)) for p in entry.params):
+        return False
+    words = sum(1 + 2 * len(t.shape) if isinstance(t, TensorType) else 1 for t in types)
+    extents = [e for p in entry.params if isinstance(p.type, TensorType) for e in p.type.shape]
+    has_output = any(d is ParamDirection.Out for d in entry.param_directions)
+    is_plain = all(isinstance(extent, (int, Symbol)) for extent in extents)
+    return words <= LAUNCH_WORDS + RESULT_WORDS and is_plain and (has_output or not entry.return_types)
