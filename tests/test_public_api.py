@@ -11,17 +11,17 @@ import pytest
 from conftest import Golden
 
 import tilewright.language as pl
-from tilewright import ir, runtime
+from tilewright import ir, pto, runtime
 from tilewright.core.op import Kind, spec_of, specs
 from tilewright.dtypes import DataType
 from tilewright.ir import compiled_program, pass_manager, passes
 
-FACES = [pl, pl.array, pl.system, pl.tensor, pl.tile, ir, compiled_program, pass_manager, passes, runtime]
+FACES = [pl, pl.array, pl.system, pl.tensor, pl.tile, ir, compiled_program, pass_manager, passes, runtime, pto]
 
 
 def public(face: ModuleType) -> list[str]:
     """Return the names a module offers: those it lists, or all without an underscore."""
-    listed: list[str] | None = getattr(face, "__all__", None) if face in (ir, runtime) else None
+    listed: list[str] | None = getattr(face, "__all__", None) if face in (ir, runtime, pto) else None
     return sorted(listed or [name for name in vars(face) if not name.startswith("_") and not hidden(face, name)])
 
 
@@ -49,7 +49,7 @@ def test_the_names_are_those_we_mean(golden: Golden) -> None:
     golden("public_api.txt", "".join(sorted(f"{described(face, name)}\n" for face, name in names)))
 
 
-@pytest.mark.parametrize("face", [ir, runtime, compiled_program, pass_manager, passes], ids=lambda face: face.__name__)
+@pytest.mark.parametrize("face", [ir, runtime, compiled_program, pass_manager, passes, pto], ids=lambda face: face.__name__)
 def test_listed_names_exist_and_are_sorted(face: ModuleType) -> None:
     assert face.__all__ == sorted(face.__all__)
     assert not [name for name in face.__all__ if not hasattr(face, name)]

@@ -42,15 +42,19 @@ from tilewright.pto.merging import merge_jit_modules
 from tilewright.pto.module import Module
 from tilewright.pto.reading import parse
 from tilewright.pto.traced.namespace import operation, section, sync, tile
+from tilewright.pto.traced.words import BarrierType, MemorySpace, Pipe
 
 if TYPE_CHECKING:
     from tilewright.pto.traced.namespace import Operation
 
 __all__ = [
+    "BarrierType",
     "CompiledKernelHandle",
     "KernelHandle",
+    "MemorySpace",
     "Module",
     "PartitionTensorView",
+    "Pipe",
     "TensorView",
     "Tile",
     "bf16",

@@ -7,6 +7,7 @@ import builtins
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -55,10 +56,7 @@ def _python(t: Tracer, callee: Any, given: Arguments) -> Any:
     """Return what a function of Python's makes of known values; `min` and `max` also take scalars."""
     node, values = given.node, [argument.value for argument in given.args]
     if callee in (builtins.min, builtins.max) and len(values) > 1 and is_runtime(tuple(values)):
-        result, *rest = values
-        for value in rest:
-            result = arithmetic.extreme(t, callee.__name__, result, value, node)
-        return result
+        return reduce(lambda a, b: _extreme(t, callee, a, b, node), values)
     if not _is_static(callee):
         raise _uncallable(t, callee, given)
     named = {name: argument.value for name, argument in given.kwargs.items()}
@@ -69,6 +67,12 @@ def _python(t: Tracer, callee: Any, given: Arguments) -> Any:
         raise UncallableError(message, spans=[t.span(runtime.node)], help=help)
     result = known(t, node, lambda: _applied(callee, values, named), *(v for v in values if not is_runtime(v)))
     return tuple(result) if is_sequence(result) else result
+
+
+def _extreme(t: Tracer, callee: Any, lhs: Any, rhs: Any, node: ast.Call) -> Any:
+    if is_runtime((lhs, rhs)):
+        return arithmetic.extreme(t, callee.__name__, lhs, rhs, node)
+    return known(t, node, lambda: callee(lhs, rhs), lhs, rhs)
 
 
 def _applied(function: Callable[..., Any], values: list[Any], named: dict[str, Any]) -> Any:

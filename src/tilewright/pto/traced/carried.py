@@ -136,13 +136,15 @@ class Carried:
             for name in places
             for place in places[name]
         }
-        inside = {owners[value] for value in used if value in owners}
-        for name in inside:
-            self._check(name)
-        kept = inside | {name for name in self.later if places.get(name) and not self._problem(name)}
+        kept = {owners[value] for value in used if value in owners} | {
+            name for name in self.later if places.get(name) and not self._problem(name)
+        }
         while more := {owners[id(leaf)] for name in kept for leaf in self._ends(name) if id(leaf) in owners} - kept:
             kept |= more
-        return [name for name in self.starts if name in kept and places[name]]
+        found = [name for name in self.starts if name in kept and places[name]]
+        for name in found:
+            self._check(name)
+        return found
 
     def _ends(self, name: str) -> list[object]:
         return leaves(self.after[name].value)

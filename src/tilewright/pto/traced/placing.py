@@ -6,6 +6,7 @@ the text has under a word (`nburst`, `addr`, ...) is a keyword, and so is every 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from tilewright.pto.text.form import Form, Layout, Slot
 from tilewright.pto.text.kinds import KINDS, fits, shown, signature
 from tilewright.pto.traced.arguments import Argument, Arguments, listed
 from tilewright.pto.traced.infer import Inference, letters_of
-from tilewright.pto.traced.scalars import as_integer, constant, static_int
+from tilewright.pto.traced.scalars import as_integer, constant, scalar_type, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
 from tilewright.pto.types import Ptr, Scalar, Type
@@ -67,7 +68,7 @@ class Placing:
             elif self._is_index(argument):
                 self.index += listed(argument)
             elif isinstance(argument.value, Scalar):
-                self.element = argument.value
+                self._dtype(argument)
             else:
                 self.positional.append(argument)
 
@@ -102,11 +103,7 @@ class Placing:
             self.attributes[word] = self._attribute(word, argument)
 
     def _dtype(self, argument: Argument) -> None:
-        if not isinstance(argument.value, Scalar):
-            help = "dtype=pto.f32"
-            message = f"`dtype` is a scalar type, got {describe(argument.value)}"
-            raise OperandError(message, spans=[self.t.span(argument.node)], help=help)
-        self.element = argument.value
+        self.element = scalar_type(self.t, argument.value, argument.node)
 
     def _slot(self, slot: Slot, argument: Argument) -> None:
         value = argument.value
@@ -129,7 +126,7 @@ class Placing:
             known = [*self.form.words, *(slot.name for slot in self.form.slots), *ATTRIBUTES]
             help = nearest(word, known) or self._usage()
             raise ArgumentCountError(f"`{self.given.name}` has no parameter `{word}`", spans=spans, help=help)
-        if not isinstance(value, (bool, int, float, str)):
+        if not isinstance(value, (bool, int, float, str)) or value in (math.inf, -math.inf) or value != value:
             message = f"`{word}` of `{self.given.name}` cannot be {describe(value)}"
             help = "attributes are numbers, text and bools that are known at compile time"
             raise AttributeValueError(message, spans=spans, help=help)

@@ -113,6 +113,8 @@ def _alloc_tile(t: Tracer, given: Arguments) -> Value:
 
 def _validity(t: Tracer, type_: TileBuf, bound: dict[str, Argument]) -> tuple[TileBuf, list[Clause]]:
     """Return a tile type with its valid region, and the operands that say it where it is not known."""
+    if "valid_shape" in bound:
+        _check_rank(t, bound["valid_shape"], listed(bound["valid_shape"]), 2)
     rows, cols = listed(bound["valid_shape"]) if "valid_shape" in bound else (None, None)
     extents: list[int | None] = []
     clauses: list[Clause] = []

@@ -123,6 +123,7 @@ def test_conditional_expressions_and_extremes() -> None:
         b = min(n, 16, a)
         c = pto.max(x, 0.5)
         d = pto.select(n == 0, 1.0, x)
+        e = max(3, 4, n)
 
     assert lines(body) == [
         "%0 = arith.cmpi sgt, %n, %c2 : index",
@@ -132,6 +133,7 @@ def test_conditional_expressions_and_extremes() -> None:
         "%c = arith.maximumf %x, %cst : f32",
         "%2 = arith.cmpi eq, %n, %c0 : index",
         "%d = arith.select %2, %cst_1, %x : f32",
+        "%e = arith.maxsi %c4, %n : index",
     ]
 
 
