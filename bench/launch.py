@@ -15,6 +15,7 @@ import sys
 import tempfile
 import timeit
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 os.environ["TILEWRIGHT_CACHE_DIR"] = "off"
@@ -26,7 +27,15 @@ from harness import Report, fresh_python, save
 import tilewright.language as pl
 
 BATCH, SIZE, MANY = 300, 16, 8
-BUDGETS = {"jit, 3 torch tensors": 14.0, "jit, 8 torch tensors": 32.0, "jit through Python, 3 torch tensors": 95.0}
+BUDGETS = {
+    "jit, 3 torch tensors": 14.0, "jit, 8 torch tensors": 32.0, "jit through Python, 3 torch tensors": 95.0,
+    "compiled program, 3 torch tensors": 14.0,
+}  # fmt: skip
+RELATIVE = {
+    "jit, 2 torch tensors (returns)": ("torch.add, allocating", 3.0),
+    "jit, 3 torch tensors by name": ("jit, 3 torch tensors", 2.0),
+}
+"""What a call may cost at most, in terms of another."""
 
 
 def noop() -> None:
@@ -57,6 +66,16 @@ def add_many(
     return out
 
 
+@dataclass
+class Named:
+    """A kernel whose arguments are given by name."""
+
+    kernel: Callable[..., Any]
+
+    def __call__(self, *args: Any) -> Any:
+        return self.kernel(*args)
+
+
 def warmed(kernel: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
     """Return a kernel whose calls with these arguments take the way they will take from now on."""
     for _ in range(4):
@@ -73,9 +92,15 @@ def contenders() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
     yield "jit, 3 torch tensors", warmed(add, (x, y, out)), (x, y, out)
     yield "jit, 3 NumPy arrays", warmed(add, arrays), arrays
     yield "jit, 8 torch tensors", warmed(add_many, many), many
+    yield "jit, 3 torch tensors by name", Named(warmed(add, (x, y, out))), (x, y, out)
+    yield "jit, 2 torch tensors (returns)", warmed(add, (x, y)), (x, y)
+    yield "jit, 2 NumPy arrays (returns)", warmed(add, arrays[:2]), arrays[:2]
+    yield "compiled program, 3 torch tensors", warmed(add.compile(x, y, out), (x, y, out)), (x, y, out)
+    yield "compiled program, 3 NumPy arrays", warmed(add.compile(*arrays), arrays), arrays
     os.environ["TILEWRIGHT_DISPATCH"] = "python"
     yield "jit through Python, 3 torch tensors", warmed(add_in_python, (x, y, out)), (x, y, out)
     del os.environ["TILEWRIGHT_DISPATCH"]
+    yield "torch.add, allocating", torch.add, (x, y)
     yield "torch.add(out=)", lambda a, b, c: torch.add(a, b, out=c), (x, y, out)
     yield "np.add(out=)", lambda a, b, c: np.add(a, b, out=c), arrays
     yield from others(arrays, (x, y, out))
@@ -124,8 +149,11 @@ def measured(rounds: int) -> dict[str, list[float]]:
 
 
 def timer(function: Callable[..., Any], args: tuple[Any, ...]) -> timeit.Timer:
+    words = [f"a{k}" for k in range(len(args))]
+    if isinstance(function, Named):
+        function, words = function.kernel, [f"{name}=a{k}" for k, name in enumerate(("x", "y", "out"))]
     names = {f"a{k}": value for k, value in enumerate(args)} | {"f": function}
-    return timeit.Timer(f"f({', '.join(f'a{k}' for k in range(len(args)))})", globals=names)
+    return timeit.Timer(f"f({', '.join(words)})", globals=names)
 
 
 def table(found: dict[str, list[float]]) -> Report:
@@ -135,8 +163,11 @@ def table(found: dict[str, list[float]]) -> Report:
     for name, times in found.items():
         ratio = statistics.median(t / n for t, n in zip(times, nothing, strict=True))
         share = statistics.median(t / n for t, n in zip(times, torch_add, strict=True))
-        budget = BUDGETS.get(name)
-        verdict = "" if budget is None else f"{'✓' if ratio <= budget else '✗'} {budget:.0f}x"
+        verdict = f"{'✓' if ratio <= BUDGETS[name] else '✗'} {BUDGETS[name]:.0f}x" if name in BUDGETS else ""
+        if name in RELATIVE:
+            other, budget = RELATIVE[name]
+            times_other = statistics.median(t / n for t, n in zip(times, found[other], strict=True))
+            verdict = f"{'✓' if times_other <= budget else '✗'} {times_other:.1f} of {budget:.0f}x {other}"
         rows.append([name, f"{statistics.median(times):.0f}", f"{ratio:.1f}x", f"{share:.2f}", verdict])
     return Report("A warm call", ["call", "ns", "against nothing", "of torch.add(out=)", "budget"], rows)
 
@@ -181,11 +212,53 @@ def starts(rounds: int) -> Report:
 
 
 def _started(script: str, cache: str) -> float:
+    return float(_printed(script, cache))
+
+
+def _printed(script: str, cache: str, *arguments: str) -> str:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {
         "TILEWRIGHT_CACHE_DIR": cache
     }
-    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
-    return float(done.stdout)
+    command = [sys.executable, script, *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+SOFTMAX = """
+import sys, time
+import numpy as np
+import tilewright.language as pl
+from tilewright.ir import CompiledProgram
+ROWS = pl.dynamic("ROWS")
+@pl.jit
+def softmax(x: pl.Tensor[[ROWS, 64], pl.FP32], out: pl.Out[pl.Tensor[[ROWS, 64], pl.FP32]]):
+    for r in pl.parallel(0, ROWS, 8):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            e = pl.exp(pl.load(x, [r, 0], [8, 64]))
+            pl.store(pl.row_expand_div(e, pl.row_sum(e)), [r, 0], out)
+    return out
+program = softmax.compile()
+start = time.process_time()
+program.save(sys.argv[1])
+saved = time.process_time()
+CompiledProgram.load(sys.argv[1])
+print((saved - start) * 1e3, (time.process_time() - saved) * 1e3, "llvmlite" in sys.modules)
+"""
+
+
+def saves(rounds: int) -> Report:
+    """Measure the first `save` and `load` of a softmax in fresh processes: where it was compiled, and where kept."""
+    rows: list[list[str]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        script = os.path.join(folder, "softmax.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(SOFTMAX)
+        for name, cache in (("compiled just before", "off"), ("kept by another process", os.path.join(folder, "kept"))):
+            found = [_printed(script, cache, os.path.join(folder, "saved")).split() for _ in range(rounds + 1)][1:]
+            save, load = (statistics.median(float(row[k]) for row in found) for k in (0, 1))
+            llvm = "yes" if found[-1][2] == "True" else "no"
+            verdict = f"{'✓' if save + load <= 20 else '✗'} 20 ms"
+            rows.append([name, f"{save:.1f}", f"{load:.1f}", llvm, verdict])
+    return Report("Taking a softmax elsewhere", ["program", "save, ms", "load, ms", "LLVM loaded", "budget"], rows)
 
 
 def lookups() -> Report:
@@ -218,7 +291,12 @@ def main() -> None:
     parser.add_argument("--dry-run", action="store_true", help="print the results and write nothing")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    parts = [table(measured(chosen.rounds)), lookups(), starts(max(3, chosen.rounds // 10))]
+    parts = [
+        table(measured(chosen.rounds)),
+        lookups(),
+        starts(max(3, chosen.rounds // 10)),
+        saves(max(3, chosen.rounds // 10)),
+    ]
     guards = "types, shapes, strides, devices, overlap, globals, code and settings"
     remark = f"One thread; arguments of 16x16 fp32; guards for {guards} all on."
     for part in parts:

@@ -172,8 +172,9 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
 @cache
 def from_numpy(dtype: np.dtype[Any]) -> DataType:
     """Return the scalar type stored by arrays of `dtype`; TypeError lists the supported ones."""
+    name: str = cast(Any, dtype).name  # which other libraries' types are asked by: none is loaded in vain
     for candidate in STORABLE:
-        if candidate.numpy_name == dtype.name and candidate.numpy == dtype:  # asked by name: no type is made in vain
+        if candidate.numpy_name == name and candidate.numpy == dtype:
             return candidate
     supported = ", ".join(t.name for t in STORABLE)
     raise TypeError(f"Unsupported array dtype {dtype}; supported: {supported}")

@@ -18,8 +18,7 @@ from tilewright.core.types import Extent, ScalarType, TensorType
 from tilewright.dtypes import BOOL
 from tilewright.frontend.kernels import Declared, Kernel, KernelParameter, bind
 from tilewright.frontend.names import Resolver
-from tilewright.frontend.parameters import number_type
-from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
+from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta, number_type
 from tilewright.jit.arguments import RUNTIME, Described, built, check_one_device, describe, runtime_scalar
 from tilewright.jit.reads import ReadSet
 from tilewright.runtime.buffers import buffer_of
@@ -59,7 +58,8 @@ class Binder:
         self.outputs = [name for name, says in self.declared.items() if says.direction is ParamDirection.Out]
 
     @property
-    def _inputs(self) -> list[KernelParameter]:
+    def inputs(self) -> list[KernelParameter]:
+        """The parameters that a call gives which leaves its outputs out."""
         return [p for p in self.kernel.parameters if p.name not in self.outputs]
 
     def call(self, args: Sequence[Any], kwargs: Mapping[str, Any], takes_runtime: bool = False) -> Call:
@@ -91,7 +91,7 @@ class Binder:
         try:
             values = self.kernel.bind(args, kwargs)
         except TypeError as error:
-            if not self.outputs:
+            if all(buffer_of(kwargs.get(name)) is not None for name in self.outputs):
                 raise self._error(str(error)) from None
             values = None
         if values is None or not self._is_in_place(values, args, kwargs):
@@ -111,7 +111,7 @@ class Binder:
         if self._fits(values):
             return True
         try:
-            return not self._fits(bind(self._inputs, args, kwargs))
+            return not self._fits(bind(self.inputs, args, kwargs))
         except TypeError:
             return True
 
@@ -123,6 +123,9 @@ class Binder:
 
     def _inputs_only(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of a call that leaves its outputs to us; TypeError where it passes some of them."""
+        for name in kwargs:
+            if name not in self.declared:
+                raise self._error(f"has no parameter `{name}`")
         named = [name for name in self.outputs if kwargs.get(name) is not None]
         if named:
             missing = [name for name in self.outputs if name not in kwargs]
@@ -132,7 +135,7 @@ class Binder:
                 else self._no_output(named[0], kwargs[named[0]])
             )
         try:
-            return bind(self._inputs, args, {name: value for name, value in kwargs.items() if name not in self.outputs})
+            return bind(self.inputs, args, {name: value for name, value in kwargs.items() if name not in self.outputs})
         except TypeError as error:
             raise self._error(self._misplaced(args) or str(error)) from None
 

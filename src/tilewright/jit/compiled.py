@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from tilewright.backends.cpu.dispatch import LAUNCH_WORDS, MAX_PARAMS, RESULT_WORDS
 from tilewright.backends.cpu.native import scalar_word
 from tilewright.core.enums import ParamDirection
-from tilewright.core.expr import Symbol
-from tilewright.core.types import ScalarType, TensorType
+from tilewright.core.types import ScalarType
 from tilewright.frontend.signature import DynDim, Given, Known, TensorMeta
-from tilewright.jit.guards import Guards
 from tilewright.jit.reads import ReadSet
-from tilewright.jit.tables import Target, key_words
 from tilewright.runtime.program import CompiledProgram
+
+if TYPE_CHECKING:  # the fast path, which a first call does without
+    from tilewright.jit.tables import Target
 
 
 @dataclass(eq=False)
@@ -26,31 +25,12 @@ class Compiled:
     parameters: tuple[str, ...]
     metas: Mapping[str, Given]
     reads: ReadSet
-    guards: Guards | None = field(default=None)
-    """What the native dispatcher tests before it runs the program; None where it does not know it."""
-    _attempts: int = 0
-    _waits: int = 0
+    returns: tuple[str, ...] | None
+    """The parameters that it gives back where outputs are left out, None where it may give back something else."""
 
     def run(self, values: Mapping[str, Any]) -> Any:
         """Run the program on a call's arguments."""
         return self.program(*(values[name] for name in self.parameters if name in values))
-
-    def is_due(self) -> bool:
-        """Return whether to try and let the dispatcher know the program as everything is now.
-
-        Where that keeps failing, or what it tests keeps changing, each try waits for one call more than the last did.
-        """
-        if self.guards is not None and self.guards.hold():
-            return False
-        self._waits += 1
-        if self._waits <= self._attempts:
-            return False
-        self._waits, self._attempts = 0, self._attempts + 1
-        return True
-
-    def forget_guards(self) -> None:
-        """Start anew: the dispatcher that knew the program is gone."""
-        self.guards, self._attempts, self._waits = None, 0, 0
 
     @property
     def written(self) -> set[str]:
@@ -61,13 +41,16 @@ class Compiled:
 
     def target(self, given: Sequence[tuple[str, Given]]) -> Target | None:
         """Return the program as an entry of the dispatcher for a call's arguments, None where it cannot be one."""
+        from tilewright.jit.direct import fits
+        from tilewright.jit.guards import Guards
+        from tilewright.jit.tables import Target, key_words
+
         native, key = self.program.native, key_words([one for _, one in given])
         (entry,) = self.program.program.entries
-        self.guards = None
-        if native is None or key is None or not self._is_settled(entry) or not _has_room(entry, len(given)):
+        if native is None or key is None or not fits(entry, len(given)):
             return None
-        self.guards = Guards.of(self.reads)
-        if self.guards is None:
+        guards = Guards.of(self.reads)
+        if guards is None:
             return None
         axes = self._axes(given)
         mask = [-1] * len(key)
@@ -75,16 +58,7 @@ class Compiled:
             for place in places:
                 mask[place] = 0
         same = [(places[0], other) for places in axes.values() for other in places[1:]]
-        return Target(key, mask, native.address(entry.name), self.guards, self._scalars(given), same, [self])
-
-    def _is_settled(self, entry: Any) -> bool:
-        """Return whether a call with every argument gives nothing back, and every extent is a number or a name."""
-        has_output = any(d is ParamDirection.Out for d in entry.param_directions)
-        tensors = [p.type for p in entry.params if isinstance(p.type, TensorType)]
-        if not all(isinstance(p.type, (TensorType, ScalarType)) for p in entry.params):
-            return False
-        plain = all(isinstance(e, (int, Symbol)) for t in tensors for e in t.shape)
-        return plain and (has_output or not entry.return_types)
+        return Target(key, mask, native.address(entry.name), guards, self._scalars(given), same, [self])
 
     def _axes(self, given: Sequence[tuple[str, Given]]) -> dict[str, list[int]]:
         """Return the places in the key of the axes that go by each name."""
@@ -117,10 +91,3 @@ class Compiled:
                 found.append((at, scalar_word(type_.dtype, one.value)))
                 at += 1
         return found
-
-
-def _has_room(entry: Any, count: int) -> bool:
-    """Return whether the dispatcher's tables hold a call's arguments and results."""
-    types = [*(p.type for p in entry.params), *entry.return_types]
-    words = sum(1 + 2 * len(t.shape) if isinstance(t, TensorType) else 1 for t in types)
-    return count <= MAX_PARAMS and words <= LAUNCH_WORDS + RESULT_WORDS

@@ -6,27 +6,82 @@ is the dispatcher's builtin; every call the dispatcher does not take comes back 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Alike, Given, TensorMeta
 from tilewright.jit import native
 from tilewright.jit.calls import Call
-from tilewright.jit.native import surroundings as surroundings
+from tilewright.jit.tables import Target
 
 if TYPE_CHECKING:
     from tilewright.jit.compiled import Compiled
+    from tilewright.jit.guards import Guards
 
 
-class FastPath:
+@dataclass
+class Attempts:
+    """How often it was tried to let a dispatcher know a program, and what it tests before it runs it."""
+
+    guards: Guards | None = None
+    made: int = 0
+    waited: int = 0
+
+    def is_due(self) -> bool:
+        """Return whether to try as everything is now.
+
+        Where that keeps failing, or what is tested keeps changing, each try waits for one call more than the last did.
+        """
+        if self.guards is not None and self.guards.hold():
+            return False
+        self.waited += 1
+        if self.waited <= self.made:
+            return False
+        self.waited, self.made = 0, self.made + 1
+        return True
+
+
+class Path:
+    """The programs of one kernel that a dispatcher reaches; `slow` takes the calls that it does not."""
+
+    def __init__(self, slow: Callable[..., Any]) -> None:
+        self._slow = slow
+        self._attempts: dict[Compiled, Attempts] = {}
+        self._surroundings = native.surroundings()
+
+    def is_current(self) -> bool:
+        """Return whether the settings are those it was made under."""
+        return self._surroundings == native.surroundings()
+
+    def is_due(self, compiled: Compiled) -> bool:
+        """Return whether to try and let the dispatcher know a program as everything is now."""
+        return self._attempts.setdefault(compiled, Attempts()).is_due()
+
+    def is_known(self, compiled: Compiled) -> bool:
+        """Return whether the dispatcher knows a program as everything is now."""
+        guards = self._attempts[compiled].guards
+        return guards is not None and guards.hold()
+
+    def _target(self, compiled: Compiled, given: Sequence[tuple[str, Given]]) -> Target | None:
+        """Return a program as an entry for a call's arguments, None where it cannot be one."""
+        target = compiled.target(given)
+        self._attempts.setdefault(compiled, Attempts()).guards = None if target is None else target.guards
+        return target
+
+
+class FastPath(Path):
     """The programs of one kernel that the native dispatcher reaches."""
 
-    def __init__(self, parameters: int, slow: Callable[..., Any]) -> None:
-        self._parameters = parameters
-        self._slow = slow
+    def __init__(self, kernel: Kernel, slow: Callable[..., Any]) -> None:
+        super().__init__(slow)
+        self._function: FunctionType = kernel.function
+        self._names = [p.name if p.is_keyword and p.name != CONFIG else "" for p in kernel.parameters]
         self._native: native.Native | None = None
+        self._builtin: Callable[..., Any] | None = None
         self._programs: list[Compiled] = []
-        self._surroundings = native.surroundings()
 
     @staticmethod
     def is_available() -> bool:
@@ -38,27 +93,27 @@ class FastPath:
         """How many calls the dispatcher has taken."""
         return self._native.hits if self._native is not None else 0
 
-    def is_current(self) -> bool:
-        """Return whether the settings are those it was made under."""
-        return self._surroundings == native.surroundings()
-
     def add(self, call: Call, compiled: Compiled) -> bool:
         """Let the dispatcher find a program for a call's arguments; return whether it finds any."""
-        target = compiled.target([(name, as_passed(call, name)) for name in call.described])
+        target = self._target(compiled, [(name, as_passed(call, name)) for name in call.described])
         if target is None:
             return self._native is not None
         if self._native is None:
-            self._native = native.Native(self._parameters, self._slow, self._failed)
+            self._native = native.Native(
+                len(self._names), self._slow, self._failed, names=self._names, function=self._function
+            )
         if compiled not in self._programs:
             self._programs.append(compiled)
         written = sum(1 << k for k, name in enumerate(call.described) if name in compiled.written)
         self._native.put(self._programs.index(compiled), target, written)
         return True
 
-    def builtin(self) -> Callable[..., Any]:
-        """Return what a kernel's calls go to first."""
+    def entrance(self) -> Callable[..., Any]:
+        """Return the function that takes calls; there is one once something was added."""
         assert self._native is not None
-        return self._native.builtin()
+        if self._builtin is None:
+            self._builtin = self._native.builtin()
+        return self._builtin
 
     def _failed(self, number: int, buffers: int, program: int) -> None:
         """Raise what a program did wrong, after freeing what it had made."""
@@ -66,6 +121,10 @@ class FastPath:
         (entry,) = compiled.program.entries
         assert compiled.native is not None
         compiled.native.finish(entry.name, number, buffers)
+
+
+CONFIG = "config"
+"""The keyword that every kernel's call takes for itself."""
 
 
 def as_passed(call: Call, name: str) -> Given:

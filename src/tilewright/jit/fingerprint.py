@@ -6,14 +6,19 @@ import hashlib
 import importlib.util
 import os
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from tilewright.cache.store import configured
 
 PACKAGE = Path(__file__).parents[1]
-LIBRARY = "library"
+LIBRARY, SOURCES = "library", "sources"
+"""What digests are kept as."""
+
+Facts: TypeAlias = tuple[str, int, int, int, int]
+"""A file's path, and what changes with its content: its size, two times in nanoseconds, the number of its place."""
 
 
 @cache
@@ -23,15 +28,33 @@ def toolchain() -> bytes:
     A process whose sources were edited after it started runs neither the old nor the new ones for certain: its digest
     is its own.
     """
-    found = hashlib.sha256()
-    sources = sorted(PACKAGE.rglob("*.py"))
-    for path in sources:
-        found.update(_part(path.relative_to(PACKAGE).as_posix().encode()))
-        found.update(_part(path.read_bytes()))
+    sources = sorted(_sources(str(PACKAGE), ""))
+    found = hashlib.sha256(_remembered(SOURCES, [facts for _, facts in sources], lambda: _content(sources)))
     for fact in _llvm():
         found.update(_part(fact))
-    if max(path.stat().st_mtime for path in sources) > _started():
+    if max(facts[2] for _, facts in sources) > _started() * 1e9:
         found.update(os.urandom(32))
+    return found.digest()
+
+
+def _sources(folder: str, within: str) -> Iterator[tuple[str, Facts]]:
+    """Yield every source below a folder, by its path from there, with what the system knows about it."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = f"{within}{entry.name}"
+            if entry.name.endswith(".py"):
+                yield name, _facts(entry.path, entry.stat())
+            elif entry.is_dir(follow_symlinks=False):
+                yield from _sources(entry.path, f"{name}/")
+
+
+def _content(sources: Sequence[tuple[str, Facts]]) -> bytes:
+    """Return the digest of what sources are called and say, wherever they lie."""
+    found = hashlib.sha256()
+    for name, (path, *_) in sources:
+        found.update(_part(name.encode()))
+        with open(path, "rb") as file:
+            found.update(_part(file.read()))
     return found.digest()
 
 
@@ -53,15 +76,26 @@ def _llvm() -> list[bytes]:
 
 def library_digest(path: Path) -> bytes:
     """Return the digest of a large file's content, remembered in the cache for as long as the file stays the same."""
-    status = path.stat()
-    facts = (str(path), status.st_size, status.st_mtime_ns, status.st_ino)
-    key = hashlib.sha256("\0".join(map(str, facts)).encode()).digest()
-    kept = configured()
-    known = kept.get(LIBRARY, key)
-    if known is None:
+
+    def read() -> bytes:
         with path.open("rb") as file:
-            known = _digest_of(file)
-        kept.put(LIBRARY, key, known, path.name)
+            return _digest_of(file)
+
+    return _remembered(LIBRARY, [_facts(str(path), path.stat())], read)
+
+
+def _facts(path: str, status: os.stat_result) -> Facts:
+    return path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def _remembered(kind: str, files: Sequence[Facts], read: Callable[[], bytes]) -> bytes:
+    """Return a digest of what some files hold, from the cache where they are the files that it was made of."""
+    key = hashlib.sha256(repr(files).encode()).digest()
+    kept = configured()
+    known = kept.get(kind, key)
+    if known is None:
+        known = read()
+        kept.put(kind, key, known, kind)
     return known
 
 

@@ -126,7 +126,8 @@ class JITFunction(Kernel):
 
     def _enter(self, call: Any) -> None:
         """Let calls of this kernel go to `call` first; None for the way through Python again."""
-        body = {"__call__": call, "__doc__": JITFunction.__doc__, "__module__": JITFunction.__module__}
+        held = staticmethod(call) if isinstance(call, PythonFunction) else call  # it takes the arguments alone
+        body = {"__call__": held, "__doc__": JITFunction.__doc__, "__module__": JITFunction.__module__}
         chosen = JITFunction if call is None else type(JITFunction.__name__, (JITFunction,), body)
         self.__class__ = chosen  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -38,6 +38,7 @@ class Listed:
     parameters: tuple[str, ...]
     metas: Mapping[str, Given]
     dynamic: tuple[int, ...]
+    returns: tuple[str, ...] | None
     functions: tuple[tuple[Any, ...], ...]
     """How each function was reached, and the digest of its code, the kernel's own first."""
     reads: tuple[PlainRead, ...]
@@ -52,7 +53,7 @@ class Listed:
 
 def listed(
     kernel: Kernel, artifact: bytes, parameters: Sequence[str], metas: Mapping[str, Given], dynamic: Sequence[int],
-    reads: ReadSet,
+    returns: tuple[str, ...] | None, reads: ReadSet,
 ) -> Listed | None:  # fmt: skip
     """Return a program as a manifest lists it, None where something that was read means nothing elsewhere."""
     try:
@@ -64,7 +65,7 @@ def listed(
         )
     except (NotEncodable, LookupError, RecursionError):  # a container may hold itself
         return None
-    return Listed(artifact.hex(), tuple(parameters), metas, tuple(dynamic), functions, found)
+    return Listed(artifact.hex(), tuple(parameters), metas, tuple(dynamic), returns, functions, found)
 
 
 def _reached(resolvers: Sequence[Resolver], number: int) -> tuple[Any, ...]:
@@ -148,16 +149,17 @@ def read(data: bytes) -> list[Listed]:
 
 def _plain(entry: Listed) -> list[Any]:
     metas = {name: _plain_meta(meta) for name, meta in entry.metas.items()}
-    return [entry.artifact, entry.parameters, metas, entry.dynamic, entry.functions, entry.reads]
+    return [entry.artifact, entry.parameters, metas, entry.dynamic, entry.returns, entry.functions, entry.reads]
 
 
 def _entry(plain: Sequence[Any]) -> Listed:
-    artifact, parameters, metas, dynamic, functions, reads = plain
+    artifact, parameters, metas, dynamic, returns, functions, reads = plain
     return Listed(
         bytes.fromhex(artifact).hex(),
         tuple(parameters),
         {name: _meta(meta) for name, meta in metas.items()},
         tuple(dynamic),
+        None if returns is None else tuple(returns),
         tuple((reached, root, _steps(path), code) for reached, root, path, code in functions),
         tuple((number, root, _steps(path), worth) for number, root, path, worth in reads),
     )

@@ -10,9 +10,10 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from types import FunctionType
 from typing import Any
 
 from tilewright import settings
@@ -27,6 +28,7 @@ from tilewright.cache.store import configured
 from tilewright.frontend.worth import MISSING
 from tilewright.jit.digest import digest
 from tilewright.jit.fingerprint import toolchain
+from tilewright.jit.guards import field_offset
 from tilewright.jit.tables import (
     Lookup,
     StateWords,
@@ -35,6 +37,7 @@ from tilewright.jit.tables import (
     environment,
     numpy_dtypes,
     watch_words,
+    words,
 )
 from tilewright.jit.torch_layout import torch_layout
 
@@ -117,12 +120,16 @@ class Native:
     state: Any = field(init=False)
     lookup: Lookup = field(default_factory=Lookup)
     keep: list[Any] = field(default_factory=list[Any])
+    names: Sequence[str] = ()
+    """The names that calls may give arguments by, in order; nothing for a parameter that is not to be named."""
+    function: FunctionType | None = None
+    """Whose defaults stand for arguments that calls leave out."""
 
     def __post_init__(self) -> None:
         """Fill in what all entries share."""
         self.state = StateWords()
         self.state.keep = self.keep, self.lookup
-        words: dict[State, int] = {
+        filled: dict[State, int] = {
             State.PARAMS: self.parameters,
             State.FALLBACK: id(self.fallback),
             State.FAILED: id(self.failed),
@@ -133,11 +140,12 @@ class Native:
             State.BOOL: id(bool),
             State.NONE: id(None),
             State.TRUE: id(True),
+            **self._call_styles(),
             **self._torch(),
             **self._threads(),
             **self._surroundings(),
         }
-        for place, word in words.items():
+        for place, word in filled.items():
             self.state[place] = word - (1 << 64) if word >> 63 else word
         self.keep += [self.fallback, self.failed]
 
@@ -152,6 +160,14 @@ class Native:
         """Let calls find a program by its number, which writes the parameters of these bits."""
         self.state[State.WRITTEN] |= written
         self.lookup.put(number, target, self.state)
+
+    def _call_styles(self) -> dict[State, int]:
+        """Return by what names and defaults arguments go."""
+        names = [sys.intern(name) for name in self.names] or [""] * self.parameters
+        table = words([id(name) if name else 0 for name in names])
+        self.keep += [names, table, self.function]
+        slot = 0 if self.function is None else id(self.function) + field_offset(FunctionType, "__defaults__")
+        return {State.NAMES: address(table), State.DEFAULTS: slot}
 
     def _torch(self) -> dict[State, int]:
         layout = torch_layout()

@@ -94,11 +94,11 @@ class Persistent:
 
     def list(
         self, call: Call, options: Sequence[object], made: Specialization, dynamic: Sequence[int], key: bytes,
-        reads: ReadSet,
+        returns: tuple[str, ...] | None, reads: ReadSet,
     ) -> None:  # fmt: skip
         """Let other processes find a program by what a call knows, where what was read means something to them."""
         place = self._manifest_key(call, options)
-        entry = manifest.listed(self.kernel, key, made.parameters, made.metas, dynamic, reads)
+        entry = manifest.listed(self.kernel, key, made.parameters, made.metas, dynamic, returns, reads)
         if place is None or entry is None:
             return
         known = self.store.get(MANIFEST, place)

@@ -1,150 +1,214 @@
 """The plain path: calls of one kernel found and launched by generated Python, where machine code cannot be emitted.
 
-It takes torch tensors that lie in memory as programs want them, and leaves everything else to the session. One function
-reads what a program is found by and looks it up; another per program and layout checks that nothing the program was
+It takes torch tensors that lie in memory as programs want them, and leaves everything else to the session. Whether a
+call is like the last one torch's own guards tell, at a fifth of what reading its tensors costs; other calls are looked
+up by everything a program is found by. A function per program and layout then checks that nothing the program was
 compiled from has changed, and runs it. Arguments are `a0`, `a1` and so on there, and their addresses `p0`, `p1`.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
 import os
+import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright import settings
-from tilewright.backends.cpu.dispatch import Probe
+from tilewright.backends.cpu.dispatch import RELEASE_BYTES, Probe
 from tilewright.backends.cpu.threads import parallel_address
 from tilewright.core.types import TensorType
+from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Given, Known, TensorMeta
 from tilewright.frontend.worth import MISSING
 from tilewright.jit.calls import Call
-from tilewright.jit.fast import as_passed, surroundings
+from tilewright.jit.fast import Path, as_passed
+from tilewright.jit.generated import arguments, made
 from tilewright.jit.guards import Guards, version_of
-from tilewright.jit.tables import environment
+from tilewright.jit.tables import Target, environment
 
 if TYPE_CHECKING:
     from tilewright.jit.compiled import Compiled
 
-_TENSOR = (
-    "a{0}.__class__, a{0}.dtype, a{0}.shape, a{0}.stride(), a{0}.storage_offset(), a{0}.is_cpu, a{0}.is_neg(), "
-    "a{0}.requires_grad, a{0}.untyped_storage().nbytes()"
-)
+_TENSOR = "a{0}.__class__, a{0}.dtype, a{0}.shape, a{0}.stride(), a{0}.is_cpu, a{0}.is_neg()"
 _NUMBER = "a{0}.__class__, a{0}, a{0}.__class__ is float and not a{0} and str(a{0})"  # 0.0 and -0.0 are equal
 _CALL = """
-def call(*args, **named):
-    if named or len(args) != {count}:
-        return slow(*args, **named)
-    {arguments}, = args
+def call({optional}, /, *more, **named):
+    if named or more or {last} is missed:
+        return slow(*(a for a in ({arguments},) if a is not missed), *more, **named)
+    is_alike, launch, written = recent[0]
+    found = launch({arguments}) if is_alike({tensors}) else missed
+    if found is missed and (found := look_up({arguments})) is missed:
+        return slow({arguments})
+    return found
+
+def look_up({arguments}):
     try:
-        run = find(({fields},))
-{addresses}
+        found = find(({fields},))
     except errors:
-        run = None
-    return slow(*args) if run is None else run({pointers}args)
+        return missed
+    recent[0] = is_alike, launch, written = found
+    args = {arguments},
+    return missed if any(args[place].requires_grad for place in written) else launch(*args)
 """
-_RUN = """
-def run({pointers}args):
+_LAUNCH = """
+def launch({arguments}):
     try:
+{addresses}
         holds = {tests}
     except errors:
         holds = False
     if not holds:
-        return slow(*args)
-    words = template(kept)
+        return missed
+    try:
+        room, words, context = held = rooms.pop()
+    except LookupError:
+        room, words, context = held = new_room()
 {placed}
-    context = contexts(parallel, 0, 0)
     code(words, context)
-    if context[1] or context[2]:
-        return finish(context[1], context[2])
+    if room[1] or room[2]:
+        return finish(room[1], room[2])
+    rooms.append(held)
     hits[0] += 1
 """
 _ERRORS = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError)
 """What reading an argument or a value that is not what it was may raise."""
 
+_Found: TypeAlias = tuple[Callable[..., bool], Callable[..., Any], Sequence[int]]
+"""A test of whether tensors are like those a program is for, the function that launches it, which of them it writes."""
 
-class PlainPath:
+
+class PlainPath(Path):
     """The programs of one kernel that generated Python reaches."""
 
-    def __init__(self, names: Sequence[str], slow: Callable[..., Any]) -> None:
-        self._names = names
-        self._slow = slow
-        self._table: dict[tuple[Any, ...], Callable[..., Any]] = {}
+    def __init__(self, kernel: Kernel, slow: Callable[..., Any]) -> None:
+        super().__init__(slow)
+        self._names = [parameter.name for parameter in kernel.parameters]
+        self._table: dict[tuple[Any, ...], _Found] = {}
+        self._recent: list[_Found] = []
+        """The program that was run last."""
         self._hits = [0]
-        self._surroundings = surroundings()
         self._call: Callable[..., Any] | None = None
+        self._tensors: Sequence[int] = ()
+        """Which of the arguments are tensors, the same ones in all calls that it takes."""
 
     @property
     def hits(self) -> int:
         """How many calls it has taken."""
         return self._hits[0]
 
-    def is_current(self) -> bool:
-        """Return whether the settings are those it was made under."""
-        return self._surroundings == surroundings()
-
     def add(self, call: Call, compiled: Compiled) -> bool:
         """Let calls with the arguments of `call` find a program; return whether any do."""
         given = [as_passed(call, name) for name in self._names]
         values = [call.values[name] for name in self._names]
-        target = compiled.target(list(zip(self._names, given, strict=True)))
         written = [name in compiled.written for name in self._names]
-        if target is None or not all(map(_is_regular, values, given, written)):
+        tensors = _tensors(given)
+        if not all(map(_is_regular, values, given, written)) or (self._call is not None and self._tensors != tensors):
+            return self._call is not None
+        target = self._target(compiled, list(zip(self._names, given, strict=True)))
+        if target is None:
             return self._call is not None
         if self._call is None:
-            self._call = self._dispatcher(given)
+            self._call, self._tensors = self._dispatcher(given), tensors
         held = {f"a{number}": value for number, value in enumerate(values)}
         key = eval(f"({', '.join(_fields(given))},)", {}, held)
-        self._table[key] = self._launcher(given, written, values, compiled, target.scalars)
+        self._table[key] = found = self._launcher(given, written, values, compiled, target)
+        self._recent[:] = [found]
         return True
 
-    def builtin(self) -> Any:
-        """Return what a kernel's calls go to first, as a class holds it: it takes the arguments alone."""
+    def entrance(self) -> Callable[..., Any]:
+        """Return the function that takes calls; there is one once something was added."""
         assert self._call is not None
-        return staticmethod(self._call)
+        return self._call
 
     def _dispatcher(self, given: Sequence[Given]) -> Callable[..., Any]:
-        places = _tensors(given)
         text = _CALL.format(
-            count=len(given),
-            arguments=", ".join(f"a{number}" for number in range(len(given))),
-            fields=", ".join(_fields(given)),
-            pointers="".join(f"p{number}, " for number in places),
-            addresses="\n".join(f"        p{number} = a{number}.data_ptr()" for number in places),
-        )
-        return _made(text, "call", find=self._table.get, slow=self._slow, errors=_ERRORS)
+            arguments=arguments(len(given)), optional=arguments(len(given), "=missed"), last=f"a{len(given) - 1}",
+            fields=", ".join(_fields(given)), tensors=", ".join(f"a{number}" for number in _tensors(given)),
+        )  # fmt: skip
+        return made(
+            text, "call", recent=self._recent, find=self._table.__getitem__, slow=self._slow,
+            errors=_ERRORS,
+        )  # fmt: skip
 
     def _launcher(
         self, given: Sequence[Given], written: Sequence[bool], values: Sequence[Any], compiled: Compiled,
-        scalars: Sequence[tuple[int, int]],
-    ) -> Callable[..., Any]:  # fmt: skip
-        """Return the function that runs one program on the addresses of its tensors."""
+        target: Target,
+    ) -> _Found:  # fmt: skip
+        """Return a test of whether tensors are like those of this call, and the function that launches the program."""
         native, (entry,) = compiled.program.native, compiled.program.program.entries
         assert native is not None
         tensors = _tensors(given)
-        words, places = _words(given, values, scalars)
-        room = sum(1 + 2 * len(t.shape) if isinstance(t, TensorType) else 1 for t in entry.return_types)
-        array = ctypes.c_int64 * (len(words) + room)
-        tests, held = _guards(compiled.guards)
-        tests += _memory_tests(tensors, values, written)
-        text = _RUN.format(
-            pointers="".join(f"p{number}, " for number in tensors),
+        words, places = _words(given, values, target.scalars)
+        results = sum(1 + 2 * len(t.shape) if isinstance(t, TensorType) else 1 for t in entry.return_types)
+        head = [parallel_address(settings.num_threads()), 0, 0]
+        tests, held = _guards(target.guards)
+        tests = [*_number_tests(given, values), *tests, *_memory_tests(tensors, values, written)]
+        text = _LAUNCH.format(
+            arguments=arguments(len(given)),
+            addresses="\n".join(f"        p{number} = a{number}.data_ptr()" for number in tensors),
             tests=" and ".join(tests),
-            placed="\n".join(f"    words[{places[number]}] = p{number}" for number in tensors),
+            placed="\n".join(f"    room[{len(head) + places[number]}] = p{number}" for number in tensors),
         )
-        return _made(
-            text, "run", **held, slow=self._slow, errors=_ERRORS, template=array.from_buffer_copy,
-            kept=bytes(array(*words)), contexts=ctypes.c_int64 * 3, parallel=parallel_address(settings.num_threads()),
-            code=native.calls[entry.name], hits=self._hits, finish=partial(native.finish, entry.name),
+        kind = ctypes.PYFUNCTYPE if sum(values[k].nbytes for k in tensors) < RELEASE_BYTES else ctypes.CFUNCTYPE
+        code: Any = kind(None)(native.address(entry.name))
+        code.keep = compiled
+        launch = made(
+            text, "launch", **held, errors=_ERRORS, rooms=[], pack=struct.pack,
+            new_room=partial(_room, head, [*words, *[0] * results]),
+            code=code, hits=self._hits, finish=partial(native.finish, entry.name),
         )  # fmt: skip
+        return _check([values[k] for k in tensors]), launch, [k for k in tensors if written[k]]
 
 
-def _made(text: str, name: str, **held: Any) -> Callable[..., Any]:
-    names = dict(held)
-    exec(text, names)  # noqa: S102 - the texts above: nothing in them is anybody else's
-    return names[name]
+def _room(head: Sequence[int], words: Sequence[int]) -> tuple[Any, Any, Any]:
+    """Return memory for one call at a time, and where in it the words of its arguments and its context lie."""
+    array = (ctypes.c_int64 * (len(head) + len(words)))(*head, *words)
+    return array, ctypes.byref(array, 8 * len(head)), ctypes.byref(array)
+
+
+def _number_tests(given: Sequence[Given], values: Sequence[Any]) -> Iterator[str]:
+    """Yield the tests that numbers are the very ones that the program was made for."""
+    for number, (one, value) in enumerate(zip(given, values, strict=True)):
+        if isinstance(one, TensorMeta):
+            continue
+        if type(value) in (bool, type(None)):
+            yield f"a{number} is {value}"
+        elif type(value) is int or (value and math.isfinite(value)):
+            yield f"a{number}.__class__ is {type(value).__name__} and a{number} == {value!r}"
+        else:
+            yield f"a{number}.__class__ is float and pack('d', a{number}) == {struct.pack('d', value)!r}"
+
+
+def _check(tensors: Sequence[Any]) -> Callable[..., bool]:
+    """Return torch's own guards for some tensors; where there are none, nothing is like anything."""
+    guards = _torch_guards()
+    if guards is None or not tensors:
+        return lambda *others: not others and not tensors
+    return guards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
+
+
+@cache
+def _torch_guards() -> Any:
+    """Return the guards that torch compiles with, None where they do not tell apart what has to be."""
+    try:
+        torch = sys.modules["torch"]
+        guards = torch._C._dynamo.guards.TensorGuards
+        with torch.inference_mode(False), torch.enable_grad():
+            return guards if _tells_apart(torch, guards) else None
+    except (AttributeError, LookupError, RuntimeError, TypeError):
+        return None
+
+
+def _tells_apart(torch: Any, guards: Any) -> bool:
+    tensor = torch.zeros(2, 3)
+    check = guards(tensor, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
+    odd = [torch.zeros(3, 2), torch.zeros(3, 2).t(), tensor.double(), tensor.to("meta"), torch._neg_view(tensor)]
+    odd += [tensor.to_sparse(), torch.nn.Parameter(tensor), tensor.clone().requires_grad_(), 1, None]
+    return check(torch.ones(2, 3)) and not any(map(check, odd))
 
 
 def _tensors(given: Sequence[Given]) -> list[int]:
@@ -160,7 +224,7 @@ def _fields(given: Sequence[Given]) -> Iterator[str]:
 def _is_regular(value: Any, given: Given, is_written: bool) -> bool:
     """Return whether a program can address an argument as it lies in memory, and may write it."""
     if not isinstance(given, TensorMeta):
-        return True
+        return type(value) in (int, float, bool, type(None))
     torch = sys.modules.get("torch")
     if torch is None or type(value) is not torch.Tensor:
         return False
@@ -199,16 +263,20 @@ def _words(
     return words, places
 
 
-def _memory_tests(tensors: Sequence[int], values: Sequence[Any], written: Sequence[bool]) -> list[str]:
-    """Return the tests that tensors are aligned, and that none that is written shares memory with another."""
+def _memory_tests(tensors: Sequence[int], values: Sequence[Any], written: Sequence[bool]) -> Iterator[str]:
+    """Yield the tests that tensors are aligned and all there, and that what is written is no other's."""
     reach = {number: _reach(values[number]) for number in tensors}
-    aligned = [f"not p{number} % {values[number].element_size()}" for number in tensors]
-    apart = [
-        f"not (p{out} < p{other} + {reach[other]} and p{other} < p{out} + {reach[out]})"
-        for out in tensors if written[out]
-        for other in tensors if other != out
-    ]  # fmt: skip
-    return aligned + apart
+    sizes = {number: values[number].element_size() for number in tensors}
+    for size in sorted({*sizes.values()}):
+        yield f"not ({' | '.join(f'p{number}' for number in tensors if sizes[number] == size)}) & {size - 1}"
+    for number in tensors:
+        if needed := reach[number]:
+            end = f"({needed} + s * {sizes[number]} if (s := a{number}.storage_offset()) else {needed})"
+            yield f"len(a{number}.untyped_storage()) >= {end}"
+    for out in (number for number in tensors if written[number]):
+        for other in tensors:
+            if other != out and not (written[other] and other < out):
+                yield f"not {-reach[out]} < p{out} - p{other} < {reach[other]}"
 
 
 def _reach(tensor: Any) -> int:
@@ -219,9 +287,8 @@ def _reach(tensor: Any) -> int:
     return (sum((extent - 1) * stride for extent, stride in steps) + 1) * tensor.element_size()
 
 
-def _guards(guards: Guards | None) -> tuple[list[str], dict[str, Any]]:
+def _guards(guards: Guards) -> tuple[list[str], dict[str, Any]]:
     """Return the tests that nothing a program was compiled from has changed, and what they name."""
-    assert guards is not None
     tests: list[str] = []
     held: dict[str, Any] = {}
 

@@ -16,10 +16,8 @@ from tilewright.frontend.names import Changed
 from tilewright.frontend.signature import Alike, DynDim, Known, TensorMeta
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
-from tilewright.jit.fast import FastPath
 from tilewright.jit.misses import explained, shown
 from tilewright.jit.persistent import Persistent, options_of, persistent
-from tilewright.jit.plain import PlainPath
 from tilewright.jit.reads import Drift, ReadSet
 from tilewright.jit.store import CacheInfo, Store
 from tilewright.passes.strategy import OptimizationStrategy
@@ -29,6 +27,7 @@ from tilewright.runtime.remade import Remade
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
+    from tilewright.jit.ways import Ways
     from tilewright.runtime.program import CompiledProgram
 
 
@@ -53,7 +52,7 @@ class Session:
         self.enter = enter
         self._binder = Binder(kernel)
         self.store: Store[Compiled] = Store()
-        self.fast: FastPath | PlainPath | None = None
+        self.ways: Ways | None = None
         self.lock = threading.RLock()
         _SESSIONS.add(self)
 
@@ -64,7 +63,9 @@ class Session:
         if drift is not None:
             if self.store.variants:
                 self._refuse(drift)
-            self._binder = Binder(self.kernel)
+            with self.lock:
+                self._leave_ways()
+                self._binder = Binder(self.kernel)
         return self._binder
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
@@ -72,14 +73,16 @@ class Session:
         call = self.binder.call(args, kwargs)
         hits = self.store.hits
         found = self._compiled(call, config)
+        if config is not None and config.writes_folder:
+            found.program.configured(config)
         result = found.run(call.values)
-        if config is None and self.store.hits > hits:
-            self._hasten(call, found)
+        if config is None and self.store.hits > hits and all(p.is_positional for p in self.kernel.parameters):
+            self._hasten(args, kwargs, call, found, result)
         return result
 
     def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
         """Return the program for some arguments."""
-        return self._compiled(self._described(args, kwargs), config).program
+        return self._compiled(self._described(args, kwargs), config).program.configured(config)
 
     def specialized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Specialization:
         """Return the kernel as the front end makes it for some arguments."""
@@ -88,12 +91,12 @@ class Session:
     def info(self) -> CacheInfo:
         """Return what the cache has done."""
         info = self.store.info()
-        return info._replace(hits=info.hits + (self.fast.hits if self.fast is not None else 0))
+        return info._replace(hits=info.hits + (self.ways.hits if self.ways is not None else 0))
 
     def clear(self) -> None:
         """Forget every program."""
         with self.lock:
-            self._leave_fast_path()
+            self._leave_ways()
             self.store = Store()
 
     def explain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -156,7 +159,9 @@ class Session:
         kept = persistent(self.kernel)
         found = kept.find(call, options_of(config)) if kept is not None else None
         if found is not None:
-            compiled = Compiled(found.program, found.listed.parameters, found.listed.metas, found.reads)
+            compiled = Compiled(
+                found.program, found.listed.parameters, found.listed.metas, found.reads, found.listed.returns
+            )
             self._add(kinds, found.listed.dynamic, call, config, compiled)
             return compiled
         return self._built(kinds, call, config, kept)
@@ -173,10 +178,10 @@ class Session:
             raise RunOnlyError(self._not_kept(call, key))
         if program is None:
             program = self._code(made, config) if kept is None else self._alone(made, config, kept, key, reads)
-        compiled = Compiled(program, made.parameters, made.metas, reads)
+        compiled = Compiled(program, made.parameters, made.metas, reads, self._returns(made))
         self._add(kinds, dynamic, call, config, compiled)
         if kept is not None:
-            kept.list(call, options, made, dynamic, key, reads)
+            kept.list(call, options, made, dynamic, key, compiled.returns, reads)
         return compiled
 
     def _add(
@@ -236,6 +241,13 @@ class Session:
                 self._check_guess(made, name)
         return made
 
+    def _returns(self, made: Specialization) -> tuple[str, ...] | None:
+        """Return which parameters a program gives back, None where that is not certain."""
+        from tilewright.frontend.outputs import returned_parameters
+
+        found = returned_parameters(made.program[self.kernel.name])
+        return None if found is None else tuple(made.parameters[position] for position in found)
+
     def _check_guess(self, made: Specialization, name: str) -> None:
         """Raise where an output that was taken to be like the inputs cannot be."""
         from tilewright.frontend.outputs import unreached_axis
@@ -248,41 +260,32 @@ class Session:
                 "for example pl.Out[pl.Tensor[[M, 1], pl.FP32]]"
             )
 
-    # the native way in
+    # the ways in that do not ask the session
 
-    def _hasten(self, call: Call, found: Compiled) -> None:
-        """Let later calls like this one find their program without Python."""
-        parameters = self.kernel.parameters  # the dispatcher takes all by position
-        if len(call.values) != len(parameters) or not all(p.is_positional for p in parameters):
-            return
-        if self.fast is not None and self.fast.is_current() and not found.is_due():
-            return
+    def _hasten(self, args: Sequence[Any], kwargs: Mapping[str, Any], call: Call, found: Compiled, result: Any) -> None:
+        """Let later calls like one that gave `result` find their program without the session."""
         if not self.lock.acquire(blocking=False):  # somebody compiles, which is no reason to wait
             return
         try:
-            if self.fast is not None and not self.fast.is_current():
-                self._leave_fast_path()
-            if self.fast is None:
-                self.fast = self._path()
-            if self.fast.add(call, found):
-                self.enter(self.fast.builtin())
+            if self.ways is not None and not self.ways.is_current():
+                self._leave_ways()
+            if self.ways is None:
+                self.ways = self._new_ways()
+            if self.ways.learn(self._binder, (args, kwargs), call, found, result):
+                self.enter(self.ways.entrance())
         finally:
             self.lock.release()
 
-    def _path(self) -> FastPath | PlainPath:
-        """Return the fastest way in that this process has."""
-        names = [parameter.name for parameter in self.kernel.parameters]
-        if settings.native_dispatch() and FastPath.is_available():
-            return FastPath(len(names), self.slow)
-        return PlainPath(names, self.slow)
+    def _new_ways(self) -> Ways:
+        from tilewright.jit.ways import Ways
 
-    def _leave_fast_path(self) -> None:
-        if self.fast is not None:
-            self.store.hits += self.fast.hits
-        self.fast = None
+        return Ways(self.kernel, self.slow)
+
+    def _leave_ways(self) -> None:
+        if self.ways is not None:
+            self.store.hits += self.ways.hits
+        self.ways = None
         self.enter(None)
-        for compiled in self.store.programs():
-            compiled.forget_guards()
 
 
 def _dynamic_positions(made: Specialization) -> list[int]:

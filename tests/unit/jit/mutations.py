@@ -709,6 +709,14 @@ FUNCTIONS = [
         drifts="`__code__`",
     ),
     row(
+        "a template's code",
+        HELPERS,
+        "t = template(t)",
+        "m.code = m.template.function.__code__\nm.template.function.__code__ = m.other.function.__code__",
+        "m.template.function.__code__ = m.code",
+        drifts="`__code__`",
+    ),
+    row(
         "a helper's default",
         HELPERS,
         "t = scaled(t)",

@@ -74,6 +74,15 @@ def either(x: pl.Tensor, y: pl.Tensor | None, which: bool, out: pl.Out[pl.Tensor
     return out
 
 
+def shifted(x: pl.Tensor, out: pl.Out[pl.Tensor], n: pl.FP32 = 1.0, twice: bool = False):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], [4, 8]) + n * K
+        if twice:
+            t = t + n
+        pl.store(t, [0, 0], out)
+    return out
+
+
 MAKERS: dict[str, Callable[[random.Random], list[zoo.Maker]]] = {
     "add": lambda rng: [zoo.tensor(rng, (4, 8)) for _ in range(3)],
     "scale": lambda rng: [zoo.tensor(rng, (4, 8)), zoo.number(rng), zoo.tensor(rng, (4, 8))],
@@ -83,11 +92,14 @@ MAKERS: dict[str, Callable[[random.Random], list[zoo.Maker]]] = {
         zoo.tensor(rng, (4, 8)), rng.choice([zoo.tensor(rng, (4, 8)), lambda: None]),
         zoo.chosen(rng, [True, False, 1]), zoo.tensor(rng, (4, 8)),
     ],
+    "shifted": lambda rng: [
+        zoo.tensor(rng, (4, 8)), zoo.tensor(rng, (4, 8)), zoo.number(rng), zoo.chosen(rng, [True, False, False]),
+    ][: rng.choice([2, 2, 3, 4])],
 }  # fmt: skip
-FUNCTIONS = {f.__name__: f for f in (add, scale, rows, updated, either)}
+FUNCTIONS = {f.__name__: f for f in (add, scale, rows, updated, either, shifted)}
 
 
-READ = ["K", "CFG.k", "CFG", "values", "TABLE", "unused"]
+READ = ["K", "CFG.k", "CFG", "values", "TABLE", "unused", "default"]
 
 
 class Way:
@@ -99,7 +111,7 @@ class Way:
         self.kernels: dict[str, Any] = {name: self._made(name, policy) for name in FUNCTIONS}
 
     def _made(self, name: str, policy: str) -> Any:
-        function = types.FunctionType(FUNCTIONS[name].__code__, self.outside, name)
+        function = types.FunctionType(FUNCTIONS[name].__code__, self.outside, name, FUNCTIONS[name].__defaults__)
         function.__annotations__ = dict(FUNCTIONS[name].__annotations__)
         return pl.jit(drift=policy)(function)
 
@@ -115,6 +127,8 @@ class Way:
                 self.outside["CFG"].values[0] = value
             case "TABLE":
                 self.outside["TABLE"]["k"] = value
+            case "default":
+                self.kernels["shifted"].function.__defaults__ = (value, False)
             case _:
                 self.outside["unused"] = value
 
@@ -129,7 +143,7 @@ class Way:
         return (*outcome, *(contents(value) for value in (*args, *kwargs.values())))
 
     def hits(self, name: str) -> int:
-        fast = self.kernels[name]._session.fast
+        fast = self.kernels[name]._session.ways
         return fast.hits if fast is not None else 0
 
 
@@ -163,17 +177,18 @@ def arranged(name: str, rng: random.Random) -> Callable[[], tuple[list[Any], dic
         makers = [zoo.anything(rng) for _ in range(rng.choice([0, 1, len(makers) - 1, len(makers) + 1]))]
     elif rng.random() < 0.1:
         makers[rng.randrange(len(makers))] = zoo.anything(rng)
-    if rng.random() < 0.1 and len(makers) == len(FUNCTIONS[name].__annotations__):
-        makers = makers[:-1]  # to have the output made
-    together = zoo.shared(makers, rng)
-    by_name = rng.randrange(1, 3) if rng.random() < 0.1 and len(makers) > 2 else 0
     names = list(FUNCTIONS[name].__annotations__)
+    if rng.random() < 0.3 and "out" in names and len(makers) > (place := names.index("out")):
+        del makers[place], names[place]  # to have the output made
+    together = zoo.shared(makers, rng)
+    by_name = rng.randrange(1, 4) if rng.random() < 0.3 and len(makers) > 2 else 0
+    order = rng.sample(range(by_name), by_name)
 
     def make() -> tuple[list[Any], dict[str, Any]]:
         args = together()
-        return args[: len(args) - by_name], dict(
-            zip(names[len(args) - by_name :], args[len(args) - by_name :], strict=False)
-        )
+        first = max(len(args) - by_name, 0)
+        named = list(zip(names[first:], args[first:], strict=False))
+        return args[:first], dict(named[k] for k in order if k < len(named))
 
     return make
 

@@ -26,7 +26,7 @@ def warm(kernel: Any, *args: Any) -> None:
     """Call a kernel until generated code takes such calls."""
     for _ in range(3):
         kernel(*args)
-    assert isinstance(kernel._session.fast, PlainPath) and took(kernel, *args)
+    assert isinstance(kernel._session.ways.fast, PlainPath) and took(kernel, *args)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -130,4 +130,4 @@ def test_arrays_are_left_to_python() -> None:
     out = np.zeros((4, 8), np.float32)
     for _ in range(5):
         kernel(np.ones((4, 8), np.float32), out)
-    assert (out == 2.0).all() and kernel._session.fast.hits == 0
+    assert (out == 2.0).all() and kernel._session.ways.hits == 0

@@ -54,6 +54,31 @@ def test_calls_that_ask_for_the_same_share_one_function() -> None:
     assert functions(kernel, X) == ["scaled", "scaled_1", "kernel"]
 
 
+def test_helpers_are_submitted_as_tasks() -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        out, first = pl.submit(scaled, x, 2.0, out)
+        out, _ = pl.submit(scaled, out, factor=3.0, out=out, deps=[first])
+        return out
+
+    assert torch.equal(kernel(X), 6 * X)
+    assert functions(kernel, X) == ["scaled", "scaled_1", "kernel"]
+
+
+def test_a_helper_is_submitted_once_per_block() -> None:
+    @pl.jit.incore
+    def row(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        block = pl.tile.get_block_idx()
+        return pl.store(pl.load(x, [block, 0], [1, 8]), [block, 0], out)
+
+    @pl.jit
+    def kernel(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        out, _ = pl.spmd_submit(row, x, out, core_num=4)
+        return out
+
+    assert torch.equal(kernel(X), X)
+
+
 def test_a_number_the_program_computes_stays_a_parameter() -> None:
     @pl.jit
     def kernel(x: pl.Tensor, out: pl.Out[pl.Tensor]):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tilewright.backends.cpu.control import leave
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.llvm import I1, Value, i64
-from tilewright.backends.cpu.tensor_views import guarded
 from tilewright.backends.cpu.tensors import times
 from tilewright.backends.cpu.values import Scalar, Tensor, static
 from tilewright.core.expr import Call
@@ -24,7 +24,7 @@ Reach = tuple[int, int] | None
 
 @lowers("tensor.as_strided")
 def _as_strided(e: FunctionEmitter, call: Call, bound: dict[str, Any]) -> Tensor:
-    """Return a view; one that does not lie inside its buffer is an error and replaced."""
+    """Return a view; one that does not lie inside its buffer is an error, after which nothing else is done."""
     buffer: Tensor = bound["buffer"]
     assert isinstance(call.type, TensorType)
     dtype = call.type.dtype
@@ -37,8 +37,11 @@ def _as_strided(e: FunctionEmitter, call: Call, bound: dict[str, Any]) -> Tensor
     fits = _inside(e, (offset, shape, strides), nbytes, dtype.get_byte())
     if static(buffer.strides[0]) != 1:
         fits = e.b.op("and", fits, e.b.compare("icmp eq", buffer.strides[0], i64(1)))
-    e.fail(e.negated(fits), "a view does not lie inside its buffer", call)
-    return guarded(e, fits, view, call.type)
+    outside = e.negated(fits)
+    e.fail(outside, "a view does not lie inside its buffer", call)
+    with e.b.when(outside):
+        leave(e, e.exit)
+    return view
 
 
 def _surely_inside(bound: dict[str, Any], nbytes: int | None, size: int) -> bool:

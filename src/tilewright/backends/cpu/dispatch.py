@@ -2,8 +2,8 @@
 
 One function serves every kernel. CPython calls it with the argument vector; it reads each tensor's memory, shape and
 strides, builds a key of 64-bit words, finds the entry that the key belongs to in a hash table, checks that nothing the
-entry was compiled from has changed, and calls the program. Whatever it does not know (a keyword, another type, a
-layout with gaps, a key nobody has compiled) goes to the Python function behind it, which knows everything.
+entry was compiled from has changed, and calls the program. Whatever it does not know (a missing argument, another type,
+a layout with gaps, a key nobody has compiled) goes to the Python function behind it, which knows everything.
 
 What it works on are tables of words that Python fills: a state per kernel, entries, groups of entries that leave the
 same axes out of their keys, and watches. The classes below say what stands where.
@@ -80,6 +80,10 @@ class State(IntEnum):
     TORCH_STRIDES = 35
     TORCH_OFFSET = 36
     TORCH_DTYPE = 37
+    NAMES = 38
+    """The name of each parameter, as the one object that Python has for it; nothing for one that is not to be named."""
+    DEFAULTS = 39
+    """Where the kernel's function refers to its defaults."""
 
 
 class Group(IntEnum):
@@ -147,7 +151,7 @@ def dispatcher() -> str:
     module = Module()
     for name, returns, params in PYTHON:
         module.intrinsic(name, returns, *params)
-    for write in (_watch, _probe, _spread, _pack, _holds, _find, _overlaps, _run, _argument, _dispatch):
+    for write in (_watch, _probe, _spread, _pack, _holds, _find, _overlaps, _run, _argument, _arrange, _dispatch):
         write(module)
     return module.text()
 
@@ -618,6 +622,57 @@ def _run(module: Module) -> None:
     c.finish()
 
 
+def _arrange(module: Module) -> None:
+    """Write `@arrange(state, args, count, names, placed)`: arguments by parameter, those left out by their defaults.
+
+    Defaults are taken as the function has them at this moment, and only such as are copied at once: whoever replaces
+    them meanwhile takes no argument away.
+    """
+    state, args, names, placed = (Value(PTR, f"%{n}") for n in ("state", "args", "names", "placed"))
+    count = Value(I64, "%count")
+    c = Code(module, "arrange", [state, args, count, names, placed], I1, _NO)
+    params, nothing = c.word(state, State.PARAMS), Value(PTR, "null")
+    c.refuse(c.compare("icmp sgt", count, params))
+    c.refuse(c.compare("icmp sgt", params, i64(MAX_PARAMS)))
+    with c.loop(i64(0), count, i64(1)) as index:
+        c.put(placed, index, c.word(args, index, PTR))
+    with c.loop(count, params, i64(1)) as index:
+        c.put(placed, index, nothing)
+    with c.when(c.is_not(names, nothing)):
+        table = c.word(state, State.NAMES, PTR)
+        with c.loop(i64(0), c.word(names, TUPLE_SIZE), i64(1)) as index:
+            name = c.word(c.offset(names, i64(TUPLE_ITEMS), I64), index, PTR)
+            found = c.slot(I64)
+            c.store(i64(-1), found, 8)
+            with c.loop(count, params, i64(1)) as place:
+                same = c.compare("icmp eq", c.word(table, place, PTR), name)
+                c.store(c.select(same, place, c.load(I64, found, 8)), found, 8)
+            place = c.load(I64, found, 8)
+            c.refuse(c.compare("icmp slt", place, i64(0)))
+            c.put(placed, place, c.word(args, c.op("add", count, index), PTR))
+    with c.loop(count, params, i64(1)) as index:
+        with c.when(c.compare("icmp eq", c.word(placed, index, PTR), nothing)):
+            slot = c.word(state, State.DEFAULTS, PTR)
+            c.refuse(c.compare("icmp eq", slot, nothing))
+            defaults = c.word(slot, 0, PTR)
+            c.refuse(c.compare("icmp eq", defaults, nothing))
+            missing = c.op("sub", params, c.word(defaults, TUPLE_SIZE))
+            c.refuse(c.compare("icmp slt", index, missing))
+            items = c.offset(defaults, i64(TUPLE_ITEMS), I64)
+            value = c.word(items, c.op("sub", index, missing), PTR)
+            kind = c.word(value, 1)
+            is_copied = c.compare("icmp eq", c.number(value), c.word(state, State.NONE))
+            for copied in (State.FLOAT, State.INT, State.BOOL):
+                is_copied = c.op("or", is_copied, c.compare("icmp eq", kind, c.word(state, copied)))
+            c.refuse(c.negated(is_copied))
+            c.put(placed, index, value)
+    c.done(Value(I1, _YES))
+
+
+TUPLE_SIZE, TUPLE_ITEMS = 2, 3
+"""Which word of a tuple says how many items it has, and where they start."""
+
+
 def _dispatch(module: Module) -> None:
     """Write `@dispatch(self, args, count, names)`, what CPython calls."""
     self, args, names = (Value(PTR, f"%{n}") for n in ("self", "args", "names"))
@@ -627,8 +682,13 @@ def _dispatch(module: Module) -> None:
     state = c.word(self, 2, PTR)  # the pointer of a capsule
     slow = c.out
     _count_active(c, state, 1)
-    c.refuse(c.is_not(names, Value(PTR, "null")))
-    c.refuse(c.is_not(count, c.word(state, State.PARAMS)))
+    params = c.word(state, State.PARAMS)
+    placed, given_by = c.frame_bytes(8 * MAX_PARAMS), c.slot(PTR)
+    c.store(args, given_by, 8)
+    unusual = c.op("or", c.is_not(names, Value(PTR, "null")), c.is_not(count, params))
+    with c.when(unusual):
+        c.refuse(c.negated(c.call(I1, "arrange", state, args, count, names, placed)))
+        c.store(placed, given_by, 8)
     ask = c.word(state, State.GET_THREADS, PTR)
     with c.when(c.is_not(ask, Value(PTR, "null"))):
         threads = c.convert("sext", c.value("i32", f"call i32 {ask.ref}()"), I64)
@@ -640,9 +700,10 @@ def _dispatch(module: Module) -> None:
     ranges, context = c.frame_bytes(24 * MAX_PARAMS), c.frame_bytes(24)
     for word in Frame:
         c.put(frame, word, i64(0))
-    with c.loop(i64(0), count, i64(1)) as index:
+    values = c.load(PTR, given_by, 8)
+    with c.loop(i64(0), params, i64(1)) as index:
         written = c.op("and", c.op("lshr", c.word(state, State.WRITTEN), index), i64(1))
-        given = c.word(args, index, PTR)
+        given = c.word(values, index, PTR)
         c.refuse(c.negated(c.call(I1, "argument", state, frame, key, launch, ranges, given, written)))
     entry = c.call(PTR, "find", state, frame, key)
     c.refuse(c.compare("icmp eq", entry, Value(PTR, "null")))

@@ -75,6 +75,8 @@ class Block:
     """Statements being emitted in order: the values they own, with the parts of the arena that hold them."""
 
     owned: list[tuple[Tile | Array, Part]] = field(default_factory=list[tuple["Tile | Array", Part]])
+    known: dict[tuple[Value, ...], Value] = field(default_factory=dict[tuple[Value, ...], Value])
+    """Valid extents that have been checked and cut: tiles of the same ones are known to be alike."""
 
 
 class FunctionEmitter:
@@ -351,6 +353,14 @@ class FunctionEmitter:
         tile = Tile(type_, valid)
         tile.place = self.take(tile)
         return tile
+
+    def once(self, key: tuple[Value, ...], make: Callable[[], Value]) -> Value:
+        """Return what was made for a key in this block or around it, made here where there is nothing yet."""
+        for block in reversed(self.blocks):
+            if key in block.known:
+                return block.known[key]
+        self.blocks[-1].known[key] = value = make()
+        return value
 
     def negated(self, condition: Value) -> Value:
         """Return the opposite of a condition."""

@@ -100,6 +100,8 @@ def _found(
     e: FunctionEmitter, call: Call, axis: int, start: Value, want: Value, have: Value, clamp: bool
 ) -> tuple[Value, Value]:
     """Return where a load starts along an axis and how much it finds there."""
+    if want == have and static(start) == 0:
+        return start, within(e, call, want, i64(tile_type(call).shape[axis]))
     first, left = start, e.b.op("sub", have, start)
     if e.checked:
         before, after = e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp sgt", start, have)

@@ -93,8 +93,12 @@ def within(e: FunctionEmitter, call: Call, extent: Value, limit: Value) -> Value
     """Return a valid extent; one that does not fit is an error, and cut."""
     if not e.checked:
         return extent
-    e.fail(e.b.compare("icmp ugt", extent, limit), "a valid part does not fit its tile", call)
-    return e.b.intrinsic("llvm.umin", extent, limit)
+
+    def cut() -> Value:
+        e.fail(e.b.compare("icmp ugt", extent, limit), "a valid part does not fit its tile", call)
+        return e.b.intrinsic("llvm.umin", extent, limit)
+
+    return e.once((extent, limit), cut)
 
 
 def _left(e: FunctionEmitter, want: Value, have: Value, start: Value) -> Value:

@@ -8,7 +8,9 @@ from tilewright.pto.lower import counting as counting
 from tilewright.pto.lower import dma as dma
 from tilewright.pto.lower import elementwise as elementwise
 from tilewright.pto.lower import gathers as gathers
+from tilewright.pto.lower import looped_dma as looped_dma
 from tilewright.pto.lower import moves as moves
+from tilewright.pto.lower import predicate_memory as predicate_memory
 from tilewright.pto.lower import predicates as predicates
 from tilewright.pto.lower import products as products
 from tilewright.pto.lower import reductions as reductions
@@ -16,7 +18,9 @@ from tilewright.pto.lower import selections as selections
 from tilewright.pto.lower import shuffles as shuffles
 from tilewright.pto.lower import sorts as sorts
 from tilewright.pto.lower import streams as streams
+from tilewright.pto.lower import vector_carries as vector_carries
 from tilewright.pto.lower import vector_conversions as vector_conversions
+from tilewright.pto.lower import vector_gathers as vector_gathers
 from tilewright.pto.lower import vector_memory as vector_memory
 from tilewright.pto.lower import vector_reductions as vector_reductions
 from tilewright.pto.lower import vector_sorts as vector_sorts

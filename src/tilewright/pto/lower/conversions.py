@@ -9,8 +9,7 @@ from tilewright.dtypes import INT32, INT64, DataType
 from tilewright.errors import AttributeValueError
 from tilewright.pto.lower.elementwise import destination, largest_finite, where
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.tiles import read
-from tilewright.pto.lower.tiles import write as write_tile
+from tilewright.pto.lower.tiles import cover, read
 from tilewright.pto.lower.values import Tile
 from tilewright.pto.module import Attribute, Enumerated, Op
 
@@ -41,7 +40,7 @@ def _convert(m: Machine, op: Op) -> None:
     saturates = op.attributes.get("sat_mode", op.attributes.get("satmode", op.attributes.get("saturation_mode")))
     given = None if saturates is None else word_of(saturates).upper() in ("ON", "SAT", "TRUE")
     values = read(m, source, target.valid, (target.type.rows, target.type.cols))
-    write_tile(m, target, converted(m, values, target.type.element.dtype, MODES[mode], given))
+    cover(m, target, converted(m, values, target.type.element.dtype, MODES[mode], given))
 
 
 def converted(m: Machine, values: Expr, to: DataType, mode: str, saturates: bool | None) -> Expr:

@@ -7,7 +7,7 @@ from tilewright.core.types import TileType
 from tilewright.dtypes import INT32, DataType
 from tilewright.pto.lower.elementwise import cast, destination, resized
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.tiles import write
+from tilewright.pto.lower.tiles import cover
 from tilewright.pto.module import Op
 
 
@@ -51,4 +51,4 @@ def _count(m: Machine, op: Op) -> None:
     start = m.b.cast(m.expr(op.ins[0]), dtype)
     if op.attributes.get("descending"):
         steps = m.b.op("tile.neg", x=steps)
-    write(m, target, m.b.op("tile.add", lhs=steps, rhs=start))
+    cover(m, target, m.b.op("tile.add", lhs=steps, rhs=start))

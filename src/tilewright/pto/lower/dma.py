@@ -7,17 +7,16 @@ memories count blocks of 32 bytes and the gaps between bursts.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
 
 from tilewright.core.expr import Expr
-from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
+from tilewright.errors import OutOfBoundsError
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.registers import BLOCK
 from tilewright.pto.lower.tiles import bytes_view
 from tilewright.pto.lower.values import Pointer
 from tilewright.pto.module import Op
-from tilewright.pto.types import I64, SCALARS, Scalar
+from tilewright.pto.types import SCALARS, Scalar
 
 BYTE = SCALARS["ui8"]
 
@@ -56,43 +55,83 @@ class Pad:
     right: Expr
 
 
+CHUNK = 256
+"""Bytes at a time of a copy inside one memory whose length only the running program knows."""
+
+
 def run(m: Machine, copy: Copy) -> None:
-    """Emit a copy."""
-    lengths = (known(copy.length), *(n for axis in copy.axes for n in axis.numbers))
-    numbers = [n for n in lengths if n is not None]
-    if any(n < 0 for n in numbers):
-        raise OutOfBoundsError(f"lengths and strides are not negative, got {min(numbers)}")
-    counts = [known(copy.length), *(known(axis.count) for axis in copy.axes)]
-    if 0 in counts:
+    """Emit a copy: at once where that is one of its rows after the other, else in loops."""
+    numbers = (known(copy.length), *(n for axis in copy.axes for n in axis.numbers))
+    if any(n is not None and n < 0 for n in numbers):
+        raise OutOfBoundsError(f"a copy has no negative lengths and strides, got {min(n for n in numbers if n)}")
+    if known(copy.length) == 0 or any(known(axis.count) == 0 for axis in copy.axes):
         return
-    if len(numbers) == len(lengths):
+    if None not in numbers and not _overlaps(copy):
         _run_known(m, _merged(m, copy))
+    elif copy.axes:
+        _run_along(m, copy)
+    elif known(copy.length) is not None:
+        _run_known(m, _merged(m, copy))
+    else:
+        _run_row(m, copy)
+
+
+def _overlaps(copy: Copy) -> bool:
+    """Return whether rows of the target may meet, so that the last one written counts."""
+    reach = known(copy.length) or 0
+    for axis in reversed(copy.axes):
+        count, _, stride = (n or 0 for n in axis.numbers)
+        if count > 1 and stride < reach:
+            return True
+        reach += (count - 1) * stride
+    return False
+
+
+def _run_along(m: Machine, copy: Copy) -> None:
+    """Emit a loop along the outermost axis."""
+    axis, *inner = copy.axes
+    with m.b.loop(0, axis.count, hint="burst") as i:
+        source, target = (
+            replace(pointer, offset=m.b.add(pointer.offset, m.b.scalar("mul", i, stride)))
+            for pointer, stride in ((copy.source, axis.source), (copy.target, axis.target))
+        )
+        run(m, Copy(source, target, copy.length, tuple(inner)))
+
+
+def _run_row(m: Machine, copy: Copy) -> None:
+    """Emit a copy of as many bytes as the running program says."""
+    if copy.source.buffer is not copy.target.buffer:
+        source, target = _views(m, copy, BYTE)
+        m.b.do("tensor.assemble", target=target, source=source, offset=(0,))
         return
-    views = _views(m, copy, BYTE)
-    zeros = (0,) * (len(copy.axes) + 1)
-    m.b.do("tensor.assemble", target=views[1], source=views[0], offset=zeros)
+    with m.b.loop(0, copy.length, CHUNK, hint="chunk") as start:
+        count = m.b.least(m.b.index(CHUNK), m.b.scalar("sub", copy.length, start))
+        views = [
+            bytes_view(m, replace(p, element=BYTE, offset=m.b.add(p.offset, start)), (count,), (m.b.index(1),))
+            for p in (copy.source, copy.target)
+        ]
+        part = m.b.op("tile.load", tensor=views[0], offsets=(0,), shapes=(CHUNK,), valid_shape=(count,))
+        m.b.do("tile.store", tile=part, offsets=(0,), output_tensor=views[1])
 
 
 def _merged(m: Machine, copy: Copy) -> Copy:
-    """Return the same copy with rows that follow each other without a gap as one."""
+    """Return the same copy with rows that follow each other without a gap as one; at least one axis stays."""
     axes = [axis for axis in copy.axes if known(axis.count) != 1]
     length = known(copy.length) or 0
     while axes and axes[-1].numbers[1:] == (length, length):
         length *= axes.pop().numbers[0] or 0
-    return replace(copy, length=m.b.index(length), axes=tuple(axes))
+    once = Axis(m.b.index(1), m.b.index(0), m.b.index(0))
+    return replace(copy, length=m.b.index(length), axes=tuple(axes) or (once,))
 
 
 def _run_known(m: Machine, copy: Copy) -> None:
     """Emit a copy of known extents: a tile in and out."""
     element = _widest(copy)
-    views = _views(m, replace(copy, axes=copy.axes or (Axis(m.b.index(1), m.b.index(0), m.b.index(0)),)), element)
-    shape = (
-        *((known(axis.count) or 0) for axis in copy.axes or (None,) if axis),
-        (known(copy.length) or 0) // element.nbytes,
-    )
-    shape = (1, *shape) if len(shape) == 1 else shape
-    loaded = m.b.op("tile.load", tensor=views[0], offsets=(0,) * len(shape), shapes=shape)
-    m.b.do("tile.store", tile=loaded, offsets=(0,) * len(shape), output_tensor=views[1])
+    source, target = _views(m, copy, element)
+    counts = (known(axis.count) or 0 for axis in copy.axes)
+    shape = (*counts, (known(copy.length) or 0) // element.nbytes)
+    loaded = m.b.op("tile.load", tensor=source, offsets=(0,) * len(shape), shapes=shape)
+    m.b.do("tile.store", tile=loaded, offsets=(0,) * len(shape), output_tensor=target)
 
 
 def _widest(copy: Copy) -> Scalar:
@@ -133,13 +172,14 @@ def _axes(m: Machine, op: Op) -> tuple[Axis, ...]:
     return tuple(Axis(*(m.index(v) for v in values)) for values in reversed(found))
 
 
-def _pointers(m: Machine, op: Op) -> tuple[Pointer, Pointer]:
+def pointers(m: Machine, op: Op) -> tuple[Pointer, Pointer]:
+    """Return where a copy comes from and goes to."""
     return m.get(op.operands[0], Pointer), m.get(op.operands[1], Pointer)
 
 
 @lowers("pto.mte_gm_ub")
 def _load(m: Machine, op: Op) -> None:
-    copy = Copy(*_pointers(m, op), m.index(op.operands[3]), _axes(m, op))
+    copy = Copy(*pointers(m, op), m.index(op.operands[3]), _axes(m, op))
     given = op.clause("pad")
     if given is None:
         run(m, copy)
@@ -151,31 +191,30 @@ def _load(m: Machine, op: Op) -> None:
 
 
 def _run_padded(m: Machine, copy: Copy, pad: Pad) -> None:
-    """Fill the rows of the target, then copy behind their left padding."""
+    """Fill the rows of the target up to their stride, then copy behind their left padding."""
     size = pad.element.nbytes
     shift = m.b.mul(pad.left, size)
     needed = m.b.add(m.b.add(shift, copy.length), m.b.mul(pad.right, size))
-    whole = m.b.scalar("max", needed, copy.axes[-1].target)
+    row = m.b.scalar("max", needed, copy.axes[-1].target)
+    if not _fill_known(m, copy, pad, known(row)):
+        _fill(m, copy, pad, row)
+    run(m, replace(copy, target=replace(copy.target, offset=m.b.add(copy.target.offset, shift))))
+
+
+def _fill_known(m: Machine, copy: Copy, pad: Pad, row: int | None) -> bool:
+    """Emit the filling of rows of known extents, all at once; return whether that could be done."""
+    size = pad.element.nbytes
+    numbers = [row, *(axis.numbers[2] for axis in copy.axes)]
     counts = [known(axis.count) for axis in copy.axes]
-    steps = [axis.numbers[2] for axis in copy.axes]
-    row = known(whole)
-    target = copy.target
-    if (
-        row is not None
-        and row % size == 0
-        and None not in counts
-        and all(s is not None and s % size == 0 for s in steps)
-    ):
-        shape = (*(n or 0 for n in counts), row // size)
-        if not prod(shape):
-            return
-        strides = (*((s or 0) // size for s in steps), 1)
-        view = bytes_view(m, target, tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides)))
+    if None in counts or any(n is None or n % size for n in numbers):
+        return False
+    length, *steps = (int(n or 0) // size for n in numbers)
+    shape = (*(n or 0 for n in counts), length)
+    if min(shape) > 0:
+        view = bytes_view(m, copy.target, tuple(map(m.b.index, shape)), tuple(map(m.b.index, (*steps, 1))))
         filled = m.b.op("tile.full", shape=shape, dtype=pad.element.dtype, value=pad.value)
         m.b.do("tile.store", tile=filled, offsets=(0,) * len(shape), output_tensor=view)
-    else:
-        _fill(m, copy, pad, whole)
-    run(m, replace(copy, target=replace(target, offset=m.b.add(target.offset, shift))))
+    return True
 
 
 def _fill(m: Machine, copy: Copy, pad: Pad, row: Expr) -> None:
@@ -197,7 +236,7 @@ def _fill(m: Machine, copy: Copy, pad: Pad, row: Expr) -> None:
 
 @lowers("pto.mte_ub_gm")
 def _store(m: Machine, op: Op) -> None:
-    run(m, Copy(*_pointers(m, op), m.index(op.operands[2]), _axes(m, op)))
+    run(m, Copy(*pointers(m, op), m.index(op.operands[2]), _axes(m, op)))
 
 
 @lowers("pto.mte_ub_ub", "pto.mte_ub_l1")
@@ -208,80 +247,4 @@ def _between(m: Machine, op: Op) -> None:
         Axis(a.count, m.b.add(length, m.b.mul(a.source, BLOCK)), m.b.add(length, m.b.mul(a.target, BLOCK)))
         for a in _axes(m, op)
     )
-    run(m, Copy(*_pointers(m, op), length, axes))
-
-
-# copies whose outer loops are settings of the machine
-
-
-_WAYS = {"pto.copy_gm_to_ubuf": "outtoub", "pto.copy_ubuf_to_gm": "ubtoout"}
-_SETTINGS = tuple(
-    f"set_{name}_{way}" for way in _WAYS.values() for name in ("loop_size", "loop1_stride", "loop2_stride")
-)
-
-
-def _is_straight(m: Machine) -> bool:
-    """Return whether settings are only made by the entry itself, outside of loops and branches."""
-    names = {f"pto.{name}" for name in _SETTINGS}
-    for func in m.funcs.values():
-        ops = func.body.ops if func.body else []
-        outside = ops if func.name == m.calls[0] else []
-        if any(inner.name in names for op in ops for inner in op.walk() if inner not in outside):
-            return False
-    return True
-
-
-@lowers(*(f"pto.{name}" for name in _SETTINGS))
-def _set(m: Machine, op: Op) -> None:
-    """Note two numbers: here where that is all that can happen, else in memory where the program finds them."""
-    name = op.name.removeprefix("pto.")
-    if _is_straight(m):
-        m.settings[name] = m.index(op.operands[0]), m.index(op.operands[1])
-        return
-    for which, value in enumerate(op.operands):
-        number = m.b.cast(m.expr(value), I64.dtype)
-        m.b.do("tensor.write", x=_cell(m, name, which), indices=(0,), value=number)
-
-
-def _cell(m: Machine, name: str, which: int) -> Expr:
-    one = m.b.index(1)
-    return bytes_view(m, m.memory.cell((name, which), I64), (one,), (one,))
-
-
-def _setting(m: Machine, name: str) -> tuple[Expr, Expr]:
-    """Return the two numbers of a setting, zero where nobody made it."""
-    if name in m.settings or _is_straight(m):
-        return m.settings.get(name, (m.b.index(0), m.b.index(0)))
-    first, second = (m.b.index(m.b.op("tensor.read", x=_cell(m, name, i), indices=(0,))) for i in (0, 1))
-    return first, second
-
-
-def _outer(m: Machine, op: Op) -> tuple[Axis, ...]:
-    """Return the two outer loops as they are set; a size of zero, which is what nobody set, means once."""
-    way, one = _WAYS[op.name], m.b.index(1)
-    sizes = _setting(m, f"set_loop_size_{way}")
-    counts = [m.b.scalar("max", size, one) for size in sizes]
-    strides = [_setting(m, f"set_loop{loop}_stride_{way}") for loop in (1, 2)]
-    return Axis(counts[1], *strides[1]), Axis(counts[0], *strides[0])
-
-
-@lowers("pto.copy_gm_to_ubuf")
-def _copy_in(m: Machine, op: Op) -> None:
-    """Operands: bursts and their length, padding left and right, and strides at the end, source first."""
-    if len(op.operands) != 11:
-        raise UnsupportedFeatureError(f"{op.name} takes 11 operands, got {len(op.operands)}")
-    count, length, left, right = (m.index(v) for v in op.operands[3:7])
-    if known(left) != 0 or known(right) != 0:
-        raise UnsupportedFeatureError(f"{op.name} cannot pad here", help="use pto.mte_gm_ub with pad(...)")
-    source, target = (m.index(v) for v in op.operands[9:])
-    run(m, Copy(*_pointers(m, op), length, (*_outer(m, op), Axis(count, source, target))))
-
-
-@lowers("pto.copy_ubuf_to_gm")
-def _copy_out(m: Machine, op: Op) -> None:
-    """Operands: bursts and their length, and strides at the end, the target's first."""
-    if len(op.operands) != 8:
-        raise UnsupportedFeatureError(f"{op.name} takes 8 operands, got {len(op.operands)}")
-    count, length = (m.index(v) for v in op.operands[3:5])
-    target, source = (m.index(v) for v in op.operands[6:])
-    run(m, Copy(*_pointers(m, op), length, (*_outer(m, op), Axis(count, source, target))))
+    run(m, Copy(*pointers(m, op), length, axes))

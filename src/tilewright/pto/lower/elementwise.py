@@ -13,7 +13,7 @@ from tilewright.core.types import ScalarType, TileType
 from tilewright.dtypes import DataType
 from tilewright.pto.lower.build import known, tile_type
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.tiles import read, write
+from tilewright.pto.lower.tiles import cover, read
 from tilewright.pto.lower.values import Number, Tile
 from tilewright.pto.module import Op, Value
 
@@ -76,7 +76,7 @@ def _binary(m: Machine, op: Op) -> None:
     word = op.name.removeprefix("pto.t")
     name = _BINARY.get(word) or _BINARY[word.removesuffix("s")]
     lhs, rhs = (operand(m, v, target) for v in op.ins[:2])
-    write(m, target, arithmetic(m, name, lhs, rhs, precise=_is_precise(op)))
+    cover(m, target, arithmetic(m, name, lhs, rhs, precise=_is_precise(op)))
 
 
 def arithmetic(m: Machine, name: str, lhs: Expr, rhs: Expr, precise: bool = False) -> Expr:
@@ -109,21 +109,21 @@ def filled(m: Machine, like: TileType, value: float) -> Expr:
 def _unary(m: Machine, op: Op) -> None:
     target = destination(m, op)
     name = _UNARY[op.name.removeprefix("pto.t")]
-    write(m, target, m.b.op(f"tile.{name}", x=operand(m, op.ins[0], target)))
+    cover(m, target, m.b.op(f"tile.{name}", x=operand(m, op.ins[0], target)))
 
 
 @lowers("pto.tlrelu")
 def _leaky(m: Machine, op: Op) -> None:
     target = destination(m, op)
     lhs, rhs = (operand(m, v, target) for v in op.ins[:2])
-    write(m, target, m.b.op("tile.lrelu", lhs=lhs, rhs=rhs))
+    cover(m, target, m.b.op("tile.lrelu", lhs=lhs, rhs=rhs))
 
 
 @lowers("pto.tprelu")
 def _parametric(m: Machine, op: Op) -> None:
     target = destination(m, op)
     x, slope = (operand(m, v, target) for v in op.ins[:2])
-    write(m, target, where(m, x, CmpType.GT, constant(0.0), x, m.b.op("tile.mul", lhs=x, rhs=slope)))
+    cover(m, target, where(m, x, CmpType.GT, constant(0.0), x, m.b.op("tile.mul", lhs=x, rhs=slope)))
 
 
 def where(m: Machine, lhs: Expr, how: CmpType, rhs: Expr, then: Expr, other: Expr) -> Expr:
@@ -139,7 +139,7 @@ def _remainder(m: Machine, op: Op) -> None:
     lhs, rhs = (operand(m, v, target) for v in op.ins[:2])
     rest = arithmetic(m, "fmod", lhs, rhs)
     if op.name == "pto.trems" and target.type.element.is_float:
-        write(m, target, rest)
+        cover(m, target, rest)
         return
     dtype = target.type.element.dtype
     wide = rest if dtype.is_float() else cast(m, rest, dtypes.INT32)
@@ -147,7 +147,7 @@ def _remainder(m: Machine, op: Op) -> None:
     sign = m.b.op("tile.mul", lhs=_sign(m, wide), rhs=_sign_of(m, divisor))
     moved = m.b.op("tile.add", lhs=wide, rhs=divisor)
     zero = constant(0, dtype if dtype.is_float() else dtypes.INT32)
-    write(m, target, cast(m, where(m, sign, CmpType.LT, zero, moved, wide), dtype))
+    cover(m, target, cast(m, where(m, sign, CmpType.LT, zero, moved, wide), dtype))
 
 
 def _sign(m: Machine, value: Expr) -> Expr:
@@ -182,7 +182,7 @@ def _axpy(m: Machine, op: Op) -> None:
     x = cast(m, x, target.type.element.dtype)
     factor = m.b.cast(m.expr(scale), target.type.element.dtype)
     old = operand(m, op.outs[0], target)
-    write(m, target, m.b.op("tile.add", lhs=old, rhs=m.b.op("tile.mul", lhs=x, rhs=factor)))
+    cover(m, target, m.b.op("tile.add", lhs=old, rhs=m.b.op("tile.mul", lhs=x, rhs=factor)))
 
 
 @lowers("pto.taddc", "pto.taddsc", "pto.tsubc", "pto.tsubsc")
@@ -190,13 +190,13 @@ def _chain(m: Machine, op: Op) -> None:
     target = destination(m, op)
     a, b, c = (operand(m, v, target) for v in op.ins[:3])
     met = m.b.op("tile.add" if op.name.startswith("pto.tadd") else "tile.sub", lhs=a, rhs=b)
-    write(m, target, m.b.op("tile.add", lhs=met, rhs=c))
+    cover(m, target, m.b.op("tile.add", lhs=met, rhs=c))
 
 
 @lowers("pto.texpands")
 def _expand_number(m: Machine, op: Op) -> None:
     target = destination(m, op)
-    write(m, target, constant_tile(m, target, m.b.cast(m.expr(op.ins[0]), target.type.element.dtype)))
+    cover(m, target, constant_tile(m, target, m.b.cast(m.expr(op.ins[0]), target.type.element.dtype)))
 
 
 def constant_tile(m: Machine, target: Tile, number: Expr) -> Expr:

@@ -141,11 +141,12 @@ class Machine:
 
     # tiles that are variables
 
-    def slot(self, key: Hashable, type_: TileType) -> Slot:
+    def slot(self, key: Hashable, type_: TileType, valid: tuple[Expr, Expr]) -> Slot:
         """Return the variable of a tile, made the first time it is asked for."""
         if key not in self.memory.slots:
             shape = (type_.shape[0], type_.shape[1])
-            self.memory.slots[key] = Slot(key, Var(self.b.hint, type_, self.b.span), shape)
+            open_ = valid if None in type_.valid else None
+            self.memory.slots[key] = Slot(key, Var(self.b.hint, type_, self.b.span), shape, open_)
         return self.memory.slots[key]
 
     def demote(self, slot: Slot) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from math import prod
 
 from tilewright.core.enums import AtomicType
@@ -18,7 +19,7 @@ from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.tiles import Extents, bytes_view, read, read_all, replaced, tile_type, write
 from tilewright.pto.lower.values import Number, Tile, View
 from tilewright.pto.module import Op
-from tilewright.pto.types import TileBuf
+from tilewright.pto.types import Scalar, Space, TileBuf
 
 Axis = tuple[Expr, Expr]
 """The extent and the stride of one axis of a window."""
@@ -45,11 +46,14 @@ def _is_fractal(view: View, type_: TileBuf) -> bool:
 
 @lowers("pto.tload")
 def _load(m: Machine, op: Op) -> None:
-    view, target = m.get(op.ins[0], View), destination(m, op)
-    if _is_fractal(view, target.type):
-        write(m, target, _load_fractal(m, view))
-        return
+    target = destination(m, op)
+    view = _seen_as(m.get(op.ins[0], View), target.type.element)
     rows, columns = _axes(m, view)
+    if target.type.pad and (len(rows) > 1 or _is_fractal(view, target.type)):
+        write(m, target, _blank(m, target))
+    if _is_fractal(view, target.type):
+        _load_fractal(m, view, target)
+        return
     if len(rows) > 1:
         _load_stack(m, view, target, rows, columns)
         return
@@ -64,7 +68,12 @@ def _load(m: Machine, op: Op) -> None:
         "tile.load", tensor=source, offsets=(0, 0), shapes=shape,
         valid_shape=region if None in map(known, region) else None,
     )  # fmt: skip
-    write(m, target, _padded(m, value, target) if pads else value)
+    write(m, target, _padded(m, value, target) if pads else value, covers=None if pads else region)
+
+
+def _seen_as(view: View, element: Scalar) -> View:
+    """Return a window whose bits are read as another type of the same width."""
+    return replace(view, pointer=replace(view.pointer, element=element))
 
 
 def _dims(tile: Tile) -> tuple[int, int]:
@@ -80,19 +89,60 @@ def pad_of(type_: TileBuf) -> float:
 
 def _padded(m: Machine, value: Expr, target: Tile) -> Expr:
     """Return a tile of a destination's shape: the valid part of a value, and its pad everywhere else."""
+    return m.b.op("tile.assemble", target=_blank(m, target), source=value, offset=(0, 0))
+
+
+def _blank(m: Machine, target: Tile) -> Expr:
+    """Return a tile of a destination's shape that is all pad."""
     dtype = target.type.element.dtype
-    blank = m.b.op("tile.full", shape=_dims(target), dtype=dtype, value=constant(pad_of(target.type), dtype))
-    return m.b.op("tile.assemble", target=blank, source=value, offset=(0, 0))
+    return m.b.op("tile.full", shape=_dims(target), dtype=dtype, value=constant(pad_of(target.type), dtype))
 
 
-def _load_fractal(m: Machine, view: View) -> Expr:
+def _load_fractal(m: Machine, view: View, target: Tile) -> None:
+    """Load a boxed window: at once where all of it is known and valid, else one column of boxes after the other."""
+    sizes = _whole_boxes(view, target)
+    if sizes is not None:
+        loaded = m.b.op("tile.load", tensor=_boxed_window(m, view), offsets=(0, 0, 0), shapes=sizes)
+        write(m, target, m.b.op("tile.reshape", x=loaded, shape=(sizes[0], sizes[1] * sizes[2])))
+        return
+    if target.slot is not None:
+        m.demote(target.slot)
+        return
+    shape = target.type.rows, known(view.shape[4])
+    with _box_columns(m, view, target) as (part, start, region):
+        loaded = m.b.op("tile.load", tensor=part, offsets=(0, 0), shapes=shape, valid_shape=region)
+        write(m, target, loaded, (m.b.index(0), start))
+
+
+def _boxed_window(m: Machine, view: View) -> Expr:
+    """Return a boxed window as rows, boxes across and columns inside a box."""
     outer, _, rows, _, inner = zip(view.shape, view.strides, strict=True)
-    extents = [known(axis[0]) for axis in (outer, rows, inner)]
-    sizes = tuple(n for n in extents if n is not None)
-    source = bytes_view(m, view.pointer, (rows[0], outer[0], inner[0]), (rows[1], outer[1], inner[1]))
-    count = (sizes[1], sizes[0], sizes[2])
-    loaded = m.b.op("tile.load", tensor=source, offsets=(0, 0, 0), shapes=count)
-    return m.b.op("tile.reshape", x=loaded, shape=(count[0], count[1] * count[2]))
+    return bytes_view(m, view.pointer, (rows[0], outer[0], inner[0]), (rows[1], outer[1], inner[1]))
+
+
+def _whole_boxes(view: View, tile: Tile) -> tuple[int, int, int] | None:
+    """Return the rows, boxes across and columns of a box of a window that is just a tile's valid part, else None."""
+    outer, rows, inner = (known(view.shape[axis]) for axis in (0, 2, 4))
+    if outer is None or rows is None or inner is None:
+        return None
+    is_all = (rows, outer * inner) == tuple(known(n) for n in tile.valid)
+    return (rows, outer, inner) if is_all else None
+
+
+@contextmanager
+def _box_columns(m: Machine, view: View, tile: Tile) -> Generator[tuple[Expr, Expr, Extents]]:
+    """Write a loop over the boxes across around what is written inside.
+
+    Yield the matrix of each turn, the column of the tile it starts at, and how much of it there is.
+    """
+    outer, _, rows, _, inner = zip(view.shape, view.strides, strict=True)
+    with m.b.loop(0, outer[0]) as index:
+        step = m.b.mul(m.b.scalar("mul", index, outer[1]), view.pointer.element.nbytes)
+        start = m.b.scalar("mul", index, inner[0])
+        left = m.b.scalar("max", m.b.scalar("sub", tile.valid[1], start), m.b.index(0))
+        region = m.b.least(rows[0], tile.valid[0]), m.b.least(inner[0], left)
+        pointer = replaced(view.pointer, m.b.add(view.pointer.offset, step))
+        yield bytes_view(m, pointer, region, (rows[1], inner[1])), start, region
 
 
 def _load_stack(m: Machine, view: View, target: Tile, rows: list[Axis], columns: Axis) -> None:
@@ -140,9 +190,8 @@ def _matrices(
 @lowers("pto.tstore")
 def _store(m: Machine, op: Op) -> None:
     source, view = m.get(op.ins[0], Tile), m.get(op.outs[0], View)
-    atomic = (
-        AtomicType.Add if getattr(op.attributes.get("atomicType"), "word", "") == "atomic_add" else AtomicType.None_
-    )
+    if source.type.space is not Space.ACC:  # which converts
+        view = _seen_as(view, source.type.element)
     if _is_fractal(view, source.type):
         _store_fractal(m, op, source, view)
         return
@@ -156,7 +205,12 @@ def _store(m: Machine, op: Op) -> None:
         return
     value = _outgoing(m, op, read(m, source, region), view)
     target = bytes_view(m, view.pointer, region, (row[1], columns[1]))
-    m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=target, atomic=atomic)
+    m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=target, atomic=_atomic(op))
+
+
+def _atomic(op: Op) -> AtomicType:
+    is_sum = getattr(op.attributes.get("atomicType"), "word", "") == "atomic_add"
+    return AtomicType.Add if is_sum else AtomicType.None_
 
 
 def _outgoing(m: Machine, op: Op, value: Expr, view: View) -> Expr:
@@ -167,12 +221,18 @@ def _outgoing(m: Machine, op: Op, value: Expr, view: View) -> Expr:
 
 
 def _store_fractal(m: Machine, op: Op, source: Tile, view: View) -> None:
-    outer, _, rows, _, inner = zip(view.shape, view.strides, strict=True)
-    sizes = tuple(n for axis in (rows, outer, inner) if (n := known(axis[0])) is not None)
-    region = m.b.index(sizes[0]), m.b.index(sizes[1] * sizes[2])
-    value = _outgoing(m, op, read(m, source, region), view)
-    target = bytes_view(m, view.pointer, (rows[0], outer[0], inner[0]), (rows[1], outer[1], inner[1]))
-    m.b.do("tile.store", tile=m.b.op("tile.reshape", x=value, shape=sizes), offsets=(0, 0, 0), output_tensor=target)
+    sizes = _whole_boxes(view, source)
+    if sizes is not None:
+        value = m.b.op("tile.reshape", x=_outgoing(m, op, read_all(m, source), view), shape=sizes)
+        target = _boxed_window(m, view)
+        m.b.do("tile.store", tile=value, offsets=(0, 0, 0), output_tensor=target, atomic=_atomic(op))
+        return
+    if source.slot is not None:
+        m.demote(source.slot)
+        return
+    with _box_columns(m, view, source) as (part, start, region):
+        value = _outgoing(m, op, read(m, source, region, at=(m.b.index(0), start)), view)
+        m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=part, atomic=_atomic(op))
 
 
 def _store_stack(m: Machine, op: Op, source: Tile, view: View, rows: list[Axis], columns: Axis) -> None:
@@ -183,14 +243,14 @@ def _store_stack(m: Machine, op: Op, source: Tile, view: View, rows: list[Axis],
         axes = (*rows, columns)
         target = bytes_view(m, view.pointer, tuple(a[0] for a in axes), tuple(a[1] for a in axes))
         value = m.b.op("tile.reshape", x=_outgoing(m, op, read_all(m, source), view), shape=tuple(sizes))
-        m.b.do("tile.store", tile=value, offsets=(0,) * len(axes), output_tensor=target)
+        m.b.do("tile.store", tile=value, offsets=(0,) * len(axes), output_tensor=target, atomic=_atomic(op))
         return
     if source.slot is not None:
         m.demote(source.slot)
         return
     with _matrices(m, view, source, rows, columns) as (part, start, region):
-        value = read(m, source, region, at=(start, m.b.index(0)))
-        m.b.do("tile.store", tile=_outgoing(m, op, value, view), offsets=(0, 0), output_tensor=part)
+        value = _outgoing(m, op, read(m, source, region, at=(start, m.b.index(0))), view)
+        m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=part, atomic=_atomic(op))
 
 
 @lowers("pto.tmov")
@@ -201,7 +261,7 @@ def _move(m: Machine, op: Op) -> None:
     value = read(m, source, region, _dims(target))
     if getattr(op.attributes.get("reluPreMode"), "word", "").upper() in ("NORMAL_RELU", "NORMALRELU"):
         value = m.b.op("tile.relu", x=value)
-    write(m, target, cast(m, value, target.type.element.dtype))
+    write(m, target, cast(m, value, target.type.element.dtype), covers=region)
 
 
 @lowers("pto.textract")

@@ -17,6 +17,8 @@ class Slot:
     key: Hashable
     var: Var
     shape: tuple[int, int]
+    valid: tuple[Expr, Expr] | None = None
+    """How much of it is valid, where only the running program knows."""
     needs_value: bool = False
     """Whether it may be read before anything has been written to it."""
 

@@ -43,4 +43,6 @@ def _biased(m: Machine, op: Op) -> None:
 
 def _write(m: Machine, op: Op, value: Expr) -> None:
     target = destination(m, op)
-    write(m, target, cast(m, value, target.type.element.dtype))
+    left, right = (m.get(v, Tile) for v in (op.ins[1:3] if op.name.endswith(".acc") else op.ins[:2]))
+    covers = left.valid[0], right.valid[1]
+    write(m, target, cast(m, value, target.type.element.dtype), covers=covers)

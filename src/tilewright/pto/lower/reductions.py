@@ -10,7 +10,7 @@ from tilewright.pto.lower.build import known
 from tilewright.pto.lower.counting import over_columns, over_rows
 from tilewright.pto.lower.elementwise import cast, constant_tile, destination, where
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.tiles import read, read_all, write, zero
+from tilewright.pto.lower.tiles import cover, read, read_all, write, zero
 from tilewright.pto.lower.values import Tile
 from tilewright.pto.module import Number, Op
 
@@ -22,7 +22,8 @@ _MEETINGS = ("add", "sub", "mul", "div", "max", "min", "expdif")
 def _fold(m: Machine, op: Op) -> None:
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     word = op.name.removeprefix("pto.t")
-    write(m, target, m.b.op(f"tile.{word[:3]}_{word[3:]}", x=read_all(m, source)))
+    folded = m.b.op(f"tile.{word[:3]}_{word[3:]}", x=read_all(m, source))
+    write(m, target, folded, covers=_folded(m, word[:3], source))
 
 
 @lowers(*(f"pto.t{axis}arg{end}" for axis in ("row", "col") for end in ("max", "min")))
@@ -40,7 +41,13 @@ def _position(m: Machine, op: Op) -> None:
         m, m.b.op("tile.full", shape=values.type.shape, dtype=INT32, value=constant(2**31 - 1, INT32)), source
     )
     found = where(m, values, CmpType.EQ, spread, places, nowhere)
-    write(m, target, cast(m, m.b.op(f"tile.{axis}_min", x=found), target.type.element.dtype))
+    first = cast(m, m.b.op(f"tile.{axis}_min", x=found), target.type.element.dtype)
+    write(m, target, first, covers=_folded(m, axis, source))
+
+
+def _folded(m: Machine, axis: str, source: Tile) -> tuple[Expr, Expr]:
+    """Return the extents of a fold."""
+    return (source.valid[0], m.b.index(1)) if axis == "row" else (m.b.index(1), source.valid[1])
 
 
 def _plain(type_: TileType) -> tuple[int, int]:
@@ -69,7 +76,7 @@ def _expand(m: Machine, op: Op) -> None:
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     axis = op.name[5:8]
     blank = constant_tile(m, target, zero(target.type))
-    write(m, target, m.b.op(f"tile.{axis}_expand", x=blank, vec=_vector(m, axis, source, target)))
+    cover(m, target, m.b.op(f"tile.{axis}_expand", x=blank, vec=_vector(m, axis, source, target)))
 
 
 @lowers(*(f"pto.t{axis}expand{name}" for axis in ("row", "col") for name in _MEETINGS))
@@ -82,7 +89,7 @@ def _meet(m: Machine, op: Op) -> None:
         _meet_groups(m, name, (first, second, target), count)
         return
     x = read(m, first, target.valid, (target.type.rows, target.type.cols))
-    write(m, target, m.b.op(f"tile.{axis}_expand_{name}", x=x, vec=_vector(m, axis, second, target)))
+    cover(m, target, m.b.op(f"tile.{axis}_expand_{name}", x=x, vec=_vector(m, axis, second, target)))
 
 
 def _meet_groups(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], groups: int) -> None:

@@ -11,7 +11,7 @@ from tilewright.errors import AttributeValueError
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.elementwise import arithmetic, destination, operand
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.tiles import bytes_view, read, read_all, write
+from tilewright.pto.lower.tiles import Extents, bytes_view, cover, read, read_all, write
 from tilewright.pto.lower.values import Tile
 from tilewright.pto.module import Enumerated, Op
 from tilewright.pto.types import SCALARS
@@ -71,7 +71,7 @@ def _select(m: Machine, op: Op) -> None:
     mask, lhs, rhs = op.ins[:3]
     bits = _mask(m, m.get(mask, Tile), target)
     chosen = m.b.op("tile.sel", mask=bits, lhs=operand(m, lhs, target), rhs=operand(m, rhs, target))
-    write(m, target, chosen)
+    cover(m, target, chosen)
 
 
 @lowers("pto.tsels")
@@ -80,7 +80,7 @@ def _select_number(m: Machine, op: Op) -> None:
     mask, source, *_, number = op.ins
     bits = _mask(m, m.get(mask, Tile), target)
     x = operand(m, source, target)
-    write(m, target, m.b.op("tile.sels", mask=bits, src=x, scalar=operand(m, number, target)))
+    cover(m, target, m.b.op("tile.sels", mask=bits, src=x, scalar=operand(m, number, target)))
 
 
 _PARTIAL = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
@@ -90,12 +90,32 @@ _PARTIAL = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 def _partly(m: Machine, op: Op) -> None:
     """Where both sources hold data they meet; elsewhere the one that does is copied."""
     first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+    name = _PARTIAL[op.name.removeprefix("pto.tpart")]
+    if target.valid not in (first.valid, second.valid):
+        _write_layers(m, name, first, second, target)
+        return
     larger, smaller = (first, second) if first.valid == target.valid else (second, first)
     if larger.valid != smaller.valid:
-        _write_pieces(m, _PARTIAL[op.name.removeprefix("pto.tpart")], (larger, smaller, target), larger is first)
+        _write_pieces(m, name, (larger, smaller, target), larger is first)
         return
     lhs, rhs = operand(m, op.ins[0], target), operand(m, op.ins[1], target)
-    write(m, target, arithmetic(m, _PARTIAL[op.name.removeprefix("pto.tpart")], lhs, rhs))
+    cover(m, target, arithmetic(m, name, lhs, rhs))
+
+
+def _write_layers(m: Machine, name: str, first: Tile, second: Tile, target: Tile) -> None:
+    """Copy both sources, one over the other, and over them what they make where both hold data."""
+    limit = target.type.rows, target.type.cols
+    left, right = _common(m, first, target), _common(m, second, target)
+    both = m.b.least(left[0], right[0]), m.b.least(left[1], right[1])
+    layers = [read(m, first, left, limit), read(m, second, right, limit)]
+    layers.append(arithmetic(m, name, read(m, first, both, limit), read(m, second, both, limit)))
+    for layer in layers:
+        write(m, target, layer)
+
+
+def _common(m: Machine, source: Tile, target: Tile) -> Extents:
+    """Return how much is valid of a source and of a destination."""
+    return m.b.least(source.valid[0], target.valid[0]), m.b.least(source.valid[1], target.valid[1])
 
 
 def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_order: bool) -> None:

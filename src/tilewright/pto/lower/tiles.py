@@ -11,6 +11,7 @@ from tilewright.core.types import TileType, tile
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.pto.lower.build import known, tile_type
 from tilewright.pto.lower.machine import Machine
+from tilewright.pto.lower.places import Slot
 from tilewright.pto.lower.values import Pointer, Tile
 from tilewright.pto.module import Value
 from tilewright.pto.types import Space, TileBuf
@@ -19,12 +20,12 @@ Extents = tuple[Expr, Expr]
 
 
 def value_type(type_: TileBuf) -> TileType | None:
-    """Return the type of the variable that can stand for a tile: its valid part, where that is known."""
-    rows, cols = type_.valid_rows, type_.valid_cols
-    if not rows or not cols:
+    """Return the type of the variable that can stand for a tile: its valid part, or as much as that may be."""
+    valid = type_.valid_rows, type_.valid_cols
+    if 0 in valid:
         return None
     memory = MemorySpace.Acc if type_.space is Space.ACC else MemorySpace.Vec
-    return tile([rows, cols], type_.element.dtype, memory=memory)
+    return tile([valid[0] or type_.rows, valid[1] or type_.cols], type_.element.dtype, valid, memory)
 
 
 def read(
@@ -50,11 +51,19 @@ def read_value(m: Machine, value: Value) -> Expr:
     return read_all(m, m.get(value, Tile))
 
 
-def write(m: Machine, target: Tile, value: Expr, at: Extents | None = None) -> None:
-    """Let the valid part of a value be the leading part of a tile, or a part of it."""
+def cover(m: Machine, target: Tile, value: Expr) -> None:
+    """Let a value that is valid where a tile is be what the tile holds there."""
+    write(m, target, value, covers=target.valid)
+
+
+def write(m: Machine, target: Tile, value: Expr, at: Extents | None = None, covers: Extents | None = None) -> None:
+    """Let the valid part of a value be the leading part of a tile, or a part of it.
+
+    `covers` says how much that is, for values of which only the running program knows.
+    """
     valid = tile_type(value).valid
     if target.slot is not None:
-        _write_slot(m, target, value, at)
+        _write_slot(m, target.slot, value, at, covers)
         return
     if target.strides is None and target.type.slayout != "none_box":
         _write_boxes(m, target, value, at)
@@ -145,14 +154,16 @@ def _read_slot(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]
     assert slot is not None
     start = (0, 0) if at is None else (known(at[0]), known(at[1]))
     reach = [None if first is None else first + extent for first, extent in zip(start, shape, strict=True)]
-    if _asked(region) is not None or any(end is None or end > n for end, n in zip(reach, slot.shape, strict=True)):
+    fits = all(end is not None and end <= n for end, n in zip(reach, slot.shape, strict=True))
+    if not fits or (slot.valid is not None and (region != slot.valid or slot not in m.written)):
         m.demote(slot)
         return m.b.op("tile.full", shape=shape, dtype=source.type.element.dtype, value=zero(source.type))
     if slot not in m.written:
         slot.needs_value = True
-    if shape == slot.shape:
+    is_whole = shape == slot.shape and (slot.valid is not None or _asked(region) is None)
+    if is_whole:
         return slot.var
-    return m.b.op("tile.slice", x=slot.var, shape=shape, offset=at or (0, 0))
+    return m.b.op("tile.slice", x=slot.var, shape=shape, offset=at or (0, 0), valid_shape=_asked(region))
 
 
 def zero(type_: TileBuf) -> Const:
@@ -160,20 +171,19 @@ def zero(type_: TileBuf) -> Const:
     return constant(0, type_.element.dtype)
 
 
-def _write_slot(m: Machine, target: Tile, value: Expr, at: Extents | None) -> None:
-    slot = target.slot
-    assert slot is not None
-    if tile_type(value).valid != slot.shape:
-        m.demote(slot)
-        return
-    if at is not None and any(known(offset) != 0 for offset in at):
+def _write_slot(m: Machine, slot: Slot, value: Expr, at: Extents | None, covers: Extents | None) -> None:
+    is_first = at is None or all(known(offset) == 0 for offset in at)
+    is_all = tile_type(value).valid == slot.shape if slot.valid is None else covers == slot.valid
+    if not is_first or not is_all or any(a < b for a, b in zip(tile_type(value).shape, slot.shape, strict=True)):
         m.demote(slot)
         return
     if tile_type(value).shape != slot.shape:
-        value = m.b.op("tile.slice", x=value, shape=slot.shape, offset=(0, 0))
-    memory = tile_type(slot.var).memory
-    if tile_type(value).memory != memory:
-        value = m.b.op("tile.move", tile=value, target_memory=memory)
+        value = m.b.op("tile.slice", x=value, shape=slot.shape, offset=(0, 0), valid_shape=slot.valid)
+    type_ = tile_type(slot.var)
+    if slot.valid is not None and tile_type(value).valid != type_.valid:
+        value = m.b.op("tile.set_validshape", x=value, valid_rows=slot.valid[0], valid_cols=slot.valid[1])
+    if tile_type(value).memory != type_.memory:
+        value = m.b.op("tile.move", tile=value, target_memory=type_.memory)
     m.b.assign(slot.var, value)
     m.written.add(slot)
 

@@ -45,14 +45,15 @@ _PARTS = {"EVEN": 0, "ODD": 1, "P0": 0, "P1": 1, "P2": 2, "P3": 3}
 def mode_of(op: Op, default: str = "R") -> str:
     """Return how an op rounds."""
     given = str(op.attributes.get("rnd", op.attributes.get("round_mode", default)))
-    word = given.removeprefix("ROUND_")
+    word = default if given in _PARTS else given.removeprefix("ROUND_")
     if word not in _MODES:
         raise AttributeValueError(f"there is no rounding {given!r}", help=f"one of {', '.join(_MODES)}")
     return _MODES[word]
 
 
 def _part(op: Op, step: int) -> int:
-    word = str(op.attributes.get("part", "EVEN")).removeprefix("PART_")
+    only = op.attributes.get("rnd")  # of two words in quotes, the first may be left out
+    word = str(op.attributes.get("part", only if only in _PARTS else "EVEN")).removeprefix("PART_")
     if word not in _PARTS or _PARTS[word] >= step:
         raise AttributeValueError(f"there is no part {word!r} of {step}", help="EVEN or ODD of two, P0 to P3 of four")
     return _PARTS[word]

@@ -13,6 +13,7 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UINT8
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.lower.build import known
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.registers import (
     BLOCK,
@@ -237,6 +238,14 @@ def _load_blocks(m: Machine, op: Op) -> tuple[Vector | Pointer, ...]:
 def _store_blocks(m: Machine, op: Op) -> tuple[Pointer, ...]:
     source = m.get(op.operands[0], Vector)
     at, stride, further = _blocks(m, op, 1, source.element)
-    on = _block_flags(m, mask_of(m, op), source.lanes // 8)
-    store(m, source.expr, at, (stride, 1), on, rows=8)
+    each = source.lanes // 8
+    on = _block_flags(m, mask_of(m, op), each)
+    if (known(stride) or 0) >= each:
+        store(m, source.expr, at, (stride, 1), on, rows=8)
+        return further
+    flat = None if on is None else reshaped(m, on, 1, source.lanes)
+    for block in range(8):  # they may meet: the last one counts
+        lit = None if flat is None else every(m, flat, 1, block * each, each)
+        row = every(m, source.expr, 1, block * each, each)
+        store(m, row, moved(m, at, m.b.mul(stride, block)), (0, 1), lit)
     return further

@@ -8,7 +8,6 @@ from tilewright.core.expr import Expr
 from tilewright.pto.lower.elementwise import where
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.registers import (
-    NBYTES,
     UNSIGNED,
     active,
     cast,
@@ -80,12 +79,13 @@ def _extreme(m: Machine, op: Op) -> Vector:
 @lowers("pto.vcgadd", "pto.vcgmax", "pto.vcgmin")
 def _by_block(m: Machine, op: Op) -> Vector:
     """Eight results, one for each block of 32 bytes, in the first eight lanes."""
-    row = _taking_part(m, op)
-    return vector(op, extended(m, _folded(m, op, row, 8), vector_type(op.results[0]).lanes))
+    row, type_ = _taking_part(m, op), vector_type(op.results[0])
+    return vector(op, extended(m, _folded(m, op, cast(m, row, type_.element.dtype), 8), type_.lanes))
 
 
 @lowers("pto.vcpadd")
 def _by_pair(m: Machine, op: Op) -> Vector:
     """The sums of neighbours in the lower half of the lanes."""
-    row = _taking_part(m, op)
-    return vector(op, extended(m, _folded(m, op, row, lanes_of(row) // 2), NBYTES // dtype_of(row).get_byte()))
+    row, type_ = _taking_part(m, op), vector_type(op.results[0])
+    row = cast(m, row, type_.element.dtype)
+    return vector(op, extended(m, _folded(m, op, row, lanes_of(row) // 2), type_.lanes))

@@ -9,9 +9,9 @@ from tilewright.core.types import ScalarType
 from tilewright.dtypes import INT64
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.shuffles import Elements, elements_of
 from tilewright.pto.lower.sorts import RECORD, RUN
 from tilewright.pto.lower.values import Pointer
+from tilewright.pto.lower.vector_gathers import Elements, elements_of
 from tilewright.pto.lower.vector_memory import unsigned
 from tilewright.pto.module import Op
 from tilewright.pto.types import Scalar

@@ -90,13 +90,15 @@ def _alloc(m: Machine, op: Op) -> Tile:
     number = known(address) if address is not None else None
     key = op if address is None else (type_.space, number)
     held = value_type(type_)
+    if held is not None and None in held.valid and (address is not None or m.knowledge.resizes):
+        held = None  # others may see these bytes, or more of them
     if held is None or key in m.knowledge.placed or (address is not None and number is None):
         return Tile(type_, valid, pointer=m.memory.place(type_, address))
     if address is not None and type_.space in m.knowledge.exposed:
         return Tile(type_, valid, pointer=m.memory.place(type_, address))
     if address is not None:
         m.memory.place(type_, address)
-    tile = Tile(type_, valid, slot=m.slot(key, held))
+    tile = Tile(type_, valid, slot=m.slot(key, held, valid))
     return tile if tile.slot and tile.slot.var.type == held else _placed(m, tile)
 
 
@@ -105,18 +107,17 @@ def _valid(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
     extents: list[Expr] = []
     for word, extent in (("valid_row", type_.valid_rows), ("valid_col", type_.valid_cols)):
         given = m.clause(op, word)
-        if extent is not None:
-            extents.append(m.b.index(extent))
-        elif given is None:
+        if extent is None and given is None:
             raise UnsupportedFeatureError(
                 f"the type leaves `{word}` open and nothing gives it", help=f"write `{word} = %n`"
             )
-        elif m.knowledge.resizes:
-            var = m.b.variable(given[0].type, word)
-            m.b.assign(var, given[0])
-            extents.append(var)
-        else:
-            extents.append(given[0])
+        value = given[0] if given else m.b.index(extent or 0)
+        may_change = given is not None and m.knowledge.resizes
+        if may_change or known(value) == 0:  # no value has an extent of nothing, but one that is found empty may be
+            var = m.b.variable(value.type, word)
+            m.b.assign(var, value)
+            value = var
+        extents.append(value)
     return extents[0], extents[1]
 
 

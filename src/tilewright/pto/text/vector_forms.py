@@ -25,7 +25,7 @@ def _memory(operands: str, results: str = "", slot: str = "") -> Form:
     return Form(operands, results, words=_OFFSET, slots=slots, needed_slots=0, index="offset", indexed=indexed)
 
 
-_UNARY = ("vabs", "vneg", "vexp", "vln", "vsqrt", "vrelu", "vnot", "vtrc", "vsqz")
+_UNARY = ("vabs", "vneg", "vexp", "vln", "vsqrt", "vrelu", "vnot", "vsqz")
 _REDUCED = ("vcadd", "vcmax", "vcmin", "vcgadd", "vcgmax", "vcgmin", "vcpadd")
 _BINARY = ("vadd", "vsub", "vmul", "vdiv", "vmax", "vmin", "vand", "vor", "vxor", "vsel")
 _SCALAR = ("vadds", "vsubs", "vmuls", "vmaxs", "vmins", "vlrelu")
@@ -53,7 +53,8 @@ VECTOR = {
     "pto.vmula": _vector("vvvm"),
     "pto.vmadd": _vector("vvvm"),
     "pto.vaxpy": _vector("vvem|vem|vve"),
-    "pto.vmulscvt": _vector("usn", "u", "part", False),
+    "pto.vmulscvt": Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0),
+    "pto.vtrc": _vector("vm", "v", "rnd", False),
     "pto.vcvt": _vector("un?", "u"),
     "pto.vusqz": _vector("un?|n", "u"),
     "pto.vdup": _vector("vm?|em?"),

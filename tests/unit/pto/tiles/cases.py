@@ -53,6 +53,7 @@ class Case:
     slack: float = 1.0
     """By how much sums of many products widen the tolerance."""
     label: str = ""
+    target: str = "a5"
 
     @property
     def name(self) -> str:
@@ -95,6 +96,7 @@ def case(
     exact: bool = False,
     slack: float = 1.0,
     label: str = "",
+    target: str = "a5",
     **arguments: Any,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Note a reference for a kernel, once as it is written or once for each of `types` in place of `of`."""
@@ -104,7 +106,7 @@ def case(
         rows = [(t,) if isinstance(t, str) else t for t in types] or [()]
         for row in rows:
             retyped = dict(zip(olds, row, strict=False))
-            CASES.append(Case(kernel, retyped, arguments, reference, grid, exact, slack, label))
+            CASES.append(Case(kernel, retyped, arguments, reference, grid, exact, slack, label, target))
         return reference
 
     return note

@@ -35,7 +35,9 @@ def _division(a: Array, b: Array, o: Array, s: float) -> None:
     put(o, a / b, a / b, a / np.float32(s), np.float32(s) / b)
 
 
-@case("division", ("i16", "i32"), a=small(8, 64, low=-900, high=900), b=small(8, 64, low=2, high=30), o=room(32, 64), s=7)
+@case(
+    "division", ("i16", "i32"), a=small(8, 64, low=-900, high=900), b=small(8, 64, low=2, high=30), o=room(32, 64), s=7
+)
 def _whole_division(a: Array, b: Array, o: Array, s: int) -> None:
     put(o, *(np.trunc(x / y) for x, y in ((a, b), (a, b), (a, s), (s, b))))
 
@@ -48,8 +50,24 @@ def _with_number(a: Array, o: Array, s: float) -> None:
     put(o, a + n, a - n, a * n, np.maximum(a, n), np.minimum(a, n))
 
 
-@case("remainders", ("f32", "f16"), a=data(8, 64, low=-50, high=50), b=data(8, 64, low=1), o=room(32, 64), s=-2.5, label="up")
-@case("remainders", ("f32",), a=data(8, 64, low=-50, high=50), b=data(8, 64, low=-4, high=-1), o=room(32, 64), s=2.5, label="down")
+@case(
+    "remainders",
+    ("f32", "f16"),
+    a=data(8, 64, low=-50, high=50),
+    b=data(8, 64, low=1),
+    o=room(32, 64),
+    s=-2.5,
+    label="up",
+)
+@case(
+    "remainders",
+    ("f32",),
+    a=data(8, 64, low=-50, high=50),
+    b=data(8, 64, low=-4, high=-1),
+    o=room(32, 64),
+    s=2.5,
+    label="down",
+)
 def _float_remainders(a: Array, b: Array, o: Array, s: float) -> None:
     a, b, n = wide(a), wide(b), np.float32(s)
     put(o, np.fmod(a, b), np.fmod(a, n), np.remainder(a, b), np.fmod(a, n))
@@ -88,13 +106,23 @@ def _axpy(a: Array, h: Array, o: Array, s: float) -> None:
     o += np.float32(s) * np.concatenate([a, h.astype(np.float32)])
 
 
-@case("bits", INTEGERS, of="i32", a=data(8, 64, type="i32"), b=data(8, 64, type="i32"), o=room(56, 64, type="i32"), s=0x55)
+@case(
+    "bits", INTEGERS, of="i32", a=data(8, 64, type="i32"), b=data(8, 64, type="i32"), o=room(56, 64, type="i32"), s=0x55
+)
 def _bits(a: Array, b: Array, o: Array, s: int) -> None:
     n = np.array(s).astype(a.dtype)
     put(o, a & b, a | b, a ^ b, ~a, a & n, a | n, a ^ n)
 
 
-@case("shifts", INTEGERS, of="i32", a=data(8, 64, type="i32"), b=small(8, 64, type="i32", low=0, high=70), o=room(32, 64, type="i32"), s=3)  # fmt: skip
+@case(
+    "shifts",
+    INTEGERS,
+    of="i32",
+    a=data(8, 64, type="i32"),
+    b=small(8, 64, type="i32", low=0, high=70),
+    o=room(32, 64, type="i32"),
+    s=3,
+)
 def _shifts(a: Array, b: Array, o: Array, s: int) -> None:
     most = a.dtype.itemsize * 8 - 1
     counts, n = b & np.array(most).astype(a.dtype), np.array(s).astype(a.dtype)
@@ -130,7 +158,9 @@ def _runtime(a: Array, b: Array, o: Array, r: int, c: int) -> None:
 
 
 for _rows, _cols in ((16, 32), (5, 19), (1, 1), (0, 7), (7, 0)):
-    case("runtime_valid", label=f"{_rows}x{_cols}", a=data(16, 32), b=data(16, 32), o=room(48, 32), r=_rows, c=_cols)(_runtime)
+    case("runtime_valid", label=f"{_rows}x{_cols}", a=data(16, 32), b=data(16, 32), o=room(48, 32), r=_rows, c=_cols)(
+        _runtime
+    )
 
 
 def folded(x: Array, axis: int) -> list[Array]:
@@ -153,14 +183,26 @@ def _col_folds(a: Array, o: Array) -> None:
         o[n, :27] = o[4 + n, :27] = row.astype(o.dtype)
 
 
-@case("row_positions", ("f32", "f16", "i16", "ui16", "i8", "bf16"), a=small(8, 48), o=room(8, 2, type="i32"), u=room(8, 2, type="ui32"))  # fmt: skip
+@case(
+    "row_positions",
+    ("f32", "f16", "i16", "ui16", "i8", "bf16"),
+    a=small(8, 48),
+    o=room(8, 2, type="i32"),
+    u=room(8, 2, type="ui32"),
+)
 def _row_positions(a: Array, o: Array, u: Array) -> None:
     a = a[:7, :41]
     for out in (o, u):
         out[:7, 0], out[:7, 1] = np.argmax(a, 1), np.argmin(a, 1)
 
 
-@case("col_positions", ("f32", "f16", "i16", "ui16", "i8", "bf16"), a=small(8, 48), o=room(2, 48, type="i32"), u=room(2, 48, type="ui32"))  # fmt: skip
+@case(
+    "col_positions",
+    ("f32", "f16", "i16", "ui16", "i8", "bf16"),
+    a=small(8, 48),
+    o=room(2, 48, type="i32"),
+    u=room(2, 48, type="ui32"),
+)
 def _col_positions(a: Array, o: Array, u: Array) -> None:
     a = a[:7, :41]
     for out in (o, u):
@@ -221,7 +263,7 @@ def cast_to(x: Array, dtype: Any, how: Callable[[Array], Array], saturates: bool
     if x.dtype.kind not in "iu":
         x = x.astype(np.float64)
         if not is_whole:
-            most = float(ml_dtypes.finfo(dtype).max)
+            most = float(cast("Any", ml_dtypes).finfo(dtype).max)
             return (np.clip(x, -most, most) if saturates else x).astype(np.float32).astype(dtype)
         whole = how(x)
     elif not is_whole:
@@ -246,10 +288,20 @@ for _come in EVERY:
     for _go in EVERY:
         if _come != _go:
             _reach = REACH.get(_come, 1.0)
-            case("casts", [(_come, _go)], of=("f32", "i32"), a=data(8, 64, low=-_reach, high=_reach), o=room(64, 64, type="i32"))(_casts)  # fmt: skip
-case("casts", [("f32", "f32")], of=("f32", "i32"), exact=True, a=data(8, 64, low=-9, high=9), o=room(64, 64, type="i32"))(
-    lambda a, o: put(o, *(how(a) for how in ROUNDED))
+            case(
+                "casts",
+                [(_come, _go)],
+                of=("f32", "i32"),
+                a=data(8, 64, low=-_reach, high=_reach),
+                o=room(64, 64, type="i32"),
+            )(_casts)
+
+
+@case(
+    "casts", [("f32", "f32")], of=("f32", "i32"), exact=True, a=data(8, 64, low=-9, high=9), o=room(64, 64, type="i32")
 )
+def _whole_numbers(a: Array, o: Array) -> None:
+    put(o, *(how(a) for how in ROUNDED))
 
 
 COMPARED: list[Binary] = [np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal]

@@ -1,12 +1,14 @@
 """A generator: random PTO programs that are valid, with tiles that share bytes, loops, branches and calls.
 
-Arithmetic is on integers and floats are only moved, so that every way to run a program must agree to the last bit. Programs read one buffer of bytes, `x`, and write another, `y`; `n`, `k` and `c` are known at launch.
+Arithmetic is on integers and floats are only moved, so that every way to run a program must agree to the last bit.
+Programs read one buffer of bytes, `x`, and write another, `y`; `n`, `k` and `c` are known at launch.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from collections.abc import Generator as Yields
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -82,7 +84,9 @@ class Generator:
 
     # tiles
 
-    def tile(self, element: str, rows: int = 0, cols: int = 0, valid: tuple[int, int] | None = None, loc: str = "vec") -> Tile:
+    def tile(
+        self, element: str, rows: int = 0, cols: int = 0, valid: tuple[int, int] | None = None, loc: str = "vec"
+    ) -> Tile:
         """Allocate a tile, anywhere."""
         pick = self.random
         rows, cols = rows or pick.choice((1, 2, 3, 8, 16)), cols or pick.choice((1, 8, 16, 32, 40))
@@ -150,9 +154,10 @@ class Generator:
         element, (rows, cols) = tile.element, tile.valid
         zero, one = self.constant(0), self.constant(1)
         self.emit(f"{typed} = pto.castptr {pointer} : !pto.ptr<ui8> -> !pto.ptr<{element}>")
+        step = self.constant(pitch)
         total = self.constant((WRITTEN if pointer == "%y" else READ) // SIZES[element])
         self.emit(
-            f"{view} = pto.make_tensor_view {typed}, shape = [{one}, {total}], strides = [{self.constant(pitch)}, {one}]"
+            f"{view} = pto.make_tensor_view {typed}, shape = [{one}, {total}], strides = [{step}, {one}]"
             f" : !pto.tensor_view<?x?x{element}>"
         )
         self.emit(
@@ -165,7 +170,9 @@ class Generator:
         pitch = tile.cols + self.random.choice((0, 0, 3))
         room = READ // SIZES[tile.element] - tile.rows * pitch
         part = self.window(tile, "%x", self.constant(self.random.randint(0, room)), pitch)
-        self.emit(f"pto.tload ins({part} : !pto.partition_tensor_view<?x?x{tile.element}>) outs({tile.name} : {tile.text})")
+        self.emit(
+            f"pto.tload ins({part} : !pto.partition_tensor_view<?x?x{tile.element}>) outs({tile.name} : {tile.text})"
+        )
 
     def store(self, tile: Tile) -> None:
         size = SIZES[tile.element]
@@ -175,7 +182,9 @@ class Generator:
             return
         part = self.window(tile, "%y", self.constant(start), pitch)
         self.stored = (start + tile.rows * pitch) * size
-        self.emit(f"pto.tstore ins({tile.name} : {tile.text}) outs({part} : !pto.partition_tensor_view<?x?x{tile.element}>)")
+        self.emit(
+            f"pto.tstore ins({tile.name} : {tile.text}) outs({part} : !pto.partition_tensor_view<?x?x{tile.element}>)"
+        )
 
     def dump(self) -> None:
         text = f"!pto.tile_buf<vec, 1x{REGION}xui8>"
@@ -197,7 +206,9 @@ class Generator:
             return
 
     def op(self, name: str, ins: list[str], types: list[str], target: Tile, attributes: str = "") -> None:
-        self.emit(f"pto.{name} ins({', '.join(ins)}{attributes} : {', '.join(types)}) outs({target.name} : {target.text})")
+        self.emit(
+            f"pto.{name} ins({', '.join(ins)}{attributes} : {', '.join(types)}) outs({target.name} : {target.text})"
+        )
 
     def tiles_op(self, name: str, sources: list[Tile], target: Tile, attributes: str = "") -> None:
         self.op(name, [s.name for s in sources], [s.text for s in sources], target, attributes)
@@ -234,7 +245,9 @@ class Generator:
             self._placed("textract", source, target, at)
         elif form == "tinsert":
             target = self.some(element, lambda t: t.reaches(rows, cols))
-            self._placed("tinsert", source, target, (pick.randint(0, target.rows - rows), pick.randint(0, target.cols - cols)))
+            self._placed(
+                "tinsert", source, target, (pick.randint(0, target.rows - rows), pick.randint(0, target.cols - cols))
+            )
         elif form == "tconcat":
             other = self.some(element, lambda t: t.valid[0] == rows)
             width = cols + other.valid[1]
@@ -288,7 +301,9 @@ class Generator:
         target = self.some(source.element)
         value = self.name("e")
         places = [self.constant(self.random.randrange(t.rows * t.cols)) for t in (source, target)]
-        self.emit(f"{value} = pto.tgetval ins({source.name}, {places[0]} : {source.text}, index) outs : {source.element}")
+        self.emit(
+            f"{value} = pto.tgetval ins({source.name}, {places[0]} : {source.text}, index) outs : {source.element}"
+        )
         self.op("tsetval", [places[1], value], ["index", source.element], target)
 
     def reshaping(self) -> None:
@@ -299,7 +314,9 @@ class Generator:
             at = [self.constant(pick.randint(0, most)) for most in (tile.rows - rows, tile.cols - cols)]
             major = ", blayout=col_major" if "col_major" in tile.text else ""
             text = f"!pto.tile_buf<vec, {rows}x{cols}x{tile.element}{major}>"
-            self.emit(f"{name} = pto.subview {tile.name}[{at[0]}, {at[1]}] sizes [{rows}, {cols}] : {tile.text} -> {text}")
+            self.emit(
+                f"{name} = pto.subview {tile.name}[{at[0]}, {at[1]}] sizes [{rows}, {cols}] : {tile.text} -> {text}"
+            )
             self.scope.append(Tile(name, tile.element, rows, cols, (rows, cols), text))
             return
         count = tile.rows * tile.cols * SIZES[tile.element]
@@ -314,7 +331,11 @@ class Generator:
         """A product of bytes, through the memories of the matrix unit."""
         rows, depth, cols = (self.random.randint(1, 16) for _ in "mkn")
         zero = self.constant(0, "i64")
-        shapes = {"left": (rows, depth, "16x32xi8"), "right": (depth, cols, "32x32xi8"), "acc": (rows, cols, "16x32xi32")}
+        shapes = {
+            "left": (rows, depth, "16x32xi8"),
+            "right": (depth, cols, "32x32xi8"),
+            "acc": (rows, cols, "16x32xi32"),
+        }
         layouts = {
             "left": "blayout=col_major, slayout=row_major",
             "right": "slayout=col_major",
@@ -343,7 +364,7 @@ class Generator:
     # control
 
     @contextmanager
-    def inside(self) -> Iterator[None]:
+    def inside(self) -> Yields[None]:
         outer = list(self.scope)
         self.indent += 1
         yield

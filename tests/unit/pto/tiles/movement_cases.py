@@ -21,18 +21,42 @@ def product(a: Array, b: Array) -> Array:
 PAIRS = [("f16", "f32"), ("bf16", "f32"), ("f32", "f32"), ("i8", "i32")]
 
 
-@case("product", PAIRS, of=("f16", "f32"), slack=4.0, a=small(32, 64, type="f16"), b=small(64, 32, type="f16"), o=room(32, 32))
+@case(
+    "product",
+    PAIRS,
+    of=("f16", "f32"),
+    slack=4.0,
+    a=small(32, 64, type="f16"),
+    b=small(64, 32, type="f16"),
+    o=room(32, 32),
+)
 def _product(a: Array, b: Array, o: Array) -> None:
     o[:] = product(a, b)
 
 
-@case("product_bias", PAIRS, of=("f16", "f32"), a=small(32, 64, type="f16"), b=small(64, 32, type="f16"), c=small(1, 32), o=room(64, 32))  # fmt: skip
+@case(
+    "product_bias",
+    PAIRS,
+    of=("f16", "f32"),
+    a=small(32, 64, type="f16"),
+    b=small(64, 32, type="f16"),
+    c=small(1, 32),
+    o=room(64, 32),
+)
 def _product_bias(a: Array, b: Array, c: Array, o: Array) -> None:
     o[:32] = product(a, b) + c
     o[32:] = 2 * product(a, b) + c
 
 
-@case("vector_product", PAIRS, of=("f16", "f32"), a=small(1, 64, type="f16"), b=small(64, 32, type="f16"), c=small(1, 32), o=room(3, 32))  # fmt: skip
+@case(
+    "vector_product",
+    PAIRS,
+    of=("f16", "f32"),
+    a=small(1, 64, type="f16"),
+    b=small(64, 32, type="f16"),
+    c=small(1, 32),
+    o=room(3, 32),
+)
 def _vector_product(a: Array, b: Array, c: Array, o: Array) -> None:
     row = product(a, b)
     o[0], o[1], o[2] = row, 2 * row, row + c
@@ -43,7 +67,9 @@ def _ragged(a: Array, b: Array, o: Array, m: int, d: int, n: int) -> None:
 
 
 for _m, _d, _n in ((16, 32, 32), (1, 32, 32), (7, 13, 29), (16, 1, 1), (3, 32, 5)):
-    case("product_ragged", label=f"{_m}x{_d}x{_n}", a=small(16, 32), b=small(32, 32), o=room(16, 32), m=_m, d=_d, n=_n)(_ragged)
+    case("product_ragged", label=f"{_m}x{_d}x{_n}", a=small(16, 32), b=small(32, 32), o=room(16, 32), m=_m, d=_d, n=_n)(
+        _ragged
+    )
 
 
 @case("through_memories", ("f32", "f16", "bf16", "i16", "i32", "ui32"), exact=True, a=data(32, 32), o=room(128, 32))
@@ -51,7 +77,15 @@ def _through_memories(a: Array, o: Array) -> None:
     o[:] = np.tile(a, (4, 1))
 
 
-@case("leaving_acc", a=data(16, 32, type="f16"), b=data(32, 16, type="f16"), o=room(48, 16), h=room(16, 16, type="f16"), p=room(16, 16, type="bf16"), slack=8.0)  # fmt: skip
+@case(
+    "leaving_acc",
+    a=data(16, 32, type="f16"),
+    b=data(32, 16, type="f16"),
+    o=room(48, 16),
+    h=room(16, 16, type="f16"),
+    p=room(16, 16, type="bf16"),
+    slack=8.0,
+)
 def _leaving_acc(a: Array, b: Array, o: Array, h: Array, p: Array) -> None:
     sums = product(a, b)
     o[:] = np.concatenate([sums, np.maximum(sums, 0), -sums])
@@ -63,7 +97,9 @@ def _extracting(a: Array, o: Array, i: int) -> None:
     o[:] = np.concatenate([a[3:11, 5:21], a[i : i + 8, i : i + 16], a[16:24, 8:24], a[i : i + 8, i : i + 16]])
 
 
-@case("inserting", ("f32", "i32", "f16", "bf16", "i16"), exact=True, a=data(32, 32), b=data(8, 16), o=room(128, 32), i=9)
+@case(
+    "inserting", ("f32", "i32", "f16", "bf16", "i16"), exact=True, a=data(32, 32), b=data(8, 16), o=room(128, 32), i=9
+)
 def _inserting(a: Array, b: Array, o: Array, i: int) -> None:
     o[:] = np.tile(a, (4, 1))
     for n, (row, col) in enumerate(((3, 5), (i, i), (16, 8), (i, i))):
@@ -90,7 +126,7 @@ def extremes(dtype: Any) -> tuple[Any, Any]:
     """Return the largest and the smallest finite number of a type."""
     if np.dtype(dtype).kind in "iu":
         return np.iinfo(dtype).max, np.iinfo(dtype).min
-    most = float(ml_dtypes.finfo(dtype).max)
+    most = float(cast("Any", ml_dtypes).finfo(dtype).max)
     return most, -most
 
 
@@ -108,7 +144,15 @@ def _padding_in_place(a: Array, o: Array, c: int) -> None:
 
 
 for _cols in (0, 1, 19, 32):
-    case("padding_in_place", ("f32", "f16", "i32", "i8"), label=str(_cols), exact=True, a=data(8, 32), o=room(8, 32), c=_cols)(_padding_in_place)  # fmt: skip
+    case(
+        "padding_in_place",
+        ("f32", "f16", "i32", "i8"),
+        label=str(_cols),
+        exact=True,
+        a=data(8, 32),
+        o=room(8, 32),
+        c=_cols,
+    )(_padding_in_place)
 
 
 def _resized(a: Array, o: Array, r: int, c: int) -> None:
@@ -174,7 +218,14 @@ for _n, _r in ((4, 16), (4, 9), (2, 16), (0, 16), (3, 0), (1, 3)):
     case("ranks_ragged", label=f"{_n}x{_r}", a=data(400), o=room(400), n=_n, r=_r)(_ranks_ragged)
 
 
-@case("fractals", ("f16", "bf16", "i16"), of="f16", a=small(4, 32, 16, type="f16"), o=room(32, 64, type="f16"), p=room(4, 32, 16, type="f16"))  # fmt: skip
+@case(
+    "fractals",
+    ("f16", "bf16", "i16"),
+    of="f16",
+    a=small(4, 32, 16, type="f16"),
+    o=room(32, 64, type="f16"),
+    p=room(4, 32, 16, type="f16"),
+)
 def _fractals(a: Array, o: Array, p: Array) -> None:
     o[:] = a.transpose(1, 0, 2).reshape(32, 64)
     p[:] = wide(a) + wide(a)
@@ -186,7 +237,13 @@ def _by_columns(a: Array, o: Array) -> None:
     o[16:].reshape(-1)[:] = a.ravel()
 
 
-@case("padded_loads", ("f32", "f16", "bf16", "i8", "i16", "i32", "ui8", "ui16", "ui32"), exact=True, a=data(8, 32), o=room(24, 32))
+@case(
+    "padded_loads",
+    ("f32", "f16", "bf16", "i8", "i16", "i32", "ui8", "ui16", "ui32"),
+    exact=True,
+    a=data(8, 32),
+    o=room(24, 32),
+)
 def _padded_loads(a: Array, o: Array) -> None:
     for n, pad in enumerate((0, *extremes(a.dtype))):
         o[8 * n : 8 * n + 8] = np.array(pad).astype(o.dtype)
@@ -199,7 +256,16 @@ def _padded_ragged(a: Array, o: Array, r: int, c: int) -> None:
 
 
 for _rows, _cols in ((8, 32), (5, 19), (0, 5), (3, 0)):
-    case("padded_loads_ragged", ("f32", "i16"), label=f"{_rows}x{_cols}", exact=True, a=data(8, 32), o=room(8, 32), r=_rows, c=_cols)(_padded_ragged)  # fmt: skip
+    case(
+        "padded_loads_ragged",
+        ("f32", "i16"),
+        label=f"{_rows}x{_cols}",
+        exact=True,
+        a=data(8, 32),
+        o=room(8, 32),
+        r=_rows,
+        c=_cols,
+    )(_padded_ragged)
 
 
 @case("sums_in_memory", ("f32", "i32"), grid=6, a=small(24, 16), o=small(8, 16))

@@ -37,17 +37,22 @@ def read(text: str, name: str = "kernel.pto") -> Module:
     return module
 
 
-def run(module: Module, entry: str, platform: str, grid: int, arguments: Sequence[Any], target: str = "a5") -> list[Array]:
+def run(
+    module: Module, entry: str, platform: str, grid: int, arguments: Sequence[Any], target: str = "a5"
+) -> list[Array]:
     """Return what the arrays among some arguments hold after a launch; the arguments stay as they are."""
     func = next(f for f in module.funcs() if f.name == entry)
     program = ir.compile(lower(module, func, target=target), platform=platform)
-    guarded = [_guarded(a) if isinstance(a, numpy.ndarray) else a for a in arguments]
-    program(grid, *(g[1] if isinstance(g, tuple) else g for g in guarded))
-    pairs = [g for g in guarded if isinstance(g, tuple)]
-    for whole, _ in pairs:
+    pairs = {i: _guarded(a) for i, a in enumerate(arguments) if is_array(a)}
+    program(grid, *(pairs[i][1] if i in pairs else a for i, a in enumerate(arguments)))
+    for whole, _ in pairs.values():
         edges = (whole[:GUARD], whole[-GUARD:])
         assert all((edge == SENTINEL).all() for edge in edges), f"{entry} on {platform} writes outside its buffers"
-    return [inner.copy() for _, inner in pairs]
+    return [inner.copy() for _, inner in pairs.values()]
+
+
+def is_array(value: object) -> bool:
+    return isinstance(value, numpy.ndarray)
 
 
 def _guarded(array: Array) -> tuple[Array, Array]:

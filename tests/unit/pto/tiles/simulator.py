@@ -24,21 +24,43 @@ ELEMENTS: dict[str, Any] = {
     "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "i16": np.int16, "i32": np.int32,
     "i64": np.int64, "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64,
 }  # fmt: skip
+
+
+def _turns(a: Array, b: Array) -> Array:
+    """Return by how much to shift: counts wrap at the width."""
+    return b & (a.dtype.itemsize * 8 - 1)
+
+
+def _relu(x: Array) -> Array:
+    return np.maximum(x, x.dtype.type(0))
+
+
+def _sum(x: Array, axis: int) -> Array:
+    return np.add.reduce(x, axis=axis, dtype=x.dtype, keepdims=True)
+
+
+def _product(x: Array, axis: int) -> Array:
+    return np.multiply.reduce(x, axis=axis, dtype=x.dtype, keepdims=True)
+
+
+def _most(x: Array, axis: int) -> Array:
+    return np.max(x, axis=axis, keepdims=True)
+
+
+def _least(x: Array, axis: int) -> Array:
+    return np.min(x, axis=axis, keepdims=True)
+
+
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum, "and": np.bitwise_and,
-    "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "shl": lambda a, b: a << (b & (a.dtype.itemsize * 8 - 1)), "shr": lambda a, b: a >> (b & (a.dtype.itemsize * 8 - 1)),
+    "or": np.bitwise_or, "xor": np.bitwise_xor, "shl": lambda a, b: a << _turns(a, b),
+    "shr": lambda a, b: a >> _turns(a, b),
 }  # fmt: skip
-UNARY: dict[str, Callable[[Array], Array]] = {
-    "not": np.invert, "neg": np.negative, "abs": np.abs, "relu": lambda x: np.maximum(x, x.dtype.type(0)),
+UNARY: dict[str, Callable[[Array], Array]] = {"not": np.invert, "neg": np.negative, "abs": np.abs, "relu": _relu}
+COMPARED: dict[str, Callable[[Array, Array], Array]] = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
-COMPARED = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}  # fmt: skip
-FOLDS: dict[str, Callable[..., Array]] = {
-    "sum": lambda x, axis: np.add.reduce(x, axis=axis, dtype=x.dtype, keepdims=True),
-    "prod": lambda x, axis: np.multiply.reduce(x, axis=axis, dtype=x.dtype, keepdims=True),
-    "max": lambda x, axis: np.max(x, axis=axis, keepdims=True),
-    "min": lambda x, axis: np.min(x, axis=axis, keepdims=True),
-}  # fmt: skip
+FOLDS: dict[str, Callable[[Array, int], Array]] = {"sum": _sum, "prod": _product, "max": _most, "min": _least}
 
 
 @dataclass(frozen=True)
@@ -64,7 +86,12 @@ class Window:
         size = np.dtype(ELEMENTS[self.at.element]).itemsize
         flat = self.at.offset + size * sum(i * s for i, s in zip(steps, self.strides, strict=True))
         grid = np.asarray(flat).reshape(self.shape)
-        if len(self.shape) == 5 and self.shape[0] != 1 and self.shape[1] == self.shape[3] == 1 and self.shape[4] * size == 32:
+        if (
+            len(self.shape) == 5
+            and self.shape[0] != 1
+            and self.shape[1] == self.shape[3] == 1
+            and self.shape[4] * size == 32
+        ):
             return grid[:, 0, :, 0, :].transpose(1, 0, 2).reshape(self.shape[2], -1)
         return grid.reshape(-1, self.shape[-1])
 
@@ -171,7 +198,9 @@ def means(*names: str) -> Callable[[Callable[[Block, Op], Any]], None]:
     def sign(function: Callable[[Block, Op], Any]) -> None:
         def meaning(block: Block, op: Op) -> tuple[Any, ...]:
             result = function(block, op)
-            return result if isinstance(result, tuple) else () if result is None else (result,)
+            if isinstance(result, tuple):
+                return cast("tuple[Any, ...]", result)
+            return () if result is None else (result,)
 
         MEANINGS.update(dict.fromkeys(names, meaning))
 
@@ -193,14 +222,11 @@ def _argument(argument: Value, value: Any) -> Any:
 # scalars and control
 
 
-def _scalar_ops() -> dict[str, Callable[[int, int], int]]:
-    predicates = {f"cmpi {p}": f for p, f in (("eq", np.equal), ("ne", np.not_equal), ("slt", np.less), ("sle", np.less_equal), ("sgt", np.greater), ("sge", np.greater_equal))}  # fmt: skip
-    plain = {"addi": np.add, "subi": np.subtract, "muli": np.multiply, "maxsi": np.maximum, "minsi": np.minimum}
-    signed = {"remsi": lambda a, b: int(np.fmod(a, b)), "divsi": lambda a, b: int(a / b), "andi": lambda a, b: a & b}
-    return {**predicates, **plain, **signed}
-
-
-SCALAR = _scalar_ops()
+SCALAR: dict[str, Callable[[int, int], Any]] = {
+    "addi": np.add, "subi": np.subtract, "muli": np.multiply, "maxsi": np.maximum, "minsi": np.minimum,
+    "remsi": np.fmod, "andi": np.bitwise_and,
+    **{f"cmpi {word}": COMPARED[word.removeprefix("s")] for word in ("eq", "ne", "slt", "sle", "sgt", "sge")},
+}  # fmt: skip
 
 
 @means(*(f"arith.{name}" for name in SCALAR if " " not in name), "arith.cmpi")
@@ -324,7 +350,7 @@ def _subview(b: Block, op: Op) -> Local:
     i, j = b.many(op, "offsets")
     part = tile.offsets[i : i + type_.rows, j : j + type_.cols]
     valid = list(b.many(op, "valid")) or [type_.valid_rows or type_.rows, type_.valid_cols or type_.cols]
-    return Local(tile.memory, tile.start, type_, part, valid)
+    return Local(tile.memory, tile.start + int(part[0, 0]), type_, part - part[0, 0], valid)
 
 
 @means("pto.treshape")
@@ -357,7 +383,7 @@ def _set(b: Block, op: Op) -> None:
 
 def _pad(type_: TileBuf) -> Any:
     dtype = np.dtype(ELEMENTS[type_.element.name])
-    limits = ml_dtypes.finfo(dtype) if type_.element.is_float else np.iinfo(dtype)
+    limits: Any = cast("Any", ml_dtypes).finfo(dtype) if type_.element.is_float else np.iinfo(dtype)
     return {2: limits.max, 3: limits.min}.get(type_.pad, 0)
 
 
@@ -394,7 +420,7 @@ def _move(b: Block, op: Op) -> None:
 @means("pto.textract")
 def _extract(b: Block, op: Op) -> None:
     source, target = b.tile(op.ins[0]), b.tile(op.outs[0])
-    target.put(source.get(*target.valid, at=(int(b.values[op.ins[1]]), int(b.values[op.ins[2]]))))
+    target.put(source.get(target.valid[0], target.valid[1], at=(int(b.values[op.ins[1]]), int(b.values[op.ins[2]]))))
 
 
 @means("pto.tinsert")
@@ -428,7 +454,7 @@ def _fill(b: Block, op: Op) -> None:
 def _operand(b: Block, value: Value, target: Local) -> Array:
     found = b.values[value]
     if isinstance(found, Local):
-        return found.get(*target.valid)
+        return found.get(target.valid[0], target.valid[1])
     return np.full(target.valid, found).astype(target.dtype)
 
 
@@ -454,7 +480,7 @@ def _fill_number(b: Block, op: Op) -> None:
 @means("pto.tcvt")
 def _convert(b: Block, op: Op) -> None:
     target = b.tile(op.outs[0])
-    value = b.tile(op.ins[0]).get(*target.valid)
+    value = b.tile(op.ins[0]).get(target.valid[0], target.valid[1])
     pair = (b.tile(op.ins[0]).type.element.name, target.type.element.name)
     if target.dtype.kind in "iu" and pair not in (("i64", "i32"), ("i32", "i16")):
         limits, wide = np.iinfo(target.dtype), value.astype(np.int64)
@@ -465,7 +491,7 @@ def _convert(b: Block, op: Op) -> None:
 @means(*(f"pto.t{axis}{fold}" for axis in ("row", "col") for fold in FOLDS))
 def _fold(b: Block, op: Op) -> None:
     word = op.name.removeprefix("pto.t")
-    b.tile(op.outs[0]).put(FOLDS[word[3:]](b.tile(op.ins[0]).all(), axis=1 if word.startswith("row") else 0))
+    b.tile(op.outs[0]).put(FOLDS[word[3:]](b.tile(op.ins[0]).all(), 1 if word.startswith("row") else 0))
 
 
 @means(*(f"pto.t{axis}arg{end}" for axis in ("row", "col") for end in ("max", "min")))

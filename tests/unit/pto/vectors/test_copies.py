@@ -48,6 +48,19 @@ def test_copies_inside_local_memory_count_blocks_and_gaps(platform: str) -> None
     np.testing.assert_array_equal(over.reshape(16, 8), moved)
 
 
+@pytest.mark.parametrize("blocks", [0, 1, 7, 8, 13, 20])
+def test_the_last_of_rows_that_meet_counts(platform: str, blocks: int) -> None:
+    a, out, inside = integers(7, 1536, np.int8), np.ones(128, np.int8), np.ones(1536, np.int8)
+    run("overlapping_copies", platform, a, out, inside, blocks)
+    expected, copied, length = np.zeros(128, np.int8), np.zeros(1536, np.int8), 32 * blocks
+    for batch, row in np.ndindex(2, 4):
+        start = 64 * batch + 16 * row
+        expected[64 * batch + 6 * row :][:10] = a[start : start + 10]
+    copied[:length], copied[length : 2 * length] = a[:length], a[length + 32 : 2 * length + 32]
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(inside, copied)
+
+
 @pytest.mark.parametrize("name", ["looped_copies", "looped_copies_at_run_time"])
 def test_outer_loops_are_settings(platform: str, name: str) -> None:
     a, out = integers(4, 256, np.int32), np.ones(96, np.int32)
@@ -58,6 +71,16 @@ def test_outer_loops_are_settings(platform: str, name: str) -> None:
             start = 64 * tile + 32 * burst
             expected[tile, 2 * burst] = a[start : start + 8]
     np.testing.assert_array_equal(out.reshape(3, 4, 8), expected)
+
+
+def test_outer_loops_of_copies_out(platform: str) -> None:
+    a, out = integers(6, 192, np.int16), np.ones(320, np.int16)
+    run("looped_copies_out", platform, a, out)
+    expected, source = np.ones(320, np.int16), a.reshape(2, 3, 2, 16)
+    for batch, tile, row in np.ndindex(2, 3, 2):
+        start = 160 * batch + 48 * tile + 24 * row
+        expected[start : start + 16] = source[batch, tile, row]
+    np.testing.assert_array_equal(out, expected)
 
 
 def test_each_block_has_its_own_memory(platform: str) -> None:

@@ -43,3 +43,19 @@ def test_widths(platform: str) -> None:
     np.testing.assert_array_equal(out[32 * 12 :], np.append(np.packbits(x[::2], bitorder="little"), np.zeros(16)))
     packed = np.packbits(y, bitorder="little")
     np.testing.assert_array_equal(u.view(np.uint8), np.concatenate([packed, packed, np.zeros(32)]))
+
+
+@pytest.mark.parametrize("n", [-3, 0, 5, 64, 100, 128, 256, 1000])
+def test_counts_make_masks_of_every_width(platform: str, n: int) -> None:
+    out, rest = np.zeros(224, np.uint8), np.full(3, -1, np.int32)
+    run("masks_of_counts", platform, out, rest, n)
+    a, b, c = (np.arange(256 // size) < n for size in (1, 2, 4))
+    third, fourth = lanes(128, "M3"), lanes(64, "M4")
+    in_turn_16, in_turn_32 = (np.stack(pair, axis=1).reshape(-1) for pair in ((b, third), (c, fourth)))
+    odd_8, odd_32 = np.append(a, lanes(256, "M3"))[1::2], np.append(c, fourth)[1::2]
+    rows = [
+        image(a, 8), image(b, 16), image(c, 32), image(in_turn_16[128:], 16), image(in_turn_32[:64], 32),
+        image(odd_8, 8), image(odd_32, 32),
+    ]  # fmt: skip
+    np.testing.assert_array_equal(out.reshape(7, 32), rows)
+    np.testing.assert_array_equal(rest, [max(0, n - count) for count in (256, 128, 64)])

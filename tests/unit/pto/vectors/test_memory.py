@@ -74,6 +74,16 @@ def test_blocks_lie_strides_apart(platform: str) -> None:
     np.testing.assert_array_equal(st.reshape(32, 8), expected)
 
 
+@pytest.mark.parametrize("stride", [0, 1, 2, 4])
+def test_the_last_of_blocks_that_meet_counts(platform: str, stride: int) -> None:
+    a, out = numbers(23, 64), np.ones(256, np.float32)
+    run("blocks_that_meet", platform, a, out, stride)
+    expected = np.zeros((32, 8), np.float32)
+    for block in range(7):
+        expected[stride * block] = a.reshape(8, 8)[block]
+    np.testing.assert_array_equal(out.reshape(32, 8), expected)
+
+
 def test_streams_begin_anywhere(platform: str) -> None:
     a, out, s = numbers(10, 160), np.zeros(64, np.float32), np.full(96, 5, np.float32)
     run("unaligned", platform, a, out, s)
