@@ -16,6 +16,7 @@ from tilewright.core.node import node
 from tilewright.core.op import Op
 from tilewright.core.types import ScalarType, SymbolicExtent, TupleType, Type
 from tilewright.dtypes import BOOL, FP32, INDEX, DataType
+from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
 
 Attribute: TypeAlias = "None | bool | int | float | str | Enum | DataType | tuple[Attribute, ...]"
@@ -181,7 +182,7 @@ class Call(Expr):
         return dict(self.attributes)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GlobalVar:
     """A function of the program, by name."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+
+from tilewright.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Block:
     """One block of a grid; a program outside any grid is block 0 of 1."""
 

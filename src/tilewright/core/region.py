@@ -7,11 +7,11 @@ value: ops make new ones. `valid` is the leading part that holds data; the rest 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright.arrays import np
 from tilewright.dtypes import DataType, from_numpy, round_to
+from tilewright.records import record
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = "NDArray[Any]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Region:
     """An array and the extent of its data along each axis."""
 

@@ -8,11 +8,12 @@ leading part of it holds data.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from tilewright.core.enums import MemorySpace, TensorLayout
 from tilewright.dtypes import DataType
+from tilewright.records import record
 
 
 class SymbolicExtent:
@@ -25,7 +26,7 @@ Extent: TypeAlias = int | SymbolicExtent | None
 Shape: TypeAlias = tuple[Extent, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MemRef:
     """A place in a memory space: byte offset and byte size."""
 
@@ -33,7 +34,7 @@ class MemRef:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScalarType:
     """One number."""
 
@@ -43,7 +44,7 @@ class ScalarType:
         return f"scalar[{self.dtype}]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TensorType:
     """A buffer in global memory, or a strided view of one."""
 
@@ -56,7 +57,7 @@ class TensorType:
         return _describe("tensor", self.shape, self.dtype, self.valid)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TileType:
     """An on-chip value of static shape."""
 
@@ -78,7 +79,7 @@ class TileType:
         return count
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArrayType:
     """A small on-core array of scalars."""
 
@@ -89,7 +90,7 @@ class ArrayType:
         return f"array[{self.extent}, {self.dtype}]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TupleType:
     """Several values at once; the empty one is what an op without a result returns."""
 

@@ -6,7 +6,6 @@ import ast
 import builtins
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -42,10 +41,11 @@ from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.state import Translator, Value, expression, sequence
+from tilewright.records import record
 from tilewright.source import Span
 
 
-@dataclass(frozen=True)
+@record
 class Method:
     """`self.name` inside a program: one of its functions."""
 
@@ -59,7 +59,7 @@ class ProgramSelf:
         return Method(name)
 
 
-@dataclass(frozen=True)
+@record
 class Arguments:
     """The arguments of a call, with where each was written."""
 

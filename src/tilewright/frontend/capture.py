@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from inspect import isasyncgenfunction, iscoroutinefunction
 from types import CodeType
@@ -13,10 +12,11 @@ from types import FunctionType as PythonFunction
 from typing import Any
 
 from tilewright.errors import NotPythonError, SourceUnavailableError, UnsupportedFeatureError
+from tilewright.records import entity
 from tilewright.source import Source, Span, calling_line
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Captured:
     """A function's syntax tree and the text it came from."""
 
@@ -45,7 +45,7 @@ def span_of(source: Source, node: Any) -> Span:
     return Span(source, line, node.col_offset, node.end_lineno, node.end_col_offset)
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class _File:
     lines: list[str]
     source: Source

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tilewright.core.expr import Symbol
 from tilewright.core.program import Program
@@ -14,9 +13,10 @@ from tilewright.frontend.names import Resolver
 from tilewright.frontend.parameters import Site, Spec
 from tilewright.frontend.programs import Builder
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, RuntimeScalar, TensorMeta, meta_of
+from tilewright.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Specialization:
     """An entry made for one set of arguments, with every function it calls."""
 

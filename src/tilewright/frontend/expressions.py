@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -30,6 +29,7 @@ from tilewright.frontend.names import nearest
 from tilewright.frontend.scope import UNKNOWN, State
 from tilewright.frontend.state import Translator, Value, expression, sequence
 from tilewright.frontend.worth import is_instance, is_plain
+from tilewright.records import record
 
 _Known: TypeAlias = Callable[[Any, Any], Any]
 
@@ -152,7 +152,7 @@ def _missing(t: Translator, owner: object, node: ast.Attribute) -> KernelError:
     return UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=[t.span(node)], help=help)
 
 
-@dataclass(frozen=True)
+@record
 class BindDynamic:
     """`x.bind_dynamic`, waiting for an axis and a name."""
 

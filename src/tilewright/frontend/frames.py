@@ -10,13 +10,14 @@ from tilewright.core.types import Extent
 from tilewright.errors import DynamicConflictError
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import axis_of
+from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
 
 Axis = tuple[int, int]
 """The place of a parameter among the kernel's, and one of its axes."""
 
 
-@dataclass(frozen=True)
+@record
 class DynamicAxis:
     """How an axis became dynamic: its symbol, whether the function itself named it, where, and by which parameter."""
 

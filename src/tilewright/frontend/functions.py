@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tilewright.collector import paused_collection
@@ -31,13 +31,14 @@ from tilewright.frontend.capture import Captured
 from tilewright.frontend.frames import Frame
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.state import Callees, Translator, Widened
+from tilewright.records import record
 from tilewright.source import Span
 
 SYNTAX = (branches, loops, scopes, statements, subscripts)
 """The modules that sign handlers in: importing them is what makes their syntax known."""
 
 
-@dataclass(frozen=True)
+@record
 class Options:
     """What the decorator of a function said about it."""
 
@@ -48,7 +49,7 @@ class Options:
     strict_ssa: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Parameter:
     """A parameter before its function is translated."""
 
@@ -59,7 +60,7 @@ class Parameter:
     bounds: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Header:
     """What a function is translated with."""
 

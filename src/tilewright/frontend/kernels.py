@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from types import CodeType
 from types import FunctionType as PythonFunction
@@ -28,6 +28,7 @@ from tilewright.frontend.annotations import evaluated, to_type
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.worth import Same
+from tilewright.records import record
 from tilewright.source import Span
 
 
@@ -57,7 +58,7 @@ UNBOUND: Any = object()
 """Stands for no instance: the kernel is not a method of one."""
 
 
-@dataclass(frozen=True)
+@record
 class Declared:
     """What a parameter's annotation says: its direction, and a type as far as it states one."""
 
@@ -73,7 +74,7 @@ class Declared:
     """The user's own type that arguments are made into; it says in `__cache_signature__` what code depends on."""
 
 
-@dataclass(frozen=True)
+@record
 class KernelParameter:
     """One parameter as it was written."""
 

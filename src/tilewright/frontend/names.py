@@ -23,6 +23,7 @@ from typing import Any, TypeAlias, cast
 from tilewright.dtypes import DataType
 from tilewright.errors import DriftError
 from tilewright.frontend.worth import MISSING, Same, is_instance, is_known_by_identity, is_mutable, settled, worth
+from tilewright.records import entity
 
 
 class Access(Enum):
@@ -38,7 +39,7 @@ class Access(Enum):
     ITEM = "item"
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Item:
     """A step along a path: what a container has under a key."""
 
@@ -59,7 +60,7 @@ Step: TypeAlias = str | Item
 Path: TypeAlias = tuple[Step, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Read:
     """One value taken from outside: how it is reached, and what was there."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tilewright.core.expr import Const, Expr, Symbol
@@ -17,10 +17,11 @@ from tilewright.frontend.functions import Parameter
 from tilewright.frontend.kernels import Declared, Kernel, KernelParameter
 from tilewright.frontend.signature import Dim, Known, number_type
 from tilewright.frontend.state import Translator, Value
+from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
 
 
-@dataclass(frozen=True)
+@record
 class Spec:
     """What a specialization knows about one argument: its type as a value of the IR, or the value itself."""
 
@@ -30,7 +31,7 @@ class Spec:
     """The argument it is shaped like."""
 
 
-@dataclass(frozen=True)
+@record
 class Site:
     """Where a kernel is called, and where each argument was written."""
 

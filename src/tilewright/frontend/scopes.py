@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any
 
@@ -32,9 +31,10 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.calls import arguments
 from tilewright.frontend.state import Translator, sequence, statement
+from tilewright.records import record
 
 
-@dataclass(frozen=True)
+@record
 class SpmdOptions:
     """What `pl.spmd(...)` was given."""
 

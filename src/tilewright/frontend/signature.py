@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, TypeAlias, cast
 
@@ -18,9 +18,10 @@ from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Symbol
 from tilewright.core.types import Extent, TensorType
 from tilewright.dtypes import BOOL, FP32, INDEX, DataType
+from tilewright.records import entity, record
 
 
-@dataclass(frozen=True)
+@record
 class DynDim:
     """An axis whose extent every call decides anew; `static_bound` is what it was when the program was made."""
 
@@ -32,7 +33,7 @@ class DynDim:
         return f"DynDim({self.name!r})" if self.name == self.literal else f"DynDim({self.name!r}, {self.literal!r})"
 
 
-@dataclass(frozen=True)
+@record
 class TensorMeta:
     """A tensor argument as a specialization sees it."""
 
@@ -41,7 +42,7 @@ class TensorMeta:
     layout: TensorLayout = TensorLayout.ND
 
 
-@dataclass(frozen=True)
+@record
 class RuntimeScalar:
     """A number that stays a parameter of the compiled program."""
 
@@ -64,7 +65,7 @@ def exact(value: object) -> tuple[type, object]:
     return type(value), value if is_plain else id(value)
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Known:
     """A value that becomes part of the code; equal in type and bits only: 1, 1.0, True, 0.0 and -0.0 all differ."""
 
@@ -82,7 +83,7 @@ class Known:
         return hash(self.key)
 
 
-@dataclass(frozen=True)
+@record
 class Alike:
     """An output that the caller leaves out, shaped like another argument."""
 

@@ -43,10 +43,11 @@ from tilewright.frontend.parameters import (
 )
 from tilewright.frontend.signature import axis_of
 from tilewright.frontend.state import Translator, Value
+from tilewright.records import record
 from tilewright.source import Span
 
 
-@dataclass(frozen=True)
+@record
 class Specialized:
     """A kernel made for one set of arguments: the function, its frame, and which argument each parameter takes."""
 

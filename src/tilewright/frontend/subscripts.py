@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from tilewright.core.build import scalar
 from tilewright.core.expr import Const, Expr, MakeTuple, TupleGetItem, integer
@@ -20,9 +19,10 @@ from tilewright.errors import (
 )
 from tilewright.frontend.expressions import apply, taken_from
 from tilewright.frontend.state import Translator, Value, expression
+from tilewright.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Window:
     """A subscript of a tensor or tile: where it starts, how far it reaches, which axes are single indices."""
 

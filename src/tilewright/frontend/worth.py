@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias, cast
@@ -18,6 +17,7 @@ from tilewright.arrays import np
 from tilewright.core import annotations as ann
 from tilewright.core.types import MemRef
 from tilewright.dtypes import DataType
+from tilewright.records import entity
 
 MISSING: Any = object()
 """Stands for nothing being there."""
@@ -33,7 +33,7 @@ STATED = (
 """What annotations are made of: objects that say nothing but their fields, and are not changed once made."""
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Same:
     """The worth of a value that only equals itself."""
 

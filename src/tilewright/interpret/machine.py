@@ -33,6 +33,7 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import TensorType
 from tilewright.errors import ExecutionError, InternalError, KernelError
+from tilewright.records import record
 
 Value: TypeAlias = Any
 """A region for tensors and tiles, a Python number for scalars, an array for arrays, a tuple for several."""
@@ -42,7 +43,7 @@ NOTHING: Value = object()
 """What a variable is handed that has no value yet."""
 
 
-@dataclass(frozen=True)
+@record
 class Exit:
     """How a body was left before its end."""
 

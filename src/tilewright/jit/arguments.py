@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ from tilewright.arrays import np
 from tilewright.core.region import Region
 from tilewright.dtypes import DataType
 from tilewright.frontend.signature import Given, Known, RuntimeScalar, TensorMeta
+from tilewright.records import record
 from tilewright.runtime.buffers import buffer_of, region_of
 
 
@@ -26,7 +26,7 @@ RUNTIME = _Runtime()
 """`kernel.compile(n=pl.RUNTIME)`: `n` stays a parameter, its value in nobody's code."""
 
 
-@dataclass(frozen=True)
+@record
 class Described:
     """One argument: what is known about it, and the extents that a cache looks it up by."""
 

@@ -8,7 +8,6 @@ a tensor, and to the inputs alone otherwise.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tilewright.arrays import np
@@ -21,10 +20,11 @@ from tilewright.frontend.names import Resolver
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta, number_type
 from tilewright.jit.arguments import RUNTIME, Described, built, check_one_device, describe, runtime_scalar
 from tilewright.jit.reads import ReadSet
+from tilewright.records import record
 from tilewright.runtime.buffers import buffer_of
 
 
-@dataclass(frozen=True)
+@record
 class Call:
     """A call's arguments by parameter; outputs that the caller left out are not among the values."""
 

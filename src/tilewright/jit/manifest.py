@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -22,6 +21,7 @@ from tilewright.frontend.names import Access, Item, Origins, Path, Read, Resolve
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
 from tilewright.jit.digest import NotEncodable, digest, function_bytes
 from tilewright.jit.reads import ReadSet
+from tilewright.records import record
 
 PlainRead: TypeAlias = tuple[int, str, tuple[Any, ...], "str | None"]
 """Which function read something, where its path starts, the path, and a digest where that was not merely passed."""
@@ -30,7 +30,7 @@ LIMIT = 16
 """How many programs a manifest lists: the oldest make room."""
 
 
-@dataclass(frozen=True)
+@record
 class Listed:
     """One program of a manifest."""
 

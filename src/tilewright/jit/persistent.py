@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilewright.backends.cpu.options import Options
@@ -23,6 +23,7 @@ from tilewright.jit.digest import NotEncodable, digest, encoded, function_bytes
 from tilewright.jit.fingerprint import python, toolchain
 from tilewright.jit.reads import ReadSet
 from tilewright.jit.relocate import Here, freed
+from tilewright.records import record
 from tilewright.runtime.config import RunConfig, code_options
 from tilewright.runtime.loading import load
 
@@ -36,7 +37,7 @@ PATIENCE = 10.0
 """Seconds to wait for another process that compiles the same: several times what that takes."""
 
 
-@dataclass(frozen=True)
+@record
 class Found:
     """A program that was kept, and what it was compiled from, as it is in this process."""
 

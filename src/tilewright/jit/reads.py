@@ -8,13 +8,13 @@ attribute may be another one by now.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.frontend.names import Access, Read, Resolver
 from tilewright.frontend.worth import MISSING, is_mutable, worth
+from tilewright.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Drift:
     """A value that has changed since a program was compiled."""
 
@@ -35,7 +35,7 @@ class Drift:
         )
 
 
-@dataclass(frozen=True)
+@record
 class Leaf:
     """A value that a function used."""
 

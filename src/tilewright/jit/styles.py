@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
 from typing import Any, TypeAlias
 
 from tilewright.arrays import np
 from tilewright.jit.generated import MISSED, arguments, made
+from tilewright.records import record
 
 LIMIT = 1024
 """How many kinds of arguments calls of one style are remembered for."""
@@ -55,7 +55,7 @@ def missed(*args: Any, **named: Any) -> Any:
     return MISSED
 
 
-@dataclass(frozen=True)
+@record
 class Meaning:
     """What a call means: the parameter each argument is for, in the order they were written, and what comes back."""
 

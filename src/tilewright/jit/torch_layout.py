@@ -12,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -20,11 +19,12 @@ from tilewright.arrays import np
 from tilewright.backends.cpu.dispatch import TORCH_KINDS
 from tilewright.dtypes import TORCH_NAMES
 from tilewright.jit.tables import dtype_word, words
+from tilewright.records import record
 
 OBJECT_WORDS, IMPL_WORDS, STORAGE_WORDS = 8, 22, 10
 
 
-@dataclass(frozen=True)
+@record
 class TorchLayout:
     """Byte offsets into a tensor object, its implementation and its storage, and what a plain tensor has there."""
 

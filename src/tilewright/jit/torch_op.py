@@ -8,7 +8,6 @@ others torch ties the graph to.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tilewright.arrays import np
@@ -18,6 +17,7 @@ from tilewright.dtypes import TORCH_NAMES
 from tilewright.frontend.kernels import Declared, Kernel, KernelParameter
 from tilewright.frontend.names import Resolver
 from tilewright.jit.session import Session
+from tilewright.records import record
 from tilewright.runtime.torch_op import TENSOR, Schema, Signature, TorchOp, number_word, registered
 
 NUMBERS = {"int": "SymInt", "float": "float", "bool": "bool"}
@@ -37,7 +37,7 @@ def torch_op(kernel: Kernel, session: Session, name: str) -> TorchOp:
     return registered(name, schema, known.run, known.fake)
 
 
-@dataclass(frozen=True)
+@record
 class _Operator:
     """A kernel called with its inputs in order, by keyword where an output stands before them."""
 

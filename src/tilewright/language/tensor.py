@@ -1,11 +1,11 @@
 """`pl.tensor`: the ops on tensors, under their own namespace."""
 
 from tilewright.ops.broadcast import *
+from tilewright.ops.bytes import as_strided as as_strided
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.matmul import *
-from tilewright.ops.bytes import as_strided as as_strided
 from tilewright.ops.memory import create_tensor as create
 from tilewright.ops.memory import dim as dim
 from tilewright.ops.memory import full as full

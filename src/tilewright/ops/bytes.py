@@ -1,7 +1,7 @@
 """Bytes: a buffer's memory seen through another element type, shape and strides."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Tensor
@@ -28,6 +28,7 @@ def _viewed(
     buffer: Expr, shape: tuple[Expr, ...], strides: tuple[Expr, ...], offset: Expr, dtype: DataType
 ) -> TensorType:
     source = shaped(buffer)
+    assert isinstance(source, TensorType)
     if len(source.shape) != 1 or source.valid != source.shape:
         raise ShapeMismatchError(f"only a 1-D buffer can be seen as bytes, got {source}", blame=["buffer"])
     if source.dtype.bits < 8 or dtype.bits < 8:
@@ -72,7 +73,8 @@ def _view(
     if not all(shape):
         return whole(np.empty(shape, dtype.numpy))
     steps = tuple(stride * size for stride in strides)
-    return whole(np.ndarray(shape, dtype.numpy, buffer.data.view(np.uint8), offset, steps))
+    memory = cast("Any", buffer.data).view(np.uint8)
+    return whole(np.ndarray(shape, dtype.numpy, memory, offset, steps))
 
 
 @op(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.collector import paused_collection
@@ -15,9 +14,10 @@ from tilewright.passes.checks import check_rules, check_text
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.pipeline import DEFAULT, Pass
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
+from tilewright.records import record
 
 
-@dataclass(frozen=True)
+@record
 class PassManager:
     """An ordered list of passes."""
 
@@ -74,7 +74,7 @@ class PassManager:
             check_text(program, f"pass {after.name}")
 
 
-@dataclass(frozen=True)
+@record
 class _Dump:
     """Where and how pass results are written, if at all."""
 

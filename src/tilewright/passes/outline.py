@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilewright.core.build import call
@@ -36,6 +36,7 @@ from tilewright.core.types import ScalarType, TensorType, TupleType, Type
 from tilewright.core.visitor import defined, expressions, statements, used, variables
 from tilewright.dtypes import INDEX, TASK_ID
 from tilewright.passes.directions import direction_of
+from tilewright.records import record
 
 
 def run(program: Program) -> Program:
@@ -56,7 +57,7 @@ def _orchestrating(function: Function, calls_kernels: bool) -> Function:
     return replace(function, func_type=FunctionType.Orchestration)
 
 
-@dataclass(frozen=True)
+@record
 class _Interface:
     """How a kernel meets its surroundings."""
 

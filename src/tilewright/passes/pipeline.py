@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tilewright.core.program import Program
 from tilewright.passes import (
@@ -19,9 +18,10 @@ from tilewright.passes import (
     tensor_to_tile,
     unroll,
 )
+from tilewright.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Pass:
     """A named step from program to program."""
 

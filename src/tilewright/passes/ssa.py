@@ -8,7 +8,7 @@ is walked as if it were not there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tilewright.core.expr import ABSENT, Expr, Var
@@ -33,6 +33,7 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import ScalarType, join
 from tilewright.passes.liveness import Liveness, assigned_in, task_of
+from tilewright.records import record
 
 
 def run(program: Program) -> Program:
@@ -54,7 +55,7 @@ def _ending(end: ExitStmt | None) -> tuple[Stmt, ...]:
     return () if end is None or end is GONE else (end,)
 
 
-@dataclass(frozen=True)
+@record
 class _Loop:
     """The innermost loop: its explicit values, and the variables it carries besides."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tilewright.core.enums import ParamDirection
@@ -17,6 +16,7 @@ from tilewright.core.program import Function
 from tilewright.core.region import Region
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_shape
 from tilewright.dtypes import BOOL, INDEX, DataType, round_scalar
+from tilewright.records import record
 from tilewright.runtime.buffers import Buffer, NumpyBuffer, buffer_of, region_of
 from tilewright.runtime.overlap import overlaps_itself, share_memory
 from tilewright.runtime.packed import is_packed, pack, unpacked
@@ -25,7 +25,7 @@ from tilewright.runtime.placing import MISSING, placed
 Number: TypeAlias = "int | float | bool"
 
 
-@dataclass(frozen=True)
+@record
 class Arguments:
     """One value for each parameter, as the caller knows it and as the program takes it: a region or a number."""
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -25,6 +25,7 @@ from tilewright.backends.cpu.target import Target
 from tilewright.backends.cpu.threads import Emit, emitted
 from tilewright.core.program import Program
 from tilewright.errors import ArtifactError
+from tilewright.records import record
 from tilewright.runtime.declarations import plain_entries, read_entries
 from tilewright.runtime.error_table import plain_errors, read_errors
 
@@ -46,7 +47,7 @@ def made(text: str) -> bytes:
     return emitted(text)
 
 
-@dataclass(frozen=True)
+@record
 class Artifact:
     """A program and its code for one target; of a program that was read, only the declarations are left."""
 

@@ -16,6 +16,7 @@ from tilewright.core.program import Function
 from tilewright.core.types import Extent, ScalarType, TensorType
 from tilewright.dtypes import DataType, round_scalar
 from tilewright.errors import ExportError
+from tilewright.records import record
 from tilewright.runtime import c_names
 from tilewright.runtime.arguments import Number
 
@@ -33,7 +34,7 @@ class Refusals:
         return -1 - self.messages.index(message)
 
 
-@dataclass(frozen=True)
+@record
 class CFunction:
     """An entry as a C function."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from platform import machine
 from typing import Any
@@ -17,6 +17,7 @@ from tilewright.interpret.machine import Machine
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
+from tilewright.records import record
 from tilewright.runtime import fields
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.folder import free_place
@@ -70,7 +71,7 @@ def compile(
     return _compiled(as_program(program), how)
 
 
-@dataclass(frozen=True)
+@record
 class _How:
     """How a program is compiled, each choice by its one spelling."""
 

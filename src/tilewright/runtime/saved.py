@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import errno
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 from tilewright.core.program import Function, Program
 from tilewright.core.types import TensorType, Type
 from tilewright.errors import ArtifactError
+from tilewright.records import record
 from tilewright.runtime.arguments import Number
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.folder import ARTIFACT, META, publish
@@ -29,7 +30,7 @@ SCHEMA = 1
 """Of the folder and its metadata; the artifact has a version of its own."""
 
 
-@dataclass(frozen=True)
+@record
 class Saved:
     """What a folder says of a program: its code, the platform it was compiled for, the numbers it was made for."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -17,6 +16,7 @@ from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
 from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.dtypes import BOOL, DataType
+from tilewright.records import record
 from tilewright.runtime.metadata import entry_of
 from tilewright.runtime.torch_shapes import check_shapes, extents_of, shape_of, torch_dtype
 from tilewright.runtime.writes import actual_directions
@@ -45,7 +45,7 @@ class TorchOp(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@record
 class Schema:
     """An operator's type: what it takes, by name and by torch's word for it, what it changes and how much it gives."""
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 import threading
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from tilewright.backends.cpu.target import Target, llvm
 from tilewright.errors import InternalError
+from tilewright.records import record
 
 PIPELINE = "sroa,instcombine,simplifycfg;cg2"  # a name for cache keys; on explicit vectors -O3 gains nothing
 SOON, FAST = 0, 2
@@ -32,7 +32,7 @@ def _renew_lock() -> None:
 os.register_at_fork(after_in_child=_renew_lock)
 
 
-@dataclass(frozen=True)
+@record
 class Assembled:
     """What became of a module: its object code, and its assembly for whoever asks."""
 

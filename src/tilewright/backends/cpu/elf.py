@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilewright.errors import ArtifactError
+from tilewright.records import record
 
 RELOCATABLE, X86_64 = 1, 62
 SYMBOLS, RELOCATIONS, NOBITS, UNWIND = 2, 4, 8, 0x70000001
@@ -73,7 +73,7 @@ class Relocation(NamedTuple):
         return self.kind == R_PLT32 and self.symbol.section == 0
 
 
-@dataclass(frozen=True)
+@record
 class Object:
     """An object's headers, its symbols, and the relocations of the sections that are loaded."""
 

@@ -35,6 +35,7 @@ from tilewright.backends.cpu.elf import (
     read,
 )
 from tilewright.errors import ArtifactError
+from tilewright.records import entity
 
 PAGE = mmap.PAGESIZE
 LIMIT = 1 << 30  # bytes an object may take; more says that its headers are broken
@@ -46,7 +47,7 @@ FORMS = {  # how each kind of relocation is written
 STUB = b"\xff\x25\x00\x00\x00\x00"  # jmp *[rip + 0], the address follows
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Loaded:
     """Code in memory; it is unmapped with this object, which must outlive every call into it."""
 

@@ -9,7 +9,6 @@ import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -25,10 +24,11 @@ from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.dtypes import BOOL, DataType
 from tilewright.errors import ArtifactError, ExecutionError
+from tilewright.records import record
 from tilewright.source import Span
 
 
-@dataclass(frozen=True)
+@record
 class NativeCode:
     """A program's code for one target: its entries' symbols, and what the numbers of its errors mean."""
 
@@ -143,7 +143,7 @@ class NativeProgram:
         return error
 
 
-@dataclass(frozen=True)
+@record
 class _Argument:
     """An argument on its way in: its words, and the packed copy of an array that code cannot address.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright import settings
+from tilewright.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Options:
     """The choices that change a program's code; they belong into the key of whoever keeps it."""
 

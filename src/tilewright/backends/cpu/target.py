@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tilewright.records import record
 
 CPUINFO = Path("/proc/cpuinfo")
 L2_SIZE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
@@ -43,7 +44,7 @@ V3 = (*V2, "avx", "avx2", "bmi", "bmi2", "crc32", "f16c", "fma", "lzcnt", "movbe
 V4 = (*V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
 
 
-@dataclass(frozen=True)
+@record
 class Target:
     """A processor to make code for; `features` are LLVM's, sorted, each with its sign."""
 

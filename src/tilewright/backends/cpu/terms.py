@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.backends.cpu.llvm import I1, I32, I64, Builder, Value, element, lanes, vector
+from tilewright.records import record
 
 WIDTHS = {"half": "i16", "float": I32, "double": I64}
 
 
-@dataclass(frozen=True)
+@record
 class Term:
     """A scalar or vector value with the builder its instructions go to."""
 

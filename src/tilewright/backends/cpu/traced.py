@@ -16,6 +16,7 @@ from tilewright.backends.cpu import narrow, trigonometry, vectormath
 from tilewright.backends.cpu.llvm import F32, I1, Builder, Value, element, lanes, vector
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, DataType
 from tilewright.errors import InternalError
+from tilewright.records import entity
 
 _MEMORY = {"fp32": "float", "fp16": "half", "bfloat16": "i16", "bool": "i8", "index": "i64", "task_id": "i64"}
 
@@ -48,7 +49,7 @@ def repeated(type_: str, text: str, count: int) -> Value:
     return Value(vector(type_, count), text if count == 1 else f"splat ({type_} {text})")
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Lanes:
     """Elements of one type, in as many lanes as `value` has."""
 

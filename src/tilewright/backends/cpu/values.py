@@ -9,9 +9,10 @@ from tilewright.backends.cpu.llvm import I64, Value
 from tilewright.core.expr import Var
 from tilewright.core.types import ArrayType, TileType
 from tilewright.dtypes import DataType
+from tilewright.records import entity, record
 
 
-@dataclass(frozen=True)
+@record
 class Scalar:
     """A number in a register; `reach` is the least and largest it can be, where the IR knows."""
 
@@ -20,7 +21,7 @@ class Scalar:
     reach: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Tensor:
     """A strided view of memory; strides count elements. `root` is the same for views of one buffer."""
 

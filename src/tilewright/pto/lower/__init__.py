@@ -26,4 +26,5 @@ from tilewright.pto.lower import vector_reductions as vector_reductions
 from tilewright.pto.lower import vector_sorts as vector_sorts
 from tilewright.pto.lower import vectors as vectors
 from tilewright.pto.lower import views as views
+from tilewright.pto.lower import wide_arithmetic as wide_arithmetic
 from tilewright.pto.lower.program import lower as lower

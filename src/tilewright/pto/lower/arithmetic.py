@@ -18,7 +18,7 @@ _SIGNED = {8: dtypes.INT8, 16: dtypes.INT16, 32: dtypes.INT32, 64: dtypes.INT64}
 _PLAIN = {
     "addi": "add", "subi": "sub", "muli": "mul", "addf": "add", "subf": "sub", "mulf": "mul", "divf": "div",
     "divsi": "div", "floordivsi": "floordiv", "maxsi": "max", "minsi": "min", "maximumf": "max", "minimumf": "min",
-    "maxnumf": "max", "minnumf": "min", "shli": "shl", "shrsi": "shr",
+    "maxf": "max", "minf": "min", "shli": "shl", "shrsi": "shr",
 }  # fmt: skip
 _AS_UNSIGNED = {"divui": "div", "remui": "mod", "maxui": "max", "minui": "min", "shrui": "shr"}
 _BITS = {"andi": ("and_", "bit_and"), "ori": ("or_", "bit_or"), "xori": ("ne", "bit_xor")}
@@ -94,9 +94,23 @@ def _magnitude(m: Machine, value: Expr) -> Expr:
 
 @lowers("arith.ceildivsi", "arith.ceildivui")
 def _ceiling(m: Machine, op: Op) -> Number:
-    lhs, rhs = (m.expr(v) for v in op.operands)
+    """Quotients rounded up, taken in 64 bits, where nothing that is negated overflows."""
+    values = [m.expr(v) for v in op.operands]
+    dtype = dtype_of(values[0])
+    if op.name == "arith.ceildivui":
+        values = [m.b.cast(v, _UNSIGNED[dtype.bits]) for v in values]
+    lhs, rhs = (v if dtype_of(v) == INDEX else m.b.cast(v, dtypes.INT64) for v in values)
     down = m.b.scalar("floordiv", m.b.scalar("neg", lhs), rhs)
-    return Number(m.b.scalar("neg", down))
+    return Number(m.b.cast(m.b.scalar("neg", down), dtype))
+
+
+@lowers("arith.maxnumf", "arith.minnumf")
+def _number_of(m: Machine, op: Op) -> Number:
+    """The larger or smaller of two; one that is no number gives way to the other."""
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    first = _chosen(m, m.b.scalar("eq", lhs, lhs), lhs, rhs)
+    second = _chosen(m, m.b.scalar("eq", rhs, rhs), rhs, lhs)
+    return Number(m.b.scalar(op.name.removeprefix("arith.")[:3], first, second))
 
 
 @lowers(*(f"arith.{name}" for name in _BITS))
@@ -117,6 +131,8 @@ def _compare(m: Machine, op: Op) -> Number:
     predicate = str(op.attributes["predicate"])
     if dtype_of(lhs) == BOOL:
         lhs, rhs = (m.b.cast(v, dtypes.INT32) for v in (lhs, rhs))
+        if predicate.startswith("s"):  # a set bit is minus one where it has a sign
+            lhs, rhs = rhs, lhs
     elif predicate.startswith("u"):
         wide = _UNSIGNED[dtype_of(lhs).bits]
         lhs, rhs = (m.b.cast(v, wide) for v in (lhs, rhs))
@@ -142,6 +158,7 @@ def _compare_floats(m: Machine, op: Op) -> Number:
 def _select(m: Machine, op: Op) -> Lowered:
     condition, then, other = op.operands
     chosen, spare = m.values[then], m.values[other]
+    m.check_alike(chosen, spare)
     parts = [_chosen(m, m.expr(condition), a, b) for a, b in zip(m.parts(chosen), m.parts(spare), strict=True)]
     return chosen if not parts else chosen.having(parts)
 
@@ -165,7 +182,7 @@ chosen = _chosen
 
 @lowers(
     "arith.index_cast", "arith.extsi", "arith.trunci", "arith.sitofp", "arith.extf", "arith.truncf", "arith.fptosi",
-    "arith.fptoui", "builtin.unrealized_conversion_cast",
+    "arith.fptoui",
 )  # fmt: skip
 def _convert(m: Machine, op: Op) -> Lowered:
     value = m.values[op.operands[0]]

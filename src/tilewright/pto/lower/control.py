@@ -12,19 +12,19 @@ from tilewright.pto.module import Op, SymbolRef
 from tilewright.pto.types import Scalar
 
 
-@lowers("scf.yield", "func.return", "return", "scf.condition")
+@lowers("scf.yield", "func.return", "scf.condition")
 def _hand_on(m: Machine, op: Op) -> tuple[Lowered, ...]:
     return tuple(m.values[v] for v in op.operands)
 
 
-@lowers("func.call", "call")
+@lowers("func.call")
 def _call(m: Machine, op: Op) -> tuple[Lowered, ...]:
     callee = op.attributes["callee"]
     assert isinstance(callee, SymbolRef)
     return m.function(m.funcs[callee.name], [m.values[v] for v in op.operands])
 
 
-@lowers("pto.section.cube", "pto.section.vector", "pto.vecscope", "pto.strict_vecscope", "scf.execute_region")
+@lowers("pto.section.cube", "pto.section.vector", "pto.vecscope", "pto.strict_vecscope")
 def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
     region = op.regions[0]
     arguments = [m.values[v] for v in op.operands][: len(region.arguments)]
@@ -43,12 +43,12 @@ def _for(m: Machine, op: Op) -> tuple[Lowered, ...]:
     assert isinstance(counter, Scalar)
     with m.b.loop(start, stop, step, hint=region.arguments[0].name) as index:
         number = Number(m.b.cast(index, counter.dtype))
-        arguments = [m.having(v, c) for v, c in zip(inits, carried, strict=True)]
+        arguments = [c.value for c in carried]
         m.hand_on(carried, m.region(region, (number, *arguments)))
     first, last = known(start), known(stop)
     if first is None or last is None or first >= last:
         m.written = before
-    return tuple(m.having(v, c) for v, c in zip(inits, carried, strict=True))
+    return tuple(c.value for c in carried)
 
 
 @lowers("scf.if")
@@ -69,7 +69,7 @@ def _if(m: Machine, op: Op) -> tuple[Lowered, ...]:
             m.hand_on(results, m.region(op.regions[1]))
     m.written &= after_then
     m.b.either(condition, then, other)
-    return tuple(m.having(v, c) for v, c in zip(values, results, strict=True))
+    return tuple(r.value for r in results)
 
 
 @lowers("scf.while")
@@ -81,7 +81,7 @@ def _while(m: Machine, op: Op) -> tuple[Lowered, ...]:
     before, after = op.regions
     going = m.b.variable(ScalarType(BOOL), "going")
     m.b.assign(going, constant(True, BOOL))
-    arguments = [m.having(v, c) for v, c in zip(inits, carried, strict=True)]
+    arguments = [c.value for c in carried]
     with m.b.block() as body:
         condition, *values = m.region(before, arguments)
         assert isinstance(condition, Number)
@@ -90,8 +90,8 @@ def _while(m: Machine, op: Op) -> tuple[Lowered, ...]:
         m.b.assign(going, condition.expr)
         written = set(m.written)
         with m.b.when(going):
-            handed = m.region(after, [m.having(v, r) for v, r in zip(values, results, strict=True)])
+            handed = m.region(after, [r.value for r in results])
             m.hand_on(carried, handed)
         m.written = written
     m.b.repeat(going, body)
-    return tuple(m.having(v, c) for v, c in zip(values, results, strict=True))
+    return tuple(r.value for r in results)

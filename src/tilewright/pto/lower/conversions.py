@@ -43,6 +43,14 @@ def _convert(m: Machine, op: Op) -> None:
     cover(m, target, converted(m, values, target.type.element.dtype, MODES[mode], given))
 
 
+@lowers("pto.tpack")
+def _pack(m: Machine, op: Op) -> None:
+    """Integers cut to the low bits that the destination has room for."""
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    values = read(m, source, target.valid, (target.type.rows, target.type.cols))
+    cover(m, target, converted(m, values, target.type.element.dtype, "trunc", saturates=False))
+
+
 def converted(m: Machine, values: Expr, to: DataType, mode: str, saturates: bool | None) -> Expr:
     """Return a tile in another element type."""
     assert isinstance(values.type, TileType)

@@ -49,6 +49,21 @@ def _hint(op: Op) -> str:
     return name if name.isidentifier() else f"v{name}" if name.isalnum() else "t"
 
 
+@dataclass(frozen=True)
+class Carried:
+    """A value that a loop or branch hands on, in variables."""
+
+    like: Lowered
+    variables: tuple[Var, ...]
+
+    @property
+    def value(self) -> Lowered:
+        """The value that the variables make."""
+        if isinstance(self.like, Tile) and self.like.slot is not None:
+            return self.like
+        return self.like.having(self.variables)
+
+
 class Machine:
     """A function being lowered: the statements so far, its memory, and what its values stand for."""
 
@@ -155,9 +170,9 @@ class Machine:
 
     # what branches and loops carry
 
-    def carried(self, values: Sequence[Lowered], hint: str) -> list[list[Var]]:
+    def carried(self, values: Sequence[Lowered], hint: str) -> list[Carried]:
         """Return fresh variables for every part of some values, with no value yet."""
-        return [[self.b.variable(part.type, hint) for part in self.parts(value)] for value in values]
+        return [Carried(v, tuple(self.b.variable(part.type, hint) for part in self.parts(v))) for v in values]
 
     def parts(self, value: Lowered) -> tuple[Expr, ...]:
         """Return what must be carried for a value; a tile that is a variable turns out to need bytes."""
@@ -166,29 +181,31 @@ class Machine:
             return ()
         return value.parts
 
-    def hand_on(self, variables: Sequence[Sequence[Var]], values: Sequence[Lowered]) -> None:
+    def hand_on(self, carried: Sequence[Carried], values: Sequence[Lowered]) -> None:
         """Assign the parts of values to variables, all of them read before any is written."""
-        pairs = [
-            (var, part)
-            for group, value in zip(variables, values, strict=True)
-            for var, part in zip(group, self.parts(value), strict=False)
-        ]
+        pairs: list[tuple[Var, Expr]] = []
+        for one, value in zip(carried, values, strict=True):
+            self.check_alike(one.like, value)
+            pairs += zip(one.variables, self.parts(value), strict=False)
         targets = {var for var, _ in pairs}
         copies = [(var, self._copied(part) if part in targets and part is not var else part) for var, part in pairs]
         for var, part in copies:
             if part is not var:
                 self.b.assign(var, part)
 
+    def check_alike(self, value: Lowered, other: Lowered) -> None:
+        """Refuse two values that cannot stand for one: where they lie is known before the program runs."""
+        if value.frame != other.frame and None not in (value.frame, other.frame):
+            raise UnsupportedFeatureError(
+                "this would be in one buffer or another, as the running program decides",
+                spans=[self.b.span],
+                help="choose an offset or an address instead, or branch around the ops that use it",
+            )
+
     def _copied(self, part: Expr) -> Expr:
         copy = self.b.variable(part.type, "was")
         self.b.assign(copy, part)
         return copy
-
-    def having(self, value: Lowered, variables: Sequence[Var]) -> Lowered:
-        """Return a value like another one, made of variables."""
-        if isinstance(value, Tile) and value.slot is not None:
-            return value
-        return value.having(variables)
 
     # the end
 

@@ -26,8 +26,8 @@ _SIZES = {
 }  # fmt: skip
 _BY_ARCH = {"a5": {Space.VEC: 248 * _KIB, Space.ACC: 256 * _KIB}, "a3": {Space.VEC: 192 * _KIB, Space.ACC: 128 * _KIB}}
 
-ALIGNMENT = 32
-"""Bytes that the start of a tile is a multiple of."""
+UNLIMITED = 1 << 40
+"""More bytes than any buffer has."""
 
 
 def capacity(space: Space, arch: str) -> int:
@@ -43,12 +43,10 @@ class Knowledge:
     exposed: set[Space] = field(default_factory=set[Space])
     resizes: bool = False
     """Whether some tile changes its valid extents while the program runs."""
-    behind: dict[Space, int] = field(default_factory=dict[Space, int])
-    """Where tiles without an address begin: behind what has one."""
 
     def copy(self) -> Knowledge:
         """Return what is known now."""
-        return Knowledge(set(self.placed), set(self.exposed), self.resizes, dict(self.behind))
+        return Knowledge(set(self.placed), set(self.exposed), self.resizes)
 
 
 class LocalMemory:
@@ -59,6 +57,8 @@ class LocalMemory:
         self.arch = arch
         self.knowledge = knowledge
         self.arenas: dict[Space, Arena] = {}
+        self.private: dict[Space, Arena] = {}
+        """What no address reaches: tiles that have none, and the machine's own state."""
         self.slots: dict[Hashable, Slot] = {}
         self.addressed: dict[tuple[Space, int], set[TileBuf]] = {}
         self.cells: dict[Hashable, Pointer] = {}
@@ -67,8 +67,16 @@ class LocalMemory:
         """Return the arena of a local memory."""
         if space not in self.arenas:
             limit = capacity(space, self.arch)
-            self.arenas[space] = Arena(space, limit, Var(space.loc, tensor([1 << 40], UINT8)))
+            self.arenas[space] = Arena(space, limit, Var(space.loc, tensor([UNLIMITED], UINT8)))
         return self.arenas[space]
+
+    def apart(self, space: Space, element: Scalar, nbytes: int) -> Pointer:
+        """Return where so many bytes lie that no address reaches, zero to begin with."""
+        if space not in self.private:
+            made = Var(f"own_{space.loc}", tensor([UNLIMITED], UINT8))
+            self.private[space] = Arena(space, UNLIMITED, made)
+        arena = self.private[space]
+        return Pointer(element, space, arena.var, self.b.index(arena.take(nbytes)))
 
     def pointer(self, space: Space, element: Scalar, offset: Expr) -> Pointer:
         """Return an address in a local memory."""
@@ -76,12 +84,10 @@ class LocalMemory:
         return Pointer(element, space, arena.var, offset, arena)
 
     def place(self, type_: TileBuf, address: Expr | None) -> Pointer:
-        """Return where a tile lies: at its address, or behind everything that has one."""
-        arena = self.arena(type_.space)
+        """Return where a tile lies: at its address, or where no address reaches."""
         if address is None:
-            start = self.knowledge.behind.get(type_.space, 0) + arena.private
-            arena.private += (type_.nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-            return Pointer(type_.element, type_.space, arena.var, self.b.index(start))  # behind all that is touched
+            return self.apart(type_.space, type_.element, type_.nbytes)
+        arena = self.arena(type_.space)
         check_address(type_, address, arena.limit)
         arena.touch(address, type_.nbytes)
         return self.pointer(type_.space, type_.element, address)
@@ -89,10 +95,7 @@ class LocalMemory:
     def cell(self, key: Hashable, element: Scalar, count: int = 1) -> Pointer:
         """Return where elements that no address reaches lie, zero to begin with, made the first time asked for."""
         if key not in self.cells:
-            arena = self.arena(Space.VEC)
-            start = self.knowledge.behind.get(Space.VEC, 0) + arena.private
-            arena.private += (count * element.nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-            self.cells[key] = Pointer(element, Space.VEC, arena.var, self.b.index(start))
+            self.cells[key] = self.apart(Space.VEC, element, count * element.nbytes)
         return self.cells[key]
 
     def sees(self, type_: TileBuf, address: Expr) -> None:
@@ -104,15 +107,13 @@ class LocalMemory:
         self.addressed.setdefault((type_.space, number), set()).add(type_)
 
     def settle(self) -> None:
-        """Note the tiles whose bytes others see too, and where tiles without an address go."""
+        """Note the tiles whose bytes others see too."""
         ordered = sorted(self.addressed, key=lambda key: (key[0].value, key[1]))
         for key in ordered:
             if len(self.addressed[key]) > 1 or key[0] in self.knowledge.exposed:
                 self.knowledge.placed.add(key)
         for space in {space for space, _ in ordered}:
             self._overlaps([key for key in ordered if key[0] is space])
-        for space, arena in self.arenas.items():
-            self.knowledge.behind[space] = (arena.used + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
     def _overlaps(self, keys: list[tuple[Space, int]]) -> None:
         end, last = -1, None

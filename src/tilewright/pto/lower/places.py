@@ -9,6 +9,9 @@ from tilewright.core.expr import Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.pto.types import Space
 
+ALIGNMENT = 32
+"""Bytes that the start of a tile is a multiple of."""
+
 
 @dataclass(eq=False)
 class Slot:
@@ -31,8 +34,6 @@ class Arena:
     limit: int
     var: Var
     used: int = 0
-    private: int = 0
-    """Bytes taken by tiles that gave no address; they lie behind everything that did."""
 
     def touch(self, offset: Expr, nbytes: int | None) -> None:
         """Note an access: so many bytes from an offset on, or nobody knows how many."""
@@ -40,7 +41,13 @@ class Arena:
         end = self.limit if reach is None or nbytes is None else reach[1] + nbytes
         self.used = max(self.used, min(end, self.limit))
 
+    def take(self, nbytes: int) -> int:
+        """Return where so many bytes lie that nobody else has."""
+        start = self.used
+        self.used += (nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+        return start
+
     @property
     def size(self) -> int:
         """The bytes it needs."""
-        return (self.used + self.private + 63) // 64 * 64
+        return (self.used + 63) // 64 * 64

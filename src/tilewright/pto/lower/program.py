@@ -113,7 +113,7 @@ def _program(func: Func, parameters: Parameters, machine: Machine) -> Program:
 def _arenas(machine: Machine) -> list[Stmt]:
     """Return the statements that make the local memories, zeroed, as large as the function uses them."""
     made: list[Stmt] = []
-    for arena in machine.memory.arenas.values():
+    for arena in (*machine.memory.arenas.values(), *machine.memory.private.values()):
         if arena.size:
             fresh = machine.b.call("tensor.create", shape=(arena.size,), dtype=UINT8, init_value=0)
             arena.var.type = fresh.type

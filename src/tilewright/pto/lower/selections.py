@@ -7,9 +7,9 @@ from dataclasses import replace
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
 from tilewright.core.types import TileType
-from tilewright.errors import AttributeValueError
+from tilewright.errors import AttributeValueError, OutOfBoundsError, UnsupportedFeatureError
 from tilewright.pto.lower.build import known
-from tilewright.pto.lower.elementwise import arithmetic, destination, operand
+from tilewright.pto.lower.elementwise import arithmetic, destination, operand, where
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.tiles import Extents, bytes_view, cover, read, read_all, write
 from tilewright.pto.lower.values import Tile
@@ -50,6 +50,9 @@ def _bytes(m: Machine, columns: Expr) -> Expr:
 def _bit_rows(m: Machine, tile: Tile, region: tuple[Expr, Expr]) -> Expr:
     """Return the bytes of each row of a tile."""
     pitch = tile.type.cols * tile.type.element.nbytes
+    rows, width = (known(extent) or 0 for extent in region)
+    if rows > tile.type.rows or width > pitch:
+        raise OutOfBoundsError(f"{rows} rows of {width} bytes of bits leave a tile of {tile.type.rows} rows of {pitch}")
     return bytes_view(m, replace(tile.place, element=BYTE), region, (m.b.index(pitch), m.b.index(1)))
 
 
@@ -125,3 +128,20 @@ def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_orde
     whole, some, part = read_all(m, larger, limit), read(m, smaller, region, limit), read(m, larger, region, limit)
     met = arithmetic(m, name, part, some) if in_order else arithmetic(m, name, some, part)
     write(m, target, m.b.op("tile.assemble", target=whole, source=met, offset=(0, 0)))
+
+
+@lowers("pto.tpartargmax", "pto.tpartargmin")
+def _better(m: Machine, op: Op) -> None:
+    """Of two values the larger or smaller, and the index that came with it; the first where they are equal."""
+    if len(op.ins) != 4 or len(op.outs) != 2:
+        raise UnsupportedFeatureError(
+            "values and indices of both sources are needed", help="ins(a, b, i, j) outs(v, k)"
+        )
+    target, places = (m.get(v, Tile) for v in op.outs)
+    a, b = (operand(m, v, target) for v in op.ins[:2])
+    first, second = (operand(m, v, places) for v in op.ins[2:])
+    how = CmpType.GE if op.name == "pto.tpartargmax" else CmpType.LE
+    index = where(m, a, how, b, first, second)
+    best = where(m, a, how, b, a, b)
+    cover(m, target, best)
+    cover(m, places, index)

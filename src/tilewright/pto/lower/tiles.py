@@ -32,6 +32,7 @@ def read(
     m: Machine, source: Tile, region: Extents, limit: tuple[int, int] | None = None, at: Extents | None = None
 ) -> Expr:
     """Return rows and columns of a tile from a position on; `limit` bounds extents nobody knows yet."""
+    refuse_reach(source, (known(region[0]), known(region[1])), at)
     shape = _static(region, limit or (source.type.rows, source.type.cols))
     if source.slot is not None:
         return _read_slot(m, source, region, shape, at)
@@ -39,6 +40,16 @@ def read(
         return _read_boxes(m, source, region, shape, at)
     view = window(m, source, region, at)
     return m.b.op("tile.load", tensor=view, offsets=(0, 0), shapes=shape, valid_shape=_asked(region))
+
+
+def refuse_reach(tile: Tile, extents: tuple[int | None, int | None], at: Extents | None = None) -> None:
+    """Raise where so many rows and columns from a position on certainly leave a tile."""
+    starts = (0, 0) if at is None else (known(at[0]), known(at[1]))
+    limits = tile.type.rows, tile.type.cols
+    for word, start, extent, limit in zip(("rows", "columns"), starts, extents, limits, strict=True):
+        first = start or 0
+        if first < 0 or first + (extent or 0) > limit:
+            raise OutOfBoundsError(f"{word} {first} to {first + (extent or 0)} leave a tile of {limit} {word}")
 
 
 def read_all(m: Machine, source: Tile, limit: tuple[int, int] | None = None) -> Expr:
@@ -62,17 +73,19 @@ def write(m: Machine, target: Tile, value: Expr, at: Extents | None = None, cove
     `covers` says how much that is, for values of which only the running program knows.
     """
     valid = tile_type(value).valid
+    rows, cols = (extent if isinstance(extent, int) else None for extent in valid)
+    refuse_reach(target, (rows, cols), at)
     if target.slot is not None:
         _write_slot(m, target.slot, value, at, covers)
         return
     if target.strides is None and target.type.slayout != "none_box":
         _write_boxes(m, target, value, at)
         return
-    rows, cols = (
+    height, width = (
         m.b.index(extent) if isinstance(extent, int) else rest
         for extent, rest in zip(valid, _rest(m, target, at), strict=True)
     )
-    view = window(m, target, (rows, cols), at)
+    view = window(m, target, (height, width), at)
     m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=view)
 
 
@@ -157,13 +170,21 @@ def _read_slot(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]
     fits = all(end is not None and end <= n for end, n in zip(reach, slot.shape, strict=True))
     if not fits or (slot.valid is not None and (region != slot.valid or slot not in m.written)):
         m.demote(slot)
-        return m.b.op("tile.full", shape=shape, dtype=source.type.element.dtype, value=zero(source.type))
+        return _stand_in(m, source, region, shape)
     if slot not in m.written:
         slot.needs_value = True
     is_whole = shape == slot.shape and (slot.valid is not None or _asked(region) is None)
     if is_whole:
         return slot.var
     return m.b.op("tile.slice", x=slot.var, shape=shape, offset=at or (0, 0), valid_shape=_asked(region))
+
+
+def _stand_in(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]) -> Expr:
+    """Return a value as valid as the one that will be read once the tile has bytes."""
+    blank = m.b.op("tile.full", shape=shape, dtype=source.type.element.dtype, value=zero(source.type))
+    if _asked(region) is None:
+        return blank
+    return m.b.op("tile.set_validshape", x=blank, valid_rows=region[0], valid_cols=region[1])
 
 
 def zero(type_: TileBuf) -> Const:

@@ -15,8 +15,17 @@ from tilewright.pto.lower.places import Arena, Slot
 from tilewright.pto.types import Scalar, Space, TileBuf
 
 
+class Carriable:
+    """A value that loops and branches can hand on."""
+
+    @property
+    def frame(self) -> object:
+        """What everything that may stand for the same value must share."""
+        return None
+
+
 @dataclass(frozen=True)
-class Number:
+class Number(Carriable):
     """A scalar."""
 
     expr: Expr
@@ -32,7 +41,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Pointer:
+class Pointer(Carriable):
     """An address: a byte offset into a buffer of global memory or into the arena of a local one."""
 
     element: Scalar
@@ -46,18 +55,28 @@ class Pointer:
         """The offset."""
         return (self.offset,)
 
+    @property
+    def frame(self) -> object:
+        """The buffer."""
+        return self.buffer
+
     def having(self, parts: Sequence[Expr]) -> Pointer:
         """Return a pointer into the same buffer."""
         return replace(self, offset=parts[0])
 
 
 @dataclass(frozen=True)
-class View:
+class View(Carriable):
     """A strided window on global memory; strides count elements."""
 
     pointer: Pointer
     shape: tuple[Expr, ...]
     strides: tuple[Expr, ...]
+
+    @property
+    def frame(self) -> object:
+        """The buffer."""
+        return self.pointer.buffer
 
     @property
     def parts(self) -> tuple[Expr, ...]:
@@ -71,7 +90,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Tile:
+class Tile(Carriable):
     """A tile buffer: a variable of the tile IR where nothing else sees its bytes, else a place in an arena.
 
     `strides` are those of a window on another tile, in elements; without them the type's layout decides.
@@ -90,6 +109,11 @@ class Tile:
         return self.pointer
 
     @property
+    def frame(self) -> object:
+        """The buffer, and the strides of a window; a tile that is a variable has none yet."""
+        return None if self.pointer is None else (self.pointer.buffer, self.strides)
+
+    @property
     def parts(self) -> tuple[Expr, ...]:
         """Where it starts, and its valid extents."""
         return (*self.place.parts, *self.valid)
@@ -100,7 +124,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Vector:
+class Vector(Carriable):
     """A vector register: a one-row tile of the tile IR."""
 
     element: Scalar
@@ -118,7 +142,7 @@ class Vector:
 
 
 @dataclass(frozen=True)
-class Predicate:
+class Predicate(Carriable):
     """A mask register: one byte a lane, one or zero, in a one-row tile; `is_all` says that every lane is known set."""
 
     bits: int
@@ -136,7 +160,7 @@ class Predicate:
 
 
 @dataclass(frozen=True)
-class Token:
+class Token(Carriable):
     """A value that orders or selects and carries no data: events, buffers, alignment state."""
 
     parts: tuple[Expr, ...] = ()

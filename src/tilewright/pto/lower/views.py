@@ -8,7 +8,7 @@ from tilewright.core.expr import Expr, Var
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.tiles import bytes_view, element_strides, replaced, value_type
+from tilewright.pto.lower.tiles import bytes_view, element_strides, refuse_reach, replaced, value_type
 from tilewright.pto.lower.values import Lowered, Number, Pointer, Tile, Token, View
 from tilewright.pto.module import Op
 from tilewright.pto.types import INDEX, Ptr, Scalar, Space, TileBuf
@@ -151,6 +151,7 @@ def _subview(m: Machine, op: Op) -> Lowered:
     assert at is not None
     if tile.type.slayout != "none_box" and tile.strides is None:
         raise UnsupportedFeatureError("a window on a boxed tile has no strides", help="use pto.textract")
+    refuse_reach(tile, (type_.rows, type_.cols), (at[0], at[1]))
     strides, size = element_strides(tile), type_.element.nbytes
     offset = tile.place.offset
     for index, stride in zip(at, strides, strict=True):
@@ -161,7 +162,7 @@ def _subview(m: Machine, op: Op) -> Lowered:
     return Tile(type_, valid, pointer=replaced(tile.place, offset), strides=strides)
 
 
-@lowers("pto.treshape", "pto.bind_tile")
+@lowers("pto.treshape")
 def _reshape(m: Machine, op: Op) -> Lowered:
     tile, type_ = m.get(op.operands[0], Tile), op.results[0].type
     assert isinstance(type_, TileBuf)

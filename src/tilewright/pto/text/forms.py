@@ -31,7 +31,7 @@ _DEFERRED = {
     "cube micro-ops": r"pto\.(mte_(l0c|l1|gm_l1)\w*|mad(_\w+)?|set_fpc|set_quant\w*)",
     "block-scaled matrices": r"pto\.(tmatmul|tgemv)\.mx[\w.]*",
     "quantized tiles": r"pto\.(tquant|tdequant|tinsert_fp|textract_fp|tstore_fp|tmov\.fp)",
-    "target-defined ops": r"pto\.(ttri|thistogram|trandom)",
+    "target-defined ops": r"pto\.(ttri|thistogram|trandom|tconcatidx)",
     "the `vmi` layer": r"pto\.vmi\.[\w.]+",
     "other dialects": r"(memref|llvm|vector|tensor|affine|cf|math|linalg|emitc|builtin)\.[\w.]+"
     r"|scf\.(execute_region|index_switch|parallel|forall)",

@@ -61,7 +61,6 @@ TILE = {
     "pto.textract": _tile("zii", "z"),
     "pto.tinsert": _tile("zii", "z"),
     "pto.tconcat": _tile("tt"),
-    "pto.tconcatidx": _tile("ttz?z?"),
     "pto.tpack": _tile("z", "z"),
     "pto.tmatmul": _tile("zz", "z"),
     "pto.tmatmul.acc": _tile("zzz", "z"),

@@ -66,7 +66,11 @@ def test_a_pointer_may_be_given_as(given: Callable[[Any], Any], is_compiled: boo
         assert out.tolist() == [2, 3, 4, 5, 6, -1, -1, -1]
 
 
-@pytest.mark.parametrize("stream", [None, 0, 7, ctypes.c_void_p(7), ctypes.c_void_p(), Stream()], ids=repr)
+@pytest.mark.parametrize(
+    "stream",
+    [None, 0, 7, ctypes.c_void_p(7), ctypes.c_void_p(), Stream()],
+    ids=lambda stream: type(stream).__name__,
+)
 def test_streams_order_nothing(stream: object) -> None:
     x, out = arrays()
     copy_from(TEXT)[8, stream](x, out, 0)

@@ -17,6 +17,8 @@ SIZES = {"i8": 1, "ui8": 1, "i16": 2, "ui16": 2, "i32": 4, "ui32": 4, "f32": 4, 
 INTEGERS = [name for name in SIZES if "f" not in name]
 READ, WRITTEN = 1 << 14, 1 << 16
 """Bytes of `x` and of `y`."""
+SHARED = 4096
+"""Bytes at the end of `y` that a program stores to and loads from as it goes."""
 REGION = 4096
 """Bytes of local memory that addresses are drawn from."""
 RUNTIME = {"n": 5, "k": 3, "c": 1}
@@ -53,6 +55,7 @@ class Generator:
         self.scope: list[Tile] = []
         self.shares = self.random.random() < 0.7
         self.stored = 0
+        self.helpers: list[str] = []
 
     # text
 
@@ -80,7 +83,7 @@ class Generator:
         arguments = ", ".join(["%x: !pto.ptr<ui8>", "%y: !pto.ptr<ui8>", *(f"%{name}: i32" for name in RUNTIME)])
         casts = [f"    %{name}i = arith.index_cast %{name} : i32 to index" for name in RUNTIME]
         head = ["module {", f"  func.func @main({arguments}) {{", *constants, *casts]
-        return "\n".join([*head, *self.lines, "    return", "  }", "}"]) + "\n"
+        return "\n".join([*head, *self.lines, "    return", "  }", *self.helpers, "}"]) + "\n"
 
     # tiles
 
@@ -178,13 +181,27 @@ class Generator:
         size = SIZES[tile.element]
         pitch = tile.cols + self.random.choice((0, 1))
         start = -(-self.stored // size)
-        if (start + tile.rows * pitch) * size > WRITTEN:
+        if (start + tile.rows * pitch) * size > WRITTEN - SHARED:
             return
         part = self.window(tile, "%y", self.constant(start), pitch)
         self.stored = (start + tile.rows * pitch) * size
         self.emit(
             f"pto.tstore ins({tile.name} : {tile.text}) outs({part} : !pto.partition_tensor_view<?x?x{tile.element}>)"
         )
+
+    def revisit(self) -> None:
+        """Store a tile where others are stored too, and load another from there."""
+        for word in ("tstore", "tload"):
+            tile = self.some(self.random.choice(list(SIZES)))
+            view = f"!pto.partition_tensor_view<?x?x{tile.element}>"
+            first, room = (n // SIZES[tile.element] for n in (WRITTEN - SHARED, SHARED))
+            most = room - tile.rows * tile.cols
+            if most < 0:
+                return
+            part = self.window(tile, "%y", self.constant(first + self.random.randint(0, most)), tile.cols)
+            ends = (tile.name, tile.text), (part, view)
+            source, target = ends if word == "tstore" else ends[::-1]
+            self.emit(f"pto.{word} ins({source[0]} : {source[1]}) outs({target[0]} : {target[1]})")
 
     def dump(self) -> None:
         text = f"!pto.tile_buf<vec, 1x{REGION}xui8>"
@@ -198,7 +215,11 @@ class Generator:
         """Add one op, or a loop or branch of several."""
         steps = [self.arithmetic] * 6 + [self.movement] * 4 + [self.reduction, self.expansion] * 2
         steps += [self.conversion, self.selection, self.element, self.reshaping, self.product, self.filling]
+        steps += [self.revisit] * 2
+        if depth == 0:
+            steps.append(self.resizing)
         if depth < 2:
+            steps += [self.call]
             steps += [lambda: self.loop(depth), lambda: self.branch(depth), lambda: self.chosen_tile()]
         try:
             self.random.choice(steps)()
@@ -360,6 +381,36 @@ class Generator:
         padded = replace(target, name=self.name("t"), text=target.text[:-1] + f", pad={pad}>")
         self.emit(f"{padded.name} = pto.treshape {target.name} : {target.text} -> {padded.text}")
         self.tiles_op("tfillpad", [source], padded)
+
+    def resizing(self) -> None:
+        """A tile whose valid part grows to all of it, is used, and shrinks."""
+        element, (rows, cols) = self.random.choice(INTEGERS), self.random.choice(((8, 16), (8, 8), (16, 8)))
+        address = f" addr = {self.address(32 * self.random.randint(0, 60))}" if self.shares else ""
+        text = f"!pto.tile_buf<vec, {rows}x{cols}x{element}, valid=?x?>"
+        tile = Tile(self.name("t"), element, rows, cols, (RUNTIME["n"], RUNTIME["k"]), text)
+        self.emit(f"{tile.name} = pto.alloc_tile{address} valid_row = %ni valid_col = %ki : {text}")
+        self.load(tile)
+        for _ in range(self.random.randint(1, 3)):
+            valid = self.random.randint(1, rows), self.random.randint(1, cols)
+            extents = f"{self.constant(valid[0])}, {self.constant(valid[1])}"
+            self.emit(f"pto.set_validshape {tile.name}, {extents} : {text}")
+            tile = replace(tile, valid=valid)
+            self.tiles_op("tadd", [tile, self.source(element, *valid)], tile)
+        self.scope.append(tile)
+
+    def call(self) -> None:
+        """A helper that changes its tiles, and has one of its own."""
+        first = self.some(self.random.choice(INTEGERS), lambda t: "?" not in t.text)
+        second = self.source(first.element, *first.valid)
+        name = f"helper{len(self.helpers)}"
+        self.emit(f"func.call @{name}({first.name}, {second.name}) : ({first.text}, {second.text}) -> ()")
+        self.helpers.append(
+            f"  func.func private @{name}(%a: {first.text}, %b: {second.text}) {{\n"
+            f"    %own = pto.alloc_tile : {first.text}\n"
+            f"    pto.tsub ins(%a, %b : {first.text}, {second.text}) outs(%own : {first.text})\n"
+            f"    pto.tmul ins(%own, %a : {first.text}, {first.text}) outs(%a : {first.text})\n"
+            "    return\n  }"
+        )
 
     # control
 

@@ -388,3 +388,21 @@ def _left_boxes(a: Array, o: Array) -> None:
 @case("left_boxes", label="a3", target="a3", exact=True, a=data(32, 32, type="f16"), o=room(32, 32, type="f16"))
 def _older_left_boxes(a: Array, o: Array) -> None:
     o[:] = boxed(a, (16, 16), True, True)
+
+
+def _runtime_fractals(a: Array, o: Array, n: int, c: int) -> None:
+    for group in range(n):
+        held = max(0, min(16, c - 16 * group))
+        o[group, :, :held] = a[group, :, :held]
+
+
+for _n, _c in ((4, 64), (3, 64), (4, 37), (0, 64), (2, 0)):
+    case(
+        "runtime_fractals",
+        label=f"{_n}x{_c}",
+        exact=True,
+        a=data(4, 32, 16, type="f16"),
+        o=room(4, 32, 16, type="f16"),
+        n=_n,
+        c=_c,
+    )(_runtime_fractals)

@@ -6,12 +6,12 @@ from typing import Any, cast
 
 import numpy
 import pytest
-from unit.pto.tiles import elementwise_cases, movement_cases, program_cases
+from unit.pto.tiles import elementwise_cases, movement_cases, program_cases, scalar_cases
 from unit.pto.tiles.cases import ABSOLUTE, CASES, ELEMENTS, RELATIVE, Case
 from unit.pto.tiles.running import KERNELS, PLATFORMS, is_array, read, run
 
 np = cast("Any", numpy)
-MODULES = (elementwise_cases, movement_cases, program_cases)
+MODULES = (elementwise_cases, movement_cases, program_cases, scalar_cases)
 """Where cases are noted, by being imported."""
 WORDS = {np.dtype(dtype): word for word, dtype in ELEMENTS.items()}
 

@@ -29,6 +29,19 @@ def test_loads_lay_out_memory(platform: str) -> None:
     np.testing.assert_array_equal(x.reshape(2, 64), [bits[6:70], c[4:68]])
 
 
+def test_widths_that_differ_from_their_lanes(platform: str) -> None:
+    a, wide = numbers(24, 128), integers(25, 64, np.int64)
+    out, pk, w = np.zeros(256, np.float32), np.full(32, 7, np.float32), np.zeros(96, np.int64)
+    run("mixed_widths", platform, a, wide, out, pk, w)
+    raw, x, y = a.view(np.uint8), wide[:32], wide[32:]
+    rows = [np.full(256, raw[12]), np.tile(raw[8:10], 128), raw[::2], raw[1::2]]
+    np.testing.assert_array_equal(out.view(np.uint8).reshape(4, 256), rows)
+    np.testing.assert_array_equal(pk, np.where(np.arange(32) < 5, a[:64:2], 7))
+    with np.errstate(over="ignore"):
+        total = np.where(np.arange(32) < 5, x + y, 0)
+    np.testing.assert_array_equal(w.reshape(3, 32), [total, np.where(x < y, x, y), np.maximum(x, y)])
+
+
 def test_stores_leave_what_a_mask_leaves_out(platform: str) -> None:
     a, h = integers(4, 64, np.uint32), numbers(5, 128).astype(bf16)
     norm, one = np.full(64, 7, np.uint32), np.full(64, 7, np.uint32)

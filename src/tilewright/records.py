@@ -1,0 +1,59 @@
+"""Records: classes of annotated fields, quick to make.
+
+A record is frozen for the type checker, which is where changing one would be written, and a plain object at run time.
+What a frozen dataclass generates, compiles and runs for each class takes most of the time an import takes; here all
+records share one way to compare, hash and show themselves, and only their constructors are generated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+
+    @dataclass_transform(frozen_default=True, field_specifiers=(field,))
+    def record(cls: type[T]) -> type[T]:
+        """Make a class a record that is compared by what it holds."""
+        ...
+
+    @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+    def entity(cls: type[T]) -> type[T]:
+        """Make a class a record that is compared by identity."""
+        ...
+else:
+
+    def entity(cls):
+        """Make a class a record that is compared by identity."""
+        made = dataclass(eq=False, repr=False)(cls)
+        if made.__repr__ is object.__repr__:
+            made.__repr__ = _shown
+        return made
+
+    def record(cls):
+        """Make a class a record that is compared by what it holds."""
+        made = entity(cls)
+        names = [f.name for f in fields(made) if f.compare]
+        content = attrgetter(*names) if names else type
+
+        def same(self: Any, other: object) -> bool:
+            return content(self) == content(other) if type(other) is type(self) else NotImplemented
+
+        def hashed(self: Any) -> int:
+            return hash(content(self))
+
+        if "__eq__" not in vars(made):
+            made.__eq__ = same
+        if vars(made).get("__hash__") is None:
+            made.__hash__ = hashed
+        return made
+
+
+def _shown(self: Any) -> str:
+    """Return a record as the call that makes it."""
+    shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr)
+    return f"{type(self).__qualname__}({shown})"

@@ -1,0 +1,193 @@
+"""Lowering: every op that can be written has a meaning, and what cannot be told apart before running is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilewright.errors import ExecutionError, KernelError, UnsupportedFeatureError
+from tilewright.pto.lower import lower
+from tilewright.pto.lower.machine import LOWERINGS
+from tilewright.pto.text.forms import FORMS
+from tilewright.pto.text.parser import parse
+from tilewright.pto.verify import verify
+from tilewright.runtime.compiler import compile
+
+TILE = "!pto.tile_buf<vec, 1x8xf32>"
+WORDS = "!pto.tile_buf<vec, 1x16xi32>"
+
+
+def program(parameters: str, *body: str) -> Any:
+    text = f"module {{\n  func.func @k({parameters}) {{\n    " + "\n    ".join((*body, "return")) + "\n  }\n}\n"
+    module = parse(text, "k.pto")
+    verify(module)
+    return lower(module, next(module.funcs()), target="a5")
+
+
+def run(lowered: Any, *args: Any) -> None:
+    """Run on the interpreter and natively, on copies, and leave what both agree on in the arguments."""
+    copies: list[Any] = [a.copy() if hasattr(a, "copy") else a for a in args]
+    compile(lowered, platform="interpret")(1, *copies)
+    compile(lowered, platform="cpu")(1, *args)
+    for ours, meaning in zip(args, copies, strict=True):
+        np.testing.assert_array_equal(ours, meaning)
+
+
+def test_every_op_that_can_be_written_has_a_meaning_and_no_other() -> None:
+    assert set(LOWERINGS) == set(FORMS)
+
+
+def moved_in(pointer: str, view: str, tile: str, type_: str, shape: tuple[int, int], element: str) -> list[str]:
+    rows, cols = shape
+    return [
+        f"%{view}r = arith.constant {rows} : index",
+        f"%{view}c = arith.constant {cols} : index",
+        f"%{view}1 = arith.constant 1 : index",
+        f"%{view} = pto.make_tensor_view %{pointer}, shape = [%{view}r, %{view}c], strides = [%{view}c, %{view}1] "
+        f": !pto.tensor_view<?x?x{element}>",
+        f"%{view}0 = arith.constant 0 : index",
+        f"%{view}p = pto.partition_view %{view}, offsets = [%{view}0, %{view}0], sizes = [%{view}r, %{view}c] "
+        f": !pto.tensor_view<?x?x{element}> -> !pto.partition_tensor_view<{rows}x{cols}x{element}>",
+        f"%{tile} = pto.alloc_tile : {type_}",
+        f"pto.tload ins(%{view}p : !pto.partition_tensor_view<{rows}x{cols}x{element}>) outs(%{tile} : {type_})",
+    ]
+
+
+def test_bits_are_read_as_another_type() -> None:
+    lowered = program(
+        "%x: !pto.ptr<f32>, %out: !pto.ptr<i32>",
+        "%c0 = arith.constant 0 : index",
+        "%f = pto.load %x[%c0] : !pto.ptr<f32> -> f32",
+        "%b = arith.bitcast %f : f32 to i32",
+        "pto.store %b, %out[%c0] : !pto.ptr<i32>, i32",
+    )
+    x, out = np.array([-1.5], np.float32), np.zeros(1, np.int32)
+    run(lowered, x, out)
+    assert out.tolist() == np.frombuffer(x.tobytes(), np.int32).tolist()
+
+
+@pytest.mark.parametrize(("op", "unsigned"), [("mulsi_extended", False), ("mului_extended", True)])
+def test_products_have_two_halves(op: str, unsigned: bool) -> None:
+    lowered = program(
+        "%out: !pto.ptr<i32>, %a: i32, %b: i32",
+        "%c0 = arith.constant 0 : index",
+        "%c1 = arith.constant 1 : index",
+        f"%low, %high = arith.{op} %a, %b : i32",
+        "pto.store %low, %out[%c0] : !pto.ptr<i32>, i32",
+        "pto.store %high, %out[%c1] : !pto.ptr<i32>, i32",
+    )
+    a, b = -123456789, 987654321
+    out = np.zeros(2, np.int32)
+    run(lowered, out, a, b)
+    product = (a % 2**32) * (b % 2**32) if unsigned else a * b
+    halves = [product & 0xFFFFFFFF, (product >> 32) & 0xFFFFFFFF]
+    assert np.frombuffer(out.tobytes(), np.uint32).tolist() == halves
+
+
+@pytest.mark.parametrize(("a", "b", "total", "carry"), [(-1, 1, 0, 1), (-2, 1, -1, 0), (5, 6, 11, 0), (-1, -1, -2, 1)])
+def test_sums_carry(a: int, b: int, total: int, carry: int) -> None:
+    lowered = program(
+        "%out: !pto.ptr<i32>, %a: i32, %b: i32",
+        "%c0 = arith.constant 0 : index",
+        "%c1 = arith.constant 1 : index",
+        "%sum, %over = arith.addui_extended %a, %b : i32, i1",
+        "%bit = arith.extui %over : i1 to i32",
+        "pto.store %sum, %out[%c0] : !pto.ptr<i32>, i32",
+        "pto.store %bit, %out[%c1] : !pto.ptr<i32>, i32",
+    )
+    out = np.zeros(2, np.int32)
+    run(lowered, out, a, b)
+    assert out.tolist() == [total, carry]
+
+
+def test_the_better_of_two_values_comes_with_its_index() -> None:
+    index = WORDS.replace("1x16", "1x8")
+    lowered = program(
+        "%x: !pto.ptr<f32>, %y: !pto.ptr<f32>, %i: !pto.ptr<i32>, %j: !pto.ptr<i32>",
+        *moved_in("x", "vx", "tx", TILE, (1, 8), "f32"),
+        *moved_in("y", "vy", "ty", TILE, (1, 8), "f32"),
+        *moved_in("i", "vi", "ti", index, (1, 8), "i32"),
+        *moved_in("j", "vj", "tj", index, (1, 8), "i32"),
+        f"pto.tpartargmax ins(%tx, %ty, %ti, %tj : {TILE}, {TILE}, {index}, {index}) outs(%tx, %ti : {TILE}, {index})",
+        f"pto.tstore ins(%tx : {TILE}) outs(%vxp : !pto.partition_tensor_view<1x8xf32>)",
+        f"pto.tstore ins(%ti : {index}) outs(%vip : !pto.partition_tensor_view<1x8xi32>)",
+    )
+    x, y = np.array([[1, 5, 2, 7], [3, 5, 9, 0]], np.float32).repeat(2, 1)
+    i, j = np.arange(8, dtype=np.int32), np.arange(100, 108, dtype=np.int32)
+    best, place = np.maximum(x, y), np.where(x >= y, i, j)
+    run(lowered, x, y, i, j)
+    assert x.tolist() == best.tolist() and i.tolist() == place.tolist()
+
+
+def test_packing_keeps_the_low_bits() -> None:
+    bytes_, part = "!pto.tile_buf<vec, 1x16xi8>", "!pto.partition_tensor_view<1x16xi8>"
+    lowered = program(
+        "%x: !pto.ptr<i32>, %out: !pto.ptr<i8>",
+        *moved_in("x", "vx", "tx", WORDS, (1, 16), "i32"),
+        *moved_in("out", "vo", "to", bytes_, (1, 16), "i8"),
+        f"pto.tpack ins(%tx : {WORDS}) outs(%to : {bytes_})",
+        f"pto.tstore ins(%to : {bytes_}) outs(%vop : {part})",
+    )
+    x, out = np.arange(-8, 8, dtype=np.int32) * 100, np.zeros(16, np.int8)
+    run(lowered, x, out)
+    assert out.tolist() == x.astype(np.int8).tolist()
+
+
+POINTER = "!pto.ptr<f32, gm>"
+YIELD_X, YIELD_Y = (f"scf.yield %{name} : {POINTER}" for name in "xy")
+BRANCH = f"%t = scf.if %c -> ({POINTER}) {{\n {YIELD_X}\n }} else {{\n {YIELD_Y}\n }}"
+SELECT = f"%t = arith.select %c, %x, %y : {POINTER}"
+LOOP = f"""%c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %t = scf.for %i = %c0 to %c1 step %c1 iter_args(%p = %x) -> ({POINTER}) {{
+      {YIELD_Y}
+    }}"""
+
+
+@pytest.mark.parametrize("choice", [BRANCH, SELECT, LOOP], ids=["if", "select", "for"])
+def test_a_choice_between_buffers_is_refused(choice: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="in one buffer or another") as caught:
+        program("%x: !pto.ptr<f32>, %y: !pto.ptr<f32>, %c: i1", choice)
+    assert caught.value.span.is_known and "choose an offset" in str(caught.value)
+
+
+def test_a_choice_within_one_buffer_works() -> None:
+    lowered = program(
+        "%x: !pto.ptr<f32>, %out: !pto.ptr<f32>, %c: i1",
+        "%c0 = arith.constant 0 : index",
+        "%c2 = arith.constant 2 : index",
+        "%y = pto.addptr %x, %c2 : !pto.ptr<f32> -> !pto.ptr<f32>",
+        "%t = arith.select %c, %x, %y : !pto.ptr<f32, gm>",
+        "%v = pto.load %t[%c0] : !pto.ptr<f32> -> f32",
+        "pto.store %v, %out[%c0] : !pto.ptr<f32>, f32",
+    )
+    for condition, wanted in ((True, 1.0), (False, 3.0)):
+        out = np.zeros(1, np.float32)
+        run(lowered, np.array([1, 2, 3], np.float32), out, condition)
+        assert out[0] == wanted
+
+
+def test_an_address_at_run_time_reaches_no_tile_without_one() -> None:
+    """A tile that needs bytes and has no address lies where no address leads."""
+    lowered = program(
+        "%x: !pto.ptr<f32>, %at: i64",
+        *moved_in("x", "vx", "tx", TILE, (1, 8), "f32"),
+        f"%p = pto.tile_buf_addr %tx : {TILE} -> !pto.ptr<f32, ub>",
+        "%q = pto.castptr %at : i64 -> !pto.ptr<f32, ub>",
+        "%v = pto.load %q[%vx0] : !pto.ptr<f32, ub> -> f32",
+        "pto.store %v, %x[%vx0] : !pto.ptr<f32>, f32",
+    )
+    for platform in ("interpret", "cpu"):
+        x = np.full(8, 7, np.float32)
+        compile(lowered, platform=platform)(1, x, 248 * 1024 - 4)
+        assert x[0] == 0
+        for address in (248 * 1024, -4, 1 << 40):
+            with pytest.raises(ExecutionError, match="view|bytes|cannot be"):
+                compile(lowered, platform=platform)(1, x, address)
+
+
+def test_recursion_and_missing_bodies_are_refused() -> None:
+    with pytest.raises(KernelError):
+        program("%x: !pto.ptr<f32>", "func.call @k(%x) : (!pto.ptr<f32>) -> ()")

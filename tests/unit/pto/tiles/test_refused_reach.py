@@ -1,0 +1,56 @@
+"""Refused reach: ops whose text already says that they leave a tile are refused where they stand."""
+
+from __future__ import annotations
+
+import pytest
+from unit.pto.tiles.running import read
+
+from tilewright.errors import OutOfBoundsError
+from tilewright.pto.lower import lower
+
+WHOLE, PART = "!pto.tile_buf<vec, 16x32xf32>", "!pto.tile_buf<vec, 8x16xf32>"
+HALVES, MASK = "!pto.tile_buf<vec, 16x32xf16>", "!pto.tile_buf<vec, 16x2xui8>"
+PADDED, OPEN = "!pto.tile_buf<vec, 8x16xf32, pad=1>", "!pto.tile_buf<vec, 16x32xf32, valid=?x32>"
+
+HEAD = f"""module {{
+  func.func @kernel() {{
+    %c0 = arith.constant 0 : index
+    %c10 = arith.constant 10 : index
+    %c20 = arith.constant 20 : index
+    %c999 = arith.constant 999 : index
+    %far = arith.constant 253000 : i64
+    %before = arith.constant -32 : i64
+    %whole = pto.alloc_tile : {WHOLE}
+    %part = pto.alloc_tile : {PART}
+    %halves = pto.alloc_tile : {HALVES}
+    %mask = pto.alloc_tile : {MASK}
+    %padded = pto.alloc_tile : {PADDED}
+"""
+LEAVING = {
+    "extract_across": f"pto.textract ins(%whole, %c0, %c20 : {WHOLE}, index, index) outs(%part : {PART})",
+    "extract_down": f"pto.textract ins(%whole, %c10, %c0 : {WHOLE}, index, index) outs(%part : {PART})",
+    "insert_across": f"pto.tinsert ins(%part, %c0, %c20 : {PART}, index, index) outs(%whole : {WHOLE})",
+    "insert_down": f"pto.tinsert ins(%part, %c10, %c0 : {PART}, index, index) outs(%whole : {WHOLE})",
+    "window": f"%w = pto.subview %whole[%c0, %c20] sizes [8, 16] : {WHOLE} -> {PART}",
+    "element": f"%e = pto.tgetval ins(%whole, %c999 : {WHOLE}, index) outs : f32",
+    "address": f"%t = pto.alloc_tile addr = %far : {WHOLE}",
+    "negative_address": f"%t = pto.alloc_tile addr = %before : {WHOLE}",
+    "valid": f"%t = pto.alloc_tile valid_row = %c20 : {OPEN}\n    pto.tneg ins(%t : {OPEN}) outs(%t : {OPEN})",
+    "join": f"pto.tconcat ins(%whole, %whole : {WHOLE}, {WHOLE}) outs(%whole : {WHOLE})",
+    "turn": f"pto.ttrans ins(%whole : {WHOLE}) outs(%whole : {WHOLE})",
+    "fold": f"pto.trowsum ins(%whole : {WHOLE}) outs(%part : {PART})",
+    "expand_rows": f"pto.tcolexpand ins(%part : {PART}) outs(%whole : {WHOLE})",
+    "meet_column": f"pto.trowexpandadd ins(%whole, %part : {WHOLE}, {PART}) outs(%whole : {WHOLE})",
+    "cast": f"pto.tcvt ins(%part : {PART}) outs(%halves : {HALVES})",
+    "compare": f"pto.tcmp ins(%whole, %whole {{cmpMode = #pto<cmp lt>}} : {WHOLE}, {WHOLE}) outs(%mask : {MASK})",
+    "select": f"pto.tsel ins(%mask, %whole, %whole : {MASK}, {WHOLE}, {WHOLE}) outs(%whole : {WHOLE})",
+    "pad": f"pto.tfillpad ins(%whole : {WHOLE}) outs(%padded : {PADDED})",
+}
+
+
+@pytest.mark.parametrize("name", LEAVING)
+def test_an_op_that_certainly_leaves_its_tile_is_refused_where_it_stands(name: str) -> None:
+    module = read(HEAD + f"    {LEAVING[name]}\n    return\n  }}\n}}\n")
+    line = HEAD.count("\n") + 1 + LEAVING[name].count("\n")
+    with pytest.raises(OutOfBoundsError, match=rf"kernel\.pto:{line}:"):
+        lower(module, next(module.funcs()), target="a5")
