@@ -46,14 +46,21 @@ def returned_parameters(function: Function) -> tuple[int, ...] | None:
     if not values:
         return tuple(k for k, way in enumerate(function.param_directions) if way is ParamDirection.Out)
     assigned = [stmt for stmt in statements(function.body) if isinstance(stmt, AssignStmt)]
-    times = Counter(stmt.var for stmt in assigned)
+    rebound = [stmt for stmt in assigned if _source(stmt) is not stmt.var]  # `out = pl.store(..., out)` stays `out`
+    times = Counter(stmt.var for stmt in rebound)
     known: dict[Any, int] = {param: k for k, param in enumerate(function.params) if not times[param]}
-    for stmt in assigned:
-        source = _written(stmt.value) if isinstance(stmt.value, Call) else stmt.value
-        if times[stmt.var] == 1 and source in known and stmt.var.type == function.params[known[source]].type:
+    for stmt in rebound:
+        source = _source(stmt)
+        is_settled = times[stmt.var] == 1 and stmt.var not in function.params
+        if is_settled and source in known and stmt.var.type == function.params[known[source]].type:
             known[stmt.var] = known[source]
     found = tuple(known[value] for value in values if value in known)
     return found if len(found) == len(values) else None
+
+
+def _source(stmt: AssignStmt) -> Any:
+    """Return what a variable stands for after an assignment, None where that is something new."""
+    return _written(stmt.value) if isinstance(stmt.value, Call) else stmt.value
 
 
 def _written(value: Call) -> Any:

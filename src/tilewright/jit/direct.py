@@ -17,39 +17,66 @@ from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol
 from tilewright.core.program import Function
 from tilewright.core.types import ScalarType, TensorType
+from tilewright.frontend.outputs import returned_parameters
 from tilewright.frontend.signature import Given, Known, TensorMeta
 from tilewright.jit.guards import Guards
 from tilewright.jit.native import Native, is_available, surroundings
+from tilewright.jit.styles import Meaning, Styles, missed
 from tilewright.jit.tables import Target, key_words
+from tilewright.runtime.shortcut import Learned
 
 LIMIT = 256
 """How many different numbers one entry's calls may bring before Python takes the rest."""
 
 
 class Direct:
-    """One entry's calls in place; `slow` takes those with arguments that were not added."""
+    """One entry's calls; `slow` takes those with arguments that were not added, and written in other ways."""
 
     def __init__(
         self, native: NativeProgram, entry: Function, directions: Sequence[ParamDirection], slow: Callable[..., Any]
     ) -> None:
         self._program = native
         self._entry = entry
+        self._names = [param.name_hint for param in entry.params]
         self._written = sum(1 << k for k, d in enumerate(directions) if d is not ParamDirection.In)
-        self._native = Native(len(entry.params), slow, self._failed)
+        self._styles = Styles(_without_defaults, slow)
+        may_be_named = "config" not in self._names  # which has a meaning of its own
+        names = self._names if may_be_named else ()
+        self._native = Native(len(entry.params), self._styles.call, self._failed, names=names)
+        self._returning = Native(len(entry.params), missed, self._failed)
+        self._returns = _returned(entry) if may_be_named else None
         self._surroundings = surroundings()
-        self._known: set[tuple[int, ...]] = set()
+        self._known: set[tuple[object, ...]] = set()
 
     def is_current(self) -> bool:
         """Return whether the settings are those it was made under."""
         return self._surroundings == surroundings()
 
-    def add(self, given: Sequence[Any], values: Sequence[Any]) -> bool:
-        """Take calls with arguments like these; return whether they are new and can be taken."""
+    def add(self, call: Learned) -> bool:
+        """Take calls like one; return whether they are new and can be taken."""
+        given, values = call.arguments.given, call.arguments.values
         target = self._target(given, values) if len(self._known) < LIMIT else None
-        if target is None or (masked := tuple(target.masked)) in self._known:
+        style = () if call.is_whole else (call.positional, *call.named)
+        if target is None or (known := (style, *map(type, given if style else ()), *target.masked)) in self._known:
             return False
-        self._native.put(len(self._known), target, self._written)
-        self._known.add(masked)
+        if not style:
+            self._native.put(len(self._known), target, self._written)
+        elif not self._add_returning(style, call, target):
+            return False
+        self._known.add(known)
+        return True
+
+    def _add_returning(self, style: tuple[object, ...], call: Learned, target: Target) -> bool:
+        """Take calls that leave the outputs out, where it is known what they are returned."""
+        outputs = [self._names[k] for k, d in enumerate(self._entry.param_directions) if d is ParamDirection.Out]
+        if self._returns is None or not {*outputs} <= {*self._returns}:
+            return False
+        values = dict(zip(self._names, call.arguments.given, strict=True))
+        inputs = [name for name in self._names if name not in outputs]
+        names = [*inputs[: call.positional], *call.named]
+        self._returning.put(len(self._known), target, self._written)
+        meaning = Meaning(names, outputs, values, self._returns)
+        self._styles.add(style, [values[name] for name in names], meaning, self._returning.builtin())
         return True
 
     def builtin(self) -> Callable[..., Any]:
@@ -87,6 +114,18 @@ class Direct:
     def _failed(self, number: int, buffers: int, _: int) -> None:
         """Raise what the program did wrong, after freeing what it had made."""
         self._program.finish(self._entry.name, number, buffers)
+
+
+def _without_defaults() -> None:
+    """Stand for a function that has a default for nothing."""
+
+
+def _returned(entry: Function) -> tuple[str, ...] | None:
+    """Return the parameters that an entry gives back, whatever it is called on; None where that is not known."""
+    if entry.return_types and not entry.body:
+        return None  # of a loaded program only the declaration is there
+    found = returned_parameters(entry)
+    return None if found is None else tuple(entry.params[k].name_hint for k in found)
 
 
 def direct(

@@ -14,7 +14,7 @@ from tilewright.core.types import Type
 from tilewright.runtime import metadata
 from tilewright.runtime.arguments import Arguments, Number, bind
 from tilewright.runtime.metadata import ParamInfo
-from tilewright.runtime.shortcut import Shortcut, reroute
+from tilewright.runtime.shortcut import Learned, Shortcut, reroute
 from tilewright.runtime.writes import actual_directions
 
 Runner: TypeAlias = Callable[[str, Sequence[Any]], tuple[Any, ...]]
@@ -85,8 +85,7 @@ class Entry:
         bound = self.bound(args, named)
         returned = self._runner(self.name, bound.values)
         bound.finish(self.directions)
-        if not named and len(args) == len(self.function.params):
-            self._shortcut.learn(bound, self.directions)
+        self._shortcut.learn(Learned(len(args), named, bound), self.directions)
         outputs = self.output_indices
         if outputs and len(args) + len(named) == len(self.function.params):
             return None

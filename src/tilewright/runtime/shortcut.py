@@ -9,20 +9,35 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from tilewright.backends.cpu.native import NativeProgram
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function
+from tilewright.records import record
 from tilewright.runtime.arguments import Arguments
 from tilewright.runtime.providers import provided
 
 SOON, LATE = 3, 100
-"""The call in place that is worth a shortcut: where LLVM is loaded, and where making one may have to load it."""
+"""The call that is worth a shortcut: where LLVM is loaded, and where making one may have to load it."""
 
 LONGEST = 64
 """Up to how many calls that no shortcut takes go by between two looks at one: each look may cost what a call does."""
+
+
+@record
+class Learned:
+    """A call that went well: how it was written, and its arguments, those it left out among them."""
+
+    positional: int
+    named: Mapping[str, Any]
+    arguments: Arguments
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it gave every argument."""
+        return self.positional + len(self.named) == len(self.arguments.given)
 
 
 class Way(Protocol):
@@ -32,8 +47,8 @@ class Way(Protocol):
         """Return whether it still takes calls: what it was made under has not changed."""
         ...
 
-    def add(self, given: Sequence[Any], values: Sequence[Any]) -> bool:
-        """Take calls with arguments like these from now on; return whether it did not before, and can."""
+    def add(self, call: Learned) -> bool:
+        """Take calls like one from now on; return whether it did not before, and can."""
         ...
 
     def builtin(self) -> Callable[..., Any]:
@@ -47,7 +62,7 @@ Provider: TypeAlias = Callable[[NativeProgram, Function, Sequence[ParamDirection
 
 
 class Shortcut:
-    """What one entry's calls in place have taught: `enter` lets calls go elsewhere first."""
+    """What one entry's calls have taught: `enter` lets calls go elsewhere first."""
 
     def __init__(
         self,
@@ -65,28 +80,28 @@ class Shortcut:
         self._way: Way | None = None
         self._is_entered = False
 
-    def learn(self, bound: Arguments, directions: Sequence[ParamDirection]) -> None:
+    def learn(self, call: Learned, directions: Sequence[ParamDirection]) -> None:
         """Let calls like one that went well go without Python, where that is worth it and nobody else is at it."""
         self._calls += 1
         if self._native is None or self._calls < self._wait or not _lock.acquire(blocking=False):
             return
         learned = False
         try:
-            learned = self._learn(self._native, bound, directions)
+            learned = self._learn(self._native, call, directions)
         except ImportError:  # neither LLVM nor code that it has made before
             self._native = None
         finally:
             _lock.release()
         self._calls, self._wait = 0, 1 if learned else min(2 * self._wait, LONGEST)
 
-    def _learn(self, native: NativeProgram, bound: Arguments, directions: Sequence[ParamDirection]) -> bool:
+    def _learn(self, native: NativeProgram, call: Learned, directions: Sequence[ParamDirection]) -> bool:
         """Return whether calls like this one go without Python from now on, and have not before."""
         if self._way is None or not self._way.is_current():
             self._way, self._is_entered = self._made(native, directions), False
         if self._way is None:
             self._native = None  # there is none to be had
             return False
-        learned = self._way.add(bound.given, bound.values)
+        learned = self._way.add(call)
         if learned and not self._is_entered:
             self._enter(self._way.builtin())
             self._is_entered = True

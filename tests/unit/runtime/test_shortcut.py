@@ -59,6 +59,39 @@ def test_a_program_that_is_called_often_is_called_without_python(count: int, mon
     assert takes_shortcut(program, monkeypatch, tensor, 0, into) and torch.equal(into, tensor / 2)
 
 
+@pytest.mark.parametrize("array", [np.asarray, torch.as_tensor], ids=["numpy", "torch"])
+def test_calls_by_name_and_for_results_leave_python_too(array: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, x = ir.compile(program_of(HALVES)), array(X)
+    names: dict[str, Any] = dict(zip(program.param_names, (x, 0, array(np.zeros_like(X))), strict=True))
+    for _ in range(6):
+        program(x, 0)
+        program(**names)
+    with monkeypatch.context() as patched:
+        patched.setattr("tilewright.runtime.entry.bind", _asked)
+        first, second = program(x, 0), program(x, 0)
+        assert program(**dict(reversed(names.items()))) is None
+    assert type(first) is type(x) and first is not second
+    for half in (first, second, names[program.param_names[2]]):
+        np.testing.assert_array_equal(np.asarray(half), X / 2)
+    first[:] = 0
+    np.testing.assert_array_equal(np.asarray(program(x, 0)), X / 2)
+
+
+def test_calls_for_results_are_checked_as_ever() -> None:
+    program = ir.compile(program_of(HALVES))
+    for count in (8, 24, 8, 24) * 3:
+        x = rows(count)
+        np.testing.assert_array_equal(program(x, 0), x / 2)
+    with pytest.raises(TypeError, match="float64"):
+        program(X.astype(np.float64), 0)
+    with pytest.raises(TypeError, match="is a scalar"):
+        program(X, 0.5)
+    with pytest.raises(ValueError, match="expects rank"):
+        program(X[0], 0)
+    turned = np.asfortranarray(X)
+    np.testing.assert_array_equal(program(turned, 0), X / 2)
+
+
 def test_empty_tensors_and_those_with_gaps_work_as_ever() -> None:
     program, out = halves(), np.zeros((8, 128), np.float32)
     assert program(rows(0), 0, np.zeros((0, 64), np.float32)) is None

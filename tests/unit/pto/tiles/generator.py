@@ -306,7 +306,8 @@ class Generator:
         target = self.some(element, lambda t: t.valid[1] % 8 == 0)
         rows, cols = target.valid
         sources = [self.source(element, rows, cols) for _ in "ab"]
-        mask = self.tile("ui8", rows, 32, (rows, 32))
+        width = max(32, cols // 8)
+        mask = self.tile("ui8", rows, width, (rows, width))
         if "col_major" in mask.text or not mask.plain:
             return
         compared = self.tile(element, rows, cols, (rows, cols))
