@@ -39,5 +39,6 @@ def blocks(page: Path) -> list[Block]:
 
 def links(page: Path) -> list[str]:
     """Return the files a page points to."""
-    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose)
     return [target for target in targets if "://" not in target]

@@ -1,12 +1,14 @@
-"""System: which block is running, and synchronization that an ordered executor has no need of."""
+"""System: which block is running, what must hold, and synchronization that an ordered executor has no need of."""
 
 from typing import Any
 
-from tilewright.core.annotations import Extents, Scalar
+from tilewright.core.annotations import Condition, Extents, Scalar
+from tilewright.core.expr import Const, Expr
 from tilewright.core.grid import CURRENT
 from tilewright.core.op import Effect, Kind
 from tilewright.core.types import VOID, ScalarType
 from tilewright.dtypes import INDEX, TASK_ID
+from tilewright.errors import ExecutionError, StaticAssertionError
 from tilewright.ops.declare import op
 
 __all__ = ["get_block_idx", "get_block_num", "get_subblock_idx"]
@@ -46,6 +48,18 @@ def _no_task(result: ScalarType) -> int:
 
 def _done_task(result: ScalarType, deps: Any) -> int:
     return 0
+
+
+def _asserted(condition: Expr, message: str) -> Any:
+    if isinstance(condition, Const) and not condition.value:
+        raise StaticAssertionError(message, blame=["condition"])
+    return VOID
+
+
+def _assert(result: Any, condition: bool, message: str) -> Any:
+    if not condition:
+        raise ExecutionError(message)
+    return VOID
 
 
 def _task(**_: Any) -> ScalarType:
@@ -115,6 +129,15 @@ def task_invalid() -> Scalar:
 )  # fmt: skip
 def task_dummy(deps: Extents | None = None) -> Scalar:
     """Return the id of a task that does nothing, after the tasks in `deps`."""
+    ...
+
+
+@op(
+    kinds=SYSTEM, infer=_asserted, evaluate=_assert, effect=Effect.WRITE, control_plane=True,
+    example='first = pl.read(x, [0, 0])\npl.system.device_assert(first < 1000.0, message="x starts too high")',
+)  # fmt: skip
+def device_assert(condition: Condition, message: str = "an assertion does not hold") -> None:
+    """Stop the program with an error where `condition` does not hold; costs nothing with TILEWRIGHT_CHECKED=0."""
     ...
 
 

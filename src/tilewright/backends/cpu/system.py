@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilewright.backends.cpu.control import leave
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.llvm import i64
 from tilewright.backends.cpu.values import Scalar
@@ -39,6 +40,17 @@ def _no_task(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
 @lowers("system.available_cluster_count", "system.available_aiv_count")
 def _one(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     return Scalar(i64(1), INDEX)
+
+
+@lowers("system.device_assert")
+def _assert(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
+    """Note what does not hold, after which nothing else is done."""
+    if e.checked:
+        broken = e.negated(bound["condition"].value)
+        e.fail(broken, bound["message"], call)
+        with e.b.when(broken):
+            leave(e, e.exit)
+    return ()
 
 
 @lowers("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")

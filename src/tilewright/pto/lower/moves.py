@@ -16,7 +16,7 @@ from tilewright.core.types import TileType
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.elementwise import cast, destination, largest_finite
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.tiles import Extents, bytes_view, read, read_all, replaced, tile_type, write
+from tilewright.pto.lower.tiles import Extents, bytes_view, check_reach, read, read_all, replaced, tile_type, write
 from tilewright.pto.lower.values import Number, Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.types import Scalar, Space, TileBuf
@@ -268,6 +268,7 @@ def _move(m: Machine, op: Op) -> None:
 def _extract(m: Machine, op: Op) -> None:
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     at = m.index(op.ins[1]), m.index(op.ins[2])
+    check_reach(m, source, target.valid, at)
     value = read(m, source, target.valid, _dims(target), at)
     write(m, target, cast(m, value, target.type.element.dtype))
 
@@ -276,6 +277,7 @@ def _extract(m: Machine, op: Op) -> None:
 def _insert(m: Machine, op: Op) -> None:
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     at = m.index(op.ins[1]), m.index(op.ins[2])
+    check_reach(m, target, source.valid, at)
     write(m, target, cast(m, read_all(m, source), target.type.element.dtype), at)
 
 

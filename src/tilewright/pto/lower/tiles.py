@@ -52,6 +52,26 @@ def refuse_reach(tile: Tile, extents: tuple[int | None, int | None], at: Extents
             raise OutOfBoundsError(f"{word} {first} to {first + (extent or 0)} leave a tile of {limit} {word}")
 
 
+def check_range(m: Machine, number: Expr, most: int, message: str) -> None:
+    """Stop the program where a number is negative or too large; nothing is left of it where that cannot be."""
+    reach = bounds(number)
+    if reach is not None and 0 <= reach[0] and reach[1] <= most:
+        return
+    if reach is not None and (reach[1] < 0 or reach[0] > most):
+        raise OutOfBoundsError(message)
+    fits = m.b.scalar("and_", m.b.scalar("ge", number, m.b.index(0)), m.b.scalar("le", number, m.b.index(most)))
+    m.b.do("system.device_assert", condition=fits, message=message)
+
+
+def check_reach(m: Machine, tile: Tile, region: Extents, at: Extents) -> None:
+    """Stop the program where rows and columns from a position on leave a tile."""
+    for word, start, extent, most in zip(("row", "column"), at, region, (tile.type.rows, tile.type.cols), strict=True):
+        if known(start) is None or known(extent) is None:
+            check_range(m, start, most, f"a {word} does not lie within 0 to {most}")
+            end = m.b.add(start, extent)
+            check_range(m, end, most, f"{word}s that end behind {most} leave their tile")
+
+
 def read_all(m: Machine, source: Tile, limit: tuple[int, int] | None = None) -> Expr:
     """Return the valid part of a tile."""
     return read(m, source, source.valid, limit)

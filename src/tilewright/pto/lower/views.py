@@ -8,7 +8,15 @@ from tilewright.core.expr import Expr, Var
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.tiles import bytes_view, element_strides, refuse_reach, replaced, value_type
+from tilewright.pto.lower.tiles import (
+    bytes_view,
+    check_range,
+    check_reach,
+    element_strides,
+    refuse_reach,
+    replaced,
+    value_type,
+)
 from tilewright.pto.lower.values import Lowered, Number, Pointer, Tile, Token, View
 from tilewright.pto.module import Op
 from tilewright.pto.types import INDEX, Ptr, Scalar, Space, TileBuf
@@ -105,13 +113,17 @@ def _alloc(m: Machine, op: Op) -> Tile:
 def _valid(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
     """Return the valid extents of a tile, those of the running program in variables where they may change."""
     extents: list[Expr] = []
-    for word, extent in (("valid_row", type_.valid_rows), ("valid_col", type_.valid_cols)):
+    for word, extent, most in (
+        ("valid_row", type_.valid_rows, type_.rows),
+        ("valid_col", type_.valid_cols, type_.cols),
+    ):
         given = m.clause(op, word)
         if extent is None and given is None:
             raise UnsupportedFeatureError(
                 f"the type leaves `{word}` open and nothing gives it", help=f"write `{word} = %n`"
             )
         value = given[0] if given else m.b.index(extent or 0)
+        check_range(m, value, most, f"`{word}` does not lie within 0 to {most}")
         may_change = given is not None and m.knowledge.resizes
         if may_change or known(value) == 0:  # no value has an extent of nothing, but one that is found empty may be
             var = m.b.variable(value.type, word)
@@ -127,7 +139,8 @@ def _set_valid(m: Machine, op: Op) -> None:
     if tile.slot is not None:
         m.demote(tile.slot)
         return
-    for extent, given in zip(tile.valid, op.operands[1:], strict=True):
+    for extent, given, most in zip(tile.valid, op.operands[1:], (tile.type.rows, tile.type.cols), strict=True):
+        check_range(m, m.index(given), most, f"a valid extent does not lie within 0 to {most}")
         if isinstance(extent, Var) and m.knowledge.resizes:
             m.b.assign(extent, m.index(given))
         m.knowledge.resizes = True
@@ -152,6 +165,7 @@ def _subview(m: Machine, op: Op) -> Lowered:
     if tile.type.slayout != "none_box" and tile.strides is None:
         raise UnsupportedFeatureError("a window on a boxed tile has no strides", help="use pto.textract")
     refuse_reach(tile, (type_.rows, type_.cols), (at[0], at[1]))
+    check_reach(m, tile, (m.b.index(type_.rows), m.b.index(type_.cols)), (at[0], at[1]))
     strides, size = element_strides(tile), type_.element.nbytes
     offset = tile.place.offset
     for index, stride in zip(at, strides, strict=True):
@@ -159,6 +173,8 @@ def _subview(m: Machine, op: Op) -> Lowered:
     asked = m.clause(op, "valid")
     known_valid = (type_.valid_rows or type_.rows, type_.valid_cols or type_.cols)
     valid = (asked[0], asked[1]) if asked else (m.b.index(known_valid[0]), m.b.index(known_valid[1]))
+    for extent, most in zip(valid, (type_.rows, type_.cols), strict=True):
+        check_range(m, extent, most, f"a valid extent does not lie within 0 to {most}")
     return Tile(type_, valid, pointer=replaced(tile.place, offset), strides=strides)
 
 

@@ -35,7 +35,7 @@ LEAVING = {
     "element": f"%e = pto.tgetval ins(%whole, %c999 : {WHOLE}, index) outs : f32",
     "address": f"%t = pto.alloc_tile addr = %far : {WHOLE}",
     "negative_address": f"%t = pto.alloc_tile addr = %before : {WHOLE}",
-    "valid": f"%t = pto.alloc_tile valid_row = %c20 : {OPEN}\n    pto.tneg ins(%t : {OPEN}) outs(%t : {OPEN})",
+    "valid": f"%t = pto.alloc_tile valid_row = %c20 : {OPEN}",
     "join": f"pto.tconcat ins(%whole, %whole : {WHOLE}, {WHOLE}) outs(%whole : {WHOLE})",
     "turn": f"pto.ttrans ins(%whole : {WHOLE}) outs(%whole : {WHOLE})",
     "fold": f"pto.trowsum ins(%whole : {WHOLE}) outs(%part : {PART})",
