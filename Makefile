@@ -28,9 +28,10 @@ format: $(ENV) ## format the code and fix what lint can fix
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(VENV)/.bench ## measure compile times and kernels; ARGS="softmax --threads 1" picks some kernels
+bench: $(VENV)/.bench ## measure compile times, calls and kernels; ARGS="softmax --threads 1" picks some kernels
 	$(if $(ARGS),,$(BIN)/python bench/compile.py)
 	$(if $(ARGS),,$(BIN)/python bench/launch.py)
+	$(if $(ARGS),,$(BIN)/python bench/pto.py)
 	$(BIN)/python bench/kernels.py $(ARGS)
 
 $(VENV)/.bench: $(ENV)
