@@ -16,7 +16,6 @@ from tilewright.pto.verify import verify
 from tilewright.runtime.compiler import compile
 
 TILE = "!pto.tile_buf<vec, 1x8xf32>"
-WORDS = "!pto.tile_buf<vec, 1x16xi32>"
 
 
 def program(parameters: str, *body: str) -> Any:
@@ -53,86 +52,6 @@ def moved_in(pointer: str, view: str, tile: str, type_: str, shape: tuple[int, i
         f"%{tile} = pto.alloc_tile : {type_}",
         f"pto.tload ins(%{view}p : !pto.partition_tensor_view<{rows}x{cols}x{element}>) outs(%{tile} : {type_})",
     ]
-
-
-def test_bits_are_read_as_another_type() -> None:
-    lowered = program(
-        "%x: !pto.ptr<f32>, %out: !pto.ptr<i32>",
-        "%c0 = arith.constant 0 : index",
-        "%f = pto.load %x[%c0] : !pto.ptr<f32> -> f32",
-        "%b = arith.bitcast %f : f32 to i32",
-        "pto.store %b, %out[%c0] : !pto.ptr<i32>, i32",
-    )
-    x, out = np.array([-1.5], np.float32), np.zeros(1, np.int32)
-    run(lowered, x, out)
-    assert out.tolist() == np.frombuffer(x.tobytes(), np.int32).tolist()
-
-
-@pytest.mark.parametrize(("op", "unsigned"), [("mulsi_extended", False), ("mului_extended", True)])
-def test_products_have_two_halves(op: str, unsigned: bool) -> None:
-    lowered = program(
-        "%out: !pto.ptr<i32>, %a: i32, %b: i32",
-        "%c0 = arith.constant 0 : index",
-        "%c1 = arith.constant 1 : index",
-        f"%low, %high = arith.{op} %a, %b : i32",
-        "pto.store %low, %out[%c0] : !pto.ptr<i32>, i32",
-        "pto.store %high, %out[%c1] : !pto.ptr<i32>, i32",
-    )
-    a, b = -123456789, 987654321
-    out = np.zeros(2, np.int32)
-    run(lowered, out, a, b)
-    product = (a % 2**32) * (b % 2**32) if unsigned else a * b
-    halves = [product & 0xFFFFFFFF, (product >> 32) & 0xFFFFFFFF]
-    assert np.frombuffer(out.tobytes(), np.uint32).tolist() == halves
-
-
-@pytest.mark.parametrize(("a", "b", "total", "carry"), [(-1, 1, 0, 1), (-2, 1, -1, 0), (5, 6, 11, 0), (-1, -1, -2, 1)])
-def test_sums_carry(a: int, b: int, total: int, carry: int) -> None:
-    lowered = program(
-        "%out: !pto.ptr<i32>, %a: i32, %b: i32",
-        "%c0 = arith.constant 0 : index",
-        "%c1 = arith.constant 1 : index",
-        "%sum, %over = arith.addui_extended %a, %b : i32, i1",
-        "%bit = arith.extui %over : i1 to i32",
-        "pto.store %sum, %out[%c0] : !pto.ptr<i32>, i32",
-        "pto.store %bit, %out[%c1] : !pto.ptr<i32>, i32",
-    )
-    out = np.zeros(2, np.int32)
-    run(lowered, out, a, b)
-    assert out.tolist() == [total, carry]
-
-
-def test_the_better_of_two_values_comes_with_its_index() -> None:
-    index = WORDS.replace("1x16", "1x8")
-    lowered = program(
-        "%x: !pto.ptr<f32>, %y: !pto.ptr<f32>, %i: !pto.ptr<i32>, %j: !pto.ptr<i32>",
-        *moved_in("x", "vx", "tx", TILE, (1, 8), "f32"),
-        *moved_in("y", "vy", "ty", TILE, (1, 8), "f32"),
-        *moved_in("i", "vi", "ti", index, (1, 8), "i32"),
-        *moved_in("j", "vj", "tj", index, (1, 8), "i32"),
-        f"pto.tpartargmax ins(%tx, %ty, %ti, %tj : {TILE}, {TILE}, {index}, {index}) outs(%tx, %ti : {TILE}, {index})",
-        f"pto.tstore ins(%tx : {TILE}) outs(%vxp : !pto.partition_tensor_view<1x8xf32>)",
-        f"pto.tstore ins(%ti : {index}) outs(%vip : !pto.partition_tensor_view<1x8xi32>)",
-    )
-    x, y = np.array([[1, 5, 2, 7], [3, 5, 9, 0]], np.float32).repeat(2, 1)
-    i, j = np.arange(8, dtype=np.int32), np.arange(100, 108, dtype=np.int32)
-    best, place = np.maximum(x, y), np.where(x >= y, i, j)
-    run(lowered, x, y, i, j)
-    assert x.tolist() == best.tolist() and i.tolist() == place.tolist()
-
-
-def test_packing_keeps_the_low_bits() -> None:
-    bytes_, part = "!pto.tile_buf<vec, 1x16xi8>", "!pto.partition_tensor_view<1x16xi8>"
-    lowered = program(
-        "%x: !pto.ptr<i32>, %out: !pto.ptr<i8>",
-        *moved_in("x", "vx", "tx", WORDS, (1, 16), "i32"),
-        *moved_in("out", "vo", "to", bytes_, (1, 16), "i8"),
-        f"pto.tpack ins(%tx : {WORDS}) outs(%to : {bytes_})",
-        f"pto.tstore ins(%to : {bytes_}) outs(%vop : {part})",
-    )
-    x, out = np.arange(-8, 8, dtype=np.int32) * 100, np.zeros(16, np.int8)
-    run(lowered, x, out)
-    assert out.tolist() == x.astype(np.int8).tolist()
 
 
 POINTER = "!pto.ptr<f32, gm>"

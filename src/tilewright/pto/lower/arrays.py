@@ -1,4 +1,4 @@
-"""Local arrays: a few scalars that a function keeps by index."""
+"""Local arrays: a few scalars, or numbers of events, that a function keeps by index."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.tiles import bytes_view
 from tilewright.pto.lower.values import Number, View
 from tilewright.pto.module import Op
-from tilewright.pto.types import SCALARS
+from tilewright.pto.types import SCALARS, Scalar
+
+EVENTS = r"eventid_array<(\d+)>"
+"""How many numbers an array of events has."""
 
 
-@lowers("pto.declare_local_array")
+@lowers("pto.declare_local_array", "pto.declare_eventid_array")
 def _declare(m: Machine, op: Op) -> View:
     text = str(op.results[0].type)
-    found = re.fullmatch(r"!pto\.local_array<((?:\d+x)+)(\w+)>", text)
+    found = re.fullmatch(r"!pto\.local_array<((?:\d+x)+)(\w+)>", re.sub(EVENTS, r"local_array<\1xi64>", text))
     if found is None or found[2] not in SCALARS:
         raise UnsupportedFeatureError(f"`{text}` is no array of scalars", help="as in !pto.local_array<4x8xi32>")
     shape = [int(n) for n in found[1].split("x")[:-1]]
@@ -25,14 +28,16 @@ def _declare(m: Machine, op: Op) -> View:
     return View(pointer, tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides)))
 
 
-@lowers("pto.local_array_get")
+@lowers("pto.local_array_get", "pto.eventid_array_get")
 def _get(m: Machine, op: Op) -> Number:
     array = m.get(op.operands[0], View)
     view = bytes_view(m, array.pointer, array.shape, array.strides)
-    return Number(m.b.op("tensor.read", x=view, indices=m.clause(op, "indices")))
+    type_ = op.results[0].type
+    assert isinstance(type_, Scalar)
+    return Number(m.b.cast(m.b.op("tensor.read", x=view, indices=m.clause(op, "indices")), type_.dtype))
 
 
-@lowers("pto.local_array_set")
+@lowers("pto.local_array_set", "pto.eventid_array_set")
 def _set(m: Machine, op: Op) -> None:
     array, value = m.get(op.operands[0], View), m.expr(op.operands[1])
     view = bytes_view(m, array.pointer, array.shape, array.strides)

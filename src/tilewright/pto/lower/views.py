@@ -17,7 +17,7 @@ from tilewright.pto.lower.tiles import (
     replaced,
     value_type,
 )
-from tilewright.pto.lower.values import Lowered, Number, Pointer, Tile, Token, View
+from tilewright.pto.lower.values import Lowered, Number, Pointer, Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.types import INDEX, Ptr, Scalar, Space, TileBuf
 
@@ -231,16 +231,10 @@ def _block_number(m: Machine, op: Op, number: Expr) -> Number:
 
 SYNCHRONIZATION = (
     *("barrier", "set_flag", "wait_flag", "set_flag_dyn", "wait_flag_dyn", "sync.set", "sync.wait", "mem_bar"),
-    *("set_ffts", "get_buf", "rls_buf", "record_event", "wait_event", "tsync", "eventid_array_set", "tprefetch"),
+    *("set_ffts", "get_buf", "rls_buf", "record_event", "wait_event", "tsync", "tprefetch"),
 )
 
 
 @lowers(*(f"pto.{name}" for name in SYNCHRONIZATION))
 def _in_order(m: Machine, op: Op) -> None:
     """Order between pipes: a block runs its ops one after the other, so there is nothing to wait for."""
-
-
-@lowers("pto.declare_eventid_array", "pto.eventid_array_get")
-def _token(m: Machine, op: Op) -> Lowered:
-    type_ = op.results[0].type
-    return Number(m.b.cast(m.b.index(0), type_.dtype)) if isinstance(type_, Scalar) else Token()
