@@ -49,7 +49,9 @@ def test_the_names_are_those_we_mean(golden: Golden) -> None:
     golden("public_api.txt", "".join(sorted(f"{described(face, name)}\n" for face, name in names)))
 
 
-@pytest.mark.parametrize("face", [ir, runtime, compiled_program, pass_manager, passes, pto], ids=lambda face: face.__name__)
+@pytest.mark.parametrize(
+    "face", [ir, runtime, compiled_program, pass_manager, passes, pto], ids=lambda face: face.__name__
+)
 def test_listed_names_exist_and_are_sorted(face: ModuleType) -> None:
     assert face.__all__ == sorted(face.__all__)
     assert not [name for name in face.__all__ if not hasattr(face, name)]

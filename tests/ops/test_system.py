@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from ops.kernels import kernel, out, run
 
 import tilewright.language as pl
+from tilewright import ir
+from tilewright.errors import ExecutionError, StaticAssertionError
 
 
 def written(value: str) -> int:
@@ -49,3 +52,41 @@ def test_no_task_is_the_one_that_does_nothing() -> None:
 def test_a_barrier_changes_nothing(name: str) -> None:
     body = f"pl.write(out, [0], 1)\npl.system.{name}()\npl.write(out, [1], 2)"
     assert run(kernel(body, out=out(pl.INT32, 2))).tolist() == [1, 2]
+
+
+ASSERTING = """
+import tilewright.language as pl
+
+@pl.program
+class Asserting:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[4], pl.INT32], out: pl.Out[pl.Tensor[[4], pl.INT32]]):
+        for i in pl.parallel(0, 4):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                n = pl.read(x, [i])
+                pl.system.device_assert(n >= 0, message="x must not be negative")
+                pl.write(out, [i], n * 2)
+"""
+
+
+@pytest.mark.parametrize("platform", ["interpret", "cpu"])
+def test_what_is_asserted_must_hold(platform: str) -> None:
+    program = ir.compile(pl.parse(ASSERTING), platform=platform)
+    result = np.zeros(4, np.int32)
+    program(np.array([1, 2, 3, 4], np.int32), result)
+    assert result.tolist() == [2, 4, 6, 8]
+    with pytest.raises(ExecutionError, match="x must not be negative") as caught:
+        program(np.array([1, 2, -3, 4], np.int32), result)
+    assert caught.value.span.line == 11
+
+
+def test_unchecked_code_asserts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CHECKED", "0")
+    result = np.zeros(4, np.int32)
+    ir.compile(pl.parse(ASSERTING), platform="cpu")(np.array([1, 2, -3, 4], np.int32), result)
+    assert result.tolist() == [2, 4, -6, 8]
+
+
+def test_what_certainly_does_not_hold_is_refused_before_running() -> None:
+    with pytest.raises(StaticAssertionError, match="never"):
+        kernel('pl.system.device_assert(1 > 2, message="never")', out=out(pl.INT32, 1))

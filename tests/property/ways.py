@@ -30,6 +30,7 @@ LEFT_OUT: dict[str, str] = {
     "tensor.get_block_idx": "the front end writes tile.get_block_idx",
     "tensor.get_block_num": "the front end writes tile.get_block_num",
     "tensor.get_subblock_idx": "the front end writes tile.get_subblock_idx",
+    "system.device_assert": "stops a program, or is not there: it has tests of its own",
     "system.task_invalid": "only orders tasks, which run in order anyway: nothing of it is left in native code",
 }
 """Ops that random programs do not use, with the reason."""

@@ -21,7 +21,9 @@ from tilewright.dtypes import TORCH_NAMES
 from tilewright.jit.tables import dtype_word, words
 from tilewright.records import record
 
-OBJECT_WORDS, IMPL_WORDS, STORAGE_WORDS = 8, 22, 10
+OBJECT_WORDS, STORAGE_WORDS = 8, 10
+IMPL_WORDS = range(22, 27)
+"""How many words an implementation may have: it grew and shrank over the years, and behind it lies anything."""
 
 
 @record
@@ -57,18 +59,20 @@ def torch_layout() -> TorchLayout | None:
 
 @cache
 def _found(torch: Any) -> TorchLayout | None:
-    try:
-        return _measured(torch)
-    except (RuntimeError, AttributeError, LookupError):
-        return None
+    for count in IMPL_WORDS:
+        try:
+            return _measured(torch, count)
+        except (RuntimeError, AttributeError, LookupError):
+            continue
+    return None
 
 
-def _measured(torch: Any) -> TorchLayout:
-    """Return the layout; LookupError where something is not at exactly one place."""
+def _measured(torch: Any, count: int) -> TorchLayout:
+    """Return the layout within so many words; LookupError where something is not at exactly one place there."""
     with torch.inference_mode(False):
         plain = _plain(torch)
     inference, odd = _inference(torch), _odd(torch)
-    keys = _alike_and_unlike(plain, [*odd, inference])
+    keys = _alike_and_unlike(count, plain, [*odd, inference])
     data = _only(STORAGE_WORDS, [s for t in plain if (s := t.untyped_storage()).nbytes()], lambda s: s.data_ptr())
     return TorchLayout(
         tensor=id(torch.Tensor),
@@ -77,16 +81,16 @@ def _measured(torch: Any) -> TorchLayout:
         keys=keys,
         plain=_word(plain[0]._cdata + keys),
         inference=_word(inference._cdata + keys),
-        grad=_tracked(plain, torch.zeros(2, requires_grad=True)),
-        rank=_only(IMPL_WORDS, plain, lambda t: t.dim()),
-        sizes=_only(IMPL_WORDS, plain, lambda t: t.shape[0]),
-        strides=_only(IMPL_WORDS, plain, lambda t: t.stride(0)),
-        offset=_only(IMPL_WORDS, plain, lambda t: t.storage_offset()),
-        storage=_only(IMPL_WORDS, plain, lambda t: t.untyped_storage()._cdata),
+        grad=_tracked(count, plain, torch.zeros(2, requires_grad=True)),
+        rank=_only(count, plain, lambda t: t.dim()),
+        sizes=_only(count, plain, lambda t: t.shape[0]),
+        strides=_only(count, plain, lambda t: t.stride(0)),
+        offset=_only(count, plain, lambda t: t.storage_offset()),
+        storage=_only(count, plain, lambda t: t.untyped_storage()._cdata),
         data=data,
         bytes=_only(STORAGE_WORDS, [t.untyped_storage() for t in plain], lambda s: s.nbytes()),
         lazy=_word(torch._lazy_clone(plain[0]).untyped_storage()._cdata + data + 8),
-        **_dtypes(torch),
+        **_dtypes(torch, count),
     )
 
 
@@ -124,11 +128,11 @@ def _only(count: int, things: Sequence[Any], fact: Callable[[Any], int], at: Cal
     return 8 * places[0]
 
 
-def _alike_and_unlike(alike: Sequence[Any], unlike: Sequence[Any]) -> int:
+def _alike_and_unlike(count: int, alike: Sequence[Any], unlike: Sequence[Any]) -> int:
     """Return the one offset at which some tensors have one word, and others another."""
     places = [
         8 * k
-        for k in range(IMPL_WORDS)
+        for k in range(count)
         if len(common := {_word(t._cdata + 8 * k) for t in alike}) == 1
         and not common & {_word(t._cdata + 8 * k) for t in unlike}
     ]
@@ -137,17 +141,17 @@ def _alike_and_unlike(alike: Sequence[Any], unlike: Sequence[Any]) -> int:
     return places[0]
 
 
-def _tracked(plain: Sequence[Any], followed: Any) -> int:
+def _tracked(count: int, plain: Sequence[Any], followed: Any) -> int:
     """Return the first offset at which only a tensor that autograd follows has something."""
-    nothing = [8 * k for k in range(IMPL_WORDS) if not any(_word(t._cdata + 8 * k) for t in plain)]
+    nothing = [8 * k for k in range(count) if not any(_word(t._cdata + 8 * k) for t in plain)]
     return next(place for place in nothing if _word(followed._cdata + place))
 
 
-def _dtypes(torch: Any) -> dict[str, Any]:
+def _dtypes(torch: Any, count: int) -> dict[str, Any]:
     """Return where torch's number of an element type lies, and the DLPack word of each number."""
     kinds = {name: getattr(torch, name) for name in TORCH_NAMES if hasattr(torch, name)}
     samples = {name: [torch.zeros(3, dtype=kind), torch.zeros(2, 5, dtype=kind)] for name, kind in kinds.items()}
-    for place in range(0, 8 * IMPL_WORDS, 2):
+    for place in range(0, 8 * count, 2):
         numbers = {name: {_short(t._cdata + place) for t in tensors} for name, tensors in samples.items()}
         single = {name: min(found) for name, found in numbers.items() if len(found) == 1}
         if len(set(single.values())) == len(kinds) and max(single.values()) < TORCH_KINDS:

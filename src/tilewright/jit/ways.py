@@ -7,6 +7,7 @@ come to it by way of their styles; so do calls that name arguments, where the di
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -18,6 +19,7 @@ from tilewright.jit.fast import FastPath
 from tilewright.jit.native import surroundings
 from tilewright.jit.plain import PlainPath
 from tilewright.jit.styles import Meaning, Styles, missed
+from tilewright.jit.torch_layout import torch_layout
 
 Given: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 """A call's arguments as they were written: by position, and by name."""
@@ -100,8 +102,12 @@ class Ways:
             self.styles.add((len(args), *kwargs), [*args, *kwargs.values()], meaning, path.entrance())
 
     def _path(self, slow: Callable[..., Any]) -> FastPath | PlainPath:
-        """Return the fastest dispatcher that this process has, with nothing in it."""
-        if settings.native_dispatch() and FastPath.is_available():
+        """Return the fastest dispatcher that this process has, with nothing in it.
+
+        Where torch lays tensors out in a way that nobody knows yet, machine code cannot read them, and Python can.
+        """
+        knows_torch = "torch" not in sys.modules or torch_layout() is not None
+        if settings.native_dispatch() and FastPath.is_available() and knows_torch:
             return FastPath(self._kernel, slow)
         return PlainPath(self._kernel, slow)
 

@@ -7,6 +7,7 @@ the program as well; any other has to give the other result or a drift error, an
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from textwrap import dedent, indent
 from typing import Any
@@ -36,6 +37,9 @@ class Mutation:
         """Whether the program must be found again."""
         return self.before == self.after and not self.drifts
 
+
+NO_DICT_VERSIONS = sys.version_info >= (3, 12)
+"""Whether dicts no longer count their changes: what is read of a whole one is then looked at in Python."""
 
 HEAD = "from __future__ import annotations\n\nimport tilewright.language as pl\n"
 
@@ -428,6 +432,7 @@ CONTAINERS = [
         "m.K['a'] = m.K.pop('a')",
         "m.K['b'] = m.K.pop('b')",
         drifts="`K`",
+        is_slow=NO_DICT_VERSIONS,
     ),
     row(
         "a dict of lists",
@@ -444,6 +449,7 @@ CONTAINERS = [
         "m.K[m.pl.FP32] = 3.0",
         "m.K[m.pl.FP32] = 2.0",
         drifts="`K[",
+        is_slow=NO_DICT_VERSIONS,
         is_kept=False,
     ),
     row("a set", "K = {1, 2}", "t = t * (len(K) * 1.0)", "m.K.add(3)", "m.K.remove(3)", drifts="`K`", is_slow=True),
