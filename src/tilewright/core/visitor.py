@@ -28,9 +28,15 @@ from tilewright.core.types import Type
 
 def bodies(stmt: Stmt) -> tuple[SeqStmts, ...]:
     """Return the bodies a statement holds."""
+    if type(stmt) in _PLAIN:
+        return ()
     if isinstance(stmt, IfStmt):
         return (stmt.then_body,) if stmt.else_body is None else (stmt.then_body, stmt.else_body)
     return (stmt.body,) if isinstance(stmt, (ForStmt, WhileStmt, *SCOPES)) else ()
+
+
+_PLAIN = frozenset((AssignStmt, EvalStmt))
+"""What most statements are, and holds no body."""
 
 
 def statements(body: SeqStmts) -> Iterator[Stmt]:
@@ -118,6 +124,8 @@ def variables(exprs: Iterable[Expr]) -> list[Var]:
         expr = pending.pop()
         if type(expr) is Var:
             found.append(expr)
+        elif type(expr) is Call:
+            pending.extend(expr.args[::-1])
         elif type(expr) is not ConstInt:
             pending.extend(children(expr)[::-1])
     return found
