@@ -110,3 +110,10 @@ def test_an_address_at_run_time_reaches_no_tile_without_one() -> None:
 def test_recursion_and_missing_bodies_are_refused() -> None:
     with pytest.raises(KernelError):
         program("%x: !pto.ptr<f32>", "func.call @k(%x) : (!pto.ptr<f32>) -> ()")
+
+
+def test_a_scale_on_the_way_out_is_refused_and_not_ignored() -> None:
+    acc, vec = "!pto.tile_buf<acc, 16x16xf32>", "!pto.tile_buf<vec, 16x16xf32>"
+    move = f"pto.tmov ins(%a, %by : {acc}, f32) outs(%b : {vec})"
+    with pytest.raises(KernelError, match=r"scale|operand"):
+        program("%x: !pto.ptr<f32>, %by: f32", f"%a = pto.alloc_tile : {acc}", f"%b = pto.alloc_tile : {vec}", move)

@@ -13,6 +13,7 @@ from math import prod
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
+from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.elementwise import cast, destination, largest_finite
 from tilewright.pto.lower.machine import Machine, lowers
@@ -189,6 +190,7 @@ def _matrices(
 
 @lowers("pto.tstore")
 def _store(m: Machine, op: Op) -> None:
+    _refuse_scaling(op)
     source, view = m.get(op.ins[0], Tile), m.get(op.outs[0], View)
     if source.type.space is not Space.ACC:  # which converts
         view = _seen_as(view, source.type.element)
@@ -206,6 +208,15 @@ def _store(m: Machine, op: Op) -> None:
     value = _outgoing(m, op, read(m, source, region), view)
     target = bytes_view(m, view.pointer, region, (row[1], columns[1]))
     m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=target, atomic=_atomic(op))
+
+
+def _refuse_scaling(op: Op) -> None:
+    """Refuse what would scale elements on their way out of an accumulator."""
+    if len(op.ins) > 1:
+        raise UnsupportedFeatureError(
+            f"`{op.name}` with a scale for its elements cannot be run here",
+            help="multiply with pto.tmuls or pto.tcolexpandmul, then convert with pto.tcvt",
+        )
 
 
 def _atomic(op: Op) -> AtomicType:
@@ -256,6 +267,7 @@ def _store_stack(m: Machine, op: Op, source: Tile, view: View, rows: list[Axis],
 @lowers("pto.tmov")
 def _move(m: Machine, op: Op) -> None:
     """A copy of what both hold, converted where it leaves an accumulator."""
+    _refuse_scaling(op)
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     region = m.b.least(source.valid[0], target.valid[0]), m.b.least(source.valid[1], target.valid[1])
     value = read(m, source, region, _dims(target))
