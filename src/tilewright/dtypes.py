@@ -177,7 +177,12 @@ def from_numpy(dtype: np.dtype[Any]) -> DataType:
         if candidate.numpy_name == name and candidate.numpy == dtype:
             return candidate
     supported = ", ".join(t.name for t in STORABLE)
-    raise TypeError(f"Unsupported array dtype {dtype}; supported: {supported}")
+    raise TypeError(f"Unsupported array dtype {dtype}; supported: {supported}{_narrower(name)}")
+
+
+def _narrower(name: str) -> str:
+    """Return what to do about an element type that NumPy and Python have for every number, or nothing."""
+    return ". Pass it as fp32: x.astype(np.float32), or x.float() in torch" if name == "float64" else ""
 
 
 def like(value: object) -> DataType | None:
@@ -198,7 +203,7 @@ def from_torch(dtype: Any) -> DataType:
     """Return the scalar type stored by tensors of a torch `dtype`; TypeError lists the supported ones."""
     known, name = TORCH_NAMES | TORCH_PACKED, str(dtype).removeprefix("torch.")
     if name not in known:
-        raise TypeError(f"Unsupported torch dtype {dtype}; supported: {', '.join(known)}")
+        raise TypeError(f"Unsupported torch dtype {dtype}; supported: {', '.join(known)}{_narrower(name)}")
     return known[name]
 
 

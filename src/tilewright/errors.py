@@ -338,7 +338,7 @@ class SSAViolationError(ParserError):
 class PtoSyntaxError(ParserSyntaxError):
     """PTO text that does not follow its grammar."""
 
-    hint = "the grammar of PTO text is on the docs page `pto`"
+    hint = "docs/pto.md has a whole text to compare with"
 
 
 class PtoNestingError(PtoSyntaxError):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.core.expr import Call, Const, ConstInt, Expr, Symbol, Var, integer
 from tilewright.core.op import Interval
-from tilewright.core.types import Extent, Shape
+from tilewright.core.types import Extent, ScalarType, Shape
 
 
 def as_extent(expr: Expr) -> Extent:
@@ -49,7 +49,10 @@ def symbols_in(extent: Extent) -> frozenset[str]:
 
 
 def bounds(expr: Expr) -> Interval | None:
-    """Return the least and largest value an integer expression can have, where its variables' bounds tell."""
+    """Return the least and largest value an integer expression can have, where its variables' bounds tell.
+
+    What may be more than its type holds wraps around, and could be anything.
+    """
     if isinstance(expr, ConstInt):
         return int(expr.value), int(expr.value)
     if isinstance(expr, Var):
@@ -57,7 +60,11 @@ def bounds(expr: Expr) -> Interval | None:
     if not (isinstance(expr, Call) and len(expr.args) == 2 and expr.op.spec.interval):
         return None
     lhs, rhs = (bounds(arg) for arg in expr.args)
-    return expr.op.spec.interval(lhs, rhs) if lhs and rhs else None
+    if not (lhs and rhs and isinstance(expr.type, ScalarType)):
+        return None
+    low, high = expr.op.spec.interval(lhs, rhs)
+    least, most = expr.type.dtype.limits
+    return (low, high) if least <= low and high <= most else None
 
 
 def fits(offset: Expr, size: Extent, extent: Extent) -> bool | None:

@@ -36,6 +36,7 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.expressions import BindDynamic, apply, check_plain, show
+from tilewright.frontend.foreign import meant
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.lambdas import is_lambda, unfollowed
@@ -442,6 +443,9 @@ _CONVERSIONS: Mapping[object, str] = {
 """What to write for Python's own conversions, which are for numbers the compiler knows."""
 
 
+_CALLS = "a kernel calls ops (pl.*), functions of its program, and functions decorated for it"
+
+
 def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
     name = ast.unparse(node.func)
     if callee is builtins.range:
@@ -456,5 +460,5 @@ def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
     elif isinstance(callee, type) and callee in _CONVERSIONS and node.args:
         fix = _CONVERSIONS[callee].format(ast.unparse(node.args[0]))
     else:
-        fix = "a kernel calls ops (pl.*), functions of its program, and functions decorated for it"
+        fix = meant(name.rpartition(".")[2]) or _CALLS
     return UncallableError(f"Unsupported function call: `{name}`", spans=[t.span(node.func)], help=fix)

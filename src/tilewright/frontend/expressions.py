@@ -25,7 +25,8 @@ from tilewright.errors import (
     UnknownOpError,
     UnsupportedFeatureError,
 )
-from tilewright.frontend.names import nearest
+from tilewright.frontend.foreign import meant
+from tilewright.frontend.names import is_ours, nearest
 from tilewright.frontend.scope import UNKNOWN, State
 from tilewright.frontend.state import Translator, Value, expression, sequence
 from tilewright.frontend.worth import is_instance, is_plain
@@ -145,7 +146,7 @@ def taken_from(t: Translator, node: ast.expr) -> Value:
 
 def _missing(t: Translator, owner: object, node: ast.Attribute) -> KernelError:
     name = ast.unparse(node.value)
-    help = nearest(node.attr, dir(owner), f"{name}.")
+    help = (meant(node.attr) if is_ours(owner) else "") or nearest(node.attr, dir(owner), f"{name}.")
     if isinstance(owner, ModuleType):
         help = help or f"dir({name}) lists what there is"
         return UnknownOpError(f"there is no `{name}.{node.attr}`", spans=[t.span(node)], help=help)
@@ -171,8 +172,8 @@ def _property(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
             return BindDynamic(owner, owner.type)
     shaped = _is_shaped(owner)
     help = "it has .shape and .dtype" if shaped else "scalars have no attributes"
-    if shaped and f"tile.{node.attr}" in OPS:
-        help = f"ops are functions: pl.{node.attr}({ast.unparse(node.value)})"
+    if shaped:
+        help = meant(node.attr, ast.unparse(node.value)) or help
     raise UnknownAttributeError(f"{owner.type} has no attribute '{node.attr}'", spans=[t.span(node)], help=help)
 
 

@@ -15,14 +15,15 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from types import CodeType
+from types import CodeType, UnionType
 from types import FunctionType as PythonFunction
-from typing import Any
+from typing import Any, Literal, Union, get_args, get_origin
 
 from tilewright.core import annotations as ann
 from tilewright.core.annotations import outside_kernel
 from tilewright.core.enums import FunctionType, Level, ParamDirection
 from tilewright.core.types import TensorType, Type
+from tilewright.dtypes import DataType
 from tilewright.errors import AnnotationError, KernelError
 from tilewright.frontend.annotations import evaluated, to_type
 from tilewright.frontend.capture import Captured, capture
@@ -53,6 +54,9 @@ _FUNCTION_TYPES = {
     KernelKind.INCORE: FunctionType.InCore,
     KernelKind.OPAQUE: FunctionType.Opaque,
 }
+
+_CONSTANTS = (int, float, str, tuple, list, dict, Enum, DataType)
+"""What parameters are annotated with that a kernel takes as constants."""
 
 UNBOUND: Any = object()
 """Stands for no instance: the kernel is not a method of one."""
@@ -207,7 +211,7 @@ def _declared(kernel: Kernel, parameter: KernelParameter, resolver: Resolver) ->
 
 
 def _meaning(annotation: Any) -> Declared:
-    """Return what an annotation says; numbers and missing ones leave the kind to the argument."""
+    """Return what an annotation says; constants and missing ones leave the kind to the argument."""
     inner = _optional(annotation)
     if inner is not None:
         return replace(_meaning(inner), is_optional=True)
@@ -216,16 +220,41 @@ def _meaning(annotation: Any) -> Declared:
         annotation, direction = annotation.annotation, annotation.direction  # pyright: ignore[reportUnknownMemberType]
     if annotation is ann.Tensor:
         return Declared(direction, None, True)
-    if annotation is None or annotation in (int, float, bool, ann.Tile, ann.Scalar, Any):
+    if annotation is None or annotation in (ann.Tile, ann.Scalar, Any):
         return Declared(direction, is_optional=annotation in (None, Any))
     if isinstance(annotation, type) and hasattr(annotation, "__cache_signature__"):
         return Declared(direction, built=annotation)
+    if _is_constant(annotation):
+        return Declared(direction)
+    if isinstance(annotation, type) and annotation.__module__ != ann.__name__:
+        raise _unsigned(annotation)
     if isinstance(annotation, ann.Tensor) and annotation.view is not None:
         raise AnnotationError("a specialized kernel does not yet support pl.TensorView", help="drop the view")
     type_ = to_type(annotation)
     if not isinstance(type_, TensorType) and direction is not ParamDirection.In:
         raise AnnotationError("a scalar cannot be written", help="return it, or write it into a tensor")
     return Declared(direction, type_, isinstance(type_, TensorType), bounds=getattr(annotation, "bounds", None))
+
+
+def _is_constant(annotation: Any) -> bool:
+    """Return whether an annotation names what a kernel takes as it is: numbers, texts, enums, containers of them."""
+    kind = get_origin(annotation) or annotation
+    if kind in (Union, UnionType):
+        return all(_is_constant(part) for part in get_args(annotation))
+    return kind in (Literal, Sequence, Mapping) or (isinstance(kind, type) and issubclass(kind, _CONSTANTS))
+
+
+def _unsigned(annotation: type) -> AnnotationError:
+    """Return the error for a type whose objects no cache can tell apart."""
+    if hasattr(annotation, "__dlpack__"):
+        message = f"{annotation.__name__!r} is no annotation for a kernel's tensors"
+        return AnnotationError(
+            message, help="write pl.Tensor, or pl.Tensor[[64, 64], pl.FP32] to state shape and dtype"
+        )
+    return AnnotationError(
+        f"{annotation.__name__!r} does not say which parts of it the code depends on",
+        help="give it a method `__cache_signature__(self)` that returns them, as a tuple of numbers and strings",
+    )
 
 
 def _optional(annotation: Any) -> Any:

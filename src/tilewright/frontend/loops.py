@@ -70,7 +70,7 @@ def _instead(node: ast.For, callee: object) -> str:
     if callee is range and isinstance(node.iter, ast.Call):
         return f"write `for {target} in pl.range({', '.join(ast.unparse(arg) for arg in node.iter.args)}):`"
     if isinstance(node.iter, (ast.List, ast.Tuple)):
-        return f"count instead: `for i in pl.unroll({len(node.iter.elts)}):`, with the values in a tuple outside"
+        return "count with pl.range or pl.unroll; what does not count comes out of a pl.Tensor, or is written out"
     return ""
 
 

@@ -261,7 +261,7 @@ class Resolver:
     def attribute(self, owner: Any, name: str) -> Any:
         """Return an attribute of a value; AttributeError when it has none."""
         value = getattr(owner, name)
-        return value if _is_ours(owner) else self._taken(owner, Access.ATTRIBUTE, name, value)
+        return value if is_ours(owner) else self._taken(owner, Access.ATTRIBUTE, name, value)
 
     def item(self, owner: Any, key: Any) -> Any:
         """Return what a container has under a key; whatever the container raises when it has nothing."""
@@ -357,7 +357,7 @@ def _is_hashable(key: object) -> bool:
     return True
 
 
-def _is_ours(owner: object) -> bool:
+def is_ours(owner: object) -> bool:
     """Return whether a value is a module of this package: what it holds does not change."""
     return isinstance(owner, ModuleType) and owner.__name__.partition(".")[0] == __name__.partition(".")[0]
 

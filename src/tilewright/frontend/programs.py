@@ -20,6 +20,7 @@ from tilewright.errors import (
     brief,
 )
 from tilewright.frontend.capture import Captured, capture
+from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import nearest
 from tilewright.source import UNKNOWN, Span, calling_line
 
@@ -188,10 +189,20 @@ def _only(captured: Captured) -> Captured:
     return captured
 
 
-def as_program(node: Function | Program) -> Program:
-    """Return a program as it is, and a function as the program of itself and what it calls."""
+def as_program(node: object) -> Program:
+    """Return a program as it is, and a function as the program of itself and what it calls; TypeError for others."""
     if isinstance(node, Program):
         return node
+    if not isinstance(node, Function):
+        raise TypeError(_no_program(node))
     builder = Builder({})
     builder.free(node, UNKNOWN)
     return Program(node.name, tuple(builder.taken.values()), node.span)
+
+
+def _no_program(node: object) -> str:
+    """Return what is wrong with an argument that is neither program nor function, and what to pass instead."""
+    message = "a program is a class decorated with @pl.program or a function decorated with @pl.function, "
+    if isinstance(node, Kernel):
+        return f"{message}got the kernel `{node.name}`: a @pl.jit kernel compiles itself, {node.name}.compile(...)"
+    return f"{message}got {type(node).__name__}"

@@ -8,7 +8,10 @@ import io
 import itertools
 import linecache
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from tilewright.core.annotations import dynamic
@@ -43,12 +46,29 @@ def executed(code: str, names: Mapping[str, Any], filename: str) -> tuple[dict[s
     lines = io.StringIO(code, newline=None).readlines()  # split where Python splits, which is not everywhere
     source = Source(unique, tuple(lines))
     tree = parse_text(code, source)
-    module: dict[str, Any] = {"__name__": "__tilewright_parsed__", **names}
+    holder = ModuleType("__tilewright_parsed__")
+    module = holder.__dict__
+    module.update(names)
     module.update({name: dynamic(name) for name in _free_annotation_names(tree, module)})
     linecache.cache[unique] = (len(code), None, lines, unique)
     remember(lines, source, tree)
-    _run(tree, module, source)
+    with _findable(holder):
+        _run(tree, module, source)
     return module, source
+
+
+@contextmanager
+def _findable(holder: ModuleType) -> Generator[None]:
+    """Have a module where others look one up by its name, as `dataclass` does, while its text runs."""
+    before = sys.modules.get(holder.__name__)
+    sys.modules[holder.__name__] = holder
+    try:
+        yield
+    finally:
+        if before is None:
+            sys.modules.pop(holder.__name__, None)
+        else:
+            sys.modules[holder.__name__] = before
 
 
 def only_result(module: Mapping[str, Any], source: Source, names: Mapping[str, Any]) -> Function | Program:

@@ -97,8 +97,13 @@ class Binder:
         if values is None or not self._is_in_place(values, args, kwargs):
             values = self._inputs_only(args, kwargs)
         if missing := self._missing(values):
-            raise self._error(f"missing argument `{missing[0]}`: it takes {self._counts()}")
+            raise self._error(f"missing argument `{missing[0]}`: it takes {self._counts()}{self._unnamed(missing)}")
         return values
+
+    def _unnamed(self, missing: Sequence[str]) -> str:
+        """Return what makes a tensor an output that calls may leave out, where a kernel has none and its last is missing."""
+        is_last = missing == [[*self.declared][-1]] and self.declared[missing[0]].is_tensor
+        return "" if self.outputs or not is_last else "; pl.Out[...] around its annotation makes it an output to return"
 
     def _missing(self, values: Mapping[str, Any]) -> list[str]:
         """Return the inputs that a call has not given."""
@@ -193,7 +198,7 @@ class Binder:
         if source is None:
             raise self._error(
                 f"cannot tell the shape of the output `{name}`: pass it, or annotate it, "
-                "for example pl.Out[pl.Tensor[[M, N], pl.FP32]]"
+                f"for example pl.Out[pl.Tensor[[M, N], pl.FP32]] with M and N of an input{self._unlike(others)}"
             )
         return Described(Alike(source), ("like", source), others[source].extents)
 
@@ -209,6 +214,18 @@ class Binder:
         tensors = [n for n, d in others.items() if isinstance(d.given, TensorMeta) and n not in self.outputs]
         same = all(others[n].given == others[tensors[0]].given for n in tensors)
         return tensors[0] if tensors and same else None
+
+    def _unlike(self, others: Mapping[str, Described]) -> str:
+        """Return why no input is a model for outputs: the first two that differ."""
+        tensors = [(n, d.given) for n, d in others.items() if isinstance(d.given, TensorMeta) and n not in self.outputs]
+        for name, given in tensors[1:]:
+            first, model = tensors[0]
+            if given != model:
+                return (
+                    f"; a bare pl.Tensor is made like the inputs where all are alike, and here `{first}` is "
+                    f"{_shown(model)} and `{name}` {_shown(given)}"
+                )
+        return ""
 
     def _stated(self, name: str, says: Declared, values: Mapping[str, Any]) -> Described:
         value = values.get(name, RUNTIME)
@@ -239,6 +256,10 @@ class Binder:
 
     def _error(self, message: str) -> TypeError:
         return TypeError(f"@pl.jit function '{self.kernel.name}': {message}")
+
+
+def _shown(given: TensorMeta) -> str:
+    return f"{list(given.shape)} of {given.dtype}"
 
 
 def _check_stated(name: str, stated: TensorType, given: TensorMeta) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from types import FunctionType as PythonFunction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.core.enums import Level
 from tilewright.errors import brief
@@ -72,6 +72,11 @@ class JITFunction(Kernel):
             self._check_there()
             return super().__call__(*args, **kwargs)
         return self._session.run(args, kwargs, config)
+
+    def __getitem__(self, grid: Any) -> NoReturn:
+        """Raise TypeError: a kernel has no launch grid."""
+        help = "it says itself what runs at the same time, in its pl.parallel loops and pl.spmd scopes"
+        raise TypeError(f"a @pl.jit kernel is called without a grid, as {self.name}(...): {help}")
 
     @brief
     def compile(self, *args: Any, config: RunConfig | None = None, **kwargs: Any) -> CompiledProgram:

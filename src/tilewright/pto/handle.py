@@ -61,8 +61,11 @@ class KernelHandle(ABC):
         return self.options.entry
 
     @brief
-    def compile(self, **constexprs: Any) -> CompiledKernelHandle:
-        """Return the kernel compiled for some constants, the others being their defaults."""
+    def compile(self, *args: Any, **constexprs: Any) -> CompiledKernelHandle:
+        """Return the kernel compiled for some constants, given by name, the others being their defaults."""
+        if args:
+            help = "kernel.compile(NAME=value); arguments are for the launch, kernel[grid, stream](...)"
+            raise self._refusal(PtoArgumentError, "compile takes constants, by name", help)
         if not self.is_entry:
             message = "a function with entry=False is not directly compilable"
             raise self._refusal(PtoNotLaunchableError, message, "compile the kernel that calls it")

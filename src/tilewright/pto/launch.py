@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import operator
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from tilewright import settings
@@ -33,6 +33,10 @@ Pick: TypeAlias = Callable[[Words], Words]
 
 _Context: Any = ctypes.c_int64 * 3
 _CHECKED, _THREADS = (f"{settings.PREFIX}{name}".encode() for name in ("CHECKED", "NUM_THREADS"))
+
+
+_COMPILED = "kernel.compile({}={!r})[grid, stream]"
+"""How a kernel is launched with a constant of one's own."""
 
 
 class Ready(NamedTuple):
@@ -66,6 +70,7 @@ class Launcher:
         self._declared = declared
         self._programs = programs
         self._parameters = signature.runtime
+        self._constants = signature.constants
         self._takers: list[Taker] = [
             PointerTaker(declared, p) if p.kind is Kind.POINTER else ScalarTaker(declared, p) for p in signature.runtime
         ]
@@ -79,9 +84,11 @@ class Launcher:
         self._plans: dict[Words, Plan] = {}
         self._checked: bytes | None = None
 
-    def __call__(self, grid: int, *args: Any) -> None:
+    def __call__(self, grid: int, *args: Any, **named: Any) -> None:
         """Run the kernel on `grid` blocks; it has run when this returns."""
         takers = self._takers
+        if named:
+            raise self._named(named)
         if len(args) != len(takers):
             raise self._wrong_count(len(args))
         words = [grid]
@@ -95,6 +102,16 @@ class Launcher:
         ready.call(ready.room, context)
         if context[1] or context[2]:
             ready.native.finish(self._programs.func.name, context[1], context[2])
+
+    def _named(self, named: Mapping[str, Any]) -> PtoArgumentError:
+        """Return the error for arguments by name: constants belong to `compile`, and the rest has an order."""
+        name = next(iter(named))
+        if any(p.name == name for p in self._constants):
+            message = f"`{name}` is a constant of the kernel, not an argument of a launch"
+            return self._declared.refusal(PtoArgumentError, message, help=f"{_COMPILED.format(name, named[name])}(...)")
+        order = ", ".join(p.name for p in self._parameters)
+        message = f"a launch takes its arguments by position, got `{name}` by name"
+        return self._declared.refusal(PtoArgumentError, message, help=f"kernel[grid, stream]({order})")
 
     def _wrong_count(self, count: int) -> PtoArgumentError:
         names = ", ".join(p.name for p in self._parameters)

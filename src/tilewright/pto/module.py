@@ -142,3 +142,12 @@ class Module:
                 yield from item.funcs()
             else:
                 yield item
+
+    def scopes(self, outer: Mapping[str, Func] | None = None) -> Iterator[tuple[Func, dict[str, Func]]]:
+        """Yield every function with those it can call: its module's, then those of the modules around it."""
+        functions = {**(outer or {}), **{item.name: item for item in self.items if isinstance(item, Func)}}
+        for item in self.items:
+            if isinstance(item, Module):
+                yield from item.scopes(functions)
+            else:
+                yield item, functions

@@ -6,7 +6,7 @@ fails is raised at the op that breaks the rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
@@ -37,21 +37,11 @@ _TERMINATORS = ("func.return", "scf.yield", "scf.condition")
 def verify(module: Module) -> None:
     """Raise a located `KernelError` for the first thing in `module` that cannot be."""
     calls: dict[Func, dict[Func, Op]] = {}
-    for func, visible in _visible(module, {}):
+    for func, visible in module.scopes():
         checker = _Checker(visible)
         checker.function(func)
         calls[func] = checker.calls
     _refuse_recursion(calls)
-
-
-def _visible(module: Module, outer: dict[str, Func]) -> Iterator[tuple[Func, dict[str, Func]]]:
-    """Yield every function with those it can call: its module's, then those of the modules around it."""
-    functions = {**outer, **{item.name: item for item in module.items if isinstance(item, Func)}}
-    for item in module.items:
-        if isinstance(item, Module):
-            yield from _visible(item, functions)
-        else:
-            yield item, functions
 
 
 def _refuse_recursion(calls: dict[Func, dict[Func, Op]]) -> None:

@@ -196,7 +196,9 @@ def _extent(extent: Extent, extents: dict[str, int]) -> int:
         return int(extent.value)
     if isinstance(extent, Call):
         return _computed(extent, [_extent(arg, extents) for arg in extent.args])
-    raise ValueError(f"no input decides the extent {extent}: pass the output tensor yourself")
+    raise ValueError(
+        f"no input decides the extent {extent}: pass the output, or name {extent} in an input's annotation too"
+    )
 
 
 def _computed(call: Call, values: Sequence[int]) -> int:

@@ -11,7 +11,10 @@ from typing import Any
 
 from tilewright.backends.cpu.native import compile_native
 from tilewright.core.program import Function, Program
-from tilewright.errors import brief
+from tilewright.core.stmt import ReturnStmt
+from tilewright.core.types import TileType
+from tilewright.core.visitor import statements
+from tilewright.errors import ReturnMismatchError, brief
 from tilewright.frontend.programs import as_program
 from tilewright.interpret.machine import Machine
 from tilewright.passes.context import PassContext, VerificationLevel
@@ -111,6 +114,7 @@ def _compiled(source: Program, how: _How) -> CompiledProgram:
     if how.platform != INTERPRETER and (sys.platform, machine()) != ("linux", "x86_64"):
         help = f"pass platform={INTERPRETER!r} to run programs here"
         raise ValueError(f"native code runs on Linux and x86-64, not on {sys.platform} and {machine()}: {help}")
+    _check_returned(source)
     profile, directory = Profile(), how.directory(source.name)
     lowered = _lowered(source, how, directory, profile)
     artifact = None if how.platform == INTERPRETER else _artifact(source, lowered, profile)
@@ -130,6 +134,21 @@ def _compiled(source: Program, how: _How) -> CompiledProgram:
     if directory is not None:
         compiled.write()
     return compiled
+
+
+def _check_returned(source: Program) -> None:
+    """Raise ReturnMismatchError where an entry gives its caller a tile: those end with the kernel they are part of."""
+    for entry in source.entries:
+        found = [type_ for type_ in entry.return_types if isinstance(type_, TileType)]
+        if found:
+            spans = [s.span for s in statements(entry.body) if isinstance(s, ReturnStmt)] or [entry.span]
+            error = ReturnMismatchError(
+                f"tensors and numbers can be returned to Python, got {found[0]}",
+                spans=spans[:1],
+                help="pl.store it into a parameter annotated pl.Out[pl.Tensor], and return that",
+            )
+            error.function = entry.name
+            raise error
 
 
 def _lowered(source: Program, how: _How, directory: Path | None, profile: Profile) -> Program:

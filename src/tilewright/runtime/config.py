@@ -119,6 +119,10 @@ DEFAULT_OPTIONS: CodeOptions = (DEFAULT, OptimizationStrategy.Default.name)
 """The code options of a call without a configuration."""
 
 
-def code_options(config: RunConfig | None) -> CodeOptions:
-    """Return what code depends on for a call with a configuration or without."""
-    return DEFAULT_OPTIONS if config is None else config.code_options
+def code_options(config: object) -> CodeOptions:
+    """Return what code depends on for a call with a configuration or without; TypeError for what is none."""
+    if config is None:
+        return DEFAULT_OPTIONS
+    if not isinstance(config, RunConfig):
+        raise TypeError(f"`config` takes a RunConfig of tilewright.runtime, got {type(config).__name__}")
+    return config.code_options

@@ -4,7 +4,9 @@
 # pyright: reportAttributeAccessIssue=false, reportCallIssue=false
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -15,6 +17,11 @@ import tilewright.language as pl
 from tilewright.errors import OperandError
 
 M = pl.dynamic("M")
+
+
+class Way(Enum):
+    A = "a"
+    B = "b"
 
 
 @pl.jit
@@ -407,8 +414,40 @@ def test_an_output_of_unlike_inputs_has_to_be_stated() -> None:
     def kernel(x: pl.Tensor, y: pl.Tensor, out: pl.Out[pl.Tensor]):
         return tripled(x, out)
 
-    with pytest.raises(TypeError, match=r"cannot tell the shape of the output `out`: pass it, or annotate it"):
+    with pytest.raises(
+        TypeError, match=r"cannot tell the shape of the output `out`: pass it, or annotate it"
+    ) as caught:
         kernel(X, numbers(2, 2))
+    assert str(caught.value).endswith("alike, and here `x` is [4, 8] of fp32 and `y` [2, 2] of fp32")
+
+
+def test_a_last_tensor_that_is_missing_may_be_meant_as_an_output() -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, out: pl.Tensor):
+        return tripled(x, out)
+
+    with pytest.raises(TypeError, match=r"missing argument `out`: it takes 2 argument\(s\); pl\.Out\[\.\.\.\] around"):
+        kernel(X)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (str, "b"), (tuple, ("a", "b")), (tuple[str, ...], ("a", "b")), (list[str], ["a", "b"]), (dict, {1: "b"}),
+        (str | None, "b"), (str | int, "b"), (Literal["a", "b"], "b"), (Sequence[str], ("a", "b")), (Way, Way.B),
+    ],
+)  # fmt: skip
+def test_a_constant_is_annotated_as_what_it_is(annotation: Any, value: Any) -> None:
+    def kernel(x: pl.Tensor, which, out: pl.Out[pl.Tensor]):
+        return tripled(x, out)
+
+    kernel.__annotations__["which"] = annotation
+    assert torch.equal(pl.jit(kernel)(X, value), X * 3)
+
+
+def test_what_is_no_configuration_is_said() -> None:
+    with pytest.raises(TypeError, match=r"`config` takes a RunConfig of tilewright\.runtime, got int"):
+        triple(X, config=3)
 
 
 # annotations alone

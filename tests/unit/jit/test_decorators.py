@@ -14,6 +14,7 @@ import torch
 from unit.jit.kernels import numbers, scaled, tripled
 
 import tilewright.language as pl
+from tilewright import ir
 from tilewright.errors import OutsideKernelError, UncallableError
 from tilewright.jit.function import JITFunction
 
@@ -156,6 +157,18 @@ def test_a_sub_function_does_nothing_on_its_own() -> None:
     for use in (scaled.compile, scaled.lower):
         with pytest.raises(TypeError, match=r"only a @pl\.jit function can be compiled on its own"):
             use(numbers(4, 8), 2.0, numbers(4, 8))
+
+
+def test_a_grid_is_not_what_a_kernel_is_called_with() -> None:
+    with pytest.raises(TypeError, match=r"called without a grid, as negated\(\.\.\.\): it says itself"):
+        pl.jit(negated)[4](numbers(4, 8))
+
+
+def test_a_kernel_is_no_program_and_compiles_itself() -> None:
+    with pytest.raises(TypeError, match=r"got the kernel `negated`: .* compiles itself, negated\.compile\("):
+        ir.compile(pl.jit(negated))
+    with pytest.raises(TypeError, match="decorated with @pl.function, got function"):
+        ir.compile(negated)
 
 
 def test_an_entry_cannot_be_called_by_a_kernel() -> None:

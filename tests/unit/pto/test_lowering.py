@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -117,3 +118,32 @@ def test_a_scale_on_the_way_out_is_refused_and_not_ignored() -> None:
     move = f"pto.tmov ins(%a, %by : {acc}, f32) outs(%b : {vec})"
     with pytest.raises(KernelError, match=r"scale|operand"):
         program("%x: !pto.ptr<f32>, %by: f32", f"%a = pto.alloc_tile : {acc}", f"%b = pto.alloc_tile : {vec}", move)
+
+
+def copied(*addresses: str) -> str:
+    """Return the tile IR of a kernel that reads a number at each address and writes their sum to the first."""
+    body = ["%c0 = arith.constant 0 : index", "%s0 = arith.constant 0.0 : f32"]
+    for k, address in enumerate(addresses):
+        at = "%at" if address == "?" else f"%a{k}"
+        body += [] if address == "?" else [f"{at} = arith.constant {address} : i64"]
+        body += [
+            f"%p{k} = pto.castptr {at} : i64 -> !pto.ptr<f32, ub>",
+            f"%v{k} = pto.load %p{k}[%c0] : !pto.ptr<f32, ub> -> f32",
+            f"%s{k + 1} = arith.addf %s{k}, %v{k} : f32",
+        ]
+    last = f"pto.store %s{len(addresses)}, %p0[%c0] : !pto.ptr<f32, ub>, f32"
+    return str(program("%at: i64", *body, last))
+
+
+def buffers(text: str) -> dict[str, int]:
+    """Return the local memories a text makes, and their bytes."""
+    made = re.findall(r"(\w+): pl.Tensor\S* \S* = pl.(?:tensor.create|create_tensor)\(\[(\d+)\]", text)
+    return {name: int(size) for name, size in made}
+
+
+def test_stretches_of_memory_that_never_meet_are_buffers_of_their_own() -> None:
+    assert buffers(copied("0", "4096", "4098")) == {"vec_0": 4, "vec_4096": 6}
+
+
+def test_an_address_that_may_be_any_keeps_memory_whole() -> None:
+    assert buffers(copied("0", "4096", "?")) == {"vec": 248 * 1024}

@@ -105,6 +105,14 @@ def test_show_reads_a_jit_kernel_by_its_annotations(jit: Path, capsys: pytest.Ca
     assert printed(capsys, "show", str(jit), "--kernel", "scale") == text
 
 
+def test_show_reads_a_file_with_a_dataclass(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "show", str(jit))
+    jit.write_text(
+        "import dataclasses\n" + JIT + "\n@dataclasses.dataclass\nclass C:\n    n: int = 1\n", encoding="utf-8"
+    )
+    assert printed(capsys, "show", str(jit)) == text
+
+
 def test_show_asks_which_of_several_kernels(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     jit.write_text(JIT + SECOND, encoding="utf-8")
     message = refused(capsys, "show", str(jit))

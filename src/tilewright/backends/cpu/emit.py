@@ -248,7 +248,10 @@ class FunctionEmitter:
         dear: bool,
     ) -> Tile:
         """Record a function of the same element of each operand."""
-        node = MapNode(0, function=function, operands=tuple(operands), dear=dear)
+        if any(depth_of(operand) >= DEEPEST for operand in operands):
+            self.flush()
+        depth = 1 + max((depth_of(operand) for operand in operands), default=0)
+        node = MapNode(0, function=function, operands=tuple(operands), dear=dear, depth=depth)
         tile = Tile(type_, valid, node=node)
         if self._floats(tile):
             return self.record(tile)

@@ -63,6 +63,8 @@ class MapNode(Node):
     function: Callable[..., Lanes] = field(kw_only=True)
     operands: tuple[Tile | Scalar, ...] = field(kw_only=True)
     dear: bool = False
+    depth: int = 1
+    """How many functions are applied to each other to compute it."""
 
 
 @dataclass(eq=False)
@@ -147,6 +149,12 @@ def level_of(value: Tile | Scalar) -> int:
     if isinstance(value, Scalar) or value.node is None:
         return 0
     return value.node.level + isinstance(value.node, ReduceNode)
+
+
+def depth_of(value: Tile | Scalar) -> int:
+    """Return how many functions are applied to each other where a value is computed, not read."""
+    node = None if isinstance(value, Scalar) or value.place is not None else value.node
+    return node.depth if isinstance(node, MapNode) else 0
 
 
 class GroupEmitter:

@@ -49,33 +49,31 @@ def _constant(m: Machine, op: Op) -> Number:
 
 @lowers(*(f"arith.{name}" for name in _PLAIN))
 def _binary(m: Machine, op: Op) -> Number:
-    lhs, rhs = (m.expr(v) for v in op.operands)
-    if dtype_of(lhs) == BOOL:
-        return _on_conditions(m, op, lhs, rhs)
-    return Number(m.b.scalar(_PLAIN[op.name.removeprefix("arith.")], lhs, rhs))
+    lhs, rhs = (_signed(m, m.expr(v)) for v in op.operands)
+    return Number(_to(m, m.b.scalar(_PLAIN[op.name.removeprefix("arith.")], lhs, rhs), _result(op)))
 
 
-def _on_conditions(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Number:
-    """One-bit integers: a sum is the last bit of one, a product says whether both are set."""
-    name = op.name.removeprefix("arith.")
-    joined = {"addi": "ne", "subi": "ne", "muli": "and_", "minsi": "or_", "maxsi": "and_"}.get(name, "and_")
-    return Number(m.b.scalar(joined, lhs, rhs))
+def _signed(m: Machine, value: Expr) -> Expr:
+    """Return a number as one with a sign: of one bit, a set bit is minus one."""
+    return m.b.scalar("neg", m.b.cast(value, _SIGNED[32])) if dtype_of(value) == BOOL else value
+
+
+def _unsigned(m: Machine, value: Expr) -> Expr:
+    """Return the bits of an integer as a number without a sign."""
+    return m.b.cast(value, _UNSIGNED[32 if dtype_of(value) == BOOL else dtype_of(value).bits])
 
 
 @lowers(*(f"arith.{name}" for name in _AS_UNSIGNED))
-def _unsigned(m: Machine, op: Op) -> Number:
-    lhs, rhs = (m.expr(v) for v in op.operands)
-    dtype = dtype_of(lhs)
-    wide = _UNSIGNED[dtype.bits]
-    name = _AS_UNSIGNED[op.name.removeprefix("arith.")]
-    return Number(m.b.cast(m.b.scalar(name, m.b.cast(lhs, wide), m.b.cast(rhs, wide)), dtype))
+def _without_sign(m: Machine, op: Op) -> Number:
+    lhs, rhs = (_unsigned(m, m.expr(v)) for v in op.operands)
+    return Number(_to(m, m.b.scalar(_AS_UNSIGNED[op.name.removeprefix("arith.")], lhs, rhs), _result(op)))
 
 
 @lowers("arith.remsi")
 def _remainder(m: Machine, op: Op) -> Number:
-    lhs, rhs = (m.expr(v) for v in op.operands)
+    lhs, rhs = (_signed(m, m.expr(v)) for v in op.operands)
     whole = m.b.scalar("mul", m.b.scalar("div", lhs, rhs), rhs)
-    return Number(m.b.scalar("sub", lhs, whole))
+    return Number(_to(m, m.b.scalar("sub", lhs, whole), _result(op)))
 
 
 @lowers("arith.remf")
@@ -94,14 +92,12 @@ def _magnitude(m: Machine, value: Expr) -> Expr:
 
 @lowers("arith.ceildivsi", "arith.ceildivui")
 def _ceiling(m: Machine, op: Op) -> Number:
-    """Quotients rounded up, taken in 64 bits, where nothing that is negated overflows."""
-    values = [m.expr(v) for v in op.operands]
-    dtype = dtype_of(values[0])
-    if op.name == "arith.ceildivui":
-        values = [m.b.cast(v, _UNSIGNED[dtype.bits]) for v in values]
-    lhs, rhs = (v if dtype_of(v) == INDEX else m.b.cast(v, dtypes.INT64) for v in values)
-    down = m.b.scalar("floordiv", m.b.scalar("neg", lhs), rhs)
-    return Number(m.b.cast(m.b.scalar("neg", down), dtype))
+    """Quotients rounded up: one more than rounded down, where something is left."""
+    seen = _unsigned if op.name == "arith.ceildivui" else _signed
+    lhs, rhs = (seen(m, m.expr(v)) for v in op.operands)
+    down = m.b.scalar("floordiv", lhs, rhs)
+    left = m.b.cast(m.b.scalar("ne", m.b.scalar("mul", down, rhs), lhs), dtype_of(down))
+    return Number(_to(m, m.b.scalar("add", down, left), _result(op)))
 
 
 @lowers("arith.maxnumf", "arith.minnumf")
@@ -182,29 +178,31 @@ chosen = _chosen
 
 @lowers(
     "arith.index_cast", "arith.extsi", "arith.trunci", "arith.sitofp", "arith.extf", "arith.truncf", "arith.fptosi",
-    "arith.fptoui",
 )  # fmt: skip
 def _convert(m: Machine, op: Op) -> Lowered:
     value = m.values[op.operands[0]]
     if not isinstance(value, Number):
         return value
-    expr = value.expr
-    if dtype_of(expr) == BOOL and op.name != "arith.trunci":
-        expr = m.b.scalar("neg", m.b.cast(expr, _SIGNED[32]))  # a set bit is minus one where it has a sign
-    return Number(_to(m, expr, _result(op)))
+    return Number(_to(m, _signed(m, value.expr), _result(op)))
 
 
 @lowers("arith.extui", "arith.index_castui", "arith.uitofp")
 def _convert_unsigned(m: Machine, op: Op) -> Number:
-    expr = m.expr(op.operands[0])
-    if dtype_of(expr) != BOOL:
-        expr = m.b.cast(expr, _UNSIGNED[dtype_of(expr).bits])
-    else:
-        expr = m.b.cast(expr, _SIGNED[32])
-    return Number(_to(m, expr, _result(op)))
+    return Number(_to(m, _unsigned(m, m.expr(op.operands[0])), _result(op)))
+
+
+@lowers("arith.fptoui")
+def _to_unsigned(m: Machine, op: Op) -> Number:
+    dtype = _result(op)
+    whole = m.b.cast(m.expr(op.operands[0]), _UNSIGNED[32 if dtype == BOOL else dtype.bits])
+    return Number(_to(m, whole, dtype))
 
 
 def _to(m: Machine, expr: Expr, dtype: DataType) -> Expr:
+    if dtype == dtype_of(expr):
+        return expr
+    if dtype == BOOL and dtype_of(expr).is_float():
+        expr = m.b.cast(expr, _SIGNED[32])
     if dtype == BOOL:
         lowest = m.b.scalar("bit_and", expr, constant(1, dtype_of(expr)))
         return m.b.scalar("ne", lowest, constant(0, dtype_of(expr)))

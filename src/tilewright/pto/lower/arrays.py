@@ -24,7 +24,7 @@ def _declare(m: Machine, op: Op) -> View:
         raise UnsupportedFeatureError(f"`{text}` is no array of scalars", help="as in !pto.local_array<4x8xi32>")
     shape = [int(n) for n in found[1].split("x")[:-1]]
     strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    pointer = m.memory.cell(op, SCALARS[found[2]], prod(shape))
+    pointer = m.memory.cell(m.here(op), SCALARS[found[2]], prod(shape))
     return View(pointer, tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides)))
 
 

@@ -21,7 +21,7 @@ def _hand_on(m: Machine, op: Op) -> tuple[Lowered, ...]:
 def _call(m: Machine, op: Op) -> tuple[Lowered, ...]:
     callee = op.attributes["callee"]
     assert isinstance(callee, SymbolRef)
-    return m.function(m.funcs[callee.name], [m.values[v] for v in op.operands])
+    return m.call(op, callee.name, [m.values[v] for v in op.operands])
 
 
 @lowers("pto.section.cube", "pto.section.vector", "pto.vecscope", "pto.strict_vecscope")

@@ -20,9 +20,9 @@ _SETTINGS = tuple(
 def _is_straight(m: Machine) -> bool:
     """Return whether settings are only made by the entry itself, outside of loops and branches."""
     names = {f"pto.{name}" for name in _SETTINGS}
-    for func in m.funcs.values():
+    for func in m.funcs:
         ops = func.body.ops if func.body else []
-        outside = ops if func.name == m.calls[0] else []
+        outside = ops if func is m.calls[0] else []
         if any(inner.name in names for op in ops for inner in op.walk() if inner not in outside):
             return False
     return True

@@ -67,9 +67,10 @@ class Carried:
 class Machine:
     """A function being lowered: the statements so far, its memory, and what its values stand for."""
 
-    def __init__(self, funcs: dict[str, Func], arch: str, blocks: Blocks, knowledge: Knowledge) -> None:
+    def __init__(self, funcs: dict[Func, dict[str, Func]], arch: str, blocks: Blocks, knowledge: Knowledge) -> None:
         self.b = Builder()
         self.funcs = funcs
+        """Every function of the module, with those it can call."""
         self.arch = arch
         self.blocks = blocks
         self.knowledge = knowledge
@@ -77,18 +78,36 @@ class Machine:
         self.values: dict[Value, Lowered] = {}
         self.written: set[Slot] = set()
         """The tiles that certainly hold a value by now."""
-        self.calls: list[str] = []
+        self.calls: list[Func] = []
+        self.sites: tuple[Op, ...] = ()
+        """The calls that lead to the function being walked."""
         self.made: dict[Hashable, Expr] = {}
         self.settings: dict[str, tuple[Expr, Expr]] = {}
 
     # walking
 
+    def call(self, site: Op, name: str, arguments: Sequence[Lowered]) -> tuple[Lowered, ...]:
+        """Lower the function that the one being walked calls so; return its results."""
+        outer, self.sites = self.sites, (*self.sites, site)
+        results = self.function(self._callee(name), arguments)
+        self.sites = outer
+        return results
+
+    def _callee(self, name: str) -> Func:
+        """Return the function of a name: the one in sight, or where that has no body the only one that has."""
+        seen = self.funcs[self.calls[-1]][name]
+        defined = [seen] if seen.body else [func for func in self.funcs if func.name == name and func.body]
+        if len(defined) != 1:
+            found = "nowhere" if not defined else f"in {len(defined)} modules"
+            raise UnsupportedFeatureError(f"`@{name}` is declared here, and its body is {found}")
+        return defined[0]
+
     def function(self, func: Func, arguments: Sequence[Lowered]) -> tuple[Lowered, ...]:
         """Lower a function in place, given its arguments; return its results."""
         assert func.body is not None
-        if func.name in self.calls:
+        if func in self.calls:
             raise RecursiveCallError(f"`@{func.name}` calls itself", spans=[self.b.span])
-        self.calls.append(func.name)
+        self.calls.append(func)
         outer, self.values = self.values, dict(zip(func.arguments, arguments, strict=True))
         results = self.region(func.body, arguments if func.body.arguments else ())
         self.values = outer
@@ -153,6 +172,10 @@ class Machine:
             self.made[key] = make()
             self.b.blocks = inner
         return self.made[key]
+
+    def here(self, op: Op) -> Hashable:
+        """Return what tells an op of the function being walked from itself in other calls of that function."""
+        return op, *self.sites
 
     # tiles that are variables
 

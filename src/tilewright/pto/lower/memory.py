@@ -15,7 +15,7 @@ from tilewright.core.types import tensor
 from tilewright.dtypes import UINT8
 from tilewright.errors import OutOfBoundsError
 from tilewright.pto.lower.build import Builder, known
-from tilewright.pto.lower.places import Arena, Slot
+from tilewright.pto.lower.places import Arena, Slot, Span
 from tilewright.pto.lower.values import Pointer
 from tilewright.pto.types import Scalar, Space, TileBuf
 
@@ -44,9 +44,12 @@ class Knowledge:
     resizes: bool = False
     """Whether some tile changes its valid extents while the program runs."""
 
+    parts: dict[Space, tuple[Span, ...]] = field(default_factory=dict[Space, "tuple[Span, ...]"])
+    """The stretches of a memory that never meet."""
+
     def copy(self) -> Knowledge:
         """Return what is known now."""
-        return Knowledge(set(self.placed), set(self.exposed), self.resizes)
+        return Knowledge(set(self.placed), set(self.exposed), self.resizes, dict(self.parts))
 
 
 class LocalMemory:
@@ -67,7 +70,8 @@ class LocalMemory:
         """Return the arena of a local memory."""
         if space not in self.arenas:
             limit = capacity(space, self.arch)
-            self.arenas[space] = Arena(space, limit, Var(space.loc, tensor([UNLIMITED], UINT8)))
+            whole = Var(space.loc, tensor([UNLIMITED], UINT8))
+            self.arenas[space] = Arena(space, limit, whole, self.knowledge.parts.get(space, ()))
         return self.arenas[space]
 
     def apart(self, space: Space, element: Scalar, nbytes: int) -> Pointer:
@@ -114,6 +118,8 @@ class LocalMemory:
                 self.knowledge.placed.add(key)
         for space in {space for space, _ in ordered}:
             self._overlaps([key for key in ordered if key[0] is space])
+        for space, arena in self.arenas.items():
+            self.knowledge.parts[space] = arena.stretches
 
     def _overlaps(self, keys: list[tuple[Space, int]]) -> None:
         end, last = -1, None

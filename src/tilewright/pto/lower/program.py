@@ -28,7 +28,7 @@ def lower(module: Module, func: Func, *, target: str, shared: tuple[int, ...] | 
     Its entry takes the number of blocks, then for each parameter a buffer or a scalar. With `shared`, pointers are
     byte offsets into a buffer per group: what pointers that overlap need.
     """
-    funcs = {f.name: f for f in module.funcs() if f.body is not None}
+    funcs = dict(module.scopes())
     parameters = Parameters(func, shared)
     arch = "a5" if target == "a5" else "a3"
     blocks = Blocks(Var("block", ScalarType(INDEX), func.span, (0, MOST_BLOCKS)), parameters.grid)
@@ -114,8 +114,10 @@ def _arenas(machine: Machine) -> list[Stmt]:
     """Return the statements that make the local memories, zeroed, as large as the function uses them."""
     made: list[Stmt] = []
     for arena in (*machine.memory.arenas.values(), *machine.memory.private.values()):
-        if arena.size:
-            fresh = machine.b.call("tensor.create", shape=(arena.size,), dtype=UINT8, init_value=0)
-            arena.var.type = fresh.type
-            made.append(AssignStmt(arena.var, fresh))
+        whole = [] if arena.pieces else [(arena.var, arena.size)]
+        for var, size in (*whole, *((piece, end - first) for (first, end), piece in arena.pieces.items())):
+            if size:
+                fresh = machine.b.call("tensor.create", shape=(size,), dtype=UINT8, init_value=0)
+                var.type = fresh.type
+                made.append(AssignStmt(var, fresh))
     return made

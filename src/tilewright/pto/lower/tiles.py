@@ -135,12 +135,16 @@ def replaced(pointer: Pointer, offset: Expr) -> Pointer:
 
 def bytes_view(m: Machine, pointer: Pointer, shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> Expr:
     """Return the memory behind a pointer under a shape and strides."""
-    if pointer.arena is not None:
+    buffer, offset, arena = pointer.buffer, pointer.offset, pointer.arena
+    if arena is not None:
         span = _span(m, pointer, shape, strides)
         _refuse_outside(pointer, span if all(known(n) for n in shape) else None)
-        pointer.arena.touch(pointer.offset, span)
+        arena.touch(offset, span)
+        part = arena.part(offset, span)
+        if part is not None:
+            buffer, offset = arena.piece(part), m.b.add(offset, -part[0])
     return m.b.op(
-        "tensor.as_strided", buffer=pointer.buffer, shape=tuple(shape), strides=tuple(strides), offset=pointer.offset,
+        "tensor.as_strided", buffer=buffer, shape=tuple(shape), strides=tuple(strides), offset=offset,
         dtype=pointer.element.dtype,
     )  # fmt: skip
 

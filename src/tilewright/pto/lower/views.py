@@ -28,9 +28,10 @@ def _castptr(m: Machine, op: Op) -> Lowered:
     if isinstance(value, Pointer):
         if isinstance(type_, Ptr):
             return replace(value, element=type_.element)
-        if value.space is Space.GM:
+        if value.arena is None:
+            where = "global memory" if value.space is Space.GM else "a tile without `addr`"
             raise UnsupportedFeatureError(
-                "the address of global memory is not known here", help="offset the pointer with pto.addptr"
+                f"the address of {where} is not known here", help="offset the pointer with pto.addptr"
             )
         assert isinstance(type_, Scalar)
         return Number(m.b.cast(value.offset, type_.dtype))
@@ -96,7 +97,7 @@ def _alloc(m: Machine, op: Op) -> Tile:
     if address is not None:
         m.memory.sees(type_, address)
     number = known(address) if address is not None else None
-    key = op if address is None else (type_.space, number)
+    key = m.here(op) if address is None else (type_.space, number)
     held = value_type(type_)
     if held is not None and None in held.valid and (address is not None or m.knowledge.resizes):
         held = None  # others may see these bytes, or more of them
@@ -124,13 +125,20 @@ def _valid(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
             )
         value = given[0] if given else m.b.index(extent or 0)
         check_range(m, value, most, f"`{word}` does not lie within 0 to {most}")
-        may_change = given is not None and m.knowledge.resizes
-        if may_change or known(value) == 0:  # no value has an extent of nothing, but one that is found empty may be
-            var = m.b.variable(value.type, word)
-            m.b.assign(var, value)
-            value = var
-        extents.append(value)
+        is_empty = known(value) == 0  # no value has an extent of nothing, but one that is found empty may be
+        extents.append(_copied(m, value, word) if is_empty else _own(m, value, extent, word))
     return extents[0], extents[1]
+
+
+def _own(m: Machine, value: Expr, extent: int | None, word: str) -> Expr:
+    """Return a valid extent of a tile, in a variable of its own where the type leaves it open and some tile's change."""
+    return _copied(m, value, word) if extent is None and m.knowledge.resizes else value
+
+
+def _copied(m: Machine, value: Expr, word: str) -> Expr:
+    var = m.b.variable(value.type, word)
+    m.b.assign(var, value)
+    return var
 
 
 @lowers("pto.set_validshape")
@@ -175,7 +183,8 @@ def _subview(m: Machine, op: Op) -> Lowered:
     valid = (asked[0], asked[1]) if asked else (m.b.index(known_valid[0]), m.b.index(known_valid[1]))
     for extent, most in zip(valid, (type_.rows, type_.cols), strict=True):
         check_range(m, extent, most, f"a valid extent does not lie within 0 to {most}")
-    return Tile(type_, valid, pointer=replaced(tile.place, offset), strides=strides)
+    own = _own(m, valid[0], type_.valid_rows, "valid_row"), _own(m, valid[1], type_.valid_cols, "valid_col")
+    return Tile(type_, own, pointer=replaced(tile.place, offset), strides=strides)
 
 
 @lowers("pto.treshape")
@@ -184,8 +193,8 @@ def _reshape(m: Machine, op: Op) -> Lowered:
     assert isinstance(type_, TileBuf)
     if tile.slot is not None:
         tile = _placed(m, tile)
-    rows = m.b.index(type_.valid_rows) if type_.valid_rows is not None else tile.valid[0]
-    cols = m.b.index(type_.valid_cols) if type_.valid_cols is not None else tile.valid[1]
+    rows = m.b.index(type_.valid_rows) if type_.valid_rows is not None else _own(m, tile.valid[0], None, "valid_row")
+    cols = m.b.index(type_.valid_cols) if type_.valid_cols is not None else _own(m, tile.valid[1], None, "valid_col")
     if type_.nbytes > tile.type.nbytes:
         raise UnsupportedFeatureError(f"{type_.nbytes} bytes cannot be seen in a tile of {tile.type.nbytes}")
     return Tile(type_, (rows, cols), pointer=replace(tile.place, element=type_.element))
