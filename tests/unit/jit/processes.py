@@ -38,9 +38,13 @@ class Run:
 
 
 def environment(cache: Path | str, **others: str) -> dict[str, str]:
-    """Return the environment of a process with a cache of its own."""
+    """Return the environment of a process with a cache of its own.
+
+    Python keeps no bytecode there: it would take a file for unchanged that is edited twice in a second.
+    """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("TILEWRIGHT_")}
-    return {**inherited, "PYTHONPATH": str(SOURCES), "TILEWRIGHT_CACHE_DIR": str(cache), **others}
+    own = {"PYTHONPATH": str(SOURCES), "PYTHONDONTWRITEBYTECODE": "1", "TILEWRIGHT_CACHE_DIR": str(cache)}
+    return {**inherited, **own, **others}
 
 
 def start(path: Path, cache: Path | str, before: str = "", index: int = 0, **others: str) -> subprocess.Popen[str]:
