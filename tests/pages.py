@@ -39,6 +39,6 @@ def blocks(page: Path) -> list[Block]:
 
 def links(page: Path) -> list[str]:
     """Return the files a page points to."""
-    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose)
     return [target for target in targets if "://" not in target]

@@ -101,7 +101,7 @@ class Binder:
         return values
 
     def _unnamed(self, missing: Sequence[str]) -> str:
-        """Return what makes a tensor an output that calls may leave out, where a kernel has none and its last is missing."""
+        """Return what makes the last tensor an output that may be left out, where there is none and it is missing."""
         is_last = missing == [[*self.declared][-1]] and self.declared[missing[0]].is_tensor
         return "" if self.outputs or not is_last else "; pl.Out[...] around its annotation makes it an output to return"
 

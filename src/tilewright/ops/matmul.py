@@ -1,4 +1,7 @@
-"""Matrix products. Floats accumulate in fp32, integers in int32; the interpreter rounds once."""
+"""Matrix products. Floats accumulate in fp32, integers in int32; the interpreter rounds once.
+
+Native code may take subnormal bfloat16 numbers, and subnormal sums of their products, for zero.
+"""
 
 from typing import Any
 

@@ -116,6 +116,7 @@ def _loaded(axis: int, offset: Expr, want: Extent, have: Extent, clamp: bool) ->
 
 
 CLAMP = "make the region smaller; pl.load and pl.slice with clamp=True read only what is there"
+NARROW = "the valid part of a tile is stored: a load knows its own, and pl.set_validshape narrows that of other tiles"
 CUT = "pl.load is cut to what the tensor holds, and so is pl.slice with clamp=True"
 
 

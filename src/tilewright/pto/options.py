@@ -56,7 +56,7 @@ def checked_options(declared: Declared, given: Mapping[str, object]) -> Options:
         _check_word(declared, "kernel_kind", given["kernel_kind"], KINDS)
     if not isinstance(given["entry"], bool):
         raise declared.refusal(PtoDeclarationError, f"entry= takes True or False, got {given['entry']!r}")
-    if given["insert_sync"] not in (None, True, False):
+    if given["insert_sync"] is not None and not isinstance(given["insert_sync"], bool):
         raise declared.refusal(
             PtoDeclarationError, f"insert_sync= takes True, False or None, got {given['insert_sync']!r}"
         )
@@ -75,7 +75,7 @@ def check_carried(declared: Declared, carried: Mapping[str, object]) -> None:
 
 
 def _check_word(declared: Declared, name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         *most, last = map(repr, choices)
         message = f"{name}= takes {', '.join(most)} or {last}, got {value!r}"
         raise declared.refusal(PtoOptionError, message)

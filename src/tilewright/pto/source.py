@@ -67,7 +67,7 @@ class Origin:
     @staticmethod
     def of(source: str, directory: Path) -> Origin:
         """Return where text comes from; relative paths start from `directory`."""
-        return Origin(source, None if is_text(source) else (directory / source).resolve())
+        return Origin(source, None if is_text(source) else _resolved(directory / source))
 
     def stamp(self) -> Stamp | None:
         """Return what the file is known by now, None for text and for a file that is not there."""
@@ -87,8 +87,9 @@ class Origin:
                 stamp = _stamp(os.fstat(file.fileno()))
                 is_settled = time.time_ns() - stamp[0] > SETTLED_NS
                 return Text(file.read().decode(), self.path, stamp if is_settled else None)
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else f"not UTF-8: {error}"
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            reason = f"not UTF-8: {error}" if isinstance(error, UnicodeDecodeError) else reason
             message = f"PTO source {self.given!r}, which is {self.path}, cannot be read: {reason}"
             if declared is None:
                 raise PtoSourceNotFoundError(message, help=_FROM_HERE) from error
@@ -96,6 +97,14 @@ class Origin:
 
 
 _FROM_HERE = "relative paths start from where the process is"
+
+
+def _resolved(path: Path) -> Path:
+    """Return a path without links and dots; one that no file can have, or that links to itself, stays as it is."""
+    try:
+        return path.resolve()
+    except (ValueError, RuntimeError):
+        return path
 
 
 def _stamp(status: os.stat_result) -> Stamp:

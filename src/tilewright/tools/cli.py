@@ -14,7 +14,7 @@ from tilewright.passes.pipeline import DEFAULT
 from tilewright.tools import cache, pto, screen
 from tilewright.tools.files import program_in
 from tilewright.tools.life import stages, summary
-from tilewright.tools.naming import check_known
+from tilewright.tools.naming import CommandError, check_known
 from tilewright.tools.reference import entry, heading, noun_of
 from tilewright.tools.signatures import other_names, signatures
 
@@ -36,7 +36,7 @@ Output is highlighted on a terminal and plain text elsewhere; a printed program 
 
 def main(arguments: Sequence[str] | None = None, version: str = "") -> int:
     """Run a command; return 0, or 1 after printing what was wrong."""
-    options = _parser(version).parse_args(arguments)
+    options = _options(_parser(version), arguments)
     command: Callable[[argparse.Namespace], None] = options.command
     try:
         command(options)
@@ -51,6 +51,17 @@ def main(arguments: Sequence[str] | None = None, version: str = "") -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _options(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return what the arguments say; those of a command that takes any number may stand behind its options too."""
+    options, rest = parser.parse_known_args(arguments)
+    takes_more = isinstance(getattr(options, "arguments", None), list)
+    if rest and (not takes_more or any(text.startswith("-") for text in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        options.arguments += rest
+    return options
 
 
 def _parser(version: str) -> argparse.ArgumentParser:
@@ -86,6 +97,8 @@ def _parser(version: str) -> argparse.ArgumentParser:
 
 
 def _show(options: argparse.Namespace) -> None:
+    if options.file.endswith(".pto"):
+        raise CommandError(f"{options.file} is PTO text\n    help: tilewright pto check --show {options.file}")
     program = program_in(options.file, options.kernel)
     if options.all:
         screen.titled("front end", "what was read", _text(program, options))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from math import isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.arrays import np
 from tilewright.core.program import Program
+from tilewright.dtypes import round_scalar
 from tilewright.pto.module import Func, Module, Value
-from tilewright.pto.types import Ptr, Scalar
+from tilewright.pto.types import I1, Ptr, Scalar
 from tilewright.tools import screen
 from tilewright.tools.naming import CommandError, check_known
 
@@ -38,6 +39,9 @@ MAKERS: Mapping[str, Callable[[Any, tuple[int, ...]], Any]] = {
     "arange": lambda rng, shape: np.reshape(np.arange(prod(shape)), shape),
 }
 """What fills a generated buffer."""
+
+CONDITIONS = {"0": False, "1": True, "false": False, "true": True}
+"""What a parameter of one bit may be."""
 
 INTEGER_RANGE = 100
 """Random integers lie between its negative, or zero, and this."""
@@ -83,7 +87,11 @@ def _module(path: Path) -> Module:
     from tilewright.pto.text.parser import parse
     from tilewright.pto.verify import verify
 
-    module = parse(path.read_text(encoding="utf-8"), str(path))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path}: not UTF-8: {error}") from None
+    module = parse(text, str(path))
     verify(module)
     return module
 
@@ -129,14 +137,16 @@ def _buffers(func: Func, values: Sequence[Any]) -> dict[str, Array]:
 
 def _entry(module: Module, name: str | None) -> Func:
     """Return the function to run: the named one, or the only one there is."""
-    funcs = {func.name: func for func in module.funcs() if func.body is not None}
+    funcs = [func for func in module.funcs() if func.body is not None]
     if name is not None:
-        check_known(name.removeprefix("@"), funcs, "function", f"it has {', '.join(funcs) or 'none'}")
-        return funcs[name.removeprefix("@")]
-    launchable = [func for func in funcs.values() if _is_launchable(func)]
+        names = [func.name for func in funcs]
+        check_known(name.removeprefix("@"), names, "function", f"it has {', '.join(names) or 'none'}")
+        funcs = [func for func in funcs if func.name == name.removeprefix("@")]
+    launchable = [func for func in funcs if name is not None or _is_launchable(func)]
     if len(launchable) != 1:
-        names = ", ".join(func.name for func in launchable) or "none"
-        raise CommandError(f"which function? it has {names}\n    help: pass --entry NAME")
+        shown = ", ".join(func.name for func in launchable) or "none"
+        help = "pass --entry NAME" if name is None else "give one of them another name"
+        raise CommandError(f"which function? it has {shown}\n    help: {help}")
     return launchable[0]
 
 
@@ -160,15 +170,16 @@ def _signature(func: Func) -> str:
 
 def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
     if isinstance(argument.type, Scalar):
-        try:
-            return float(text) if argument.type.is_float else int(text, 0)
-        except ValueError:
-            raise CommandError(f"{argument.name} is {argument.type}, and {text!r} is no such number") from None
+        return _number(argument.name, argument.type, text)
     assert isinstance(argument.type, Ptr)
     dtype = argument.type.element.dtype.numpy
     maker, separator, shape = text.partition(":")
     if separator and maker in MAKERS:
-        made = MAKERS[maker](rng, _shape(shape))
+        extents = _shape(shape)
+        try:
+            made = MAKERS[maker](rng, extents)
+        except (MemoryError, ValueError) as error:
+            raise CommandError(f"{argument.name}={text}: {error}") from None
         return (made if dtype.kind not in "iu" or maker != "random" else made * INTEGER_RANGE).astype(dtype)
     if not text.endswith(".npy"):
         raise CommandError(f"{argument.name}={text} is neither a .npy file nor one of {', '.join(MAKERS)} with a shape")
@@ -176,6 +187,17 @@ def _value(argument: Value, text: str, rng: np.random.Generator) -> Any:
     if loaded.dtype != dtype and not (loaded.dtype.kind == "V" and loaded.dtype.itemsize == dtype.itemsize):
         raise CommandError(f"{text} holds {loaded.dtype} elements, and {argument.name} points to {dtype}")
     return np.reshape(np.frombuffer(bytearray(loaded.tobytes()), dtype), loaded.shape)
+
+
+def _number(name: str, type_: Scalar, text: str) -> float:
+    """Return a number as a scalar parameter takes it."""
+    try:
+        number = CONDITIONS[text] if type_ == I1 else float(text) if type_.is_float else int(text, 0)
+    except (KeyError, ValueError):
+        raise CommandError(f"{name} is {type_}, and {text!r} is no such number") from None
+    if type_.is_float and isfinite(number) and not isfinite(round_scalar(number, type_.dtype)):
+        raise CommandError(f"{name} is {type_}, which cannot hold {text}")
+    return number
 
 
 def _shape(text: str) -> tuple[int, ...]:

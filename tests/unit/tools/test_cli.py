@@ -113,6 +113,11 @@ def test_show_reads_a_file_with_a_dataclass(jit: Path, capsys: pytest.CaptureFix
     assert printed(capsys, "show", str(jit)) == text
 
 
+def test_show_sends_pto_text_to_the_command_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+    message = refused(capsys, "show", "kernel.pto")
+    assert message == "kernel.pto is PTO text\n    help: tilewright pto check --show kernel.pto\n"
+
+
 def test_show_asks_which_of_several_kernels(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     jit.write_text(JIT + SECOND, encoding="utf-8")
     message = refused(capsys, "show", str(jit))

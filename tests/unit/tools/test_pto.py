@@ -63,6 +63,40 @@ def test_run_reads_and_writes_arrays(file: str, tmp_path: Path, capsys: pytest.C
     assert "y 4x16 float32" in out and "written" in out and out.endswith("the interpreter agrees\n")
 
 
+def test_run_takes_arguments_behind_options(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--entry", "scale", "--grid", "1", "--compare"]
+    assert main(["pto", "run", file, *options, "x=ones:4x16", "y=zeros:4x16", "by=2.5"]) == 0
+    assert capsys.readouterr().out.endswith("the interpreter agrees\n")
+
+
+def test_arguments_that_nothing_takes_are_refused(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["pto", "run", file, "--grids", "2"], ["pto", "check", "--show", file, "--entry", "x"]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert "unrecognized arguments" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("value", "status"), [("1", 0), ("false", 0), ("2", 1), ("yes", 1)])
+def test_run_takes_conditions(tmp_path: Path, value: str, status: int) -> None:
+    path = tmp_path / "k.pto"
+    path.write_text("module { func.func @k(%v: i1) { return } }")
+    assert main(["pto", "run", str(path), f"v={value}"]) == status
+
+
+def test_run_asks_which_of_two_functions_of_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "k.pto"
+    path.write_text("module { module { func.func @k() { return } } module { func.func @k() { return } } }")
+    assert main(["pto", "run", str(path), "--entry", "k"]) == 1
+    assert "which function? it has k, k" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "k.pto"
+    path.write_bytes(b"\xff\xfe")
+    assert main(["pto", "check", str(path)]) == 1
+    assert capsys.readouterr().err.startswith(f"{path}: not UTF-8")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -75,6 +109,8 @@ def test_run_reads_and_writes_arrays(file: str, tmp_path: Path, capsys: pytest.C
         (["x=random:64", "y=zeros:64", "by=2", "--entry", "scales"], "did you mean scale?"),
         (["x=random:64", "y=zeros:64", "by=2", "--grid", "0"], "--grid must be 1 or more"),
         (["x=missing.npy", "y=zeros:64", "by=2"], "missing.npy"),
+        (["x=zeros:99999999999999", "y=zeros:64", "by=2"], "x=zeros:99999999999999: "),
+        (["x=random:64", "y=zeros:64", "by=1e39"], "by is f32, which cannot hold 1e39"),
     ],
 )
 def test_run_says_what_is_wrong(

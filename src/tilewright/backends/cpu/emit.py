@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tilewright.backends.cpu.arena import Arena
-from tilewright.backends.cpu.groups import Group, GroupEmitter, LoadNode, MapNode, level_of, operands_of
+from tilewright.backends.cpu.groups import Group, GroupEmitter, LoadNode, MapNode, depth_of, level_of, operands_of
 from tilewright.backends.cpu.llvm import I1, I64, PTR, Builder, Value, i64
 from tilewright.backends.cpu.roots import Roots
 from tilewright.backends.cpu.traced import Lanes, literal
@@ -33,6 +33,9 @@ LOWERINGS: dict[str, Lowering] = {}
 STATEMENTS: dict[type, Callable[[FunctionEmitter, Any], None]] = {}
 SCALARS: dict[str, Callable[..., Scalar]] = {}
 """The code for scalar ops, by name."""
+
+DEEPEST = 64
+"""How many functions may be applied to each other before what they compute is kept: emitting them goes as deep."""
 
 
 def lowers(*names: str) -> Callable[[Lowering], Lowering]:
@@ -114,6 +117,8 @@ class FunctionEmitter:
         self.group: Group | None = None
         self.floating: list[Tile] = []
         """Tiles of one row that are recorded in no group: every group may read them."""
+        self.deepest = 0
+        """How many functions are applied to each other, at most, in what is recorded."""
         self.blocks: list[Block] = [Block()]
         self.uses: dict[Var, int] = {}
         for stmt in statements(function.body):
@@ -137,6 +142,8 @@ class FunctionEmitter:
     def stmt(self, stmt: Stmt) -> None:
         """Emit or record one statement."""
         self.at = stmt
+        if self.deepest > DEEPEST:
+            self.flush()
         if isinstance(stmt, AssignStmt):
             self.bind(stmt.var, self.action(stmt.value))
         elif isinstance(stmt, EvalStmt):
@@ -248,10 +255,9 @@ class FunctionEmitter:
         dear: bool,
     ) -> Tile:
         """Record a function of the same element of each operand."""
-        if any(depth_of(operand) >= DEEPEST for operand in operands):
-            self.flush()
-        depth = 1 + max((depth_of(operand) for operand in operands), default=0)
-        node = MapNode(0, function=function, operands=tuple(operands), dear=dear, depth=depth)
+        node = MapNode(0, function=function, operands=tuple(operands), dear=dear)
+        node.depth = 1 + max(map(depth_of, operands), default=0)
+        self.deepest = max(self.deepest, node.depth)
         tile = Tile(type_, valid, node=node)
         if self._floats(tile):
             return self.record(tile)
@@ -274,6 +280,7 @@ class FunctionEmitter:
         """Emit what has been recorded; results that are read later get a place in the arena."""
         group, self.group = self.group, None
         floating, self.floating = self.floating, []
+        self.deepest = 0
         read = {operand for tile in group.tiles for operand in operands_of(tile)} if group is not None else set[Tile]()
         for apart in _grouped(tile for tile in floating if group is None or tile.rows != group.rows):
             self._emit(apart, read)

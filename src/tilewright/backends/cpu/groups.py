@@ -63,7 +63,7 @@ class MapNode(Node):
     function: Callable[..., Lanes] = field(kw_only=True)
     operands: tuple[Tile | Scalar, ...] = field(kw_only=True)
     dear: bool = False
-    depth: int = 1
+    depth: int = 0
     """How many functions are applied to each other to compute it."""
 
 

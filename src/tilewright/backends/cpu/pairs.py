@@ -1,6 +1,7 @@
 """Pairs: neighbours along K of a bfloat16 matrix side by side, for the instruction that multiplies two at once.
 
 Rows 2k and 2k + 1 of B become one row of 32-bit words, the even row's element in the low half of each.
+The instruction takes subnormal numbers for zero, whatever the processor is set to.
 """
 
 from __future__ import annotations

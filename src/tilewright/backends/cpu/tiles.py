@@ -18,6 +18,7 @@ from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import INDEX
+from tilewright.ops.memory import NARROW
 
 __all__ = ["broadcast_valid", "copy", "recorded", "write"]
 
@@ -146,7 +147,7 @@ def _fits(e: FunctionEmitter, call: Call, tile: Tile, tensor: Tensor, offsets: S
     unsure = [(e.index(o), size, extent) for o, size, extent in windows if not _surely_fits(o, size, extent)]
     fits = inside(e, *zip(*unsure, strict=True)) if unsure else None
     if fits is not None:
-        e.fail(e.negated(fits), "a store does not fit its tensor", call)
+        e.fail(e.negated(fits), f"a store does not fit its tensor\n{NARROW}", call)
     return fits
 
 

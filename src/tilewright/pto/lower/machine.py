@@ -9,7 +9,13 @@ from typing import TypeVar
 from tilewright.core.expr import Expr, Var, constant
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TileType
-from tilewright.errors import KernelError, PtoUnsupportedOpError, RecursiveCallError, UnsupportedFeatureError
+from tilewright.errors import (
+    KernelError,
+    PtoNestingError,
+    PtoUnsupportedOpError,
+    RecursiveCallError,
+    UnsupportedFeatureError,
+)
 from tilewright.pto.lower.build import Builder, tile_type
 from tilewright.pto.lower.memory import Knowledge, LocalMemory
 from tilewright.pto.lower.places import Slot
@@ -21,6 +27,12 @@ Lowering = Callable[["Machine", Op], "Lowered | tuple[Lowered, ...] | None"]
 
 LOWERINGS: dict[str, Lowering] = {}
 """What each op means, by its name."""
+
+MOST_OPS = 1 << 16
+"""How many ops a function may have, those of the functions it calls included, before it calls another."""
+
+MOST_DEEP = 64
+"""How many calls may be under way at once, and how many regions around one."""
 
 
 def lowers(*names: str) -> Callable[[Lowering], Lowering]:
@@ -79,6 +91,8 @@ class Machine:
         self.written: set[Slot] = set()
         """The tiles that certainly hold a value by now."""
         self.calls: list[Func] = []
+        self.walked = 0
+        """How many ops have been lowered."""
         self.sites: tuple[Op, ...] = ()
         """The calls that lead to the function being walked."""
         self.made: dict[Hashable, Expr] = {}
@@ -88,10 +102,20 @@ class Machine:
 
     def call(self, site: Op, name: str, arguments: Sequence[Lowered]) -> tuple[Lowered, ...]:
         """Lower the function that the one being walked calls so; return its results."""
+        self._refuse_sprawl(name)
         outer, self.sites = self.sites, (*self.sites, site)
         results = self.function(self._callee(name), arguments)
         self.sites = outer
         return results
+
+    def _refuse_sprawl(self, name: str) -> None:
+        """Refuse a call where calls, which are written out, have made too much of a function already."""
+        if max(len(self.sites), len(self.b.blocks)) >= MOST_DEEP:
+            message = f"calls and regions may lie {MOST_DEEP} deep in each other"
+            raise PtoNestingError(message, help="call fewer functions")
+        if self.walked > MOST_OPS:
+            message = f"with `@{name}` written out where it is called, this would be more than {MOST_OPS} ops"
+            raise UnsupportedFeatureError(message, help="call it in a loop")
 
     def _callee(self, name: str) -> Func:
         """Return the function of a name: the one in sight, or where that has no body the only one that has."""
@@ -126,6 +150,7 @@ class Machine:
     def op(self, op: Op) -> tuple[Lowered, ...]:
         """Lower one op; return what it hands on, which its results are unless it ends a region."""
         lowering = LOWERINGS.get(op.name)
+        self.walked += 1
         outer, self.b.span = self.b.span, op.span
         self.b.hint = _hint(op)
         if lowering is None:

@@ -28,7 +28,7 @@ def _fold(m: Machine, op: Op) -> None:
 
 @lowers(*(f"pto.t{axis}arg{end}" for axis in ("row", "col") for end in ("max", "min")))
 def _position(m: Machine, op: Op) -> None:
-    """The first place along each row or column that holds its largest or smallest element."""
+    """The first place along each row or column that holds its largest or smallest element, or else no number."""
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     axis, end = op.name.removeprefix("pto.t")[:3], op.name[-3:]
     values = read_all(m, source)
@@ -41,6 +41,8 @@ def _position(m: Machine, op: Op) -> None:
         m, m.b.op("tile.full", shape=values.type.shape, dtype=INT32, value=constant(2**31 - 1, INT32)), source
     )
     found = where(m, values, CmpType.EQ, spread, places, nowhere)
+    if values.type.dtype.is_float():  # where one is no number, that is what the row folds to, and it equals nothing
+        found = where(m, values, CmpType.NE, values, places, found)
     first = cast(m, m.b.op(f"tile.{axis}_min", x=found), target.type.element.dtype)
     write(m, target, first, covers=_folded(m, axis, source))
 

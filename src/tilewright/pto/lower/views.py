@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.core.expr import Expr, Var
-from tilewright.errors import UnsupportedFeatureError
+from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.tiles import (
@@ -50,6 +50,9 @@ def _addptr(m: Machine, op: Op) -> Pointer:
 
 def moved(m: Machine, pointer: Pointer, elements: Expr) -> Pointer:
     """Return a pointer so many elements further on."""
+    number = known(elements)
+    if number is not None and abs(number) * pointer.element.nbytes >= 1 << 63:
+        raise OutOfBoundsError(f"element {number} of {pointer.element} lies outside every memory")
     return replaced(pointer, m.b.add(pointer.offset, m.b.mul(elements, pointer.element.nbytes)))
 
 
@@ -131,7 +134,7 @@ def _valid(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
 
 
 def _own(m: Machine, value: Expr, extent: int | None, word: str) -> Expr:
-    """Return a valid extent of a tile, in a variable of its own where the type leaves it open and some tile's change."""
+    """Return a valid extent of a tile, in a variable of its own where the type leaves it open and tiles are resized."""
     return _copied(m, value, word) if extent is None and m.knowledge.resizes else value
 
 
@@ -193,11 +196,25 @@ def _reshape(m: Machine, op: Op) -> Lowered:
     assert isinstance(type_, TileBuf)
     if tile.slot is not None:
         tile = _placed(m, tile)
+    if _has_gaps(tile):
+        raise UnsupportedFeatureError(
+            "a window with gaps between its rows has no other shape", help="copy it with pto.tmov, or pto.textract"
+        )
     rows = m.b.index(type_.valid_rows) if type_.valid_rows is not None else _own(m, tile.valid[0], None, "valid_row")
     cols = m.b.index(type_.valid_cols) if type_.valid_cols is not None else _own(m, tile.valid[1], None, "valid_col")
     if type_.nbytes > tile.type.nbytes:
         raise UnsupportedFeatureError(f"{type_.nbytes} bytes cannot be seen in a tile of {tile.type.nbytes}")
     return Tile(type_, (rows, cols), pointer=replace(tile.place, element=type_.element))
+
+
+def _has_gaps(tile: Tile) -> bool:
+    """Return whether a tile is a window whose elements do not lie side by side."""
+    steps = zip((tile.type.rows, tile.type.cols), element_strides(tile), _packed_strides(tile), strict=True)
+    return any(extent > 1 and stride != packed for extent, stride, packed in steps)
+
+
+def _packed_strides(tile: Tile) -> tuple[int, int]:
+    return element_strides(replace(tile, strides=None))
 
 
 @lowers("pto.tile_buf_addr")

@@ -63,6 +63,11 @@ def test_a_slice_that_does_not_fit_says_what_is_cut_instead() -> None:
     assert str(error).endswith("help: pl.load is cut to what the tensor holds, and so is pl.slice with clamp=True")
 
 
+def test_a_store_that_does_not_fit_says_what_is_stored() -> None:
+    error = using("store").fails("a store does not fit its tensor", *given(9))
+    assert str(error).endswith("and pl.set_validshape narrows that of other tiles")
+
+
 @pytest.mark.parametrize("use", USES)
 def test_a_legal_program_computes_the_same_unchecked(use: str, unchecked: None) -> None:
     free = using(use)

@@ -179,3 +179,10 @@ def test_a_row_of_a_few_vectors_has_no_loop_of_its_own() -> None:
         for columns in (16, 4096)
     )
     assert [code_of(program).count("phi i64") for program in (narrow, wide)] == [1, 2]
+
+
+def test_a_chain_of_a_thousand_ops_is_emitted_in_stretches() -> None:
+    links = (f"t = pl.{'add' if i % 2 else 'maximum'}(t, row)" for i in range(1000))
+    program = kernel(f"{X}, {OUT}", LOAD_X, "row = t", *links, "out = pl.store(t, [0, 0], out)")
+    program.check(floats(R, N), blank())
+    assert 1 < row_loops(program) < 100

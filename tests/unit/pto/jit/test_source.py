@@ -146,6 +146,18 @@ def test_a_file_that_is_gone_is_missed(tmp_path: Path) -> None:
         handle[1, None](1, 2, 3)
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "x" * 5000], ids=["null", "surrogate", "long"])
+def test_a_path_that_no_file_can_have_is_missed(name: str) -> None:
+    with pytest.raises(FileNotFoundError, match="cannot be read"):
+        copy_from(name).compile()
+
+
+def test_a_path_that_links_to_itself_is_missed(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(FileNotFoundError, match="cannot be read"):
+        copy_from(str(tmp_path / "loop")).compile()
+
+
 def test_what_is_not_text_is_no_file_of_it(tmp_path: Path) -> None:
     path = tmp_path / "copy.pto"
     path.write_bytes(b"module {\xff}")
