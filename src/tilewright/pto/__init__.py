@@ -25,16 +25,19 @@ from tilewright.pto.declarations import (
     i32,
     i64,
     index,
+    mask,
     ptr,
     si8,
     si16,
     si32,
     si64,
+    struct,
     tensor_spec,
     ui8,
     ui16,
     ui32,
     ui64,
+    vreg,
 )
 from tilewright.pto.decorator import jit
 from tilewright.pto.handle import KernelHandle
@@ -71,6 +74,7 @@ __all__ = [
     "i8",
     "index",
     "jit",
+    "mask",
     "merge_jit_modules",
     "parse",
     "ptr",
@@ -79,6 +83,7 @@ __all__ = [
     "si32",
     "si64",
     "si8",
+    "struct",
     "sync",
     "tensor_spec",
     "tile",
@@ -86,6 +91,7 @@ __all__ = [
     "ui32",
     "ui64",
     "ui8",
+    "vreg",
 ]
 
 

@@ -49,6 +49,21 @@ def tensor_spec(*_: Any, **__: Any) -> Marker:
     return Marker("tensor_spec")
 
 
+def vreg(*_: Any, **__: Any) -> Marker:
+    """Return an annotation that every `@pto.jit` function refuses: registers do not outlive a block."""
+    return Marker("vreg")
+
+
+def mask(*_: Any, **__: Any) -> Marker:
+    """Return an annotation that every `@pto.jit` function refuses: registers do not outlive a block."""
+    return Marker("mask")
+
+
+def struct(*_: Any, **__: Any) -> Marker:
+    """Return an annotation that every `@pto.jit` function refuses: launches pass addresses and numbers."""
+    return Marker("struct")
+
+
 i1, index = SCALARS["i1"], SCALARS["index"]
 i8, i16, i32, i64 = (SCALARS[f"i{bits}"] for bits in (8, 16, 32, 64))
 si8, si16, si32, si64 = (SCALARS[f"si{bits}"] for bits in (8, 16, 32, 64))
