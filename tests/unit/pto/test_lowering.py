@@ -147,3 +147,19 @@ def test_stretches_of_memory_that_never_meet_are_buffers_of_their_own() -> None:
 
 def test_an_address_that_may_be_any_keeps_memory_whole() -> None:
     assert buffers(copied("0", "4096", "?")) == {"vec": 248 * 1024}
+
+
+@pytest.mark.parametrize("platform", ["interpret", "cpu"])
+def test_an_offset_that_would_wrap_around_is_refused(platform: str) -> None:
+    lowered = program(
+        "%x: !pto.ptr<f32>, %at: i64",
+        "%o = arith.index_cast %at : i64 to index",
+        "%v = arith.constant 7.0 : f32",
+        "pto.store %v, %x[%o] : !pto.ptr<f32>, f32",
+    )
+    x = np.zeros(4, np.float32)
+    compile(lowered, platform=platform)(1, x, 2)
+    for far in (1 << 62, -(1 << 62), 4, -1):
+        with pytest.raises(ExecutionError):
+            compile(lowered, platform=platform)(1, x, far)
+    assert x.tolist() == [0, 0, 7, 0]

@@ -75,7 +75,10 @@ class Parameters:
 
     def _scalar(self, argument: Value) -> Number:
         assert isinstance(argument.type, Scalar)
-        var = Var(_name(argument), ScalarType(argument.type.dtype), argument.span)
+        dtype = argument.type.dtype
+        low, high = dtype.limits
+        reach = (int(low), int(high)) if dtype.is_int() and dtype.bits <= 32 else None
+        var = Var(_name(argument), ScalarType(dtype), argument.span, reach)
         self.variables.append(var)
         return Number(var)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.core.expr import Expr, Var
+from tilewright.core.expr import Expr, Var, constant
+from tilewright.core.extents import bounds
+from tilewright.dtypes import FP32
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.machine import Machine, lowers
@@ -53,7 +55,24 @@ def moved(m: Machine, pointer: Pointer, elements: Expr) -> Pointer:
     number = known(elements)
     if number is not None and abs(number) * pointer.element.nbytes >= 1 << 63:
         raise OutOfBoundsError(f"element {number} of {pointer.element} lies outside every memory")
-    return replaced(pointer, m.b.add(pointer.offset, m.b.mul(elements, pointer.element.nbytes)))
+    return replaced(pointer, m.b.add(pointer.offset, _product(m, elements, m.b.index(pointer.element.nbytes))))
+
+
+def _product(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
+    """Return a product of offsets and strides; one that may be more than any memory has is checked before it is used.
+
+    Floats tell: what they lose is nothing beside what they are held to.
+    """
+    made = m.b.scalar("mul", lhs, rhs)
+    if known(made) is None and bounds(made) is None:
+        size = m.b.scalar("mul", m.b.cast(lhs, FP32), m.b.cast(rhs, FP32))
+        inside = (m.b.scalar("lt", size, constant(FARTHEST)), m.b.scalar("gt", size, constant(-FARTHEST)))
+        m.b.do("system.device_assert", condition=m.b.scalar("and_", *inside), message="this lies outside every memory")
+    return made
+
+
+FARTHEST = float(1 << 60)
+"""No offset into memory is more."""
 
 
 @lowers("pto.load", "pto.load_scalar")
@@ -86,7 +105,7 @@ def _partition(m: Machine, op: Op) -> View:
     assert offsets is not None and sizes is not None
     start = m.b.index(0)
     for offset, stride in zip(offsets, view.strides, strict=True):
-        start = m.b.add(start, m.b.scalar("mul", offset, stride))
+        start = m.b.add(start, _product(m, offset, stride))
     return View(moved(m, view.pointer, start), sizes, view.strides)
 
 
