@@ -138,6 +138,10 @@ ALL = (
 
 BY_NAME = {dtype.name: dtype for dtype in ALL}
 
+SIGNED = {1: INT8, 2: INT16, 4: INT32, 8: INT64}
+UNSIGNED = {1: UINT8, 2: UINT16, 4: UINT32, 8: UINT64}
+"""The integers by their bytes, with a sign and without."""
+
 TORCH_NAMES = {
     "float16": FP16,
     "float32": FP32,

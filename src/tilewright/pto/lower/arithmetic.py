@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from tilewright import dtypes
 from tilewright.core.expr import Expr, constant
-from tilewright.core.types import ScalarType
-from tilewright.dtypes import BOOL, INDEX, DataType
-from tilewright.pto.lower.build import known
+from tilewright.dtypes import BOOL, INDEX, UNSIGNED, DataType
+from tilewright.pto.lower.build import element_of, known
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.values import Lowered, Number
 from tilewright.pto.module import Op
 from tilewright.pto.types import Scalar
-
-_UNSIGNED = {8: dtypes.UINT8, 16: dtypes.UINT16, 32: dtypes.UINT32, 64: dtypes.UINT64}
-_SIGNED = {8: dtypes.INT8, 16: dtypes.INT16, 32: dtypes.INT32, 64: dtypes.INT64}
 
 _PLAIN = {
     "addi": "add", "subi": "sub", "muli": "mul", "addf": "add", "subf": "sub", "mulf": "mul", "divf": "div",
@@ -23,12 +19,6 @@ _PLAIN = {
 _AS_UNSIGNED = {"divui": "div", "remui": "mod", "maxui": "max", "minui": "min", "shrui": "shr"}
 _BITS = {"andi": ("and_", "bit_and"), "ori": ("or_", "bit_or"), "xori": ("ne", "bit_xor")}
 _PREDICATES = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
-
-
-def dtype_of(expr: Expr) -> DataType:
-    """Return the type of a scalar."""
-    assert isinstance(expr.type, ScalarType)
-    return expr.type.dtype
 
 
 def _result(op: Op) -> DataType:
@@ -55,12 +45,12 @@ def _binary(m: Machine, op: Op) -> Number:
 
 def _signed(m: Machine, value: Expr) -> Expr:
     """Return a number as one with a sign: of one bit, a set bit is minus one."""
-    return m.b.scalar("neg", m.b.cast(value, _SIGNED[32])) if dtype_of(value) == BOOL else value
+    return m.b.scalar("neg", m.b.cast(value, dtypes.INT32)) if element_of(value) == BOOL else value
 
 
 def _unsigned(m: Machine, value: Expr) -> Expr:
     """Return the bits of an integer as a number without a sign."""
-    return m.b.cast(value, _UNSIGNED[32 if dtype_of(value) == BOOL else dtype_of(value).bits])
+    return m.b.cast(value, UNSIGNED[4 if element_of(value) == BOOL else element_of(value).get_byte()])
 
 
 @lowers(*(f"arith.{name}" for name in _AS_UNSIGNED))
@@ -80,7 +70,7 @@ def _remainder(m: Machine, op: Op) -> Number:
 def _float_remainder(m: Machine, op: Op) -> Number:
     """The remainder with the sign of the dividend, from one with the sign of the divisor."""
     lhs, rhs = (m.expr(v) for v in op.operands)
-    zero = constant(0.0, dtype_of(lhs))
+    zero = constant(0.0, element_of(lhs))
     rest = m.b.scalar("mod", _magnitude(m, lhs), _magnitude(m, rhs))
     result = _chosen(m, m.b.scalar("lt", lhs, zero), m.b.scalar("neg", rest), rest)
     return Number(result)
@@ -96,7 +86,7 @@ def _ceiling(m: Machine, op: Op) -> Number:
     seen = _unsigned if op.name == "arith.ceildivui" else _signed
     lhs, rhs = (seen(m, m.expr(v)) for v in op.operands)
     down = m.b.scalar("floordiv", lhs, rhs)
-    left = m.b.cast(m.b.scalar("ne", m.b.scalar("mul", down, rhs), lhs), dtype_of(down))
+    left = m.b.cast(m.b.scalar("ne", m.b.scalar("mul", down, rhs), lhs), element_of(down))
     return Number(_to(m, m.b.scalar("add", down, left), _result(op)))
 
 
@@ -113,7 +103,7 @@ def _number_of(m: Machine, op: Op) -> Number:
 def _bits(m: Machine, op: Op) -> Number:
     lhs, rhs = (m.expr(v) for v in op.operands)
     on_conditions, on_bits = _BITS[op.name.removeprefix("arith.")]
-    return Number(m.b.scalar(on_conditions if dtype_of(lhs) == BOOL else on_bits, lhs, rhs))
+    return Number(m.b.scalar(on_conditions if element_of(lhs) == BOOL else on_bits, lhs, rhs))
 
 
 @lowers("arith.negf")
@@ -125,12 +115,12 @@ def _negated(m: Machine, op: Op) -> Number:
 def _compare(m: Machine, op: Op) -> Number:
     lhs, rhs = (m.expr(v) for v in op.operands)
     predicate = str(op.attributes["predicate"])
-    if dtype_of(lhs) == BOOL:
+    if element_of(lhs) == BOOL:
         lhs, rhs = (m.b.cast(v, dtypes.INT32) for v in (lhs, rhs))
         if predicate.startswith("s"):  # a set bit is minus one where it has a sign
             lhs, rhs = rhs, lhs
     elif predicate.startswith("u"):
-        wide = _UNSIGNED[dtype_of(lhs).bits]
+        wide = UNSIGNED[element_of(lhs).get_byte()]
         lhs, rhs = (m.b.cast(v, wide) for v in (lhs, rhs))
     return Number(m.b.scalar(_PREDICATES[predicate.lstrip("su") if len(predicate) == 3 else predicate], lhs, rhs))
 
@@ -173,9 +163,6 @@ def _chosen(m: Machine, condition: Expr, then: Expr, other: Expr) -> Expr:
     return var
 
 
-chosen = _chosen
-
-
 @lowers(
     "arith.index_cast", "arith.extsi", "arith.trunci", "arith.sitofp", "arith.extf", "arith.truncf", "arith.fptosi",
 )  # fmt: skip
@@ -194,18 +181,18 @@ def _convert_unsigned(m: Machine, op: Op) -> Number:
 @lowers("arith.fptoui")
 def _to_unsigned(m: Machine, op: Op) -> Number:
     dtype = _result(op)
-    whole = m.b.cast(m.expr(op.operands[0]), _UNSIGNED[32 if dtype == BOOL else dtype.bits])
+    whole = m.b.cast(m.expr(op.operands[0]), UNSIGNED[4 if dtype == BOOL else dtype.get_byte()])
     return Number(_to(m, whole, dtype))
 
 
 def _to(m: Machine, expr: Expr, dtype: DataType) -> Expr:
-    if dtype == dtype_of(expr):
+    if dtype == element_of(expr):
         return expr
-    if dtype == BOOL and dtype_of(expr).is_float():
-        expr = m.b.cast(expr, _SIGNED[32])
+    if dtype == BOOL and element_of(expr).is_float():
+        expr = m.b.cast(expr, dtypes.INT32)
     if dtype == BOOL:
-        lowest = m.b.scalar("bit_and", expr, constant(1, dtype_of(expr)))
-        return m.b.scalar("ne", lowest, constant(0, dtype_of(expr)))
+        lowest = m.b.scalar("bit_and", expr, constant(1, element_of(expr)))
+        return m.b.scalar("ne", lowest, constant(0, element_of(expr)))
     if dtype == INDEX:
         return m.b.index(expr)
     return m.b.cast(expr, dtype)

@@ -175,3 +175,9 @@ def tile_type(value: Expr) -> TileType:
     """Return the type of a value that is a tile."""
     assert isinstance(value.type, TileType)
     return value.type
+
+
+def element_of(value: Expr) -> DataType:
+    """Return the element type of a tile, or the type of a number."""
+    assert isinstance(value.type, (TileType, ScalarType))
+    return value.type.dtype

@@ -9,9 +9,9 @@ from tilewright import dtypes
 from tilewright.arrays import ml_dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.core.types import ScalarType, TileType
+from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
-from tilewright.pto.lower.build import known, tile_type
+from tilewright.pto.lower.build import element_of, known, tile_type
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.tiles import cover, read
 from tilewright.pto.lower.values import Number, Tile
@@ -42,12 +42,6 @@ def operand(m: Machine, value: Value, target: Tile) -> Expr:
         return m.b.cast(found.expr, target.type.element.dtype)
     source = m.get(value, Tile)
     return read(m, source, target.valid, (target.type.rows, target.type.cols))
-
-
-def element_of(value: Expr) -> DataType:
-    """Return the element type of a tile, or the type of a number."""
-    assert isinstance(value.type, (TileType, ScalarType))
-    return value.type.dtype
 
 
 def cast(m: Machine, value: Expr, dtype: DataType, mode: str = "rint") -> Expr:

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from tilewright import dtypes
 from tilewright.core.expr import Expr
 from tilewright.core.types import ScalarType
-from tilewright.dtypes import DataType
+from tilewright.dtypes import UNSIGNED, DataType
+from tilewright.pto.lower.build import element_of
 from tilewright.pto.lower.machine import Machine
-from tilewright.pto.lower.registers import UNSIGNED, dtype_of, lanes_of, scratch, spilled
+from tilewright.pto.lower.registers import lanes_of, scratch, spilled
 
 
 def _flat(m: Machine, buffer: Expr, dtype: DataType, count: int) -> Expr:
@@ -19,7 +20,7 @@ def _flat(m: Machine, buffer: Expr, dtype: DataType, count: int) -> Expr:
 
 def lane_view(m: Machine, row: Expr) -> Expr:
     """Return the lanes of a row where they can be read one by one."""
-    return _flat(m, spilled(m, row), dtype_of(row), lanes_of(row))
+    return _flat(m, spilled(m, row), element_of(row), lanes_of(row))
 
 
 def blank_lanes(m: Machine, dtype: DataType, lanes: int) -> tuple[Expr, Expr]:

@@ -13,14 +13,13 @@ from tilewright.core.expr import Expr, constant
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import INT32, UINT8
 from tilewright.errors import AttributeValueError
-from tilewright.pto.lower.build import known
+from tilewright.pto.lower.build import element_of, known
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.registers import (
     NBYTES,
     active,
     apart,
     compared,
-    dtype_of,
     every,
     flags,
     full,
@@ -47,7 +46,7 @@ def comparison(m: Machine, op: Op, lhs: Expr, word: str, rhs: Expr) -> Predicate
     """Return where a comparison holds among the lanes of the op's mask."""
     if word not in COMPARISONS:
         raise AttributeValueError(f"there is no comparison {word!r}", help=f"one of {', '.join(COMPARISONS)}")
-    lanes, nbytes = lanes_of(lhs), dtype_of(lhs).get_byte()
+    lanes, nbytes = lanes_of(lhs), element_of(lhs).get_byte()
     on = flags(m, compared(m, lhs, COMPARISONS[word], rhs), lanes)
     mask = mask_of(m, op)
     lit = None if mask is None else active(m, mask, nbytes)

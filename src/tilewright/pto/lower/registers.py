@@ -5,13 +5,14 @@ Lanes change places through scratch: a fresh buffer that is written under one sh
 
 from __future__ import annotations
 
-from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
 from tilewright.dtypes import UINT8, DataType
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.lower.build import element_of
 from tilewright.pto.lower.counting import columns
+from tilewright.pto.lower.elementwise import cast
 from tilewright.pto.lower.machine import Machine
 from tilewright.pto.lower.values import Predicate, Vector
 from tilewright.pto.module import Op, Value
@@ -21,9 +22,6 @@ NBYTES = 256
 """The bytes of a vector register, and the bits of a mask."""
 BLOCK = 32
 """The bytes that block-wise loads, stores and reductions take together."""
-
-UNSIGNED = {1: dtypes.UINT8, 2: dtypes.UINT16, 4: dtypes.UINT32, 8: dtypes.UINT64}
-SIGNED = {1: dtypes.INT8, 2: dtypes.INT16, 4: dtypes.INT32, 8: dtypes.INT64}
 
 
 def vector_type(value: Value) -> VReg:
@@ -44,12 +42,6 @@ def vector(op: Op, expr: Expr, result: int = 0) -> Vector:
     """Return a tile as the vector that an op results in."""
     type_ = vector_type(op.results[result])
     return Vector(type_.element, type_.lanes, expr)
-
-
-def dtype_of(tile: Expr) -> DataType:
-    """Return the element type of a tile."""
-    assert isinstance(tile.type, TileType)
-    return tile.type.dtype
 
 
 def lanes_of(tile: Expr) -> int:
@@ -75,12 +67,7 @@ def joined(m: Machine, *rows: Expr) -> Expr:
 def extended(m: Machine, row: Expr, lanes: int) -> Expr:
     """Return a row with zeros behind it."""
     rest = lanes - lanes_of(row)
-    return joined(m, row, full(m, rest, dtype_of(row), 0)) if rest else row
-
-
-def cast(m: Machine, tile: Expr, dtype: DataType, mode: str = "rint") -> Expr:
-    """Return elements in another type."""
-    return tile if dtype_of(tile) == dtype else m.b.op("tile.cast", x=tile, target_type=dtype, mode=mode)
+    return joined(m, row, full(m, rest, element_of(row), 0)) if rest else row
 
 
 def reshaped(m: Machine, tile: Expr, *shape: int) -> Expr:
@@ -137,7 +124,7 @@ def take(m: Machine, view: Expr, count: int) -> Expr:
 
 def spilled(m: Machine, row: Expr, nbytes: int | None = None) -> Expr:
     """Return a buffer that begins with the elements of a row."""
-    lanes, dtype = lanes_of(row), dtype_of(row)
+    lanes, dtype = lanes_of(row), element_of(row)
     buffer = scratch(m, nbytes or lanes * dtype.get_byte())
     put(m, window(m, buffer, dtype, lanes), row)
     return buffer
@@ -149,12 +136,12 @@ def every(m: Machine, row: Expr, step: int, first: int, count: int) -> Expr:
         return row
     if step == 1:
         return m.b.op("tile.slice", x=row, shape=(1, count), offset=(0, first))
-    return take(m, window(m, spilled(m, row), dtype_of(row), count, step, first), count)
+    return take(m, window(m, spilled(m, row), element_of(row), count, step, first), count)
 
 
 def apart(m: Machine, row: Expr, step: int, first: int) -> Expr:
     """Return a row's lanes `step` apart, from the `first` lane on, with zeros between them."""
-    lanes, dtype = lanes_of(row), dtype_of(row)
+    lanes, dtype = lanes_of(row), element_of(row)
     if step == 1:
         return row
     buffer = scratch(m, lanes * step * dtype.get_byte(), zero=True)
@@ -164,7 +151,7 @@ def apart(m: Machine, row: Expr, step: int, first: int) -> Expr:
 
 def bitcast(m: Machine, row: Expr, dtype: DataType) -> Expr:
     """Return the bytes of a row as elements of another type."""
-    held = dtype_of(row)
+    held = element_of(row)
     if held == dtype:
         return row
     if held.is_int() and dtype.is_int() and held.bits == dtype.bits:
@@ -213,12 +200,12 @@ def kept(m: Machine, row: Expr, on: Expr | None) -> Expr:
     if on is None:
         return row
     bits = compared(m, on, CmpType.NE, constant(0, UINT8))
-    return m.b.op("tile.sels", mask=bits, src=row, scalar=constant(0, dtype_of(row)))
+    return m.b.op("tile.sels", mask=bits, src=row, scalar=constant(0, element_of(row)))
 
 
 def masked(m: Machine, row: Expr, mask: Predicate | None) -> Expr:
     """Return a row with zeros where a mask is not set."""
-    return row if mask is None else kept(m, row, active(m, mask, dtype_of(row).get_byte()))
+    return row if mask is None else kept(m, row, active(m, mask, element_of(row).get_byte()))
 
 
 def mask_of(m: Machine, op: Op) -> Predicate | None:

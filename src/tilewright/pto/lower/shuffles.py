@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tilewright.core.expr import Expr
+from tilewright.pto.lower.build import element_of
 from tilewright.pto.lower.lanes import at, blank_lanes, lane_view, lit_lanes, position, write
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.predicates import WIDTHS
 from tilewright.pto.lower.registers import (
     active,
     bitcast,
-    dtype_of,
     lanes_of,
     mask_of,
     predicate,
@@ -27,7 +27,7 @@ from tilewright.pto.module import Op
 
 def interleaved(m: Machine, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     """Return the lanes of two rows in turn, as two rows."""
-    lanes, dtype = lanes_of(lhs), dtype_of(lhs)
+    lanes, dtype = lanes_of(lhs), element_of(lhs)
     buffer, size = scratch(m, 2 * lanes * dtype.get_byte()), lanes * dtype.get_byte()
     for first, row in enumerate((lhs, rhs)):
         put(m, window(m, buffer, dtype, lanes, 2, first), row)
@@ -37,7 +37,7 @@ def interleaved(m: Machine, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
 
 def deinterleaved(m: Machine, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     """Return the even and the odd lanes of two rows, one behind the other."""
-    lanes, dtype = lanes_of(lhs), dtype_of(lhs)
+    lanes, dtype = lanes_of(lhs), element_of(lhs)
     buffer, size = scratch(m, 2 * lanes * dtype.get_byte()), lanes * dtype.get_byte()
     for offset, row in ((0, lhs), (size, rhs)):
         put(m, window(m, buffer, dtype, lanes, offset=offset), row)

@@ -11,13 +11,7 @@ from tilewright.core.expr import Expr
 from tilewright.dtypes import INT32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.registers import (
-    compared,
-    flags,
-    iota,
-    vector,
-    vector_type,
-)
+from tilewright.pto.lower.registers import compared, flags, iota, vector, vector_type
 from tilewright.pto.lower.tiles import bytes_view
 from tilewright.pto.lower.values import Lowered, Number, Pointer, Token, Vector
 from tilewright.pto.lower.vector_memory import accessed, elements, load, store

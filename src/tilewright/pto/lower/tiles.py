@@ -13,7 +13,6 @@ from tilewright.pto.lower.build import known, tile_type
 from tilewright.pto.lower.machine import Machine
 from tilewright.pto.lower.places import Slot
 from tilewright.pto.lower.values import Pointer, Tile
-from tilewright.pto.module import Value
 from tilewright.pto.types import Space, TileBuf
 
 Extents = tuple[Expr, Expr]
@@ -75,11 +74,6 @@ def check_reach(m: Machine, tile: Tile, region: Extents, at: Extents) -> None:
 def read_all(m: Machine, source: Tile, limit: tuple[int, int] | None = None) -> Expr:
     """Return the valid part of a tile."""
     return read(m, source, source.valid, limit)
-
-
-def read_value(m: Machine, value: Value) -> Expr:
-    """Return the valid part of a tile operand."""
-    return read_all(m, m.get(value, Tile))
 
 
 def cover(m: Machine, target: Tile, value: Expr) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import UNSIGNED
+from tilewright.pto.lower.build import element_of
+from tilewright.pto.lower.elementwise import cast
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.registers import (
-    UNSIGNED,
     active,
-    cast,
     compared,
-    dtype_of,
     flags,
     lanes_of,
     mask_of,
@@ -27,7 +27,7 @@ from tilewright.pto.module import Op
 
 def _in_unsigned(m: Machine, op: Op) -> list[Expr]:
     rows = rows_of(m, op)
-    dtype = UNSIGNED[dtype_of(rows[0]).get_byte()]
+    dtype = UNSIGNED[element_of(rows[0]).get_byte()]
     return [cast(m, row, dtype) for row in rows]
 
 
@@ -72,7 +72,7 @@ def _add_carry(m: Machine, op: Op) -> tuple[Vector, Predicate]:
     lhs, rhs = _in_unsigned(m, op)
     carry = m.get(op.operands[2], Predicate).expr
     first = m.b.op("tile.add", lhs=lhs, rhs=rhs)
-    total = m.b.op("tile.add", lhs=first, rhs=cast(m, carry, dtype_of(first)))
+    total = m.b.op("tile.add", lhs=first, rhs=cast(m, carry, element_of(first)))
     return _both(m, op, total, _either(m, _less(m, first, lhs), _less(m, total, first)))
 
 
@@ -80,7 +80,7 @@ def _add_carry(m: Machine, op: Op) -> tuple[Vector, Predicate]:
 def _subtract_borrow(m: Machine, op: Op) -> tuple[Vector, Predicate]:
     """The difference, less one where something was borrowed before."""
     lhs, rhs = _in_unsigned(m, op)
-    borrow = cast(m, _not(m, m.get(op.operands[2], Predicate).expr), dtype_of(lhs))
+    borrow = cast(m, _not(m, m.get(op.operands[2], Predicate).expr), element_of(lhs))
     first = m.b.op("tile.sub", lhs=lhs, rhs=rhs)
     total = m.b.op("tile.sub", lhs=first, rhs=borrow)
     return _both(m, op, total, _not(m, _either(m, _less(m, lhs, rhs), _less(m, first, borrow))))
@@ -90,7 +90,7 @@ def _subtract_borrow(m: Machine, op: Op) -> tuple[Vector, Predicate]:
 def _long_product(m: Machine, op: Op) -> tuple[Vector, Vector]:
     """The low and the high half of the whole product."""
     lhs, rhs = rows_of(m, op)
-    dtype = dtype_of(lhs)
+    dtype = element_of(lhs)
     wide = dtypes.INT64 if dtype.is_signed_int() else dtypes.UINT64
     product = m.b.op("tile.mul", lhs=cast(m, lhs, wide), rhs=cast(m, rhs, wide))
     high = m.b.op("tile.shr", lhs=product, rhs=constant(dtype.bits, wide))

@@ -9,21 +9,17 @@ from __future__ import annotations
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import DataType
+from tilewright.dtypes import SIGNED, UNSIGNED, DataType
 from tilewright.errors import AttributeValueError
-from tilewright.pto.lower.build import known
+from tilewright.pto.lower.build import element_of, known
 from tilewright.pto.lower.conversions import converted as converted_tile
-from tilewright.pto.lower.elementwise import largest_finite, where
+from tilewright.pto.lower.elementwise import cast, largest_finite, where
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.predicates import is_upper
 from tilewright.pto.lower.registers import (
-    SIGNED,
-    UNSIGNED,
     active,
     apart,
     bitcast,
-    cast,
-    dtype_of,
     every,
     full,
     joined,
@@ -105,7 +101,7 @@ def _lit(m: Machine, mask: Predicate | None, many: int, few: int, first: int) ->
 
 def converted(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool | None) -> Expr:
     """Return elements in another type: floats become integers that stop at the limits unless asked to wrap."""
-    come = dtype_of(row)
+    come = element_of(row)
     if come.is_float() and to.is_float():
         return _between_floats(m, row, to, mode, bool(saturates))
     if come.is_float():
@@ -114,11 +110,11 @@ def converted(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool | 
 
 
 def _between_floats(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool) -> Expr:
-    if to.bits >= dtype_of(row).bits:
+    if to.bits >= element_of(row).bits:
         return cast(m, row, to)
     if saturates:
         limit = largest_finite(to)
-        row = where(m, row, CmpType.EQ, row, row, full(m, lanes_of(row), dtype_of(row), 0))
+        row = where(m, row, CmpType.EQ, row, row, full(m, lanes_of(row), element_of(row), 0))
         low = m.b.op("tile.minimum", lhs=row, rhs=constant(limit))
         row = m.b.op("tile.maximum", lhs=low, rhs=constant(-limit))
     return cast(m, row, to) if mode == "rint" or to.bits < 16 else _directed(m, row, to, mode)
@@ -159,8 +155,8 @@ def _further(m: Machine, row: Expr, size: Expr, short: Expr, steps: tuple[Expr, 
     if mode in ("floor", "ceil"):
         return where(m, row, CmpType.LT if mode == "floor" else CmpType.GT, constant(0.0), one, zero)
     if mode == "odd":
-        last = m.b.op("tile.and_", lhs=down, rhs=constant(1, dtype_of(down)))
-        return where(m, last, CmpType.EQ, constant(0, dtype_of(down)), one, zero)
+        last = m.b.op("tile.and_", lhs=down, rhs=constant(1, element_of(down)))
+        return where(m, last, CmpType.EQ, constant(0, element_of(down)), one, zero)
     before = m.b.op("tile.sub", lhs=size, rhs=short)
     return where(m, before, CmpType.GE, m.b.op("tile.sub", lhs=longer, rhs=size), one, zero)
 
@@ -170,7 +166,7 @@ def _round(m: Machine, op: Op) -> Vector:
     """Floats rounded to integers, still floats."""
     row = m.get(op.operands[0], Vector).expr
     made = converted_tile(m, cast(m, row, dtypes.FP32), dtypes.FP32, mode_of(op, "Z"), None)
-    return vector(op, masked(m, cast(m, made, dtype_of(row)), mask_of(m, op)))
+    return vector(op, masked(m, cast(m, made, element_of(row)), mask_of(m, op)))
 
 
 # halves

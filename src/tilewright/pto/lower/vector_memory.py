@@ -11,17 +11,16 @@ from dataclasses import replace
 
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import UINT8
+from tilewright.dtypes import UINT8, UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.lower.build import known
+from tilewright.pto.lower.elementwise import cast
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.registers import (
     BLOCK,
     NBYTES,
-    UNSIGNED,
     active,
     bitcast,
-    cast,
     chosen,
     compared,
     every,

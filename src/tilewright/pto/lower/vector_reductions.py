@@ -5,13 +5,12 @@ from __future__ import annotations
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
-from tilewright.pto.lower.elementwise import where
+from tilewright.dtypes import UNSIGNED
+from tilewright.pto.lower.build import element_of
+from tilewright.pto.lower.elementwise import cast, where
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.registers import (
-    UNSIGNED,
     active,
-    cast,
-    dtype_of,
     extended,
     full,
     iota,
@@ -40,12 +39,12 @@ def _taking_part(m: Machine, op: Op) -> Expr:
     """Return the lanes of an op's operand, those that take no part replaced by what changes nothing."""
     row = m.get(op.operands[0], Vector).expr
     mask = mask_of(m, op)
-    on = None if mask is None else active(m, mask, dtype_of(row).get_byte())
+    on = None if mask is None else active(m, mask, element_of(row).get_byte())
     if on is None:
         return row
-    low, high = dtype_of(row).limits
+    low, high = element_of(row).limits
     start = {"add": 0, "max": low, "min": high}[_fold(op)]
-    return chosen(m, on, row, full(m, lanes_of(row), dtype_of(row), start))
+    return chosen(m, on, row, full(m, lanes_of(row), element_of(row), start))
 
 
 def _folded(m: Machine, op: Op, row: Expr, groups: int) -> Expr:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.pto.lower.elementwise import arithmetic, where
+from tilewright.pto.lower.build import element_of
+from tilewright.pto.lower.elementwise import arithmetic, cast, where
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.predicates import comparison
 from tilewright.pto.lower.registers import (
-    UNSIGNED,
     active,
     bitcast,
-    cast,
-    dtype_of,
     every,
     full,
     iota,
@@ -77,7 +76,7 @@ def _with_scalar(m: Machine, op: Op) -> Vector:
 def _bitwise(m: Machine, op: Op) -> Vector:
     """Bits, whatever they stand for: floats go through integers of their size."""
     rows = rows_of(m, op)
-    dtype = dtype_of(rows[0])
+    dtype = element_of(rows[0])
     rows = [bitcast(m, row, UNSIGNED[dtype.get_byte()]) if dtype.is_float() else row for row in rows]
     if op.name == "pto.vnot":
         made = m.b.op("tile.not_", x=rows[0])
@@ -126,7 +125,7 @@ def _multiply_add(m: Machine, op: Op) -> Vector:
 def _scale_add(m: Machine, op: Op) -> Vector:
     """The product of the accumulator and the first, plus the second."""
     total, lhs, rhs = rows_of(m, op)
-    dtype = dtype_of(total)
+    dtype = element_of(total)
     if dtype.bits < 32:
         raise UnsupportedFeatureError(f"pto.vmadd does not take {dtype} elements", help="convert them with pto.vcvt")
     return finished(m, op, m.b.op("tile.add", lhs=m.b.op("tile.mul", lhs=total, rhs=lhs), rhs=rhs))
@@ -136,7 +135,7 @@ def _scale_add(m: Machine, op: Op) -> Vector:
 def _axpy(m: Machine, op: Op) -> Vector:
     x, *others = rows_of(m, op)
     numbers = [v for v in op.operands if isinstance(m.values[v], Number)]
-    scaled = m.b.op("tile.mul", lhs=x, rhs=m.b.cast(m.expr(numbers[0]), dtype_of(x)))
+    scaled = m.b.op("tile.mul", lhs=x, rhs=m.b.cast(m.expr(numbers[0]), element_of(x)))
     return finished(m, op, m.b.op("tile.add", lhs=scaled, rhs=others[0]) if others else scaled)
 
 
@@ -154,14 +153,14 @@ def _exponential_of_difference(m: Machine, op: Op) -> Vector:
         return vector(op, masked(m, made, mask))
     on = active(m, mask, mask.bits // 8)
     on = None if on is None else every(m, on, step, first, type_.lanes)
-    return vector(op, made if on is None else chosen(m, on, made, full(m, type_.lanes, dtype_of(made), 0)))
+    return vector(op, made if on is None else chosen(m, on, made, full(m, type_.lanes, element_of(made), 0)))
 
 
 @lowers("pto.vsel")
 def _select(m: Machine, op: Op) -> Vector:
     then, other = rows_of(m, op)
     mask = m.get(op.operands[2], Predicate)
-    return vector(op, chosen(m, active(m, mask, dtype_of(then).get_byte()), then, other))
+    return vector(op, chosen(m, active(m, mask, element_of(then).get_byte()), then, other))
 
 
 @lowers("pto.vbr")

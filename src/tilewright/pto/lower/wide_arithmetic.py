@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import INDEX, INT64, UINT8, UINT16, UINT32, UINT64, DataType
+from tilewright.dtypes import INDEX, INT64, UINT64, UNSIGNED, DataType
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.pto.lower.arithmetic import dtype_of
+from tilewright.pto.lower.build import element_of
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.tiles import bytes_view
 from tilewright.pto.lower.values import Number
 from tilewright.pto.module import Op
 from tilewright.pto.types import Scalar
-
-_UNSIGNED = {8: UINT8, 16: UINT16, 32: UINT32, 64: UINT64}
 
 
 @lowers("arith.bitcast")
@@ -33,7 +31,7 @@ def _bitcast(m: Machine, op: Op) -> Number:
 @lowers("arith.addui_extended")
 def _add_with_carry(m: Machine, op: Op) -> tuple[Number, Number]:
     lhs, rhs = (m.expr(v) for v in op.operands)
-    dtype = _UNSIGNED[dtype_of(lhs).bits]
+    dtype = UNSIGNED[element_of(lhs).get_byte()]
     total = m.b.scalar("add", lhs, rhs)
     carried = m.b.scalar("lt", m.b.cast(total, dtype), m.b.cast(lhs, dtype))
     return Number(total), Number(carried)
@@ -43,7 +41,7 @@ def _add_with_carry(m: Machine, op: Op) -> tuple[Number, Number]:
 def _long_product(m: Machine, op: Op) -> tuple[Number, Number]:
     """The low and the high half of a product, taken in twice the bits."""
     lhs, rhs = (m.expr(v) for v in op.operands)
-    dtype = dtype_of(lhs)
+    dtype = element_of(lhs)
     if dtype.bits > 32 or dtype == INDEX:
         raise UnsupportedFeatureError("no product of 64-bit numbers is kept whole", help="multiply 32-bit numbers")
     wide = INT64 if op.name == "arith.mulsi_extended" else UINT64
@@ -55,4 +53,4 @@ def _long_product(m: Machine, op: Op) -> tuple[Number, Number]:
 def _widened(m: Machine, value: Expr, wide: DataType) -> Expr:
     if wide == INT64:
         return m.b.cast(value, wide)
-    return m.b.cast(m.b.cast(value, _UNSIGNED[dtype_of(value).bits]), wide)
+    return m.b.cast(m.b.cast(value, UNSIGNED[element_of(value).get_byte()]), wide)
