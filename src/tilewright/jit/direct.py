@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright import settings
-from tilewright.backends.cpu.dispatch import LAUNCH_WORDS, MAX_PARAMS, RESULT_WORDS
+from tilewright.backends.cpu.dispatch_words import LAUNCH_WORDS, MAX_PARAMS, RESULT_WORDS
 from tilewright.backends.cpu.native import NativeProgram, scalar_word
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol

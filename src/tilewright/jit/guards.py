@@ -21,7 +21,7 @@ from operator import is_not
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple
 
-from tilewright.backends.cpu.dispatch import Probe
+from tilewright.backends.cpu.dispatch_words import Probe
 from tilewright.dtypes import DataType
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Access, Read, Resolver

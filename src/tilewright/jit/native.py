@@ -18,9 +18,8 @@ from typing import Any
 
 from tilewright import settings
 from tilewright.arrays import np
-from tilewright.backends.cpu import dispatch
 from tilewright.backends.cpu.assemble import assemble
-from tilewright.backends.cpu.dispatch import State
+from tilewright.backends.cpu.dispatch_words import PYTHON, State
 from tilewright.backends.cpu.loader import Loaded, load
 from tilewright.backends.cpu.target import PRESETS
 from tilewright.backends.cpu.threads import openmp, parallel_address
@@ -91,7 +90,9 @@ def _object() -> bytes:
 
 
 def _assembled() -> bytes:
-    return assemble(dispatch.dispatcher(), PRESETS["x86-64"]).object
+    from tilewright.backends.cpu.dispatch import dispatcher  # code that was kept does without
+
+    return assemble(dispatcher(), PRESETS["x86-64"]).object
 
 
 def _shared_code() -> tuple[Loaded, _MethodDef]:
@@ -105,7 +106,7 @@ def _renew_lock() -> None:
     _lock = threading.Lock()
 
 
-_PYTHON = tuple(name for name, _, _ in dispatch.PYTHON)
+_PYTHON = tuple(name for name, _, _ in PYTHON)
 _lock = threading.Lock()
 os.register_at_fork(after_in_child=_renew_lock)
 

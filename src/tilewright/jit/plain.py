@@ -18,7 +18,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright import settings
-from tilewright.backends.cpu.dispatch import RELEASE_BYTES, Probe
+from tilewright.backends.cpu.dispatch_words import RELEASE_BYTES, Probe
 from tilewright.backends.cpu.threads import parallel_address
 from tilewright.core.types import TensorType
 from tilewright.frontend.kernels import Kernel

@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.backends.cpu import dispatch as code
-from tilewright.backends.cpu.dispatch import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
+from tilewright.backends.cpu import dispatch_words as code
+from tilewright.backends.cpu.dispatch_words import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
 from tilewright.frontend.signature import Given, Known, TensorMeta
 from tilewright.frontend.worth import MISSING, kind_of
 from tilewright.jit.guards import Guards, field_offset, version_offset

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.backends.cpu.dispatch import TORCH_KINDS
+from tilewright.backends.cpu.dispatch_words import TORCH_KINDS
 from tilewright.dtypes import TORCH_NAMES
 from tilewright.jit.tables import dtype_word, words
 from tilewright.records import record

@@ -856,7 +856,7 @@ def test_what_changes_while_a_kernel_runs_is_not_taken_for_what_it_was_compiled_
 
 
 def test_tables_that_a_call_may_look_at_are_kept_until_it_ends() -> None:
-    from tilewright.backends.cpu.dispatch import State
+    from tilewright.backends.cpu.dispatch_words import State
 
     kernel, x, out = made("configured", CFG=types.SimpleNamespace(k=2.0)), ones(4, 8), torch.zeros(4, 8)
     warm(kernel, x, out)

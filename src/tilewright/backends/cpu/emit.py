@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tilewright.backends.cpu.arena import Arena
-from tilewright.backends.cpu.groups import Group, GroupEmitter, LoadNode, MapNode, depth_of, level_of, operands_of
+from tilewright.backends.cpu.groups import GroupEmitter
 from tilewright.backends.cpu.llvm import I1, I64, PTR, Builder, Value, i64
+from tilewright.backends.cpu.nodes import Group, LoadNode, MapNode, depth_of, level_of, operands_of
 from tilewright.backends.cpu.roots import Roots
 from tilewright.backends.cpu.traced import Lanes, literal
 from tilewright.backends.cpu.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous, static

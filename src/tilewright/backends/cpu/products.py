@@ -9,8 +9,8 @@ from tilewright.backends.cpu.convert import to_elements
 from tilewright.backends.cpu.copies import Bound, copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.gemm import GemmSpec, emit_gemm
-from tilewright.backends.cpu.groups import LoadNode
 from tilewright.backends.cpu.llvm import I1, Value, i64
+from tilewright.backends.cpu.nodes import LoadNode
 from tilewright.backends.cpu.pairs import can_pair, emit_pairs
 from tilewright.backends.cpu.scopes import ends_here
 from tilewright.backends.cpu.tiles import broadcast_valid

@@ -7,8 +7,8 @@ from typing import Any
 
 from tilewright.backends.cpu.copies import Bound, element_at, known_or, rows_of, tile_type, with_adjacent_rows
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.groups import ReduceNode, level_of
 from tilewright.backends.cpu.llvm import Value, i64, vector
+from tilewright.backends.cpu.nodes import ReduceNode, level_of
 from tilewright.backends.cpu.storage import first_lanes, load, store
 from tilewright.backends.cpu.tiles import recorded
 from tilewright.backends.cpu.traced import Lanes, combine, from_memory, literal, memory_type, rounded, to_memory

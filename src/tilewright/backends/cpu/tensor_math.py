@@ -11,8 +11,8 @@ from typing import Any
 
 from tilewright.backends.cpu.convert import as_element, cast
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.groups import MapNode, ReduceNode
 from tilewright.backends.cpu.llvm import Value, i64
+from tilewright.backends.cpu.nodes import MapNode, ReduceNode
 from tilewright.backends.cpu.tensor_views import turned
 from tilewright.backends.cpu.tensors import copy_tensor, fill, loaded, new_tensor, put, stand_in
 from tilewright.backends.cpu.traced import Lanes, combine, literal

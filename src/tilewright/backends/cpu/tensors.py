@@ -9,9 +9,9 @@ from typing import Any
 from tilewright.backends.cpu.convert import as_element, bits_of, number_of
 from tilewright.backends.cpu.copies import inside
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.groups import Group, LoadNode, MapNode, StoreSink
 from tilewright.backends.cpu.heap import size_of
 from tilewright.backends.cpu.llvm import I1, Value, i64
+from tilewright.backends.cpu.nodes import Group, LoadNode, MapNode, StoreSink
 from tilewright.backends.cpu.tiles import write
 from tilewright.backends.cpu.traced import Lanes, literal, memory_type
 from tilewright.backends.cpu.values import Scalar, Tensor, Tile, static

@@ -9,8 +9,8 @@ from typing import Any
 from tilewright.backends.cpu.convert import as_element, to_elements
 from tilewright.backends.cpu.copies import Bound, copy, inside, tile_type, whole_extents, with_adjacent_rows
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.groups import Group, LoadNode, StoreSink
 from tilewright.backends.cpu.llvm import Value, i64
+from tilewright.backends.cpu.nodes import Group, LoadNode, StoreSink
 from tilewright.backends.cpu.traced import Lanes
 from tilewright.backends.cpu.values import Place, Scalar, Tensor, Tile, static
 from tilewright.backends.cpu.views import reshaped, within
