@@ -293,6 +293,10 @@ class OutOfBoundsError(ParserError, IndexError):
     hint = "move the access, or make it smaller, so that it lies inside"
 
 
+class UndefinedElementError(ParserError, ValueError):
+    """A look at elements of a tile that nobody wrote."""
+
+
 class ConditionError(ParserTypeError):
     """A branch or loop condition that is not a bool."""
 

@@ -51,6 +51,14 @@ class Effect(Enum):
     ALLOCATE = "allocate"
 
 
+class Undefined(Enum):
+    """What an op makes of elements that nobody wrote."""
+
+    REFUSED = "looking at one is an error"
+    SPREADS = "an element computed from one is another"
+    MOVES = "it goes where the others go"
+
+
 Interval: TypeAlias = tuple[int, int]
 
 REQUIRED: Any = inspect.Parameter.empty
@@ -96,6 +104,10 @@ class OpSpec:
     """The operand whose buffer the result is."""
     writes: str | None = None
     """The operand whose buffer the op changes."""
+    undefined: Undefined = Undefined.REFUSED
+    """What becomes of undefined elements of its operands."""
+    unread: frozenset[str] = frozenset()
+    """The operands of which only the type matters."""
     control_plane: bool = False
     """Whether an orchestration function may use it outside a kernel scope."""
     symbol: str = ""

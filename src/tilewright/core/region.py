@@ -1,17 +1,21 @@
 """Regions: what a tensor or a tile is while the interpreter runs.
 
 A tensor's region shares its array with the caller's buffer, and writing it writes that buffer. A tile's region is a
-value: ops make new ones. `valid` is the leading part that holds data; the rest is unspecified.
+value: ops make new ones. `valid` is the leading part that holds data. Elements that nobody wrote are undefined, and so
+is what is computed from them: a shadow beside the data says which, and looking at one is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright.arrays import np
-from tilewright.dtypes import DataType, from_numpy, round_to
+from tilewright.dtypes import UINT8, DataType, from_numpy, round_to
+from tilewright.errors import ExecutionError
 from tilewright.records import record
+from tilewright.source import UNKNOWN, Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +29,12 @@ class Region:
 
     data: Array
     valid: tuple[int, ...]
+    shadow: Array | None = None
+    """Zero where an element is defined, as large as the data and a view where that is one; None: all of it is."""
+    origin: Span = UNKNOWN
+    """Where elements became undefined."""
+    is_made: bool = False
+    """Whether it holds one number everywhere, or nothing: no data is lost with a part of it."""
 
     @property
     def window(self) -> tuple[slice, ...]:
@@ -33,8 +43,42 @@ class Region:
 
     @property
     def live(self) -> Array:
-        """The valid part, as a view."""
+        """The valid part, as a view, whether it is defined or not."""
         return self.data[self.window]
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether somebody wrote every valid element."""
+        return self.shadow is None or not self.shadow[self.window].any()
+
+    def seen(self, window: tuple[slice | int, ...] | None = None) -> Array:
+        """Return the valid part, or another window, to whoever looks at it; ExecutionError for undefined elements."""
+        window = self.window if window is None else window
+        if self.shadow is not None and self.shadow[window].any():
+            raise ExecutionError(undefined_message(self.origin), help=PADDING)
+        return self.data[window]
+
+    def moved(self, change: Callable[[Array], Array], valid: Sequence[int]) -> Region:
+        """Return the elements elsewhere: `change` gives data and shadow another shape, order or extent."""
+        shadow = None if self.shadow is None else change(self.shadow)
+        return Region(change(self.data), tuple(valid), shadow, self.origin)
+
+    def forgotten(self) -> Region:
+        """Return the region with everything outside its valid part undefined."""
+        if self.valid == self.data.shape:
+            return self
+        shadow = np.full(self.data.shape, 255, np.uint8)
+        shadow[self.window] = 0 if self.shadow is None else self.shadow[self.window]
+        return replace(self, shadow=shadow)
+
+    def shade(self, window: tuple[slice | int, ...]) -> Array:
+        """Return what the shadow of a window is."""
+        return np.zeros(self.data[window].shape, np.uint8) if self.shadow is None else self.shadow[window]
+
+    def brighten(self, window: tuple[slice | int, ...]) -> None:
+        """Let the elements of a window be defined: somebody wrote them."""
+        if self.shadow is not None:
+            self.shadow[window] = 0
 
     @property
     def dtype(self) -> DataType:
@@ -42,9 +86,23 @@ class Region:
         return from_numpy(self.data.dtype)
 
 
+PADDING = "pl.load(..., pad=0.0) reads whole tiles; pl.fillpad fills a tile, pl.set_validshape narrows one"
+
+
+def undefined_message(origin: Span) -> str:
+    """Return what is wrong with looking at elements that nobody wrote."""
+    became = f": they became part of the tile at line {origin.line}" if origin.is_known else ""
+    return f"this looks at elements that nobody wrote{became}"
+
+
 def whole(data: Array) -> Region:
     """Return a region all of whose elements hold data."""
     return Region(data, data.shape)
+
+
+def unwritten(shape: Sequence[int], dtype: DataType) -> Region:
+    """Return storage that is valid and that nobody has written."""
+    return Region(blank(shape, dtype), tuple(shape), blank(shape, UINT8), is_made=True)
 
 
 def blank(shape: Sequence[int], dtype: DataType) -> Array:
@@ -65,7 +123,18 @@ def embed(live: Array, shape: Sequence[int], dtype: DataType) -> Region:
     data = blank(shape, dtype)
     result = Region(data, live.shape)
     data[result.window] = rounded
-    return result
+    return result.forgotten()
+
+
+def shaded(result: Region, shades: Sequence[Array], origin: Span) -> Region:
+    """Return a new region with those valid elements undefined of which any operand is."""
+    dark = [shade for shade in shades if shade.any()]
+    if not dark:
+        return result
+    shadow = np.zeros(result.data.shape, np.uint8) if result.shadow is None else result.shadow
+    for shade in dark:
+        shadow[result.window] |= np.broadcast_to(shade, result.valid)
+    return replace(result, shadow=shadow, origin=origin)
 
 
 def exact(values: Array) -> Array:

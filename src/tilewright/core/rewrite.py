@@ -333,7 +333,9 @@ def _rebuilt(old: Call, args: Sequence[Expr]) -> Expr:
         if old.op.spec.effect is not Effect.READ or ("clamp", False) not in old.attributes:
             raise
         options = tuple((name, True if name == "clamp" else value) for name, value in old.attributes)
-        return rebuild(Call(old.op, old.args, options, old.type, old.span), args)
+        cut = rebuild(Call(old.op, old.args, options, old.type, old.span), args)
+        finds_nothing = isinstance(cut.type, (TileType, TensorType)) and 0 in cut.type.valid
+        return Call(old.op, tuple(args), old.attributes, old.type, old.span) if finds_nothing else cut
 
 
 def _narrower(init: Expr, var: Var) -> Type | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from tilewright.core.build import arguments
@@ -31,9 +31,11 @@ from tilewright.core.stmt import (
     WhileStmt,
     YieldStmt,
 )
-from tilewright.core.types import TensorType
+from tilewright.core.types import TensorType, TileType
 from tilewright.errors import ExecutionError, InternalError, KernelError
+from tilewright.passes.accumulators import SHRINKS, accumulators
 from tilewright.records import record
+from tilewright.source import Span
 
 Value: TypeAlias = Any
 """A region for tensors and tiles, a Python number for scalars, an array for arrays, a tuple for several."""
@@ -66,6 +68,7 @@ class Machine:
     def __init__(self, program: Program) -> None:
         self.functions = {f.name: f for f in program.function_list}
         self.tasks = itertools.count()
+        self.accumulators: dict[str, dict[Var, Expr]] = {}
 
     def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
         """Return what a function returns for `args`; tensors are written in place."""
@@ -99,6 +102,11 @@ class Machine:
             frame.values.pop(var, None)
         else:
             frame.values[var] = value
+
+    def _hand_on(self, frame: Frame, var: Var, value: Value) -> None:
+        """Bind what a loop carries or a branch yields: of a tile, the valid part."""
+        is_tile = isinstance(value, Region) and isinstance(var.type, TileType)
+        self.bind(frame, var, value.forgotten() if is_tile else value)
 
     def _handed_on(self, frame: Frame, expr: Expr) -> Value:
         """Return what a loop or branch hands on: nothing for a variable that no turn has bound yet."""
@@ -159,19 +167,37 @@ class Machine:
     ) -> Exit | None:
         """Run a body per turn; what it yields is carried to the next one and, at the end, out."""
         for arg, value in [(arg, self._handed_on(frame, arg.init)) for arg in carried]:
-            self.bind(frame, arg.var, value)
+            self._hand_on(frame, arg.var, value)
         for _ in turns:
             left = self._body(frame, body)
             if left is not None and isinstance(left.stmt, ReturnStmt):
                 return left
             if left is not None and left.values:
                 for arg, value in zip(carried, left.values, strict=True):
-                    self.bind(frame, arg.var, value)
+                    self._keep(frame, arg.var, value)
+                    self._hand_on(frame, arg.var, value)
             if left is not None and isinstance(left.stmt, BreakStmt):
                 break
         for result, arg in zip(results, carried, strict=True):
             self.bind(frame, result, self._handed_on(frame, arg.var))
         return None
+
+    def _keep(self, frame: Frame, var: Var, value: Value) -> None:
+        """Raise where a new value of an accumulator is valid in less than what it was computed from."""
+        held = frame.values.get(var)
+        if not isinstance(held, Region) or not isinstance(value, Region) or held.is_made:
+            return
+        shrinks = any(new < old for new, old in zip(value.valid, held.valid, strict=True))
+        computed = self._accumulators(frame.function).get(var) if shrinks else None
+        if computed is not None:
+            error = ExecutionError(SHRINKS.format(name=var.name_hint), spans=[computed.span])
+            error.function = frame.function.name
+            raise error
+
+    def _accumulators(self, function: Function) -> dict[Var, Expr]:
+        if function.name not in self.accumulators:
+            self.accumulators[function.name] = accumulators(function)
+        return self.accumulators[function.name]
 
     def _if(self, frame: Frame, stmt: IfStmt) -> Exit | None:
         taken = stmt.then_body if self._expr(frame, stmt.condition) else stmt.else_body
@@ -181,7 +207,7 @@ class Machine:
         if not stmt.return_vars:
             return None
         for var, value in zip(stmt.return_vars, left.values, strict=True):
-            self.bind(frame, var, value)
+            self._hand_on(frame, var, value)
         return None
 
     def _spmd(self, frame: Frame, stmt: SpmdScopeStmt) -> Exit | None:
@@ -244,7 +270,8 @@ class Machine:
             for name, value in arguments(call).items()
         }
         try:
-            return call.op.spec.evaluate(call.type, **bound)
+            result = call.op.spec.evaluate(call.type, **bound)
+            return _traced(result, call.span) if isinstance(result, Region) else result
         except KernelError as error:
             error.locate([call.span])
             error.function = error.function or frame.function.name
@@ -267,6 +294,13 @@ class Machine:
             for _ in self._blocks(self._expr(frame, call.core_num)):
                 results = self._results(frame, call)
         return (*results, next(self.tasks))
+
+
+def _traced(result: Region, span: Span) -> Region:
+    """Return what an op gives, with the place where undefined elements came into it if that is here."""
+    if result.shadow is None or result.origin.is_known or result.is_defined:
+        return result
+    return replace(result, origin=span)
 
 
 def run(program: Program, name: str, args: Sequence[Region | int | float | bool]) -> tuple[Value, ...]:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, Tile, X
 from tilewright.core.expr import Expr
+from tilewright.core.op import Undefined
 from tilewright.core.region import Array, Region, embed
 from tilewright.core.types import ShapedType, show_shape
 from tilewright.errors import ShapeMismatchError
@@ -28,6 +29,7 @@ def expansion(
     ulp: float = 0,
     floats: bool = False,
     domain: tuple[float, float] = (-8.0, 8.0),
+    unread: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """Declare an op between a tile and a vector that is one element wide along `axis`."""
     accepted = FLOATS if floats else NUMBERS
@@ -39,11 +41,11 @@ def expansion(
         return computed(shaped(x), shaped(x).shape, shaped(x).valid, dtype)
 
     def evaluate(result: ShapedType, x: Region, vec: Region, **_: Any) -> Region:
-        return apply(reference, result.dtype, result.dtype, [x, vec])
+        return apply(reference, result.dtype, result.dtype, [x, vec], [x] if "x" in unread else [])
 
     return op(
         kinds=UNIFIED, infer=infer, evaluate=evaluate, family="expansion", reference=reference, accepts=accepted,
-        ulp=ulp, domain=domain, example=_EXAMPLES[axis],
+        ulp=ulp, domain=domain, example=_EXAMPLES[axis], undefined=Undefined.SPREADS, unread=unread,
     )  # fmt: skip
 
 
@@ -84,7 +86,7 @@ def _expands(result: ShapedType, target: Region, scalar: Any) -> Region:
     return embed(np.full(target.valid, scalar), target.data.shape, result.dtype)
 
 
-@expansion(ROW, _second)
+@expansion(ROW, _second, unread=("x",))
 def row_expand(x: X, vec: X) -> X:
     """Return the column vector `vec` repeated along every row of a tile shaped like `x`."""
     ...
@@ -132,7 +134,7 @@ def row_expand_expdif(x: X, vec: X) -> X:
     ...
 
 
-@expansion(COLUMN, _second)
+@expansion(COLUMN, _second, unread=("x",))
 def col_expand(x: X, vec: X) -> X:
     """Return the row vector `vec` repeated along every column of a tile shaped like `x`."""
     ...
@@ -181,7 +183,7 @@ def col_expand_expdif(x: X, vec: X) -> X:
 
 
 @op(
-    kinds=UNIFIED, infer=_expands_type, evaluate=_expands,
+    kinds=UNIFIED, infer=_expands_type, evaluate=_expands, undefined=Undefined.SPREADS, unread=("target",),
     example="out = pl.store(pl.expands(a, 0.5), [0, 0], out)",
 )  # fmt: skip
 def expands(target: X, scalar: Number) -> X:

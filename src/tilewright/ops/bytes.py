@@ -72,6 +72,7 @@ def _view(
         raise ExecutionError(f"bytes {offset} to {end} lie outside a buffer of {buffer.data.nbytes} bytes")
     if not all(shape):
         return whole(np.empty(shape, dtype.numpy))
+    buffer.brighten(buffer.window)  # which bytes were written is not followed through other types
     steps = tuple(stride * size for stride in strides)
     memory = cast("Any", buffer.data).view(np.uint8)
     return whole(np.ndarray(shape, dtype.numpy, memory, offset, steps))

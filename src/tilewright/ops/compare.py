@@ -6,13 +6,14 @@ from tilewright.arrays import np
 from tilewright.core.annotations import Number, Tile, X
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
-from tilewright.core.region import Array, Region, embed
+from tilewright.core.op import Undefined
+from tilewright.core.region import Array, Region, embed, shaded
 from tilewright.core.types import ShapedType, TensorType, TileType, static_shape, tile
 from tilewright.dtypes import FP32, INT64, UINT8, DataType, promote, round_to
 from tilewright.errors import AttributeValueError, ShapeMismatchError
 from tilewright.ops.aliases import scalar_form
 from tilewright.ops.declare import NUMBERS, TILE, UNIFIED, op
-from tilewright.ops.families import apply, check_dtype, elementwise_dtype, elementwise_type, shaped
+from tilewright.ops.families import apply, check_dtype, elementwise_dtype, elementwise_type, look, origin_of, shaped
 
 __all__ = ["cmp", "cmps", "sel", "sels"]
 
@@ -55,6 +56,7 @@ def _cmp(result: ShapedType, lhs: Any, rhs: Any, cmp_type: int) -> Region:
     def flag(a: Array, b: Array) -> Array:
         return _compare(cmp_type, a, b).astype(np.int64)
 
+    look([value for value in (lhs, rhs) if isinstance(value, Region)])
     flags = apply(flag, _met(result, lhs.dtype, rhs), UINT8, [lhs, rhs])
     if isinstance(result, TensorType):
         return embed(flags.live, flags.data.shape, result.dtype)
@@ -62,7 +64,7 @@ def _cmp(result: ShapedType, lhs: Any, rhs: Any, cmp_type: int) -> Region:
 
 
 def _unpack(mask: Region, like: tuple[int, ...]) -> Array:
-    rows = mask.data[tuple(slice(0, extent) for extent in like[:-1])]
+    rows = mask.seen((*(slice(0, extent) for extent in like[:-1]), slice(0, (like[-1] + 7) // 8)))
     return np.unpackbits(rows, axis=-1, bitorder="little")[..., : like[-1]].astype(bool)
 
 
@@ -83,7 +85,8 @@ def _check_mask(mask: ShapedType, result: ShapedType) -> None:
 def _sel(result: TileType, mask: Region, lhs: Region, rhs: Region, tmp: Region | None) -> Region:
     taken, other = round_to(lhs.live, result.dtype), round_to(rhs.data[lhs.window], result.dtype)
     picked = np.where(_unpack(mask, lhs.valid), taken, other)
-    return embed(picked, lhs.data.shape, result.dtype)
+    chosen = embed(picked, lhs.data.shape, result.dtype)
+    return shaded(chosen, [lhs.shade(lhs.window), rhs.shade(lhs.window)], origin_of([lhs, rhs]))
 
 
 def _sels_type(mask: Expr, src: Expr, tmp: Expr | None, scalar: Expr) -> ShapedType:
@@ -95,7 +98,8 @@ def _sels_type(mask: Expr, src: Expr, tmp: Expr | None, scalar: Expr) -> ShapedT
 
 def _sels(result: TileType, mask: Region, src: Region, tmp: Region | None, scalar: Any) -> Region:
     other = round_to(np.asarray(scalar), result.dtype)
-    return embed(np.where(_unpack(mask, src.valid), src.live, other), src.data.shape, result.dtype)
+    chosen = embed(np.where(_unpack(mask, src.valid), src.live, other), src.data.shape, result.dtype)
+    return shaded(chosen, [src.shade(src.window)], src.origin)
 
 
 @op(
@@ -108,7 +112,7 @@ def cmp(lhs: X, rhs: X | Number, cmp_type: int = 0) -> X:
 
 
 @op(
-    kinds=TILE, infer=_sel_type, evaluate=_sel,
+    kinds=TILE, infer=_sel_type, evaluate=_sel, undefined=Undefined.SPREADS,
     example="mask = pl.cmp(a, b, cmp_type=pl.CmpType.GE)\nout = pl.store(pl.sel(mask, a, b), [0, 0], out)",
 )  # fmt: skip
 def sel(mask: Tile, lhs: Tile, rhs: Tile, tmp: Tile | None = None) -> Tile:
@@ -117,7 +121,7 @@ def sel(mask: Tile, lhs: Tile, rhs: Tile, tmp: Tile | None = None) -> Tile:
 
 
 @op(
-    kinds=TILE, infer=_sels_type, evaluate=_sels,
+    kinds=TILE, infer=_sels_type, evaluate=_sels, undefined=Undefined.SPREADS,
     example="mask = pl.cmps(a, 0.0, cmp_type=pl.CmpType.GT)\nout = pl.store(pl.sels(mask, a, scalar=0.5), [0, 0], out)",
 )  # fmt: skip
 def sels(mask: Tile, src: Tile, tmp: Tile | None = None, scalar: Number = 0) -> Tile:

@@ -7,8 +7,8 @@ from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
 from tilewright.core.enums import RoundMode
 from tilewright.core.expr import Expr
-from tilewright.core.op import Kind
-from tilewright.core.region import Array, Region, embed, exact
+from tilewright.core.op import Kind, Undefined
+from tilewright.core.region import Array, Region, embed, exact, shaded
 from tilewright.core.types import ScalarType, ShapedType
 from tilewright.dtypes import DataType, round_to
 from tilewright.errors import AttributeValueError, DTypeMismatchError
@@ -70,7 +70,8 @@ def _rounded(values: Array, mode: RoundMode) -> Array:
 
 def _cast(result: ShapedType | ScalarType, x: Any, target_type: DataType, mode: str | int) -> Any:
     if isinstance(x, Region):
-        return embed(convert(x.live, target_type, mode), x.data.shape, target_type)
+        converted = embed(convert(x.live, target_type, mode), x.data.shape, target_type)
+        return shaded(converted, [x.shade(x.window)], x.origin)
     if isinstance(x, int):
         return dt.round_scalar(x, target_type)
     return dt.round_scalar(convert(np.asarray(x), target_type, mode).item(), target_type)
@@ -78,6 +79,7 @@ def _cast(result: ShapedType | ScalarType, x: Any, target_type: DataType, mode: 
 
 @op(
     kinds=(Kind.TILE, Kind.TENSOR, Kind.SCALAR), infer=_cast_type, evaluate=_cast, accepts=ANY,
+    undefined=Undefined.SPREADS,
     example='half = pl.cast(a, pl.FP16, mode="rint")\nout = pl.store(pl.cast(half, pl.FP32), [0, 0], out)',
 )  # fmt: skip
 def cast(x: X | Number, target_type: DataType, mode: str | int = "round") -> X:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 from tilewright import dtypes as dt
 from tilewright.core.annotations import outside_kernel
-from tilewright.core.op import Effect, Interval, Kind, OpSpec, parameters_of, register
+from tilewright.core.op import Effect, Interval, Kind, OpSpec, Undefined, parameters_of, register
 from tilewright.dtypes import DataType
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,6 +21,9 @@ ANY = frozenset(dt.STORABLE)
 TILE = (Kind.TILE,)
 TENSOR = (Kind.TENSOR,)
 UNIFIED = (Kind.TILE, Kind.TENSOR)
+
+SCRATCH = ("tmp", "tmp_tile")
+"""What operands are called that only lend their memory."""
 
 _NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system."}
 """The kinds whose ops are not also names of `pl` itself."""
@@ -39,6 +42,8 @@ def op(
     effect: Effect = Effect.PURE,
     alias: str | None = None,
     writes: str | None = None,
+    undefined: Undefined = Undefined.REFUSED,
+    unread: Collection[str] = (),
     control_plane: bool = False,
     symbol: str = "",
     neutral: int | None = None,
@@ -76,6 +81,8 @@ def op(
                 effect=effect,
                 alias=alias,
                 writes=writes,
+                undefined=undefined,
+                unread=frozenset((*unread, *SCRATCH)),
                 control_plane=control_plane,
                 symbol=symbol,
                 neutral=neutral,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.expr import Const, Expr
-from tilewright.core.region import Array, Region, embed, exact
+from tilewright.core.op import Undefined
+from tilewright.core.region import Array, Region, embed, exact, shaded
 from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
 from tilewright.dtypes import FP32, INDEX, DataType, promote, round_to
 from tilewright.errors import DTypeMismatchError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, UNIFIED, op
+from tilewright.source import UNKNOWN, Span
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,7 +57,7 @@ def elementwise(
 
     return op(
         kinds=UNIFIED, infer=infer, evaluate=evaluate, family="elementwise", reference=reference, accepts=accepted,
-        ulp=ulp, domain=domain,
+        ulp=ulp, domain=domain, undefined=Undefined.SPREADS,
     )  # fmt: skip
 
 
@@ -140,8 +142,13 @@ def broadcast(shape: Shape, valid: Shape, other: Shape, other_valid: Shape) -> t
     return tuple(m[0] for m in merged), tuple(m[1] for m in merged)
 
 
-def apply(reference: Reference, compute: DataType, result: DataType, values: list[Any]) -> Region:
-    """Return `reference` over the valid elements of `values`, computed from `compute` and rounded to `result`."""
+def apply(
+    reference: Reference, compute: DataType, result: DataType, values: list[Any], unread: Sequence[Region] = ()
+) -> Region:
+    """Return `reference` over the valid elements of `values`, computed from `compute` and rounded to `result`.
+
+    Of `unread` regions only the extents matter.
+    """
     regions = [value for value in values if isinstance(value, Region)]
     shape = np.broadcast_shapes(*(region.data.shape for region in regions))
     valid = broadcast_valid(regions)
@@ -149,7 +156,14 @@ def apply(reference: Reference, compute: DataType, result: DataType, values: lis
     meaning: Callable[..., Array] = reference
     with np.errstate(all="ignore"):
         live = meaning(*(exact(round_to(array, compute)) for array in arrays))
-    return embed(np.broadcast_to(live, valid), shape, result)
+    computed = embed(np.broadcast_to(live, valid), shape, result)
+    read = [region for region in regions if not any(region is other for other in unread)]
+    return shaded(computed, [_shade(region, valid) for region in read], origin_of(read))
+
+
+def origin_of(regions: Sequence[Region]) -> Span:
+    """Return where elements of some regions became undefined, or an unknown place."""
+    return next((region.origin for region in regions if region.origin.is_known and not region.is_defined), UNKNOWN)
 
 
 def broadcast_valid(regions: list[Region]) -> tuple[int, ...]:
@@ -163,9 +177,22 @@ def broadcast_valid(regions: list[Region]) -> tuple[int, ...]:
     )
 
 
-def _window(region: Region, valid: tuple[int, ...]) -> Array:
-    """Return what a region contributes to a broadcast whose result is `valid`."""
+def _met(region: Region, valid: tuple[int, ...]) -> tuple[slice, ...]:
+    """Return the window of a region that a broadcast whose result is `valid` reads."""
     own = valid[len(valid) - region.data.ndim :]
-    return region.data[
-        tuple(slice(0, 1) if size == 1 else slice(0, v) for size, v in zip(region.data.shape, own, strict=True))
-    ]
+    return tuple(slice(0, 1) if size == 1 else slice(0, v) for size, v in zip(region.data.shape, own, strict=True))
+
+
+def _window(region: Region, valid: tuple[int, ...]) -> Array:
+    return region.data[_met(region, valid)]
+
+
+def _shade(region: Region, valid: tuple[int, ...]) -> Array:
+    return region.shade(_met(region, valid))
+
+
+def look(regions: Sequence[Region]) -> None:
+    """Raise ExecutionError where a broadcast of regions looks at undefined elements."""
+    valid = broadcast_valid(list(regions))
+    for region in regions:
+        region.seen(_met(region, valid))

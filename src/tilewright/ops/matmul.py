@@ -107,8 +107,8 @@ def _check_rank(lhs: Expr, rhs: Expr, rank: int) -> None:
 
 def multiply(lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = False) -> Array:
     """Return the exact product of the valid parts."""
-    a = np.swapaxes(lhs.live, -1, -2) if a_trans else lhs.live
-    b_whole, b_valid = rhs.data, list(rhs.valid)
+    a = np.swapaxes(lhs.seen(), -1, -2) if a_trans else lhs.seen()
+    b_whole, b_valid = rhs.seen(), list(rhs.valid)
     if b_trans:
         b_whole = np.swapaxes(b_whole, -1, -2)
         b_valid[-2:] = b_valid[:-3:-1]
@@ -170,7 +170,7 @@ def _acc(
 ) -> Region:
     product = multiply(lhs, rhs, a_trans, b_trans)
     if not init_cond:
-        held = acc.data[tuple(slice(0, extent) for extent in product.shape)]
+        held = acc.seen(tuple(slice(0, extent) for extent in product.shape))
         product = product + _summable(held)
     return embed(product, _shape_of_product(lhs, rhs, a_trans, b_trans), result.dtype)
 
@@ -188,7 +188,11 @@ def _bias_type(lhs: Expr, rhs: Expr, bias: Expr) -> ShapedType:
 
 def _bias(result: ShapedType, lhs: Region, rhs: Region, bias: Region) -> Region:
     product = multiply(lhs, rhs)
-    return embed(product + _summable(bias.data[:1, : product.shape[-1]]), _shape_of_product(lhs, rhs), result.dtype)
+    return embed(
+        product + _summable(bias.seen((slice(0, 1), slice(0, product.shape[-1])))),
+        _shape_of_product(lhs, rhs),
+        result.dtype,
+    )
 
 
 def _batch_type(lhs: Expr, rhs: Expr) -> ShapedType:

@@ -4,17 +4,18 @@ A load is cut to what the tensor holds: where it cannot be shown to fit, the til
 there. A store never drops data: what does not fit is refused, before the program runs where that can be shown.
 """
 
+import math
 from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Number, Scalar, Tensor, Tile, X
-from tilewright.core.enums import AtomicType, MemorySpace, TensorLayout, TileLayout
+from tilewright.core.enums import AtomicType, MemorySpace, PadValue, TensorLayout, TileLayout
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, as_scalar, as_shape, bounds, fits
-from tilewright.core.op import Effect
-from tilewright.core.region import Region, blank, exact, whole
+from tilewright.core.op import Effect, Undefined
+from tilewright.core.region import Region, blank, exact, shaded, unwritten, whole
 from tilewright.core.types import (
     Extent,
     ScalarType,
@@ -30,6 +31,7 @@ from tilewright.core.types import (
 )
 from tilewright.dtypes import BF16, FP16, FP32, INDEX, INT8, INT16, INT32, DataType, round_scalar, round_to
 from tilewright.errors import (
+    AttributeValueError,
     DTypeMismatchError,
     ExecutionError,
     NotStaticError,
@@ -73,6 +75,7 @@ def _load_type(
     valid_shape: tuple[Expr, ...] | None,
     target_memory: MemorySpace,
     clamp: bool,
+    pad: PadValue | float | None,
 ) -> TileType:
     source = shaped(tensor)
     rank = len(source.shape)
@@ -82,6 +85,9 @@ def _load_type(
     if valid_shape is not None:
         check_rank(valid_shape, rank, "valid_shape", "tensor")
     wanted = valid_extents(shape, valid_shape)
+    if pad is not None:
+        padding(pad, source.dtype)
+        return TileType(shape, source.dtype, shape, target_memory)
     valid = tuple(
         _loaded(axis, offset, want, have, clamp)
         for axis, (offset, want, have) in enumerate(zip(offsets, wanted, source.valid, strict=True))
@@ -107,12 +113,33 @@ def _loaded(axis: int, offset: Expr, want: Extent, have: Extent, clamp: bool) ->
     fit = fits(offset, want, have)
     if fit:
         return want
-    if fit is False and not (clamp and starts_inside(offset)):
+    if (fit is False or _starts_past(offset, have)) and not (clamp and starts_inside(offset)):
         raise outside(axis, offset, want, have, "offsets", CLAMP)
     start = as_extent(offset)
     if isinstance(start, int) and isinstance(want, int) and isinstance(have, int):
         return max(0, min(want, have - start))
     return None
+
+
+def _starts_past(offset: Expr, have: Extent) -> bool:
+    """Return whether a load certainly starts where a tensor has ended; at zero even an empty one begins."""
+    reach = bounds(offset)
+    return reach is not None and isinstance(have, int) and reach[0] > 0 and reach[0] >= have
+
+
+def padding(pad: PadValue | float, dtype: DataType) -> float:
+    """Return the number that stands for what is not there; AttributeValueError where `dtype` has none such."""
+    low, high = dtype.limits
+    if pad in (PadValue.zero, PadValue.max, PadValue.min):
+        return {PadValue.zero: 0, PadValue.max: high, PadValue.min: low}[PadValue(pad)]
+    if isinstance(pad, float) and dtype.is_int() and math.isinf(pad):
+        return high if pad > 0 else low
+    if not isinstance(pad, (int, float)) or (dtype.is_int() and not (pad == int(pad) and low <= pad <= high)):
+        raise AttributeValueError(
+            f"{dtype} elements cannot be padded with {pad}",
+            help="pad with a number that they can have, pl.PadValue.zero, max or min, math.inf or -math.inf",
+        )
+    return pad
 
 
 CLAMP = "make the region smaller; pl.load and pl.slice with clamp=True read only what is there"
@@ -145,17 +172,47 @@ def _load(
     valid_shape: tuple[int, ...] | None,
     target_memory: MemorySpace,
     clamp: bool,
+    pad: PadValue | float | None,
 ) -> Region:
+    if pad is not None:
+        return _padded(result, tensor, offsets, valid_shape or shapes, padding(pad, result.dtype))
     window: list[slice[int, int, None]] = []
     for axis, (start, want, have) in enumerate(zip(offsets, valid_shape or shapes, tensor.valid, strict=True)):
-        if start < 0 or (start > have and not clamp) or want < 0 or want > shapes[axis]:
+        is_past = start > 0 and start >= have  # at zero even an axis without elements begins
+        if start < 0 or (is_past and not clamp) or want < 0 or want > shapes[axis]:
             raise ExecutionError(f"axis {axis}: a load of {want} element(s) at {start} starts outside 0 to {have}")
         window.append(slice(start, max(start, min(start + want, have))))
     live = tensor.data[tuple(window)]
     data = blank(shapes, result.dtype)
     loaded = Region(data, live.shape)
     data[loaded.window] = live
-    return loaded
+    return shaded(loaded.forgotten(), [tensor.shade(tuple(window))], tensor.origin)
+
+
+def _padded(result: TileType, tensor: Region, offsets: tuple[int, ...], wanted: tuple[int, ...], pad: float) -> Region:
+    """Return what a tensor holds from `offsets` on, which may lie outside it, and `pad` where it holds nothing."""
+    _check_asked(result.shape, wanted)
+    tile = whole(_filled(result.shape, result.dtype, pad))
+    first = [min(max(start, 0), have) for start, have in zip(offsets, tensor.valid, strict=True)]
+    last = [
+        max(low, min(start + want, have))
+        for low, start, want, have in zip(first, offsets, wanted, tensor.valid, strict=True)
+    ]
+    window = tuple(slice(low, high) for low, high in zip(first, last, strict=True))
+    spans = zip(first, last, offsets, strict=True)
+    place = tuple(slice(low - start, high - start) if high > low else slice(0, 0) for low, high, start in spans)
+    if all(high > low for low, high in zip(first, last, strict=True)):
+        tile.data[place] = tensor.data[window]
+    if tensor.shadow is None or not tensor.shadow[window].any():
+        return tile
+    shadow = np.zeros(result.shape, np.uint8)
+    shadow[place] = tensor.shadow[window]
+    return Region(tile.data, tile.valid, shadow, tensor.origin)
+
+
+def _check_asked(shape: Sequence[int], wanted: Sequence[int]) -> None:
+    if any(not 0 <= want <= extent for want, extent in zip(wanted, shape, strict=True)):
+        raise ExecutionError(f"a valid part of {list(wanted)} does not fit {list(shape)}")
 
 
 def _store_type(
@@ -207,7 +264,7 @@ def _store(
     shapes: tuple[int, ...] | None,
     atomic: AtomicType,
 ) -> Region:
-    source = tile if shapes is None else whole(np.reshape(tile.data, shapes))
+    source = tile if shapes is None else whole(np.reshape(tile.seen(), shapes))
     return write_window(output_tensor, source, offsets, atomic)
 
 
@@ -218,10 +275,11 @@ def write_window(target: Region, source: Region, offsets: Sequence[int], atomic:
         if start < 0 or start + size > extent:
             raise ExecutionError(f"axis {axis}: a store of {size} element(s) at {start} does not fit 0 to {extent}")
     window = tuple(slice(start, start + size) for start, size in zip(offsets, valid, strict=True))
-    live = np.reshape(source.live, valid)
+    live = np.reshape(source.seen(), valid)
     if atomic is AtomicType.Add:
-        live = exact(target.data[window]) + exact(live)
+        live = exact(target.seen(window)) + exact(live)
     target.data[window] = round_to(live, target.dtype)
+    target.brighten(window)
     return target
 
 
@@ -235,7 +293,7 @@ def _created(shape: tuple[Expr, ...], dtype: DataType, **_: Any) -> TensorType:
 def _create_tensor(
     result: TensorType, shape: tuple[int, ...], dtype: DataType, init_value: Any = None, **_: Any
 ) -> Region:
-    return whole(blank(shape, dtype) if init_value is None else _filled(shape, dtype, init_value))
+    return unwritten(shape, dtype) if init_value is None else whole(_filled(shape, dtype, init_value))
 
 
 def _filled(shape: Sequence[int], dtype: DataType, value: Any) -> Any:
@@ -243,7 +301,8 @@ def _filled(shape: Sequence[int], dtype: DataType, value: Any) -> Any:
 
 
 def _full(result: ShapedType, shape: tuple[int, ...], dtype: DataType, value: Any) -> Region:
-    return whole(_filled(shape, dtype, value))
+    data = _filled(shape, dtype, value)
+    return Region(data, data.shape, is_made=True)
 
 
 def _created_tile(
@@ -253,7 +312,7 @@ def _created_tile(
 
 
 def _create_tile(result: TileType, **_: Any) -> Region:
-    return whole(blank(result.shape, result.dtype))
+    return unwritten(result.shape, result.dtype)
 
 
 def _moved(tile: Expr, target_memory: MemorySpace, **_: Any) -> TileType:
@@ -285,7 +344,7 @@ def _read_type(x: Expr, indices: tuple[Expr, ...]) -> ScalarType:
 
 
 def _read(result: ScalarType, x: Region, indices: tuple[int, ...]) -> Any:
-    return round_scalar(x.data[_element(x, indices)].item(), result.dtype)
+    return round_scalar(x.seen(_element(x, indices)).item(), result.dtype)
 
 
 def _write_type(x: Expr, indices: tuple[Expr, ...], value: Expr) -> ShapedType:
@@ -302,8 +361,9 @@ def _write_type(x: Expr, indices: tuple[Expr, ...], value: Expr) -> ShapedType:
 
 
 def _write(result: ShapedType, x: Region, indices: tuple[int, ...], value: Any) -> Region:
-    target = x if isinstance(result, TensorType) else Region(np.array(x.data), x.valid)
+    target = x if isinstance(result, TensorType) else x.moved(np.array, x.valid)
     target.data[_element(x, indices)] = round_scalar(value, result.dtype)
+    target.brighten(_element(x, indices))
     return target
 
 
@@ -324,7 +384,7 @@ def _known_dim(tensor: Expr, axis: int) -> Expr | None:
 
 
 @op(
-    kinds=TILE, infer=_load_type, evaluate=_load, effect=Effect.READ, accepts=ANY,
+    kinds=TILE, infer=_load_type, evaluate=_load, effect=Effect.READ, accepts=ANY, undefined=Undefined.MOVES,
     example="t = pl.load(x, [8, 0], [8, 32])\nout = pl.store(t, [0, 0], out)",
 )  # fmt: skip
 def load(
@@ -334,11 +394,13 @@ def load(
     valid_shape: Extents | None = None,
     target_memory: MemorySpace = MemorySpace.Vec,
     clamp: bool = False,
+    pad: PadValue | float | None = None,
 ) -> Tile:
     """Return a tile with the elements of `tensor` from `offsets` on, as many as are there.
 
-    `valid_shape` asks for less than the tile's whole shape. A load that provably starts or ends outside the tensor is
-    an error unless `clamp`.
+    `valid_shape` asks for less than the tile's whole shape. A load that starts outside the tensor, or provably ends
+    outside it, is an error unless `clamp`. With `pad` all of the tile is valid, and holds that number where the tensor
+    has no element: after its end, before its beginning, and outside `valid_shape`.
     """
     ...
 
@@ -362,7 +424,7 @@ def store(
 
 
 @op(
-    kinds=TILE, infer=_moved, evaluate=_unmoved, accepts=ANY,
+    kinds=TILE, infer=_moved, evaluate=_unmoved, accepts=ANY, undefined=Undefined.MOVES,
     example="out = pl.store(pl.move(a, target_memory=pl.Mem.Left), [0, 0], out)",
 )  # fmt: skip
 def move(
@@ -435,7 +497,7 @@ def read(x: X, indices: Extents) -> Scalar:
 
 @op(
     kinds=UNIFIED, infer=_write_type, evaluate=_write, effect=Effect.WRITE, alias="x", writes="x", control_plane=True,
-    accepts=ANY, example="pl.write(out, [0, 0], 1.0)",
+    accepts=ANY, undefined=Undefined.MOVES, example="pl.write(out, [0, 0], 1.0)",
 )  # fmt: skip
 def write(x: X, indices: Extents, value: Number) -> X:
     """Set one element; return the tensor or tile."""

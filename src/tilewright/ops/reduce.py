@@ -36,7 +36,7 @@ def reduction(axis: int, combine: str, start: Callable[[DataType], Any], ulp: fl
 
     def evaluate(result: ShapedType, x: Region, tmp_tile: Region | None) -> Region:
         with np.errstate(all="ignore"):
-            live = _folded(combine, exact(x.live), axis, start(result.dtype))
+            live = _folded(combine, exact(x.seen()), axis, start(result.dtype))
         shape = list(x.data.shape)
         shape[axis] = 1
         return embed(live, shape, result.dtype)

@@ -1,16 +1,17 @@
 """Shape: views, windows and conversions of what is already there."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Tile, X
 from tilewright.core.enums import AtomicType, PadValue
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, as_shape, fits
-from tilewright.core.op import Effect
-from tilewright.core.region import Region, whole
+from tilewright.core.op import Effect, Undefined
+from tilewright.core.region import Array, Region, shaded, whole
 from tilewright.core.types import (
     Extent,
     Shape,
@@ -25,7 +26,7 @@ from tilewright.core.types import (
 from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, UNIFIED, op
-from tilewright.ops.families import shaped
+from tilewright.ops.families import origin_of, shaped
 from tilewright.ops.memory import (
     CLAMP,
     CUT,
@@ -36,6 +37,8 @@ from tilewright.ops.memory import (
     valid_extents,
     write_window,
 )
+
+E = TypeVar("E")
 
 __all__ = ["assemble", "concat", "fillpad", "reshape", "set_validshape", "slice", "transpose", "transpose_view"]
 
@@ -103,8 +106,13 @@ def _slice(
     valid = [max(0, min(w, v - s, d)) for w, v, s, d in zip(wanted, x.valid, offset, data.shape, strict=True)]
     dropped = {axis % data.ndim for axis in drop_dims or ()}
     kept = [axis for axis in range(data.ndim) if axis not in dropped]
-    view = np.reshape(data, [data.shape[a] for a in kept]) if dropped else data
-    return Region(view, tuple(valid[a] for a in kept))
+    window = tuple(np.s_[start : start + size] for start, size in zip(offset, shape, strict=True))
+
+    def cut(array: Array) -> Array:
+        return np.reshape(array[window], [data.shape[a] for a in kept]) if dropped else array[window]
+
+    view = x.moved(cut, [valid[a] for a in kept])
+    return view.forgotten() if isinstance(result, TileType) else view
 
 
 def _assemble_type(target: Expr, source: Expr, offset: tuple[Expr, ...], atomic: AtomicType) -> ShapedType:
@@ -138,7 +146,7 @@ def _assemble_type(target: Expr, source: Expr, offset: tuple[Expr, ...], atomic:
 def _assemble(
     result: ShapedType, target: Region, source: Region, offset: tuple[int, ...], atomic: AtomicType
 ) -> Region:
-    into = target if isinstance(result, TensorType) else Region(np.array(target.data), target.valid)
+    into = target if isinstance(result, TensorType) else target.moved(np.array, target.valid)
     return write_window(into, source, offset, atomic)
 
 
@@ -165,13 +173,15 @@ def _reshape_type(x: Expr, shape: tuple[Expr, ...]) -> ShapedType:
 def _reshape(result: ShapedType, x: Region, shape: tuple[int, ...]) -> Region:
     if x.valid != x.data.shape:
         raise ExecutionError(f"only a wholly valid value can be reshaped; {x.valid} of {x.data.shape} hold data")
+    if isinstance(result, TileType):
+        return whole(np.reshape(x.seen(), shape))
     view = np.reshape(x.data, shape)
-    if isinstance(result, TensorType) and view.size and not np.shares_memory(view, x.data):
+    if view.size and not np.shares_memory(view, x.data):
         raise ExecutionError("this view is strided: its elements cannot be reshaped in place")
-    return whole(view)
+    return x.moved(lambda array: np.reshape(array, shape), shape)
 
 
-def _swapped(extents: Shape, axis1: int, axis2: int) -> Shape:
+def _swapped(extents: tuple[E, ...], axis1: int, axis2: int) -> tuple[E, ...]:
     swapped = list(extents)
     swapped[axis1], swapped[axis2] = swapped[axis2], swapped[axis1]
     return tuple(swapped)
@@ -186,10 +196,7 @@ def _transpose_type(x: Expr, axis1: int, axis2: int) -> ShapedType:
 
 
 def _transpose(result: ShapedType, x: Region, axis1: int, axis2: int) -> Region:
-    view = np.swapaxes(x.data, axis1, axis2)
-    valid = list(x.valid)
-    valid[axis1], valid[axis2] = valid[axis2], valid[axis1]
-    return Region(view, tuple(valid))
+    return x.moved(lambda array: np.swapaxes(array, axis1, axis2), _swapped(x.valid, axis1, axis2))
 
 
 def _turned_type(tile: Expr) -> ShapedType:
@@ -224,7 +231,10 @@ def _concat(result: ShapedType, a: Region, b: Region) -> Region:
     if a.valid[-1] != a.data.shape[-1]:
         raise ExecutionError(f"concat needs wholly valid rows first; {a.valid[-1]} of {a.data.shape[-1]} hold data")
     joined = np.ascontiguousarray(np.concatenate([a.data, b.data], axis=-1))
-    return Region(joined, (*a.valid[:-1], a.data.shape[-1] + b.valid[-1]))
+    valid = (*a.valid[:-1], a.data.shape[-1] + b.valid[-1])
+    result = Region(joined, valid).forgotten()
+    shade = np.concatenate([a.shade(()), b.shade(())], axis=-1)
+    return shaded(result, [shade[result.window]], origin_of([a, b]))
 
 
 def pad_number(pad_value: object, dtype: DataType) -> float:
@@ -249,7 +259,7 @@ def _fillpad_type(x: Expr, pad_value: PadValue | float) -> ShapedType:
 
 def _fillpad(result: ShapedType, x: Region, pad_value: PadValue | float) -> Region:
     data = np.full(x.data.shape, pad_number(pad_value, result.dtype), x.data.dtype)
-    data[x.window] = x.live
+    data[x.window] = x.seen()
     return whole(data)
 
 
@@ -267,11 +277,12 @@ def _validshape_type(x: Expr, valid_rows: Expr, valid_cols: Expr) -> ShapedType:
 def _validshape(result: ShapedType, x: Region, valid_rows: int, valid_cols: int) -> Region:
     if not (0 <= valid_rows <= x.data.shape[-2] and 0 <= valid_cols <= x.data.shape[-1]):
         raise ExecutionError(f"a valid part of [{valid_rows}, {valid_cols}] does not fit {list(x.data.shape[-2:])}")
-    return Region(x.data, (*x.valid[:-2], valid_rows, valid_cols))
+    return replace(x, valid=(*x.valid[:-2], valid_rows, valid_cols))
 
 
 @op(
     kinds=UNIFIED, infer=_slice_type, evaluate=_slice, control_plane=True, accepts=ANY, alias="x",
+    undefined=Undefined.MOVES,
     example="top = pl.slice(a, [8, 32], [0, 0])\nout = pl.store(top, [8, 0], out)",
 )  # fmt: skip
 def slice(
@@ -289,7 +300,7 @@ def slice(
 
 @op(
     kinds=UNIFIED, infer=_assemble_type, evaluate=_assemble, effect=Effect.WRITE, alias="target", writes="target",
-    control_plane=True, accepts=ANY,
+    control_plane=True, accepts=ANY, undefined=Undefined.MOVES,
     example="both = pl.assemble(a, pl.slice(b, [8, 32], [0, 0]), [8, 0])\nout = pl.store(both, [0, 0], out)",
 )  # fmt: skip
 def assemble(target: X, source: X | Tile, offset: Extents, atomic: AtomicType = AtomicType.None_) -> X:
@@ -308,6 +319,7 @@ def reshape(x: X, shape: Extents) -> X:
 
 @op(
     kinds=UNIFIED, infer=_transpose_type, evaluate=_transpose, control_plane=True, accepts=ANY, alias="x",
+    undefined=Undefined.MOVES,
     example="turned = pl.transpose(pl.transpose(a, 0, 1), 0, 1)\nout = pl.store(turned, [0, 0], out)",
 )  # fmt: skip
 def transpose(x: X, axis1: int, axis2: int) -> X:
@@ -316,7 +328,7 @@ def transpose(x: X, axis1: int, axis2: int) -> X:
 
 
 @op(
-    kinds=TILE, infer=_turned_type, evaluate=_turned, accepts=ANY,
+    kinds=TILE, infer=_turned_type, evaluate=_turned, accepts=ANY, undefined=Undefined.MOVES,
     example="turned = pl.tile.transpose_view(pl.tile.transpose_view(a))\nout = pl.store(turned, [0, 0], out)",
 )  # fmt: skip
 def transpose_view(tile: Tile) -> Tile:
@@ -325,7 +337,7 @@ def transpose_view(tile: Tile) -> Tile:
 
 
 @op(
-    kinds=UNIFIED, infer=_concat_type, evaluate=_concat, accepts=ANY,
+    kinds=UNIFIED, infer=_concat_type, evaluate=_concat, accepts=ANY, undefined=Undefined.MOVES,
     example="halves = pl.concat(pl.slice(a, [16, 16], [0, 0]), pl.slice(b, [16, 16], [0, 16]))\n"
     "out = pl.store(halves, [0, 0], out)",
 )  # fmt: skip
@@ -346,6 +358,7 @@ def fillpad(x: X, pad_value: PadValue | float = PadValue.zero) -> X:
 
 @op(
     kinds=UNIFIED, infer=_validshape_type, evaluate=_validshape, accepts=ANY, alias="x",
+    undefined=Undefined.MOVES,
     example="some = pl.set_validshape(a, 5, 7)\nout = pl.store(some, [0, 0], out)",
 )  # fmt: skip
 def set_validshape(x: X, valid_rows: Index, valid_cols: Index) -> X:

@@ -9,6 +9,7 @@ from tilewright.passes import (
     control_plane,
     cse,
     dce,
+    defined,
     inline,
     memory_plan,
     narrow_parameters,
@@ -45,6 +46,7 @@ DEFAULT = (
     Pass("SimplifyKernels", simplify.run),
     Pass("CommonSubexpressionsInKernels", cse.run),
     Pass("DeadCodeInKernels", dce.run),
+    Pass("CheckDefined", defined.run),
     Pass("PlanMemory", memory_plan.run),
 )
 """The passes of the default strategy."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.core.build import arguments, call
-from tilewright.core.enums import FunctionType, MemorySpace
+from tilewright.core.enums import FunctionType
 from tilewright.core.expr import Call, Expr, MakeTuple, Var, integer
 from tilewright.core.op import OPS, Effect, Kind
 from tilewright.core.program import Program
@@ -144,14 +144,9 @@ class _Converter(Rewriter):
             return known
         zeros = MakeTuple(tuple(integer(0) for _ in arg.type.shape))
         shape = MakeTuple(tuple(integer(e) for e in arg.type.shape if isinstance(e, int)))
-        bound = {
-            "tensor": arg,
-            "offsets": zeros,
-            "shapes": shape,
-            "valid_shape": None,
-            "target_memory": MemorySpace.Vec,
-            "clamp": False,
-        }
+        spec = OPS["tile.load"].spec
+        given = {"tensor": arg, "offsets": zeros, "shapes": shape}
+        bound = {p.name: p.default for p in spec.parameters} | given
         loaded = call(OPS["tile.load"].spec, bound, arg.span)
         var = Var(arg.name_hint, loaded.type, arg.span)
         loads[arg] = AssignStmt(var, loaded, arg.span)

@@ -46,10 +46,20 @@ def _cmp(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 
     shape = np.broadcast_shapes(lhs.type.shape, rhs.type.shape if isinstance(rhs, Tile) else ())
     valid = broadcast_valid(shape, [lhs, rhs])
+    for name in ("lhs", "rhs"):
+        look_at_met(e, call, name, bound[name], valid)
     bools = recorded(e, TileType(shape, BOOL, valid_extents(valid)), valid, function, [lhs, rhs], False)
     if _only_chooses(e, call):
         return Mask(tile_type(call), (*valid[:-1], i64(0)), owners=bools.owners, bools=bools)
     return packed_mask(e, call, bools)
+
+
+def look_at_met(e: FunctionEmitter, call: Call, name: str, operand: Tile | Scalar, valid: Sequence[Value]) -> None:
+    """Check that an operand holds data wherever a broadcast looks at it."""
+    if isinstance(operand, Tile):
+        own = valid[len(valid) - len(operand.valid) :]
+        needed = [i64(1) if n == 1 else v for n, v in zip(operand.type.shape, own, strict=True)]
+        e.look(call, name, operand, needed)
 
 
 def valid_extents(valid: Sequence[Value]) -> tuple[int | None, ...]:
@@ -109,6 +119,8 @@ def _chosen(e: FunctionEmitter, call: Call, mask: Tile, taken: Tile, other: Tile
     def function(bit: Lanes, a: Lanes, b: Lanes) -> Lanes:
         return np.where(bit, as_element(a, type_.dtype), as_element(b, type_.dtype))  # pyright: ignore
 
+    if isinstance(mask, Mask):
+        e.look(call, "mask", mask.bools, taken.valid)
     bools = mask.bools if isinstance(mask, Mask) else unpacked(e, call, mask, taken)
     return recorded(e, type_, known_or(type_, taken.valid), function, [bools, taken, other], False)
 
@@ -116,6 +128,8 @@ def _chosen(e: FunctionEmitter, call: Call, mask: Tile, taken: Tile, other: Tile
 def unpacked(e: FunctionEmitter, call: Call, mask: Tile, like: Tile) -> Tile:
     """Emit the unpacking of a mask into bools, as many as another tile has valid elements."""
     place = e.stored(mask)
+    bytes_ = e.b.op("lshr", e.b.op("add", like.valid[-1], i64(7)), i64(3))
+    e.look(call, "mask", mask, (*like.rows, bytes_))
     result = e.fresh(TileType(like.type.shape, BOOL, like.type.valid), like.valid)
     result.owners = variables(call.args)
     assert result.place is not None

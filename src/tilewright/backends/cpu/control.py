@@ -134,7 +134,7 @@ def carried(e: FunctionEmitter, args: Sequence[IterArg]) -> list[Carrier]:
     starts = [None if isinstance(arg.init, Absent) else _given(e, arg.init) for arg in args]
     carriers: list[Carrier] = []
     for arg, start in zip(args, starts, strict=True):
-        carrier = Carrier.of(e, arg.var.type, may_be_missing=start is None or start[1] is not None)
+        carrier = Carrier.of(e, arg.var, may_be_missing=start is None or start[1] is not None)
         if start is None:
             carrier.start_missing(e)
         else:
@@ -167,7 +167,7 @@ def _inside(e: FunctionEmitter, region: Branch | Loop, body: SeqStmts) -> None:
 def _if(e: FunctionEmitter, stmt: IfStmt) -> None:
     b = e.b
     condition = e.value(stmt.condition).value
-    carriers = [Carrier.of(e, var.type, may_be_missing=bool(e.bound)) for var in stmt.return_vars]
+    carriers = [Carrier.of(e, var, may_be_missing=bool(e.bound)) for var in stmt.return_vars]
     then, other, after = (b.label(hint) for hint in ("then", "else", "endif"))
     b.do(f"br i1 {condition.ref}, label %{then}, label %{other}")
     for label, body in ((then, stmt.then_body), (other, stmt.else_body or SeqStmts())):

@@ -16,7 +16,7 @@ from tilewright.backends.cpu.traced import memory_type
 from tilewright.backends.cpu.values import Place, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import UINT8, UINT16, UINT32, UINT64, DataType
+from tilewright.dtypes import UINT8, UINT16, UINT32, UINT64, DataType, round_to
 from tilewright.ops.shape import pad_number
 
 Bound = dict[str, Any]
@@ -201,15 +201,16 @@ def _fillpad(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
         return source
     e.stored(source)
     result = e.fresh(type_, whole_extents(type_))
-    number: Any = np.asarray(pad_number(bound["pad_value"], type_.dtype)).astype(type_.dtype.numpy)
-    fill(e, result, int(number.view(_BITS[type_.dtype.get_byte()].numpy)))
+    fill(e, result, pad_number(bound["pad_value"], type_.dtype))
     copy(e, source, result)
     return result
 
 
-def fill(e: FunctionEmitter, tile: Tile, bits: int) -> None:
-    """Emit the writing of one bit pattern to every element of a packed tile."""
+def fill(e: FunctionEmitter, tile: Tile, number: float) -> None:
+    """Emit the writing of one number to every element of a packed tile."""
     assert tile.place is not None
+    element: Any = round_to(np.asarray(number), tile.type.dtype)
+    bits = int(element.view(_BITS[tile.type.dtype.get_byte()].numpy))
     size, count = tile.type.dtype.get_byte(), math.prod(tile.type.shape)
     lanes = e.program.target.vector_bits // (8 * size)
     type_, whole = f"<{lanes} x i{8 * size}>", count // lanes * lanes

@@ -17,7 +17,9 @@ from tilewright.core.expr import Call
 def _read(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     tile, dtype = bound["x"], bound["x"].type.dtype
     place = e.stored(tile)
-    pointer = element_at(e, dtype, place, checked(e, call, tile, bound["indices"]))
+    indices = checked(e, call, tile, bound["indices"])
+    e.look(call, "x", tile, [e.b.op("add", index, i64(1)) for index in indices])
+    pointer = element_at(e, dtype, place, indices)
     raw = e.b.load(memory_type(dtype), pointer, dtype.get_byte())
     return Scalar(number_of(e.b, raw, dtype).value, dtype)
 

@@ -16,17 +16,21 @@ from tilewright.backends.cpu.llvm import I1, I64, PTR, Builder, Value, i64
 from tilewright.backends.cpu.nodes import Group, LoadNode, MapNode, depth_of, level_of, operands_of
 from tilewright.backends.cpu.roots import Roots
 from tilewright.backends.cpu.traced import Lanes, literal
+from tilewright.backends.cpu.undefined import TRUE, follow, lacks
 from tilewright.backends.cpu.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous, static
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind
 from tilewright.core.program import Function
+from tilewright.core.region import PADDING, undefined_message
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, TileType
 from tilewright.core.visitor import statements, used, variables
 from tilewright.dtypes import INDEX
 from tilewright.errors import InternalError, UnsupportedFeatureError
+from tilewright.passes.accumulators import accumulators
+from tilewright.passes.defined import Defined, looks_at
 from tilewright.source import Span
 
 Lowering = Callable[["FunctionEmitter", Call, dict[str, Any]], Any]
@@ -121,6 +125,10 @@ class FunctionEmitter:
         self.deepest = 0
         """How many functions are applied to each other, at most, in what is recorded."""
         self.blocks: list[Block] = [Block()]
+        self.defined = Defined(function)
+        self.followed = self.defined.followed if self.checked else set[Var]()
+        """The tiles of which it is followed where they hold data."""
+        self.accumulators = accumulators(function) if self.checked else {}
         self.uses: dict[Var, int] = {}
         for stmt in statements(function.body):
             for var in variables(used(stmt)):
@@ -146,7 +154,7 @@ class FunctionEmitter:
         if self.deepest > DEEPEST:
             self.flush()
         if isinstance(stmt, AssignStmt):
-            self.bind(stmt.var, self.action(stmt.value))
+            self.bind(stmt.var, self._followed(stmt.var, stmt.value))
         elif isinstance(stmt, EvalStmt):
             self.action(stmt.expr)
         else:
@@ -154,6 +162,17 @@ class FunctionEmitter:
             STATEMENTS[type(stmt)](self, stmt)
         for var in variables(used(stmt)):
             self.uses[var] -= 1
+
+    def _followed(self, var: Var, value: Expr) -> Any:
+        """Emit what a variable stands for; a tile of which that is not sure gets the box in which it holds data."""
+        result = self.action(value)
+        if isinstance(result, Tile) and isinstance(value, Call):
+            if var in self.followed:
+                bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in arguments(value).items()}
+                follow(self.b, self.index, value, bound, result)
+            if self.accumulators and value.op.spec.name in ("full", "create"):
+                result.is_made = TRUE
+        return result
 
     def bind(self, var: Var, binding: Any) -> None:
         """Let a variable stand for what was emitted."""
@@ -175,10 +194,28 @@ class FunctionEmitter:
     def _op(self, call: Call) -> Any:
         spec, self.at = call.op.spec, call
         bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in arguments(call).items()}
+        if self.followed:
+            self._look(call, bound)
         lowering = LOWERINGS.get(call.op.name) or LOWERINGS.get(f"{call.op.kind.value}:{spec.family}")
         if lowering is None:
             raise UnsupportedFeatureError(f"`{call.op.name}` has no native code yet", spans=[call.span])
         return lowering(self, call, bound)
+
+    def _look(self, call: Call, bound: dict[str, Any]) -> None:
+        """Check that what an op looks at holds data; what it looks at in a special way it checks itself."""
+        for name in looks_at(call):
+            if name not in ("acc", "bias", "mask") and call.op.spec.name not in ("cmp", "read"):
+                self.look(call, name, bound[name], bound[name].valid)
+
+    def look(self, call: Call, name: str, tile: Tile, needed: Sequence[Value], unless: Value | None = None) -> None:
+        """Emit the end of the function where a part of an operand that is looked at was written by nobody."""
+        if not self.checked or self.defined.is_sure(call, name):
+            return
+        missing, facts = lacks(self.b, tile, needed), self.defined.of(arguments(call)[name])
+        if missing is not None and facts is not None:
+            missing = missing if unless is None else self.b.op("and", missing, self.negated(unless))
+            origin = call.span if facts.is_sure else facts.origin
+            self.stop(missing, f"{undefined_message(origin)}\n{PADDING}", call)
 
     def value(self, expr: Expr) -> Any:
         """Return what an expression stands for; tuples give tuples."""
@@ -390,6 +427,13 @@ class FunctionEmitter:
         with self.b.when(condition):
             cell = self.b.offset(self.context, i64(1), I64)
             self.b.do(f"cmpxchg {cell}, i64 0, i64 {number} monotonic monotonic")
+
+    def stop(self, condition: Value, message: str, at: Spanned) -> None:
+        """Note an error where a condition holds, and leave the function: what follows must not happen."""
+        with self.b.when(condition):
+            self.fail(TRUE, message, at)
+            self.b.do(f"br label %{self.exit}")
+            self.b.begin(self.b.label("unreached"))
 
     @property
     def has_failed(self) -> Value:

@@ -102,6 +102,7 @@ class Product:
     def onto(self, acc: Tile, name: Var | None, accumulate: Value) -> Tile:
         """Emit the product added to a tile, in its own memory if nothing else reads it."""
         e = self.e
+        e.look(self.call, "acc", acc, self.valid, self._starts_anew(accumulate))
         place = e.stored(acc)
         if name is not None and place.strides == contiguous(self.type.shape) and ends_here(e, self.call, acc, name):
             e.flush()  # what is recorded reads it as it is
@@ -112,8 +113,13 @@ class Product:
         copy_elements(e, self.type.dtype, place, result.place, self.valid)
         return self._multiply(result, accumulate)
 
+    def _starts_anew(self, accumulate: Value) -> Value | None:
+        """Return whether the accumulator is not looked at, None where it surely is."""
+        return None if accumulate == TRUE else self.e.negated(accumulate)
+
     def beside(self, bias: Tile) -> Tile:
         """Emit the product with a row added to each of its rows."""
+        self.e.look(self.call, "bias", bias, (i64(1), self.valid[-1]))
         place = self.e.stored(bias)
         result = self.e.fresh(self.type, self.valid)
         assert result.place is not None

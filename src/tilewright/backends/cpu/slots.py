@@ -17,11 +17,13 @@ from tilewright.backends.cpu.emit import FunctionEmitter, Part
 from tilewright.backends.cpu.llvm import I1, I64, PTR, Value, i64
 from tilewright.backends.cpu.tensors import new_tensor
 from tilewright.backends.cpu.traced import Lanes, compute_type, literal
+from tilewright.backends.cpu.undefined import FALSE, TRUE, box, shrinks
 from tilewright.backends.cpu.values import Array, Binding, Place, Scalar, Tensor, Tile
 from tilewright.core.expr import Var
 from tilewright.core.types import ArrayType, Extent, ScalarType, TensorType, TileType, TupleType, Type
 from tilewright.dtypes import DataType
 from tilewright.errors import InternalError
+from tilewright.passes.accumulators import SHRINKS
 
 
 class Slot(Protocol):
@@ -157,6 +159,20 @@ class TileSlot:
     part: Part
     valid: list[Word]
     owners: list[Var] = field(default_factory=list[Var])
+    defined: list[Word] | None = None
+    written: Word | None = None
+    is_made: Value | None = None
+    """Whether it holds one number everywhere, for an accumulator."""
+    var: Var | None = None
+    """The accumulator that lies here, if one does."""
+
+    def follow(self, e: FunctionEmitter, var: Var) -> None:
+        """Keep also what has to be known of the tile that a variable stands for."""
+        if var in e.followed:
+            self.defined = [Word.of(e, None) for _ in self.valid]
+            self.written = Word.of(e, None)
+        if var in e.accumulators:
+            self.var, self.is_made = var, e.b.slot(I1)
 
     def fill(self, e: FunctionEmitter, value: Tile) -> None:
         """Emit a copy of the valid part; a tile that lies here already stays."""
@@ -164,15 +180,37 @@ class TileSlot:
             copy(e, value, Tile(self.type, value.valid, self.place))
         for word, extent in zip(self.valid, value.valid, strict=True):
             word.fill(e, extent)
+        for word, extent, valid in zip(self.defined or (), box(value), value.valid, strict=False):
+            word.fill(e, e.b.intrinsic("llvm.smin", extent, valid))
+        if self.written is not None:
+            self.written.fill(e, value.written or i64(0))
+        if self.is_made is not None:
+            e.b.store(value.is_made or FALSE, self.is_made, 1)
+
+    def keep(self, e: FunctionEmitter, value: Tile) -> None:
+        """Emit the end of the function where an accumulator would lose what it holds beyond a new valid part."""
+        if self.var is None or self.is_made is None:
+            return
+        held = [word.read(e) for word in self.valid]
+        less = shrinks(e.b, held, e.b.load(I1, self.is_made, 1), value)
+        if less is not None:
+            e.stop(less, SHRINKS.format(name=self.var.name_hint), e.accumulators[self.var])
 
     def clear(self, e: FunctionEmitter) -> None:
         """Emit valid extents of zero where they are not known."""
-        for word in self.valid:
+        for word in (*self.valid, *(self.defined or ())):
             word.fill(e, i64(0))
+        if self.is_made is not None:
+            e.b.store(TRUE, self.is_made, 1)
 
     def read(self, e: FunctionEmitter) -> Tile:
         """Return the tile; all that are read from one slot share its owners."""
-        return Tile(self.type, tuple(word.read(e) for word in self.valid), self.place, owners=self.owners)
+        tile = Tile(self.type, tuple(word.read(e) for word in self.valid), self.place, owners=self.owners)
+        if self.defined is not None and self.written is not None:
+            tile.defined, tile.written = tuple(word.read(e) for word in self.defined), self.written.read(e)
+        if self.is_made is not None:
+            tile.is_made = e.b.load(I1, self.is_made, 1)
+        return tile
 
     def settle(self, e: FunctionEmitter) -> None:
         """Let the current block own the place."""
@@ -235,9 +273,12 @@ class Carrier(NamedTuple):
     is_bound: Value | None = None
 
     @staticmethod
-    def of(e: FunctionEmitter, type_: Type, *, may_be_missing: bool = False) -> Carrier:
-        """Return a carrier for values of a type."""
-        return Carrier(slot_of(e, type_), e.b.slot(I1) if may_be_missing else None)
+    def of(e: FunctionEmitter, var: Var, *, may_be_missing: bool = False) -> Carrier:
+        """Return a carrier for the values of a variable."""
+        slot = slot_of(e, var.type)
+        if isinstance(slot, TileSlot):
+            slot.follow(e, var)
+        return Carrier(slot, e.b.slot(I1) if may_be_missing else None)
 
     def start_missing(self, e: FunctionEmitter) -> None:
         """Emit that there is no value yet."""
@@ -261,6 +302,9 @@ class Carrier(NamedTuple):
 def hand_on(e: FunctionEmitter, carriers: Sequence[Carrier], values: Sequence[tuple[Binding, Value | None]]) -> None:
     """Emit the filling of slots all at once: a tile or array that lies in another's slot goes through a copy."""
     slots = [carrier.slot for carrier in carriers]
+    for slot, (value, _) in zip(slots, values, strict=True):
+        if isinstance(slot, TileSlot) and isinstance(value, Tile):
+            slot.keep(e, value)
     free = [
         (_apart(e, value, [other for other in slots if other is not slot], slot), is_bound)
         for (value, is_bound), slot in zip(values, slots, strict=True)
@@ -289,7 +333,8 @@ def _apart(e: FunctionEmitter, value: Binding, others: Sequence[Slot], own: Slot
 
 def _tile_copy(e: FunctionEmitter, tile: Tile) -> Tile:
     place, part = e.reserve(tile.type)
-    temporary = Tile(tile.type, tile.valid, place)
+    known = tile.defined, tile.written, tile.is_made
+    temporary = Tile(tile.type, tile.valid, place, None, [], *known)
     copy(e, tile, temporary)
     e.blocks[-1].owned.append((temporary, part))
     return temporary

@@ -11,6 +11,7 @@ from tilewright.backends.cpu.copies import Bound, copy, inside, tile_type, whole
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.llvm import Value, i64
 from tilewright.backends.cpu.nodes import Group, LoadNode, StoreSink
+from tilewright.backends.cpu.padding import padded_load
 from tilewright.backends.cpu.traced import Lanes
 from tilewright.backends.cpu.values import Place, Scalar, Tensor, Tile, static
 from tilewright.backends.cpu.views import reshaped, within
@@ -79,6 +80,8 @@ def _load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Record a load, cut to what the tensor holds."""
     tensor: Tensor = bound["tensor"]
     type_ = tile_type(call)
+    if bound["pad"] is not None:
+        return padded_load(e, call, bound)
     wanted = bound["valid_shape"] or tuple(Scalar(i64(extent), INDEX) for extent in type_.shape)
     starts: list[Value] = []
     valid: list[Value] = []
@@ -105,7 +108,8 @@ def _found(
         return start, within(e, call, want, i64(tile_type(call).shape[axis]))
     first, left = start, e.b.op("sub", have, start)
     if e.checked:
-        before, after = e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp sgt", start, have)
+        past = e.b.intrinsic("llvm.smax", have, i64(1))  # at zero even an axis without elements begins
+        before, after = e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp sge", start, past)
         outside = e.b.op("or", before, after)
         e.fail(before if clamp else outside, f"axis {axis}: a load starts outside the tensor", call)
         first, left = (e.b.select(outside, i64(0), value) for value in (first, left))

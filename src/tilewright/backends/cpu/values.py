@@ -49,6 +49,12 @@ class Tile:
     place: Place | None = None
     node: Any = None
     owners: list[Var] = field(default_factory=list[Var])
+    defined: tuple[Value, ...] | None = None
+    """The box in which it holds data; None: all of the valid part."""
+    written: Value | None = None
+    """How many elements a created tile has been given."""
+    is_made: Value | None = None
+    """Whether it holds one number everywhere, or nothing, where that matters."""
 
     @property
     def is_column(self) -> bool:

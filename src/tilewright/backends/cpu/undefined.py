@@ -1,0 +1,160 @@
+"""Undefined elements, while the program runs: the box at a tile's origin in which it holds data.
+
+Only tiles that `passes.defined` is not sure about have one; others hold data wherever they are valid. An op that
+looks at such a tile compares the box with the valid part, once, and leaves its function where elements that nobody
+wrote would be looked at. A tile that is created and then put together from parts counts the elements it is given:
+parts may come in any order, and what is as many as there are is taken for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from tilewright.backends.cpu.llvm import I1, Builder, Value, i64
+from tilewright.backends.cpu.values import Scalar, Tile, static
+from tilewright.core.expr import Call
+from tilewright.core.op import Undefined
+
+Bound = Mapping[str, Any]
+Index = Callable[[Scalar], Value]
+
+
+def box(tile: Tile) -> tuple[Value, ...]:
+    """Return the extents in which a tile holds data."""
+    return tile.valid if tile.defined is None else tile.defined
+
+
+def lacks(b: Builder, tile: Tile, needed: Sequence[Value]) -> Value | None:
+    """Return whether an element of what is needed of a tile was written by nobody, None where surely not."""
+    short: Value | None = None
+    some: Value | None = None
+    for have, want in zip(box(tile), needed, strict=True):
+        if not _surely_covers(have, want):
+            less = b.compare("icmp slt", have, want)
+            short = less if short is None else b.op("or", short, less)
+        if static(want) is None:
+            there = b.compare("icmp sgt", want, i64(0))
+            some = there if some is None else b.op("and", some, there)
+    return short if short is None or some is None else b.op("and", short, some)
+
+
+def _surely_covers(have: Value, want: Value) -> bool:
+    a, b = static(have), static(want)
+    return have == want or (a is not None and b is not None and a >= b)
+
+
+def follow(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    """Give the result of an op the box in which it holds data, from those of its operands."""
+    name = call.op.spec.name
+    if name == "create":
+        tile.defined, tile.written = (i64(0),) * len(tile.valid), i64(0)
+    elif call.op.spec.undefined is Undefined.SPREADS:
+        unread = (*call.op.spec.unread, "mask")
+        tiles = [t for name, t in bound.items() if isinstance(t, Tile) and name not in unread]
+        tile.defined = _met(b, tile, tiles)
+    elif name in _MOVES:
+        _MOVES[name](b, index, call, bound, tile)
+
+
+def _met(b: Builder, result: Tile, operands: Sequence[Tile]) -> tuple[Value, ...]:
+    """Return where all operands hold data; one element serves a whole axis."""
+    extents = list(result.valid)
+    for operand in operands:
+        for axis in range(-len(operand.valid), 0):
+            have = box(operand)[axis]
+            if operand.type.shape[axis] == 1 and result.type.shape[axis] != 1:
+                if static(have) != 1:
+                    extents[axis] = b.select(b.compare("icmp sgt", have, i64(0)), extents[axis], i64(0))
+            elif not _surely_covers(have, extents[axis]):
+                extents[axis] = b.intrinsic("llvm.smin", have, extents[axis])
+    return tuple(extents)
+
+
+def _slice(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    starts = [index(start) for start in bound["offset"]]
+    dropped = {axis % len(starts) for axis in bound["drop_dims"] or ()}
+    kept = [axis for axis in range(len(starts)) if axis not in dropped]
+    there = [_clamped(b, b.op("sub", have, start)) for have, start in zip(box(bound["x"]), starts, strict=True)]
+    none = [b.compare("icmp eq", there[axis], i64(0)) for axis in dropped]
+    inside = [b.intrinsic("llvm.smin", there[axis], live) for axis, live in zip(kept, tile.valid, strict=True)]
+    for gone in none:
+        inside = [b.select(gone, i64(0), extent) for extent in inside]
+    tile.defined = tuple(inside)
+
+
+def _clamped(b: Builder, extent: Value) -> Value:
+    return b.intrinsic("llvm.smax", extent, i64(0))
+
+
+def _turned(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    source: Tile = bound["x"] if "x" in bound else bound["tile"]
+    extents, axis1, axis2 = list(box(source)), bound.get("axis1", -1), bound.get("axis2", -2)
+    extents[axis1], extents[axis2] = extents[axis2], extents[axis1]
+    tile.defined = tuple(extents)
+
+
+def _resized(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    if tile is not bound["x"]:
+        tile.defined, tile.written = box(bound["x"]), bound["x"].written
+
+
+def _concat(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    first, second = box(bound["a"]), box(bound["b"])
+    rows = [b.intrinsic("llvm.smin", x, y) for x, y in zip(first[:-1], second[:-1], strict=True)]
+    width = i64(bound["a"].type.shape[-1])
+    joined = b.select(b.compare("icmp sge", first[-1], width), b.op("add", width, second[-1]), first[-1])
+    tile.defined = (*rows, joined)
+
+
+def _assemble(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    sizes = (*(i64(1),) * (len(tile.valid) - len(bound["source"].valid)), *bound["source"].valid)
+    _grow(b, tile, bound["target"], [index(start) for start in bound["offset"]], sizes)
+
+
+def _write(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    _grow(b, tile, bound["x"], [index(i) for i in bound["indices"]], (i64(1),) * len(tile.valid))
+
+
+def _grow(b: Builder, tile: Tile, target: Tile, starts: Sequence[Value], sizes: Sequence[Value]) -> None:
+    """Let a part that touches the box on one side, all along it, make it larger; count the part's elements."""
+    extents = list(box(target))
+    for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        touches = b.compare("icmp sle", start, extents[axis])
+        for other in range(len(extents)):
+            if other != axis:
+                at_edge = b.compare("icmp eq", starts[other], i64(0))
+                along = b.compare("icmp sge", sizes[other], extents[other])
+                touches = b.op("and", touches, b.op("and", at_edge, along))
+        grown = b.intrinsic("llvm.smax", extents[axis], b.op("add", start, size))
+        extents[axis] = b.select(touches, grown, extents[axis])
+    if target.written is not None:
+        tile.written = b.op("add", target.written, reduce(lambda x, y: b.op("mul", x, y), sizes))
+        enough = b.compare("icmp sge", tile.written, reduce(lambda x, y: b.op("mul", x, y), tile.valid))
+        extents = [b.select(enough, v, extent) for v, extent in zip(tile.valid, extents, strict=True)]
+    pairs = zip(extents, tile.valid, strict=True)
+    tile.defined = tuple(b.intrinsic("llvm.smin", extent, live) for extent, live in pairs)
+
+
+_MOVES: dict[str, Callable[[Builder, Index, Call, Bound, Tile], None]] = {
+    "slice": _slice,
+    "transpose": _turned,
+    "transpose_view": _turned,
+    "set_validshape": _resized,
+    "concat": _concat,
+    "assemble": _assemble,
+    "write": _write,
+}
+
+FALSE, TRUE = Value(I1, "false"), Value(I1, "true")
+
+
+def shrinks(b: Builder, held: Sequence[Value], is_made: Value, value: Tile) -> Value | None:
+    """Return whether a tile is valid in less than what it was computed from, which held more than one number."""
+    less: Value | None = None
+    for old, new in zip(held, value.valid, strict=True):
+        if not _surely_covers(new, old):
+            short = b.compare("icmp slt", new, old)
+            less = short if less is None else b.op("or", less, short)
+    return None if less is None else b.op("and", less, b.op("xor", is_made, TRUE))
