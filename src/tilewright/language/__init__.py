@@ -95,6 +95,7 @@ from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import *
+from tilewright.ops.partial import *
 from tilewright.ops.reduce import *
 from tilewright.ops.scalar import max as max
 from tilewright.ops.scalar import min as min

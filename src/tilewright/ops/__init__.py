@@ -8,6 +8,7 @@ from tilewright.ops import convert as convert
 from tilewright.ops import elementwise as elementwise
 from tilewright.ops import matmul as matmul
 from tilewright.ops import memory as memory
+from tilewright.ops import partial as partial
 from tilewright.ops import reduce as reduce
 from tilewright.ops import scalar as scalar
 from tilewright.ops import shape as shape

@@ -232,9 +232,9 @@ def _concat(result: ShapedType, a: Region, b: Region) -> Region:
         raise ExecutionError(f"concat needs wholly valid rows first; {a.valid[-1]} of {a.data.shape[-1]} hold data")
     joined = np.ascontiguousarray(np.concatenate([a.data, b.data], axis=-1))
     valid = (*a.valid[:-1], a.data.shape[-1] + b.valid[-1])
-    result = Region(joined, valid).forgotten()
+    both = Region(joined, valid).forgotten()
     shade = np.concatenate([a.shade(()), b.shade(())], axis=-1)
-    return shaded(result, [shade[result.window]], origin_of([a, b]))
+    return shaded(both, [shade[both.window]], origin_of([a, b]))
 
 
 def pad_number(pad_value: object, dtype: DataType) -> float:

@@ -78,9 +78,9 @@ def run(program: Program) -> Program:
 
 def _check(function: Function, defined: Defined) -> None:
     for stmt in statements(function.body):
-        for expr in expressions(stmt):
-            for name in looks_at(expr) if isinstance(expr, Call) else ():
-                _check_operand(function, defined, expr, name)
+        for call in (expr for expr in expressions(stmt) if isinstance(expr, Call)):
+            for name in looks_at(call):
+                _check_operand(function, defined, call, name)
 
 
 def _check_operand(function: Function, defined: Defined, call: Call, name: str) -> None:
@@ -257,6 +257,8 @@ class Defined:
         valid = tuple(o if isinstance(o, int) else m for o, m in zip(_extents(type_, call), met, strict=True))
         read = [v for name, v in bound.items() if name not in (*call.op.spec.unread, "mask")]
         facts = [(v, f) for v in read if (f := self.of(v)) is not None]
+        if call.op.spec.family == "partial" and facts[-1][1].is_sure:
+            facts = facts[:-1]  # where the second tile is not valid, the first one's elements stay
         return self._within(valid, [(_shape(v), f) for v, f in facts], type_, call.span)
 
     def _within(

@@ -9,7 +9,7 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.llvm import I1, I64, PTR, Value, i64
+from tilewright.backends.cpu.llvm import I1, I8, I64, PTR, Value, i64
 from tilewright.backends.cpu.pack import PackSpec, emit_pack
 from tilewright.backends.cpu.storage import first_lanes, splat, store
 from tilewright.backends.cpu.traced import memory_type
@@ -78,6 +78,12 @@ def copy_bytes(e: FunctionEmitter, source: Value, target: Value, count: int) -> 
     """Emit a copy of adjacent bytes."""
     name = e.b.module.intrinsic("llvm.memcpy.p0.p0.i64", "void", PTR, PTR, I64, "i1 immarg")
     e.b.invoke(name, target, source, i64(count), Value(I1, "false"))
+
+
+def clear_bytes(e: FunctionEmitter, target: Value, count: int) -> None:
+    """Emit the writing of zero to adjacent bytes."""
+    name = e.b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, I8, I64, "i1 immarg")
+    e.b.invoke(name, target, Value(I8, "0"), i64(count), Value(I1, "false"))
 
 
 def _along(e: FunctionEmitter, dtype: DataType, place: Place, index: Value) -> Place:

@@ -67,10 +67,15 @@ class Memory:
             self.b.invoke("free", self.base)
 
 
-def allocate(e: FunctionEmitter, nbytes: Value) -> Value:
+def allocate(e: FunctionEmitter, nbytes: Value, clear: bool = False) -> Value:
     """Emit the making of a buffer that the context keeps until the caller has read the results."""
-    e.b.module.intrinsic("malloc", PTR, I64)
-    block = e.b.call(PTR, "malloc", e.b.intrinsic("llvm.uadd.sat", nbytes, i64(128)))
+    size = e.b.intrinsic("llvm.uadd.sat", nbytes, i64(128))
+    if clear:
+        e.b.module.intrinsic("calloc", PTR, I64, I64)
+        block = e.b.call(PTR, "calloc", size, i64(1))
+    else:
+        e.b.module.intrinsic("malloc", PTR, I64)
+        block = e.b.call(PTR, "malloc", size)
     _leave_without(e.b, block, e.context, e.program.note("there is no memory for this tensor", e.at.span), e.exit)
     head = e.b.offset(e.context, i64(2), I64)
     older = e.b.value(PTR, f"atomicrmw xchg {head}, {block} monotonic")

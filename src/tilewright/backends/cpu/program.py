@@ -20,6 +20,7 @@ from tilewright.backends.cpu import (
     convert,
     copies,
     elements,
+    partial,
     products,
     reduce,
     scalars,
@@ -61,8 +62,8 @@ from tilewright.passes.identity import returned_parameters
 from tilewright.source import Span
 
 HANDLERS = (
-    arrays, byte_views, compare, control, convert, copies, elements, products, reduce, scalars, system, tensor_math,
-    tensor_products, tensor_views, tensors, tiles, views,
+    arrays, byte_views, compare, control, convert, copies, elements, partial, products, reduce, scalars, system,
+    tensor_math, tensor_products, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements and ops."""
 
@@ -276,9 +277,9 @@ class ProgramEmitter:
         """Return whether a function makes views whose last stride may be other than one."""
         return _turns(self.program, function.body)
 
-    def allocate(self, e: FunctionEmitter, nbytes: Value) -> Value:
+    def allocate(self, e: FunctionEmitter, nbytes: Value, clear: bool) -> Value:
         """Write the making of a buffer that the context keeps until the caller has read the results."""
-        return allocate(e, nbytes)
+        return allocate(e, nbytes, clear)
 
 
 _TURNING = ("tensor.transpose", "tensor.as_strided")

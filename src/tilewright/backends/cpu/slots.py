@@ -136,7 +136,7 @@ class TensorSlot(NamedTuple):
     def clear(self, e: FunctionEmitter) -> None:
         """Emit a new buffer: what nobody should read has to be somewhere."""
         shape = [i64(extent) if isinstance(extent, int) else i64(0) for extent in self.type.shape]
-        self.fill(e, new_tensor(e, shape, self.type.dtype))
+        self.fill(e, new_tensor(e, shape, self.type.dtype, clear=True))
 
     def read(self, e: FunctionEmitter) -> Tensor:
         """Return the view."""

@@ -33,7 +33,7 @@ def result_type(call: Call) -> TensorType:
     return call.type
 
 
-@lowers("tensor:elementwise", "tensor:expansion")
+@lowers("tensor:elementwise", "tensor:expansion", "tensor:partial")
 def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     """Compute an op by its own NumPy meaning."""
     spec, dtype = call.op.spec, result_type(call).dtype

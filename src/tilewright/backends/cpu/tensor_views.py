@@ -26,7 +26,7 @@ def guarded(e: FunctionEmitter, fits: Value, tensor: Tensor, type_: TensorType) 
     for cell, stride in zip(cells, tensor.strides, strict=True):
         b.store(stride, cell, 8)
     with b.when(e.negated(fits)):
-        other = new_tensor(e, [i64(extent or 0) for extent in extents], tensor.dtype)
+        other = new_tensor(e, [i64(extent or 0) for extent in extents], tensor.dtype, clear=True)
         b.store(other.pointer, pointer, 8)
         for cell, stride in zip(cells, other.strides, strict=True):
             b.store(stride, cell, 8)

@@ -7,16 +7,19 @@ from math import prod
 from typing import Any
 
 from tilewright.backends.cpu.convert import as_element, bits_of, number_of
-from tilewright.backends.cpu.copies import inside
+from tilewright.backends.cpu.copies import clear_bytes, inside
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.heap import size_of
 from tilewright.backends.cpu.llvm import I1, Value, i64
 from tilewright.backends.cpu.nodes import Group, LoadNode, MapNode, StoreSink
+from tilewright.backends.cpu.scopes import body_of
 from tilewright.backends.cpu.tiles import write
 from tilewright.backends.cpu.traced import Lanes, literal, memory_type
 from tilewright.backends.cpu.values import Scalar, Tensor, Tile, static
+from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType
-from tilewright.core.expr import Call
+from tilewright.core.expr import Call, Const, Expr, MakeTuple, Var
+from tilewright.core.stmt import AssignStmt, EvalStmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import FP32, INDEX, DataType
 from tilewright.errors import UnsupportedFeatureError
@@ -45,25 +48,49 @@ def _dim(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
 
 @lowers("tensor.create", "tensor.full")
 def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
-    shape = e.indices(bound["shape"])
-    tensor = _in_arena(e, call, shape, bound["dtype"]) or new_tensor(e, _possible(e, call, shape), bound["dtype"])
+    shape, dtype = e.indices(bound["shape"]), bound["dtype"]
     value = bound.get("value")
     number = bound.get("init_value")
+    clear = value is None and number is None and not _is_overwritten(e, call)
+    tensor = _in_arena(e, call, shape, dtype, clear) or new_tensor(e, _possible(e, call, shape), dtype, clear=clear)
     if number is not None:
-        dtype = FP32 if isinstance(number, float) else INDEX
-        value = Scalar(literal(dtype, number, 1), dtype)
+        kind = FP32 if isinstance(number, float) else INDEX
+        value = Scalar(literal(kind, number, 1), kind)
     if value is not None:
         fill(e, tensor, value)
     return tensor
 
 
-def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: DataType) -> Tensor | None:
+def _is_overwritten(e: FunctionEmitter, call: Call) -> bool:
+    """Return whether all of a new buffer is stored to by the statement after the one that makes it."""
+    body = body_of(e.function.body, call).stmts
+    for made, following in zip(body, body[1:], strict=False):
+        if isinstance(made, AssignStmt) and made.value is call and isinstance(following, EvalStmt):
+            return _covers(following.expr, made.var)
+    return False
+
+
+def _covers(expr: Expr, tensor: Var) -> bool:
+    """Return whether an expression stores to every element of a tensor."""
+    if not isinstance(expr, Call) or expr.op.name != "tile.store" or not isinstance(tensor.type, TensorType):
+        return False
+    bound = arguments(expr)
+    tile, offsets = bound["tile"], bound["offsets"]
+    whole = isinstance(tile, Expr) and isinstance(tile.type, TileType) and tile.type.valid == tensor.type.shape
+    starts = offsets.elements if isinstance(offsets, MakeTuple) else ()
+    first = all(isinstance(start, Const) and start.value == 0 for start in starts)
+    return bound["output_tensor"] is tensor and whole and first and bound["atomic"] is not AtomicType.Add
+
+
+def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: DataType, clear: bool) -> Tensor | None:
     """Return a buffer that ends with its function, where it is small and nobody reads it later."""
     known = [extent for extent in map(static, shape) if extent is not None]
     nbytes = prod(known) * dtype.get_byte()
     if len(known) < len(shape) or not 0 < nbytes <= LOCAL or not e.roots.is_local(call):
         return None
     pointer = e.address(e.arena.take(nbytes)[0])
+    if clear:
+        clear_bytes(e, pointer, nbytes)
     return Tensor(pointer, tuple(shape), packed_strides(e, shape)[0], tuple(shape), dtype, object())
 
 
@@ -81,13 +108,16 @@ def _possible(e: FunctionEmitter, call: Call, shape: Sequence[Value]) -> tuple[V
     return tuple(extent if static(extent) is not None else e.b.select(bad, i64(0), extent) for extent in shape)
 
 
-def new_tensor(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType) -> Tensor:
-    """Emit a new buffer that lives until the program's caller has read its results."""
+def new_tensor(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType, *, clear: bool = False) -> Tensor:
+    """Emit a new buffer that lives until the program's caller has read its results.
+
+    One that is not written at once is cleared: nobody ever sees what memory held before.
+    """
     known = [max(extent, 1) for extent in map(static, shape) if extent is not None]
     if prod(known) > LARGEST:
         raise UnsupportedFeatureError(f"no tensor can have extents {known}", spans=[e.at.span])
     strides, _ = packed_strides(e, shape)
-    pointer = e.program.allocate(e, size_of(e, shape, dtype.get_byte()))
+    pointer = e.program.allocate(e, size_of(e, shape, dtype.get_byte()), clear)
     return Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
 
 

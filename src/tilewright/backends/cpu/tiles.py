@@ -7,8 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.backends.cpu.convert import as_element, to_elements
-from tilewright.backends.cpu.copies import Bound, copy, inside, tile_type, whole_extents, with_adjacent_rows
-from tilewright.backends.cpu.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.copies import (
+    Bound,
+    clear_bytes,
+    copy,
+    inside,
+    tile_type,
+    whole_extents,
+    with_adjacent_rows,
+)
+from tilewright.backends.cpu.emit import FunctionEmitter, lowers, room_of
 from tilewright.backends.cpu.llvm import Value, i64
 from tilewright.backends.cpu.nodes import Group, LoadNode, StoreSink
 from tilewright.backends.cpu.padding import padded_load
@@ -18,6 +26,7 @@ from tilewright.backends.cpu.views import reshaped, within
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
+from tilewright.core.visitor import statements, used
 from tilewright.dtypes import INDEX
 from tilewright.ops.memory import NARROW
 
@@ -208,7 +217,17 @@ def _are_apart(one: Sequence[tuple[Value, Value]], other: Sequence[tuple[Value, 
 @lowers("tile.create")
 def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     type_ = tile_type(call)
-    return e.fresh(type_, whole_extents(type_))
+    tile = e.fresh(type_, whole_extents(type_))
+    if _is_put_together(e, call):
+        assert tile.place is not None
+        clear_bytes(e, tile.place.pointer, room_of(type_))  # parts that overlap may count for all of it
+    return tile
+
+
+def _is_put_together(e: FunctionEmitter, call: Call) -> bool:
+    """Return whether parts of tiles are written in the function that makes one."""
+    calls = (expr for stmt in statements(e.function.body) for expr in used(stmt) if isinstance(expr, Call))
+    return any(isinstance(c.type, TileType) and c.op.spec.name in ("assemble", "write") for c in calls)
 
 
 @lowers("tile.full", "tile.expands")

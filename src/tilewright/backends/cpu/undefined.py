@@ -53,6 +53,8 @@ def follow(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> No
     elif call.op.spec.undefined is Undefined.SPREADS:
         unread = (*call.op.spec.unread, "mask")
         tiles = [t for name, t in bound.items() if isinstance(t, Tile) and name not in unread]
+        if call.op.spec.family == "partial" and tiles[-1].defined is None:
+            tiles = tiles[:-1]  # where the second tile is not valid, the first one's elements stay
         tile.defined = _met(b, tile, tiles)
     elif name in _MOVES:
         _MOVES[name](b, index, call, bound, tile)
@@ -74,13 +76,13 @@ def _met(b: Builder, result: Tile, operands: Sequence[Tile]) -> tuple[Value, ...
 
 def _slice(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
     starts = [index(start) for start in bound["offset"]]
-    dropped = {axis % len(starts) for axis in bound["drop_dims"] or ()}
+    dropped: set[int] = {axis % len(starts) for axis in bound["drop_dims"] or ()}
     kept = [axis for axis in range(len(starts)) if axis not in dropped]
     there = [_clamped(b, b.op("sub", have, start)) for have, start in zip(box(bound["x"]), starts, strict=True)]
-    none = [b.compare("icmp eq", there[axis], i64(0)) for axis in dropped]
     inside = [b.intrinsic("llvm.smin", there[axis], live) for axis, live in zip(kept, tile.valid, strict=True)]
-    for gone in none:
-        inside = [b.select(gone, i64(0), extent) for extent in inside]
+    for axis in dropped:
+        some = b.compare("icmp sgt", there[axis], i64(0))
+        inside = [b.select(some, extent, i64(0)) for extent in inside]
     tile.defined = tuple(inside)
 
 
