@@ -91,8 +91,10 @@ PADDING = "pl.load(..., pad=0.0) reads whole tiles; pl.fillpad fills a tile, pl.
 
 def undefined_message(origin: Span) -> str:
     """Return what is wrong with looking at elements that nobody wrote."""
-    became = f": they became part of the tile at line {origin.line}" if origin.is_known else ""
-    return f"this looks at elements that nobody wrote{became}"
+    if origin.source is None:
+        return "this looks at elements that nobody wrote"
+    text = (origin.source.line(origin.line) or "").strip()
+    return f"this looks at elements that nobody wrote: they came in at line {origin.line}, `{text}`"
 
 
 def whole(data: Array) -> Region:
