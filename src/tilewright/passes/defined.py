@@ -24,6 +24,7 @@ from tilewright.core.stmt import (
     AssignStmt,
     BreakStmt,
     ContinueStmt,
+    EvalStmt,
     ForStmt,
     IfStmt,
     SeqStmts,
@@ -32,7 +33,7 @@ from tilewright.core.stmt import (
     YieldStmt,
 )
 from tilewright.core.types import TensorType, TileType
-from tilewright.core.visitor import bodies, expressions, statements
+from tilewright.core.visitor import bodies, statements
 from tilewright.errors import UndefinedElementError
 from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
@@ -77,8 +78,11 @@ def run(program: Program) -> Program:
 
 
 def _check(function: Function, defined: Defined) -> None:
+    if not defined.facts:
+        return
     for stmt in statements(function.body):
-        for call in (expr for expr in expressions(stmt) if isinstance(expr, Call)):
+        call = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+        if isinstance(call, Call) and not defined.facts.keys().isdisjoint(call.args):
             for name in looks_at(call):
                 _check_operand(function, defined, call, name)
 
@@ -121,6 +125,7 @@ class Defined:
 
     def __init__(self, function: Function) -> None:
         self.facts: dict[Var, Facts] = {}
+        """What is known of tiles that are not, by their type and surely, valid and defined as a whole."""
         self.joined: set[Var] = set()
         """What loops carry and branches yield: one of several tiles."""
         self.changed = True
@@ -160,6 +165,8 @@ class Defined:
     def is_sure(self, call: Call, name: str) -> bool:
         """Return whether an operand surely holds data wherever an op looks at it."""
         value = arguments(call)[name]
+        if value not in self.facts:
+            return True
         facts, needed = self.of(value), self.needed(call, name)
         if facts is None or needed is None:
             return facts is None
@@ -193,9 +200,17 @@ class Defined:
                 pass
 
     def _assign(self, var: Var, value: Expr) -> None:
-        if isinstance(var.type, TileType):
-            facts = self._computed(value, var.type) if isinstance(value, Call) else self.of(value)
-            self.facts[var] = facts or Facts(_extents(var.type, var))
+        type_ = var.type
+        if not isinstance(type_, TileType) or self._is_plain(type_, value):
+            return
+        facts = self._computed(value, type_) if isinstance(value, Call) else self.of(value)
+        self._keep(var, facts or Facts(_extents(type_, var)))
+
+    def _is_plain(self, type_: TileType, value: Expr) -> bool:
+        """Return whether a tile is surely valid and defined as a whole: it is, and so is what it is made of."""
+        if type_.valid != type_.shape or not isinstance(value, Call) or value.op.spec.name == "create":
+            return False
+        return not self.facts or self.facts.keys().isdisjoint(value.args)
 
     def _join(self, targets: Sequence[Var], values: Sequence[Expr]) -> None:
         for var, value in zip(targets, values, strict=False):
@@ -203,10 +218,18 @@ class Defined:
             if given is None or not isinstance(var.type, TileType):
                 continue
             given = Facts(given.valid) if given.is_sure else given  # only the valid part is handed on
-            merged = _merged(var, self.facts[var], given) if var in self.joined else given
+            old = self.of(var) if var in self.joined else None
             self.joined.add(var)
-            if merged != self.facts.get(var):
-                self.facts[var], self.changed = merged, True
+            merged = given if old is None else _merged(var, old, given)
+            if merged != old:
+                self.changed = self.changed or old is not None
+                self._keep(var, merged)
+
+    def _keep(self, var: Var, facts: Facts) -> None:
+        if facts.holds is None and isinstance(var.type, TileType) and facts.valid == var.type.shape:
+            self.facts.pop(var, None)
+        else:
+            self.facts[var] = facts
 
     # ops
 
