@@ -161,6 +161,7 @@ class TileSlot:
     owners: list[Var] = field(default_factory=list[Var])
     defined: list[Word] | None = None
     written: Word | None = None
+    is_scattered: Value | None = None
     is_made: Value | None = None
     """Whether it holds one number everywhere, for an accumulator."""
     var: Var | None = None
@@ -170,7 +171,7 @@ class TileSlot:
         """Keep also what has to be known of the tile that a variable stands for."""
         if var in e.followed:
             self.defined = [Word.of(e, None) for _ in self.valid]
-            self.written = Word.of(e, None)
+            self.written, self.is_scattered = Word.of(e, None), e.b.slot(I1)
         if var in e.accumulators:
             self.var, self.is_made = var, e.b.slot(I1)
 
@@ -182,8 +183,9 @@ class TileSlot:
             word.fill(e, extent)
         for word, extent, valid in zip(self.defined or (), box(value), value.valid, strict=False):
             word.fill(e, e.b.intrinsic("llvm.smin", extent, valid))
-        if self.written is not None:
+        if self.written is not None and self.is_scattered is not None:
             self.written.fill(e, value.written or i64(0))
+            e.b.store(value.is_scattered or FALSE, self.is_scattered, 1)
         if self.is_made is not None:
             e.b.store(value.is_made or FALSE, self.is_made, 1)
 
@@ -206,8 +208,9 @@ class TileSlot:
     def read(self, e: FunctionEmitter) -> Tile:
         """Return the tile; all that are read from one slot share its owners."""
         tile = Tile(self.type, tuple(word.read(e) for word in self.valid), self.place, owners=self.owners)
-        if self.defined is not None and self.written is not None:
+        if self.defined is not None and self.written is not None and self.is_scattered is not None:
             tile.defined, tile.written = tuple(word.read(e) for word in self.defined), self.written.read(e)
+            tile.is_scattered = e.b.load(I1, self.is_scattered, 1)
         if self.is_made is not None:
             tile.is_made = e.b.load(I1, self.is_made, 1)
         return tile
@@ -333,7 +336,7 @@ def _apart(e: FunctionEmitter, value: Binding, others: Sequence[Slot], own: Slot
 
 def _tile_copy(e: FunctionEmitter, tile: Tile) -> Tile:
     place, part = e.reserve(tile.type)
-    known = tile.defined, tile.written, tile.is_made
+    known = tile.defined, tile.written, tile.is_scattered, tile.is_made
     temporary = Tile(tile.type, tile.valid, place, None, [], *known)
     copy(e, tile, temporary)
     e.blocks[-1].owned.append((temporary, part))

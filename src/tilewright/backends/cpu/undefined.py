@@ -2,8 +2,11 @@
 
 Only tiles that `passes.defined` is not sure about have one; others hold data wherever they are valid. An op that
 looks at such a tile compares the box with the valid part, once, and leaves its function where elements that nobody
-wrote would be looked at. A tile that is created and then put together from parts counts the elements it is given:
-parts may come in any order, and what is as many as there are is taken for all of them.
+wrote would be looked at.
+
+A tile that is created holds zeros, so that nothing older can show, and may be put together from parts in any order. It
+counts the elements it is given: as many as are valid are taken for all of them. What is made of a tile whose parts do
+not lie side by side is taken to be defined.
 """
 
 from __future__ import annotations
@@ -20,10 +23,19 @@ from tilewright.core.op import Undefined
 Bound = Mapping[str, Any]
 Index = Callable[[Scalar], Value]
 
+FALSE, TRUE = Value(I1, "false"), Value(I1, "true")
+
 
 def box(tile: Tile) -> tuple[Value, ...]:
     """Return the extents in which a tile holds data."""
     return tile.valid if tile.defined is None else tile.defined
+
+
+def _lent(b: Builder, tile: Tile) -> tuple[Value, ...]:
+    """Return the extents in which what is made of a tile holds data."""
+    if tile.defined is None or tile.is_scattered is None:
+        return box(tile)
+    return tuple(b.select(tile.is_scattered, v, have) for v, have in zip(tile.valid, tile.defined, strict=True))
 
 
 def lacks(b: Builder, tile: Tile, needed: Sequence[Value]) -> Value | None:
@@ -49,7 +61,7 @@ def follow(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> No
     """Give the result of an op the box in which it holds data, from those of its operands."""
     name = call.op.spec.name
     if name == "create":
-        tile.defined, tile.written = (i64(0),) * len(tile.valid), i64(0)
+        tile.defined, tile.written, tile.is_scattered = (i64(0),) * len(tile.valid), i64(0), FALSE
     elif call.op.spec.undefined is Undefined.SPREADS:
         unread = (*call.op.spec.unread, "mask")
         tiles = [t for name, t in bound.items() if isinstance(t, Tile) and name not in unread]
@@ -64,8 +76,9 @@ def _met(b: Builder, result: Tile, operands: Sequence[Tile]) -> tuple[Value, ...
     """Return where all operands hold data; one element serves a whole axis."""
     extents = list(result.valid)
     for operand in operands:
+        held = _lent(b, operand)
         for axis in range(-len(operand.valid), 0):
-            have = box(operand)[axis]
+            have = held[axis]
             if operand.type.shape[axis] == 1 and result.type.shape[axis] != 1:
                 if static(have) != 1:
                     extents[axis] = b.select(b.compare("icmp sgt", have, i64(0)), extents[axis], i64(0))
@@ -78,7 +91,7 @@ def _slice(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> No
     starts = [index(start) for start in bound["offset"]]
     dropped: set[int] = {axis % len(starts) for axis in bound["drop_dims"] or ()}
     kept = [axis for axis in range(len(starts)) if axis not in dropped]
-    there = [_clamped(b, b.op("sub", have, start)) for have, start in zip(box(bound["x"]), starts, strict=True)]
+    there = [_clamped(b, b.op("sub", have, start)) for have, start in zip(_lent(b, bound["x"]), starts, strict=True)]
     inside = [b.intrinsic("llvm.smin", there[axis], live) for axis, live in zip(kept, tile.valid, strict=True)]
     for axis in dropped:
         some = b.compare("icmp sgt", there[axis], i64(0))
@@ -92,18 +105,18 @@ def _clamped(b: Builder, extent: Value) -> Value:
 
 def _turned(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
     source: Tile = bound["x"] if "x" in bound else bound["tile"]
-    extents, axis1, axis2 = list(box(source)), bound.get("axis1", -1), bound.get("axis2", -2)
+    extents, axis1, axis2 = list(_lent(b, source)), bound.get("axis1", -1), bound.get("axis2", -2)
     extents[axis1], extents[axis2] = extents[axis2], extents[axis1]
     tile.defined = tuple(extents)
 
 
 def _resized(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
     if tile is not bound["x"]:
-        tile.defined, tile.written = box(bound["x"]), bound["x"].written
+        tile.defined = _lent(b, bound["x"])
 
 
 def _concat(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
-    first, second = box(bound["a"]), box(bound["b"])
+    first, second = _lent(b, bound["a"]), _lent(b, bound["b"])
     rows = [b.intrinsic("llvm.smin", x, y) for x, y in zip(first[:-1], second[:-1], strict=True)]
     width = i64(bound["a"].type.shape[-1])
     joined = b.select(b.compare("icmp sge", first[-1], width), b.op("add", width, second[-1]), first[-1])
@@ -121,7 +134,7 @@ def _write(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> No
 
 def _grow(b: Builder, tile: Tile, target: Tile, starts: Sequence[Value], sizes: Sequence[Value]) -> None:
     """Let a part that touches the box on one side, all along it, make it larger; count the part's elements."""
-    extents = list(box(target))
+    extents, beside = list(box(target)), FALSE
     for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         touches = b.compare("icmp sle", start, extents[axis])
         for other in range(len(extents)):
@@ -131,7 +144,9 @@ def _grow(b: Builder, tile: Tile, target: Tile, starts: Sequence[Value], sizes: 
                 touches = b.op("and", touches, b.op("and", at_edge, along))
         grown = b.intrinsic("llvm.smax", extents[axis], b.op("add", start, size))
         extents[axis] = b.select(touches, grown, extents[axis])
-    if target.written is not None:
+        beside = b.op("or", beside, touches)
+    if target.written is not None and target.is_scattered is not None:
+        tile.is_scattered = b.op("or", target.is_scattered, b.op("xor", beside, TRUE))
         tile.written = b.op("add", target.written, reduce(lambda x, y: b.op("mul", x, y), sizes))
         enough = b.compare("icmp sge", tile.written, reduce(lambda x, y: b.op("mul", x, y), tile.valid))
         extents = [b.select(enough, v, extent) for v, extent in zip(tile.valid, extents, strict=True)]
@@ -148,8 +163,6 @@ _MOVES: dict[str, Callable[[Builder, Index, Call, Bound, Tile], None]] = {
     "assemble": _assemble,
     "write": _write,
 }
-
-FALSE, TRUE = Value(I1, "false"), Value(I1, "true")
 
 
 def shrinks(b: Builder, held: Sequence[Value], is_made: Value, value: Tile) -> Value | None:

@@ -52,7 +52,9 @@ class Tile:
     defined: tuple[Value, ...] | None = None
     """The box in which it holds data; None: all of the valid part."""
     written: Value | None = None
-    """How many elements a created tile has been given."""
+    """How many elements a created tile has been given, in parts."""
+    is_scattered: Value | None = None
+    """Whether some of them lie outside the box."""
     is_made: Value | None = None
     """Whether it holds one number everywhere, or nothing, where that matters."""
 

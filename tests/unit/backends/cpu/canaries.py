@@ -102,8 +102,8 @@ class GuardedProgram(ProgramEmitter):
         lines.insert(first + 1, f"{call}false)")
         return "\n".join(f"{call}true)\n{line}" if line == last else line for line in lines) + "\n"
 
-    def allocate(self, e: FunctionEmitter, nbytes: Value) -> Value:
-        block = super().allocate(e, e.b.op("add", nbytes, i64(2 * ZONE)))
+    def allocate(self, e: FunctionEmitter, nbytes: Value, clear: bool) -> Value:
+        block = super().allocate(e, e.b.op("add", nbytes, i64(2 * ZONE)), clear)
         after = e.b.offset(block, e.b.op("add", nbytes, i64(ZONE)), "i8")
         fill = e.b.module.intrinsic(*FILL)
         for zone in (block, after):
