@@ -12,6 +12,8 @@ WHOLE, PART = "!pto.tile_buf<vec, 16x32xf32>", "!pto.tile_buf<vec, 8x16xf32>"
 HALVES, MASK = "!pto.tile_buf<vec, 16x32xf16>", "!pto.tile_buf<vec, 16x2xui8>"
 PADDED, OPEN = "!pto.tile_buf<vec, 8x16xf32, pad=1>", "!pto.tile_buf<vec, 16x32xf32, valid=?x32>"
 
+PLACES, PAIRS = "!pto.tile_buf<vec, 8x32xi32>", "!pto.tile_buf<vec, 16x64xf32>"
+
 HEAD = f"""module {{
   func.func @kernel() {{
     %c0 = arith.constant 0 : index
@@ -25,6 +27,8 @@ HEAD = f"""module {{
     %halves = pto.alloc_tile : {HALVES}
     %mask = pto.alloc_tile : {MASK}
     %padded = pto.alloc_tile : {PADDED}
+    %places = pto.alloc_tile : {PLACES}
+    %pairs = pto.alloc_tile : {PAIRS}
 """
 LEAVING = {
     "extract_across": f"pto.textract ins(%whole, %c0, %c20 : {WHOLE}, index, index) outs(%part : {PART})",
@@ -44,6 +48,10 @@ LEAVING = {
     "cast": f"pto.tcvt ins(%part : {PART}) outs(%halves : {HALVES})",
     "compare": f"pto.tcmp ins(%whole, %whole {{cmpMode = #pto<cmp lt>}} : {WHOLE}, {WHOLE}) outs(%mask : {MASK})",
     "select": f"pto.tsel ins(%mask, %whole, %whole : {MASK}, {WHOLE}, {WHOLE}) outs(%whole : {WHOLE})",
+    "gather": f"pto.tgather ins(%whole, %places : {WHOLE}, {PLACES}) outs(%whole : {WHOLE})",
+    "scatter": f"pto.tscatter ins(%whole, %places : {WHOLE}, {PLACES}) outs(%whole : {WHOLE})",
+    "pattern": f"pto.tgather ins(%whole, {{maskPattern = #pto.mask_pattern<P0001>}} : {WHOLE}) outs(%part : {PART})",
+    "indices": f"pto.tsort32 ins(%whole, %places : {WHOLE}, {PLACES}) outs(%pairs : {PAIRS})",
     "pad": f"pto.tfillpad ins(%whole : {WHOLE}) outs(%padded : {PADDED})",
 }
 
