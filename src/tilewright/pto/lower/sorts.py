@@ -80,7 +80,7 @@ def _sort(m: Machine, op: Op) -> None:
 
 
 def _indices(m: Machine, given: Tile, source: Tile) -> Expr:
-    """Return the index of each element of a source: row by row, or from the same row for all where there is only one."""
+    """Return the index of each element of a source: from its own row, or where there is only one row from that."""
     check_covers(m, given, (m.b.index(1), source.valid[1]), (1, source.type.cols))
     down, across = element_strides(given)
     step = m.b.mul(_is_own_row(m, given.valid[0], source.valid[0]), down)
