@@ -9,7 +9,30 @@ from tilewright.pto.module import Op, Value
 from tilewright.pto.text.form import Form
 from tilewright.pto.text.kinds import misfit, row_of
 from tilewright.pto.text.typetext import brief_text
-from tilewright.pto.types import Mask, Scalar, TileBuf, VReg
+from tilewright.pto.types import Mask, Ptr, Scalar, TensorView, TileBuf, VReg
+
+_COPIES = ("mte_gm_ub", "mte_ub_gm", "mte_ub_ub", "mte_ub_l1", "copy_gm_to_ubuf", "copy_ubuf_to_gm")
+_PLACES = (
+    *("castptr", "addptr", "make_tensor_view", "partition_view", "alloc_tile", "subview", "subset", "treshape"),
+    *("tile_buf_addr", "set_validshape", "vecscope", "strict_vecscope", "section.cube", "section.vector"),
+)
+_BY_BYTES = frozenset(f"pto.{name}" for name in (*_COPIES, *_PLACES))
+"""The ops that ask no more of elements than how many bytes they take."""
+
+
+def refuse_packed(op: Op) -> None:
+    """Raise where an op would have to know what the bits of a packed type mean."""
+    if op.name.startswith(("scf.", "func.")):
+        return
+    is_by_bytes = op.name in _BY_BYTES and op.clause("pad") is None
+    for value in (*op.uses, *op.results):
+        type = value.type
+        element = type.element if isinstance(type, Ptr | TensorView | TileBuf | VReg) else type
+        if isinstance(element, Scalar) and element.is_packed and not (is_by_bytes and element is not type):
+            holds = "is" if element is type else "holds"
+            message = f"`{op.name}` does not know the bits of {element}, which `%{value.name}` {holds}"
+            help = f"such elements are only copied; see their bytes as ui{element.bits} with `pto.castptr`"
+            raise PtoTypeMismatchError(message, help=help)
 
 
 def refuse_kinds(op: Op, form: Form) -> None:

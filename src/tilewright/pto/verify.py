@@ -20,7 +20,7 @@ from tilewright.errors import (
 )
 from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, Value
 from tilewright.pto.op_rules import RULES, refuse_reach, refuse_slots
-from tilewright.pto.operand_rules import refuse_kinds
+from tilewright.pto.operand_rules import refuse_kinds, refuse_packed
 from tilewright.pto.text.counts import refuse_counts
 from tilewright.pto.text.forms import FORMS
 from tilewright.pto.text.forms import missing as no_form
@@ -98,6 +98,7 @@ class _Checker:
                 raise no_form(op.name)
             refuse_counts(op, form)
             refuse_kinds(op, form)
+            refuse_packed(op)
             if form.slots:
                 refuse_slots(op, form)
             if form.is_pointwise:

@@ -10,7 +10,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, ForStmt, InCoreScopeStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, TensorType, tensor
 from tilewright.dtypes import INDEX, UINT8
-from tilewright.errors import InternalError
+from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.pto.lower.machine import Blocks, Machine
 from tilewright.pto.lower.memory import Knowledge
 from tilewright.pto.lower.values import Lowered, Number, Pointer
@@ -75,6 +75,9 @@ class Parameters:
 
     def _scalar(self, argument: Value) -> Number:
         assert isinstance(argument.type, Scalar)
+        if argument.type.is_packed:
+            message = f"`%{argument.name}` is a scalar of {argument.type}, which no launch can pass"
+            raise UnsupportedFeatureError(message, spans=[argument.span], help="pass it in memory")
         dtype = argument.type.dtype
         low, high = dtype.limits
         reach = (int(low), int(high)) if dtype.is_int() and dtype.bits <= 32 else None
