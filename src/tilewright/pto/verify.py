@@ -18,6 +18,7 @@ from tilewright.errors import (
     PtoUndeclaredValueError,
     brief,
 )
+from tilewright.pto.constant_rules import RULES as CONSTANT_RULES
 from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, Value
 from tilewright.pto.op_rules import RULES, refuse_reach, refuse_slots
 from tilewright.pto.operand_rules import refuse_kinds, refuse_packed
@@ -106,6 +107,9 @@ class _Checker:
             rule = RULES.get(op.name)
             if rule is not None:
                 rule(op)
+            constant_rule = CONSTANT_RULES.get(op.name)
+            if constant_rule is not None:
+                constant_rule(op, self._constants)
         except KernelError as error:
             error.locate((op.span,), _origins(op))
             raise

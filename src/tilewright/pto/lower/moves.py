@@ -137,13 +137,13 @@ def _box_columns(m: Machine, view: View, tile: Tile) -> Generator[tuple[Expr, Ex
     Yield the matrix of each turn, the column of the tile it starts at, and how much of it there is.
     """
     outer, _, rows, _, inner = zip(view.shape, view.strides, strict=True)
-    with m.b.loop(0, outer[0]) as index:
+    with m.b.loop(0, m.b.least(outer[0], tile.valid[1])) as index:
         step = m.b.mul(m.b.scalar("mul", index, outer[1]), view.pointer.element.nbytes)
         start = m.b.scalar("mul", index, inner[0])
-        left = m.b.scalar("max", m.b.scalar("sub", tile.valid[1], start), m.b.index(0))
-        region = m.b.least(rows[0], tile.valid[0]), m.b.least(inner[0], left)
+        region = m.b.least(rows[0], tile.valid[0]), m.b.least(inner[0], m.b.scalar("sub", tile.valid[1], start))
         pointer = replaced(view.pointer, m.b.add(view.pointer.offset, step))
-        yield bytes_view(m, pointer, region, (rows[1], inner[1])), start, region
+        with m.b.when(m.b.scalar("lt", start, tile.valid[1])):
+            yield bytes_view(m, pointer, region, (rows[1], inner[1])), start, region
 
 
 def _load_stack(m: Machine, view: View, target: Tile, rows: list[Axis], columns: Axis) -> None:
@@ -172,19 +172,22 @@ def _matrices(
 ) -> Generator[tuple[Expr, Expr, Extents]]:
     """Write loops over all axes but the last two around what is written inside.
 
-    Yield the matrix of each turn, the row of the tile it starts at, and how much of it there is.
+    Yield the matrix of each turn, the row of the tile it starts at, and how much of it there is. What lies behind the
+    tile's last row is not looked at, however much a window says there is.
     """
-    *outer, inner = rows
+    height = tile.valid[0]
+    *outer, inner = [(m.b.least(extent, height), stride) for extent, stride in rows]
     pointer, start = view.pointer, m.b.index(0)
     with ExitStack() as loops:
         for extent, stride in outer:
-            index = loops.enter_context(m.b.loop(0, extent))
+            left = m.b.scalar("max", m.b.scalar("sub", height, m.b.scalar("mul", start, extent)), m.b.index(0))
+            index = loops.enter_context(m.b.loop(0, m.b.least(extent, left)))
             step = m.b.mul(m.b.scalar("mul", index, stride), view.pointer.element.nbytes)
             pointer = replaced(pointer, m.b.add(pointer.offset, step))
             start = m.b.add(m.b.scalar("mul", start, extent), index)
         start = m.b.scalar("mul", start, inner[0])
-        left = m.b.scalar("max", m.b.scalar("sub", tile.valid[0], start), m.b.index(0))
-        region = m.b.least(inner[0], left), m.b.least(columns[0], tile.valid[1])
+        loops.enter_context(m.b.when(m.b.scalar("lt", start, height)))
+        region = m.b.least(inner[0], m.b.scalar("sub", height, start)), m.b.least(columns[0], tile.valid[1])
         yield bytes_view(m, pointer, region, (inner[1], columns[1])), start, region
 
 

@@ -15,7 +15,7 @@ from tilewright.pto.lower.build import known
 from tilewright.pto.lower.elementwise import destination
 from tilewright.pto.lower.gathers import element, placed, put
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.tiles import bytes_view, check_covers, element_strides, window
+from tilewright.pto.lower.tiles import bytes_view, check_covers, check_range, element_strides, window
 from tilewright.pto.lower.values import Number, Tile
 from tilewright.pto.module import Op
 from tilewright.pto.types import SCALARS
@@ -37,7 +37,7 @@ class Records:
 def _records(m: Machine, tile: Tile) -> Records:
     size = tile.type.element.nbytes
     pitch = tile.type.cols * size
-    shape = m.b.index(tile.type.rows), m.b.index(pitch // RECORD)
+    shape = m.b.index(tile.type.rows), m.b.index(_records_of(tile))
     word = replace(tile.place, element=SCALARS["ui32"], offset=m.b.add(tile.place.offset, 4))
     return Records(
         bytes_view(m, tile.place, shape, (m.b.index(pitch // size), m.b.index(RECORD // size))),
@@ -138,9 +138,16 @@ def _record_count(m: Machine, tile: Tile, columns: Expr) -> Expr:
     )
 
 
+def _records_of(tile: Tile) -> int:
+    """Return how many records a row of a tile has room for."""
+    return tile.type.cols * tile.type.element.nbytes // RECORD
+
+
 def _merge_blocks(m: Machine, source: Tile, length: Expr, made: Records) -> None:
     records = _records(m, source)
     each, total = _record_count(m, source, length), _record_count(m, source, source.valid[1])
+    most = _records_of(source)
+    check_range(m, m.b.add(each, -1), most - 1, f"a block has 1 to {most} records")
     with m.b.loop(0, total, m.b.mul(each, 4), hint="group") as group:
         runs: list[Run] = []
         for k in range(4):
