@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from unit.pto.tiles.running import read
 
-from tilewright.errors import OutOfBoundsError
+from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.pto.lower import lower
 
 WHOLE, PART = "!pto.tile_buf<vec, 16x32xf32>", "!pto.tile_buf<vec, 8x16xf32>"
 HALVES, MASK = "!pto.tile_buf<vec, 16x32xf16>", "!pto.tile_buf<vec, 16x2xui8>"
-PADDED, OPEN = "!pto.tile_buf<vec, 8x16xf32, pad=1>", "!pto.tile_buf<vec, 16x32xf32, valid=?x32>"
+PADDED = "!pto.tile_buf<vec, 8x16xf32, pad=1>"
 
 PLACES, PAIRS = "!pto.tile_buf<vec, 8x32xi32>", "!pto.tile_buf<vec, 16x64xf32>"
 
@@ -39,7 +39,6 @@ LEAVING = {
     "element": f"%e = pto.tgetval ins(%whole, %c999 : {WHOLE}, index) outs : f32",
     "address": f"%t = pto.alloc_tile addr = %far : {WHOLE}",
     "negative_address": f"%t = pto.alloc_tile addr = %before : {WHOLE}",
-    "valid": f"%t = pto.alloc_tile valid_row = %c20 : {OPEN}",
     "join": f"pto.tconcat ins(%whole, %whole : {WHOLE}, {WHOLE}) outs(%whole : {WHOLE})",
     "turn": f"pto.ttrans ins(%whole : {WHOLE}) outs(%whole : {WHOLE})",
     "fold": f"pto.trowsum ins(%whole : {WHOLE}) outs(%part : {PART})",
@@ -62,3 +61,15 @@ def test_an_op_that_certainly_leaves_its_tile_is_refused_where_it_stands(name: s
     line = HEAD.count("\n") + 1 + LEAVING[name].count("\n")
     with pytest.raises(OutOfBoundsError, match=rf"kernel\.pto:{line}:"):
         lower(module, next(module.funcs()), target="a5")
+
+
+@pytest.mark.parametrize(("target", "element"), [("a3", "i32"), ("a3", "ui8"), ("a5", "i64")])
+@pytest.mark.parametrize("axis", ["row", "col"])
+def test_integers_that_a_target_does_not_divide_are_refused_where_they_stand(
+    target: str, element: str, axis: str
+) -> None:
+    tile = f"!pto.tile_buf<vec, 8x32x{element}>"
+    op = f"pto.t{axis}expanddiv ins(%t, %t : {tile}, {tile}) outs(%t : {tile})"
+    module = read(f"module {{\n func.func @k() {{\n %t = pto.alloc_tile : {tile}\n {op}\n return\n }}\n}}")
+    with pytest.raises(UnsupportedFeatureError, match=rf"kernel\.pto:4:.* on {target.upper()}"):
+        lower(module, next(module.funcs()), target=target)

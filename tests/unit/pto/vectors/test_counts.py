@@ -1,4 +1,4 @@
-"""Counts that no memory has room for: refused where they are constants, an error at once where the launch gives them."""
+"""Counts that no memory has room for: refused where they are constants, an error at once where a launch gives them."""
 
 from __future__ import annotations
 
