@@ -72,7 +72,7 @@ def _view(
         raise ExecutionError(f"bytes {offset} to {end} lie outside a buffer of {buffer.data.nbytes} bytes")
     if not all(shape):
         return whole(np.empty(shape, dtype.numpy))
-    steps = tuple(stride * size for stride in strides)
+    steps = tuple(stride * size if n > 1 else 0 for n, stride in zip(shape, strides, strict=True))  # one goes nowhere
     memory = cast("Any", buffer.data).view(np.uint8)
     return whole(np.ndarray(shape, dtype.numpy, memory, offset, steps))
 
