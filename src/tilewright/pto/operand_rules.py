@@ -9,7 +9,7 @@ from tilewright.pto.module import Op, Value
 from tilewright.pto.text.form import Form
 from tilewright.pto.text.kinds import misfit, row_of
 from tilewright.pto.text.typetext import brief_text
-from tilewright.pto.types import Mask, Ptr, Scalar, TensorView, TileBuf, VReg
+from tilewright.pto.types import PACKED, Mask, Scalar, TileBuf, VReg
 
 _COPIES = ("mte_gm_ub", "mte_ub_gm", "mte_ub_ub", "mte_ub_l1", "copy_gm_to_ubuf", "copy_ubuf_to_gm")
 _PLACES = (
@@ -22,17 +22,23 @@ _BY_BYTES = frozenset(f"pto.{name}" for name in (*_COPIES, *_PLACES))
 
 def refuse_packed(op: Op) -> None:
     """Raise where an op would have to know what the bits of a packed type mean."""
+    for group in (op.operands, op.results, *[clause.values for clause in op.clauses]):
+        for value in group:
+            element: object = getattr(value.type, "element", value.type)
+            if isinstance(element, Scalar) and element.name in PACKED:
+                _refuse_bits(op, value, element)
+
+
+def _refuse_bits(op: Op, value: Value, element: Scalar) -> None:
+    """Raise unless an op only hands a value on, or copies elements where it lies."""
+    is_scalar = value.type is element
     if op.name.startswith(("scf.", "func.")):
         return
-    is_by_bytes = op.name in _BY_BYTES and op.clause("pad") is None
-    for value in (*op.uses, *op.results):
-        type = value.type
-        element = type.element if isinstance(type, Ptr | TensorView | TileBuf | VReg) else type
-        if isinstance(element, Scalar) and element.is_packed and not (is_by_bytes and element is not type):
-            holds = "is" if element is type else "holds"
-            message = f"`{op.name}` does not know the bits of {element}, which `%{value.name}` {holds}"
-            help = f"such elements are only copied; see their bytes as ui{element.bits} with `pto.castptr`"
-            raise PtoTypeMismatchError(message, help=help)
+    if not is_scalar and op.name in _BY_BYTES and op.clause("pad") is None:
+        return
+    message = f"`{op.name}` does not know the bits of {element}, which `%{value.name}` {'is' if is_scalar else 'holds'}"
+    help = f"such elements are only copied; see their bytes as ui{element.bits} with `pto.castptr`"
+    raise PtoTypeMismatchError(message, help=help)
 
 
 def refuse_kinds(op: Op, form: Form) -> None:

@@ -5,7 +5,7 @@ A window of any rank meets a tile with its last axis as columns and all others, 
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import prod
@@ -195,6 +195,8 @@ def _matrices(
 def _store(m: Machine, op: Op) -> None:
     _refuse_scaling(op)
     source, view = m.get(op.ins[0], Tile), m.get(op.outs[0], View)
+    if _atomic(op) is AtomicType.None_:
+        _refuse_overlap(view)
     if source.type.space is not Space.ACC:  # which converts
         view = _seen_as(view, source.type.element)
     if _is_fractal(view, source.type):
@@ -211,6 +213,38 @@ def _store(m: Machine, op: Op) -> None:
     value = _outgoing(m, op, read(m, source, region), view)
     target = bytes_view(m, view.pointer, region, (row[1], columns[1]))
     m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=target, atomic=_atomic(op))
+
+
+def _refuse_overlap(view: View) -> None:
+    """Refuse a window whose strides let elements lie on each other: nobody knows which of them is written last."""
+    axes = [(known(extent), known(stride)) for extent, stride in zip(view.shape, view.strides, strict=True)]
+    sizes = sorted((stride, extent) for extent, stride in axes if extent is not None and stride is not None)
+    if len(sizes) < len(axes) or not 0 < prod(extent for _, extent in sizes) <= MOST_ELEMENTS or not _meet(sizes):
+        return
+    strides = ", ".join(str(stride) for _, stride in axes)
+    raise UnsupportedFeatureError(
+        f"with strides {strides}, elements of this window lie on each other",
+        help="let each stride be as large as what lies inside it, or add with atomicType",
+    )
+
+
+MOST_ELEMENTS = 1 << 16
+"""How many elements of a window are looked at one by one."""
+
+
+def _meet(sizes: Sequence[tuple[int, int]]) -> bool:
+    """Return whether some elements lie on each other, given strides and extents, the smallest stride first."""
+    end = 1
+    for stride, extent in sizes:
+        if extent > 1 and stride < end:
+            break
+        end += stride * (extent - 1)
+    else:
+        return False  # each axis steps over all that lies inside it
+    places = [0]
+    for stride, extent in sizes:
+        places = [first + stride * i for first in places for i in range(extent)]
+    return len(set(places)) < len(places)
 
 
 def _refuse_scaling(op: Op) -> None:

@@ -6,7 +6,7 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
 from tilewright.dtypes import INT32
-from tilewright.errors import UnsupportedFeatureError
+from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.pto.lower.build import element_of, known
 from tilewright.pto.lower.counting import over_columns, over_rows
 from tilewright.pto.lower.elementwise import arithmetic, cast, constant_tile, destination, where
@@ -114,6 +114,9 @@ def _met(m: Machine, axis: str, name: str, x: Expr, vector: Expr) -> Expr:
 def _meet_groups(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], groups: int) -> None:
     """Each column of the second tile meets as many columns of the first."""
     first, second, target = tiles
+    if target.type.cols % groups:
+        message = f"`src1Col` is {groups}, which does not divide {target.type.cols} columns"
+        raise AttributeValueError(message, help="let each column of the second tile meet as many of the first")
     width = target.type.cols // groups
     made: Expr | None = None
     for group in range(groups):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from unit.pto.tiles.running import read
 
-from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
+from tilewright.errors import AttributeValueError, OutOfBoundsError, UnsupportedFeatureError
 from tilewright.pto.lower import lower
 
 WHOLE, PART = "!pto.tile_buf<vec, 16x32xf32>", "!pto.tile_buf<vec, 8x16xf32>"
@@ -73,3 +73,37 @@ def test_integers_that_a_target_does_not_divide_are_refused_where_they_stand(
     module = read(f"module {{\n func.func @k() {{\n %t = pto.alloc_tile : {tile}\n {op}\n return\n }}\n}}")
     with pytest.raises(UnsupportedFeatureError, match=rf"kernel\.pto:4:.* on {target.upper()}"):
         lower(module, next(module.funcs()), target=target)
+
+
+def test_groups_that_do_not_divide_the_columns_are_refused_where_they_stand() -> None:
+    op = f"pto.trowexpandadd ins(%whole, %whole {{src1Col = 3 : i32}} : {WHOLE}, {WHOLE}) outs(%whole : {WHOLE})"
+    module = read(HEAD + f"    {op}\n    return\n  }}\n}}\n")
+    with pytest.raises(AttributeValueError, match=r"`src1Col` is 3, which does not divide 32 columns"):
+        lower(module, next(module.funcs()), target="a5")
+
+
+@pytest.mark.parametrize(("strides", "meets"), [((32, 1), False), ((2, 3), True), ((0, 1), True), ((1, 16), False)])
+def test_a_store_whose_elements_lie_on_each_other_is_refused_where_it_stands(
+    strides: tuple[int, int], meets: bool
+) -> None:
+    tile, view = "!pto.tile_buf<vec, 16x8xf32>", "!pto.partition_tensor_view<16x8xf32>"
+    text = f"""module {{
+      func.func @k(%p: !pto.ptr<f32>) {{
+        %c0 = arith.constant 0 : index
+        %c16 = arith.constant 16 : index
+        %c8 = arith.constant 8 : index
+        %down = arith.constant {strides[0]} : index
+        %across = arith.constant {strides[1]} : index
+        %t = pto.alloc_tile : {tile}
+        %v = pto.make_tensor_view %p, shape = [%c16, %c8], strides = [%down, %across] : !pto.tensor_view<16x8xf32>
+        %w = pto.partition_view %v, offsets = [%c0, %c0], sizes = [%c16, %c8] : !pto.tensor_view<16x8xf32> -> {view}
+        pto.tstore ins(%t : {tile}) outs(%w : {view})
+        return
+      }}
+    }}"""
+    module = read(text)
+    if not meets:
+        lower(module, next(module.funcs()), target="a5")
+        return
+    with pytest.raises(UnsupportedFeatureError, match=r"kernel\.pto:11:.* lie on each other"):
+        lower(module, next(module.funcs()), target="a5")
