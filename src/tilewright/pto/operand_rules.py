@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tilewright.errors import PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.module import Op, Value
@@ -20,13 +20,26 @@ _BY_BYTES = frozenset(f"pto.{name}" for name in (*_COPIES, *_PLACES))
 """The ops that ask no more of elements than how many bytes they take."""
 
 
+def any_packed(values: Iterable[Value]) -> bool:
+    """Return whether some value is of a packed type, or holds elements of one."""
+    for value in values:
+        if _packed(value) is not None:
+            return True
+    return False
+
+
+def _packed(value: Value) -> Scalar | None:
+    """Return the packed type that a value is or holds, if it does."""
+    element: object = getattr(value.type, "element", value.type)
+    return element if isinstance(element, Scalar) and element.name in PACKED else None
+
+
 def refuse_packed(op: Op) -> None:
     """Raise where an op would have to know what the bits of a packed type mean."""
-    for group in (op.operands, op.results, *[clause.values for clause in op.clauses]):
-        for value in group:
-            element: object = getattr(value.type, "element", value.type)
-            if isinstance(element, Scalar) and element.name in PACKED:
-                _refuse_bits(op, value, element)
+    for value in (*op.uses, *op.results):
+        element = _packed(value)
+        if element is not None:
+            _refuse_bits(op, value, element)
 
 
 def _refuse_bits(op: Op, value: Value, element: Scalar) -> None:
