@@ -73,7 +73,7 @@ def _view(
     if not all(shape):
         return whole(np.empty(shape, dtype.numpy))
     buffer.brighten(buffer.window)  # which bytes were written is not followed through other types
-    steps = tuple(stride * size for stride in strides)
+    steps = tuple(stride * size if n > 1 else 0 for n, stride in zip(shape, strides, strict=True))  # one goes nowhere
     memory = cast("Any", buffer.data).view(np.uint8)
     return whole(np.ndarray(shape, dtype.numpy, memory, offset, steps))
 

@@ -169,11 +169,7 @@ def _reshape(op: Op) -> None:
 
 
 def _bits(tile: TileBuf) -> int:
-    return tile.rows * tile.cols * _width(tile.element)
-
-
-def _width(element: Scalar) -> int:
-    return element.bits if element.is_float or element.is_integer else 8
+    return tile.rows * tile.cols * tile.element.bits
 
 
 def _address(op: Op) -> None:
@@ -195,7 +191,7 @@ def _transfer(op: Op) -> None:
     if isinstance(source, TileBuf) and source.space is Space.ACC:
         return
     a, b = _element_of(source), _element_of(target)
-    if _width(a) != _width(b):
+    if a.bits != b.bits:
         raise PtoTypeMismatchError(f"`{op.name}` moves {a} to {b}", help="convert with `pto.tcvt`")
 
 

@@ -2,14 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tilewright.errors import PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.module import Op, Value
 from tilewright.pto.text.form import Form
 from tilewright.pto.text.kinds import misfit, row_of
 from tilewright.pto.text.typetext import brief_text
-from tilewright.pto.types import Mask, Scalar, TileBuf, VReg
+from tilewright.pto.types import PACKED, Mask, Scalar, TileBuf, VReg
+
+_COPIES = ("mte_gm_ub", "mte_ub_gm", "mte_ub_ub", "mte_ub_l1", "copy_gm_to_ubuf", "copy_ubuf_to_gm")
+_PLACES = (
+    *("castptr", "addptr", "make_tensor_view", "partition_view", "alloc_tile", "subview", "subset", "treshape"),
+    *("tile_buf_addr", "set_validshape", "vecscope", "strict_vecscope", "section.cube", "section.vector"),
+)
+_BY_BYTES = frozenset(f"pto.{name}" for name in (*_COPIES, *_PLACES))
+"""The ops that ask no more of elements than how many bytes they take."""
+
+
+def any_packed(values: Iterable[Value]) -> bool:
+    """Return whether some value is of a packed type, or holds elements of one."""
+    for value in values:
+        if _packed(value) is not None:
+            return True
+    return False
+
+
+def _packed(value: Value) -> Scalar | None:
+    """Return the packed type that a value is or holds, if it does."""
+    element: object = getattr(value.type, "element", value.type)
+    return element if isinstance(element, Scalar) and element.name in PACKED else None
+
+
+def refuse_packed(op: Op) -> None:
+    """Raise where an op would have to know what the bits of a packed type mean."""
+    for value in (*op.uses, *op.results):
+        element = _packed(value)
+        if element is not None:
+            _refuse_bits(op, value, element)
+
+
+def _refuse_bits(op: Op, value: Value, element: Scalar) -> None:
+    """Raise unless an op only hands a value on, or copies elements where it lies."""
+    is_scalar = value.type is element
+    if op.name.startswith(("scf.", "func.")):
+        return
+    if not is_scalar and op.name in _BY_BYTES and op.clause("pad") is None:
+        return
+    message = f"`{op.name}` does not know the bits of {element}, which `%{value.name}` {'is' if is_scalar else 'holds'}"
+    help = f"such elements are only copied; see their bytes as ui{element.bits} with `pto.castptr`"
+    raise PtoTypeMismatchError(message, help=help)
 
 
 def refuse_kinds(op: Op, form: Form) -> None:

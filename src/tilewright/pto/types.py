@@ -44,8 +44,13 @@ class Scalar:
 
     @property
     def dtype(self) -> DataType:
-        """The element type that stores it; KeyError for the packed types nothing here computes with."""
-        return _DTYPES[self.name]
+        """The element type that stores it: for a packed type, which nothing here computes with, that of its bytes."""
+        return _DTYPES.get(self.name) or _STORED[self.name]
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether this is a type of fewer bits than a byte has, or of bits that no type here has."""
+        return self.name in _STORED
 
     @property
     def bits(self) -> int:
@@ -83,8 +88,9 @@ _DTYPES = {
     "index": dtypes.INDEX,
 }
 _PLAIN = frozenset(_DTYPES)
-PACKED = frozenset(("hif8", "hif8x2", "f4E1M2x2", "f4E2M1x2"))
-"""Element types that are read and printed, and refused by everything that computes."""
+_STORED = {"hif8": dtypes.UINT8, "hif8x2": dtypes.UINT16, "f4E1M2x2": dtypes.UINT8, "f4E2M1x2": dtypes.UINT8}
+PACKED = frozenset(_STORED)
+"""Element types that memory holds and copies move, and that everything refuses which computes."""
 
 SCALARS = {name: Scalar(name) for name in (*_DTYPES, *sorted(PACKED))}
 """Every scalar type by its word."""

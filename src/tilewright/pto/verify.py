@@ -18,9 +18,10 @@ from tilewright.errors import (
     PtoUndeclaredValueError,
     brief,
 )
+from tilewright.pto.constant_rules import RULES as CONSTANT_RULES
 from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, Value
 from tilewright.pto.op_rules import RULES, refuse_reach, refuse_slots
-from tilewright.pto.operand_rules import refuse_kinds
+from tilewright.pto.operand_rules import any_packed, refuse_kinds, refuse_packed
 from tilewright.pto.text.counts import refuse_counts
 from tilewright.pto.text.forms import FORMS
 from tilewright.pto.text.forms import missing as no_form
@@ -61,6 +62,8 @@ class _Checker:
     calls: dict[Func, Op] = field(default_factory=dict[Func, Op])
     _constants: dict[Value, int] = field(default_factory=dict[Value, int])
     _sections: set[str] = field(default_factory=set[str])
+    _has_packed: bool = False
+    """Whether some value so far is packed; most functions have none, and no op of theirs need be asked."""
 
     def function(self, func: Func) -> None:
         mark = next((mark for mark in ENTRY_MARKS if mark in func.attributes), None)
@@ -68,11 +71,13 @@ class _Checker:
             message = f"`@{func.name}` is an entry (`{mark}`) and must return nothing"
             raise PtoReturnError(message, spans=(func.span,), help="write results through a pointer")
         if func.body is not None:
+            self._has_packed = any_packed(func.arguments)
             self._region(func.body, "func.return", func.results, func)
 
     def _region(self, region: Region, ending: str, types: Sequence[Type], owner: Func | Op) -> None:
         """Check the ops of a region, which `ending` ends with values of `types`; "" is no ending at all."""
         last = region.ops[-1] if region.ops else None
+        self._has_packed = self._has_packed or any_packed(region.arguments)
         for op in region.ops:
             self._op(op)
             if op.name in _TERMINATORS and (op is not last or op.name != ending):
@@ -98,6 +103,9 @@ class _Checker:
                 raise no_form(op.name)
             refuse_counts(op, form)
             refuse_kinds(op, form)
+            if self._has_packed or (op.results and any_packed(op.results)):
+                self._has_packed = True
+                refuse_packed(op)
             if form.slots:
                 refuse_slots(op, form)
             if form.is_pointwise:
@@ -105,6 +113,9 @@ class _Checker:
             rule = RULES.get(op.name)
             if rule is not None:
                 rule(op)
+            constant_rule = CONSTANT_RULES.get(op.name)
+            if constant_rule is not None:
+                constant_rule(op, self._constants)
         except KernelError as error:
             error.locate((op.span,), _origins(op))
             raise

@@ -7,10 +7,11 @@ from math import prod
 
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.memory import capacity
 from tilewright.pto.lower.tiles import bytes_view
 from tilewright.pto.lower.values import Number, View
 from tilewright.pto.module import Op
-from tilewright.pto.types import SCALARS, Scalar
+from tilewright.pto.types import SCALARS, Scalar, Space
 
 EVENTS = r"eventid_array<(\d+)>"
 """How many numbers an array of events has."""
@@ -23,6 +24,9 @@ def _declare(m: Machine, op: Op) -> View:
     if found is None or found[2] not in SCALARS:
         raise UnsupportedFeatureError(f"`{text}` is no array of scalars", help="as in !pto.local_array<4x8xi32>")
     shape = [int(n) for n in found[1].split("x")[:-1]]
+    if prod(shape) * SCALARS[found[2]].nbytes > capacity(Space.VEC, m.arch):
+        message = f"`{text}` is more than the {capacity(Space.VEC, m.arch)} bytes there are"
+        raise UnsupportedFeatureError(message, help="keep it in global memory")
     strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
     pointer = m.memory.cell(m.here(op), SCALARS[found[2]], prod(shape))
     return View(pointer, tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides)))

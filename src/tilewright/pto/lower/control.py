@@ -7,14 +7,23 @@ from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.values import Lowered, Number
-from tilewright.pto.module import Op, SymbolRef
+from tilewright.pto.lower.registers import regrained
+from tilewright.pto.lower.values import Lowered, Number, Predicate
+from tilewright.pto.module import Op, SymbolRef, Value
 from tilewright.pto.types import Scalar
 
 
 @lowers("scf.yield", "func.return", "scf.condition")
 def _hand_on(m: Machine, op: Op) -> tuple[Lowered, ...]:
-    return tuple(m.values[v] for v in op.operands)
+    return tuple(_carriable(m, v) for v in op.operands)
+
+
+def _carriable(m: Machine, value: Value) -> Lowered:
+    """Return a value as loops and branches carry it: masks of all turns have as many flags."""
+    found = m.values[value]
+    if not isinstance(found, Predicate) or not m.has_images:
+        return found
+    return Predicate(found.bits, regrained(m, found.expr, 1))
 
 
 @lowers("func.call")
@@ -35,7 +44,7 @@ def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
 @lowers("scf.for")
 def _for(m: Machine, op: Op) -> tuple[Lowered, ...]:
     start, stop, step = (m.index(v) for v in op.operands[:3])
-    inits = [m.values[v] for v in op.clause("iter_args") or ()]
+    inits = [_carriable(m, v) for v in op.clause("iter_args") or ()]
     carried = m.carried(inits, "carried")
     m.hand_on(carried, inits)
     region, before = op.regions[0], set(m.written)
@@ -75,7 +84,7 @@ def _if(m: Machine, op: Op) -> tuple[Lowered, ...]:
 @lowers("scf.while")
 def _while(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """The first region decides and hands values on, the second one makes the next turn's."""
-    inits = [m.values[v] for v in op.operands]
+    inits = [_carriable(m, v) for v in op.operands]
     carried = m.carried(inits, "carried")
     m.hand_on(carried, inits)
     before, after = op.regions

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tilewright.core.expr import Expr
+from tilewright.core.expr import Expr, Var
+from tilewright.dtypes import INT32
 from tilewright.errors import OutOfBoundsError
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.memory import UNLIMITED
 from tilewright.pto.lower.registers import BLOCK
-from tilewright.pto.lower.tiles import bytes_view
+from tilewright.pto.lower.tiles import bytes_view, check_range
 from tilewright.pto.lower.values import Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.types import SCALARS, Scalar
@@ -66,6 +68,15 @@ def run(m: Machine, copy: Copy) -> None:
         raise OutOfBoundsError(f"a copy has no negative lengths and strides, got {min(n for n in numbers if n)}")
     if known(copy.length) == 0 or any(known(axis.count) == 0 for axis in copy.axes):
         return
+    if known(copy.length) is not None or not copy.axes:
+        _emit(m, copy)
+        return
+    with m.b.when(m.b.scalar("ne", copy.length, m.b.index(0))):  # nothing is nothing, however often
+        _emit(m, copy)
+
+
+def _emit(m: Machine, copy: Copy) -> None:
+    numbers = (known(copy.length), *(n for axis in copy.axes for n in axis.numbers))
     if None not in numbers and not _overlaps(copy):
         _run_known(m, _merged(m, copy))
     elif copy.axes:
@@ -90,12 +101,28 @@ def _overlaps(copy: Copy) -> bool:
 def _run_along(m: Machine, copy: Copy) -> None:
     """Emit a loop along the outermost axis."""
     axis, *inner = copy.axes
-    with m.b.loop(0, axis.count, hint="burst") as i:
+    with m.b.loop(0, _turns(m, copy, axis), hint="burst") as i:
         source, target = (
             replace(pointer, offset=m.b.add(pointer.offset, m.b.scalar("mul", i, stride)))
             for pointer, stride in ((copy.source, axis.source), (copy.target, axis.target))
         )
-        run(m, Copy(source, target, copy.length, tuple(inner)))
+        _emit(m, Copy(source, target, copy.length, tuple(inner)))
+
+
+def _turns(m: Machine, copy: Copy, axis: Axis) -> Expr:
+    """Return how often a copy is repeated: no more than memory has bytes, and once where every time is the same."""
+    for pointer, stride in ((copy.source, known(axis.source)), (copy.target, known(axis.target))):
+        if pointer.arena is not None and stride:
+            most = pointer.arena.limit // stride + 1
+            check_range(m, axis.count, most, f"`{pointer.space.loc}` has no room for more than {most} bursts")
+    if known(axis.source) or known(axis.target):
+        return axis.count
+    zero = m.b.index(0)
+    moves = m.b.scalar("or_", m.b.scalar("ne", axis.source, zero), m.b.scalar("ne", axis.target, zero))
+    flag = m.b.index(m.b.cast(moves, INT32))
+    if isinstance(flag, Var):
+        flag.bounds = (0, 1)
+    return m.b.least(axis.count, m.b.add(m.b.mul(flag, UNLIMITED), 1))
 
 
 def _run_row(m: Machine, copy: Copy) -> None:

@@ -82,7 +82,25 @@ def arithmetic(m: Machine, name: str, lhs: Expr, rhs: Expr, precise: bool = Fals
         return cast(m, m.b.op(f"tile.{name}", lhs=wide[0], rhs=wide[1]), dtype)
     if not isinstance(lhs.type, TileType):
         lhs = spread(m, lhs, tile_type(rhs))
+    if name == "div" and dtype == dtypes.UINT32:
+        return _quotient(m, lhs, rhs if isinstance(rhs.type, TileType) else spread(m, rhs, tile_type(lhs)))
     return m.b.op(f"tile.{name}", lhs=lhs, rhs=rhs, **options)
+
+
+def _quotient(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
+    """Return the quotient of 32-bit numbers without a sign, from that of numbers with one.
+
+    Half of a number has no sign bit. Twice the quotient of that half is the whole one, or one less.
+    """
+    whole = tile_type(lhs)
+    half = cast(m, m.b.op("tile.shr", lhs=lhs, rhs=constant(1, dtypes.UINT32)), dtypes.INT32)
+    parts = cast(m, m.b.op("tile.div", lhs=half, rhs=cast(m, rhs, dtypes.INT32)), dtypes.UINT32)
+    low = m.b.op("tile.mul", lhs=parts, rhs=constant(2, dtypes.UINT32))
+    rest = m.b.op("tile.sub", lhs=lhs, rhs=m.b.op("tile.mul", lhs=low, rhs=rhs))
+    none, one = filled(m, whole, 0), filled(m, whole, 1)
+    small = m.b.op("tile.add", lhs=low, rhs=where(m, rest, CmpType.GE, rhs, one, none))
+    large = where(m, lhs, CmpType.GE, rhs, one, none)
+    return where(m, rhs, CmpType.LT, constant(1 << 31, dtypes.UINT32), small, large)
 
 
 def _widened(m: Machine, value: Expr) -> Expr:

@@ -13,7 +13,16 @@ from tilewright.pto.lower.elementwise import destination
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.moves import flat
 from tilewright.pto.lower.selections import BYTE
-from tilewright.pto.lower.tiles import bytes_view, element_strides, replaced, window, write
+from tilewright.pto.lower.tiles import (
+    bytes_view,
+    check_covers,
+    check_range,
+    corresponding,
+    element_strides,
+    replaced,
+    window,
+    write,
+)
 from tilewright.pto.lower.values import Tile, View
 from tilewright.pto.module import Op
 
@@ -64,7 +73,7 @@ def _gather(m: Machine, op: Op) -> None:
     places = m.get(op.ins[1], Tile)
     if not placed(m, source, places, target):
         return
-    elements, indices, made = flat(m, source), window(m, places, target.valid), window(m, target, target.valid)
+    elements, indices, made = flat(m, source), corresponding(m, places, target), window(m, target, target.valid)
     with each(m, target.valid) as at:
         put(m, made, element(m, elements, m.b.index(element(m, indices, *at))), *at)
 
@@ -77,6 +86,9 @@ def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> Non
         return
     period, first = PATTERNS[pattern]
     rows, columns = element_strides(source)
+    taken = (source.type.cols - first + period - 1) // period
+    check_covers(m, source, (target.valid[0], m.b.index(1)), (target.type.rows, 1))
+    check_range(m, target.valid[1], taken, f"`{pattern}` takes {taken} of {source.type.cols} columns")
     start = m.b.add(source.place.offset, first * columns * source.type.element.nbytes)
     steps = m.b.index(rows), m.b.index(columns * period)
     view = bytes_view(m, replaced(source.place, start), target.valid, steps)
@@ -94,8 +106,11 @@ def _gather_blocks(m: Machine, op: Op) -> None:
     across = m.b.index(target.type.cols * target.type.element.nbytes // BLOCK)
     one, wide = m.b.index(1), m.b.index(BLOCK)
     with each(m, places.valid) as (row, column):
-        come = m.b.add(source.place.offset, m.b.index(element(m, offsets, row, column)))
+        start = m.b.index(element(m, offsets, row, column))
+        check_range(m, start, source.type.nbytes - BLOCK, "a block lies outside the tile it is taken from")
         number = m.b.add(m.b.scalar("mul", row, across), column)
+        check_range(m, number, target.type.nbytes // BLOCK - 1, "there are more blocks than the tile has room for")
+        come = m.b.add(source.place.offset, start)
         go = m.b.add(target.place.offset, m.b.mul(number, BLOCK))
         view = bytes_view(m, replace(source.place, element=BYTE, offset=come), (one, wide), (wide, one))
         room = bytes_view(m, replace(target.place, element=BYTE, offset=go), (one, wide), (wide, one))
@@ -110,7 +125,7 @@ def _scatter(m: Machine, op: Op) -> None:
     if not placed(m, source, places, target):
         return
     whole = m.b.index(target.type.rows), m.b.index(target.type.cols)
-    elements, indices = window(m, source, source.valid), window(m, places, source.valid)
+    elements, indices = window(m, source, source.valid), corresponding(m, places, source)
     made = window(m, target, whole)
     with each(m, source.valid) as (row, column):
         to = m.b.index(element(m, indices, row, column))
@@ -122,7 +137,7 @@ def _gather_memory(m: Machine, op: Op) -> None:
     view, places, target = m.get(op.ins[0], View), m.get(op.ins[1], Tile), destination(m, op)
     if not placed(m, places, target):
         return
-    indices, made, one = window(m, places, target.valid), window(m, target, target.valid), m.b.index(1)
+    indices, made, one = corresponding(m, places, target), window(m, target, target.valid), m.b.index(1)
     with each(m, target.valid) as at:
         step = m.b.mul(m.b.index(element(m, indices, *at)), view.pointer.element.nbytes)
         found = bytes_view(m, replaced(view.pointer, m.b.add(view.pointer.offset, step)), (one,), (one,))
@@ -134,7 +149,7 @@ def _scatter_memory(m: Machine, op: Op) -> None:
     source, places, view = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), m.get(op.outs[0], View)
     if not placed(m, source, places):
         return
-    elements, indices, one = window(m, source, source.valid), window(m, places, source.valid), m.b.index(1)
+    elements, indices, one = window(m, source, source.valid), corresponding(m, places, source), m.b.index(1)
     with each(m, source.valid) as at:
         step = m.b.mul(m.b.index(element(m, indices, *at)), view.pointer.element.nbytes)
         room = bytes_view(m, replaced(view.pointer, m.b.add(view.pointer.offset, step)), (one,), (one,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from tilewright.core.expr import Expr, Var, constant
@@ -33,6 +34,10 @@ MOST_OPS = 1 << 16
 
 MOST_DEEP = 64
 """How many calls may be under way at once, and how many regions around one."""
+
+
+BY_BITS = frozenset(f"pto.{name}" for name in ("pbitcast", "ppack", "punpack", "plds", "pldi"))
+"""The ops whose masks are not made lane by lane."""
 
 
 def lowers(*names: str) -> Callable[[Lowering], Lowering]:
@@ -164,6 +169,12 @@ class Machine:
         self.values.update(zip(op.results, results, strict=False))
         self.b.span = outer
         return results
+
+    @cached_property
+    def has_images(self) -> bool:
+        """Whether masks may have bits set that are no lane's: some op takes or makes them bit by bit."""
+        bodies = (func.body.ops for func in self.funcs if func.body is not None)
+        return any(inner.name in BY_BITS for ops in bodies for op in ops for inner in op.walk())
 
     # operands
 

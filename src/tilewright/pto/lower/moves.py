@@ -5,7 +5,7 @@ A window of any rank meets a tile with its last axis as columns and all others, 
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import prod
@@ -137,13 +137,13 @@ def _box_columns(m: Machine, view: View, tile: Tile) -> Generator[tuple[Expr, Ex
     Yield the matrix of each turn, the column of the tile it starts at, and how much of it there is.
     """
     outer, _, rows, _, inner = zip(view.shape, view.strides, strict=True)
-    with m.b.loop(0, outer[0]) as index:
+    with m.b.loop(0, m.b.least(outer[0], tile.valid[1])) as index:
         step = m.b.mul(m.b.scalar("mul", index, outer[1]), view.pointer.element.nbytes)
         start = m.b.scalar("mul", index, inner[0])
-        left = m.b.scalar("max", m.b.scalar("sub", tile.valid[1], start), m.b.index(0))
-        region = m.b.least(rows[0], tile.valid[0]), m.b.least(inner[0], left)
+        region = m.b.least(rows[0], tile.valid[0]), m.b.least(inner[0], m.b.scalar("sub", tile.valid[1], start))
         pointer = replaced(view.pointer, m.b.add(view.pointer.offset, step))
-        yield bytes_view(m, pointer, region, (rows[1], inner[1])), start, region
+        with m.b.when(m.b.scalar("lt", start, tile.valid[1])):
+            yield bytes_view(m, pointer, region, (rows[1], inner[1])), start, region
 
 
 def _load_stack(m: Machine, view: View, target: Tile, rows: list[Axis], columns: Axis) -> None:
@@ -172,19 +172,22 @@ def _matrices(
 ) -> Generator[tuple[Expr, Expr, Extents]]:
     """Write loops over all axes but the last two around what is written inside.
 
-    Yield the matrix of each turn, the row of the tile it starts at, and how much of it there is.
+    Yield the matrix of each turn, the row of the tile it starts at, and how much of it there is. What lies behind the
+    tile's last row is not looked at, however much a window says there is.
     """
-    *outer, inner = rows
+    height = tile.valid[0]
+    *outer, inner = [(m.b.least(extent, height), stride) for extent, stride in rows]
     pointer, start = view.pointer, m.b.index(0)
     with ExitStack() as loops:
         for extent, stride in outer:
-            index = loops.enter_context(m.b.loop(0, extent))
+            left = m.b.scalar("max", m.b.scalar("sub", height, m.b.scalar("mul", start, extent)), m.b.index(0))
+            index = loops.enter_context(m.b.loop(0, m.b.least(extent, left)))
             step = m.b.mul(m.b.scalar("mul", index, stride), view.pointer.element.nbytes)
             pointer = replaced(pointer, m.b.add(pointer.offset, step))
             start = m.b.add(m.b.scalar("mul", start, extent), index)
         start = m.b.scalar("mul", start, inner[0])
-        left = m.b.scalar("max", m.b.scalar("sub", tile.valid[0], start), m.b.index(0))
-        region = m.b.least(inner[0], left), m.b.least(columns[0], tile.valid[1])
+        loops.enter_context(m.b.when(m.b.scalar("lt", start, height)))
+        region = m.b.least(inner[0], m.b.scalar("sub", height, start)), m.b.least(columns[0], tile.valid[1])
         yield bytes_view(m, pointer, region, (inner[1], columns[1])), start, region
 
 
@@ -192,6 +195,8 @@ def _matrices(
 def _store(m: Machine, op: Op) -> None:
     _refuse_scaling(op)
     source, view = m.get(op.ins[0], Tile), m.get(op.outs[0], View)
+    if _atomic(op) is AtomicType.None_:
+        _refuse_overlap(view)
     if source.type.space is not Space.ACC:  # which converts
         view = _seen_as(view, source.type.element)
     if _is_fractal(view, source.type):
@@ -208,6 +213,38 @@ def _store(m: Machine, op: Op) -> None:
     value = _outgoing(m, op, read(m, source, region), view)
     target = bytes_view(m, view.pointer, region, (row[1], columns[1]))
     m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=target, atomic=_atomic(op))
+
+
+def _refuse_overlap(view: View) -> None:
+    """Refuse a window whose strides let elements lie on each other: nobody knows which of them is written last."""
+    axes = [(known(extent), known(stride)) for extent, stride in zip(view.shape, view.strides, strict=True)]
+    sizes = sorted((stride, extent) for extent, stride in axes if extent is not None and stride is not None)
+    if len(sizes) < len(axes) or not 0 < prod(extent for _, extent in sizes) <= MOST_ELEMENTS or not _meet(sizes):
+        return
+    strides = ", ".join(str(stride) for _, stride in axes)
+    raise UnsupportedFeatureError(
+        f"with strides {strides}, elements of this window lie on each other",
+        help="let each stride be as large as what lies inside it, or add with atomicType",
+    )
+
+
+MOST_ELEMENTS = 1 << 16
+"""How many elements of a window are looked at one by one."""
+
+
+def _meet(sizes: Sequence[tuple[int, int]]) -> bool:
+    """Return whether some elements lie on each other, given strides and extents, the smallest stride first."""
+    end = 1
+    for stride, extent in sizes:
+        if extent > 1 and stride < end:
+            break
+        end += stride * (extent - 1)
+    else:
+        return False  # each axis steps over all that lies inside it
+    places = [0]
+    for stride, extent in sizes:
+        places = [first + stride * i for first in places for i in range(extent)]
+    return len(set(places)) < len(places)
 
 
 def _refuse_scaling(op: Op) -> None:

@@ -13,7 +13,7 @@ from tilewright.pto.lower.registers import (
     every,
     full,
     lanes_of,
-    mask_type,
+    lit_lanes_of,
     predicate,
     regrained,
     take,
@@ -23,10 +23,6 @@ from tilewright.pto.lower.vector_memory import accessed, elements, unsigned, vie
 from tilewright.pto.lower.views import moved
 from tilewright.pto.module import Op
 from tilewright.pto.types import Ptr
-
-
-def _image(m: Machine, mask: Predicate) -> Expr:
-    return regrained(m, mask.expr, mask.bits // 8, 1)
 
 
 def _store_bits(m: Machine, image: Expr, at: Pointer) -> None:
@@ -46,7 +42,8 @@ def _load_bits(m: Machine, at: Pointer, count: int) -> Expr:
 @lowers("pto.psts", "pto.psti")
 def _store_mask(m: Machine, op: Op) -> tuple[Pointer, ...]:
     at, further = _place(m, op, 1)
-    image, word = _image(m, m.get(op.operands[0], Predicate)), op.attributes.get("dist", "NORM")
+    image = regrained(m, m.get(op.operands[0], Predicate).expr, 1)
+    word = op.attributes.get("dist", "NORM")
     if word not in ("NORM", "PK"):
         raise UnsupportedFeatureError(f"{op.name} has no distribution {word!r}", help="NORM or PK")
     _store_bits(m, image if word == "NORM" else every(m, image, 2, 0, NBYTES // 2), at)
@@ -66,7 +63,7 @@ def _place(m: Machine, op: Op, index: int) -> tuple[Pointer, tuple[Pointer, ...]
 @lowers("pto.plds", "pto.pldi")
 def _load_mask(m: Machine, op: Op) -> tuple[Predicate | Pointer, ...]:
     at, further = _place(m, op, 0)
-    word, want = op.attributes.get("dist", "NORM"), mask_type(op.results[0]).bits // 8
+    word = op.attributes.get("dist", "NORM")
     if word == "NORM":
         image = _load_bits(m, at, NBYTES)
     elif word == "US":
@@ -76,7 +73,7 @@ def _load_mask(m: Machine, op: Op) -> tuple[Predicate | Pointer, ...]:
         image = every(m, _load_bits(m, at, 2 * NBYTES), 2, 0, NBYTES)
     else:
         raise UnsupportedFeatureError(f"{op.name} has no distribution {word!r}", help="NORM, US or DS")
-    return predicate(op, regrained(m, image, 1, want)), *further
+    return predicate(op, image), *further
 
 
 def _doubled(m: Machine, row: Expr) -> Expr:
@@ -91,7 +88,8 @@ def _doubled(m: Machine, row: Expr) -> Expr:
 def _store_mask_unaligned(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """One bit a lane, however wide lanes are."""
     mask, base = m.get(op.operands[1], Predicate), m.get(op.operands[2], Pointer)
-    _store_bits(m, mask.expr, base)
-    nbytes = lanes_of(mask.expr) // 8
+    lit = lit_lanes_of(m, mask)
+    _store_bits(m, lit, base)
+    nbytes = lanes_of(lit) // 8
     further = base.having((m.b.add(base.offset, nbytes),))
     return (Token(), further) if len(op.results) > 1 else (Token(),)

@@ -1,7 +1,7 @@
 """Predicates: masks from patterns, counts and comparisons, and what is computed of masks.
 
-A mask has one byte a lane, one or zero. The machine's own image has one bit for each byte of a register, a lane's bit
-at its first byte; masks meet that image where they change the width of their lanes.
+A mask is the machine's image of it: one bit for each byte of a register, a lane's bit at its first byte. What makes
+masks from lanes sets only those bits; what changes the width of lanes keeps all of them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from tilewright.errors import AttributeValueError
 from tilewright.pto.lower.build import element_of, known
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.registers import (
-    NBYTES,
     active,
-    apart,
     compared,
     every,
     flags,
     full,
+    grain,
     iota,
     joined,
     lanes_of,
@@ -40,6 +39,8 @@ COMPARISONS = {
 }  # fmt: skip
 WIDTHS = ("b8", "b16", "b32")
 """The lanes that masks can have."""
+COARSEST = 8
+"""Bytes of the widest lanes there are."""
 
 
 def comparison(m: Machine, op: Op, lhs: Expr, word: str, rhs: Expr) -> Predicate:
@@ -51,7 +52,7 @@ def comparison(m: Machine, op: Op, lhs: Expr, word: str, rhs: Expr) -> Predicate
     mask = mask_of(m, op)
     lit = None if mask is None else active(m, mask, nbytes)
     on = on if lit is None else m.b.op("tile.and_", lhs=on, rhs=lit)
-    return predicate(op, regrained(m, on, nbytes, mask_type(op.results[0]).bits // 8))
+    return predicate(op, regrained(m, on, mask_type(op.results[0]).bits // 8))
 
 
 def everywhere(m: Machine, op: Op, result: int = 0) -> Predicate:
@@ -108,22 +109,30 @@ def _only_where(m: Machine, op: Op, on: Expr, mask: Predicate) -> Predicate:
     return predicate(op, on if mask.is_all else m.b.op("tile.and_", lhs=on, rhs=mask.expr))
 
 
+def _gated(m: Machine, op: Op) -> tuple[list[Expr], Predicate]:
+    """Return the flags that an op combines, where its mask has flags, and that mask: no other bit gets through."""
+    *sources, mask = (m.get(v, Predicate) for v in op.operands)
+    return [regrained(m, source.expr, grain(mask.expr)) for source in sources], mask
+
+
 @lowers(*_LOGIC)
 def _logic(m: Machine, op: Op) -> Predicate:
-    lhs, rhs, mask = (m.get(v, Predicate) for v in op.operands)
-    return _only_where(m, op, m.b.op(f"tile.{_LOGIC[op.name]}", lhs=lhs.expr, rhs=rhs.expr), mask)
+    (lhs, rhs), mask = _gated(m, op)
+    return _only_where(m, op, m.b.op(f"tile.{_LOGIC[op.name]}", lhs=lhs, rhs=rhs), mask)
 
 
 @lowers("pto.pnot")
 def _not(m: Machine, op: Op) -> Predicate:
-    source, mask = (m.get(v, Predicate) for v in op.operands)
-    return _only_where(m, op, m.b.op("tile.xor", lhs=source.expr, rhs=constant(1, UINT8)), mask)
+    (source,), mask = _gated(m, op)
+    return _only_where(m, op, m.b.op("tile.xor", lhs=source, rhs=constant(1, UINT8)), mask)
 
 
 @lowers("pto.psel")
 def _select(m: Machine, op: Op) -> Predicate:
-    then, other, mask = (m.get(v, Predicate) for v in op.operands)
-    return predicate(op, where(m, None if mask.is_all else mask.expr, then.expr, other.expr))
+    masks = [m.get(v, Predicate) for v in op.operands]
+    finest = min(grain(mask.expr) for mask in masks)
+    then, other = (regrained(m, mask.expr, finest) for mask in masks[:2])
+    return predicate(op, where(m, active(m, masks[2], finest), then, other))
 
 
 # lanes that move or change their width
@@ -131,28 +140,27 @@ def _select(m: Machine, op: Op) -> Predicate:
 
 @lowers("pto.pbitcast")
 def _bitcast(m: Machine, op: Op) -> Predicate:
-    source, want = m.get(op.operands[0], Predicate), mask_type(op.results[0]).bits
-    on = active(m, source, want // 8)
-    return everywhere(m, op) if on is None else predicate(op, on)
+    """The same image, seen in lanes of another width."""
+    source = m.get(op.operands[0], Predicate)
+    return predicate(op, source.expr, is_all=source.is_all)
 
 
 @lowers("pto.ppack")
 def _pack(m: Machine, op: Op) -> Predicate:
     """Every other bit of the image, in its lower or upper half; the other half is zero."""
-    source, want = m.get(op.operands[0], Predicate), mask_type(op.results[0]).bits // 8
-    image = regrained(m, source.expr, source.bits // 8, 1)
-    half, none = every(m, image, 2, 0, NBYTES // 2), full(m, NBYTES // 2, UINT8, 0)
-    packed = joined(m, none, half) if is_upper(op) else joined(m, half, none)
-    return predicate(op, regrained(m, packed, 1, want))
+    flags = m.get(op.operands[0], Predicate).expr
+    half = regrained(m, flags, max(2, grain(flags)))
+    none = full(m, lanes_of(half), UINT8, 0)
+    return predicate(op, joined(m, none, half) if is_upper(op) else joined(m, half, none))
 
 
 @lowers("pto.punpack")
 def _unpack(m: Machine, op: Op) -> Predicate:
     """The lower or upper half of the image, each bit followed by a zero."""
-    source, want = m.get(op.operands[0], Predicate), mask_type(op.results[0]).bits // 8
-    image = regrained(m, source.expr, source.bits // 8, 1)
-    half = every(m, image, 1, NBYTES // 2 if is_upper(op) else 0, NBYTES // 2)
-    return predicate(op, regrained(m, apart(m, half, 2, 0), 1, want))
+    flags = m.get(op.operands[0], Predicate).expr
+    some = regrained(m, flags, min(COARSEST, grain(flags)))
+    count = lanes_of(some) // 2
+    return predicate(op, every(m, some, 1, count if is_upper(op) else 0, count))
 
 
 def is_upper(op: Op) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from keyword import iskeyword
 
 from tilewright.core.enums import ForKind, FunctionType, ParamDirection
 from tilewright.core.expr import Expr, Symbol, Var, integer
@@ -10,7 +12,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, ForStmt, InCoreScopeStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, TensorType, tensor
 from tilewright.dtypes import INDEX, UINT8
-from tilewright.errors import InternalError
+from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.pto.lower.machine import Blocks, Machine
 from tilewright.pto.lower.memory import Knowledge
 from tilewright.pto.lower.values import Lowered, Number, Pointer
@@ -49,6 +51,7 @@ class Parameters:
     def __init__(self, func: Func, shared: tuple[int, ...] | None) -> None:
         self.grid = Var("grid", ScalarType(INDEX), func.span, (0, MOST_BLOCKS))
         self.variables: list[Var] = [self.grid]
+        self._names = _names(func)
         pointers = [a for a in func.arguments if isinstance(a.type, Ptr)]
         buffers = self._buffers(pointers, shared)
         self.values: list[Lowered] = [
@@ -58,7 +61,7 @@ class Parameters:
 
     def _buffers(self, pointers: Sequence[Value], shared: tuple[int, ...] | None) -> dict[Value, Var]:
         if shared is None:
-            return {p: Var(_name(p), _buffer(p, p.name), p.span) for p in pointers}
+            return {p: Var(self._names[p], _buffer(p, self._names[p]), p.span) for p in pointers}
         groups: dict[int, Var] = {}
         for group in shared:
             groups.setdefault(group, Var(f"memory{group}", tensor([Symbol(f"memory{group}_bytes")], UINT8)))
@@ -69,27 +72,38 @@ class Parameters:
         assert isinstance(argument.type, Ptr)
         offset: Expr = integer(0)
         if is_shared:
-            offset = Var(f"{_name(argument)}_at", ScalarType(INDEX), argument.span, (0, 1 << 47))
+            offset = Var(f"{self._names[argument]}_at", ScalarType(INDEX), argument.span, (0, 1 << 47))
         self.variables.append(offset if isinstance(offset, Var) else buffer)
         return Pointer(argument.type.element, argument.type.space, buffer, offset)
 
     def _scalar(self, argument: Value) -> Number:
         assert isinstance(argument.type, Scalar)
+        if argument.type.is_packed:
+            message = f"`%{argument.name}` is a scalar of {argument.type}, which no launch can pass"
+            raise UnsupportedFeatureError(message, spans=[argument.span], help="pass it in memory")
         dtype = argument.type.dtype
         low, high = dtype.limits
         reach = (int(low), int(high)) if dtype.is_int() and dtype.bits <= 32 else None
-        var = Var(_name(argument), ScalarType(dtype), argument.span, reach)
+        var = Var(self._names[argument], ScalarType(dtype), argument.span, reach)
         self.variables.append(var)
         return Number(var)
 
 
-def _name(value: Value) -> str:
-    return value.name if value.name.isidentifier() else f"arg{value.name}"
+def _names(func: Func) -> dict[Value, str]:
+    """Return a name for each argument that Python allows and no other has."""
+    names: dict[Value, str] = {}
+    for argument in func.arguments:
+        plain = re.sub(r"\W", "_", argument.name)
+        name = plain if plain.isidentifier() and not iskeyword(plain) else f"arg{plain}"
+        while name in ("grid", *names.values()):
+            name += "_"
+        names[argument] = name
+    return names
 
 
 def _buffer(value: Value, name: str) -> TensorType:
     assert isinstance(value.type, Ptr)
-    return tensor([Symbol(f"{_name(value)}_length")], value.type.element.dtype)
+    return tensor([Symbol(f"{name}_length")], value.type.element.dtype)
 
 
 def _program(func: Func, parameters: Parameters, machine: Machine) -> Program:

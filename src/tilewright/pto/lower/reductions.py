@@ -6,9 +6,10 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
 from tilewright.dtypes import INT32
-from tilewright.pto.lower.build import known
+from tilewright.errors import AttributeValueError, UnsupportedFeatureError
+from tilewright.pto.lower.build import element_of, known
 from tilewright.pto.lower.counting import over_columns, over_rows
-from tilewright.pto.lower.elementwise import cast, constant_tile, destination, where
+from tilewright.pto.lower.elementwise import arithmetic, cast, constant_tile, destination, where
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.tiles import cover, read, read_all, write, zero
 from tilewright.pto.lower.values import Tile
@@ -91,18 +92,37 @@ def _meet(m: Machine, op: Op) -> None:
         _meet_groups(m, name, (first, second, target), count)
         return
     x = read(m, first, target.valid, (target.type.rows, target.type.cols))
-    cover(m, target, m.b.op(f"tile.{axis}_expand_{name}", x=x, vec=_vector(m, axis, second, target)))
+    cover(m, target, _met(m, axis, name, x, _vector(m, axis, second, target)))
+
+
+_QUOTIENTS = ("i8", "i16", "i32")
+"""The integers, of any sign, that A5 divides by a row or column."""
+
+
+def _met(m: Machine, axis: str, name: str, x: Expr, vector: Expr) -> Expr:
+    """Return a tile met with a column or row; integers are divided as tiles are."""
+    dtype = element_of(x)
+    if name != "div" or dtype.is_float():
+        return m.b.op(f"tile.{axis}_expand_{name}", x=x, vec=vector)
+    if m.arch != "a5" or f"i{dtype.bits}" not in _QUOTIENTS:
+        legal = ("f16", "f32", *(_QUOTIENTS if m.arch == "a5" else ()))
+        message = f"`pto.t{axis}expanddiv` takes no {dtype} on {m.arch.upper()}"
+        raise UnsupportedFeatureError(message, help=f"it takes {', '.join(legal)}")
+    return arithmetic(m, name, x, m.b.op(f"tile.{axis}_expand", x=x, vec=vector))
 
 
 def _meet_groups(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], groups: int) -> None:
     """Each column of the second tile meets as many columns of the first."""
     first, second, target = tiles
+    if target.type.cols % groups:
+        message = f"`src1Col` is {groups}, which does not divide {target.type.cols} columns"
+        raise AttributeValueError(message, help="let each column of the second tile meet as many of the first")
     width = target.type.cols // groups
     made: Expr | None = None
     for group in range(groups):
         at = (m.b.index(0), m.b.index(group * width))
         x = read(m, first, (target.valid[0], m.b.index(width)), (target.type.rows, width), at)
-        met = m.b.op(f"tile.row_expand_{name}", x=x, vec=_vector(m, "row", second, target, group))
+        met = _met(m, "row", name, x, _vector(m, "row", second, target, group))
         made = met if made is None else m.b.op("tile.concat", a=made, b=met)
     assert made is not None
     write(m, target, made)

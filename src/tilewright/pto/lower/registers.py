@@ -1,4 +1,4 @@
-"""Registers: what vector ops share. A vector is a one-row tile of 256 bytes, a mask one byte a lane.
+"""Registers: what vector ops share. A vector is a one-row tile of 256 bytes, a mask a one-row tile of flags.
 
 Lanes change places through scratch: a fresh buffer that is written under one shape and read under another.
 """
@@ -168,11 +168,12 @@ def predicate(op: Op, expr: Expr, result: int = 0, is_all: bool = False) -> Pred
     return Predicate(mask_type(op.results[result]).bits, expr, is_all)
 
 
-def regrained(m: Machine, row: Expr, have: int, want: int) -> Expr:
-    """Return flags of lanes `have` bytes wide as those of lanes `want` bytes wide.
+def regrained(m: Machine, row: Expr, want: int) -> Expr:
+    """Return flags as those of lanes `want` bytes wide.
 
     A lane's flag stands at its first byte; the flags at other bytes are zero.
     """
+    have = grain(row)
     if have == want:
         return row
     if want > have:
@@ -180,12 +181,21 @@ def regrained(m: Machine, row: Expr, have: int, want: int) -> Expr:
     return apart(m, row, have // want, 0)
 
 
+def grain(row: Expr) -> int:
+    """Return how many bytes of a register each of some flags stands for."""
+    return NBYTES // lanes_of(row)
+
+
 def active(m: Machine, mask: Predicate, nbytes: int) -> Expr | None:
     """Return the flags of a mask for elements of a size; None where all are set."""
-    have = mask.bits // 8
-    if mask.is_all and have <= nbytes:
+    if mask.is_all and grain(mask.expr) <= nbytes:
         return None
-    return regrained(m, mask.expr, have, nbytes)
+    return regrained(m, mask.expr, nbytes)
+
+
+def lit_lanes_of(m: Machine, mask: Predicate) -> Expr:
+    """Return the flags of a mask's own lanes."""
+    return regrained(m, mask.expr, mask.bits // 8)
 
 
 def where(m: Machine, on: Expr | None, then: Expr, other: Expr) -> Expr:

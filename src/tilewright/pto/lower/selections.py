@@ -11,7 +11,7 @@ from tilewright.errors import AttributeValueError, OutOfBoundsError, Unsupported
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.elementwise import arithmetic, destination, operand, where
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.tiles import Extents, bytes_view, cover, read, read_all, write
+from tilewright.pto.lower.tiles import Extents, bytes_view, check_range, cover, read, read_all, write
 from tilewright.pto.lower.values import Tile
 from tilewright.pto.module import Enumerated, Op
 from tilewright.pto.types import SCALARS
@@ -40,19 +40,23 @@ def _compare(m: Machine, op: Op) -> None:
     assert isinstance(mask.type, TileType)
     rows, cols = (m.b.index(n) if isinstance(n, int) else None for n in mask.type.valid)
     region = rows or source.valid[0], cols or _bytes(m, source.valid[1])
-    m.b.do("tile.store", tile=mask, offsets=(0, 0), output_tensor=_bit_rows(m, target, region))
+    m.b.do("tile.store", tile=mask, offsets=(0, 0), output_tensor=_bit_rows(m, target, region, source))
 
 
 def _bytes(m: Machine, columns: Expr) -> Expr:
     return m.b.scalar("floordiv", m.b.add(columns, 7), m.b.index(8))
 
 
-def _bit_rows(m: Machine, tile: Tile, region: tuple[Expr, Expr]) -> Expr:
-    """Return the bytes of each row of a tile."""
+def _bit_rows(m: Machine, tile: Tile, region: tuple[Expr, Expr], about: Tile) -> Expr:
+    """Return the bytes of each row of a tile that hold bits about the elements of another."""
     pitch = tile.type.cols * tile.type.element.nbytes
     rows, width = (known(extent) or 0 for extent in region)
     if rows > tile.type.rows or width > pitch:
         raise OutOfBoundsError(f"{rows} rows of {width} bytes of bits leave a tile of {tile.type.rows} rows of {pitch}")
+    limits = about.type.rows, (about.type.cols + 7) // 8
+    for extent, limit, have in zip(region, limits, (tile.type.rows, pitch), strict=True):
+        if known(extent) is None and limit > have:
+            check_range(m, extent, have, f"bits leave a tile of {tile.type.rows} rows of {pitch} bytes")
     return bytes_view(m, replace(tile.place, element=BYTE), region, (m.b.index(pitch), m.b.index(1)))
 
 
@@ -64,7 +68,7 @@ def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:
         m.demote(tile.slot)
         return m.b.op("tile.full", shape=shape, dtype=BYTE.dtype, value=0)
     region = target.valid[0], _bytes(m, target.valid[1])
-    view = _bit_rows(m, tile, region)
+    view = _bit_rows(m, tile, region, target)
     return m.b.op("tile.load", tensor=view, offsets=(0, 0), shapes=shape, valid_shape=region)
 
 

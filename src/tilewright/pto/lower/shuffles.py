@@ -11,6 +11,7 @@ from tilewright.pto.lower.registers import (
     active,
     bitcast,
     lanes_of,
+    lit_lanes_of,
     mask_of,
     predicate,
     put,
@@ -54,7 +55,7 @@ def _interleave(m: Machine, op: Op) -> tuple[Vector, Vector]:
 
 @lowers(*(f"pto.{name}_{width}" for name in ("pintlv", "pdintlv") for width in WIDTHS))
 def _interleave_masks(m: Machine, op: Op) -> tuple[Predicate, Predicate]:
-    lhs, rhs = (m.get(v, Predicate).expr for v in op.operands)
+    lhs, rhs = (lit_lanes_of(m, m.get(v, Predicate)) for v in op.operands)
     low, high = (interleaved if op.name.startswith("pto.pintlv") else deinterleaved)(m, lhs, rhs)
     return predicate(op, low), predicate(op, high, 1)
 

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.core.expr import Expr, Var
+from tilewright.dtypes import INT32
+from tilewright.errors import OutOfBoundsError
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.elementwise import destination
 from tilewright.pto.lower.gathers import element, placed, put
 from tilewright.pto.lower.machine import Machine, lowers
-from tilewright.pto.lower.tiles import bytes_view, window
+from tilewright.pto.lower.tiles import bytes_view, check_covers, check_range, element_strides, window
 from tilewright.pto.lower.values import Number, Tile
 from tilewright.pto.module import Op
 from tilewright.pto.types import SCALARS
@@ -35,7 +37,7 @@ class Records:
 def _records(m: Machine, tile: Tile) -> Records:
     size = tile.type.element.nbytes
     pitch = tile.type.cols * size
-    shape = m.b.index(tile.type.rows), m.b.index(pitch // RECORD)
+    shape = m.b.index(tile.type.rows), m.b.index(_records_of(tile))
     word = replace(tile.place, element=SCALARS["ui32"], offset=m.b.add(tile.place.offset, 4))
     return Records(
         bytes_view(m, tile.place, shape, (m.b.index(pitch // size), m.b.index(RECORD // size))),
@@ -63,7 +65,7 @@ def _sort(m: Machine, op: Op) -> None:
         return
     rows, columns = source.valid
     values, records = window(m, source, source.valid), _records(m, target)
-    indices = window(m, given, source.valid) if given is not None else None
+    indices = _indices(m, given, source) if given is not None else None
     with m.b.loop(0, rows, hint="row") as row, m.b.loop(0, columns, RUN, hint="run") as start:
         stop = m.b.least(m.b.add(start, RUN), columns)
         with m.b.loop(start, stop, hint="one") as one:
@@ -75,6 +77,28 @@ def _sort(m: Machine, op: Op) -> None:
             put(m, records.values, value, row, place)
             number = element(m, indices, row, one) if indices is not None else one
             put(m, records.indices, m.b.cast(number, SCALARS["ui32"].dtype), row, place)
+
+
+def _indices(m: Machine, given: Tile, source: Tile) -> Expr:
+    """Return the index of each element of a source: from its own row, or where there is only one row from that."""
+    check_covers(m, given, (m.b.index(1), source.valid[1]), (1, source.type.cols))
+    down, across = element_strides(given)
+    step = m.b.mul(_is_own_row(m, given.valid[0], source.valid[0]), down)
+    return bytes_view(m, given.place, source.valid, (step, m.b.index(across)))
+
+
+def _is_own_row(m: Machine, have: Expr, rows: Expr) -> Expr:
+    """Return one where each row has indices of its own, zero where one row serves all; stop where it is neither."""
+    numbers = known(have), known(rows)
+    if numbers[0] == 1 or (None not in numbers and numbers[0] == numbers[1]):
+        return m.b.index(0 if numbers[0] == 1 else 1)
+    if None not in numbers:
+        message = f"{numbers[0]} rows of indices do not belong to {numbers[1]} rows of elements"
+        raise OutOfBoundsError(message, help="give every row its own indices, or one row for all")
+    many = m.b.scalar("ne", have, m.b.index(1))
+    fits = m.b.scalar("or_", m.b.scalar("not_", many), m.b.scalar("eq", have, rows))
+    m.b.do("system.device_assert", condition=fits, message="rows of indices are as many as those of elements, or one")
+    return m.b.index(m.b.cast(many, INT32))
 
 
 @dataclass(frozen=True)
@@ -114,9 +138,16 @@ def _record_count(m: Machine, tile: Tile, columns: Expr) -> Expr:
     )
 
 
+def _records_of(tile: Tile) -> int:
+    """Return how many records a row of a tile has room for."""
+    return tile.type.cols * tile.type.element.nbytes // RECORD
+
+
 def _merge_blocks(m: Machine, source: Tile, length: Expr, made: Records) -> None:
     records = _records(m, source)
     each, total = _record_count(m, source, length), _record_count(m, source, source.valid[1])
+    most = _records_of(source)
+    check_range(m, m.b.add(each, -1), most - 1, f"a block has 1 to {most} records")
     with m.b.loop(0, total, m.b.mul(each, 4), hint="group") as group:
         runs: list[Run] = []
         for k in range(4):

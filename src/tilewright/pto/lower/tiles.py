@@ -31,8 +31,9 @@ def read(
     m: Machine, source: Tile, region: Extents, limit: tuple[int, int] | None = None, at: Extents | None = None
 ) -> Expr:
     """Return rows and columns of a tile from a position on; `limit` bounds extents nobody knows yet."""
-    refuse_reach(source, (known(region[0]), known(region[1])), at)
-    shape = _static(region, limit or (source.type.rows, source.type.cols))
+    most = limit or (source.type.rows, source.type.cols)
+    check_covers(m, source, region, most, at)
+    shape = _static(region, most)
     if source.slot is not None:
         return _read_slot(m, source, region, shape, at)
     if source.strides is None and source.type.slayout != "none_box":
@@ -60,6 +61,28 @@ def check_range(m: Machine, number: Expr, most: int, message: str) -> None:
         raise OutOfBoundsError(message)
     fits = m.b.scalar("and_", m.b.scalar("ge", number, m.b.index(0)), m.b.scalar("le", number, m.b.index(most)))
     m.b.do("system.device_assert", condition=fits, message=message)
+
+
+def check_covers(m: Machine, tile: Tile, region: Extents, limit: tuple[int, int], at: Extents | None = None) -> None:
+    """Stop the program where so many rows and columns from a position on leave a tile; `limit` is the most they can be.
+
+    What the tile itself says is valid of it needs no check, nor a position that only the running program knows: whoever
+    has one checks it.
+    """
+    refuse_reach(tile, (known(region[0]), known(region[1])), at)
+    if region == tile.valid and at is None:
+        return
+    starts = (0, 0) if at is None else (known(at[0]), known(at[1]))
+    sides = zip(("rows", "columns"), region, limit, (tile.type.rows, tile.type.cols), starts, strict=True)
+    for word, extent, most, have, start in sides:
+        if known(extent) is None and start is not None and start + most > have:
+            check_range(m, extent, have - start, f"more than {have - start} {word} leave a tile of {have}")
+
+
+def corresponding(m: Machine, tile: Tile, other: Tile) -> Expr:
+    """Return a view of a tile's elements where another tile is valid."""
+    check_covers(m, tile, other.valid, (other.type.rows, other.type.cols))
+    return window(m, tile, other.valid)
 
 
 def check_reach(m: Machine, tile: Tile, region: Extents, at: Extents) -> None:

@@ -143,7 +143,12 @@ class Vector(Carriable):
 
 @dataclass(frozen=True)
 class Predicate(Carriable):
-    """A mask register: one byte a lane, one or zero, in a one-row tile; `is_all` says that every lane is known set."""
+    """A mask register of 256 bits, as flags (bytes that are one or zero) in a one-row tile.
+
+    There are as many flags as anything may have set: one for each lane of the type where only lanes are set, more where
+    bits between lanes may be, fewer where lanes were wider before. Bits that have no flag are zero. `is_all` says that
+    every flag is known set.
+    """
 
     bits: int
     expr: Expr

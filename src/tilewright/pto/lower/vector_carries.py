@@ -17,6 +17,7 @@ from tilewright.pto.lower.registers import (
     mask_of,
     masked,
     predicate,
+    regrained,
     vector,
     vector_type,
 )
@@ -70,7 +71,7 @@ def _subtract_with_carry(m: Machine, op: Op) -> tuple[Vector, Predicate]:
 def _add_carry(m: Machine, op: Op) -> tuple[Vector, Predicate]:
     """The sum of both and the carry that comes in."""
     lhs, rhs = _in_unsigned(m, op)
-    carry = m.get(op.operands[2], Predicate).expr
+    carry = regrained(m, m.get(op.operands[2], Predicate).expr, element_of(lhs).get_byte())
     first = m.b.op("tile.add", lhs=lhs, rhs=rhs)
     total = m.b.op("tile.add", lhs=first, rhs=cast(m, carry, element_of(first)))
     return _both(m, op, total, _either(m, _less(m, first, lhs), _less(m, total, first)))
@@ -80,7 +81,8 @@ def _add_carry(m: Machine, op: Op) -> tuple[Vector, Predicate]:
 def _subtract_borrow(m: Machine, op: Op) -> tuple[Vector, Predicate]:
     """The difference, less one where something was borrowed before."""
     lhs, rhs = _in_unsigned(m, op)
-    borrow = cast(m, _not(m, m.get(op.operands[2], Predicate).expr), element_of(lhs))
+    carry = regrained(m, m.get(op.operands[2], Predicate).expr, element_of(lhs).get_byte())
+    borrow = cast(m, _not(m, carry), element_of(lhs))
     first = m.b.op("tile.sub", lhs=lhs, rhs=rhs)
     total = m.b.op("tile.sub", lhs=first, rhs=borrow)
     return _both(m, op, total, _not(m, _either(m, _less(m, lhs, rhs), _less(m, first, borrow))))

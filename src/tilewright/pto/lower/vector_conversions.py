@@ -92,10 +92,11 @@ def _placed(m: Machine, op: Op, row: Expr) -> Vector:
 
 def _lit(m: Machine, mask: Predicate | None, many: int, few: int, first: int) -> Expr | None:
     """Return the flags of the lanes of the wider elements, from a mask over either side's."""
-    if mask is None or mask.is_all:
+    on = None if mask is None else active(m, mask, mask.bits // 8)
+    if mask is None or on is None:
         return None
-    if lanes_of(mask.expr) == many:
-        return every(m, mask.expr, many // few, first, few)
+    if lanes_of(on) == many:
+        return every(m, on, many // few, first, few)
     return active(m, mask, 256 // few)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tilewright import dtypes
 from tilewright.core.expr import Expr
+from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.lanes import at, blank_lanes, lane_view, lit_lanes, position, write
 from tilewright.pto.lower.machine import Machine, lowers
@@ -96,6 +97,8 @@ def _scatter(m: Machine, op: Op) -> None:
     source, (pointer, _) = m.get(op.operands[0], Vector), accessed(m, op, 1)
     offsets = next(v.expr for v in (m.values[o] for o in op.operands[2:]) if isinstance(v, Vector))
     lanes, mask = lanes_of(offsets), mask_of(m, op)
+    if lanes > source.lanes:
+        raise UnsupportedFeatureError(f"{op.name} has {lanes} indices for {source.lanes} elements")
     step = source.lanes // lanes
     target = elements_of(m, pointer, source.element)
     values, indices = lane_view(m, source.expr), lane_view(m, offsets)

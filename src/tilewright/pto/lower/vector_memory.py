@@ -26,7 +26,6 @@ from tilewright.pto.lower.registers import (
     every,
     lanes_of,
     mask_of,
-    regrained,
     reshaped,
     vector,
     vector_type,
@@ -202,9 +201,10 @@ def _store_two(m: Machine, op: Op) -> tuple[Pointer, ...]:
 
 def _block_flags(m: Machine, mask: Predicate | None, each: int) -> Expr | None:
     """Return the flags of eight blocks of elements: block `i` has that of lane `i` of 32 bits."""
-    if mask is None or (mask.is_all and mask.bits <= 32):
+    on = None if mask is None else active(m, mask, 4)
+    if on is None:
         return None
-    lit = reshaped(m, every(m, regrained(m, mask.expr, mask.bits // 8, 4), 1, 0, 8), 8, 1)
+    lit = reshaped(m, every(m, on, 1, 0, 8), 8, 1)
     blank = m.b.op("tile.full", shape=(8, each), dtype=UINT8, value=constant(0, UINT8))
     return m.b.op("tile.row_expand", x=blank, vec=lit)
 

@@ -9,7 +9,9 @@ from tilewright.core.types import ScalarType
 from tilewright.dtypes import INT64
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.memory import capacity
 from tilewright.pto.lower.sorts import RECORD, RUN
+from tilewright.pto.lower.tiles import check_range
 from tilewright.pto.lower.values import Pointer
 from tilewright.pto.lower.vector_gathers import Elements, elements_of
 from tilewright.pto.lower.vector_memory import unsigned
@@ -41,6 +43,8 @@ def _sort(m: Machine, op: Op) -> None:
     """Sort runs of 32 scores: each record goes behind those that are higher, or equal and before it."""
     target, source, given = (m.get(v, Pointer) for v in op.operands[:3])
     times = m.index(op.operands[3]) if len(op.operands) > 3 else m.b.index(1)
+    most = capacity(target.space, m.arch) // (RUN * RECORD)
+    check_range(m, times, most, f"`{target.space.loc}` has room for 0 to {most} sorted runs")
     made = _records(m, target, source.element)
     values, indices = elements_of(m, source, source.element), elements_of(m, given, unsigned(4))
     with m.b.loop(0, m.b.mul(times, RUN), RUN, hint="run") as start, m.b.loop(0, RUN, hint="one") as one:
@@ -72,7 +76,10 @@ def _merge(m: Machine, op: Op) -> None:
     total = m.b.index(0)
     for length in lengths:
         total = m.b.scalar("add", total, length)
-    with m.b.loop(0, _bits(m, config, 0, 8), hint="turn") as turn:
+    turns = _bits(m, config, 0, 8)
+    most = capacity(target.space, m.arch) // RECORD
+    check_range(m, m.b.scalar("mul", turns, total), most, f"`{target.space.loc}` has room for 0 to {most} records")
+    with m.b.loop(0, turns, hint="turn") as turn:
         first = m.b.scalar("mul", turn, total)
         shift = m.b.mul(first, RECORD)
         moved = [replace(s, offset=m.b.scalar("add", s.offset, shift)) for s in sources]

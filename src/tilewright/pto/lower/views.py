@@ -10,6 +10,7 @@ from tilewright.dtypes import FP32
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.pto.lower.build import known
 from tilewright.pto.lower.machine import Machine, lowers
+from tilewright.pto.lower.memory import capacity
 from tilewright.pto.lower.tiles import (
     bytes_view,
     check_range,
@@ -115,6 +116,11 @@ def _alloc(m: Machine, op: Op) -> Tile:
     assert isinstance(type_, TileBuf)
     addresses = m.clause(op, "addr")
     address = addresses[0] if addresses else None
+    if type_.nbytes > capacity(type_.space, m.arch):
+        message = (
+            f"a tile of {type_.nbytes} bytes is more than the {capacity(type_.space, m.arch)} of `{type_.space.loc}`"
+        )
+        raise OutOfBoundsError(message)
     valid = _valid(m, op, type_)
     if address is not None:
         m.memory.sees(type_, address)

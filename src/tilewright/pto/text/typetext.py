@@ -169,7 +169,7 @@ def _vreg(inner: str) -> VReg:
     dims, element = _shaped(inner)
     if len(dims) != 1 or dims[0] is None:
         raise PtoTypeTextError("a vector register has one number of lanes, as in `!pto.vreg<64xf32>`")
-    bits = element.bits if element.is_float or element.is_integer else 8
+    bits = element.bits
     if dims[0] * bits != 2048:
         message = f"a vector register has 256 bytes, {dims[0]} x {element} are {dims[0] * bits // 8}"
         raise PtoTypeTextError(message, help=f"write `!pto.vreg<{2048 // bits}x{element}>`")

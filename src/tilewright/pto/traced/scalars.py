@@ -9,7 +9,7 @@ from tilewright.errors import DTypeMismatchError, NotStaticError, OperandError
 from tilewright.pto.module import Value
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe
-from tilewright.pto.types import F32, I1, INDEX, PACKED, Scalar
+from tilewright.pto.types import F32, I1, INDEX, Scalar
 from tilewright.source import Span
 
 
@@ -136,7 +136,7 @@ def static_int(t: Tracer, value: object, node: ast.AST, what: str) -> int:
 
 def scalar_type(t: Tracer, value: object, node: ast.AST) -> Scalar:
     """Return a scalar type that a body names."""
-    if isinstance(value, Scalar) and value.name not in PACKED:
+    if isinstance(value, Scalar) and not value.is_packed:
         return value
     help = f"scalar types are {', '.join(f'pto.{name}' for name in ('f32', 'f16', 'bf16', 'i32', 'index'))} and others"
     shown = str(value) if isinstance(value, Scalar) else describe(value)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import ml_dtypes
 import numpy
-from unit.pto.tiles.cases import EVERY, FLOATS, INTEGERS, SIGNED, UNSIGNED, case, data, room, small, wide
+from unit.pto.tiles.cases import EVERY, FLOATS, INTEGERS, SIGNED, UNSIGNED, Buffer, case, data, room, small, wide
 
 np = cast("Any", numpy)
 Array = Any
@@ -36,7 +36,12 @@ def _division(a: Array, b: Array, o: Array, s: float) -> None:
 
 
 @case(
-    "division", ("i16", "i32"), a=small(8, 64, low=-900, high=900), b=small(8, 64, low=2, high=30), o=room(32, 64), s=7
+    "division",
+    ("i16", "i32", "ui32"),
+    a=small(8, 64, low=-900, high=900),
+    b=small(8, 64, low=2, high=30),
+    o=room(32, 64),
+    s=7,
 )
 def _whole_division(a: Array, b: Array, o: Array, s: int) -> None:
     put(o, *(np.trunc(x / y) for x, y in ((a, b), (a, b), (a, s), (s, b))))
@@ -209,6 +214,11 @@ def _col_positions(a: Array, o: Array, u: Array) -> None:
         out[0, :41], out[1, :41] = np.argmax(a, 0), np.argmin(a, 0)
 
 
+def odd(*shape: int) -> Buffer:
+    """Return random integers of which none is zero."""
+    return Buffer(lambda source: data(*shape).make(source) | 1, "f32")
+
+
 def met(a: Array, b: Array, o: Array) -> None:
     a, b = wide(a), wide(b)
     put(o, a + b, a - b, a * b, a / b, np.maximum(a, b), np.minimum(a, b), np.exp(a - b))
@@ -228,6 +238,19 @@ def _row_groups(a: Array, b: Array, o: Array) -> None:
 @case("col_meetings", FLOATS, a=data(8, 64), b=data(1, 64, low=0.5), o=room(56, 64))
 def _col_meetings(a: Array, b: Array, o: Array) -> None:
     met(a, b, o)
+
+
+@case(
+    "whole_quotients",
+    ("i8", "i16", "i32", "ui8", "ui16", "ui32"),
+    exact=True,
+    a=data(8, 64),
+    b=odd(8, 32),
+    c=small(1, 64, low=2, high=30),
+    o=room(24, 64),
+)
+def _whole_quotients(a: Array, b: Array, c: Array, o: Array) -> None:
+    put(o, *(np.trunc(a / y) for y in (b[:, :1], np.repeat(b[:, :8], 8, axis=1), c)))
 
 
 @case("expansions", EVERY, exact=True, a=data(8, 32), o=room(16, 32))

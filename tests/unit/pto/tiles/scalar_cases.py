@@ -141,6 +141,26 @@ def _sorting(a: Array, i: Array, o: Array, m: Array) -> None:
     m[0, ::2], m.view(np.uint32)[0, 1::2] = a[0, merged], i[0, merged]
 
 
+def _shared_indices(a: Array, i: Array, o: Array, p: Array, n: int) -> None:
+    for out, indices in ((o, np.repeat(i[:1], 4, axis=0)), (p, i if n == 4 else np.repeat(i[:1], 4, axis=0))):
+        for row in range(4):
+            order = np.concatenate([np.argsort(-a[row, s : s + 32], kind="stable") + s for s in (0, 32)])
+            out[row, ::2], out.view(np.uint32)[row, 1::2] = a[row, order], indices[row, order]
+
+
+for _rows in (1, 4):
+    case(
+        "shared_indices",
+        exact=True,
+        label=f"{_rows}",
+        a=small(4, 64, low=-9, high=9),
+        i=shuffled(4, 64, type="ui32"),
+        o=room(4, 128),
+        p=room(4, 128),
+        n=_rows,
+    )(_shared_indices)
+
+
 @case("ordered", a=data(8, 16), o=room(8, 16))
 def _ordered(a: Array, o: Array) -> None:
     o[:] = a + np.float32(1)

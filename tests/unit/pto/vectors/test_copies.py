@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from unit.pto.vectors.running import PLATFORMS, built, integers, np, numbers, run
 
-from tilewright.errors import ExecutionError, KernelError
+from tilewright.errors import ExecutionError, KernelError, UnsupportedFeatureError
 
 pytestmark = pytest.mark.parametrize("platform", PLATFORMS)
 
@@ -116,3 +116,36 @@ def test_a_copy_past_local_memory_is_refused_before_it_runs(platform: str) -> No
       return } }"""
     with pytest.raises(KernelError, match="inside the 253952 bytes of `vec`"):
         built(text, platform)
+
+
+PACKED = """module {{
+  func.func @k(%a: !pto.ptr<{0}, gm>, %out: !pto.ptr<{0}, gm>{1}) {{
+    %c0 = arith.constant 0 : i64
+    %c1 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i64
+    %c8 = arith.constant 8 : index
+    %t = pto.alloc_tile addr = %c64 : !pto.tile_buf<vec, 2x32x{0}>
+    %u = pto.tile_buf_addr %t : !pto.tile_buf<vec, 2x32x{0}> -> !pto.ptr<{0}, ub>
+    %p = pto.addptr %a, %c8 : !pto.ptr<{0}, gm> -> !pto.ptr<{0}, gm>
+    pto.mte_gm_ub %p, %u, %c0, %c64 nburst(%c1, %c64, %c64)
+      : !pto.ptr<{0}, gm>, !pto.ptr<{0}, ub>, i64, i64, i64, i64, i64
+    pto.mte_ub_gm %u, %out, %c64 nburst(%c1, %c64, %c64) : !pto.ptr<{0}, ub>, !pto.ptr<{0}, gm>, i64, i64, i64, i64
+    return
+  }}
+}}"""
+STORED = {"!pto.hif8": "uint8", "!pto.hif8x2": "uint16", "!pto.f4E1M2x2": "uint8", "!pto.f4E2M1x2": "uint8"}
+
+
+@pytest.mark.parametrize("element", STORED)
+def test_elements_that_nothing_computes_with_are_copied(platform: str, element: str) -> None:
+    a = integers(7, 128, np.dtype(STORED[element]))
+    out = np.zeros(64, a.dtype)
+    built(PACKED.format(element, ""), platform)(1, a, out)
+    moved = 64 // a.itemsize
+    np.testing.assert_array_equal(out, [*a[8 : 8 + moved], *np.zeros(64 - moved, a.dtype)])
+
+
+@pytest.mark.parametrize("element", STORED)
+def test_a_scalar_that_nothing_computes_with_is_refused_where_it_stands(platform: str, element: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=rf"k\.pto:2:\d+: `%x` is a scalar of {element}"):
+        built(PACKED.format(element, f", %x: {element}"), platform)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from unit.pto.vectors.running import PLATFORMS, image, integers, lanes, np, run
+from unit.pto.vectors.running import PLATFORMS, Array, image, integers, lanes, np, run
 
 pytestmark = pytest.mark.parametrize("platform", PLATFORMS)
 
@@ -30,13 +30,13 @@ def test_widths(platform: str) -> None:
     a, out, u = integers(1, 64, np.uint8), np.zeros(32 * 13, np.uint8), np.zeros(32, np.uint16)
     run("mask_widths", platform, a, out, u)
     bits = np.unpackbits(a, bitorder="little")
-    x, y, z = bits[:256], bits[:256:2], bits[:256:4]
+    x, y = bits[:256], bits[:256:2]
     doubled = np.repeat(bits[:128], 2)
-    none = np.zeros(64, np.uint8)
+    none = np.zeros(128, np.uint8)
     in_turn = np.stack([x, doubled], axis=1).reshape(-1)
     rows = [
-        image(y, 16), image(z, 32), image(doubled, 8), image(bits[::2], 8), image(np.append(z, none), 16),
-        image(np.append(none, z), 16), image(y[:64], 32), image(y[64:], 32), image(y, 16), image(z, 32),
+        image(x, 8), image(x, 8), image(doubled, 8), image(bits[::2], 8), image(np.append(y, none), 8),
+        image(np.append(none, y), 8), image(x[:128], 16), image(x[128:], 16), image(x, 8), image(x, 8),
         image(in_turn[:256], 8), image(np.append(y[1::2], y[1::2]), 16),
     ]  # fmt: skip
     np.testing.assert_array_equal(out[: 32 * 12].reshape(12, 32), rows)
@@ -59,3 +59,36 @@ def test_counts_make_masks_of_every_width(platform: str, n: int) -> None:
     ]  # fmt: skip
     np.testing.assert_array_equal(out.reshape(7, 32), rows)
     np.testing.assert_array_equal(rest, [max(0, n - count) for count in (256, 128, 64)])
+
+
+def test_a_mask_keeps_the_bits_between_its_lanes(platform: str) -> None:
+    """Packed, seen in other lanes, combined, chosen, carried by a loop and by a branch."""
+    a, out = integers(2, 64, np.uint8), np.zeros(32 * 14, np.uint8)
+    run("mask_images", platform, a, out)
+    x, y = (np.unpackbits(a[at : at + 32], bitorder="little").astype(bool) for at in (0, 32))
+    lanes_32, fourth = (np.arange(256) % step == 0 for step in (4, 16))
+    none = np.zeros(128, bool)
+    packed, packed_fourth = np.append(lanes_32[::2], none), np.append(fourth[::2], none)
+    rows = [
+        packed, _unpacked(packed), packed_fourth, _unpacked(packed_fourth), x & y, (x | y) & y, (x ^ y) & lanes_32,
+        ~x & y, np.where(x, y, lanes_32), x, np.append(np.append(x[::2], none)[::2], none), lanes_32,
+        _unpacked(_unpacked(x)), lanes_32 if a[0] < 4 else y,
+    ]  # fmt: skip
+    np.testing.assert_array_equal(out.reshape(14, 32), [image(row, 8) for row in rows])
+
+
+def _unpacked(bits: Array) -> Array:
+    """Return the lower half of an image, each bit followed by a zero."""
+    made = np.zeros(256, bool)
+    made[::2] = bits[:128]
+    return made
+
+
+def test_packed_and_unpacked_masks_are_the_words_that_the_machine_has(platform: str) -> None:
+    a, out = np.zeros(64, np.uint8), np.zeros(32 * 14, np.uint8)
+    run("mask_images", platform, a, out)
+    words = out.view(np.uint32).reshape(14, 8)
+    np.testing.assert_array_equal(words[0], [0x55555555] * 4 + [0] * 4)
+    np.testing.assert_array_equal(words[1], [0x11111111] * 8)
+    np.testing.assert_array_equal(words[2], [0x01010101] * 4 + [0] * 4)
+    np.testing.assert_array_equal(words[3], [0x00010001] * 8)
