@@ -12,6 +12,7 @@ from tilewright.backends.cpu.values import Scalar, Tensor, Tile, static
 from tilewright.backends.cpu.views import within
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
+from tilewright.core.visitor import variables
 from tilewright.dtypes import INDEX
 from tilewright.ops.memory import padding
 
@@ -27,11 +28,13 @@ def padded_load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     first, count, place = (tuple(values) for values in zip(*windows, strict=True))
     e.flush()
     result = e.fresh(type_, whole_extents(type_))
+    result.owners = variables(call.args)  # until it has an owner of its own: emitting gives back what nobody reads
     partly = _differ(e, count, type_.shape)
     if partly is not None:
         with e.b.when(partly):
             fill(e, result, padding(bound["pad"], type_.dtype))
     _copy(e, tensor, first, count, result, place)
+    result.owners = []
     return result
 
 

@@ -27,16 +27,19 @@ def _partial(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     both = tuple(_least(e, extent, rhs, axis - len(valid)) for axis, extent in enumerate(valid))
     if both == valid:
         return recorded(e, type_, valid, function, [lhs, rhs], False)
-    result = e.fresh(type_, valid)
-    _put(e, call, recorded(e, type_, valid, to_elements(type_.dtype), [lhs], False), result)
+    whole = _stored(e, call, recorded(e, type_, valid, to_elements(type_.dtype), [lhs], False))
     unknown = TileType(type_.shape, type_.dtype, (None,) * len(valid))
-    _put(e, call, recorded(e, unknown, both, function, [lhs, rhs], False), result)
+    changed = _stored(e, call, recorded(e, unknown, both, function, [lhs, rhs], False))
+    result = e.fresh(type_, valid)
+    copy(e, whole, result)
+    copy(e, changed, result)
     return result
 
 
-def _put(e: FunctionEmitter, call: Call, tile: Tile, result: Tile) -> None:
+def _stored(e: FunctionEmitter, call: Call, tile: Tile) -> Tile:
     tile.owners = variables(call.args)  # it is read here, whoever else reads the operands
-    copy(e, tile, result)
+    e.stored(tile)
+    return tile
 
 
 def _least(e: FunctionEmitter, extent: Value, rhs: Tile, axis: int) -> Value:
