@@ -9,6 +9,7 @@ from tilewright.backends.cpu.emit import FunctionEmitter, emits
 from tilewright.backends.cpu.llvm import I64, Value, i64
 from tilewright.backends.cpu.slots import Carrier, hand_on
 from tilewright.backends.cpu.values import Binding, Scalar, static
+from tilewright.backends.cpu.work import SMALL
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Absent, Expr, Var
 from tilewright.core.stmt import (
@@ -61,7 +62,7 @@ def counted_loop(
     carriers: Sequence[Carrier],
     stepped: tuple[Value, Value],
 ) -> None:
-    """Emit a loop of so many turns whose variable lies in a word and grows by a step."""
+    """Emit a loop of so many turns whose variable lies in a word and grows by a step; it ends with its program."""
     b = e.b
     index, step = stepped
     turn = b.slot(I64)
@@ -78,6 +79,8 @@ def counted_loop(
     _inside(e, Loop(carriers, following, done), stmt.body)
     b.do(f"br label %{following}")
     b.begin(following)
+    if e.program.work.short(stmt) is None:
+        e.worked(1 + e.program.work.body(stmt.body).units)
     for cell, by in ((turn, i64(1)), (index, step)):
         b.store(b.op("add", b.load(I64, cell, 8), by), cell, 8)
     b.do(f"br label %{head}")
@@ -111,7 +114,7 @@ def _turns(e: FunctionEmitter, some: Value, distance: Value, size: Value) -> Val
 
 @emits(WhileStmt)
 def _while(e: FunctionEmitter, stmt: WhileStmt) -> None:
-    """Emit a loop that also ends once an error has been noted: what it waits for might never come."""
+    """Emit a loop that also ends with its program: what it waits for might never come."""
     b = e.b
     carriers = carried(e, stmt.iter_args)
     head, body, done = (b.label(hint) for hint in ("head", "body", "done"))
@@ -119,10 +122,9 @@ def _while(e: FunctionEmitter, stmt: WhileStmt) -> None:
     b.begin(head)
     for carrier, arg in zip(carriers, stmt.iter_args, strict=True):
         carrier.bind(e, arg.var)
-    condition = e.value(stmt.condition).value
-    going_on = b.op("and", condition, e.negated(e.has_failed))
-    b.do(f"br {going_on}, label %{body}, label %{done}")
+    b.do(f"br i1 {e.value(stmt.condition).value.ref}, label %{body}, label %{done}")
     b.begin(body)
+    e.worked(1 + e.program.work.body(stmt.body).units)
     _inside(e, Loop(carriers, head, done), stmt.body)
     b.do(f"br label %{head}")
     b.begin(done)
@@ -168,11 +170,14 @@ def _if(e: FunctionEmitter, stmt: IfStmt) -> None:
     b = e.b
     condition = e.value(stmt.condition).value
     carriers = [Carrier.of(e, var.type, may_be_missing=bool(e.bound)) for var in stmt.return_vars]
+    least = e.program.work.least(stmt).units
     then, other, after = (b.label(hint) for hint in ("then", "else", "endif"))
     b.do(f"br i1 {condition.ref}, label %{then}, label %{other}")
     for label, body in ((then, stmt.then_body), (other, stmt.else_body or SeqStmts())):
         b.begin(label)
         _inside(e, Branch(carriers), body)
+        if (more := e.program.work.body(body).units - least) >= SMALL:
+            e.worked(more)
         b.do(f"br label %{after}")
     b.begin(after)
     bind_results(e, stmt.return_vars, carriers)
