@@ -151,9 +151,51 @@ def a_compiled_program() -> None:
 def a_saved_program() -> None:
     from tilewright.runtime.program import CompiledProgram
 
-    program = counted.compile(words(1), words(1))
-    path = program.save(os.path.join(sys.argv[2], "program"))
-    kernel_case(CompiledProgram.load(path if path is not None else os.path.join(sys.argv[2], "program")))
+    counted.compile(words(1), words(1)).save(sys.argv[2])
+    kernel_case(CompiledProgram.load(sys.argv[2]))
+
+
+def the_plain_path() -> None:
+    torch = sys.modules["torch"]
+
+    def kernel(limit: np.ndarray, out: np.ndarray) -> None:
+        counted(torch.from_numpy(limit), torch.from_numpy(out))
+
+    kernel_case(kernel)
+    assert counted.cache_info().hits >= 2
+
+
+def a_launch_of_pto() -> None:
+    from tilewright import pto
+
+    @pto.jit()
+    def count(out: pto.ptr(pto.i64, "gm"), n: pto.i64):
+        for _ in range(n):
+            pto.store_scalar(n, out, 0)
+
+    def kernel(limit: np.ndarray, out: np.ndarray) -> None:
+        count[1, None](out, int(limit[0]))
+
+    kernel_case(kernel)
+
+
+def a_forked_child() -> None:
+    """The thread that forks is the main one of the child."""
+    endless(words(10), words(0))
+    status: list[int] = []
+
+    def fork() -> None:
+        pid = os.fork()
+        if pid == 0:
+            kernel_case_with("INT")
+            sys.stdout.flush()
+            os._exit(0)
+        status.append(os.waitpid(pid, 0)[1])
+
+    thread = threading.Thread(target=fork)
+    thread.start()
+    thread.join()
+    assert status == [0]
 
 
 def the_interpreter() -> None:
@@ -237,7 +279,7 @@ CASES = {
     **{function.__name__: function for function in (
         the_first_call, a_large_tensor, whoever_waits, a_compiled_program, a_saved_program, the_interpreter,
         a_product_of_matrices, a_whole_tensor, a_handler_that_raises, a_handler_that_does_not,
-        a_handler_that_calls_the_kernel, another_thread,
+        a_handler_that_calls_the_kernel, another_thread, the_plain_path, a_launch_of_pto, a_forked_child,
     )},
 }  # fmt: skip
 

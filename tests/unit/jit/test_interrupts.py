@@ -64,8 +64,7 @@ def test_an_interrupt_ends_a_program_that_was_saved(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_a_launch_of_pto() -> None:
-    pytest.importorskip("torch")
-    assert ending("a_launch_of_pto", "torch") == "KeyboardInterrupt"
+    assert ending("a_launch_of_pto") == "KeyboardInterrupt"
 
 
 def test_what_any_handler_raises_is_what_the_call_raises() -> None:
