@@ -44,9 +44,8 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     inner.bindings = {var: captured(e.bindings[var], loaded) for var in outside}
     inner.bound = {var: next(loaded) for var in flagged}
     inner.regions = []
-    index = task.b.slot(I64)
-    task.b.store(task.b.op("add", start, task.b.op("mul", task.first, step)), index, 8)
-    counted_loop(inner, stmt, (task.first, task.last), (), (index, step))
+    begin = task.b.op("add", start, task.b.op("mul", task.first, step))
+    counted_loop(inner, stmt, (task.first, task.last), (), (begin, step))
     task.finish(inner)
     task.run()
     return True

@@ -2,8 +2,9 @@
 
 A program is over once an error has been noted, or a signal's handler has raised. Code counts its work down and, at
 zero, calls `poll(context)`, which lets whoever started the program look for signals (`interrupts`) and tells whether
-the error word is set; the function is left then, and every function around it. Between two polls lie some ten
-microseconds of work: counting is one instruction a turn, and a poll is twenty nanoseconds.
+the error word is set; the function is left then, and every function around it. Between two polls lie at
+least 30 microseconds: a turn of a loop is an instruction longer, small turns are counted thousands at a time, and a
+poll takes twenty nanoseconds.
 """
 
 from __future__ import annotations

@@ -16,16 +16,19 @@ from tilewright.core.stmt import ForStmt, IfStmt, SeqStmts, Stmt, WhileStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import bodies, expressions
 
-SPAN = 1 << 16
-"""Units between two looks: some ten microseconds."""
+SPAN = 1 << 20
+"""Units between two looks: 30 microseconds of the quickest work, some milliseconds of the slowest."""
 
 PIECE = SPAN // 16
 """What counts as work whose size nobody knows: a row of a tensor, a call of a function that looks for itself."""
 
-LONG = SPAN * 256
+LONG = SPAN * 16
 """Work on one tile or tensor that is not done without a look."""
 
-SMALL = SPAN // 256
+STRIP = 1 << 10
+"""Work of a loop inside another that it does not count: the one around it does, in each turn."""
+
+SMALL = 256
 """Work that is not worth being counted by itself."""
 
 ELEMENTS = 4
@@ -33,7 +36,7 @@ ELEMENTS = 4
 
 
 class Work(NamedTuple):
-    """How much statements do, apart from the loops among them that look for themselves, and whether there are any."""
+    """How much statements do, apart from what the loops among them count that look, and whether there are any."""
 
     units: int = 0
     looks: bool = False
@@ -75,7 +78,7 @@ class Estimate:
         own = Work(1 + sum(map(self._expr, expressions(stmt))))
         if isinstance(stmt, ForStmt):
             short = self.short(stmt)
-            return _sum([own, Work(looks=True) if short is None else Work(short)])
+            return _sum([own, Work(STRIP, looks=True) if short is None else Work(short)])
         if isinstance(stmt, WhileStmt):
             return Work(own.units, looks=True)
         if isinstance(stmt, IfStmt):
