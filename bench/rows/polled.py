@@ -18,7 +18,8 @@ from tilewright.core.region import whole
 from tilewright.passes.manager import PassManager
 
 NUMBERS, SUMS, COLUMNS = 4096, 4096, 64
-Numbers, Sums = pl.Tensor[[NUMBERS], pl.INT64], pl.Tensor[[SUMS], pl.INT64]
+Numbers = pl.Tensor[[NUMBERS], pl.INT64]
+Sums = pl.Tensor[[SUMS], pl.INT64]
 Matrix = pl.Tensor[[NUMBERS, COLUMNS], pl.FP32]
 
 
@@ -28,12 +29,11 @@ def counted() -> Program:
     @pl.program
     class Counted:
         @pl.function(type=pl.FunctionType.Orchestration)
-        def main(self, x: Numbers, count: pl.Tensor[[1], pl.INT64], out: pl.Out[Sums]) -> Sums:
+        def main(self, x: Numbers, count: pl.Scalar[pl.INDEX], out: pl.Out[Sums]) -> Sums:
             with pl.at(level=pl.Level.CORE_GROUP):
-                last = pl.cast(pl.read(count, [0]), pl.INDEX)
                 for i in pl.range(SUMS):
-                    total = pl.const(0, pl.INT64)
-                    for j in pl.range(last):
+                    total = pl.read(x, [0])
+                    for j in pl.range(1, count):
                         total = total + pl.read(x, [j])
                     pl.write(out, [i], total)
             return out
@@ -47,15 +47,14 @@ def waited() -> Program:
     @pl.program
     class Waited:
         @pl.function(type=pl.FunctionType.Orchestration)
-        def main(self, x: Numbers, count: pl.Tensor[[1], pl.INT64], out: pl.Out[Sums]) -> Sums:
+        def main(self, x: Numbers, count: pl.Scalar[pl.INDEX], out: pl.Out[Sums]) -> Sums:
             with pl.at(level=pl.Level.CORE_GROUP):
-                last = pl.cast(pl.read(count, [0]), pl.INDEX)
                 for i in pl.range(SUMS):
-                    total = pl.const(0, pl.INT64)
-                    j = pl.const(0, pl.INDEX)
-                    while j < last:
+                    total = pl.read(x, [0])
+                    j = count - 1
+                    while j > 0:
                         total = total + pl.read(x, [j])
-                        j = j + 1
+                        j = j - 1
                     pl.write(out, [i], total)
             return out
 
@@ -68,35 +67,34 @@ def doubled() -> Program:
     @pl.program
     class Doubled:
         @pl.function(type=pl.FunctionType.Orchestration)
-        def main(self, x: Matrix, count: pl.Tensor[[1], pl.INT64], out: pl.Out[Matrix]) -> Matrix:
+        def main(self, x: Matrix, count: pl.Scalar[pl.INDEX], out: pl.Out[Matrix]) -> Matrix:
             with pl.at(level=pl.Level.CORE_GROUP):
-                for i in pl.range(pl.cast(pl.read(count, [0]), pl.INDEX)):
+                for i in pl.range(count):
                     out = pl.store(pl.mul(pl.load(x, [i, 0], [1, COLUMNS]), 2.0), [i, 0], out)
             return out
 
     return Doubled
 
 
-def compiled_with(polled: bool, program: Program, *args: torch.Tensor) -> Run:
-    """Return a run of `program`, with or without polls, that writes the last of its arguments."""
+def compiled_with(polled: bool, program: Program, *inputs: torch.Tensor | int, out: torch.Tensor) -> Run:
+    """Return a run of `program`, with or without polls, that writes `out`."""
     lowered = PassManager.get_strategy().run_passes(program)
     native = NativeProgram(lowered, compile_native(lowered, options=Options(polled=polled)))
-    call = native.prepared("main", [whole(arg.numpy()) for arg in args])
+    args = (*inputs, out)
+    call = native.prepared("main", [arg if isinstance(arg, int) else whole(arg.numpy()) for arg in args])
 
     def run() -> torch.Tensor:
         call()
-        return args[-1]
+        return out
 
     return run
 
 
 def enter(program: Callable[[], Program], x: torch.Tensor, expected: torch.Tensor) -> Field:
-    count, out = (
-        torch.tensor([NUMBERS]),
-        torch.zeros_like(expected),
-    )  # the same: where memory lies is worth some percent
+    out = torch.zeros_like(expected)  # the same for both: where memory lies is worth some percent
     runs = {
-        who: compiled_with(polled, program(), x, count, out) for who, polled in (("polled", True), ("unpolled", False))
+        who: compiled_with(polled, program(), x, NUMBERS, out=out)
+        for who, polled in (("polled", True), ("unpolled", False))
     }
     return Field(expected, runs, rtol=0, atol=0)
 

@@ -3,7 +3,7 @@
 It prints the seconds between the signal and the exception, then the exception, then what the next call gives.
 """
 
-# pyright: basic, reportInvalidTypeForm=false
+# pyright: basic, reportInvalidTypeForm=false, reportArgumentType=false, reportOperatorIssue=false
 from __future__ import annotations
 
 import os

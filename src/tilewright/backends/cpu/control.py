@@ -56,26 +56,28 @@ def _for(e: FunctionEmitter, stmt: ForStmt) -> None:
 class Turns(NamedTuple):
     """The turns of a loop: the word that counts them and where it stops, the word of the loop's variable and its step.
 
-    Where the variable counts the turns it is the same word: LLVM would not find out.
+    Where the step is one they are the same word: two that keep in step would be two to LLVM.
     """
 
     turn: Value
     stop: Value
-    index: Value
+    variable: Value
     step: Value
 
     @staticmethod
     def of(e: FunctionEmitter, first: Value, stop: Value, start: Value, step: Value) -> Turns:
         """Return turns from a first one on, with the loop's variable there."""
-        turn = e.b.slot(I64)
-        index = turn if first == start and static(step) == 1 else e.b.slot(I64)
-        for cell, value in {turn: first, index: start}.items():
-            e.b.store(value, cell, 8)
-        return Turns(turn, stop, index, step)
+        b, variable = e.b, e.b.slot(I64)
+        b.store(start, variable, 8)
+        if static(step) == 1:
+            return Turns(variable, b.op("add", start, b.op("sub", stop, first)), variable, step)
+        turn = b.slot(I64)
+        b.store(first, turn, 8)
+        return Turns(turn, stop, variable, step)
 
     def advance(self, e: FunctionEmitter) -> None:
         """Emit the step to the next turn."""
-        for cell, by in {self.turn: i64(1), self.index: self.step}.items():
+        for cell, by in {self.turn: i64(1), self.variable: self.step}.items():
             e.b.store(e.b.op("add", e.b.load(I64, cell, 8), by), cell, 8)
 
 
@@ -127,7 +129,7 @@ def _turns_of(e: FunctionEmitter, stmt: ForStmt, turns: Turns, loop: Loop, units
     more = b.compare("icmp slt", b.load(I64, turns.turn, 8), turns.stop)
     b.do(f"br {more}, label %{body}, label %{end}")
     b.begin(body)
-    e.bind(stmt.loop_var, Scalar(b.load(I64, turns.index, 8), INDEX))
+    e.bind(stmt.loop_var, Scalar(b.load(I64, turns.variable, 8), INDEX))
     for carrier, arg in zip(loop.carriers, stmt.iter_args, strict=True):
         carrier.bind(e, arg.var)
     _inside(e, loop, stmt.body)

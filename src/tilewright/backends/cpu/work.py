@@ -25,8 +25,11 @@ PIECE = SPAN // 16
 LONG = SPAN * 16
 """Work on one tile or tensor that is not done without a look."""
 
-STRIP = 1 << 10
-"""Work of a loop inside another that it does not count: the one around it does, in each turn."""
+STRIP = 1 << 14
+"""Work of a loop inside another that it does not count; less would end its inner loop too often to be foreseen."""
+
+_INSIDE = STRIP // 16
+"""What the loop around it counts for that in each of its turns; more would have it look too often."""
 
 SMALL = 256
 """Work that is not worth being counted by itself."""
@@ -78,7 +81,7 @@ class Estimate:
         own = Work(1 + sum(map(self._expr, expressions(stmt))))
         if isinstance(stmt, ForStmt):
             short = self.short(stmt)
-            return _sum([own, Work(STRIP, looks=True) if short is None else Work(short)])
+            return _sum([own, Work(_INSIDE, looks=True) if short is None else Work(short)])
         if isinstance(stmt, WhileStmt):
             return Work(own.units, looks=True)
         if isinstance(stmt, IfStmt):
@@ -102,5 +105,9 @@ def _sum(works: Sequence[Work]) -> Work:
 
 def _turns(loop: ForStmt) -> int | None:
     """Return how many turns a loop has at most, where that is known while compiling."""
-    ends = [end.value for end in (loop.start, loop.stop, loop.step) if isinstance(end, ConstInt)]
-    return len(range(*ends)) if len(ends) == 3 and ends[2] and max(map(abs, ends)) < 1 << 60 else None
+    start, stop, step = (
+        int(end.value) if isinstance(end, ConstInt) else None for end in (loop.start, loop.stop, loop.step)
+    )
+    if start is None or stop is None or not step:
+        return None
+    return max(-((start - stop) // step), 0)
