@@ -1,4 +1,4 @@
-"""Undefined elements: looking at what nobody wrote is an error, when compiling where that is known, else when running."""
+"""Undefined elements: looking at what nobody wrote is an error, of the compiler or of the running program."""
 
 from __future__ import annotations
 

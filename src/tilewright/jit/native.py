@@ -20,6 +20,7 @@ from tilewright import settings
 from tilewright.arrays import np
 from tilewright.backends.cpu.assemble import assemble
 from tilewright.backends.cpu.dispatch_words import PYTHON, State
+from tilewright.backends.cpu.interrupts import look_address
 from tilewright.backends.cpu.loader import Loaded, load
 from tilewright.backends.cpu.target import PRESETS
 from tilewright.backends.cpu.threads import openmp, parallel_address
@@ -200,7 +201,12 @@ class Native:
         """Return how programs run in parallel, and how to tell that this has changed."""
         count = settings.num_threads()
         asked = _max_threads() if settings.follows_torch() else 0
-        return {State.PARALLEL: parallel_address(count), State.THREADS: count, State.GET_THREADS: asked}
+        return {
+            State.PARALLEL: parallel_address(count),
+            State.LOOK: look_address(),
+            State.THREADS: count,
+            State.GET_THREADS: asked,
+        }
 
     @property
     def hits(self) -> int:

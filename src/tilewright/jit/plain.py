@@ -18,7 +18,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright import settings
+from tilewright.backends.cpu.context import context_words
 from tilewright.backends.cpu.dispatch_words import RELEASE_BYTES, Probe
+from tilewright.backends.cpu.interrupts import look_address
 from tilewright.backends.cpu.threads import parallel_address
 from tilewright.core.types import TensorType
 from tilewright.frontend.kernels import Kernel
@@ -144,7 +146,7 @@ class PlainPath(Path):
         tensors = _tensors(given)
         words, places = _words(given, values, target.scalars)
         results = sum(1 + 2 * len(t.shape) if isinstance(t, TensorType) else 1 for t in entry.return_types)
-        head = [parallel_address(settings.num_threads()), 0, 0]
+        head = context_words(parallel_address(settings.num_threads()), look_address())
         tests, held = _guards(target.guards)
         tests = [*_number_tests(given, values), *tests, *_memory_tests(tensors, values, written)]
         text = _LAUNCH.format(

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from tilewright import settings
+from tilewright.backends.cpu.context import Context, context_words
+from tilewright.backends.cpu.interrupts import look_address
 from tilewright.backends.cpu.native import NativeProgram
 from tilewright.backends.cpu.threads import parallel_address
 from tilewright.errors import InternalError, PtoArgumentError
@@ -31,7 +33,7 @@ KNOWN = 256
 Taker: TypeAlias = PointerTaker | ScalarTaker
 Pick: TypeAlias = Callable[[Words], Words]
 
-_Context: Any = ctypes.c_int64 * 3
+_Context: Any = ctypes.c_int64 * len(Context)
 _CHECKED, _THREADS = (f"{settings.PREFIX}{name}".encode() for name in ("CHECKED", "NUM_THREADS"))
 
 
@@ -98,7 +100,7 @@ class Launcher:
         ready = self._known.get(key)
         if ready is None or _environment.get(_CHECKED) != self._checked:
             ready = self._prepared(key)
-        context = _Context(_parallel(ready.native), 0, 0)
+        context = _Context(*_surroundings(ready.native))
         ready.call(ready.room, context)
         if context[1] or context[2]:
             ready.native.finish(self._programs.func.name, context[1], context[2])
@@ -169,15 +171,16 @@ def picker(places: Sequence[int]) -> Pick:
 
 _environment = environment()
 _modules = sys.modules
-_addresses: dict[object, int] = {}
+_contexts: dict[object, tuple[int, ...]] = {}
 
 
-def _parallel(native: NativeProgram) -> int:
-    """Return what runs chunks in parallel, as the settings and torch ask for it now."""
+def _surroundings(native: NativeProgram) -> tuple[int, ...]:
+    """Return the context of a launch, its chunks run in parallel as the settings and torch ask for it now."""
     asked, torch = _environment.get(_THREADS), _modules.get("torch")
     count = getattr(torch, "get_num_threads", None)
     key = (asked, torch is None, count() if count is not None else 0)
-    found = _addresses.get(key)
+    found = _contexts.get(key)
     if found is None:
-        found = _addresses[key] = parallel_address(settings.num_threads(), native.emit)
+        parallel = parallel_address(settings.num_threads(), native.emit)
+        found = _contexts[key] = context_words(parallel, look_address(native.emit))
     return found

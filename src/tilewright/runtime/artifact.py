@@ -5,8 +5,9 @@
     header   := JSON: target, entries and their symbols, what the numbers of errors mean, each object's name and size
 
 Running one takes neither the program's IR nor LLVM. The header declares the entries; beside the program's object lie
-those that run chunks in parallel. Nothing depends on the process that made it: equal programs give equal bytes. The
-checksum finds accidents. Whoever plants an artifact plants code, so they belong where nobody else can write.
+those that run chunks in parallel and look for signals. Nothing depends on the process that made it: equal programs give
+equal bytes. The checksum finds accidents. Whoever plants an artifact plants code, so they belong where nobody else can
+write.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
+from tilewright.backends.cpu.interrupts import LOOK
 from tilewright.backends.cpu.native import NativeCode, NativeProgram
 from tilewright.backends.cpu.regions import POOL, SERIAL, TEAM
 from tilewright.backends.cpu.target import Target
@@ -30,12 +32,12 @@ from tilewright.runtime.declarations import plain_entries, read_entries
 from tilewright.runtime.error_table import plain_errors, read_errors
 
 MAGIC = b"TWAR"
-VERSION = 1
+VERSION = 2
 """Of this layout and of how entries are called; it goes up when either changes."""
 
 PROGRAM = "program"
-REGIONS = (SERIAL, SERIAL + TEAM, SERIAL + POOL)
-"""What `threads` may ask for while a program runs."""
+REGIONS = (SERIAL, SERIAL + TEAM, SERIAL + POOL, LOOK)
+"""What `threads` and `interrupts` may ask for while a program runs."""
 
 _HEAD = struct.Struct("<4sBQ32s")
 _LENGTH = struct.Struct("<I")
@@ -54,7 +56,7 @@ class Artifact:
     program: Program
     code: NativeCode
     emit: Emit = made
-    """Gives the object code that runs chunks in parallel."""
+    """Gives the object code that runs chunks in parallel and looks for signals."""
     origins: Sequence[tuple[str, int]] = ()
     """The file and the first line of each function that its errors may point into."""
 

@@ -11,8 +11,8 @@ FEATURES = ("avx2", "fma", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx51
 """What every C compiler can ask a processor about."""
 
 HELPERS = r"""
-extern void parallel(void (*)(void *, int64_t), void *, int64_t);
-extern void serial(void (*)(void *, int64_t), void *, int64_t);
+extern void parallel(void (*)(void *, int64_t), void *, int64_t, int64_t *);
+extern void serial(void (*)(void *, int64_t), void *, int64_t, int64_t *);
 extern int64_t threads;
 
 /* As many threads as TILEWRIGHT_NUM_THREADS says, or as there are processors for us. */
@@ -48,7 +48,7 @@ static int64_t tw_mod(int64_t a, int64_t b)
 
 static int tw_run(void (*entry)(int64_t *, int64_t *), int64_t *words)
 {
-    int64_t context[3] = {threads > 1 ? (int64_t)(intptr_t)parallel : (int64_t)(intptr_t)serial, 0, 0};
+    int64_t context[5] = {threads > 1 ? (int64_t)(intptr_t)parallel : (int64_t)(intptr_t)serial};
     entry(words, context);
     for (void *buffer = (void *)(intptr_t)context[2]; buffer != NULL;) {
         void *next = *(void **)buffer;

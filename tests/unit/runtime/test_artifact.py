@@ -231,7 +231,7 @@ def test_an_object_that_is_none_is_refused() -> None:
         load(with_header(HEADER))
 
 
-@pytest.mark.parametrize("text", REGIONS, ids=["serial", "team", "pool"])
+@pytest.mark.parametrize("text", REGIONS, ids=["serial", "team", "pool", "look"])
 def test_whatever_runs_chunks_is_carried_along(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = made(text)
     monkeypatch.setattr("tilewright.runtime.artifact.made", None)

@@ -9,6 +9,7 @@ from tilewright.backends.cpu.emit import FunctionEmitter, emits
 from tilewright.backends.cpu.llvm import I64, Value, i64
 from tilewright.backends.cpu.slots import Carrier, hand_on
 from tilewright.backends.cpu.values import Binding, Scalar, static
+from tilewright.backends.cpu.work import SMALL, SPAN, STRIP
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Absent, Expr, Var
 from tilewright.core.stmt import (
@@ -48,10 +49,36 @@ def _for(e: FunctionEmitter, stmt: ForStmt) -> None:
     start, stop, step = (e.index(e.value(x)) for x in (stmt.start, stmt.stop, stmt.step))
     count = turn_count(e, start, stop, step, stmt)
     carriers = carried(e, stmt.iter_args)
-    index = e.b.slot(I64)
-    e.b.store(start, index, 8)
-    counted_loop(e, stmt, (i64(0), count), carriers, (index, step))
+    counted_loop(e, stmt, (i64(0), count), carriers, (start, step))
     bind_results(e, stmt.return_vars, carriers)
+
+
+class Turns(NamedTuple):
+    """The turns of a loop: the word that counts them and where it stops, the word of the loop's variable and its step.
+
+    Where the step is one they are the same word: two that keep in step would be two to LLVM.
+    """
+
+    turn: Value
+    stop: Value
+    variable: Value
+    step: Value
+
+    @staticmethod
+    def of(e: FunctionEmitter, first: Value, stop: Value, start: Value, step: Value) -> Turns:
+        """Return turns from a first one on, with the loop's variable there."""
+        b, variable = e.b, e.b.slot(I64)
+        b.store(start, variable, 8)
+        if static(step) == 1:
+            return Turns(variable, b.op("add", start, b.op("sub", stop, first)), variable, step)
+        turn = b.slot(I64)
+        b.store(first, turn, 8)
+        return Turns(turn, stop, variable, step)
+
+    def advance(self, e: FunctionEmitter) -> None:
+        """Emit the step to the next turn."""
+        for cell, by in {self.turn: i64(1), self.variable: self.step}.items():
+            e.b.store(e.b.op("add", e.b.load(I64, cell, 8), by), cell, 8)
 
 
 def counted_loop(
@@ -61,27 +88,58 @@ def counted_loop(
     carriers: Sequence[Carrier],
     stepped: tuple[Value, Value],
 ) -> None:
-    """Emit a loop of so many turns whose variable lies in a word and grows by a step."""
+    """Emit the turns from one to another, with the loop's variable at the first of them and its step.
+
+    The loop ends with its program; one that surely ends soon does not look.
+    """
+    b, work = e.b, e.program.work.body(stmt.body)
+    loop, units = Loop(carriers, b.label("next"), b.label("done")), 1 + work.units
+    is_short = e.program.work.short(stmt) is not None or not e.program.options.polled
+    made = Turns.of(e, *turns, *stepped)
+    if is_short or work.looks or units > SMALL:
+        _turns_of(e, stmt, made, loop, 0 if is_short else units)
+        b.do(f"br label %{loop.done}")
+    else:
+        _strips(e, stmt, made, loop, units)
+    b.begin(loop.done)
+
+
+def _strips(e: FunctionEmitter, stmt: ForStmt, turns: Turns, loop: Loop, units: int) -> None:
+    """Emit small turns in strips, counted between one and the next: in a loop without many turns nothing is counted."""
+    b, strip, counted = e.b, e.b.label("strip"), e.b.label("counted")
+    size = STRIP if any(isinstance(region, Loop) for region in e.regions) else SPAN
+    b.do(f"br label %{strip}")
+    b.begin(strip)
+    first = b.load(I64, turns.turn, 8)
+    left = b.op("sub", turns.stop, first)
+    end = b.op("add", first, b.intrinsic("llvm.smin", left, i64(size // units)))
+    _turns_of(e, stmt, turns._replace(stop=end), loop, 0)
+    b.do(f"br {b.compare('icmp slt', end, turns.stop)}, label %{counted}, label %{loop.done}")
+    b.begin(counted)
+    e.worked(size)
+    b.do(f"br label %{strip}")
+
+
+def _turns_of(e: FunctionEmitter, stmt: ForStmt, turns: Turns, loop: Loop, units: int) -> None:
+    """Emit turns, each counted as so much work, up to where all have been made."""
     b = e.b
-    index, step = stepped
-    turn = b.slot(I64)
-    b.store(turns[0], turn, 8)
-    head, body, following, done = (b.label(hint) for hint in ("head", "body", "next", "done"))
+    head, body, end = (b.label(hint) for hint in ("head", "body", "end"))
     b.do(f"br label %{head}")
     b.begin(head)
-    more = b.compare("icmp slt", b.load(I64, turn, 8), turns[1])
-    b.do(f"br {more}, label %{body}, label %{done}")
+    more = b.compare("icmp slt", b.load(I64, turns.turn, 8), turns.stop)
+    b.do(f"br {more}, label %{body}, label %{end}")
     b.begin(body)
-    e.bind(stmt.loop_var, Scalar(b.load(I64, index, 8), INDEX))
-    for carrier, arg in zip(carriers, stmt.iter_args, strict=True):
+    e.bind(stmt.loop_var, Scalar(b.load(I64, turns.variable, 8), INDEX))
+    for carrier, arg in zip(loop.carriers, stmt.iter_args, strict=True):
         carrier.bind(e, arg.var)
-    _inside(e, Loop(carriers, following, done), stmt.body)
-    b.do(f"br label %{following}")
-    b.begin(following)
-    for cell, by in ((turn, i64(1)), (index, step)):
-        b.store(b.op("add", b.load(I64, cell, 8), by), cell, 8)
+    _inside(e, loop, stmt.body)
+    b.do(f"br label %{loop.following}")
+    b.begin(loop.following)
+    if units:
+        e.worked(units)
+    turns.advance(e)
     b.do(f"br label %{head}")
-    b.begin(done)
+    b.begin(end)
 
 
 def turn_count(e: FunctionEmitter, start: Value, stop: Value, step: Value, stmt: ForStmt) -> Value:
@@ -111,7 +169,7 @@ def _turns(e: FunctionEmitter, some: Value, distance: Value, size: Value) -> Val
 
 @emits(WhileStmt)
 def _while(e: FunctionEmitter, stmt: WhileStmt) -> None:
-    """Emit a loop that also ends once an error has been noted: what it waits for might never come."""
+    """Emit a loop that also ends with its program: what it waits for might never come."""
     b = e.b
     carriers = carried(e, stmt.iter_args)
     head, body, done = (b.label(hint) for hint in ("head", "body", "done"))
@@ -119,10 +177,9 @@ def _while(e: FunctionEmitter, stmt: WhileStmt) -> None:
     b.begin(head)
     for carrier, arg in zip(carriers, stmt.iter_args, strict=True):
         carrier.bind(e, arg.var)
-    condition = e.value(stmt.condition).value
-    going_on = b.op("and", condition, e.negated(e.has_failed))
-    b.do(f"br {going_on}, label %{body}, label %{done}")
+    b.do(f"br i1 {e.value(stmt.condition).value.ref}, label %{body}, label %{done}")
     b.begin(body)
+    e.worked(1 + e.program.work.body(stmt.body).units)
     _inside(e, Loop(carriers, head, done), stmt.body)
     b.do(f"br label %{head}")
     b.begin(done)
@@ -168,11 +225,14 @@ def _if(e: FunctionEmitter, stmt: IfStmt) -> None:
     b = e.b
     condition = e.value(stmt.condition).value
     carriers = [Carrier.of(e, var, may_be_missing=bool(e.bound)) for var in stmt.return_vars]
+    least = e.program.work.least(stmt).units
     then, other, after = (b.label(hint) for hint in ("then", "else", "endif"))
     b.do(f"br i1 {condition.ref}, label %{then}, label %{other}")
     for label, body in ((then, stmt.then_body), (other, stmt.else_body or SeqStmts())):
         b.begin(label)
         _inside(e, Branch(carriers), body)
+        if (more := e.program.work.body(body).units - least) >= SMALL:
+            e.worked(more)
         b.do(f"br label %{after}")
     b.begin(after)
     bind_results(e, stmt.return_vars, carriers)

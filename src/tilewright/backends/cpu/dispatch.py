@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from tilewright.backends.cpu.context import Context
 from tilewright.backends.cpu.dispatch_words import (
     BOOL,
     FLOAT,
@@ -460,6 +461,10 @@ def _overlaps(module: Module) -> None:
     c.done(Value(I1, _YES))
 
 
+_GIVEN = {Context.PARALLEL: State.PARALLEL, Context.LOOK: State.LOOK}
+"""The words of a context that a kernel's state gives; the others start as 0."""
+
+
 def _run(module: Module) -> None:
     """Write `@run(state, entry, frame, launch)`: the program called; its first error's number, and what to free."""
     state, entry, frame, launch, context = (
@@ -468,9 +473,8 @@ def _run(module: Module) -> None:
     c = Code(module, "run", [state, entry, frame, launch, context], "void", "")
     with c.each(c.word(entry, Entry.SCALARS), c.word(entry, Entry.SCALAR_TABLE, PTR), 2) as pair:
         c.put(launch, c.word(pair, 0), c.word(pair, 1))
-    c.put(context, 0, c.word(state, State.PARALLEL))
-    c.put(context, 1, i64(0))
-    c.put(context, 2, i64(0))
+    for word in Context:
+        c.put(context, word, c.word(state, _GIVEN[word]) if word in _GIVEN else i64(0))
     function = c.word(entry, Entry.FUNCTION, PTR)
     large = c.compare("icmp sge", c.word(frame, Frame.BYTES), i64(RELEASE_BYTES))
     alone, shared, end = c.label("alone"), c.label("shared"), c.label("end")
@@ -562,7 +566,7 @@ def _dispatch(module: Module) -> None:
         c.refuse(c.negated(c.call(I1, "watch", watch)))
     frame, key = c.frame_bytes(8 * len(Frame)), c.frame_bytes(8 * KEY_WORDS)
     launch = c.frame_bytes(8 * (LAUNCH_WORDS + RESULT_WORDS))
-    ranges, context = c.frame_bytes(24 * MAX_PARAMS), c.frame_bytes(24)
+    ranges, context = c.frame_bytes(24 * MAX_PARAMS), c.frame_bytes(8 * len(Context))
     for word in Frame:
         c.put(frame, word, i64(0))
     values = c.load(PTR, given_by, 8)
@@ -574,7 +578,8 @@ def _dispatch(module: Module) -> None:
     c.refuse(c.compare("icmp eq", entry, Value(PTR, "null")))
     c.refuse(c.negated(c.call(I1, "apart", frame, ranges)))
     c.invoke("run", state, entry, frame, launch, context)
-    clean = c.compare("icmp eq", c.op("or", c.word(context, 1), c.word(context, 2)), i64(0))
+    error, buffers = c.word(context, Context.ERROR), c.word(context, Context.BUFFERS)
+    clean = c.compare("icmp eq", c.op("or", error, buffers), i64(0))
     fine, failed = c.label("fine"), c.label("failed")
     c.do(f"br {clean}, label %{fine}, label %{failed}")
     c.begin(fine)
@@ -585,7 +590,7 @@ def _dispatch(module: Module) -> None:
     c.do(f"ret {none}")
     c.begin(failed)
     told = c.frame_bytes(24)
-    for position, number in enumerate((c.word(context, 1), c.word(context, 2), c.word(entry, Entry.NUMBER))):
+    for position, number in enumerate((error, buffers, c.word(entry, Entry.NUMBER))):
         c.put(told, position, c.call(PTR, "PyLong_FromLongLong", number))
     _count_active(c, state, -1)
     answer = c.call(PTR, "PyObject_Vectorcall", c.word(state, State.FAILED, PTR), told, i64(3), Value(PTR, "null"))

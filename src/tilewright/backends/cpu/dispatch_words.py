@@ -76,6 +76,8 @@ class State(IntEnum):
     """The name of each parameter, as the one object that Python has for it; nothing for one that is not to be named."""
     DEFAULTS = 39
     """Where the kernel's function refers to its defaults."""
+    LOOK = 40
+    """What looks for signals while a program runs."""
 
 
 class Group(IntEnum):

@@ -6,18 +6,23 @@ Everything else first has what it reads brought into memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 from tilewright.backends.cpu.arena import Arena
+from tilewright.backends.cpu.context import Context
 from tilewright.backends.cpu.groups import GroupEmitter
 from tilewright.backends.cpu.llvm import I1, I64, PTR, Builder, Value, i64
 from tilewright.backends.cpu.nodes import Group, LoadNode, MapNode, depth_of, level_of, operands_of
+from tilewright.backends.cpu.polls import Polls, is_over
 from tilewright.backends.cpu.roots import Roots
 from tilewright.backends.cpu.traced import Lanes, literal
 from tilewright.backends.cpu.undefined import TRUE, follow, lacks
 from tilewright.backends.cpu.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous, static
+from tilewright.backends.cpu.work import ELEMENTS, LONG, PIECE
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.extents import bounds
@@ -342,9 +347,15 @@ class FunctionEmitter:
             strides = (*(0 for _ in tile.type.shape[:-1]), 1)
             return Place(self.address(part[0]), strides)
 
-        GroupEmitter(self.b, self.lanes, group, places, row_place).emit()
+        GroupEmitter(self.b, self.lanes, group, places, row_place, self._after_row(group)).emit()
         for part in rows:
             self.arena.give_back(part)
+
+    def _after_row(self, group: Group) -> Callable[[], None]:
+        """Return what emits the count of a row's work, where all the rows are much."""
+        row = 1 + sum(tile.type.shape[-1] for tile in group.tiles) // ELEMENTS
+        rows = max((math.prod(tile.type.shape[:-1]) for tile in group.tiles), default=0)
+        return lambda: self.worked(min(row, PIECE)) if row * rows >= LONG else None
 
     def withdraw(self, tile: Tile) -> bool:
         """Take back what was recorded but not emitted yet; return whether it was."""
@@ -425,7 +436,7 @@ class FunctionEmitter:
             return
         number = self.program.note(message, at.span)
         with self.b.when(condition):
-            cell = self.b.offset(self.context, i64(1), I64)
+            cell = self.b.offset(self.context, i64(Context.ERROR), I64)
             self.b.do(f"cmpxchg {cell}, i64 0, i64 {number} monotonic monotonic")
 
     def stop(self, condition: Value, message: str, at: Spanned) -> None:
@@ -438,8 +449,16 @@ class FunctionEmitter:
     @property
     def has_failed(self) -> Value:
         """Whether an error has been noted."""
-        cell = self.b.offset(self.context, i64(1), I64)
-        return self.b.compare("icmp ne", self.b.value(I64, f"load atomic {I64}, {cell} monotonic, align 8"), i64(0))
+        return is_over(self.b, self.context)
+
+    def worked(self, units: int) -> None:
+        """Count work; now and then that leaves a program that failed or was interrupted."""
+        if self.program.options.polled:
+            self._polls.count(units)
+
+    @cached_property
+    def _polls(self) -> Polls:
+        return Polls(self.b, self.context, self.exit)
 
 
 def _grouped(tiles: Iterable[Tile]) -> list[Group]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tilewright.backends.cpu.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, vector
 from tilewright.backends.cpu.pairs import multiply_pairs
+from tilewright.backends.cpu.polls import Polls
 from tilewright.backends.cpu.storage import (
     can_mask,
     computed_type,
@@ -27,6 +28,7 @@ from tilewright.backends.cpu.storage import (
     stored_type,
 )
 from tilewright.backends.cpu.target import Target
+from tilewright.backends.cpu.work import PIECE
 from tilewright.dtypes import FP32, DataType
 
 PREFETCH = 16
@@ -40,7 +42,8 @@ class GemmSpec(NamedTuple):
     """What one gemm function is made for.
 
     It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. Both operands are
-    floats or both are integers; C is f32 or i32. A `paired` one is told half of K, and that a step along K is two.
+    floats or both are integers; C is f32 or i32. A `paired` one is told half of K, and that a step along K is two. A
+    `polled` one takes a context, and returns early where its program is over.
     """
 
     target: Target
@@ -50,12 +53,14 @@ class GemmSpec(NamedTuple):
     n: int | None = None
     n_bound: int | None = None
     paired: bool = False
+    polled: bool = False
 
     @property
     def name(self) -> str:
         """The name of the function."""
         m, n = ("any" if extent is None else extent for extent in (self.m, self.n))
-        return f"{self.family}.{m}x{n}" + (f".{self.n_bound}" if self.n is None and self.n_bound else "")
+        bound = f".{self.n_bound}" if self.n is None and self.n_bound else ""
+        return f"{self.family}.{m}x{n}{bound}{'.polled' * self.polled}"
 
     @property
     def family(self) -> str:
@@ -95,22 +100,29 @@ class Operands(NamedTuple):
 
 
 M, N, K, ACCUMULATE = Value(I64, "%m"), Value(I64, "%n"), Value(I64, "%k"), Value(I1, "%accumulate")
+CONTEXT = Value(PTR, "%context")
 
 
 def emit_gemm(module: Module, spec: GemmSpec) -> str:
     """Return the name of a function that computes C = A B, or C += A B, adding it to the module once.
 
     Its parameters are `ptr a, i64 a_row, i64 a_k, ptr b, i64 ldb, ptr c, i64 ldc, i64 m, i64 n, i64 k, i1 accumulate`;
-    an extent that the spec gives must be passed as well.
+    an extent that the spec gives must be passed as well, and `ptr context` comes last where it is polled.
     """
     if spec.name not in module.defined:
-        b = Builder(module, spec.name, (*Operands(), M, N, K, ACCUMULATE), attrs="noinline nounwind")
-        _emit_blocks(b, spec, _row_counts(spec), _column_blocks(spec))
+        params = (*Operands(), M, N, K, ACCUMULATE, *[CONTEXT] * spec.polled)
+        b = Builder(module, spec.name, params, attrs="noinline nounwind")
+        end = b.label("end")
+        _emit_blocks(b, spec, _row_counts(spec), _column_blocks(spec), Polls(b, CONTEXT, end) if spec.polled else None)
+        b.do(f"br label %{end}")
+        b.begin(end)
         b.finish()
     return spec.name
 
 
-def _emit_blocks(b: Builder, spec: GemmSpec, heights: Sequence[int], shapes: Sequence[Block]) -> None:
+def _emit_blocks(
+    b: Builder, spec: GemmSpec, heights: Sequence[int], shapes: Sequence[Block], polls: Polls | None
+) -> None:
     """Emit the loops over panels of columns and blocks of rows, each step taking the largest block that fits."""
     if not heights or not shapes:
         return
@@ -123,6 +135,8 @@ def _emit_blocks(b: Builder, spec: GemmSpec, heights: Sequence[int], shapes: Seq
     micro = _largest(b, width, widths, [_largest(b, height, heights, column) for column in grid])
     place = _placed(b, spec, rows.index, columns.index)
     b.do(f"call void {micro.ref}({', '.join(map(str, (*place, width, K, ACCUMULATE)))})")
+    if polls is not None:
+        polls.count(PIECE)
     rows.step = _largest(b, height, heights, [i64(count) for count in heights])
     b.close_loop(rows)
     columns.step = _largest(b, width, widths, [i64(count) for count in widths])

@@ -87,7 +87,13 @@ class GroupEmitter:
     """Emits one group into a function."""
 
     def __init__(
-        self, b: Builder, lanes: int, group: Group, places: dict[Tile, Place], row_place: Callable[[Tile], Place]
+        self,
+        b: Builder,
+        lanes: int,
+        group: Group,
+        places: dict[Tile, Place],
+        row_place: Callable[[Tile], Place],
+        after_row: Callable[[], None],
     ) -> None:
         self.b = b
         self.lanes = lanes
@@ -95,6 +101,7 @@ class GroupEmitter:
         self.places = places
         """Where results that outlive the group go."""
         self.row_place = row_place
+        self.after_row = after_row
         self.can_stream = lanes >= 8
         self.streaming = False
         self.prefetched: list[Tile] = []
@@ -177,6 +184,7 @@ class GroupEmitter:
     def _rows(self, indices: tuple[Value, ...], wanted: list[Tile], sinks: list[Any], kept: dict[Tile, Place]) -> None:
         if len(indices) == len(self.group.rows):
             self._row(Row(indices), wanted, sinks, kept)
+            self.after_row()
             return
         extent = self.group.rows[len(indices)]
         if static(extent) == 1:

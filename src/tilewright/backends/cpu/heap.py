@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.backends.cpu.context import Context
 from tilewright.backends.cpu.emit import FunctionEmitter
 from tilewright.backends.cpu.llvm import I64, PTR, Builder, Value, i64
 from tilewright.backends.cpu.values import static
@@ -53,7 +54,7 @@ class Memory:
             f"%{none} = icmp eq {self.base}, null",
             f"br i1 %{none}, label %{refused}, label %{self.ready}",
             f"{refused}:",
-            f"%{cell} = getelementptr i64, {self.context}, i64 1",
+            f"%{cell} = getelementptr i64, {self.context}, i64 {Context.ERROR}",
             f"store atomic i64 {self.note}, ptr %{cell} monotonic, align 8",
             f"br label %{self.exit}",
         ]
@@ -77,7 +78,7 @@ def allocate(e: FunctionEmitter, nbytes: Value, clear: bool = False) -> Value:
         e.b.module.intrinsic("malloc", PTR, I64)
         block = e.b.call(PTR, "malloc", size)
     _leave_without(e.b, block, e.context, e.program.note("there is no memory for this tensor", e.at.span), e.exit)
-    head = e.b.offset(e.context, i64(2), I64)
+    head = e.b.offset(e.context, i64(Context.BUFFERS), I64)
     older = e.b.value(PTR, f"atomicrmw xchg {head}, {block} monotonic")
     e.b.store(older, block, 8)
     address = e.b.value(I64, f"ptrtoint {block} to i64")
@@ -105,7 +106,7 @@ def _saturated(b: Builder, x: Value, y: Value) -> Value:
 
 def _leave_without(b: Builder, memory: Value, context: Value, note: int, exit: str) -> None:
     with b.when(b.compare("icmp eq", memory, Value(PTR, "null"))):
-        cell = b.offset(context, i64(1), I64)
+        cell = b.offset(context, i64(Context.ERROR), I64)
         b.do(f"store atomic i64 {note}, {cell} monotonic, align 8")
         b.do(f"br label %{exit}")
         b.begin(b.label("unreached"))

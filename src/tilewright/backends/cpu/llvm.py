@@ -34,7 +34,7 @@ def spelled(name: str) -> str:
 
 def i64(number: int) -> Value:
     """Return a 64-bit constant."""
-    return Value(I64, str(number))
+    return Value(I64, str(int(number)))
 
 
 def i32(number: int) -> Value:

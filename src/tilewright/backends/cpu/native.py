@@ -10,11 +10,13 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 from tilewright import settings
 from tilewright.arrays import np
 from tilewright.backends.cpu.assemble import assemble
+from tilewright.backends.cpu.context import INTERRUPTED, Context, context_words
+from tilewright.backends.cpu.interrupts import look_address, raise_interrupt
 from tilewright.backends.cpu.loader import load
 from tilewright.backends.cpu.options import Options
 from tilewright.backends.cpu.target import Target, host, missing_features
@@ -95,34 +97,40 @@ class NativeProgram:
         words = [word for argument in given for word in argument.words]
         results = sum(map(_word_count, function.return_types))
         room = (ctypes.c_int64 * (len(words) + results))(*words)
-        context = (ctypes.c_int64 * 3)(parallel_address(settings.num_threads(), self.emit), 0, 0)
+        context = self._context()
         self.calls[name](room, context)
         try:
-            if context[1]:
-                raise self._error(name, context[1])
+            if context[Context.ERROR]:
+                self._fail(name, context[Context.ERROR])
             for argument in given:
                 argument.write_back()
             return _results(function, room, len(words), given)
         finally:
-            _free(context[2])
+            _free(context[Context.BUFFERS])
+
+    def _context(self) -> Any:
+        """Return the context of one run."""
+        words = context_words(parallel_address(settings.num_threads(), self.emit), look_address(self.emit))
+        return (ctypes.c_int64 * len(words))(*words)
 
     def prepared(self, name: str, args: Sequence[Any]) -> Callable[[], None]:
         """Return a run of an entry on `args`, to be made again and again: its code and hardly anything around it.
 
-        Results are dropped, and so is what the program did wrong.
+        Results are dropped, and so is what the program did wrong; an interrupt is not.
         """
         function, call = self.program[name], self.calls[name]
         given = [_Argument.of(p.type, value) for p, value in zip(function.params, args, strict=True)]
         words = [word for argument in given for word in argument.words]
         room = (ctypes.c_int64 * (len(words) + sum(map(_word_count, function.return_types))))(*words)
-        context = (ctypes.c_int64 * 3)(parallel_address(settings.num_threads(), self.emit), 0, 0)
+        context = self._context()
         places = ctypes.addressof(room), ctypes.addressof(context)
 
         def run(held: object = (room, context, given)) -> None:
             call(*places)
-            if context[2]:
-                _free(context[2])
-                context[2] = 0
+            if context[1] or context[2]:
+                number, buffers = context[1:3]
+                context[1:3] = 0, 0
+                self.finish(name, number if number == INTERRUPTED else 0, buffers)
 
         return run
 
@@ -130,17 +138,20 @@ class NativeProgram:
         """Free what a run that was started elsewhere has made, and raise what it did wrong."""
         _free(buffers)
         if number:
-            raise self._error(name, number)
+            self._fail(name, number)
 
     def address(self, name: str) -> int:
         """Return where the code of an entry lies."""
         return self.loaded.address(self.code.symbols[name])
 
-    def _error(self, name: str, number: int) -> ExecutionError:
+    def _fail(self, name: str, number: int) -> NoReturn:
+        """Raise what ended a run."""
+        if number == INTERRUPTED:
+            raise_interrupt()
         message, span = self.code.errors[number - 1]
         error = ExecutionError(message, spans=[span])
         error.function = name
-        return error
+        raise error
 
 
 @record

@@ -13,6 +13,9 @@ class Options:
     checked: bool = True
     """Whether offsets, extents and divisors that only the running program knows are checked."""
 
+    polled: bool = True
+    """Whether loops end once the program has failed or was interrupted; without, to measure what that costs."""
+
     @staticmethod
     def current() -> Options:
         """Return what the settings say now."""

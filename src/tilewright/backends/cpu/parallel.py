@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from tilewright.backends.cpu.abi import captured, read_words, room_bytes, words_of, write_words
 from tilewright.backends.cpu.calls import Emitted, invoke
+from tilewright.backends.cpu.context import Context
 from tilewright.backends.cpu.control import counted_loop, leave_after_an_error, turn_count
 from tilewright.backends.cpu.emit import FunctionEmitter
 from tilewright.backends.cpu.heap import NO_ARENA, Memory
@@ -43,9 +44,8 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     inner.bindings = {var: captured(e.bindings[var], loaded) for var in outside}
     inner.bound = {var: next(loaded) for var in flagged}
     inner.regions = []
-    index = task.b.slot(I64)
-    task.b.store(task.b.op("add", start, task.b.op("mul", task.first, step)), index, 8)
-    counted_loop(inner, stmt, (task.first, task.last), (), (index, step))
+    begin = task.b.op("add", start, task.b.op("mul", task.first, step))
+    counted_loop(inner, stmt, (task.first, task.last), (), (begin, step))
     task.finish(inner)
     task.run()
     return True
@@ -56,6 +56,7 @@ def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Valu
     if e.is_task:
         with e.b.loop(i64(0), count, i64(1)) as block:
             invoke(e, callee, block, count, args)
+            e.worked(e.program.work.call(callee.function.name))
         return
     task = Task(e, task_turns(e, count), [e.context, count, *args])
     context, blocks, *given = task.words
@@ -67,6 +68,7 @@ def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Valu
         is_last = task.b.compare("icmp eq", block, task.b.op("sub", blocks, i64(1)))
         left = [task.b.select(is_last, room, other) for room, other in zip(kept, spare, strict=True)]
         invoke(inner, callee, block, blocks, [*plain, *left])
+        inner.worked(e.program.work.call(callee.function.name))
     task.finish(inner)
     task.run()
 
@@ -116,6 +118,7 @@ class Task:
         note = self.outer.program.note(NO_ARENA, self.outer.at.span)
         self.memory = Memory(self.b, inner.context, note, inner.exit)
         inner.arena_base = self.memory.base
+        leave_after_an_error(inner)
         return inner
 
     def finish(self, inner: FunctionEmitter) -> None:
@@ -133,8 +136,8 @@ class Task:
         part = e.arena.take(8 * len(self.passed))
         data = e.address(part[0])
         write_words(e.b, data, self.passed)
-        run = e.b.load(PTR, e.context, 8)
-        e.b.do(f"call void {run.ref}(ptr @{self.name}, {data}, {self.chunks})")
+        run = e.b.load(PTR, e.b.offset(e.context, i64(Context.PARALLEL), I64), 8)
+        e.b.do(f"call void {run.ref}(ptr @{self.name}, {data}, {self.chunks}, {e.context})")
         e.arena.give_back(part)
         leave_after_an_error(e)
 

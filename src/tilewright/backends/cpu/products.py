@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tilewright.backends.cpu.control import leave_after_an_error
 from tilewright.backends.cpu.convert import to_elements
 from tilewright.backends.cpu.copies import Bound, copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
@@ -16,6 +17,7 @@ from tilewright.backends.cpu.scopes import ends_here
 from tilewright.backends.cpu.tiles import broadcast_valid
 from tilewright.backends.cpu.traced import memory_type
 from tilewright.backends.cpu.values import Place, Tile, contiguous, static
+from tilewright.backends.cpu.work import ELEMENTS, LONG
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
@@ -134,16 +136,20 @@ class Product:
         if self._pairs():
             return self._multiply_pairs(result, target, accumulate)
         spec = GemmSpec(e.program.target, self.left.dtype, self.right.dtype, static(m), static(n), self.type.shape[-1])
-        name = emit_gemm(e.b.module, spec)
         with rows_of(e, self.valid[:-2]) as batch:
-            e.b.invoke(
-                name,
+            run_gemm(
+                e, spec, self._work(),
                 self.left.at(e, self.lhs.type.shape, batch), *self.left.strides[-2:],
                 self.right.at(e, self.rhs.type.shape, batch), self.right.strides[-2],
                 target.at(e, self.type.shape, batch), target.strides[-2],
                 m, n, self.k, accumulate,
             )  # fmt: skip
         return result
+
+    def _work(self) -> int:
+        """Return how much one product of matrices is at most."""
+        rows, columns = self.type.shape[-2:]
+        return rows * columns * (static(self.k) or max(self.lhs.type.shape[-2:])) // ELEMENTS
 
     def _pairs(self) -> bool:
         """Return whether two products at a time can be added: packing B for that pays for more than a few rows."""
@@ -164,12 +170,21 @@ class Product:
         pairs = e.address(scratch[0])
         e.b.invoke(emit_pairs(e.b.module), self.right.pointer, self.right.strides[-2], pairs, self.k, n)
         spec = GemmSpec(e.program.target, BF16, BF16, static(m), static(n), self.type.shape[-1], paired=True)
-        e.b.invoke(
-            emit_gemm(e.b.module, spec), self.left.pointer, self.left.strides[-2], i64(2), pairs, n,
+        run_gemm(
+            e, spec, self._work(), self.left.pointer, self.left.strides[-2], i64(2), pairs, n,
             target.pointer, target.strides[-2], m, n, i64(depth // 2), accumulate,
         )  # fmt: skip
         e.arena.give_back(scratch)
         return result
+
+
+def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
+    """Emit a product of matrices; one that is much work ends with its program."""
+    polled = e.program.options.polled and work >= LONG
+    name = emit_gemm(e.b.module, spec._replace(polled=polled))
+    e.b.invoke(name, *args, *[e.context] * polled)
+    if polled:
+        leave_after_an_error(e)
 
 
 def placed(e: FunctionEmitter, tile: Tile) -> Matrix:

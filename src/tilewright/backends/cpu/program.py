@@ -1,8 +1,7 @@
 """Programs: every function of a program in one module, callable from outside.
 
 Inside, a function takes the context, an arena, its block, then its parameters word by word, then rooms for its results.
-Outside, an entry takes an array of 64-bit words (arguments, then room for results) and the context: three words that
-hold how to run chunks in parallel, the number of the first error, and the list of buffers to free.
+Outside, an entry takes an array of 64-bit words (arguments, then room for results) and the context.
 """
 
 from __future__ import annotations
@@ -52,6 +51,7 @@ from tilewright.backends.cpu.options import Options
 from tilewright.backends.cpu.parallel import grid, parallel_loop
 from tilewright.backends.cpu.target import Target
 from tilewright.backends.cpu.values import Scalar, Tensor, static
+from tilewright.backends.cpu.work import Estimate
 from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ForStmt, SeqStmts
@@ -87,6 +87,11 @@ class ProgramEmitter:
         self.module = Module(
             fused=self.target.has_fma, converts_half=self.target.has_f16c, scales=self.target.has("avx512f")
         )
+
+    @cached_property
+    def work(self) -> Estimate:
+        """How much its functions do."""
+        return Estimate(self.program)
 
     @cached_property
     def returned(self) -> dict[str, tuple[int | None, ...]]:

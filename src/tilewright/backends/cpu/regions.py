@@ -1,15 +1,18 @@
 """Regions: the code that runs `fn(data, chunk)` for every chunk of a kernel, as LLVM IR.
 
-Each text defines `void @parallel(ptr fn, ptr data, i64 chunks)` (the first, which the others build on, `@serial`), for
-x86-64 and Linux. They hold no address of any process, so that their object code can be kept. A region inside another,
-and one that finds the pool busy, runs serially: nobody ever waits for a worker that has not started, so a forked child,
-where there is none, drains all its chunks alone.
+Each text defines `void @parallel(ptr fn, ptr data, i64 chunks, ptr context)` (the first, which the others build on,
+`@serial`), for x86-64 and Linux. They hold no address of any process, so that their object code can be kept. Whoever
+began a region and waits for its last chunks looks for signals meanwhile, the way its context says. A region inside
+another, and one that finds the pool busy, runs serially: nobody ever waits for a worker that has not started, so a
+forked child, where there is none, drains all its chunks alone.
 """
+
+from tilewright.backends.cpu.context import Context
 
 SPINS = 1 << 14  # pauses before a worker sleeps: 0.2 to 0.7 ms
 
 SERIAL = """
-define void @serial(ptr %fn, ptr %data, i64 %chunks) nounwind {
+define void @serial(ptr %fn, ptr %data, i64 %chunks, ptr %context) nounwind {
 entry:
   %some = icmp sgt i64 %chunks, 0
   br i1 %some, label %loop, label %done
@@ -24,12 +27,50 @@ done:
 }
 """
 
-TEAM = """
+_WAIT = f"""
+declare i32 @sched_yield()
+declare void @llvm.x86.sse2.pause()
+
+define internal void @wait(ptr %done, i64 %chunks, ptr %context) nounwind {{  ; until so many chunks are done
+entry:
+  br label %check
+check:
+  %spun = phi i64 [ 0, %entry ], [ %spins, %pause ], [ 0, %yield ]
+  %ran = load atomic i64, ptr %done acquire, align 8
+  %all = icmp sge i64 %ran, %chunks
+  br i1 %all, label %end, label %pause
+pause:
+  call void @llvm.x86.sse2.pause()
+  %spins = add i64 %spun, 1
+  %long = icmp sgt i64 %spins, 1000
+  br i1 %long, label %tired, label %check
+tired:
+  %none = icmp eq ptr %context, null
+  br i1 %none, label %yield, label %ask
+ask:
+  %look.at = getelementptr i64, ptr %context, i64 {Context.LOOK}
+  %look = load ptr, ptr %look.at
+  %nobody = icmp eq ptr %look, null
+  br i1 %nobody, label %yield, label %look.now
+look.now:
+  call void %look(ptr %context)
+  br label %yield
+yield:
+  %yielded = call i32 @sched_yield()
+  br label %check
+end:
+  ret void
+}}
+"""
+
+TEAM = f"""{_WAIT}
 @threads = dso_local global i64 1
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
 declare i32 @omp_in_parallel()
+declare i64 @pthread_self()
 
-define internal void @member(ptr %region) nounwind {  ; region: fn, data, chunks, the next one
+; region: fn, data, chunks, the next one, how many are done, the thread that began it, context
+define internal void @member(ptr %region) nounwind {{
 entry:
   %fn = load ptr, ptr %region
   %data.at = getelementptr i8, ptr %region, i64 8
@@ -37,6 +78,7 @@ entry:
   %chunks.at = getelementptr i8, ptr %region, i64 16
   %chunks = load i64, ptr %chunks.at
   %next.at = getelementptr i8, ptr %region, i64 24
+  %done.at = getelementptr i8, ptr %region, i64 32
   br label %claim
 claim:
   %chunk = atomicrmw add ptr %next.at, i64 1 monotonic
@@ -44,14 +86,26 @@ claim:
   br i1 %more, label %run, label %done
 run:
   call void %fn(ptr %data, i64 %chunk)
+  %before = atomicrmw add ptr %done.at, i64 1 release
   br label %claim
-done:
+done:  ; whoever began the region waits here, where it can look for signals, and not in OpenMP, where it cannot
+  %self = call i64 @pthread_self()
+  %owner.at = getelementptr i8, ptr %region, i64 40
+  %owner = load i64, ptr %owner.at
+  %mine = icmp eq i64 %self, %owner
+  br i1 %mine, label %wait, label %end
+wait:
+  %context.at = getelementptr i8, ptr %region, i64 48
+  %context = load ptr, ptr %context.at
+  call void @wait(ptr %done.at, i64 %chunks, ptr %context)
   ret void
-}
+end:
+  ret void
+}}
 
-define void @parallel(ptr %fn, ptr %data, i64 %chunks) nounwind {
+define void @parallel(ptr %fn, ptr %data, i64 %chunks, ptr %context) nounwind {{
 entry:
-  %region = alloca [4 x i64], align 64
+  %region = alloca [7 x i64], align 64
   %threads = load atomic i64, ptr @threads monotonic, align 8
   %fewer = icmp slt i64 %chunks, %threads
   %size = select i1 %fewer, i64 %chunks, i64 %threads
@@ -62,7 +116,7 @@ nested:
   %inside = icmp ne i32 %level, 0
   br i1 %inside, label %serial, label %team
 serial:
-  call void @serial(ptr %fn, ptr %data, i64 %chunks)
+  call void @serial(ptr %fn, ptr %data, i64 %chunks, ptr %context)
   ret void
 team:
   store ptr %fn, ptr %region
@@ -72,16 +126,23 @@ team:
   store i64 %chunks, ptr %chunks.at
   %next.at = getelementptr i8, ptr %region, i64 24
   store i64 0, ptr %next.at
+  %done.at = getelementptr i8, ptr %region, i64 32
+  store i64 0, ptr %done.at
+  %owner.at = getelementptr i8, ptr %region, i64 40
+  %self = call i64 @pthread_self()
+  store i64 %self, ptr %owner.at
+  %context.at = getelementptr i8, ptr %region, i64 48
+  store ptr %context, ptr %context.at
   %members = trunc i64 %size to i32
   call void @GOMP_parallel(ptr @member, ptr %region, i32 %members, i32 0)
   ret void
-}
+}}
 """
 
 # State is one word: the number of the region in the upper half, its chunks that nobody has claimed in the lower. With
 # none left a worker leaves the region's other words alone, so they may be rewritten; one that read them too early has
 # an old state in hand and fails to claim.
-POOL = f"""
+POOL = f"""{_WAIT}
 @threads = dso_local global i64 1
 @state = internal global i64 0, align 64
 @fn = internal global ptr null, align 8
@@ -93,9 +154,7 @@ POOL = f"""
 @started = internal global i64 0, align 8
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
-declare i32 @sched_yield()
 declare i64 @syscall(i64, ...)
-declare void @llvm.x86.sse2.pause()
 
 define internal void @work() nounwind {{  ; run chunks until none is left to claim
 entry:
@@ -178,7 +237,7 @@ done:
   ret void
 }}
 
-define void @parallel(ptr %fn, ptr %data, i64 %chunks) nounwind {{
+define void @parallel(ptr %fn, ptr %data, i64 %chunks, ptr %context) nounwind {{
 entry:
   %one = icmp sle i64 %chunks, 1
   %huge = icmp sgt i64 %chunks, 4294967295
@@ -189,7 +248,7 @@ try:
   %taken = icmp ne i64 %was, 0
   br i1 %taken, label %serial, label %own
 serial:
-  call void @serial(ptr %fn, ptr %data, i64 %chunks)
+  call void @serial(ptr %fn, ptr %data, i64 %chunks, ptr %context)
   ret void
 own:
   %started = load i64, ptr @started
@@ -219,21 +278,7 @@ wake:  ; FUTEX_WAKE | FUTEX_PRIVATE
   br label %drain
 drain:
   call void @work()
-  br label %wait
-wait:
-  %spun = phi i64 [ 0, %drain ], [ %spins, %pause ], [ 0, %yield ]
-  %ran = load atomic i64, ptr @done acquire, align 8
-  %all = icmp eq i64 %ran, %chunks
-  br i1 %all, label %done, label %pause
-pause:
-  call void @llvm.x86.sse2.pause()
-  %spins = add i64 %spun, 1
-  %long = icmp sgt i64 %spins, 1000
-  br i1 %long, label %yield, label %wait
-yield:
-  %yielded = call i32 @sched_yield()
-  br label %wait
-done:
+  call void @wait(ptr @done, i64 %chunks, ptr %context)
   store atomic i64 0, ptr @busy release, align 8
   ret void
 }}

@@ -7,12 +7,14 @@ from typing import Any
 
 from tilewright.backends.cpu.copies import rows_of
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.gemm import GemmSpec, emit_gemm
+from tilewright.backends.cpu.gemm import GemmSpec
 from tilewright.backends.cpu.llvm import I1, Value, i64
+from tilewright.backends.cpu.products import run_gemm
 from tilewright.backends.cpu.tensor_math import broadcast, mapped, result_type
 from tilewright.backends.cpu.tensor_views import turned
 from tilewright.backends.cpu.tensors import converting, loaded, moved, new_tensor, put
 from tilewright.backends.cpu.values import Tensor, static
+from tilewright.backends.cpu.work import LONG
 from tilewright.core.expr import Call
 from tilewright.dtypes import FP32, INT32, DataType
 from tilewright.ops.matmul import accumulator
@@ -77,11 +79,12 @@ class Product:
         """Emit the product into a tensor, or added to it."""
         e, (m, n) = self.e, self.valid[-2:]
         depth = self._depth()
-        name = emit_gemm(e.b.module, GemmSpec(e.program.target, self.lhs.dtype, self.rhs.dtype))
+        spec = GemmSpec(e.program.target, self.lhs.dtype, self.rhs.dtype)
         with rows_of(e, self.valid[:-2]) as batch:
             a, b, c = (_matrix(e, tensor, batch) for tensor in (self.lhs, self.rhs, result))
-            e.b.invoke(
-                name, a, *self.lhs.strides[-2:], b, self.rhs.strides[-2], c, result.strides[-2], m, n, depth, accumulate
+            run_gemm(
+                e, spec, LONG,
+                a, *self.lhs.strides[-2:], b, self.rhs.strides[-2], c, result.strides[-2], m, n, depth, accumulate,
             )  # fmt: skip
         return Tensor(result.pointer, self.shape, result.strides, self.valid, self.dtype, result.root)
 

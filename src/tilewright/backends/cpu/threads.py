@@ -1,9 +1,9 @@
 """Threads: the chunks of a kernel run side by side.
 
-A kernel calls through a pointer `parallel(fn, data, chunks)`, which calls `fn(data, chunk)` for every chunk and returns
-once all have run. Behind the pointer is a loop for one thread; a team of the OpenMP runtime that is mapped already,
-mostly torch's, since its workers spin after each region and starve any others; or else a pool of workers of our own. A
-second OpenMP runtime is never loaded: it would be a second set of workers.
+A kernel calls through a pointer `parallel(fn, data, chunks, context)`, which calls `fn(data, chunk)` for every chunk
+and returns once all have run. Behind the pointer is a loop for one thread; a team of the OpenMP runtime that is mapped
+already, mostly torch's, since its workers spin after each region and starve any others; or else a pool of workers of
+our own. A second OpenMP runtime is never loaded: it would be a second set of workers.
 
 A forked child has no workers. It starts a pool anew; OpenMP would hang, so what used a team runs serially there.
 """
@@ -44,7 +44,7 @@ def emitted(text: str) -> bytes:
 
 
 def parallel_address(threads: int, emit: Emit = emitted) -> int:
-    """Return the address of a C function `void (fn, data, chunks)` that runs chunks on so many threads.
+    """Return the address of a C function `void (fn, data, chunks, context)` that runs chunks on so many threads.
 
     The address stays good for the life of the process; ask again after torch is imported, and its OpenMP is used.
     """

@@ -48,7 +48,7 @@ define void @nested(ptr %data, i64 %chunk) nounwind {{  ; data: parallel, counte
   %counters = load ptr, ptr %next
   %first = mul i64 %chunk, {INNER}
   %mine = getelementptr i64, ptr %counters, i64 %first
-  call void %parallel(ptr @count, ptr %mine, i64 {INNER})
+  call void %parallel(ptr @count, ptr %mine, i64 {INNER}, ptr null)
   ret void
 }}
 """
@@ -79,7 +79,8 @@ def chunks() -> Loaded:
 
 
 def run(address: int, function: str, data: int, count: int) -> None:
-    ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_int64)(address)(chunks().address(function), data, count)
+    call = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_int64, c_void_p)(address)
+    call(chunks().address(function), data, count, None)
 
 
 def counted(address: int, count: int) -> set[int]:

@@ -1,0 +1,28 @@
+"""The context: words that a running program shares with its caller and among its tasks."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Context(IntEnum):
+    """The words of a context."""
+
+    PARALLEL = 0
+    """Where the code lies that runs chunks side by side."""
+    ERROR = 1
+    """The number of the first error: 0 while there is none, INTERRUPTED where a signal ended the program."""
+    BUFFERS = 2
+    """The list of buffers that the caller frees."""
+    LOOK = 3
+    """Where the code lies that looks for signals while the program runs; 0 where nobody sends any."""
+    SINCE = 4
+    """When it last looked."""
+
+
+INTERRUPTED = -1
+
+
+def context_words(parallel: int, look: int) -> tuple[int, ...]:
+    """Return the context of a program that is about to run."""
+    return parallel, 0, 0, look, 0
