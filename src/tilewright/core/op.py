@@ -91,6 +91,8 @@ class OpSpec:
     """The NumPy function that a reduction folds with."""
     start: Callable[[DataType], Any] | None = None
     """What folding nothing gives."""
+    stepwise: frozenset[DataType] = frozenset()
+    """The element types in which a reduction rounds after every step; in others it may round as late as it likes."""
     effect: Effect = Effect.PURE
     alias: str | None = None
     """The operand whose buffer the result is."""
