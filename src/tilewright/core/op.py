@@ -98,6 +98,8 @@ class OpSpec:
     """The operand whose buffer the result is."""
     writes: str | None = None
     """The operand whose buffer the op changes."""
+    updates: str | None = None
+    """The operand that the result takes the place of: an accumulator, which is added to where it lies."""
     control_plane: bool = False
     """Whether an orchestration function may use it outside a kernel scope."""
     symbol: str = ""

@@ -35,6 +35,7 @@ from tilewright.errors import (
     UnsupportedFeatureError,
 )
 from tilewright.frontend import directives
+from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.branches import predicate
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.expressions import BindDynamic, apply, check_plain, show
@@ -123,6 +124,9 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         raise
     spans = dict(zip((p.name for p in spec.parameters), given.nodes, strict=False)) | dict(given.keyword_nodes)
     _check_attributes(t, spec, bound, spans, node)
+    summed = accumulated(t, spec, bound, node, spans)
+    if summed is not None:
+        return summed
     try:
         result = apply(t, spec, bound, node, spans)
     except OutOfBoundsError:

@@ -249,13 +249,16 @@ def matmul(
 
 
 @op(
-    kinds=UNIFIED, infer=_acc_type, evaluate=_acc, ulp=8, accepts=SUPPORTED,
+    kinds=UNIFIED, infer=_acc_type, evaluate=_acc, updates="acc", ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}acc = pl.matmul(a, bt)\np = pl.matmul_acc(acc, a, bt){_STORE}",
 )  # fmt: skip
 def matmul_acc(
     acc: X, lhs: X, rhs: X, a_trans: bool = False, b_trans: bool = False, init_cond: Condition | None = None
 ) -> X:
-    """Return `acc` plus the matrix product, or the product alone where `init_cond` holds."""
+    """Return `acc` plus the matrix product, or the product alone where `init_cond` holds.
+
+    Written as a statement, it adds to `acc` itself. Where `acc` is a slice of a tile, the tile is added to as well.
+    """
     ...
 
 
@@ -279,7 +282,7 @@ def batch_matmul(lhs: Tile, rhs: Tile) -> Tile:
 
 
 @op(
-    kinds=TILE, infer=_acc_type, evaluate=_acc, ulp=8, accepts=SUPPORTED,
+    kinds=TILE, infer=_acc_type, evaluate=_acc, updates="acc", ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}acc = pl.matmul(a, bt)\np = pl.batch_matmul_acc(acc, a, bt){_STORE}",
 )  # fmt: skip
 def batch_matmul_acc(acc: Tile, lhs: Tile, rhs: Tile) -> Tile:
@@ -297,7 +300,7 @@ def gemv(lhs: Tile, rhs: Tile) -> Tile:
 
 
 @op(
-    kinds=TILE, infer=_gemv_acc_type, evaluate=_acc, ulp=8, accepts=SUPPORTED,
+    kinds=TILE, infer=_gemv_acc_type, evaluate=_acc, updates="acc", ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}{_ROW}acc = pl.gemv(row, bt)\np = pl.gemv_acc(acc, row, bt){_STORE}",
 )  # fmt: skip
 def gemv_acc(acc: Tile, lhs: Tile, rhs: Tile) -> Tile:
