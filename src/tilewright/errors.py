@@ -453,6 +453,12 @@ class ControlPlaneComputeError(KernelError):
     hint = "put it inside `with pl.at(level=pl.Level.CORE_GROUP):` or into an InCore function"
 
 
+class PredicateError(KernelError):
+    """A task that may be skipped, and whose result would then not be there."""
+
+    hint = "create the tensor before the task, store into it there, and go on with that tensor"
+
+
 class VerificationError(KernelError):
     """IR that breaks a rule every program must keep."""
 

@@ -33,15 +33,17 @@ class Native:
         lowered = PassManager.get_strategy().run_passes(self.program)
         self.native = NativeProgram(lowered, compile_native(lowered))
 
-    def run(self, args: Sequence[Array | float]) -> list[tuple[Array, Array]]:
-        """Return each array as native code and as the interpreter leave it."""
+    def run(self, args: Sequence[Array | float], *, packed: bool = False) -> list[tuple[Array, Array]]:
+        """Return each array as native code and as the interpreter leave it; native code is given windows, or all."""
         args = _numbers(args)
-        ours, theirs = [Embedded(arg) for arg in args], [_copied(arg) for arg in args]
-        self.native.run(self.name, [_argument(held.inner) for held in ours])
+        theirs = [_copied(arg) for arg in args]
+        ours = [Embedded(np.reshape(arg, -1) if packed and isinstance(arg, np.ndarray) else arg) for arg in args]
+        given: list[Any] = [_shaped_like(held.inner, arg) for held, arg in zip(ours, args, strict=True)]
+        self.native.run(self.name, [_argument(arg) for arg in given])
         machine.run(self.program, self.name, [_argument(arg) for arg in theirs])
         for held in ours:
             held.assert_untouched_around()
-        return [(held.inner, want) for held, want in zip(ours, theirs, strict=True) if isinstance(want, np.ndarray)]
+        return [(got, want) for got, want in zip(given, theirs, strict=True) if isinstance(want, np.ndarray)]
 
     def errors(self, args: Sequence[Array | float]) -> list[ExecutionError | None]:
         """Return what native code and the interpreter object to, and check that nothing around is written."""
@@ -67,6 +69,10 @@ def _error(action: Any) -> ExecutionError | None:
 def _numbers(args: Sequence[Array | float]) -> list[Array | float]:
     """Return arguments with arrays of no axes as numbers."""
     return [arg.item() if isinstance(arg, np.ndarray) and not arg.ndim else arg for arg in args]
+
+
+def _shaped_like(arg: Any, other: Array | float) -> Any:
+    return np.reshape(arg, other.shape) if isinstance(other, np.ndarray) else arg
 
 
 def _copied(arg: Array | float) -> Array | float:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tilewright.dtypes import DataType
+from tilewright.dtypes import FP16, DataType
 
 Floats: TypeAlias = "Callable[..., torch.Tensor]"
 Integers: TypeAlias = Callable[[int], int] | Callable[[int, int], int]
@@ -107,6 +107,14 @@ REDUCTION_FLOATS: dict[str, Floats] = {
 REDUCTION_INTEGERS = {f"{side}_{name}": f for side, _ in (ROW, COLUMN) for name, f in _REDUCTION_INTEGERS.items()}
 
 
+def _rounded_sums(x: torch.Tensor) -> torch.Tensor:
+    """Return the sums of fp16 columns, which round after every addition."""
+    total = torch.zeros_like(x[..., 0:1, :])
+    for row in range(x.shape[-2]):
+        total = (total + x[..., row : row + 1, :]).half().double()
+    return total
+
+
 def in_torch(values: NDArray[Any]) -> torch.Tensor:
     """Return elements as torch computes with them here."""
     return torch.tensor(values.astype(np.float64).tolist(), dtype=torch.float64)
@@ -114,6 +122,8 @@ def in_torch(values: NDArray[Any]) -> torch.Tensor:
 
 def table(family: str, dtype: DataType) -> Mapping[str, Callable[..., Any]]:
     """Return the references of a family for elements of `dtype`, by op name."""
+    if family == "reduction" and dtype == FP16:
+        return {**REDUCTION_FLOATS, "col_sum": _rounded_sums}
     if dtype.is_float():
         return {"elementwise": ELEMENTWISE_FLOATS, "expansion": EXPANSION_FLOATS, "reduction": REDUCTION_FLOATS}[family]
     if family == "elementwise":

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from ops.kernels import Array, bfloat16, kernel, launch, out, run, scalar, tensor, type_of
+from ops.native import Native
 
 import tilewright.language as pl
 from tilewright.core.types import TileType
@@ -147,3 +148,17 @@ def test_an_integer_tensor_is_left_alone_by_its_conversion() -> None:
     x = np.array([1, 2], np.int8)
     launch(kernel("y = pl.cast(x, pl.UINT8)\npl.write(y, [0], 9)", x=tensor(pl.INT8, 2)), x)
     assert x.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("dtype", "numbers"), [(pl.INT4, [-8, -2, 3, 7]), (pl.UINT4, [0, 9, 14, 15])], ids=str)
+def test_integers_of_four_bits_are_read_from_half_a_byte(dtype: DataType, numbers: list[int]) -> None:
+    body = """
+    out = pl.store(pl.cast(pl.load(x, [0], [4]), pl.INT32), [0], out)
+    one = pl.write(one, [0], pl.cast(pl.read(x, [1]), pl.INT32))
+    """
+    function = kernel(body, x=tensor(dtype, 4), out=out(pl.INT32, 4), one=out(pl.INT32, 1))
+    for beside in (0x00, 0x50, 0xF0):
+        halves: Array = np.frombuffer(bytes(number & 15 | beside for number in numbers), dtype.numpy)
+        _, *results = Native(function).run([halves, np.zeros(4, np.int32), np.zeros(1, np.int32)])
+        for (native, interpreted), want in zip(results, (numbers, numbers[1:2]), strict=True):
+            assert native.tolist() == interpreted.tolist() == want

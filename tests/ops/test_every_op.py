@@ -59,7 +59,7 @@ def test_calling_an_op_outside_a_kernel_is_an_error(spec: OpSpec) -> None:
 
 @every_spec
 def test_what_an_op_aliases_or_writes_is_one_of_its_operands(spec: OpSpec) -> None:
-    assert {spec.alias, spec.writes} <= {None, *(p.name for p in spec.operands)}
+    assert {spec.alias, spec.writes, spec.updates} <= {None, *(p.name for p in spec.operands)}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.split(".")[-1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from ops.kernels import Array, counting, inout, kernel, out, run, scalar, tensor, type_of
@@ -11,6 +13,7 @@ import tilewright.language as pl
 from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
+from tilewright.ops.matmul import accumulator
 
 LOADS = "a = pl.load(x, [0, 0], [2, 3])\nb = pl.load(y, [0, 0], [3, 4])\n"
 
@@ -91,6 +94,51 @@ def test_a_tensor_product_keeps_the_promoted_type_or_the_one_asked_for() -> None
 def test_tiles_are_not_transposed_by_options(option: str) -> None:
     with pytest.raises(AttributeValueError, match="are for tensors"):
         kernel(f"{LOADS}p = pl.matmul(a, b, {option}=True)", x=tensor(pl.FP32, 2, 3), y=tensor(pl.FP32, 3, 4))
+
+
+@pytest.mark.parametrize("option", ["a_trans", "b_trans"])
+def test_tiles_that_are_accumulated_are_not_transposed_by_options(option: str) -> None:
+    body = f"{LOADS}p = pl.matmul_acc(pl.matmul(a, b), a, b, {option}=True)"
+    with pytest.raises(AttributeValueError, match="are for tensors") as caught:
+        kernel(body, x=tensor(pl.FP32, 2, 3), y=tensor(pl.FP32, 3, 4))
+    assert "transpose_view" in caught.value.help
+
+
+@pytest.mark.parametrize("dtype", [pl.FP32, pl.FP16, pl.BF16, pl.INT8, pl.UINT8, pl.INT32, pl.INT64], ids=str)
+@pytest.mark.parametrize("batch", [(), (2,), (2, 1)], ids=len)
+def test_products_of_tensors_take_each_operand_as_its_option_says(dtype: DataType, batch: tuple[int, ...]) -> None:
+    """Matrices here are 5 by 7 and 7 by 9; all numbers are whole and small, so every sum is exact."""
+    held = accumulator(dtype)
+    shape = (*batch, 5, 9)
+    zeros = [0] * len(shape)
+    lines, annotations, values = list[str](), dict[str, str](), list[Array]()
+    for turned in itertools.product((False, True), repeat=2):
+        options = f"a_trans={turned[0]}, b_trans={turned[1]}"
+        a, b, c, p, q = (f"{name}{int(turned[0])}{int(turned[1])}" for name in "abcpq")
+        lines += [
+            f"{p} = pl.assemble({p}, pl.matmul({a}, {b}, {options}, out_dtype=pl.{held.symbol}), {zeros})",
+            f"{q} = pl.assemble({q}, pl.matmul_acc({c}, {a}, {b}, {options}), {zeros})",
+        ]
+        shapes = [(*batch, *_turned((5, 7), turned[0])), (*batch[1:], *_turned((7, 9), turned[1]))]
+        for name, extents in zip((a, b), shapes, strict=True):
+            annotations[name] = tensor(dtype, *extents)
+            values.append(np.reshape(np.arange(np.prod(extents)) % 11, extents).astype(dtype.numpy))
+        annotations |= {c: tensor(held, *shape), p: out(held, *shape), q: out(held, *shape)}
+        values += [np.full(shape, 3, held.numpy), np.zeros(shape, held.numpy), np.zeros(shape, held.numpy)]
+    results = dict(zip(annotations, Native(kernel("\n".join(lines), **annotations)).run(values), strict=True))
+    for left, right in itertools.product((0, 1), repeat=2):
+        a, b, c, p, q = (results[f"{name}{left}{right}"] for name in "abcpq")
+        expected = np.matmul(_integers(a[1], left), _integers(b[1], right))
+        for got, want in ((p, expected), (q, expected + _integers(c[1], 0))):
+            assert got[0].tolist() == got[1].tolist() == want.tolist()
+
+
+def _integers(matrix: Array, is_turned: int) -> Array:
+    return (np.swapaxes(matrix, -1, -2) if is_turned else matrix).astype(np.int64)
+
+
+def _turned(shape: tuple[int, int], is_turned: bool) -> tuple[int, ...]:
+    return shape[::-1] if is_turned else shape
 
 
 def test_tensors_are_transposed_by_options() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ops.kernels import bfloat16, counting, kernel, out, run, tensor, type_of
+from ops.kernels import Array, bfloat16, counting, kernel, out, run, scalar, tensor, type_of
+from ops.native import Native
 
 import tilewright.language as pl
 from tilewright.core.types import TileType
@@ -95,3 +96,87 @@ def test_a_column_reduction_needs_two_axes() -> None:
 def test_bools_are_not_summed() -> None:
     with pytest.raises(DTypeMismatchError, match="bool elements are not supported"):
         kernel("s = pl.row_sum(x)", x=tensor(pl.BOOL, 4, 8))
+
+
+def halves(*shape: int) -> Array:
+    """Return fp16 numbers whose sums round at nearly every step."""
+    return np.random.default_rng(7).uniform(-100, 100, shape).astype(np.float16)
+
+
+def summed_in_order(x: Array) -> Array:
+    total = np.zeros((*x.shape[:-2], 1, x.shape[-1]), x.dtype)
+    for row in range(x.shape[-2]):
+        total = total + x[..., row : row + 1, :]
+    return total
+
+
+def summed_in_pairs(x: Array) -> Array:
+    rows: list[Array] = [x[..., row : row + 1, :] for row in range(x.shape[-2])]
+    count = len(rows)
+    while count > 1:
+        last = rows[count - 1]
+        for i in range(count // 2):
+            rows[i] = rows[2 * i] + rows[2 * i + 1]
+        if count % 2:
+            rows[0] = rows[0] + last
+        count //= 2
+    return rows[0]
+
+
+@pytest.mark.parametrize("shape", [(37, 70), (1, 5), (2, 16), (2, 19, 33)], ids=str)
+def test_a_sum_of_fp16_columns_rounds_after_every_addition(shape: tuple[int, ...]) -> None:
+    x, zeros, summed = halves(*shape), [0] * len(shape), (*shape[:-2], 1, shape[-1])
+    body = f"""
+    a = pl.load(x, {zeros}, {list(shape)})
+    down = pl.store(pl.col_sum(a), {zeros}, down)
+    pairs = pl.store(pl.col_sum(a, pl.create_tile({list(shape)}, dtype=pl.FP16)), {zeros}, pairs)
+    whole = pl.assemble(whole, pl.col_sum(x), {zeros})
+    """
+    outputs = dict.fromkeys(("down", "pairs", "whole"), out(pl.FP16, *summed))
+    function = kernel(body, x=tensor(pl.FP16, *shape), **outputs)
+    _, *results = Native(function).run([x, *(np.zeros(summed, np.float16) for _ in outputs)])
+    for (native, interpreted), want in zip(results, (summed_in_order, summed_in_pairs, summed_in_order), strict=True):
+        assert native.tolist() == interpreted.tolist() == want(x).tolist()
+    assert shape[-2] < 3 or results[0][0].tolist() != np.sum(x, -2, np.float64, keepdims=True).astype(x.dtype).tolist()
+
+
+@pytest.mark.parametrize("rows", range(10))
+def test_sums_of_fp16_columns_take_the_valid_rows(rows: int) -> None:
+    body = """
+    a = pl.load(x, [0, 0], [9, 37], valid_shape=[n, 37])
+    down = pl.store(pl.col_sum(a), [0, 0], down)
+    pairs = pl.store(pl.col_sum(a, pl.create_tile([9, 37], dtype=pl.FP16)), [0, 0], pairs)
+    turned = pl.assemble(turned, pl.col_sum(pl.transpose(pl.set_validshape(y, 37, n), 0, 1)), [0, 0])
+    """
+    outputs = dict.fromkeys(("down", "pairs", "turned"), out(pl.FP16, 1, 37))
+    function = kernel(body, x=tensor(pl.FP16, 9, 37), y=tensor(pl.FP16, 37, 9), n=scalar(pl.INDEX), **outputs)
+    x = halves(9, 37)
+    given: list[Array | float] = [x, np.ascontiguousarray(np.transpose(x)), rows]
+    results = Native(function).run([*given, *(np.zeros((1, 37), np.float16) for _ in outputs)])
+    wanted = summed_in_order(x[:rows])
+    paired = summed_in_pairs(x[:rows]) if rows else wanted
+    for (native, interpreted), want in zip(results[2:], (wanted, paired, wanted), strict=True):
+        assert native.tolist() == interpreted.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 9])
+def test_sums_of_fp16_columns_are_the_same_whatever_is_known_of_the_extents(rows: int) -> None:
+    function = kernel(
+        "out = pl.assemble(out, pl.col_sum(x), [0, 0])", x=tensor(pl.FP16, "M", "N"), out=out(pl.FP16, 1, "N")
+    )
+    x = halves(rows, 37)
+    *_, (native, interpreted) = Native(function).run([x, np.ones((1, 37), np.float16)])
+    assert native.tolist() == interpreted.tolist() == summed_in_order(x).tolist()
+
+
+@pytest.mark.parametrize("dtype", [pl.FP32, pl.BF16], ids=str)
+@pytest.mark.parametrize("name", ["col_sum", "row_sum"])
+def test_other_sums_round_once(name: str, dtype: DataType) -> None:
+    function = kernel(
+        f"out = pl.assemble(out, pl.{name}(x), [0, 0])",
+        x=tensor(dtype, 16, 16),
+        out=out(dtype, *((1, 16) if name == "col_sum" else (16, 1))),
+    )
+    x = np.random.default_rng(3).uniform(-100, 100, (16, 16)).astype(dtype.numpy)
+    exact = np.sum(x.astype(np.float64), -2 if name == "col_sum" else -1, keepdims=True)
+    assert run(function, x).tolist() == exact.astype(dtype.numpy).tolist()

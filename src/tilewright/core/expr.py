@@ -207,7 +207,8 @@ class Submit(Expr):
     """A dispatched call: its results, and the id of the task that makes them.
 
     `deps` are tasks that must have ended before; an executor that runs tasks in program order has nothing to wait for.
-    With `core_num` the function runs once per block.
+    With `core_num` the function runs once per block. Where `predicate` does not hold the task is skipped: nothing is
+    written, and its results are the tensors it was given, as they are.
     """
 
     op: GlobalVar
@@ -216,9 +217,10 @@ class Submit(Expr):
     core_num: Expr | None
     type: Type
     span: Span = UNKNOWN
+    predicate: Expr | None = None
 
     def _key(self) -> object:
-        return self.op, self.args, self.deps, self.core_num, self.type
+        return self.op, self.args, self.deps, self.core_num, self.type, self.predicate
 
 
 def integer(value: int, dtype: DataType = INDEX, span: Span = UNKNOWN) -> Const:

@@ -99,6 +99,8 @@ class OpSpec:
     """The NumPy function that a reduction folds with."""
     start: Callable[[DataType], Any] | None = None
     """What folding nothing gives."""
+    stepwise: frozenset[DataType] = frozenset()
+    """The element types in which a reduction rounds after every step; in others it may round as late as it likes."""
     effect: Effect = Effect.PURE
     alias: str | None = None
     """The operand whose buffer the result is."""
@@ -108,6 +110,8 @@ class OpSpec:
     """What becomes of undefined elements of its operands."""
     unread: frozenset[str] = frozenset()
     """The operands of which only the type matters."""
+    updates: str | None = None
+    """The operand that the result takes the place of: an accumulator, which is added to where it lies."""
     control_plane: bool = False
     """Whether an orchestration function may use it outside a kernel scope."""
     symbol: str = ""

@@ -286,7 +286,7 @@ class Printer:
 
     def _spmd(self, stmt: SpmdScopeStmt) -> list[str]:
         options = [self.expr(stmt.core_num), *self._hint(stmt.name_hint), *self._deps(stmt.deps)]
-        options += [f"predicate={self.expr(stmt.predicate)}"] if stmt.predicate is not None else []
+        options += self._predicate(stmt.predicate)
         call = f"{self.pl}.spmd({', '.join(options)})"
         head = (
             f"with {call}{self._task(stmt.task)}:"
@@ -300,6 +300,9 @@ class Printer:
 
     def _deps(self, deps: Sequence[Expr]) -> list[str]:
         return [f"deps=[{self._several(deps)}]"] if deps else []
+
+    def _predicate(self, predicate: Expr | None) -> list[str]:
+        return [] if predicate is None else [f"predicate={self.expr(predicate)}"]
 
     def _task(self, task: Var | None) -> str:
         return f" as {self.name(task)}" if task is not None else ""
@@ -340,9 +343,9 @@ class Printer:
 
     def _submit(self, expr: Submit) -> str:
         parts = [self._callee(expr.op.name), *(self.expr(arg) for arg in expr.args), *self._deps(expr.deps)]
-        if expr.core_num is None:
-            return f"{self.pl}.submit({', '.join(parts)})"
-        return f"{self.pl}.spmd_submit({', '.join([*parts, f'core_num={self.expr(expr.core_num)}'])})"
+        parts += [] if expr.core_num is None else [f"core_num={self.expr(expr.core_num)}"]
+        name = "submit" if expr.core_num is None else "spmd_submit"
+        return f"{self.pl}.{name}({', '.join([*parts, *self._predicate(expr.predicate)])})"
 
     def _call(self, call: Call, nested: bool) -> str:
         spec, bound = call.op.spec, arguments(call)

@@ -116,12 +116,14 @@ class Rewriter:
                 return expr if args is expr.args and type_ is expr.type else replace(expr, args=args, type=type_)
             case Submit():
                 core_num = None if expr.core_num is None else self.expr(expr.core_num)
+                predicate = None if expr.predicate is None else self.expr(expr.predicate)
                 return replace(
                     expr,
                     args=self.exprs(expr.args),
                     deps=self.exprs(expr.deps),
                     core_num=core_num,
                     type=self.type(expr.type),
+                    predicate=predicate,
                 )
             case _:
                 return expr

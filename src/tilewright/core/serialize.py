@@ -50,7 +50,7 @@ from tilewright.core.types import MemRef, Type
 from tilewright.dtypes import BY_NAME, DataType
 
 MAGIC = b"TWIR"
-VERSION = 1
+VERSION = 2
 _HEADER = len(MAGIC) + 1 + sha256().digest_size
 
 _BY_IDENTITY: tuple[type[Any], ...] = (Var, IterArg, SeqStmts, *get_args(Stmt), Function, Program)

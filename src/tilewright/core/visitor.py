@@ -94,7 +94,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
         case Call() | Invoke():
             return expr.args
         case Submit():
-            return (*expr.args, *expr.deps, *(() if expr.core_num is None else (expr.core_num,)))
+            return (*expr.args, *expr.deps, *(e for e in (expr.core_num, expr.predicate) if e is not None))
         case MakeTuple():
             return expr.elements
         case TupleGetItem():

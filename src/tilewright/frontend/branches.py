@@ -10,13 +10,17 @@ from tilewright.core.types import ScalarType, TensorType, TileType, unplaced
 from tilewright.dtypes import BOOL
 from tilewright.errors import ConditionError, YieldMismatchError
 from tilewright.frontend.scope import Binding
-from tilewright.frontend.state import Translator, YieldFrame, statement
+from tilewright.frontend.state import Translator, Value, YieldFrame, statement
 from tilewright.source import Span
 
 
 def condition(t: Translator, node: ast.expr) -> Expr | bool:
     """Return a branch or loop condition; ConditionError unless it is a bool."""
-    value = t.operand(node)
+    return as_condition(t, t.operand(node), node)
+
+
+def as_condition(t: Translator, value: Value, node: ast.expr) -> Expr | bool:
+    """Return a value that decides something; ConditionError unless it is a bool."""
     if isinstance(value, bool):
         return value
     if not isinstance(value, Expr) or value.type != ScalarType(BOOL):
@@ -25,6 +29,11 @@ def condition(t: Translator, node: ast.expr) -> Expr | bool:
         help = "read one element with pl.read, or choose element by element with pl.sel" if is_shaped else ""
         raise ConditionError(f"condition must be a Bool-typed scalar, got {shown}", spans=[t.span(node)], help=help)
     return value
+
+
+def predicate(t: Translator, value: Value, node: ast.expr) -> Expr | None:
+    """Return what decides whether a task runs, None for a task that always does."""
+    return None if value is None else t.expr(as_condition(t, value, node), node)
 
 
 @statement(ast.If)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import math
 from collections.abc import Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -34,6 +35,8 @@ from tilewright.errors import (
     UnsupportedFeatureError,
 )
 from tilewright.frontend import directives
+from tilewright.frontend.accumulators import accumulated
+from tilewright.frontend.branches import predicate
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.expressions import BindDynamic, apply, check_plain, show
 from tilewright.frontend.foreign import meant
@@ -121,6 +124,9 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         raise
     spans = dict(zip((p.name for p in spec.parameters), given.nodes, strict=False)) | dict(given.keyword_nodes)
     _check_attributes(t, spec, bound, spans, node)
+    summed = accumulated(t, spec, bound, node, spans)
+    if summed is not None:
+        return summed
     try:
         result = apply(t, spec, bound, node, spans)
     except OutOfBoundsError:
@@ -272,17 +278,27 @@ def unpack(t: Translator, value: Value, node: ast.AST) -> Value:
     return value
 
 
-_SUBMIT_OPTIONS = frozenset({"deps", "dumps", "allow_early_resolve", "predicate", "core_num", "sync_start"})
+def _options_of(directive: Any) -> frozenset[str]:
+    """Return what a directive takes by name alone."""
+    given = inspect.signature(directive).parameters.values()
+    return frozenset(p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY)
+
+
+_SUBMIT_OPTIONS = {directive: _options_of(directive) for directive in (directives.submit, directives.spmd_submit)}
 
 
 def _submit(t: Translator, node: ast.Call) -> Submit:
-    given = arguments(t, node)
-    kwargs = {name: value for name, value in given.kwargs.items() if name not in _SUBMIT_OPTIONS}
+    directive: Any = t.evaluate(node.func)
+    given, allowed = arguments(t, node), _SUBMIT_OPTIONS[directive]
+    kwargs = {name: value for name, value in given.kwargs.items() if name not in allowed}
     rest = Arguments(given.args[1:], kwargs, given.nodes[1:], given.keyword_nodes)
     called = _dispatched(t, given.args[0] if given.args else None, rest, node)
     results = called.type.elements if isinstance(called.type, TupleType) else (called.type,)
     deps = given.kwargs.get("deps", ())
     core_num = given.kwargs.get("core_num")
+    if core_num is None and "core_num" in allowed:
+        help = "core_num=n runs the kernel once per block; pl.submit runs it once"
+        raise ArgumentCountError("pl.spmd_submit needs the number of blocks", spans=[t.span(node)], help=help)
     return Submit(
         called.op,
         called.args,
@@ -290,6 +306,7 @@ def _submit(t: Translator, node: ast.Call) -> Submit:
         None if core_num is None else t.expr(core_num, node),
         TupleType((*results, ScalarType(TASK_ID))),
         called.span,
+        predicate(t, given.kwargs.get("predicate"), given.keyword_nodes.get("predicate", node)),
     )
 
 

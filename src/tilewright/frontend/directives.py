@@ -95,7 +95,7 @@ def spmd(
     allow_early_resolve: bool = False,
     predicate: Condition | None = None,
 ) -> SpmdScope:
-    """Run the body once per block, blocks numbered from 0."""
+    """Run the body once per block, blocks numbered from 0; not at all where `predicate` does not hold."""
     outside_kernel("pl.spmd")
 
 
@@ -152,7 +152,10 @@ def submit(
     allow_early_resolve: bool = False,
     predicate: Condition | None = None,
 ) -> Any:
-    """Dispatch a kernel; return its results and the id of the task."""
+    """Dispatch a kernel; return its results and the id of the task.
+
+    Where `predicate` does not hold nothing is dispatched: the results are the tensors passed in, as they are.
+    """
     outside_kernel("pl.submit")
 
 
@@ -164,8 +167,12 @@ def spmd_submit(
     deps: Sequence[Any] = (),
     dumps: Sequence[Any] = (),
     allow_early_resolve: bool = False,
+    predicate: Condition | None = None,
 ) -> Any:
-    """Dispatch a kernel once per block; return its results and the id of the task."""
+    """Dispatch a kernel once per block; return its results and the id of the task.
+
+    Where `predicate` does not hold nothing is dispatched: the results are the tensors passed in, as they are.
+    """
     outside_kernel("pl.spmd_submit")
 
 

@@ -225,6 +225,7 @@ def _carried(t: Translator, names: Sequence[str], inits: Sequence[Value], node: 
         value = t.expr(init, node.iter, f"the initial value of `{name}`")
         var = Var(name, unplaced(t.widened.get(_carried_key(name, span), value.type)), span)
         result.append(IterArg(var, value))
+        t.windows.carry(var, value)
         t.scope.bind(name, var, span)
     return tuple(result)
 

@@ -9,11 +9,14 @@ a variable stands for a number, too, where every path has given it that one: a b
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cache
 from typing import Any
 
+from tilewright.core.op import specs
+from tilewright.core.types import TileType
 from tilewright.frontend.signature import exact
 from tilewright.source import Span
 
@@ -141,14 +144,76 @@ def shared_names(node: ast.FunctionDef) -> frozenset[str]:
     """Return the names a function assigns in more than one block; parameters count as assigned at its top."""
     parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     blocks: dict[str, set[int]] = {arg.arg: {0} for arg in parameters}
-    for block, name in _assigned(node.body, [0], 0):
+    in_place: list[tuple[int, str]] = []
+    for block, name in [*_assigned(node.body, [0], 0, in_place), *_with_slices(node, in_place)]:
         blocks.setdefault(name, set()).add(block)
     return frozenset(name for name, where in blocks.items() if len(where) > 1)
 
 
-def _assigned(body: Sequence[ast.stmt], counter: list[int], block: int) -> Iterator[tuple[int, str]]:
-    """Yield each assignment below `body` as (block, name); `with` opens no block."""
+def _with_slices(node: ast.FunctionDef, in_place: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield what else an op that changes a tile in place may change: what it is a slice of, and slices of that."""
+    related: dict[str, set[str]] = {}
+    for stmt in ast.walk(node) if in_place else ():
+        if isinstance(stmt, (ast.Assign, ast.AnnAssign)) and isinstance(stmt.value, (ast.Call, ast.Subscript)):
+            for name in _targets(stmt.targets[0] if isinstance(stmt, ast.Assign) else stmt.target):
+                for base in _root(stmt.value):
+                    related.setdefault(name, set()).add(base)
+                    related.setdefault(base, set()).add(name)
+    for block, name in in_place:
+        found, pending = {name}, [name]
+        while pending:
+            new = related.get(pending.pop(), set[str]()) - found
+            found |= new
+            pending += new
+        yield from ((block, other) for other in found)
+
+
+def _root(value: ast.expr | None) -> Iterator[str]:
+    """Yield the name of what an expression may be a slice of."""
+    match value:
+        case ast.Name(id=name):
+            yield name
+        case ast.Subscript(value=inner) | ast.Call(func=ast.Attribute(attr="slice"), args=[inner, *_]):
+            yield from _root(inner)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="slice")):
+            yield name
+        case _:
+            pass
+
+
+@cache
+def _in_place() -> Mapping[str, tuple[int, str]]:
+    """Return the ops that change a tile in place, each with the position and name of that operand."""
+    found: dict[str, tuple[int, str]] = {}
+    for spec in specs():
+        for position, p in enumerate(spec.parameters):
+            if p.name in (spec.updates, spec.writes) and TileType in p.types:
+                found[spec.name] = (position, p.name)
+    return found
+
+
+def _changed(node: ast.stmt) -> Iterator[str]:
+    """Yield the name of a tile that a statement changes in place."""
+    value = node.value if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign)) else None
+    if not isinstance(value, ast.Call) or not isinstance(value.func, (ast.Attribute, ast.Name)):
+        return
+    operand = _in_place().get(value.func.attr if isinstance(value.func, ast.Attribute) else value.func.id)
+    if operand is not None:
+        position, name = operand
+        by_name = next((keyword.value for keyword in value.keywords if keyword.arg == name), None)
+        yield from _root(value.args[position] if position < len(value.args) else by_name)
+
+
+def _assigned(
+    body: Sequence[ast.stmt], counter: list[int], block: int, in_place: list[tuple[int, str]] | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield each assignment below `body` as (block, name); `with` opens no block.
+
+    What statements change in place goes into a list of its own, where there is one.
+    """
     for node in body:
+        if in_place is not None:
+            in_place += ((block, name) for name in _changed(node))
         match node:
             case ast.Assign(targets=targets):
                 for target in targets:
@@ -156,20 +221,18 @@ def _assigned(body: Sequence[ast.stmt], counter: list[int], block: int) -> Itera
             case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
                 yield from ((block, name) for name in _targets(target))
             case ast.With(body=inner):
-                yield from _assigned(inner, counter, block)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="write"), args=[ast.Name(id=name), *_])):
-                yield block, name
+                yield from _assigned(inner, counter, block, in_place)
             case ast.For(target=target):
                 counter[0] += 1
                 own = counter[0]
-                below = list(_assigned(node.body, counter, own))
+                below = list(_assigned(node.body, counter, own, in_place))
                 again = {name for _, name in below}
                 yield from ((own, name) for name in _targets(target) if name in again)
                 yield from below
             case ast.While() | ast.If():
                 for inner in (node.body, node.orelse):
                     counter[0] += 1
-                    yield from _assigned(inner, counter, counter[0])
+                    yield from _assigned(inner, counter, counter[0], in_place)
             case _:
                 pass
 

@@ -29,6 +29,7 @@ from tilewright.errors import (
     UnsupportedFeatureError,
 )
 from tilewright.frontend import directives
+from tilewright.frontend.branches import predicate
 from tilewright.frontend.calls import arguments
 from tilewright.frontend.state import Translator, sequence, statement
 from tilewright.records import record
@@ -155,12 +156,11 @@ def spmd_options(t: Translator, item: ast.Call) -> SpmdOptions:
     ):
         message, help = f"pl.spmd needs a positive number of blocks, got {count}", "an integer of at least 1"
         raise OperandError(message, spans=[t.span(item)], help=help)
-    predicate = options.get("predicate")
     return SpmdOptions(
         count,
         _name_hint(t, options, item),
         _deps(t, options, item),
-        None if predicate is None else t.expr(predicate, item, "the predicate"),
+        predicate(t, options.get("predicate"), _where(item, "predicate")),
     )
 
 

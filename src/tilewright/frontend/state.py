@@ -34,6 +34,7 @@ from tilewright.frontend.capture import Captured
 from tilewright.frontend.frames import BecomesDynamic, Frame
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.scope import Binding, Scope, shared_names
+from tilewright.frontend.windows import Windows
 from tilewright.source import Span
 
 Value: TypeAlias = Any
@@ -133,6 +134,8 @@ class Translator:
     """What `pl.dynamic` names stand for inside an inlined kernel that binds them."""
     symbols: dict[str, Span] = field(default_factory=dict[str, Span])
     """The `pl.dynamic` names whose values were read, with where."""
+    windows: Windows = field(default_factory=Windows)
+    """The variables that are slices of tiles."""
     frame: Frame | None = None
     """The specialization this is part of, None for a function whose types are written out."""
 
@@ -173,6 +176,7 @@ class Translator:
 
     def emit(self, stmt: Stmt) -> None:
         """Write the next statement."""
+        self.windows.note(stmt, self.scope.blocks)
         self.stmts.append(stmt)
 
     def operand(self, node: ast.expr) -> Value:

@@ -30,6 +30,7 @@ from tilewright.errors import (
     YieldMismatchError,
 )
 from tilewright.frontend import directives
+from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import to_type
 from tilewright.frontend.calls import unpack
 from tilewright.frontend.expressions import BINARY, apply
@@ -56,7 +57,7 @@ def _expression(t: Translator, node: ast.Expr) -> None:
         if target is not None:
             t.assign(target.id, value, target)
             return
-    if is_action(value):
+    if not keep_sum(t, value, node.value) and is_action(value):
         t.emit(EvalStmt(value, t.span(node)))
 
 

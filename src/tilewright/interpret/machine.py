@@ -33,16 +33,13 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import ExecutionError, InternalError, KernelError
+from tilewright.interpret.skipped import NOTHING, Skipped, results_of
 from tilewright.passes.accumulators import SHRINKS, accumulators
 from tilewright.records import record
 from tilewright.source import Span
 
 Value: TypeAlias = Any
 """A region for tensors and tiles, a Python number for scalars, an array for arrays, a tuple for several."""
-
-
-NOTHING: Value = object()
-"""What a variable is handed that has no value yet."""
 
 
 @record
@@ -219,6 +216,8 @@ class Machine:
                 left = self._body(frame, stmt.body)
                 if left is not None:
                     return left
+        else:
+            Skipped(self.functions, frame.values, lambda var, value: self.bind(frame, var, value)).body(stmt.body)
         self._name_task(frame, stmt.task)
         return None
 
@@ -288,7 +287,9 @@ class Machine:
 
     def _submit(self, frame: Frame, call: Submit) -> tuple[Value, ...]:
         results: tuple[Value, ...] = ()
-        if call.core_num is None:
+        if call.predicate is not None and not self._expr(frame, call.predicate):
+            results = results_of(self.functions, call, [self._expr(frame, arg) for arg in call.args])
+        elif call.core_num is None:
             results = self._results(frame, call)
         else:
             for _ in self._blocks(self._expr(frame, call.core_num)):

@@ -85,8 +85,7 @@ def _matmul_type(
 ) -> ShapedType:
     if isinstance(shaped(lhs), TensorType):
         return _product_type(lhs, rhs, a_trans, b_trans, out_dtype or promote(shaped(lhs).dtype, shaped(rhs).dtype))
-    if a_trans or b_trans or c_matrix_nz:
-        raise AttributeValueError("a_trans, b_trans and c_matrix_nz are for tensors", help="use pl.tile.transpose_view")
+    _check_plain(a_trans or b_trans or c_matrix_nz)
     deduced = _same_inputs(lhs, rhs)
     if out_dtype not in (None, deduced):
         raise DTypeMismatchError(
@@ -94,6 +93,12 @@ def _matmul_type(
         )
     _check_rank(lhs, rhs, 2)
     return _product_type(lhs, rhs, False, False, deduced)
+
+
+def _check_plain(has_options: bool) -> None:
+    """Raise where a product of tiles is asked to turn them or to lay out its result."""
+    if has_options:
+        raise AttributeValueError("a_trans, b_trans and c_matrix_nz are for tensors", help="use pl.tile.transpose_view")
 
 
 def _check_rank(lhs: Expr, rhs: Expr, rank: int) -> None:
@@ -147,6 +152,7 @@ def _matmul(
 def _acc_type(acc: Expr, lhs: Expr, rhs: Expr, a_trans: bool = False, b_trans: bool = False, **_: Any) -> ShapedType:
     dtype = accumulator(promote(shaped(lhs).dtype, shaped(rhs).dtype))
     if isinstance(shaped(lhs), TileType):
+        _check_plain(a_trans or b_trans)
         _same_inputs(lhs, rhs)
     product = _product_type(lhs, rhs, a_trans, b_trans, dtype)
     into = shaped(acc)
@@ -247,13 +253,16 @@ def matmul(
 
 
 @op(
-    kinds=UNIFIED, infer=_acc_type, evaluate=_acc, ulp=8, accepts=SUPPORTED,
+    kinds=UNIFIED, infer=_acc_type, evaluate=_acc, updates="acc", ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}acc = pl.matmul(a, bt)\np = pl.matmul_acc(acc, a, bt){_STORE}",
 )  # fmt: skip
 def matmul_acc(
     acc: X, lhs: X, rhs: X, a_trans: bool = False, b_trans: bool = False, init_cond: Condition | None = None
 ) -> X:
-    """Return `acc` plus the matrix product, or the product alone where `init_cond` holds."""
+    """Return `acc` plus the matrix product, or the product alone where `init_cond` holds.
+
+    Written as a statement, it adds to `acc` itself. Where `acc` is a slice of a tile, the tile is added to as well.
+    """
     ...
 
 
@@ -277,7 +286,7 @@ def batch_matmul(lhs: Tile, rhs: Tile) -> Tile:
 
 
 @op(
-    kinds=TILE, infer=_acc_type, evaluate=_acc, ulp=8, accepts=SUPPORTED,
+    kinds=TILE, infer=_acc_type, evaluate=_acc, updates="acc", ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}acc = pl.matmul(a, bt)\np = pl.batch_matmul_acc(acc, a, bt){_STORE}",
 )  # fmt: skip
 def batch_matmul_acc(acc: Tile, lhs: Tile, rhs: Tile) -> Tile:
@@ -295,7 +304,7 @@ def gemv(lhs: Tile, rhs: Tile) -> Tile:
 
 
 @op(
-    kinds=TILE, infer=_gemv_acc_type, evaluate=_acc, ulp=8, accepts=SUPPORTED,
+    kinds=TILE, infer=_gemv_acc_type, evaluate=_acc, updates="acc", ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}{_ROW}acc = pl.gemv(row, bt)\np = pl.gemv_acc(acc, row, bt){_STORE}",
 )  # fmt: skip
 def gemv_acc(acc: Tile, lhs: Tile, rhs: Tile) -> Tile:

@@ -294,7 +294,10 @@ def slice(
     pad_value: PadValue | None = None,
     clamp: bool = False,
 ) -> X:
-    """Return a window of `x` from `offset` on: a view of a tensor, a copy of a tile."""
+    """Return a window of `x` from `offset` on: a view of a tensor, a copy of a tile.
+
+    A slice of an accumulator is part of it: what `pl.matmul_acc` and its kin add to the slice, they add to the tile.
+    """
     ...
 
 

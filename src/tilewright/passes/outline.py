@@ -24,7 +24,6 @@ from tilewright.core.stmt import (
     ClusterScopeStmt,
     EvalStmt,
     HierarchyScopeStmt,
-    IfStmt,
     InCoreScopeStmt,
     ReturnStmt,
     RuntimeScopeStmt,
@@ -92,10 +91,8 @@ class _Outliner(Rewriter):
         if stmt.loop_var is not None:
             index = call(OPS["tile.get_block_idx"].spec, {}, stmt.span)
             inner = SeqStmts((AssignStmt(stmt.loop_var, index, stmt.span), *inner.stmts))
-        calls = self._dispatch(stmt, inner, FunctionType.Spmd, "spmd", self.expr(stmt.core_num))
-        if stmt.predicate is None:
-            return calls
-        return (IfStmt(self.expr(stmt.predicate), SeqStmts(tuple(calls)), None, (), stmt.span),)
+        predicate = None if stmt.predicate is None else self.expr(stmt.predicate)
+        return self._dispatch(stmt, inner, FunctionType.Spmd, "spmd", self.expr(stmt.core_num), predicate)
 
     def _dispatch(
         self,
@@ -104,6 +101,7 @@ class _Outliner(Rewriter):
         kind: FunctionType,
         word: str,
         core_num: Expr | None,
+        predicate: Expr | None = None,
     ) -> Sequence[Stmt]:
         """Make the kernel and return the statements that call it."""
         interface = self._interface(body, _uses(stmt.body))
@@ -116,7 +114,8 @@ class _Outliner(Rewriter):
             value: Expr = Invoke(GlobalVar(kernel.name), args, _together(types), stmt.span)
             return _bound(value, interface.outputs, stmt)
         task = stmt.task or Var("task", ScalarType(TASK_ID), stmt.span)
-        value = Submit(GlobalVar(kernel.name), args, deps, core_num, TupleType((*types, task.type)), stmt.span)
+        gives = TupleType((*types, task.type))
+        value = Submit(GlobalVar(kernel.name), args, deps, core_num, gives, stmt.span, predicate)
         return _bound(value, (*interface.outputs, task), stmt)
 
     def _interface(self, body: SeqStmts, uses: dict[Var, int]) -> _Interface:

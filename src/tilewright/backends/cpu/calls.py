@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from tilewright.backends.cpu.abi import argument_words, room_bytes, take_result
@@ -72,17 +73,25 @@ def call(e: FunctionEmitter, expr: Invoke | Submit) -> Any:
     words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
     parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]
     rooms = [e.address(part[0]) for part in parts]
-    if blocks is not None:
-        count = _block_count(e, blocks, needs_one=bool(rooms))
-        e.program.grid(e, callee, [*words, *rooms], count)
-    else:
-        invoke(e, callee, e.block_index, e.block_count, [*words, *rooms])
+    count = None if blocks is None else _block_count(e, blocks, needs_one=bool(rooms))
+    with _where_it_runs(e, expr):
+        if count is not None:
+            e.program.grid(e, callee, [*words, *rooms], count)
+        else:
+            invoke(e, callee, e.block_index, e.block_count, [*words, *rooms])
     results = [_result(e, callee, k, room, part) for k, (room, part) in enumerate(zip(rooms, parts, strict=True))]
     made = iter(results)
     values = [next(made) if p is None else bindings[p] for p in callee.returned]
     if isinstance(expr, Submit):
         return (*values, Scalar(i64(0), TASK_ID))
     return values[0] if len(values) == 1 and not isinstance(expr.type, TupleType) else tuple(values)
+
+
+def _where_it_runs(e: FunctionEmitter, expr: Invoke | Submit) -> AbstractContextManager[None]:
+    """Emit what follows under the condition of a task that may be skipped, which gives nothing it makes itself."""
+    if not isinstance(expr, Submit) or expr.predicate is None:
+        return nullcontext()
+    return e.b.when(e.value(expr.predicate).value)
 
 
 def _block_count(e: FunctionEmitter, blocks: Expr, needs_one: bool) -> Value:

@@ -7,14 +7,26 @@ one element.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tilewright.backends.cpu.convert import as_element, cast
+from tilewright.backends.cpu.copies import rows_of
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.llvm import Value, i64
 from tilewright.backends.cpu.nodes import MapNode, ReduceNode
+from tilewright.backends.cpu.reduce import ColumnFold, Columns
 from tilewright.backends.cpu.tensor_views import turned
-from tilewright.backends.cpu.tensors import copy_tensor, fill, loaded, new_tensor, put, stand_in
+from tilewright.backends.cpu.tensors import (
+    copy_tensor,
+    fill,
+    loaded,
+    moved,
+    new_tensor,
+    put,
+    stand_in,
+    with_adjacent_rows,
+)
 from tilewright.backends.cpu.traced import Lanes, combine, literal
 from tilewright.backends.cpu.values import Scalar, Tensor, Tile, static
 from tilewright.core.expr import Call
@@ -160,6 +172,9 @@ def _reduction(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     axis = -1 if by_rows else -2
     shape, valid = (tuple(_with(values, axis, i64(1))) for values in (source.shape, source.valid))
     result = new_tensor(e, shape, dtype)
+    if not by_rows and dtype in spec.stepwise:
+        _stepwise_columns(e, call, source, result)
+        return Tensor(result.pointer, shape, result.strides, valid, dtype, result.root)
     rows, target = (source, result) if by_rows else (turned(source, -1, -2), turned(result, -1, -2))
     assert spec.start is not None
     operand = loaded(rows, rows.valid)
@@ -169,6 +184,14 @@ def _reduction(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     extents = (*rows.valid[:-1], i64(1))
     put(e, Tile(stand_in(extents, dtype), extents, node=node), target)
     return Tensor(result.pointer, shape, result.strides, valid, dtype, result.root)
+
+
+def _stepwise_columns(e: FunctionEmitter, call: Call, source: Tensor, result: Tensor) -> None:
+    """Emit the folding of columns from the first row down, rounded after every step."""
+    source = with_adjacent_rows(e, source)
+    matrix = Columns(source.dtype, source.valid[-2], partial(moved, e, source), partial(moved, e, result))
+    with rows_of(e, source.valid[:-2]) as batch:
+        ColumnFold(e, call.op.spec, matrix).emit(batch, source.valid[-1])
 
 
 def _with(values: Sequence[Value], axis: int, value: Value) -> list[Value]:

@@ -12,7 +12,7 @@ from tilewright.backends.cpu.llvm import I1, Value, i64
 from tilewright.backends.cpu.products import run_gemm
 from tilewright.backends.cpu.tensor_math import broadcast, mapped, result_type
 from tilewright.backends.cpu.tensor_views import turned
-from tilewright.backends.cpu.tensors import converting, loaded, moved, new_tensor, put
+from tilewright.backends.cpu.tensors import converting, loaded, moved, new_tensor, put, with_adjacent_rows
 from tilewright.backends.cpu.values import Tensor, static
 from tilewright.backends.cpu.work import LONG
 from tilewright.core.expr import Call
@@ -56,7 +56,7 @@ class Product:
         rhs: Tensor = turned(bound["rhs"], -1, -2) if bound["b_trans"] else bound["rhs"]
         is_float = lhs.dtype.is_float() or rhs.dtype.is_float()
         self.dtype: DataType = FP32 if is_float else accumulator(lhs.dtype)
-        self.lhs, self.rhs = self._multiplied(lhs, is_float), self._adjacent(self._multiplied(rhs, is_float))
+        self.lhs, self.rhs = self._multiplied(lhs, is_float), with_adjacent_rows(e, self._multiplied(rhs, is_float))
         batch = broadcast(e, call, [_batch(lhs), _batch(rhs)]) if len(lhs.shape) + len(rhs.shape) > 4 else ((), ())
         self.shape = (*batch[0], lhs.shape[-2], rhs.shape[-1])
         self.valid = (*batch[1], lhs.valid[-2], rhs.valid[-1])
@@ -67,13 +67,6 @@ class Product:
             return tensor
         dtype = FP32 if is_float else INT32
         return mapped(self.e, self.call, dtype, [tensor], converting(dtype))
-
-    def _adjacent(self, tensor: Tensor) -> Tensor:
-        if static(tensor.strides[-1]) == 1:
-            return tensor
-        result = new_tensor(self.e, tensor.shape, tensor.dtype)
-        put(self.e, loaded(tensor, tensor.valid), result)
-        return Tensor(result.pointer, result.shape, result.strides, tensor.valid, tensor.dtype, result.root)
 
     def onto(self, result: Tensor, accumulate: Value) -> Tensor:
         """Emit the product into a tensor, or added to it."""

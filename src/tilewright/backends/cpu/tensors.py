@@ -181,6 +181,15 @@ def loaded(tensor: Tensor, valid: Sequence[Value]) -> Tile:
     return Tile(stand_in(valid, tensor.dtype), tuple(valid), node=node)
 
 
+def with_adjacent_rows(e: FunctionEmitter, tensor: Tensor) -> Tensor:
+    """Return a tensor whose rows are read with plain loads: a turned view is copied."""
+    if static(tensor.strides[-1]) == 1:
+        return tensor
+    result = new_tensor(e, tensor.shape, tensor.dtype)
+    put(e, loaded(tensor, tensor.valid), result)
+    return Tensor(result.pointer, result.shape, result.strides, tensor.valid, tensor.dtype, result.root)
+
+
 def moved(e: FunctionEmitter, tensor: Tensor, indices: Sequence[Value]) -> Value:
     """Return the address of one element."""
     offset: Value = i64(0)

@@ -333,7 +333,15 @@ def from_memory(b: Builder, value: Value, dtype: DataType) -> Lanes:
         return Lanes(b, narrow.to_f32(b, value), dtype)
     if dtype == BOOL:
         return Lanes(b, b.compare("icmp ne", value, repeated("i8", "0", lanes(value.type))), dtype)
+    if dtype.bits == 4 and dtype.is_int():
+        return Lanes(b, _low_half(b, value, dtype), dtype)
     return Lanes(b, value, dtype)
+
+
+def _low_half(b: Builder, value: Value, dtype: DataType) -> Value:
+    """Return integers of four bits from the bytes they lie in, whose other half may hold anything."""
+    four = repeated("i8", "4", lanes(value.type))
+    return b.op("ashr" if dtype.is_signed_int() else "lshr", b.op("shl", value, four), four)
 
 
 def to_memory(lane: Lanes) -> Value:

@@ -1,0 +1,173 @@
+"""Every use of an op: what its rule accepts, native code and the interpreter do alike.
+
+`sampling.py` finds the uses from the declarations: every accepted element type and pairs of them, every keyword alone
+and in pairs, on tiles and on tensors, on matrices and on batches of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pytest
+from ops.kernels import Array, inout, kernel, launch, out, scalar, tensor
+from ops.native import Native, assert_same
+from ops.sampling import ABSENT, Sampler, Use
+
+from tilewright import dtypes as dt
+from tilewright.core.op import OPS, Kind, Op, Role
+from tilewright.core.types import ScalarType, TensorType, TileType, is_static, static_shape
+from tilewright.errors import ExecutionError
+
+TOGETHER = 24
+"""How many uses share a kernel."""
+DTYPE_PAIRS, OPTION_PAIRS = 8, 1
+
+SHAPED = [op for op in OPS.values() if op.kind in (Kind.TILE, Kind.TENSOR) and op.spec.operands]
+
+
+class Kernel:
+    """Several uses of one op in one kernel: its text, and what it is given."""
+
+    def __init__(self, op: Op, uses: Sequence[Use]) -> None:
+        self.op = op
+        self.rng = np.random.default_rng(len(uses))
+        self.parameters: dict[str, str] = {}
+        self.values: dict[str, Array | float] = {}
+        self.loads: dict[str, str] = {}
+        self.lines: list[str] = []
+        for number, use in enumerate(uses):
+            self._use(number, use)
+        function = kernel("\n".join([*self.loads.values(), *self.lines]), **self.parameters)
+        self.function = function
+
+    @property
+    def arguments(self) -> list[Any]:
+        return [np.array(v) if isinstance(v, np.ndarray) else v for v in self.values.values()]
+
+    def _use(self, number: int, use: Use) -> None:
+        text = use.text
+        for name, given in use.given:
+            if given.tensor is not None:
+                type_ = given.tensor.type
+                assert isinstance(type_, TensorType)
+                source = given.tensor.name_hint
+                if source.startswith("w"):
+                    text = text.replace(f"{name}={source}", f"{name}={source}_{number}")
+                    self._give(f"{source}_{number}", inout(type_.dtype, *static_shape(type_.shape)), self._data(type_))
+                    continue
+                self._give(source, tensor(type_.dtype, *static_shape(type_.shape)), self._data(type_))
+                if given.text != source:
+                    shape = list(static_shape(type_.shape))
+                    self.loads[given.text] = f"{given.text} = pl.load({source}, {[0] * len(shape)}, {shape})"
+            for word in ("n0", "n2"):
+                if word in given.text:
+                    self._give(word, scalar(dt.INDEX), int(word[1:]))
+            if given.text.startswith("s_"):
+                dtype = given.value.type.dtype
+                self._give(given.text, scalar(dtype), 1.5 if dtype.is_float() else 2)
+            if given.text == "flag":
+                self._give("flag", scalar(dt.BOOL), True)
+        self.lines += [f"r{number} = {text}", *self._kept(number, use)]
+
+    def _kept(self, number: int, use: Use) -> Iterator[str]:
+        """Yield the statement that shows what a use gave."""
+        name, type_ = f"out{number}", use.type
+        if isinstance(type_, ScalarType):
+            dtype = dt.INT64 if type_.dtype == dt.INDEX else type_.dtype
+            value = f"pl.cast(r{number}, pl.INT64)" if type_.dtype == dt.INDEX else f"r{number}"
+            self._give(name, out(dtype, 1), np.zeros(1, dtype.numpy))
+            yield f"{name} = pl.write({name}, [0], {value})"
+        elif isinstance(type_, (TileType, TensorType)):
+            shape = static_shape(type_.shape)
+            self._give(name, out(type_.dtype, *shape), np.full(shape, 1, type_.dtype.numpy))
+            zeros = [0] * len(shape)
+            is_tile = isinstance(type_, TileType)
+            yield (
+                f"{name} = pl.store(r{number}, {zeros}, {name})"
+                if is_tile
+                else f"{name} = pl.assemble({name}, r{number}, {zeros})"
+            )
+
+    def _give(self, name: str, annotation: str, value: Array | float) -> None:
+        if name not in self.parameters:
+            self.parameters[name], self.values[name] = annotation, value
+
+    def _data(self, type_: TensorType) -> Array:
+        """Return numbers in quarters, whose sums and products are exact; of the op's domain, where it has one."""
+        low, high = self.op.spec.domain
+        shape, dtype = static_shape(type_.shape), type_.dtype
+        if dtype == dt.BOOL:
+            return self.rng.integers(0, 2, shape).astype(bool)
+        if dtype.is_int():
+            least, most = (int(bound) for bound in (max(low, dtype.limits[0], -8), min(high, dtype.limits[1], 8)))
+            return self.rng.integers(least, most, shape, endpoint=True).astype(dtype.numpy)
+        values = self.rng.uniform(low, high, shape)
+        with np.errstate(over="ignore"):
+            return (np.round(values * 4) / 4 if low < 0 else values).astype(dtype.numpy)
+
+
+def can_be_kept(use: Use) -> bool:
+    """Return whether a kernel can store what a use gives, which must be all there."""
+    type_ = use.type
+    if isinstance(type_, ScalarType):
+        return type_.dtype in (*dt.STORABLE, dt.INDEX)
+    return isinstance(type_, (TileType, TensorType)) and is_static(type_.shape) and bool(type_.shape)
+
+
+def is_determined(use: Use) -> bool:
+    """Return whether there is something that a use computes from: memory that was only asked for holds anything."""
+    roles = {p.name: p.role for p in use.op.spec.parameters}
+    return any(
+        given.tensor is not None
+        or (given is not ABSENT and roles[name] is Role.NUMBER)
+        or (type(given.value) in (int, float) and roles[name] is Role.ATTRIBUTE)
+        for name, given in use.given
+    )
+
+
+def runs(use: Use) -> bool:
+    """Return whether the interpreter has no objection to a use; what it refuses is tested elsewhere."""
+    try:
+        alone = Kernel(use.op, [use])
+        launch(alone.function, *alone.arguments)
+    except ExecutionError:
+        return False
+    return True
+
+
+def found(op: Op) -> list[Use]:
+    """Return the uses of an op that can be run and shown."""
+    uses = Sampler(op, Random(crc32(op.name.encode()))).uses(DTYPE_PAIRS, OPTION_PAIRS)
+    assert uses, f"no use of {op.name} was found: give sampling.py what it takes"
+    return [use for use in uses if can_be_kept(use) and is_determined(use) and runs(use)]
+
+
+@pytest.mark.parametrize("op", SHAPED, ids=lambda op: op.name)
+def test_every_use_that_is_accepted_does_natively_what_the_interpreter_does(op: Op) -> None:
+    uses = found(op)
+    for start in range(0, len(uses), TOGETHER):
+        together = Kernel(op, uses[start : start + TOGETHER])
+        arrays = [name for name, value in together.values.items() if isinstance(value, np.ndarray)]
+        for name, (got, want) in zip(arrays, outcomes(together), strict=True):
+            try:
+                assert_same(numbers(got), numbers(want), op.spec.ulp, zeros=True)
+            except AssertionError as error:
+                raise AssertionError(f"{name} of\n{together.function}\n{error}") from None
+
+
+def outcomes(together: Kernel) -> list[tuple[Array, Array]]:
+    """Return what native code and the interpreter leave; what needs arrays without gaps gets such."""
+    native = Native(together.function)
+    try:
+        return native.run(together.arguments)
+    except ExecutionError:
+        return native.run(together.arguments, packed=True)
+
+
+def numbers(array: Array) -> Array:
+    """Return elements of four bits as bytes: what is beside those bits is nobody's."""
+    return array.astype(np.int8) if array.dtype in (dt.INT4.numpy, dt.UINT4.numpy) else array
