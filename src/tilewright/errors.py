@@ -464,6 +464,14 @@ class ExecutionError(KernelError, RuntimeError):
         super().__init__(message, spans=spans, help=help or advice)
 
 
+class RaceError(ExecutionError):
+    """Turns of a parallel loop, or blocks of a grid, that touch one element, one of them writing it."""
+
+    def __init__(self, message: str, *, spans: Sequence[Span], notes: Sequence[str], help: str) -> None:
+        super().__init__(message, spans=spans, help=help)
+        self.notes = tuple(notes)
+
+
 class SourceUnavailableError(KernelError, OSError):
     """A kernel whose text cannot be had."""
 

@@ -7,7 +7,7 @@ loops and blocks run one after the other, in order.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -141,11 +141,15 @@ class Machine:
             raise ExecutionError("a loop's step cannot be zero", spans=[stmt.span])
 
         def turns() -> Iterator[None]:
-            for index in range(start, stop, step):
+            for index in self.turns(stmt, range(start, stop, step)):
                 frame.values[stmt.loop_var] = index
                 yield
 
         return self._loop(frame, turns(), stmt.iter_args, stmt.return_vars, stmt.body)
+
+    def turns(self, stmt: ForStmt, indices: range) -> Iterator[int]:
+        """Yield the indices of a loop, one turn after the other."""
+        return iter(indices)
 
     def _while(self, frame: Frame, stmt: WhileStmt) -> Exit | None:
         def turns() -> Iterator[None]:
@@ -187,7 +191,7 @@ class Machine:
     def _spmd(self, frame: Frame, stmt: SpmdScopeStmt) -> Exit | None:
         count = self._expr(frame, stmt.core_num)
         if stmt.predicate is None or self._expr(frame, stmt.predicate):
-            for _ in self._blocks(count):
+            for _ in self.blocks(count):
                 if stmt.loop_var is not None:
                     frame.values[stmt.loop_var] = CURRENT.get().index
                 left = self._body(frame, stmt.body)
@@ -196,7 +200,8 @@ class Machine:
         self._name_task(frame, stmt.task)
         return None
 
-    def _blocks(self, count: int) -> Iterator[None]:
+    def blocks(self, count: int) -> Iterator[None]:
+        """Let each block of a grid be the current one, one after the other."""
         for index in range(count):
             token = CURRENT.set(Block(index, count))
             try:
@@ -244,13 +249,17 @@ class Machine:
             for name, value in arguments(call).items()
         }
         try:
-            return call.op.spec.evaluate(call.type, **bound)
+            return self.evaluate(call, bound)
         except KernelError as error:
             error.locate([call.span])
             error.function = error.function or frame.function.name
             raise
         except ZeroDivisionError:
             raise ExecutionError("division by zero", spans=[call.span]) from None
+
+    def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
+        """Return what an op gives for its arguments."""
+        return call.op.spec.evaluate(call.type, **bound)
 
     def _invoke(self, frame: Frame, call: Invoke) -> Value:
         results = self._results(frame, call)
@@ -264,7 +273,7 @@ class Machine:
         if call.core_num is None:
             results = self._results(frame, call)
         else:
-            for _ in self._blocks(self._expr(frame, call.core_num)):
+            for _ in self.blocks(self._expr(frame, call.core_num)):
                 results = self._results(frame, call)
         return (*results, next(self.tasks))
 
