@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from tilewright.core.access import Access, touch
+from tilewright.core.access import OBSERVER, Access, touch
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Call
 from tilewright.core.op import Effect
@@ -16,11 +16,21 @@ from tilewright.interpret.races import Races
 
 
 class CheckedMachine(Machine):
-    """Runs the functions of one program; RaceError where two turns of a parallel loop or grid meet."""
+    """Runs one function of a program, once; RaceError where two turns of a parallel loop or grid meet."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.races = Races()
+
+    def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
+        """Return what a function returns for `args`; tensors are written in place."""
+        if OBSERVER.get() is self.races:  # one function calls another
+            return super().run(name, args)
+        token = OBSERVER.set(self.races)
+        try:
+            return super().run(name, args)
+        finally:
+            OBSERVER.reset(token)
 
     def turns(self, stmt: ForStmt, indices: range) -> Iterator[int]:
         """Yield the indices of a loop."""
@@ -29,7 +39,7 @@ class CheckedMachine(Machine):
         return self.races.turns(indices, f"turn {stmt.loop_var.name_hint} = {{}}")
 
     def blocks(self, count: int) -> Iterator[None]:
-        """Let each block of a grid be the current one in its turn."""
+        """Let each block of a grid be the current one, one after the other."""
         for _ in zip(self.races.turns(range(count), "block {}"), super().blocks(count), strict=True):
             yield
 
@@ -50,3 +60,8 @@ def _read_whole(call: Call) -> Iterator[str]:
     for parameter, operand in zip(spec.operands, call.args, strict=False):
         if isinstance(operand.type, TensorType) and parameter.name != spec.alias:
             yield parameter.name
+
+
+def run_checked(program: Program, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
+    """Run one function of a program; tensors among `args` are written in place. RaceError where turns meet."""
+    return CheckedMachine(program).run(name, args)

@@ -10,11 +10,10 @@ in Cilk programs", 1997).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tilewright.arrays import np
-from tilewright.core.access import OBSERVER, Access
+from tilewright.core.access import Access
 from tilewright.core.expr import Call, Var
 from tilewright.core.region import Array, Region
 from tilewright.errors import RaceError
@@ -39,7 +38,7 @@ class Turn(NamedTuple):
     """One turn of a loop or block of a grid, of the `run`th time that any of them was run."""
 
     run: int
-    index: int
+    number: int
     name: str
 
 
@@ -60,7 +59,7 @@ def meeting(earlier: Path, later: Path) -> tuple[Turn, Turn] | None:
     for one, other in zip(earlier, later, strict=False):
         if one.run != other.run:
             return None
-        if one.index != other.index:
+        if one.number != other.number:
             return one, other
     return None
 
@@ -78,33 +77,27 @@ class Races:
         self.bound: Mapping[str, Any] = {}
 
     def turns(self, indices: range, name: str) -> Iterator[int]:
-        """Yield indices, each of which is a turn that may run at the same time as the others."""
+        """Yield indices, each of them a turn that may run at the same time as the others."""
         self.runs += 1
-        run = self.runs
-        with self._listening():
-            for index in indices:
-                self.path = (*self.path, Turn(run, index, name.format(index)))
-                try:
-                    yield index
-                finally:
-                    self.path = self.path[:-1]
-
-    @contextmanager
-    def _listening(self) -> Iterator[None]:
-        """Listen while turns run; what comes after the outermost of them follows all that was."""
-        token = OBSERVER.set(self)
+        around, run = self.path, self.runs
         try:
-            yield
+            for index in indices:
+                self.path = (*around, Turn(run, index, name.format(index)))
+                yield index
         finally:
-            OBSERVER.reset(token)
-            if not self.path:
-                self.shadows.clear()
-                self.witnesses[1:] = []
-                self.numbers.clear()
+            self.path = around
+            if not around:
+                self._forget()
+
+    def _forget(self) -> None:
+        """Forget every access: what comes follows all that was."""
+        self.shadows.clear()
+        self.witnesses[1:] = []
+        self.numbers.clear()
 
     def touched(self, access: Access, elements: Array) -> None:
         """Hold an access of the current turn against what others did to the same elements, and remember it."""
-        if not elements.size:
+        if not self.path or not elements.size:
             return
         shadow = self.shadows.beside(elements)
         for other in CONFLICTS[access]:
@@ -149,7 +142,7 @@ class Races:
         element = self._named(self.call, at)
         return RaceError(
             f"{later.name} {access.value} {element}, which {earlier.name} {witness.access.value}: nothing orders them",
-            spans=[self.call.span, witness.span],
+            spans=[self.call.span],
             notes=[f"{earlier.name} {witness.access.value} it at {witness.span}{_quoted(witness.span)}"],
             help=HELP,
         )

@@ -95,3 +95,18 @@ def test_without_dumps_it_says_how_to_get_them(tmp_path: Path) -> None:
 def test_several_entries_cannot_be_told_apart() -> None:
     with pytest.raises(ValueError, match="has several entries: double, repeat"):
         validate_ir(program_of(SEVERAL), [X])
+
+
+RACE = """
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.InOut[pl.Tensor[[16, 64], pl.FP32]]):
+        for i in pl.parallel(4):
+            pl.write(x, [0, 0], pl.read(x, [i, 1]))
+"""
+
+
+def test_turns_that_race_are_found_before_any_pass() -> None:
+    with pytest.raises(WrongPassError, match="does not run after frontend: .*turn i = 1 writes x"):
+        validate_ir(program_of(RACE), [rows(16)])
