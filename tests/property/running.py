@@ -31,9 +31,6 @@ QUICK = settings(
 )
 """What every run of the tests does: the same programs each time, and no minutes spent on making one smaller."""
 
-THOROUGH = settings(QUICK, max_examples=3000, derandomize=False, phases=tuple(Phase), print_blob=True)
-"""What tests marked `long` do."""
-
 
 @dataclass(frozen=True)
 class Outcome:

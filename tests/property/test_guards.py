@@ -48,7 +48,7 @@ def ended(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("place", Place)
 @pytest.mark.parametrize("packed", [True, False])
 def test_an_array_lies_right_beside_a_page(place: Place, packed: bool) -> None:
-    array = np.arange(15, dtype=np.int16).reshape(3, 5)
+    array = np.reshape(np.arange(15, dtype=np.int16), (3, 5))
     held = FencedArray(array, place, packed=packed)
     np.testing.assert_array_equal(held.array, array)
     first, last = held.array.ctypes.data, held.array[2:, 4:].ctypes.data + 2

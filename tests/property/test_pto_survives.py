@@ -92,13 +92,13 @@ def test_a_mutated_text_runs_as_the_interpreter_says(name: str) -> None:
             continue
         for func, program in programs:
             with quietly(), named(text, f"a mutation of {name}"):
-                _same(func, program, rng.randrange(1 << 30))
+                same(func, program, rng.randrange(1 << 30))
         left -= 1
         if not left:
             return
 
 
-def _same(func: Func, program: Program, seed: int) -> None:
+def same(func: Func, program: Program, seed: int) -> None:
     ours, theirs = (_outcome(func, program, platform, seed) for platform in ("cpu", "interpret"))
     if isinstance(ours, ExecutionError) or isinstance(theirs, ExecutionError):
         assert type(ours) is type(theirs), f"native: {ours}\ninterpreter: {theirs}"
