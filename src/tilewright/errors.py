@@ -449,6 +449,10 @@ class ControlPlaneComputeError(KernelError):
     hint = "put it inside `with pl.at(level=pl.Level.CORE_GROUP):` or into an InCore function"
 
 
+class DependentBlocksError(KernelError):
+    """A block of a grid that goes on from what another one has computed."""
+
+
 class VerificationError(KernelError):
     """IR that breaks a rule every program must keep."""
 
@@ -490,6 +494,10 @@ class OutsideKernelError(KernelError, RuntimeError):
 
 class DroppedWriteWarning(UserWarning):
     """A rebound Out parameter: the caller's buffer stays as it was."""
+
+
+class DependentTurnsWarning(UserWarning):
+    """Turns of a parallel loop that depend on each other: they run one after the other, or leave open which is last."""
 
 
 class CacheWarning(UserWarning):

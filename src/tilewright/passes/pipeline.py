@@ -16,6 +16,7 @@ from tilewright.passes import (
     simplify,
     ssa,
     tensor_to_tile,
+    turns,
     unroll,
 )
 from tilewright.records import record
@@ -33,6 +34,7 @@ class Pass:
 
 DEFAULT = (
     Pass("CheckControlPlane", control_plane.run),
+    Pass("CheckTurns", turns.run),
     Pass("ConvertToSSA", ssa.run, gives_ssa=True),
     Pass("InlineFunctions", inline.run),
     Pass("UnrollLoops", unroll.run),

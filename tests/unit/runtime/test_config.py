@@ -149,7 +149,7 @@ def test_fields_that_do_not_change_code_share_a_program() -> None:
 
 def shared(x: pl.Tensor, out: pl.InOut[pl.Tensor]) -> Any:
     for i in pl.parallel(4):
-        pl.write(out, [0, 0], pl.read(x, [i, 0]))
+        pl.write(out, [i // 2, 0], pl.read(x, [i, 0]))
     return out
 
 
