@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Golden
 from numpy.typing import NDArray
 
 import tilewright.language as pl
@@ -249,12 +248,6 @@ for i in pl.parallel(4):
 @pytest.mark.parametrize("body", INDEPENDENT.values(), ids=INDEPENDENT.keys())
 def test_turns_that_do_not_meet_are_no_race(body: str) -> None:
     run(body)
-
-
-def test_a_race_names_both_lines_and_what_to_do(golden: Golden) -> None:
-    with pytest.raises(RaceError) as caught:
-        run(RACES["turns that add to one place without an atomic"][0])
-    golden("race.txt", re.sub(r"<string>#\d+", "<string>", f"{caught.value}\n"))
 
 
 def test_arguments_that_share_memory_share_what_is_remembered() -> None:
