@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 from random import SystemRandom
 
-from property.crashes import last_words
+from property.crashes import note_of
 from rich.live import Live
 from rich.table import Table
 
@@ -123,7 +123,14 @@ class Worker:
             return
         slow = time.monotonic() - self.since > LIMIT
         what = f"it took more than {LIMIT} s" if slow else f"its process ended with code {code}"
-        self.tally.failures.append(Failure(*self.attempt, "\n".join([what, said, last_words("main", pid)])))
+        self.tally.failures.append(Failure(*self.attempt, "\n".join([what, said, self._last_words(pid)])))
+
+    def _last_words(self, pid: int) -> str:
+        """Return what a process was running when it ended, which is then in nobody's way."""
+        note = note_of("main", pid)
+        words = note.read_text(encoding="utf-8") if note.exists() else ""
+        note.unlink(missing_ok=True)
+        return words
 
     def watch(self) -> None:
         """End an attempt that hangs."""
@@ -136,6 +143,8 @@ class Worker:
         if self.process is not None:
             self.process.kill()
         self.thread.join()
+        if self.process is not None:
+            self._last_words(self.process.pid)
 
 
 def fuzzed(tally: Tally, workers: Sequence[Worker], seconds: float) -> list[Failure]:

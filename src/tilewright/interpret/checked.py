@@ -38,9 +38,9 @@ class CheckedMachine(Machine):
             return super().turns(stmt, indices)
         return self.races.turns(indices, f"turn {stmt.loop_var.name_hint} = {{}}")
 
-    def blocks(self, count: int) -> Iterator[None]:
+    def _blocks(self, count: int) -> Iterator[None]:
         """Let each block of a grid be the current one, one after the other."""
-        for _ in zip(self.races.turns(range(count), "block {}"), super().blocks(count), strict=True):
+        for _ in zip(self.races.turns(range(count), "block {}"), super()._blocks(count), strict=True):
             yield
 
     def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:

@@ -191,7 +191,7 @@ class Machine:
     def _spmd(self, frame: Frame, stmt: SpmdScopeStmt) -> Exit | None:
         count = self._expr(frame, stmt.core_num)
         if stmt.predicate is None or self._expr(frame, stmt.predicate):
-            for _ in self.blocks(count):
+            for _ in self._blocks(count):
                 if stmt.loop_var is not None:
                     frame.values[stmt.loop_var] = CURRENT.get().index
                 left = self._body(frame, stmt.body)
@@ -200,7 +200,7 @@ class Machine:
         self._name_task(frame, stmt.task)
         return None
 
-    def blocks(self, count: int) -> Iterator[None]:
+    def _blocks(self, count: int) -> Iterator[None]:
         """Let each block of a grid be the current one, one after the other."""
         for index in range(count):
             token = CURRENT.set(Block(index, count))
@@ -273,7 +273,7 @@ class Machine:
         if call.core_num is None:
             results = self._results(frame, call)
         else:
-            for _ in self.blocks(self._expr(frame, call.core_num)):
+            for _ in self._blocks(self._expr(frame, call.core_num)):
                 results = self._results(frame, call)
         return (*results, next(self.tasks))
 
