@@ -58,6 +58,21 @@ PRIVATE = {
         for i in {loop}:
             y = pl.write(y, [i, 0], a)
         """,
+    "what an inner loop carries": """
+        for i in {loop}:
+            for (k, c) in pl.while_(init_values=(0, a)):
+                pl.cond(k < 3)
+                k_end, c_end = pl.yield_(k + 1, c * 2.0)
+            for j, (d,) in pl.range(3, init_values=(c_end,)):
+                d_end = pl.yield_(d + 1.0)
+            pl.write(y, [i, 0], d_end)
+        """,
+    "what an inner loop leaves": """
+        for i in {loop}:
+            for j in pl.range(n):
+                k = j + i
+            pl.write(y, [i, 0], pl.cast(k, pl.FP32))
+        """,
     "what only the turns read": """
         k = n
         for i in {loop}:

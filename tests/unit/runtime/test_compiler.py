@@ -70,7 +70,9 @@ def test_every_stage_can_be_read() -> None:
     assert [name for name in stages if name in signs] == list(signs)
     assert not [name for name, sign in signs.items() if sign not in stages[name]]
     assert (
-        stages["ir"] == stages[stage_after("PlanMemory")] == str(PassManager.get_strategy().run_passes(program_of(HALVES)))
+        stages["ir"]
+        == stages[stage_after("PlanMemory")]
+        == str(PassManager.get_strategy().run_passes(program_of(HALVES)))
     )
 
 
