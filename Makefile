@@ -2,6 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ENV := $(VENV)/.installed
+MINUTES ?= 10
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test fuzz check format bench docs clean
@@ -15,8 +16,8 @@ demo: $(ENV) ## run a softmax kernel
 test: $(ENV) ## run the tests; ARGS="-k softmax" picks some
 	$(BIN)/pytest $(ARGS)
 
-fuzz: $(ENV) ## try many more random programs than the tests do; takes an hour
-	$(BIN)/pytest -m long tests/property
+fuzz: $(ENV) ## try random and broken programs for MINUTES=10; ARGS="op --jobs 4" picks campaigns and processes
+	PYTHONPATH=tests $(BIN)/python -m property.fuzz --minutes $(MINUTES) $(ARGS)
 
 check: $(ENV) ## check format, lint, types and layers
 	$(BIN)/ruff format --check

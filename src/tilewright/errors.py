@@ -459,6 +459,10 @@ class PredicateError(KernelError):
     hint = "create the tensor before the task, store into it there, and go on with that tensor"
 
 
+class DependentBlocksError(KernelError):
+    """A block of a grid that goes on from what another one has computed."""
+
+
 class VerificationError(KernelError):
     """IR that breaks a rule every program must keep."""
 
@@ -472,6 +476,14 @@ class ExecutionError(KernelError, RuntimeError):
     def __init__(self, text: str, *, spans: Sequence[Span] = (), help: str = "") -> None:
         message, _, advice = text.partition("\n")
         super().__init__(message, spans=spans, help=help or advice)
+
+
+class RaceError(ExecutionError):
+    """Turns of a parallel loop, or blocks of a grid, that touch one element, one of them writing it."""
+
+    def __init__(self, message: str, *, spans: Sequence[Span], notes: Sequence[str], help: str) -> None:
+        super().__init__(message, spans=spans, help=help)
+        self.notes = tuple(notes)
 
 
 class SourceUnavailableError(KernelError, OSError):
@@ -492,6 +504,10 @@ class OutsideKernelError(KernelError, RuntimeError):
 
 class DroppedWriteWarning(UserWarning):
     """A rebound Out parameter: the caller's buffer stays as it was."""
+
+
+class DependentTurnsWarning(UserWarning):
+    """Turns of a parallel loop that depend on each other: they run one after the other, or leave open which is last."""
 
 
 class CacheWarning(UserWarning):

@@ -10,13 +10,14 @@ import os
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, ParamSpec
+from typing import ParamSpec
+from zlib import crc32
 
 import numpy as np
 from ops.kernels import Array
-from ops.native import Embedded
 from property.accuracy import assert_within_declared_accuracy
 from property.crashes import note_of
+from property.guards import FencedArray, Guard, Place, guarded
 from property.programs import inputs_for
 from property.running import SEEDS, Outcome, outcome, parsed
 
@@ -32,18 +33,20 @@ from tilewright.passes.manager import PassManager
 P = ParamSpec("P")
 
 
-def check(text: str, origin: str = "a program") -> frozenset[str]:
+def check(text: str, origin: str = "a program", guard: Guard | None = None) -> frozenset[str]:
     """Fail unless a program's native code leaves what the interpreter leaves; return the ops it was made of.
 
-    `origin` says what the program was made from, where that is shorter than the program.
+    `origin` says what the program was made from, where that is shorter than the program. Without a `guard`, the text
+    decides.
     """
+    guard = guard_of(text) if guard is None else guard
     program = parsed(text)
     compiled, ops = lowered(program)
-    with quietly():
-        native = compiled_natively(compiled, text, origin)
+    with quietly(), guarded(guard):
+        native = compiled_natively(compiled, text, f"{origin}, {guard}")
         for seed in SEEDS:
             expected = outcome(program, seed)
-            with named(text, f"{origin}, run on arguments of seed {seed}"):
+            with named(text, f"{origin}, {guard}, run on arguments of seed {seed}"):
                 ours = native_outcome(program, native, seed, strided=seed % 2 == 0 and "tensor.reshape" not in ops)
             assert_within_declared_accuracy(program, seed, ours, expected)
     return ops
@@ -57,11 +60,11 @@ def check_errors(text: str, origin: str = "a program") -> bool:
     program = parsed(text)
     compiled, _ = lowered(program)
     refused = False
-    with quietly():
-        native = compiled_natively(compiled, text, origin)
+    with quietly(), guarded(guard := guard_of(text)):
+        native = compiled_natively(compiled, text, f"{origin}, {guard}")
         for seed in SEEDS:
             expected = _attempted(outcome, compiled, seed)
-            with named(text, f"{origin}, run on arguments of seed {seed}"):
+            with named(text, f"{origin}, {guard}, run on arguments of seed {seed}"):
                 ours = _attempted(native_outcome, program, native, seed)
             if isinstance(expected, Outcome) and isinstance(ours, Outcome):
                 assert_within_declared_accuracy(compiled, seed, ours, expected)
@@ -106,30 +109,33 @@ def ops_of(program: Program) -> set[str]:
     return {expr.op.name for stmt in every for expr in expressions(stmt) if isinstance(expr, Call)}
 
 
+def guard_of(text: str) -> Guard:
+    """Return what of a program's memory is guarded when it is tried: one thing in one program, another in the next."""
+    return [*Guard][crc32(text.encode()) % len(Guard)]
+
+
 def native_outcome(program: Program, native: NativeProgram, seed: int, *, strided: bool = False) -> Outcome:
     """Return what native code computes from the arguments that belong to `seed`, and check that it stays inside them.
 
-    Arrays are packed, or `strided`: windows of larger ones, which cannot be reshaped in place.
+    Each array ends at a page that traps, or starts after one. Arrays are packed, or `strided`: windows of larger ones,
+    which cannot be reshaped in place.
     """
-    held = [_held(arg, strided) for arg in inputs_for(program, seed)]
-    args: list[Any] = [arg for _, arg in held]
-    given: list[Any] = [whole(arg) if isinstance(arg, np.ndarray) else arg for arg in args]  # pyright: ignore[reportUnknownArgumentType]
+    given = inputs_for(program, seed)
+    places = [[*Place][(seed + position + len(given)) % 2] for position in range(len(given))]
+    held = [_held(arg, place, strided) for arg, place in zip(given, places, strict=True)]
+    fenced = [arg for arg in held if isinstance(arg, FencedArray)]
     try:
-        returned = native.run("main", given)
+        returned = native.run("main", [whole(arg.array) if isinstance(arg, FencedArray) else arg for arg in held])
     finally:
-        for embedded, _ in held:
-            embedded.assert_untouched_around()
-    tensors: list[Array] = [arg for arg in args if isinstance(arg, np.ndarray)]
-    return Outcome(tuple(tensors), tuple(r for r in returned if not isinstance(r, Region)))
+        for arg in fenced:
+            arg.assert_untouched_around()
+    return Outcome(
+        tuple(np.array(arg.array) for arg in fenced), tuple(r for r in returned if not isinstance(r, Region))
+    )
 
 
-def _held(arg: Array | float, strided: bool) -> tuple[Embedded, Any]:
-    """Return an argument inside a larger array, and what native code is given of that."""
-    if not isinstance(arg, np.ndarray):
-        return Embedded(arg), arg
-    shape: tuple[int, ...] = arg.shape
-    embedded = Embedded(arg if strided else np.reshape(arg, -1))
-    return embedded, np.reshape(embedded.inner, shape)
+def _held(arg: Array | float, place: Place, strided: bool) -> FencedArray | float:
+    return FencedArray(arg, place, packed=not strided) if isinstance(arg, np.ndarray) else arg
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import tilewright.language as pl
 from tilewright.core.program import Program
 from tilewright.core.region import Region, whole
 from tilewright.errors import DroppedWriteWarning
+from tilewright.interpret.checked import CheckedMachine
 from tilewright.interpret.machine import Machine
 
 HEALTH = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
@@ -29,9 +30,6 @@ QUICK = settings(
     phases=(Phase.explicit, Phase.generate),
 )
 """What every run of the tests does: the same programs each time, and no minutes spent on making one smaller."""
-
-THOROUGH = settings(QUICK, max_examples=3000, derandomize=False, phases=tuple(Phase), print_blob=True)
-"""What tests marked `long` do."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,8 @@ def parsed(text: str) -> Program:
     return program
 
 
-def outcome(program: Program, seed: int = 0, machine: Callable[[Program], Machine] = Machine) -> Outcome:
-    """Return what a program computes from the arguments that belong to `seed`."""
+def outcome(program: Program, seed: int = 0, machine: Callable[[Program], Machine] = CheckedMachine) -> Outcome:
+    """Return what a program computes from the arguments that belong to `seed`; RaceError where its turns meet."""
     given = inputs_for(program, seed)
     args = [whole(a) if isinstance(a, np.ndarray) else a for a in given]
     returned = machine(program).run("main", args)

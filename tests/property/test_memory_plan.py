@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from numpy.typing import NDArray
 from property.programs import programs
-from property.running import QUICK, SEEDS, THOROUGH, assert_same, outcome, parsed
+from property.running import QUICK, SEEDS, assert_same, outcome, parsed
 
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Var
@@ -83,11 +82,4 @@ def test_a_tile_of_bools_has_a_byte_per_element() -> None:
 @QUICK
 @given(programs())
 def test_tiles_needed_at_the_same_time_do_not_overlap(text: str) -> None:
-    check_places(text)
-
-
-@pytest.mark.long
-@THOROUGH
-@given(programs(budget=80))
-def test_tiles_of_a_large_program_do_not_overlap(text: str) -> None:
     check_places(text)

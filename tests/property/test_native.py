@@ -2,7 +2,7 @@
 
 Every op has programs of its own, so that each takes part natively in all its surroundings however rarely random
 statements would have met. What is drawn is one number per program: such programs are quick to make and differ widely,
-but cannot be made smaller. The long run draws every choice, and can.
+but cannot be made smaller.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, note, reject, seed, settings
 from hypothesis import strategies as st
 from property.native import check, check_errors
-from property.programs import program, programs
-from property.running import QUICK, THOROUGH
+from property.programs import program
+from property.running import QUICK
 from property.ways import LEFT_OUT, covered
 
 from tilewright.core.op import OPS
@@ -86,24 +86,3 @@ def check_risky(text: str, origin: str = "a program") -> bool:
         raise
     except KernelError:
         reject()
-
-
-@pytest.mark.long
-@settings(THOROUGH)
-@given(text=programs(budget=80))
-def test_large_programs_do_natively_what_the_interpreter_does(text: str) -> None:
-    check(text)
-
-
-@pytest.mark.long
-@settings(THOROUGH, max_examples=10_000)
-@given(numbers, st.sampled_from(covered()))
-def test_very_many_programs_do_natively_what_the_interpreter_does(number: int, op: str) -> None:
-    check(*seeded(f"{op} {number}", 2 * BUDGET, about=op))
-
-
-@pytest.mark.long
-@settings(THOROUGH)
-@given(text=programs(risk=12))
-def test_very_many_programs_that_index_anywhere_are_refused(text: str) -> None:
-    check_risky(text)

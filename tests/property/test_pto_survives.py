@@ -17,8 +17,6 @@ MUTATIONS, RUNS = 40, 3
 """How many mutations of each file are lowered, and how many of them run."""
 SECONDS = 120.0
 """What a text may take to be refused, or compiled and run: a hundred times what most take on a machine at rest."""
-CAMPAIGN, EACH = 40, 500
-"""How many rows of how many mutations the long test tries."""
 
 Survivor = Elsewhere[[str, int, bool], Fate]
 
@@ -49,15 +47,6 @@ def test_a_mutated_text_is_refused_where_it_is_wrong_or_runs_as_the_interpreter_
         text = mutated(TEXTS[name], rng)
         found = _survive(survivor, text, f"mutation {number} of {name}", number, left > 0)
         left -= found.kind in ("ran", "stopped")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("row", range(CAMPAIGN))
-def test_many_mutated_texts_survive(row: int, survivor: Survivor) -> None:
-    for number in range(EACH):
-        rng = Random(f"{row}/{number}")
-        name = rng.choice(sorted(TEXTS))
-        _survive(survivor, mutated(TEXTS[name], rng), f"mutation {row}/{number}, of {name}", number, True)
 
 
 def test_many_files_are_still_texts_when_something_is_changed() -> None:

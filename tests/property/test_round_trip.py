@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from property.programs import programs
-from property.running import QUICK, THOROUGH, parsed
+from property.running import QUICK, parsed
 
 from tilewright.core.equality import assert_structural_equal, structural_hash
 from tilewright.core.program import Program
@@ -68,11 +68,4 @@ stages = st.integers(0, len(DEFAULT))
 @QUICK
 @given(programs(), stages)
 def test_a_program_reads_back_as_it_was_at_every_stage(text: str, passes: int) -> None:
-    check_stage(text, passes)
-
-
-@pytest.mark.long
-@THOROUGH
-@given(programs(budget=80), stages)
-def test_a_large_program_reads_back_as_it_was_at_every_stage(text: str, passes: int) -> None:
     check_stage(text, passes)

@@ -14,13 +14,6 @@ def test_native_code_looks_at_undefined_elements_no_more_than_the_interpreter(fi
         check(seed)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(1_000, 11_000, 500))
-def test_a_campaign_of_kernels_with_undefined_elements(first: int) -> None:
-    for seed in range(first, first + 500):
-        check(seed)
-
-
 def test_random_kernels_end_in_every_way() -> None:
     ends = {end for seed in range(60) for end in check(seed).split()}
     assert ends == {"same", "error", "refused"}

@@ -7,7 +7,7 @@ loops and blocks run one after the other, in order.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -146,11 +146,15 @@ class Machine:
             raise ExecutionError("a loop's step cannot be zero", spans=[stmt.span])
 
         def turns() -> Iterator[None]:
-            for index in range(start, stop, step):
+            for index in self.turns(stmt, range(start, stop, step)):
                 frame.values[stmt.loop_var] = index
                 yield
 
         return self._loop(frame, turns(), stmt.iter_args, stmt.return_vars, stmt.body)
+
+    def turns(self, stmt: ForStmt, indices: range) -> Iterator[int]:
+        """Yield the indices of a loop, one turn after the other."""
+        return iter(indices)
 
     def _while(self, frame: Frame, stmt: WhileStmt) -> Exit | None:
         def turns() -> Iterator[None]:
@@ -222,6 +226,7 @@ class Machine:
         return None
 
     def _blocks(self, count: int) -> Iterator[None]:
+        """Let each block of a grid be the current one, one after the other."""
         for index in range(count):
             token = CURRENT.set(Block(index, count))
             try:
@@ -269,7 +274,7 @@ class Machine:
             for name, value in arguments(call).items()
         }
         try:
-            result = call.op.spec.evaluate(call.type, **bound)
+            result = self.evaluate(call, bound)
             return _traced(result, call.span) if isinstance(result, Region) else result
         except KernelError as error:
             error.locate([call.span])
@@ -277,6 +282,10 @@ class Machine:
             raise
         except ZeroDivisionError:
             raise ExecutionError("division by zero", spans=[call.span]) from None
+
+    def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
+        """Return what an op gives for its arguments."""
+        return call.op.spec.evaluate(call.type, **bound)
 
     def _invoke(self, frame: Frame, call: Invoke) -> Value:
         results = self._results(frame, call)

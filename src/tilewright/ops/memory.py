@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.core.access import Access, touch
 from tilewright.core.annotations import Extents, Number, Scalar, Tensor, Tile, X
 from tilewright.core.enums import AtomicType, MemorySpace, PadValue, TensorLayout, TileLayout
 from tilewright.core.expr import Expr
@@ -183,6 +184,7 @@ def _load(
             raise ExecutionError(f"axis {axis}: a load of {want} element(s) at {start} starts outside 0 to {have}")
         window.append(slice(start, max(start, min(start + want, have))))
     live = tensor.data[tuple(window)]
+    touch(Access.READ, live)
     data = blank(shapes, result.dtype)
     loaded = Region(data, live.shape)
     data[loaded.window] = live
@@ -202,6 +204,7 @@ def _padded(result: TileType, tensor: Region, offsets: tuple[int, ...], wanted: 
     spans = zip(first, last, offsets, strict=True)
     place = tuple(slice(low - start, high - start) if high > low else slice(0, 0) for low, high, start in spans)
     if all(high > low for low, high in zip(first, last, strict=True)):
+        touch(Access.READ, tensor.data[window])
         tile.data[place] = tensor.data[window]
     if tensor.shadow is None or not tensor.shadow[window].any():
         return tile
@@ -276,6 +279,7 @@ def write_window(target: Region, source: Region, offsets: Sequence[int], atomic:
             raise ExecutionError(f"axis {axis}: a store of {size} element(s) at {start} does not fit 0 to {extent}")
     window = tuple(slice(start, start + size) for start, size in zip(offsets, valid, strict=True))
     live = np.reshape(source.seen(), valid)
+    touch(Access.ADD if atomic is AtomicType.Add else Access.WRITE, target.data[window])
     if atomic is AtomicType.Add:
         live = exact(target.seen(window)) + exact(live)
     target.data[window] = round_to(live, target.dtype)
@@ -344,7 +348,9 @@ def _read_type(x: Expr, indices: tuple[Expr, ...]) -> ScalarType:
 
 
 def _read(result: ScalarType, x: Region, indices: tuple[int, ...]) -> Any:
-    return round_scalar(x.seen(_element(x, indices)).item(), result.dtype)
+    index = _element(x, indices)
+    touch(Access.READ, x.data[(*index, None)])
+    return round_scalar(x.seen(index).item(), result.dtype)
 
 
 def _write_type(x: Expr, indices: tuple[Expr, ...], value: Expr) -> ShapedType:
@@ -362,8 +368,10 @@ def _write_type(x: Expr, indices: tuple[Expr, ...], value: Expr) -> ShapedType:
 
 def _write(result: ShapedType, x: Region, indices: tuple[int, ...], value: Any) -> Region:
     target = x if isinstance(result, TensorType) else x.moved(np.array, x.valid)
-    target.data[_element(x, indices)] = round_scalar(value, result.dtype)
-    target.brighten(_element(x, indices))
+    index = _element(x, indices)
+    touch(Access.WRITE, target.data[(*index, None)])
+    target.data[index] = round_scalar(value, result.dtype)
+    target.brighten(index)
     return target
 
 

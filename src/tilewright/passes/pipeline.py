@@ -18,6 +18,7 @@ from tilewright.passes import (
     skipped,
     ssa,
     tensor_to_tile,
+    turns,
     unroll,
 )
 from tilewright.records import record
@@ -35,6 +36,7 @@ class Pass:
 
 DEFAULT = (
     Pass("CheckControlPlane", control_plane.run),
+    Pass("CheckTurns", turns.run),
     Pass("ConvertToSSA", ssa.run, gives_ssa=True),
     Pass("InlineFunctions", inline.run),
     Pass("UnrollLoops", unroll.run),

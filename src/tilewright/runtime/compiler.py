@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from platform import machine
 from typing import Any
@@ -16,6 +17,7 @@ from tilewright.core.types import TileType
 from tilewright.core.visitor import statements
 from tilewright.errors import ReturnMismatchError, brief
 from tilewright.frontend.programs import as_program
+from tilewright.interpret.checked import run_checked
 from tilewright.interpret.machine import Machine
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager
@@ -23,6 +25,7 @@ from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.records import record
 from tilewright.runtime import fields
 from tilewright.runtime.artifact import Artifact
+from tilewright.runtime.entry import Runner
 from tilewright.runtime.folder import free_place
 from tilewright.runtime.planning import MemoryPlanner, check_choices, check_context
 from tilewright.runtime.platforms import DEFAULT, INTERPRETER, OURS, BackendType, backend_of, checked_platform
@@ -40,6 +43,7 @@ def compile(
     backend_type: BackendType | None = None,
     *,
     platform: str | None = None,
+    checked: bool = False,
     profiling: bool = False,
     verification_level: VerificationLevel | None = None,
     skip_ptoas: bool = False,
@@ -57,8 +61,9 @@ def compile(
 
     With `dump_passes` each pass's result is written as soon as there is one, so that a pass that fails leaves its
     input to be read; without an `output_dir` the folder is one of its own below the build directory. `profiling`
-    writes the folder too, with the time of every stage. `verification_level` says what is checked between passes.
-    `backend_type` and everything from `skip_ptoas` on is about NPUs: checked, and without effect here.
+    writes the folder too, with the time of every stage. The interpreter runs a `checked` program, as it was written:
+    turns that race are a RaceError. `verification_level` says what is checked between passes. `backend_type`
+    and everything from `skip_ptoas` on is about NPUs: looked at, and without effect here.
     """
     check_choices(
         skip_ptoas=skip_ptoas, memory_planner=memory_planner, analyze_auto_scopes_for_deps=analyze_auto_scopes_for_deps,
@@ -70,7 +75,7 @@ def compile(
             verification_level=verification_level, diagnostic_phase=diagnostic_phase, memory_planner=memory_planner,
             disabled_diagnostics=disabled_diagnostics, enable_pypto_l0c_double_buffer=enable_pypto_l0c_double_buffer,
         )  # fmt: skip
-    how = _How.checked(output_dir, strategy, dump_passes, backend_type, platform, profiling, verification_level)
+    how = _How.of(output_dir, strategy, dump_passes, backend_type, platform, checked, profiling, verification_level)
     return _compiled(as_program(program), how)
 
 
@@ -83,15 +88,18 @@ class _How:
     dump: bool | PassDumpLevel
     platform: str
     backend: BackendType
+    is_checked: bool
     is_profiled: bool
     verification: VerificationLevel | None
 
     @staticmethod
-    def checked(
-        output_dir: Any, strategy: Any, dump: Any, backend: Any, platform: Any, profiling: Any, verification: Any
-    ) -> _How:
+    def of(
+        output_dir: Any, strategy: Any, dump: Any, backend: Any, platform: Any, checked: Any, profiling: Any,
+        verification: Any,
+    ) -> _How:  # fmt: skip
         """Return the choices of a call; ValueError names one that cannot be."""
-        name = checked_platform(DEFAULT if platform is None else platform)
+        is_checked = fields.flag("checked", checked)
+        name = INTERPRETER if is_checked else checked_platform(DEFAULT if platform is None else platform)
         chosen = fields.optional(fields.one_of(BackendType))("backend_type", backend)
         return _How(
             fields.optional(fields.path)("output_dir", output_dir),
@@ -99,6 +107,7 @@ class _How:
             fields.either(PassDumpLevel)("dump_passes", dump),
             name,
             chosen if chosen is not None and name in OURS else backend_of(name),
+            is_checked,
             fields.flag("profiling", profiling),
             fields.optional(fields.one_of(VerificationLevel))("verification_level", verification),
         )
@@ -123,7 +132,7 @@ def _compiled(source: Program, how: _How) -> CompiledProgram:
     compiled = CompiledProgram(
         source,
         how.platform,
-        native.run if native is not None else Machine(lowered).run,
+        native.run if native is not None else _interpreted(source, lowered, how),
         _stages(source, how.strategy, artifact, concise=how.dump is PassDumpLevel.CONCISE),
         artifact,
         native,
@@ -134,6 +143,11 @@ def _compiled(source: Program, how: _How) -> CompiledProgram:
     if directory is not None:
         compiled.write()
     return compiled
+
+
+def _interpreted(source: Program, lowered: Program, how: _How) -> Runner:
+    """Return what runs a program without native code; a checked one as it was written, whose names people know."""
+    return partial(run_checked, source) if how.is_checked else Machine(lowered).run
 
 
 def _check_returned(source: Program) -> None:

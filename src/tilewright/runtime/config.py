@@ -12,10 +12,18 @@ from typing import Any
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.runtime import fields
 from tilewright.runtime.planning import MemoryPlanner
-from tilewright.runtime.platforms import DEFAULT, OURS, BackendType, backend_of, checked_platform, target_of
+from tilewright.runtime.platforms import (
+    DEFAULT,
+    INTERPRETER,
+    OURS,
+    BackendType,
+    backend_of,
+    checked_platform,
+    target_of,
+)
 
-CodeOptions = tuple[str, str]
-"""What a program's code depends on besides its arguments: the target and the strategy, by name."""
+CodeOptions = tuple[str, str, bool]
+"""What a program's code depends on besides its arguments: target and strategy, by name, and whether it is checked."""
 
 
 RULE = "rule"
@@ -35,9 +43,10 @@ class RunConfig:
     """Where and how to run: every field that the PTO family's configuration has, checked.
 
     Two configurations share compiled programs when their `code_options` are equal. `platform` and `strategy` choose
-    the code; `dump_passes`, `compile_profiling` and `save_kernels_dir` have a program's folder written; `codegen_only`
-    keeps `run` from running it; `rtol` and `atol` are for comparing results. The rest speaks of an NPU: it is
-    checked and carried along, and changes nothing here.
+    the code, and `checked` has the interpreter run it and report turns that race; `dump_passes`, `compile_profiling`
+    and `save_kernels_dir` have a program's folder written; `codegen_only` keeps `run` from running it; `rtol` and
+    `atol` are for comparing results. The rest speaks of an NPU: it is checked and carried along, and changes nothing
+    here.
     """
 
     platform: str = _kept(DEFAULT, _platform)
@@ -47,6 +56,9 @@ class RunConfig:
     strategy: OptimizationStrategy = _kept(OptimizationStrategy.Default, fields.one_of(OptimizationStrategy))
     backend_type: BackendType | None = _kept(None, fields.optional(fields.one_of(BackendType)))
     """Which NPU the platform's name means; it is filled in."""
+    checked: bool = _kept(False, fields.flag)
+    """Whether the interpreter runs the program, on whatever platform, and reports what it otherwise would not look for:
+    for small inputs."""
     dump_passes: bool | PassDumpLevel = _kept(False, fields.either(PassDumpLevel))
     save_kernels: bool = _kept(False, fields.flag)
     save_kernels_dir: str | os.PathLike[str] | None = _kept(None, fields.optional(fields.path))
@@ -79,6 +91,8 @@ class RunConfig:
         for each in dataclasses.fields(self):
             if RULE in each.metadata:
                 self._keep(each.name, each.metadata[RULE](each.name, getattr(self, each.name)))
+        if self.checked:
+            self._keep("platform", INTERPRETER)
         if self.platform not in OURS or self.backend_type is None:
             self._keep("backend_type", backend_of(self.platform))
         if self.any_dfx_enabled() or self.save_kernels_dir is not None:
@@ -92,7 +106,7 @@ class RunConfig:
     @property
     def code_options(self) -> CodeOptions:
         """What of this the code depends on: equal options, equal code."""
-        return self.target, self.strategy.name
+        return self.target, self.strategy.name, self.checked
 
     @property
     def writes_folder(self) -> bool:
@@ -104,6 +118,7 @@ class RunConfig:
         """Return what of this is for `ir.compile`, as its keyword arguments."""
         kwargs = {"platform": self.platform, "strategy": self.strategy, "dump_passes": self.dump_passes}
         kwargs |= {"backend_type": self.backend_type, "profiling": self.compile_profiling}
+        kwargs |= {"checked": True} if self.checked else {}
         return kwargs if self.save_kernels_dir is None else {**kwargs, "output_dir": self.save_kernels_dir}
 
     def any_dfx_enabled(self) -> bool:
@@ -115,7 +130,7 @@ class RunConfig:
         object.__setattr__(self, name, value)  # frozen for everybody else
 
 
-DEFAULT_OPTIONS: CodeOptions = (DEFAULT, OptimizationStrategy.Default.name)
+DEFAULT_OPTIONS: CodeOptions = (DEFAULT, OptimizationStrategy.Default.name, False)
 """The code options of a call without a configuration."""
 
 

@@ -1,6 +1,7 @@
 """Validation of passes: the program after each of them, run by the interpreter on the same arguments.
 
 A pass changes how a program computes, never what. The first whose program gives another answer is the one to look at.
+Turns that race have no one answer: they are refused at whatever stage.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tilewright.core.region import Array
 from tilewright.errors import TilewrightError
 from tilewright.frontend.programs import as_program
 from tilewright.frontend.text import parse
-from tilewright.interpret.machine import Machine
+from tilewright.interpret.checked import run_checked
 from tilewright.passes.context import CallbackInstrument, PassContext
 from tilewright.passes.manager import PassManager
 from tilewright.runtime.buffers import buffer_of
@@ -66,8 +67,8 @@ def validate_ir(
 
     The subject is a program, which goes through the passes of `manager`, a compiled one, whose machine code is the
     last stage, or a folder with a `passes_dump`. `tensors` are a call's arguments, and are left as they are; `expected`
-    are its outputs, and without them what the front end's program computes. FileNotFoundError where no pass has left
-    anything to run.
+    are its outputs, and without them what the front end's program computes. A stage that does not run is wrong, too,
+    and so is one whose turns race. FileNotFoundError where no pass has left anything to run.
     """
     trial = _Trial(tensors, rtol, atol)
     wanted: Answer | None = None
@@ -115,7 +116,7 @@ class _Trial:
 def _stages(subject: Subject, manager: PassManager | None) -> Iterator[tuple[str, Program, Runner]]:
     """Yield each stage by the name of its pass, with what runs it."""
     for name, program in _programs(subject, manager):
-        yield name, program, Machine(program).run
+        yield name, program, partial(run_checked, program)
     if isinstance(subject, Compiled) and subject.native is not None:
         yield NATIVE, subject.program, subject.native.run
 

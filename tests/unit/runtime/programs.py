@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 import tilewright.language as pl
 from tilewright.core.program import Program
+from tilewright.passes.pipeline import DEFAULT
 
 HALVES = """
 import tilewright.language as pl
@@ -63,3 +64,8 @@ def program_of(text: str) -> Program:
 
 def rows(count: int) -> NDArray[np.float32]:
     return np.random.default_rng(0).standard_normal((count, 64)).astype(np.float32)
+
+
+def stage_after(name: str) -> str:
+    """Return the name of the stage that a pass leaves, wherever in the pipeline it stands."""
+    return f"{[step.name for step in DEFAULT].index(name) + 1:02}_after_{name}"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from unit.runtime.programs import HALVES, SEVERAL, program_of, rows
+from unit.runtime.programs import HALVES, SEVERAL, program_of, rows, stage_after
 
 import tilewright.runtime
 from tilewright import ir
@@ -59,7 +59,7 @@ def test_every_stage_can_be_read() -> None:
     signs = {
         "program": "with pl.at(",
         "00_frontend": "with pl.at(",
-        "14_after_PlanMemory": "pl.tile.load(",
+        stage_after("PlanMemory"): "pl.tile.load(",
         "ir": "pl.tile.load(",
         "llvm": "define ",
         "assembly": ".globl\tentry_main",
@@ -70,7 +70,9 @@ def test_every_stage_can_be_read() -> None:
     assert [name for name in stages if name in signs] == list(signs)
     assert not [name for name, sign in signs.items() if sign not in stages[name]]
     assert (
-        stages["ir"] == stages["14_after_PlanMemory"] == str(PassManager.get_strategy().run_passes(program_of(HALVES)))
+        stages["ir"]
+        == stages[stage_after("PlanMemory")]
+        == str(PassManager.get_strategy().run_passes(program_of(HALVES)))
     )
 
 
@@ -198,7 +200,7 @@ def test_looking_at_stages_again_tells_nobody_who_watches_the_passes() -> None:
     with ir.PassContext([CallbackInstrument(after=lambda name, _: seen.append(name))]):
         compiled = ir.compile(program_of(HALVES))
         assert seen == PassManager.get_strategy().pass_names
-        assert compiled.stages["05_after_Simplify"]
+        assert compiled.stages[stage_after("Simplify")]
     assert seen == PassManager.get_strategy().pass_names
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tilewright.language as pl
+from tilewright.errors import RaceError
 from tilewright.ir import OptimizationStrategy
 from tilewright.ir.pass_manager import PassDumpLevel
 from tilewright.runtime import RunConfig
@@ -144,6 +145,29 @@ def test_fields_that_do_not_change_code_share_a_program() -> None:
     assert kernel.cache_info().compiles == 1
     kernel(x, config=RunConfig("interpret"))
     assert kernel.cache_info().compiles == 2
+
+
+def shared(x: pl.Tensor, out: pl.InOut[pl.Tensor]) -> Any:
+    for i in pl.parallel(4):
+        pl.write(out, [i // 2, 0], pl.read(x, [i, 0]))
+    return out
+
+
+def test_a_checked_run_reports_turns_that_race_whatever_the_platform() -> None:
+    kernel, x = pl.jit(shared), np.ones((4, 8), np.float32)
+    for platform in PLATFORMS:
+        with pytest.raises(RaceError, match=r"turn i = 1 writes out\[0, 0\], which turn i = 0 writes"):
+            kernel(x, np.zeros((4, 8), np.float32), config=RunConfig(platform, checked=True))
+    assert kernel.cache_info().compiles == 1
+    kernel(x, np.zeros((4, 8), np.float32), config=RunConfig("interpret"))
+    assert kernel.cache_info().compiles == 2
+
+
+def test_a_checked_run_gives_what_others_give() -> None:
+    kernel, x = pl.jit(double), np.ones((4, 8), np.float32)
+    np.testing.assert_array_equal(kernel(x, config=RunConfig(checked=True)), 2 * x)
+    with pytest.raises(ValueError, match="checked must be True or False, got 'races'"):
+        RunConfig(checked="races")  # pyright: ignore[reportArgumentType]
 
 
 def test_passes_are_dumped_where_the_configuration_says(tmp_path: Path) -> None:

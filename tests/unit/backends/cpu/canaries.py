@@ -79,8 +79,11 @@ class GuardedArena(Arena):
         """Parts stay apart: a zone of today must not be a part of tomorrow."""
 
 
-class GuardedProgram(ProgramEmitter):
-    """Emits functions that watch the zones of their arenas, and buffers with a zone before and after."""
+class WatchedProgram(ProgramEmitter):
+    """Emits functions that call `@guard` with the zones of their arenas when they begin and when they end."""
+
+    helpers = ""
+    """Where `@guard` is defined."""
 
     def settle(self, e: FunctionEmitter) -> int:
         whole = super().settle(e)
@@ -89,8 +92,7 @@ class GuardedProgram(ProgramEmitter):
         return whole
 
     def _watched(self, text: str, e: FunctionEmitter, zones: list[tuple[int, int]]) -> str:
-        self.module.declare(HELPERS)
-        self.module.intrinsic(*FILL)
+        self.module.declare(self.helpers)
         self.names += 1
         table = ", ".join(f"[2 x i64] [i64 {offset}, i64 {size}]" for offset, size in zones)
         self.module.declare(f"@zones{self.names} = internal constant [{len(zones)} x [2 x i64]] [{table}]")
@@ -101,6 +103,16 @@ class GuardedProgram(ProgramEmitter):
         first = made if made is not None else max(i for i, line in enumerate(lines[:200]) if _is_start(line))
         lines.insert(first + 1, f"{call}false)")
         return "\n".join(f"{call}true)\n{line}" if line == last else line for line in lines) + "\n"
+
+
+class GuardedProgram(WatchedProgram):
+    """Emits functions that look at the zones of their arenas, and buffers with a zone before and after."""
+
+    helpers = HELPERS
+
+    def _watched(self, text: str, e: FunctionEmitter, zones: list[tuple[int, int]]) -> str:
+        self.module.intrinsic(*FILL)
+        return super()._watched(text, e, zones)
 
     def allocate(self, e: FunctionEmitter, nbytes: Value, clear: bool) -> Value:
         block = super().allocate(e, e.b.op("add", nbytes, i64(2 * ZONE)), clear)

@@ -1,0 +1,100 @@
+"""Campaigns: what `make fuzz` tries, each attempt from one number; the tests try a slice of the same.
+
+A campaign is a function that takes a number and fails where something is wrong. One line in `CAMPAIGNS` makes it part
+of `make fuzz`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from property import test_parser_survives as kernels
+from property import undefined
+from property.mutations import TEXTS, mutated
+from property.native import check, check_errors, named, quietly
+from property.programs import program
+from property.surviving import fate
+from property.test_memory_plan import check_places
+from property.test_passes import check_idempotence, check_meaning
+from property.test_round_trip import check_stage
+from property.ways import covered
+
+from tilewright.errors import ExecutionError, KernelError
+from tilewright.passes.pipeline import DEFAULT
+
+Campaign = Callable[[int], object]
+
+
+def _about_an_op(number: int) -> None:
+    op = covered()[number % len(covered())]
+    _with_program(check, 40, about=op)(number)
+
+
+def _with_program(action: Callable[[str, str], object], budget: int, **options: Any) -> Campaign:
+    """Return what tries an action on the program that a number leads to."""
+
+    def campaign(number: int) -> None:
+        text = program(Random(number).randint, budget, **options)
+        action(text, f"the program of {number}")
+
+    return campaign
+
+
+def _quiet(action: Callable[[str], object]) -> Callable[[str, str], object]:
+    """Return an action on a program's text that needs no native code."""
+
+    def quiet(text: str, origin: str) -> None:
+        with quietly(), named(text, origin):
+            action(text)
+
+    return quiet
+
+
+def _risky(text: str, origin: str) -> None:
+    """Check a program that may be wrong; one that already the compiler refuses tells nothing."""
+    try:
+        check_errors(text, origin)
+    except ExecutionError:
+        raise
+    except KernelError:
+        return
+
+
+def _round_trip(number: int) -> None:
+    def action(text: str) -> None:
+        check_stage(text, number % (len(DEFAULT) + 1))
+
+    _with_program(_quiet(action), 80)(number)
+
+
+def _broken_kernel(number: int) -> None:
+    rng = Random(number)
+    text = kernels.mutated(rng.choice([*kernels.TEXTS.values()]), rng)
+    with named(text, f"the broken kernel of {number}"):
+        kernels.survive(text)
+
+
+def _broken_pto(number: int) -> None:
+    rng = Random(number)
+    name = rng.choice(sorted(TEXTS))
+    text = mutated(TEXTS[name], rng)
+    with named(text, f"the mutation of {name} from {number}"):
+        found = fate(text, number % (1 << 30))
+    assert found.kind != "failed", found.how
+
+
+CAMPAIGNS: dict[str, Campaign] = {
+    "op": _about_an_op,  # random programs about each op: native code against the interpreter
+    "program": _with_program(check, 80),  # large ones
+    "risky": _with_program(_risky, 40, risk=12),  # programs whose indices may lie anywhere: the same errors
+    "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes
+    "idempotence": _with_program(_quiet(check_idempotence), 80),  # passes leave their own result alone
+    "places": _with_program(_quiet(check_places), 80),  # tiles in use do not share memory
+    "text": _round_trip,  # programs read back as they were, at every stage
+    "kernel": _broken_kernel,  # mutated kernels: a located mistake, or a program
+    "undefined": undefined.check,  # tiles that nobody wrote all of: refused by both, or the same
+    "pto": _broken_pto,  # mutated PTO texts: a located mistake, or what the interpreter says
+}
+"""What is tried, by name."""
