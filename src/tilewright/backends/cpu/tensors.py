@@ -16,9 +16,9 @@ from tilewright.backends.cpu.tiles import write
 from tilewright.backends.cpu.traced import Lanes, literal, memory_type
 from tilewright.backends.cpu.values import Scalar, Tensor, Tile, static
 from tilewright.core.enums import AtomicType
-from tilewright.core.expr import Call
+from tilewright.core.expr import Call, constant
 from tilewright.core.types import TensorType, TileType
-from tilewright.dtypes import FP32, INDEX, DataType
+from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import UnsupportedFeatureError
 
 Bound = dict[str, Any]
@@ -50,8 +50,8 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     value = bound.get("value")
     number = bound.get("init_value")
     if number is not None:
-        dtype = FP32 if isinstance(number, float) else INDEX
-        value = Scalar(literal(dtype, number, 1), dtype)
+        held = constant(number, bound["dtype"])
+        value = Scalar(literal(held.dtype, held.value, 1), held.dtype)
     if value is not None:
         fill(e, tensor, value)
     return tensor
