@@ -59,7 +59,7 @@ FEW: list[Number] = [
 
 def numbers_for(use: Use, dtype: DataType) -> list[Number]:
     """Return numbers at the edges of a type and beyond; many for ops that only pass them on."""
-    if use.spec.name in ONLY_THE_NUMBER:
+    if use.spec.name in ONLY_THE_NUMBER and dtype in FLOATS | INTEGERS:
         return MANY
     ends = [int(limit) + d for limit in dtype.limits for d in (-1, 0, 1)] if dtype.is_int() else [65519, 65520]
     return [*ends, *FEW]
