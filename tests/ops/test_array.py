@@ -6,7 +6,7 @@ import pytest
 from ops.kernels import kernel, launch, out, run, scalar
 
 import tilewright.language as pl
-from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OutOfBoundsError
+from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, OutOfBoundsError
 
 
 def test_a_new_array_holds_zeros() -> None:
@@ -61,10 +61,18 @@ def test_an_array_holds_no_floats() -> None:
         kernel("arr = pl.array.create(4, pl.FP32)")
 
 
-@pytest.mark.parametrize("value", ["1.5", "True"])
+@pytest.mark.parametrize("value", ["n", "True"])
 def test_an_integer_array_takes_integers_only(value: str) -> None:
+    body = f"arr = pl.array.create(4, pl.INT32)\narr = pl.array.update_element(arr, 0, {value})"
     with pytest.raises(DTypeMismatchError, match="cannot go into an array of int32"):
-        kernel(f"arr = pl.array.create(4, pl.INT32)\narr = pl.array.update_element(arr, 0, {value})")
+        kernel(body, n=scalar(pl.FP32))
+
+
+@pytest.mark.parametrize("value", [1.5, 2**31, -(2**31) - 1, 2**70])
+def test_an_integer_array_takes_numbers_it_can_hold(value: float) -> None:
+    body = f"arr = pl.array.create(4, pl.INT32)\narr = pl.array.update_element(arr, 0, {value})"
+    with pytest.raises(OperandError, match=f"{value} is not a number int32 can hold"):
+        kernel(body)
 
 
 def test_an_array_collects_task_ids() -> None:

@@ -31,10 +31,18 @@ def test_a_tensor_comparison_has_the_type_of_its_left_operand() -> None:
     assert run(function, np.array([1, 2], np.int32), np.array([1.5, 1.5], np.float32)).tolist() == [1, 0]
 
 
-def test_integers_of_a_tensor_meet_a_float_as_floats() -> None:
-    body = "out = pl.assemble(out, pl.cmp(x, 1.5, cmp_type=pl.CmpType.GT), [0])"
-    function = kernel(body, x=tensor(pl.INT32, 2), out=out(pl.INT32, 2))
-    assert run(function, np.array([1, 2], np.int32)).tolist() == [0, 1]
+def test_integers_are_not_compared_with_a_fraction() -> None:
+    with pytest.raises(OperandError, match="1.5 is not a number int32 can hold"):
+        kernel("y = pl.cmp(x, 1.5, cmp_type=pl.CmpType.GT)", x=tensor(pl.INT32, 2))
+
+
+@pytest.mark.parametrize("operand", ["x", "pl.load(x, [0], [2])"], ids=["tensor", "tile"])
+def test_large_integers_without_a_sign_compare_by_value(operand: str) -> None:
+    chosen = f"pl.cmp({operand}, 2**63, cmp_type=pl.CmpType.LT)"
+    body = f"out = pl.assemble(out, {chosen}, [0])" if operand == "x" else f"m = {chosen}\nout = pl.store(m, [0], out)"
+    result = out(pl.UINT64, 2) if operand == "x" else out(pl.UINT8, 32)
+    got = run(kernel(body, x=tensor(pl.UINT64, 2), out=result), np.array([1, 2**63], np.uint64))
+    assert got.tolist()[:2] == [1, 0]
 
 
 def test_a_tensor_meets_a_scalar_it_cannot_hold() -> None:
@@ -93,7 +101,7 @@ def test_selecting_respects_the_valid_part() -> None:
 
 
 def test_selecting_with_a_scalar_keeps_the_tile_type() -> None:
-    body = "a = pl.load(x, [0], [2])\nout = pl.store(pl.sels(pl.cmps(a, 0), a, scalar=2.5), [0], out)"
+    body = "a = pl.load(x, [0], [2])\nout = pl.store(pl.sels(pl.cmps(a, 0), a, scalar=2.0), [0], out)"
     assert run(kernel(body, x=tensor(pl.INT32, 2), out=out(pl.INT32, 2)), np.array([0, 1], np.int32)).tolist() == [0, 2]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 
 import numpy as np
 import pytest
@@ -103,10 +104,22 @@ def test_truth_is_one() -> None:
     assert cast([True, False], pl.BOOL, pl.FP16) == [1.0, 0.0]
 
 
-def test_casting_to_the_same_type_is_refused() -> None:
-    with pytest.raises(DTypeMismatchError, match="this is fp32 already") as caught:
-        cast([1.0], pl.FP32, pl.FP32)
-    assert caught.value.help == "drop the cast"
+@pytest.mark.parametrize("value", ["x", "n", "t"])
+def test_casting_to_the_type_a_value_has_is_the_value_itself(value: str) -> None:
+    function = kernel(
+        f"t = pl.load(x, [0], [4])\nsame = pl.cast({value}, pl.FP16)\nout = pl.store(t, [0], out)",
+        x=tensor(pl.FP16, 4),
+        n=scalar(pl.FP16),
+        out=out(pl.FP16, 4),
+    )
+    assert "cast" not in str(function)
+
+
+def test_a_kernel_can_be_generic_in_its_element_type() -> None:
+    body = "t = pl.cast(pl.load(x, [0], [2]), pl.FP32) * 0.5\nout = pl.store(pl.cast(t, pl.{}), [0], out)"
+    for dtype in (pl.FP32, pl.FP16, pl.INT32):
+        function = kernel(body.format(dtype.symbol), x=tensor(dtype, 2), out=out(dtype, 2))
+        assert run(function, np.array([2, 4], dtype.numpy)).tolist() == [1, 2]
 
 
 def test_a_task_id_is_not_converted() -> None:
@@ -162,3 +175,61 @@ def test_integers_of_four_bits_are_read_from_half_a_byte(dtype: DataType, number
         _, *results = Native(function).run([halves, np.zeros(4, np.int32), np.zeros(1, np.int32)])
         for (native, interpreted), want in zip(results, (numbers, numbers[1:2]), strict=True):
             assert native.tolist() == interpreted.tolist() == want
+
+
+STATED: dict[str, tuple[DataType, DataType, str, list[float], list[float]]] = {
+    "round takes ties away from zero": (
+        pl.FP32, pl.INT32, "round", [0.5, 1.5, 2.5, -0.5, -2.5, 2.4, 0.49999997], [1, 2, 3, -1, -3, 2, 0],
+    ),
+    "rint takes ties to even": (pl.FP32, pl.INT32, "rint", [0.5, 1.5, 2.5, -0.5, -2.5, 2.6], [0, 2, 2, 0, -2, 3]),
+    "none takes ties to even": (pl.FP16, pl.INT64, "none", [0.5, 1.5, 2.5, -0.5, -2.5, 2.6], [0, 2, 2, 0, -2, 3]),
+    "floor goes down": (pl.FP32, pl.INT16, "floor", [0.5, -0.5, 2.0, -2.25], [0, -1, 2, -3]),
+    "ceil goes up": (pl.BF16, pl.INT16, "ceil", [0.5, -0.5, 2.0, -2.25], [1, 0, 2, -2]),
+    "trunc goes towards zero": (pl.FP32, pl.INT8, "trunc", [0.9, -0.9, 2.0, -2.25], [0, 0, 2, -2]),
+    "odd takes the odd neighbour": (pl.FP32, pl.INT32, "odd", [0.5, -0.5, 2.0, 2.25, 3.75], [1, -1, 2, 3, 3]),
+    "floats too large become the nearest integer": (
+        pl.FP32, pl.INT8, "round", [1e3, -1e3, math.inf, -math.inf, math.nan], [127, -128, 127, -128, 0],
+    ),
+    "floats below zero become zero without a sign": (pl.FP32, pl.UINT8, "round", [-5.0, 255.5, 1e9], [0, 255, 255]),
+    "floats become narrower floats, ties to even": (
+        pl.FP32, pl.FP16, "floor",
+        [2049.0, 2051.0, 65519.0, 65520.0, 1e-8, math.nan], [2048, 2052, 65504, math.inf, 0, math.nan],
+    ),
+    "floats keep their range in bfloat16": (pl.FP32, pl.BF16, "round", [257.0, 259.0, 3.4e38], [256, 260, math.inf]),
+    "floats become wider floats as they are": (pl.FP16, pl.FP32, "round", [0.125, 65504.0], [0.125, 65504.0]),
+    "integers become the nearest float, ties to even": (
+        pl.INT32, pl.FP32, "floor", [2**24 + 1, 2**24 + 3, -(2**24) - 1], [2**24, 2**24 + 4, -(2**24)],
+    ),
+    "large integers are rounded once": (
+        pl.INT64, pl.FP32, "round", [2**60 + 2**36 + 1, 2**63 - 1], [2**60 + 2**37, 2**63],
+    ),
+    "integers too large become infinite": (
+        pl.INT32, pl.FP16, "round", [65519, 65520, -70000], [65504, math.inf, -math.inf],
+    ),
+    "integers keep their last bits": (pl.INT32, pl.INT8, "round", [300, -129, 128, -1], [44, 127, -128, -1]),
+    "integers lose their sign": (pl.INT8, pl.UINT32, "round", [-1, -128, 5], [2**32 - 1, 2**32 - 128, 5]),
+    "integers gain a sign": (pl.UINT64, pl.INT64, "round", [2**64 - 1, 2**63, 5], [-1, -(2**63), 5]),
+    "everything but zero is true": (pl.FP32, pl.BOOL, "round", [0.0, -0.0, 0.25, math.nan], [0, 0, 1, 1]),
+    "true is one": (pl.BOOL, pl.INT32, "round", [0, 1], [0, 1]),
+}  # fmt: skip
+"""What the reference page says of `pl.cast`: source, target, mode, what is given, what comes out."""
+
+
+@pytest.mark.parametrize("statement", STATED)
+def test_a_cast_does_what_its_page_says(statement: str) -> None:
+    source, target, mode, given, expected = STATED[statement]
+    count = len(given)
+    body = f"""
+        t = pl.load(x, [0], [{count}])
+        tile = pl.store(pl.cast(t, pl.{target.symbol}, mode="{mode}"), [0], tile)
+        whole = pl.assemble(whole, pl.cast(x, pl.{target.symbol}, mode="{mode}"), [0])
+    """
+    lines = [
+        f'pl.write(each, [{at}], pl.cast(pl.read(x, [{at}]), pl.{target.symbol}, mode="{mode}"))' for at in range(count)
+    ]
+    outputs = {name: out(target, count) for name in ("tile", "whole", "each")}
+    function = kernel(textwrap.dedent(body) + "\n".join(lines), x=tensor(source, count), **outputs)
+    results = [np.zeros(count, target.numpy) for _ in outputs]
+    for pair in Native(function).run([np.array(given, source.numpy), *results])[1:]:
+        for found in pair:
+            np.testing.assert_array_equal(found.astype(np.float64), np.array(expected, np.float64))

@@ -108,18 +108,30 @@ def test_a_literal_takes_the_element_type_it_meets() -> None:
     assert literals == [constant(1.0, pl.FP16), constant(float(np.float16(0.1)), pl.FP16)]
 
 
-def test_a_float_literal_on_an_integer_tensor_gives_fp32() -> None:
-    function = kernel("out = pl.assemble(out, pl.mul(x, 0.5), [0])", x=tensor(pl.INT32, 2), out=out(pl.FP32, 2))
-    assert run(function, np.array([1, 3], np.int32)).tolist() == [0.5, 1.5]
+@pytest.mark.parametrize("operand", ["x", "pl.load(x, [0], [2])"], ids=["tensor", "tile"])
+def test_a_fraction_cannot_meet_integers(operand: str) -> None:
+    with pytest.raises(OperandError, match="0.5 is not a number int32 can hold") as caught:
+        kernel(f"y = {operand} * 0.5", x=tensor(pl.INT32, 2))
+    assert caught.value.help == "int32 has no fractions; pl.cast(..., pl.FP32) converts what it meets"
 
 
-def test_a_float_literal_on_an_integer_tile_keeps_the_tile_type() -> None:
-    assert applied("pl.mul(a, 2.9)", np.array([3], np.int32), pl.INT32).tolist() == [6]
+@pytest.mark.parametrize("operand", ["x", "pl.load(x, [0], [2])"], ids=["tensor", "tile"])
+def test_a_scalar_of_floats_cannot_meet_integers(operand: str) -> None:
+    with pytest.raises(DTypeMismatchError, match="a scalar of fp32 cannot meet int32 elements") as caught:
+        kernel(f"y = {operand} * n", x=tensor(pl.INT32, 2), n=scalar(pl.FP32))
+    assert caught.value.help == "convert it: pl.cast(n, pl.INT32), or the elements: pl.cast(..., pl.FP32)"
 
 
-def test_an_infinite_literal_cannot_meet_integers() -> None:
-    with pytest.raises(OperandError, match="inf is not a number int32 elements can have"):
-        applied('pl.maximum(a, float("inf"))', np.array([3], np.int32), pl.INT32)
+def test_a_float_literal_without_a_fraction_is_an_integer_beside_integers() -> None:
+    assert applied("pl.mul(a, 2.0)", np.array([3], np.int32), pl.INT32).tolist() == [6]
+    function = kernel("out = pl.assemble(out, pl.mul(x, 2.0), [0])", x=tensor(pl.INT16, 2), out=out(pl.INT16, 2))
+    assert run(function, np.array([1, 3], np.int16)).tolist() == [2, 6]
+
+
+@pytest.mark.parametrize("literal", ["inf", "-inf", "nan"])
+def test_an_infinite_literal_cannot_meet_integers(literal: str) -> None:
+    with pytest.raises(OperandError, match=f"{literal} is not a number int32 can hold"):
+        applied(f'pl.maximum(a, float("{literal}"))', np.array([3], np.int32), pl.INT32)
 
 
 def test_a_scalar_never_changes_the_type_of_a_tile() -> None:

@@ -86,13 +86,18 @@ def test_operators_read_back_as_they_print() -> None:
     ("lhs", "rhs", "result"),
     [
         (pl.INT8, pl.INT32, pl.INT32),
-        (pl.UINT32, pl.INT32, pl.INT32),
+        (pl.UINT8, pl.INT32, pl.INT32),
+        (pl.UINT32, pl.INT32, pl.INT64),
+        (pl.INT8, pl.UINT8, pl.INT16),
+        (pl.INT8, pl.UINT32, pl.INT64),
+        (pl.UINT32, pl.INDEX, pl.INDEX),
         (pl.INDEX, pl.INT64, pl.INDEX),
         (pl.INT64, pl.INDEX, pl.INDEX),
         (pl.FP16, pl.FP32, pl.FP32),
+        (pl.BF16, pl.FP16, pl.FP32),
     ],
 )
-def test_two_numbers_meet_in_the_wider_type(lhs: DataType, rhs: DataType, result: DataType) -> None:
+def test_two_numbers_meet_in_the_narrowest_type_that_holds_both(lhs: DataType, rhs: DataType, result: DataType) -> None:
     assert type_of(kernel("c = a + b", a=scalar(lhs), b=scalar(rhs)), "c") == ScalarType(result)
 
 

@@ -94,7 +94,7 @@ def create(w: Writer, type_: TensorType | None = None, *, filled: bool = False) 
     """Make a tensor; without a first value it has to be covered before it is read."""
     type_ = type_ or tensor(some_shape(w), w.pick(DTYPES))
     has_value = filled or w.chance(60)
-    options = f", init_value={w.number(-2, 3)}" if has_value else ""
+    options = f", init_value={w.literal(type_.dtype)}" if has_value else ""
     shape = ", ".join(map(show_extent, type_.shape))
     text = f"pl.create_tensor([{shape}], dtype=pl.{type_.dtype.symbol}{options})"
     return w.bind(text, type_, "b", roots=fresh_root(), readable=has_value, writable=True)
@@ -106,7 +106,7 @@ def longer(w: Writer) -> None:
         return
     shape, dtype = [str(extent) for extent in some_shape(w)], w.pick(DTYPES)
     shape[w.number(0, len(shape) - 1)] = f"{w.pick(w.symbols)} + {w.number(1, 9)}"
-    w.make(f"pl.create_tensor([{', '.join(shape)}], dtype=pl.{dtype.symbol}, init_value={w.number(0, 3)})", "b")
+    w.make(f"pl.create_tensor([{', '.join(shape)}], dtype=pl.{dtype.symbol}, init_value={w.literal(dtype)})", "b")
 
 
 def view(w: Writer) -> None:

@@ -224,7 +224,7 @@ def _store(w: Writer, op: Op) -> Value | None:
     extra = [w.number(0, 2) for _ in turned]
     wide = [t + e for t, e in zip(turned, extra, strict=True)]
     dtype = dtype_of(tile)
-    made = w.make(f"pl.create_tensor({wide}, dtype=pl.{dtype.symbol}, init_value={w.number(-2, 3)})", "b")
+    made = w.make(f"pl.create_tensor({wide}, dtype=pl.{dtype.symbol}, init_value={w.literal(dtype)})", "b")
     assert made is not None
     offsets = ", ".join(w.index(e)[0] for e in extra)
     shapes = f", shapes={list(turned)}" if turned != shape else ""

@@ -46,21 +46,10 @@ def rebuild(old: Call, args: Sequence[Expr]) -> Expr:
     """Return `old` applied to other operands, its type inferred anew."""
     bound = _named(old, args)
     try:
-        new = call(old.op.spec, bound, old.span)
-        if isinstance(old.type, ScalarType) and new.type != old.type:
-            return call(old.op.spec, _named(old, [_kept(arg, old.type) for arg in args]), old.span)
-        return new
+        return call(old.op.spec, bound, old.span)
     except KernelError as error:
         locate(error, bound, old.span, {})
         raise
-
-
-def _kept(arg: Expr, type_: ScalarType) -> Expr:
-    """Return an operand in the type its op had before: a number in place of a variable would take the other's type."""
-    if isinstance(arg, Const) or arg.type == type_:
-        return arg
-    cast = OPS["scalar.cast"].spec
-    return call(cast, {p.name: p.default for p in cast.parameters} | {"x": arg, "target_type": type_.dtype}, arg.span)
 
 
 def arguments(node: Call) -> dict[str, Argument]:

@@ -15,7 +15,8 @@ from typing import TypeAlias
 from tilewright.core.node import node
 from tilewright.core.op import Op
 from tilewright.core.types import ScalarType, SymbolicExtent, TupleType, Type
-from tilewright.dtypes import BOOL, FP32, INDEX, DataType
+from tilewright.dtypes import BOOL, FP32, INDEX, DataType, objection, round_scalar, show_number
+from tilewright.errors import OperandError
 from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
 
@@ -81,7 +82,10 @@ class Symbol(Expr):
 
 @node
 class Const(Expr):
-    """A number written in the program. Equal means the same type and the same bits: -0.0 is not 0.0, NaN is NaN."""
+    """A number of the program, one that its type holds.
+
+    Equal means the same type and the same bits: -0.0 is not 0.0, NaN is NaN.
+    """
 
     value: int | float | bool
     dtype: DataType
@@ -225,18 +229,32 @@ class Submit(Expr):
 
 def integer(value: int, dtype: DataType = INDEX, span: Span = UNKNOWN) -> Const:
     """Return an integer constant; without a dtype, one that counts or indexes."""
-    return ConstInt(value, dtype, span)
+    if dtype is INDEX and -(1 << 63) <= value < 1 << 63:
+        return ConstInt(value, dtype, span)  # by far the most of them
+    return constant(value, dtype, span)
 
 
 def constant(value: int | float | bool, dtype: DataType | None = None, span: Span = UNKNOWN) -> Const:
-    """Return a constant of `dtype`, or of the type a literal in a kernel has."""
+    """Return a number as a constant of `dtype`, or of the type a literal in a kernel has.
+
+    Its value is kept, rounded to the nearest where the type is one of floats; OperandError where the type has none
+    like it.
+    """
     if dtype is None:
-        dtype = BOOL if isinstance(value, bool) else INDEX if isinstance(value, int) else FP32
+        dtype = literal_type(value)
+    if reason := objection(value, dtype):
+        message = f"{show_number(value)} is not a number {dtype} can hold"
+        raise OperandError(message, spans=[span] if span.is_known else (), help=reason)
     if dtype.is_float():
-        return ConstFloat(float(value), dtype, span)
+        return ConstFloat(float(round_scalar(value, dtype)), dtype, span)
     if dtype == BOOL:
         return ConstBool(bool(value), dtype, span)
     return ConstInt(value if isinstance(value, int) and not isinstance(value, bool) else int(value), dtype, span)
+
+
+def literal_type(value: int | float | bool) -> DataType:
+    """Return the type that a number written in a kernel has where it meets none."""
+    return BOOL if isinstance(value, bool) else INDEX if isinstance(value, int) else FP32
 
 
 def _show(expr: Expr) -> str:

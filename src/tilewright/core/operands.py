@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
-from math import isfinite
 from typing import TypeAlias
 
-from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer
+from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer, literal_type
 from tilewright.core.op import REQUIRED, Kind, OpSpec, Parameter, Role
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
-from tilewright.dtypes import BOOL, FP32, INDEX, TASK_ID, DataType, Family, like, round_scalar
+from tilewright.dtypes import BOOL, TASK_ID, DataType, Family, like
 from tilewright.errors import ArgumentCountError, MixedKindsError, OperandError
 
 Argument: TypeAlias = "Expr | Attribute | tuple[Expr | Attribute, ...]"
@@ -92,18 +92,28 @@ def check(spec: OpSpec, parameter: Parameter, bound: Bound) -> Expr:
             return ABSENT
         raise OperandError(f"`{spec.name}` needs its argument `{parameter.name}`", blame=[parameter.name])
     if parameter.role is Role.EXTENTS:
-        return _extents(spec, parameter, value)
+        with _blaming(parameter):
+            return _extents(spec, parameter, value)
     if isinstance(value, (bool, int, float)):
-        value = constant(value)
+        with _blaming(parameter):
+            value = literal(spec, parameter, value, bound)
     if not isinstance(value, Expr) or not isinstance(value.type, parameter.types):
         raise _wrong(spec, parameter, " or ".join(_WORDS[t] for t in parameter.types), value)
     if parameter.role is Role.INDEX and not _is_integer(value):
         raise _wrong(spec, parameter, "an integer", value)
     if parameter.role is Role.CONDITION and value.type != ScalarType(BOOL):
         raise _wrong(spec, parameter, "a condition", value)
-    if parameter.role in (Role.NUMBER, Role.EITHER) and isinstance(value, Const):
-        return restamped(value, bound)
     return value
+
+
+@contextmanager
+def _blaming(parameter: Parameter) -> Generator[None]:
+    """Let a number that its type cannot hold be shown at the argument it came with."""
+    try:
+        yield
+    except OperandError as error:
+        error.blame = error.blame or (parameter.name,)
+        raise
 
 
 def _extents(spec: OpSpec, parameter: Parameter, value: Argument) -> MakeTuple:
@@ -144,32 +154,40 @@ _HELP = {
 }
 
 
-def restamped(value: Const, bound: Bound) -> Const:
-    """Return a literal in the type it meets: `pl.add(x, 1)` adds an fp16 one to an fp16 tile."""
-    met = literal_type(bound)
-    if met is None or value.dtype not in (INDEX, FP32):
-        return value
-    if value.dtype == FP32 and not met.dtype.is_float() and not isinstance(met, TileType):
-        return value
-    if met.dtype.is_int() and not isfinite(value.value):
-        raise OperandError(f"{value} is not a number {met.dtype} elements can have")
-    low, high = met.dtype.limits
-    if met.dtype.is_int() and not low <= value.value <= high:
-        if isinstance(met, ScalarType):
-            return value
-        raise OperandError(
-            f"{value} is not a number {met.dtype} elements can have", help=f"they reach from {low} to {high}"
-        )
-    return constant(round_scalar(value.value, met.dtype), met.dtype, value.span)
+def literal(spec: OpSpec, parameter: Parameter, value: int | float | bool, bound: Bound) -> Const:
+    """Return a Python number in the type it meets: `pl.add(x, 1)` adds an fp16 one to an fp16 tile.
 
-
-def literal_type(bound: Bound) -> ShapedType | ScalarType | None:
-    """Return the type that literals among `bound` take: the first tensor's or tile's, else the first number's.
-
-    A `mask` picks elements and is none of them.
+    The elements it meets have to hold it. A scalar it meets takes it where it can; it is a number of its own where not.
     """
-    data = [value for name, value in bound.items() if name != "mask"]
-    types = [value.type for value in data if isinstance(value, Expr) and not isinstance(value, Const)]
-    shaped = [t for t in types if isinstance(t, (TensorType, TileType))]
-    numbers = [t for t in types if isinstance(t, ScalarType) and t.dtype.family not in (Family.BOOL, Family.HANDLE)]
-    return next(iter([*shaped, *numbers]), None)
+    own = literal_type(value)
+    met = _met(bound) if own != BOOL and _meets(spec, parameter) else None
+    if isinstance(met, ScalarType) and (own.is_float() > met.dtype.is_float() or _outreaches(value, met.dtype)):
+        return constant(value)
+    return constant(value, own if met is None else met.dtype)
+
+
+def _meets(spec: OpSpec, parameter: Parameter) -> bool:
+    """Return whether a number is data like the op's other operands; counts and positions are not."""
+    return parameter.role in (Role.NUMBER, Role.EITHER) or spec.kinds == (Kind.SCALAR,)
+
+
+def _outreaches(value: float, dtype: DataType) -> bool:
+    return dtype.is_int() and not dtype.limits[0] <= value <= dtype.limits[1]
+
+
+def _met(bound: Bound) -> ShapedType | ArrayType | ScalarType | None:
+    """Return the type that numbers among `bound` take: of new elements, of the first tensor, tile or array, or scalar.
+
+    A scalar of the running program goes before one that is known. A `mask` picks elements and is none of them.
+    """
+    made = bound.get("dtype")
+    if isinstance(made, DataType):
+        return TensorType((), made, ())
+    data = [value for name, value in bound.items() if name != "mask" and isinstance(value, Expr)]
+    types = [value.type for value in sorted(data, key=lambda value: isinstance(value, Const))]
+    shaped = [t for t in types if isinstance(t, (TensorType, TileType, ArrayType)) and _counts(t.dtype)]
+    return next(iter([*shaped, *[t for t in types if isinstance(t, ScalarType) and _counts(t.dtype)]]), None)
+
+
+def _counts(dtype: DataType) -> bool:
+    return dtype.family not in (Family.BOOL, Family.HANDLE)

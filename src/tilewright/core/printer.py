@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -26,8 +26,8 @@ from tilewright.core.expr import (
     constant,
 )
 from tilewright.core.extents import bounds, symbols_in
-from tilewright.core.op import Kind, Role
-from tilewright.core.operands import restamped
+from tilewright.core.op import Kind, OpSpec, Parameter
+from tilewright.core.operands import literal
 from tilewright.core.program import Function, Printable, Program
 from tilewright.core.stmt import (
     AssignStmt,
@@ -50,7 +50,7 @@ from tilewright.core.stmt import (
 from tilewright.core.types import ArrayType, MemRef, ScalarType, Shape, TensorType, TileType, TupleType, Type
 from tilewright.core.visitor import expressions, statements, types_of
 from tilewright.dtypes import DataType
-from tilewright.errors import InternalError
+from tilewright.errors import InternalError, OperandError
 
 INDENT = "    "
 RESERVED = ("self", "float")
@@ -315,7 +315,7 @@ class Printer:
             case Symbol():
                 return self.symbol_names.get(expr.name, expr.name)
             case Const():
-                return self.number(expr, constant(expr.value))
+                return self.number(expr, lambda: constant(expr.value))
             case MakeTuple():
                 return f"[{self._several(expr.elements)}]"
             case TupleGetItem():
@@ -331,12 +331,16 @@ class Printer:
             case _:
                 raise InternalError(f"no way to print {type(expr).__name__}")
 
-    def number(self, const: Const, literal: Const) -> str:
-        """Return a constant: bare where reading `literal` gives it back, else with its type."""
+    def number(self, const: Const, read: Callable[[], Const]) -> str:
+        """Return a constant: bare where to `read` it gives it back, else with its type."""
         shown = repr(const.value)
         if isinstance(const.value, float) and not (const.value - const.value == 0):
             shown = f'float("{const.value}")'
-        return shown if literal == const else f"{self.pl}.const({shown}, {self.pl}.{const.dtype.symbol})"
+        try:
+            is_bare = read() == const
+        except OperandError:
+            is_bare = False
+        return shown if is_bare else f"{self.pl}.const({shown}, {self.pl}.{const.dtype.symbol})"
 
     def _callee(self, name: str) -> str:
         return f"self.{name}" if self.in_program else name
@@ -350,7 +354,7 @@ class Printer:
     def _call(self, call: Call, nested: bool) -> str:
         spec, bound = call.op.spec, arguments(call)
         if spec.symbol and call.op.kind is Kind.SCALAR:
-            operands = [self._operand(bound[p.name], p.role, bound, nested=True) for p in spec.parameters]
+            operands = [self._operand(spec, p, bound, nested=True) for p in spec.parameters]
             text = f"{spec.symbol} {operands[0]}" if spec.symbol == "not" else f"{spec.symbol}{operands[0]}"
             text = text if len(operands) == 1 else f"{operands[0]} {spec.symbol} {operands[1]}"
             return f"({text})" if nested else text
@@ -364,14 +368,15 @@ class Printer:
                 by_name = True
                 continue
             by_name = by_name or not p.is_operand
-            shown = self._operand(value, p.role, bound)
+            shown = self._operand(spec, p, bound)
             parts.append(f"{p.name}={shown}" if by_name else shown)
         name = spec.name if call.op.kind is Kind.SCALAR else call.op.name
         return f"{self.pl}.{name}({', '.join(parts)})"
 
-    def _operand(self, value: object, role: Role, bound: Any, nested: bool = False) -> str:
-        if isinstance(value, Const) and role in (Role.NUMBER, Role.EITHER):
-            return self.number(value, restamped(constant(value.value), bound))
+    def _operand(self, spec: OpSpec, parameter: Parameter, bound: Any, nested: bool = False) -> str:
+        value = bound[parameter.name]
+        if isinstance(value, Const):
+            return self.number(value, lambda: literal(spec, parameter, value.value, bound | {parameter.name: None}))
         return self.expr(value, nested) if isinstance(value, Expr) else self.attribute(value)  # pyright: ignore[reportArgumentType]
 
     def attribute(self, value: Attribute) -> str:

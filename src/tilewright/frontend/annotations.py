@@ -11,7 +11,7 @@ from tilewright.core.enums import ParamDirection, TensorLayout
 from tilewright.core.expr import Const, Expr
 from tilewright.core.extents import as_extent
 from tilewright.core.types import ArrayType, Extent, ScalarType, TensorType, TileType, Type, is_static, static_shape
-from tilewright.dtypes import DataType
+from tilewright.dtypes import INDEX, DataType, objection, show_number
 from tilewright.errors import AnnotationError, DriftError
 from tilewright.frontend.names import Resolver
 
@@ -109,6 +109,8 @@ def extent(value: Any) -> Extent:
     if isinstance(value, int) and value < 0:
         help = 'M = pl.dynamic("M") names an extent that the caller decides'
         raise AnnotationError(f"an extent cannot be negative, got {value}", help=help)
+    if isinstance(value, int) and (reason := objection(value, INDEX)):
+        raise AnnotationError(f"no extent can be {show_number(value)}", help=reason)
     if isinstance(value, ann.DynExpr):
         return as_extent(symbolic(value))
     if isinstance(value, Const):

@@ -18,7 +18,7 @@ from tilewright.core.operands import bind
 from tilewright.core.program import Function
 from tilewright.core.signature import result_type
 from tilewright.core.types import ScalarType, TensorType, TupleType, Type
-from tilewright.dtypes import TASK_ID, DataType
+from tilewright.dtypes import INDEX, INT64, TASK_ID, DataType
 from tilewright.errors import (
     ArgumentCountError,
     DTypeMismatchError,
@@ -212,14 +212,11 @@ def _signature(function: Function) -> str:
 
 
 def _argument(t: Translator, function: Function, param: Any, value: Value, node: ast.expr) -> Expr:
+    number = value.value if isinstance(value, Const) else value
+    if isinstance(number, (bool, int, float)) and isinstance(param.type, ScalarType):
+        if _is_literal_of(number, param.type.dtype):
+            return constant(number, param.type.dtype, t.span(node))
     arg = t.expr(value, node, f"`{param.name_hint}` of `{function.name}`")
-    if (
-        isinstance(arg, Const)
-        and isinstance(param.type, ScalarType)
-        and arg.type != param.type
-        and _literal_fits(arg, param.type.dtype)
-    ):
-        arg = constant(arg.value, param.type.dtype, arg.span)
     problem = fitting(param.type, arg.type)
     if problem:
         kind, help = _PROBLEMS.get(
@@ -243,8 +240,9 @@ _PROBLEMS: Mapping[str, tuple[type[ParserTypeError], str]] = {
 """The mistake behind each way an argument does not fit, and what to try; what is not here is a matter of shape."""
 
 
-def _literal_fits(arg: Const, dtype: DataType) -> bool:
-    return dtype.is_float() if arg.dtype.is_float() else dtype.is_int() or dtype.is_float()
+def _is_literal_of(number: int | float | bool, dtype: DataType) -> bool:
+    """Return whether a number of the text stands for one of a parameter's kind."""
+    return dtype.is_float() or (dtype.is_int() and not isinstance(number, float))
 
 
 def fitting(param: Type, arg: Type) -> str:
@@ -259,8 +257,7 @@ def fitting(param: Type, arg: Type) -> str:
                 return f"axis {axis} differs"
         return ""
     if isinstance(param, ScalarType) and isinstance(arg, ScalarType):
-        both_count = param.dtype.is_int() and arg.dtype.is_int() and param.dtype.bits == arg.dtype.bits == 64
-        return "" if param == arg or both_count else "the types differ"
+        return "" if param == arg or {param.dtype, arg.dtype} == {INDEX, INT64} else "the types differ"
     return (
         ""
         if type(param) is type(arg) and param == arg

@@ -11,7 +11,7 @@ from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
 from tilewright.core.rewrite import loop_reach
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, SpmdScopeStmt, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType, Type, unplaced
-from tilewright.dtypes import BOOL, INDEX, DataType
+from tilewright.dtypes import BOOL, INDEX, UINT64, DataType
 from tilewright.errors import (
     ArgumentCountError,
     AttributeValueError,
@@ -110,6 +110,9 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
         if not (isinstance(value.type, ScalarType) and value.type.dtype.is_int()):
             help = "use `//` to divide, or pl.cast(..., pl.INDEX)"
             raise OperandError(f"a loop bound is an integer, got {value.type}", spans=[t.span(where)], help=help)
+        if value.type.dtype == UINT64 and not isinstance(value, Const):
+            help = f"pl.cast({value}, pl.INDEX) counts as far as an index does"
+            raise OperandError("a loop counts in index, which does not hold uint64", spans=[t.span(where)], help=help)
     match values:
         case [stop]:
             return integer(0), stop, integer(1)

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from tilewright.core.expr import Const, Expr, Symbol
+from tilewright.core.expr import Const, Expr, Symbol, literal_type
 from tilewright.core.types import Extent, ScalarType, TensorType, TileType, Type, unplaced
-from tilewright.dtypes import BOOL, DataType
+from tilewright.dtypes import BOOL, DataType, objection, round_scalar, show_number
 from tilewright.errors import DTypeMismatchError, KernelError, OperandError, ShapeMismatchError
 from tilewright.frontend.calls import fitting
 from tilewright.frontend.frames import Frame
 from tilewright.frontend.functions import Parameter
 from tilewright.frontend.kernels import Declared, Kernel, KernelParameter
-from tilewright.frontend.signature import Dim, Known, number_type
+from tilewright.frontend.signature import Dim, Known
 from tilewright.frontend.state import Translator, Value
 from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
@@ -175,23 +175,26 @@ def known_type(name: str, value: Any, says: Declared) -> Type | None:
     if says.is_tensor:
         raise OperandError(f"`{name}` is a tensor, got {value!r}", help="pass a tensor")
     if not isinstance(says.type, ScalarType):
-        return ScalarType(number_type(value)) if isinstance(value, (bool, int, float)) else None
+        return ScalarType(literal_type(value)) if isinstance(value, (bool, int, float)) else None
     if not isinstance(value, (bool, int, float)):
         raise OperandError(f"`{name}` is {says.type}, got {value!r}", help="pass a number")
-    dtype = says.type.dtype
-    if (dtype == BOOL) != isinstance(value, bool) or (dtype.is_int() and not _holds(dtype, value)):
-        raise DTypeMismatchError(f"`{name}` is {says.type}, which cannot be {value!r}", help="convert it first")
+    if not is_number_of(value, says.type.dtype):
+        help = objection(value, says.type.dtype) or "convert it first"
+        raise DTypeMismatchError(f"`{name}` is {says.type}, which cannot be {show_number(value)}", help=help)
     return says.type
 
 
+def is_number_of(value: int | float | bool, dtype: DataType) -> bool:
+    """Return whether a Python number can be a scalar parameter: bools and floats are no integers."""
+    is_kind = isinstance(value, bool) == (dtype == BOOL) and not (isinstance(value, float) and dtype.is_int())
+    return is_kind and not objection(value, dtype)
+
+
 def known_value(value: Any, says: Declared) -> Any:
-    """Return a value as its annotation has it: an integer for a floating-point parameter is a float in the body."""
-    is_float = isinstance(says.type, ScalarType) and says.type.dtype.is_float()
-    return float(value) if is_float and isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _holds(dtype: DataType, value: float) -> bool:
-    return not isinstance(value, float) and (dtype == BOOL or dtype.limits[0] <= value <= dtype.limits[1])
+    """Return a value as its annotation has it: for a floating-point parameter, a float that its type holds."""
+    if isinstance(says.type, ScalarType) and says.type.dtype.is_float() and isinstance(value, (int, float)):
+        return round_scalar(value, says.type.dtype)
+    return value
 
 
 def tensor_type(name: str, position: int, given: TensorType, stated: TensorType | None, frame: Frame) -> TensorType:

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, cast
 from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Symbol
 from tilewright.core.types import Extent, TensorType
-from tilewright.dtypes import BOOL, FP32, INDEX, DataType
+from tilewright.dtypes import DataType
 from tilewright.records import entity, record
 
 
@@ -126,8 +126,3 @@ def meta_of(type_: TensorType, bounds: Sequence[int | None]) -> TensorMeta:
 def _dynamic(extent: Extent, bound: int | None) -> DynDim:
     name = extent.name if isinstance(extent, Symbol) else str(extent)
     return DynDim(name, name, bound)
-
-
-def number_type(value: float) -> DataType:
-    """Return the element type that a number has without an annotation."""
-    return BOOL if isinstance(value, bool) else INDEX if isinstance(value, int) else FP32

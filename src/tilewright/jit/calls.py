@@ -12,12 +12,12 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.enums import ParamDirection
-from tilewright.core.expr import Symbol
+from tilewright.core.expr import Symbol, literal_type
 from tilewright.core.types import Extent, ScalarType, TensorType
-from tilewright.dtypes import BOOL
+from tilewright.dtypes import BOOL, objection, show_number
 from tilewright.frontend.kernels import Declared, Kernel, KernelParameter, bind
 from tilewright.frontend.names import Resolver
-from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta, number_type
+from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
 from tilewright.jit.arguments import RUNTIME, Described, built, check_one_device, describe, runtime_scalar
 from tilewright.jit.reads import ReadSet
 from tilewright.records import record
@@ -274,12 +274,13 @@ def _check_stated(name: str, stated: TensorType, given: TensorMeta) -> None:
 
 
 def _check_scalar(name: str, says: Declared, value: Any) -> None:
-    dtype = says.type.dtype if isinstance(says.type, ScalarType) else number_type(value)
+    dtype = says.type.dtype if isinstance(says.type, ScalarType) else literal_type(value)
     is_number = isinstance(value, (bool, int, float)) or not isinstance(says.type, ScalarType)
     if isinstance(value, bool) != (dtype == BOOL) or (dtype.is_int() and isinstance(value, float)) or not is_number:
         raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}")
-    if dtype.is_int() and dtype != BOOL and not dtype.limits[0] <= value <= dtype.limits[1]:
-        raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold {value}")
+    if isinstance(says.type, ScalarType) or isinstance(value, (bool, int, float)):
+        if reason := objection(value, dtype):
+            raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold {show_number(value)}: {reason}")
     if says.bounds is not None and not says.bounds[0] <= value <= says.bounds[1]:
         raise ValueError(f"`{name}` must lie within {says.bounds[0]} to {says.bounds[1]}, got {value}")
 

@@ -24,6 +24,8 @@ _EXAMPLE = (
 def _created(extent: int, dtype: DataType) -> ArrayType:
     if extent <= 0:
         raise AttributeValueError(f"an array holds at least one element, got {extent}")
+    if reason := dt.objection(extent, dt.INDEX):
+        raise AttributeValueError(f"no array can have {dt.show_number(extent)} elements", help=reason)
     if dtype.is_float():
         raise DTypeMismatchError(f"arrays hold integers, bools and task ids, not {dtype}")
     return ArrayType(extent, dtype)

@@ -9,7 +9,7 @@ from tilewright.core.expr import Expr
 from tilewright.core.op import Undefined
 from tilewright.core.region import Array, Region, embed, shaded
 from tilewright.core.types import ShapedType, TensorType, TileType, static_shape, tile
-from tilewright.dtypes import FP32, INT64, UINT8, DataType, promote, round_to
+from tilewright.dtypes import INT64, UINT8, DataType, meet, promote, round_to
 from tilewright.errors import AttributeValueError, ShapeMismatchError
 from tilewright.ops.aliases import scalar_form
 from tilewright.ops.declare import NUMBERS, TILE, UNIFIED, op
@@ -47,9 +47,12 @@ def _met(result: ShapedType, dtype: DataType, rhs: Any) -> DataType:
     """Return the type a comparison is made in; a scalar takes a tile's type and meets a tensor's."""
     if isinstance(rhs, Region):
         return promote(dtype, rhs.dtype)
-    if isinstance(result, TileType) or dtype.is_float():
-        return dtype
-    return FP32 if isinstance(rhs, float) else promote(dtype, INT64)
+    return dtype if isinstance(result, TileType) else beside_scalar(dtype)
+
+
+def beside_scalar(dtype: DataType) -> DataType:
+    """Return the type that elements of a tensor are compared with a scalar in: one that holds scalars too, if any."""
+    return meet(dtype, INT64) or dtype
 
 
 def _cmp(result: ShapedType, lhs: Any, rhs: Any, cmp_type: int) -> Region:

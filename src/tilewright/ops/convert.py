@@ -30,14 +30,18 @@ def round_mode(mode: str | int) -> RoundMode:
 def _cast_type(x: Expr, target_type: DataType, mode: str | int) -> ShapedType | ScalarType:
     round_mode(mode)
     source = x.type.dtype if isinstance(x.type, ScalarType) else shaped(x).dtype
-    if source == target_type:
-        raise DTypeMismatchError(f"this is {source} already", blame=["x"], help="drop the cast")
     for dtype in (source, target_type):
         if dtype not in _CASTABLE:
             raise DTypeMismatchError(f"{dtype} values cannot be converted", blame=["x"])
     if isinstance(x.type, ScalarType):
         return ScalarType(target_type)
     return computed(shaped(x), shaped(x).shape, shaped(x).valid, target_type)
+
+
+def _itself(x: Expr, target_type: DataType, mode: str | int) -> Expr | None:
+    """Return a value that has the type already."""
+    source = x.type.dtype if isinstance(x.type, ScalarType) else shaped(x).dtype
+    return x if source == target_type else None
 
 
 _CASTABLE = ANY | {dt.INDEX}
@@ -78,10 +82,18 @@ def _cast(result: ShapedType | ScalarType, x: Any, target_type: DataType, mode: 
 
 
 @op(
-    kinds=(Kind.TILE, Kind.TENSOR, Kind.SCALAR), infer=_cast_type, evaluate=_cast, accepts=ANY,
+    kinds=(Kind.TILE, Kind.TENSOR, Kind.SCALAR), infer=_cast_type, fold=_itself, evaluate=_cast, accepts=ANY,
     undefined=Undefined.SPREADS,
     example='half = pl.cast(a, pl.FP16, mode="rint")\nout = pl.store(pl.cast(half, pl.FP32), [0, 0], out)',
 )  # fmt: skip
 def cast(x: X | Number, target_type: DataType, mode: str | int = "round") -> X:
-    """Return `x` converted to `target_type`; modes: none, rint, round (ties away), floor, ceil, trunc, odd."""
+    """Return `x` converted to `target_type`; `x` itself, no copy, where it has that type already.
+
+    Floats become integers as `mode` says: `round` to the nearest, ties away from zero; `rint` and `none` to the
+    nearest, ties to even; `floor`, `ceil` and `trunc` down, up and towards zero; `odd` to the odd one of the two around
+    a fraction. What is too large becomes the integer nearest to it, NaN becomes zero. All else is one in every mode:
+    floats and integers become floats by rounding to the nearest, ties to even, and what is too large becomes infinite,
+    or what a type without infinities has instead; integers become narrower ones, or change their sign, by keeping their
+    last bits; everything but zero becomes True, and True becomes one.
+    """
     ...

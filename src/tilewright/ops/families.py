@@ -10,7 +10,7 @@ from tilewright.core.expr import Const, Expr
 from tilewright.core.op import Undefined
 from tilewright.core.region import Array, Region, embed, exact, shaded
 from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
-from tilewright.dtypes import FP32, INDEX, DataType, promote, round_to
+from tilewright.dtypes import FP32, INDEX, DataType, objection, promote, round_to
 from tilewright.errors import DTypeMismatchError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, UNIFIED, op
 from tilewright.source import UNKNOWN, Span
@@ -83,12 +83,14 @@ def elementwise_dtype(values: dict[str, Expr]) -> DataType:
 
 def _with_scalar(dtype: DataType, name: str, value: Expr, keeps: bool) -> DataType:
     assert isinstance(value.type, ScalarType)
-    if value.type.dtype == INDEX and not isinstance(value, Const):
-        raise DTypeMismatchError(
-            f"an index cannot meet {dtype} elements",
-            blame=[name],
-            help=f"convert it: pl.cast({value}, pl.{dtype.symbol})",
-        )
+    given = value.type.dtype
+    is_number = isinstance(value, Const) and not objection(value.value, dtype)
+    if (given == INDEX or (given.is_float() and dtype.is_int())) and not is_number:
+        noun = "an index" if given == INDEX else f"a scalar of {given}"
+        help = f"convert it: pl.cast({value}, pl.{dtype.symbol})"
+        if given.is_float():
+            help += f", or the elements: pl.cast(..., pl.{given.symbol})"
+        raise DTypeMismatchError(f"{noun} cannot meet {dtype} elements", blame=[name], help=help)
     return dtype if keeps else promote(dtype, value.type.dtype)
 
 

@@ -13,7 +13,7 @@ from tilewright.arrays import np
 from tilewright.core.access import Access, touch
 from tilewright.core.annotations import Extents, Number, Scalar, Tensor, Tile, X
 from tilewright.core.enums import AtomicType, MemorySpace, PadValue, TensorLayout, TileLayout
-from tilewright.core.expr import Expr
+from tilewright.core.expr import Expr, constant
 from tilewright.core.extents import as_extent, as_scalar, as_shape, bounds, fits
 from tilewright.core.op import Effect, Undefined
 from tilewright.core.region import Region, blank, exact, shaded, unwritten, whole
@@ -36,6 +36,7 @@ from tilewright.errors import (
     DTypeMismatchError,
     ExecutionError,
     NotStaticError,
+    OperandError,
     OutOfBoundsError,
     ShapeMismatchError,
 )
@@ -287,7 +288,14 @@ def write_window(target: Region, source: Region, offsets: Sequence[int], atomic:
     return target
 
 
-def _created(shape: tuple[Expr, ...], dtype: DataType, **_: Any) -> TensorType:
+def _created(
+    shape: tuple[Expr, ...],
+    dtype: DataType,
+    value: Expr | None = None,
+    init_value: float | int | None = None,
+    **_: Any,
+) -> TensorType:
+    check_number(value if value is not None else init_value, dtype)
     extents = as_shape(shape)
     if any(isinstance(extent, int) and extent < 0 for extent in extents):
         raise ShapeMismatchError(f"extents must not be negative, got {show_shape(extents)}", blame=["shape"])
@@ -300,8 +308,28 @@ def _create_tensor(
     return unwritten(shape, dtype) if init_value is None else whole(_filled(shape, dtype, init_value))
 
 
+def check_number(value: Expr | float | None, dtype: DataType) -> None:
+    """Raise unless new elements can be a number: one of the program by its type, one that is known by its value."""
+    if isinstance(value, (bool, int, float)):
+        try:
+            constant(value, dtype)
+        except OperandError as error:
+            error.blame = ("init_value",)
+            raise
+    elif value is not None and element_of(value).is_float() and not dtype.is_float():
+        given = element_of(value)
+        help = f"convert: pl.cast(value, pl.{dtype.symbol})"
+        raise DTypeMismatchError(f"{given} cannot be written into {dtype} elements", blame=["value"], help=help)
+
+
+def element_of(value: Expr) -> DataType:
+    """Return the type of a scalar operand."""
+    assert isinstance(value.type, ScalarType)
+    return value.type.dtype
+
+
 def _filled(shape: Sequence[int], dtype: DataType, value: Any) -> Any:
-    return round_to(np.full(tuple(shape), value), dtype)
+    return round_to(np.full(tuple(shape), round_scalar(value, dtype)), dtype)
 
 
 def _full(result: ShapedType, shape: tuple[int, ...], dtype: DataType, value: Any) -> Region:
@@ -310,8 +338,13 @@ def _full(result: ShapedType, shape: tuple[int, ...], dtype: DataType, value: An
 
 
 def _created_tile(
-    shape: tuple[Expr, ...], dtype: DataType, target_memory: MemorySpace = MemorySpace.Vec, **_: Any
+    shape: tuple[Expr, ...],
+    dtype: DataType,
+    target_memory: MemorySpace = MemorySpace.Vec,
+    value: Expr | None = None,
+    **_: Any,
 ) -> TileType:
+    check_number(value, dtype)
     return tile(tile_shape(shape, "shape"), dtype, memory=target_memory)
 
 

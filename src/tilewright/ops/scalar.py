@@ -8,17 +8,18 @@ from typing import Any, TypeVar
 from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.annotations import Index, Number, Scalar
-from tilewright.core.expr import Const, Expr
+from tilewright.core.expr import Expr
 from tilewright.core.op import Interval, Kind
 from tilewright.core.types import ScalarType
-from tilewright.dtypes import BOOL, DataType, promote, round_scalar
+from tilewright.dtypes import BOOL, DataType, meet, round_scalar
 from tilewright.errors import DTypeMismatchError
-from tilewright.ops.declare import op
+from tilewright.ops.declare import NUMBERS, op
 
 __all__ = ["max", "min"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 SCALAR = (Kind.SCALAR,)
+_ARITHMETIC = NUMBERS | {dt.INDEX}
 
 
 def dtype_of(value: Expr) -> DataType:
@@ -27,25 +28,37 @@ def dtype_of(value: Expr) -> DataType:
     return value.type.dtype
 
 
-def common(lhs: Expr, rhs: Expr) -> DataType:
-    """Return the type two numbers meet in; a literal takes the other's type."""
+def common(lhs: Expr, rhs: Expr) -> DataType | None:
+    """Return the type two numbers meet in, which holds both; None for uint64 and a type with a sign."""
     left, right = dtype_of(lhs), dtype_of(rhs)
-    if left == BOOL or right == BOOL or dt.TASK_ID in (left, right):
-        raise DTypeMismatchError(f"arithmetic needs numbers, got {left} and {right}", blame=["lhs", "rhs"])
-    for literal, other in ((lhs, right), (rhs, left)):
-        if isinstance(literal, Const) and dtype_of(literal) in (dt.INDEX, dt.FP32):
-            fits = other.is_float() or other.limits[0] <= literal.value <= other.limits[1]
-            if fits and (other.is_float() or not dtype_of(literal).is_float()):
-                return other
+    if not {left, right} <= _ARITHMETIC:
+        narrow = [t for t in (left, right) if t.is_int() or t.is_float()]
+        help = "convert them with pl.cast(...)" if len(narrow) == 2 else ""
+        raise DTypeMismatchError(f"arithmetic needs numbers, got {left} and {right}", blame=["lhs", "rhs"], help=help)
     if left.is_float() != right.is_float():
         raise DTypeMismatchError(
             f"scalars of one category meet, got {left} and {right}",
             blame=["lhs", "rhs"],
             help="convert one with pl.cast(...)",
         )
-    if {left, right} <= {dt.INDEX, dt.INT64}:
-        return dt.INDEX if dt.INDEX in (left, right) else dt.INT64
-    return promote(left, right)
+    return meet(left, right)
+
+
+def _held(lhs: Expr, rhs: Expr) -> ScalarType:
+    met = common(lhs, rhs)
+    if met is None:
+        raise DTypeMismatchError(
+            f"no type holds the numbers of both {dtype_of(lhs)} and {dtype_of(rhs)}",
+            blame=["lhs", "rhs"],
+            help="convert one with pl.cast(...), which keeps the bits",
+        )
+    return ScalarType(met)
+
+
+def _shifted(lhs: Expr, rhs: Expr) -> ScalarType:
+    """Return the type of a shift: of a uint64 by a signed count, or the other way round, what is shifted in 64 bits."""
+    sign = dt.UNSIGNED if dtype_of(lhs).is_unsigned_int() else dt.SIGNED
+    return ScalarType(common(lhs, rhs) or sign[8])
 
 
 def _arithmetic(
@@ -60,11 +73,8 @@ def _arithmetic(
     def evaluate(result: ScalarType, lhs: Any, rhs: Any) -> Any:
         return round_scalar(meaning(lhs, rhs), result.dtype)
 
-    def infer(lhs: Expr, rhs: Expr) -> ScalarType:
-        return ScalarType(common(lhs, rhs))
-
     return op(
-        kinds=SCALAR, infer=infer, evaluate=evaluate, family="scalar", symbol=symbol, control_plane=True, name=name,
+        kinds=SCALAR, infer=_held, evaluate=evaluate, family="scalar", symbol=symbol, control_plane=True, name=name,
         neutral=neutral, commutative=commutative, interval=interval,
     )  # fmt: skip
 
@@ -73,10 +83,7 @@ def _shift(symbol: str, meaning: Callable[[int, int], int]) -> Callable[[F], F]:
     def evaluate(result: ScalarType, lhs: int, rhs: int) -> Any:
         return round_scalar(meaning(lhs, rhs & (result.dtype.bits - 1)), result.dtype)
 
-    def infer(lhs: Expr, rhs: Expr) -> ScalarType:
-        return ScalarType(common(lhs, rhs))
-
-    return op(kinds=SCALAR, infer=infer, evaluate=evaluate, family="scalar", symbol=symbol, control_plane=True)
+    return op(kinds=SCALAR, infer=_shifted, evaluate=evaluate, family="scalar", symbol=symbol, control_plane=True)
 
 
 def _comparison(symbol: str, meaning: Callable[[Any, Any], bool]) -> Callable[[F], F]:
@@ -132,11 +139,11 @@ def _ieee(meaning: Callable[[float, float], Any], lhs: Any, rhs: Any) -> float:
 
 
 def _smaller(lhs: Any, rhs: Any) -> Any:
-    return rhs if rhs < lhs or rhs != rhs else lhs
+    return lhs if lhs < rhs or lhs != lhs else rhs
 
 
 def _larger(lhs: Any, rhs: Any) -> Any:
-    return rhs if rhs > lhs or rhs != rhs else lhs
+    return lhs if lhs > rhs or lhs != lhs else rhs
 
 
 def _least(lhs: Interval, rhs: Interval) -> Interval:
@@ -241,13 +248,13 @@ def bit_xor(lhs: Index, rhs: Index) -> Scalar:
 
 @_arithmetic("", _smaller, commutative=True, interval=_least)
 def min(lhs: Number, rhs: Number) -> Scalar:
-    """Return the smaller of two numbers; NaN wins."""
+    """Return the smaller of two numbers; NaN wins, and of two zeros the second."""
     ...
 
 
 @_arithmetic("", _larger, commutative=True, interval=_greatest)
 def max(lhs: Number, rhs: Number) -> Scalar:
-    """Return the larger of two numbers; NaN wins."""
+    """Return the larger of two numbers; NaN wins, and of two zeros the second."""
     ...
 
 

@@ -15,7 +15,7 @@ from tilewright.core.expr import Call, Const, Symbol, Var
 from tilewright.core.program import Function
 from tilewright.core.region import Region
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_shape
-from tilewright.dtypes import BOOL, INDEX, DataType, round_scalar
+from tilewright.dtypes import BOOL, INDEX, DataType, objection, round_scalar, show_number
 from tilewright.records import record
 from tilewright.runtime.buffers import Buffer, NumpyBuffer, buffer_of, region_of
 from tilewright.runtime.overlap import overlaps_itself, share_memory
@@ -113,14 +113,12 @@ def _number(param: Var, dtype: DataType, value: Any) -> Number:
         raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}: {error}") from error
     if not isinstance(value, (bool, int, float)) or (isinstance(value, bool) != (dtype == BOOL)):
         raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}")
-    if dtype.is_int() and (isinstance(value, float) or not dtype.limits[0] <= value <= dtype.limits[1]):
-        raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold {value}")
+    reason = "no float is an integer here" if dtype.is_int() and isinstance(value, float) else objection(value, dtype)
+    if reason:
+        raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold {show_number(value)}: {reason}")
     if param.bounds is not None and not param.bounds[0] <= value <= param.bounds[1]:
         raise _out_of_bounds(name, *param.bounds, value)
-    try:
-        return round_scalar(value, dtype)
-    except OverflowError:
-        raise TypeError(f"`{name}` is a scalar of {dtype}, which cannot hold so large an integer") from None
+    return round_scalar(value, dtype)
 
 
 def _plain(name: str, dtype: DataType, value: Any) -> Number:

@@ -14,7 +14,7 @@ from tilewright.backends.cpu.traced import Lanes, compute_type, converted, from_
 from tilewright.backends.cpu.values import Scalar, Tile
 from tilewright.core.enums import RoundMode
 from tilewright.core.expr import Call
-from tilewright.dtypes import BF16, BOOL, FP16, FP32, INT64, DataType
+from tilewright.dtypes import BOOL, FP16, FP32, INT64, DataType
 from tilewright.ops.convert import round_mode
 
 
@@ -54,7 +54,7 @@ def cast(lane: Lanes, dtype: DataType, mode: RoundMode) -> Lanes:
 def as_element(lane: Lanes, dtype: DataType) -> Lanes:
     """Return lanes rounded to an element type: floats to the nearest, even on ties; integers wrap."""
     source = lane.element
-    if source == dtype:
+    if source == dtype and not _is_scalar(lane):
         return lane
     lane = _as_floats(lane)
     if dtype == BOOL:
@@ -82,9 +82,14 @@ def number_of(b: Builder, raw: Value, dtype: DataType) -> Lanes:
 
 def bits_of(lane: Lanes) -> Value:
     """Return lanes as they lie in memory, wherever they come from."""
-    if formats.is_tabled(lane.element) and element(lane.value.type) == F32:
+    if _is_scalar(lane):
         return formats.from_f32(lane.b, lane.value, lane.element)
     return to_memory(lane)
+
+
+def _is_scalar(lane: Lanes) -> bool:
+    """Return whether a number of a format is held as the float that it stands for, as scalars are."""
+    return formats.is_tabled(lane.element) and element(lane.value.type) == F32
 
 
 def _as_floats(lane: Lanes) -> Lanes:
@@ -110,15 +115,21 @@ def _narrowed(lane: Lanes, dtype: DataType) -> Lanes:
 
 
 def _through_double(lane: Lanes, dtype: DataType) -> Lanes:
-    """Return an integer scalar as a float: scalars are doubles before they are rounded."""
-    wide = _doubles(lane)
-    if dtype in (FP16, BF16) or formats.is_tabled(dtype):
-        return _narrowed(_odd(wide), dtype)
-    return Lanes(lane.b, wide.to("fptrunc", F32).value, dtype)
+    """Return an integer scalar as the nearest float."""
+    if dtype == FP32:
+        return converted(lane, FP32)
+    return _narrowed(_odd(_doubles(lane)), dtype)
 
 
 def _doubles(lane: Lanes) -> Term:
-    return Term(lane.b, lane.value).to("sitofp" if lane.element.is_signed_int() else "uitofp", "double")
+    """Return integers as doubles; one of more bits than those have is odd in the last, as for `_odd`."""
+    number, is_signed = Term(lane.b, lane.value), lane.element.is_signed_int()
+    if lane.element.bits == 64:
+        low = number & 0x7FF
+        odd = (number - low) | (((low + 0x7FF) >> 11) << 11)
+        high = (number >> 53) + 1 if is_signed else number.shifted_down(52)
+        number = high.compare("", "ugt", 1).choose(odd, number)
+    return number.to("sitofp" if is_signed else "uitofp", "double")
 
 
 def _odd(wide: Term) -> Lanes:

@@ -9,7 +9,7 @@ from tilewright.backends.cpu.llvm import I1, Value
 from tilewright.backends.cpu.traced import Lanes, combine, converted, rounded
 from tilewright.backends.cpu.values import Scalar, static
 from tilewright.core.expr import Call
-from tilewright.dtypes import BOOL, FP32, INDEX, UINT64, DataType
+from tilewright.dtypes import BOOL, INDEX, UINT64, DataType, meet
 
 Emit = Callable[..., Scalar]
 
@@ -33,19 +33,18 @@ def _comparison(ufunc: str) -> Emit:
     apply: Callable[..., Lanes] = combine(ufunc)
 
     def emit(e: FunctionEmitter, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
-        kind = _meeting(lhs.dtype, rhs.dtype)
-        return Scalar(apply(in_type(e, lhs, kind), in_type(e, rhs, kind)).value, BOOL)
+        kind = meet(lhs.dtype, rhs.dtype)
+        result = apply(in_type(e, lhs, kind or UINT64), in_type(e, rhs, kind or UINT64))
+        return Scalar((result if kind else _with_sign(e, apply, lhs, rhs, result)).value, BOOL)
 
     return emit
 
 
-def _meeting(lhs: DataType, rhs: DataType) -> DataType:
-    """Return a type that holds both numbers of a comparison."""
-    if lhs == rhs:
-        return lhs
-    if lhs.is_float() or rhs.is_float():
-        return FP32
-    return UINT64 if UINT64 in (lhs, rhs) else INDEX
+def _with_sign(e: FunctionEmitter, apply: Callable[..., Lanes], lhs: Scalar, rhs: Scalar, result: Lanes) -> Lanes:
+    """Return a comparison with a uint64, which is larger than every number below zero; `result` holds for others."""
+    signed = in_type(e, lhs if lhs.dtype.is_signed_int() else rhs, INDEX)
+    below = apply(*(signed.like(-1 if side.dtype.is_signed_int() else 0) for side in (lhs, rhs)))
+    return _chosen(signed < 0, below, result)
 
 
 def _shift(ufunc: str) -> Emit:

@@ -31,7 +31,8 @@ from tilewright.backends.cpu.traced import Lanes, combine, literal
 from tilewright.backends.cpu.values import Scalar, Tensor, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType, TileType
-from tilewright.dtypes import FP32, INT64, DataType, promote
+from tilewright.dtypes import FP32, DataType, promote
+from tilewright.ops.compare import beside_scalar
 from tilewright.ops.convert import round_mode
 from tilewright.ops.shape import pad_number
 
@@ -83,11 +84,7 @@ def _cmp(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
 
 def _met(dtype: DataType, rhs: Tensor | Scalar) -> DataType:
     """Return the type a comparison is made in."""
-    if isinstance(rhs, Tensor):
-        return promote(dtype, rhs.dtype)
-    if dtype.is_float():
-        return dtype
-    return FP32 if rhs.dtype.is_float() else promote(dtype, INT64)
+    return promote(dtype, rhs.dtype) if isinstance(rhs, Tensor) else beside_scalar(dtype)
 
 
 @lowers("tensor.expands")

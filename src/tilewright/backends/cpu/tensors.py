@@ -18,10 +18,10 @@ from tilewright.backends.cpu.traced import Lanes, literal, memory_type
 from tilewright.backends.cpu.values import Scalar, Tensor, Tile, static
 from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType
-from tilewright.core.expr import Call, Const, Expr, MakeTuple, Var
+from tilewright.core.expr import Call, Const, Expr, MakeTuple, Var, constant
 from tilewright.core.stmt import AssignStmt, EvalStmt
 from tilewright.core.types import TensorType, TileType
-from tilewright.dtypes import FP32, INDEX, DataType
+from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import UnsupportedFeatureError
 
 Bound = dict[str, Any]
@@ -54,8 +54,8 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     clear = value is None and number is None and not _is_overwritten(e, call)
     tensor = _in_arena(e, call, shape, dtype, clear) or new_tensor(e, _possible(e, call, shape), dtype, clear=clear)
     if number is not None:
-        kind = FP32 if isinstance(number, float) else INDEX
-        value = Scalar(literal(kind, number, 1), kind)
+        held = constant(number, dtype)
+        value = Scalar(literal(held.dtype, held.value, 1), held.dtype)
     if value is not None:
         fill(e, tensor, value)
     return tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilewright import dtypes
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import BOOL, INDEX, UNSIGNED, DataType
+from tilewright.dtypes import BOOL, INDEX, UNSIGNED, DataType, round_scalar
 from tilewright.pto.lower.build import element_of, known
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.values import Lowered, Number
@@ -32,9 +32,7 @@ def _constant(m: Machine, op: Op) -> Number:
     value = op.attributes["value"]
     assert isinstance(value, (bool, int, float))
     dtype = _result(op)
-    if dtype.is_int() and not isinstance(value, float):
-        return Number(m.b.cast(constant(int(value), dtypes.INT64), dtype))
-    return Number(constant(value, dtype))
+    return Number(constant(round_scalar(value, dtype), dtype))
 
 
 @lowers(*(f"arith.{name}" for name in _PLAIN))

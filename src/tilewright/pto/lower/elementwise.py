@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright import dtypes
-from tilewright.arrays import ml_dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
-from tilewright.dtypes import DataType
+from tilewright.dtypes import DataType, finite_limits
 from tilewright.pto.lower.build import element_of, known, tile_type
 from tilewright.pto.lower.machine import Machine, lowers
 from tilewright.pto.lower.tiles import cover, read
@@ -51,8 +50,7 @@ def cast(m: Machine, value: Expr, dtype: DataType, mode: str = "rint") -> Expr:
 
 def largest_finite(dtype: DataType) -> float:
     """Return the largest number of a floating-point type that is not infinite."""
-    limits: Any = ml_dtypes.finfo  # its stubs know some types only
-    return float(limits(dtype.numpy).max)
+    return finite_limits(dtype)[1]
 
 
 def _is_precise(op: Op) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 
+from tilewright.dtypes import objection, round_scalar, show_number
 from tilewright.errors import DTypeMismatchError, NotStaticError, OperandError
 from tilewright.pto.module import Value
 from tilewright.pto.traced.tracer import Tracer
@@ -26,11 +27,13 @@ def constant(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
     if not isinstance(value, (bool, int, float)):
         raise OperandError(f"a number is needed here, got {describe(value)}", spans=[span], help=f"it becomes {type}")
     if type.is_float:
-        return t.builder.constant(float(value), type, span)
+        if reason := objection(value, type.dtype):
+            raise OperandError(f"{show_number(value)} is out of the range of {type}", spans=[span], help=reason)
+        return t.builder.constant(float(round_scalar(value, type.dtype)), type, span)
     if isinstance(value, float):
         raise OperandError(f"{value!r} is no {type}", spans=[span], help=f"round it: `int({value!r})`")
     if not _fits(value, type):
-        raise OperandError(f"{value} is out of the range of {type}", spans=[span], help="use a wider type")
+        raise OperandError(f"{show_number(value)} is out of the range of {type}", spans=[span], help="use a wider type")
     return t.builder.constant(bool(value) if type == I1 else int(value), type, span)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from ops.kernels import Array, kernel, out, scalar, tensor
-from ops.native import Native, assert_same, of_bits
+from ops.native import Native, assert_converted, assert_same, of_bits
 
 import tilewright.language as pl
 from tilewright.core.enums import RoundMode
@@ -67,13 +69,6 @@ def test_a_cast_rounds_as_the_interpreter_does(dtype: DataType) -> None:
             raise AssertionError(f"{dtype} to {name}: {error}") from None
 
 
-def assert_converted(got: Array, want: Array) -> None:
-    """Fail unless elements are equal; which NaN it is does not matter."""
-    if got.dtype.kind == "V" and got.dtype.itemsize == 1:
-        got, want = got.astype(np.float32), want.astype(np.float32)
-    assert_same(got, want)
-
-
 def test_a_cast_of_part_of_a_tile_keeps_the_rest() -> None:
     native = Native(
         kernel(
@@ -107,3 +102,34 @@ def test_a_scalar_is_cast_as_the_interpreter_does(dtype: DataType) -> None:
         value = number.item() if dtype != pl.BF16 else float(number)
         for got, want in native.run([value, *(np.zeros(1, t.numpy) for t in outputs.values())]):
             assert_same(got, want)
+
+
+LARGE = [2**60 + 2**52 + 1, 2**60 + 2**36 + 1, 2**53 + 1, 2**53 - 1, 2**62 - 1, 2**24 + 1, 2**62 + 2**54 + 1, 2**63 - 1]
+"""Integers just above or below the middle of two floats, which rounding twice would move to the middle first."""
+
+
+@pytest.mark.parametrize("dtype", [pl.INT64, pl.UINT64], ids=str)
+@pytest.mark.parametrize("target", [pl.FP32, pl.BF16, pl.FP16, pl.FP8E5M2], ids=str)
+def test_a_large_integer_becomes_the_nearest_float(dtype: DataType, target: DataType) -> None:
+    values = LARGE + ([-n for n in LARGE] if dtype.is_signed_int() else [2**64 - 1, 2**63 + 2**55 + 1])
+    body = f"t = pl.load(x, [0], [{len(values)}])\nout = pl.store(pl.cast(t, pl.{target.symbol}), [0], out)\n"
+    for at in range(len(values)):
+        body += f"n{at} = pl.read(x, [{at}])\npl.write(each, [{at}], pl.cast(n{at}, pl.{target.symbol}))\n"
+    results = {name: out(target, len(values)) for name in ("out", "each")}
+    native = Native(kernel(body, x=tensor(dtype, len(values)), **results))
+    given = [np.array(values, dtype.numpy), *(np.zeros(len(values), target.numpy) for _ in results)]
+    for got, want in native.run(given)[1:]:
+        assert_converted(got, want)
+        assert [float(n) for n in got] == [_nearest(n, target) for n in values]
+
+
+def _nearest(number: int, dtype: DataType) -> float:
+    """Return the float nearest to an integer, by exact arithmetic; of two, the one with an even last digit."""
+    bits = {pl.FP32: 24, pl.BF16: 8}.get(dtype)
+    if bits is None:
+        return math.copysign(math.inf, number)  # too large for the narrow ones
+    spare = max(0, abs(number).bit_length() - bits)
+    kept, rest = abs(number) >> spare, abs(number) & ((1 << spare) - 1)
+    half = (1 << spare) >> 1
+    kept += rest > half or (rest == half and half > 0 and kept % 2 == 1)
+    return math.copysign(float(kept << spare), number)

@@ -180,17 +180,20 @@ def test_a_scalar_takes_the_type_of_a_tile() -> None:
             h = pl.load(x, [0, 0], [3, 19])
             n = pl.load(y, [0, 0], [3, 19])
             out = pl.store(pl.adds(h, 0.1), [0, 0], out)
-            more = pl.store(pl.muls(n, v), [0, 0], more)
+            more = pl.store(pl.muls(n, w), [0, 0], more)
             most = pl.store(pl.expands(h, v), [0, 0], most)
             """,
             x=tensor(pl.FP16, 3, 19),
             y=tensor(pl.INT8, 3, 19),
             v=scalar(pl.FP32),
+            w=scalar(pl.INT32),
             out=out(pl.FP16, 3, 19),
             more=out(pl.INT8, 3, 19),
             most=out(pl.FP16, 3, 19),
         )  # fmt: skip
     )
     blank = zeros(3, 19, dtype=pl.FP16), zeros(3, 19, dtype=pl.INT8), zeros(3, 19, dtype=pl.FP16)
-    for v in (2.7, -3.2, 300.4, 0.1, float("inf"), float("nan"), -1e30):
-        agree(native, counting(3, 19, dtype=pl.FP16) * np.float16(0.3), counting(3, 19, dtype=pl.INT8), v, *blank)
+    for v, w in zip(
+        (2.7, -3.2, 300.4, 0.1, float("inf"), float("nan"), -1e30), (2, -3, 300, 0, -129, 128, 1), strict=True
+    ):
+        agree(native, counting(3, 19, dtype=pl.FP16) * np.float16(0.3), counting(3, 19, dtype=pl.INT8), v, w, *blank)
