@@ -65,9 +65,7 @@ def follow(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> No
     elif call.op.spec.undefined is Undefined.SPREADS:
         unread = (*call.op.spec.unread, "mask")
         tiles = [t for name, t in bound.items() if isinstance(t, Tile) and name not in unread]
-        if call.op.spec.family == "partial" and tiles[-1].defined is None:
-            tiles = tiles[:-1]  # where the second tile is not valid, the first one's elements stay
-        tile.defined = _met(b, tile, tiles)
+        tile.defined = _partly(b, tile, *tiles) if call.op.spec.family == "partial" else _met(b, tile, tiles)
     elif name in _MOVES:
         _MOVES[name](b, index, call, bound, tile)
 
@@ -85,6 +83,14 @@ def _met(b: Builder, result: Tile, operands: Sequence[Tile]) -> tuple[Value, ...
             elif not _surely_covers(have, extents[axis]):
                 extents[axis] = b.intrinsic("llvm.smin", have, extents[axis])
     return tuple(extents)
+
+
+def _partly(b: Builder, result: Tile, first: Tile, second: Tile) -> tuple[Value, ...]:
+    """Return where a first tile that is changed by a second holds data: where the second is not valid, it stays."""
+    alone, missing = _met(b, result, [first]), lacks(b, second, second.valid)
+    if missing is None:
+        return alone
+    return tuple(b.select(missing, x, y) for x, y in zip(_met(b, result, [first, second]), alone, strict=True))
 
 
 def _slice(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
