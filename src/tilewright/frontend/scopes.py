@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from keyword import iskeyword
 from typing import Any
+from unicodedata import normalize
 
 from tilewright.core.enums import Level, Role, ScopeMode
 from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Var
@@ -99,7 +100,7 @@ def _name_hint(t: Translator, options: dict[str, Any], item: ast.Call) -> str:
     if not isinstance(hint, str) or (hint and (not hint.isidentifier() or iskeyword(hint))):
         message, help = f"name_hint must be an identifier, got {hint!r}", "letters, digits and underscores"
         raise AttributeValueError(message, spans=[t.span(_where(item, "name_hint"))], help=help)
-    return hint
+    return hint if hint.isascii() else normalize("NFKC", hint)  # as Python reads the name of a function
 
 
 def _deps(t: Translator, options: dict[str, Any], item: ast.Call) -> tuple[Expr, ...]:

@@ -8,6 +8,7 @@ and carried values are phis.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,11 @@ class Value(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.type} {self.ref}"
+
+
+def spelled(name: str) -> str:
+    """Return a name in the letters that LLVM, linkers and C compilers share; different names stay different."""
+    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"${ord(found[0]):x}$", name)
 
 
 def i64(number: int) -> Value:

@@ -46,7 +46,7 @@ from tilewright.backends.cpu.abi import (
 from tilewright.backends.cpu.calls import OWN_SIZE, Emitted, Signature, call
 from tilewright.backends.cpu.emit import FunctionEmitter
 from tilewright.backends.cpu.heap import LARGEST, NO_ARENA, Memory, allocate
-from tilewright.backends.cpu.llvm import I64, PTR, Builder, Module, Value, i64
+from tilewright.backends.cpu.llvm import I64, PTR, Builder, Module, Value, i64, spelled
 from tilewright.backends.cpu.options import Options
 from tilewright.backends.cpu.parallel import grid, parallel_loop
 from tilewright.backends.cpu.target import Target
@@ -100,11 +100,11 @@ class ProgramEmitter:
     def task_name(self, function: str) -> str:
         """Return a name for a task of a function."""
         self.names += 1
-        return f"task{self.names}_{function}"
+        return f"task{self.names}_{spelled(function)}"
 
     def entry(self, function: Function) -> str:
         """Write a function that is called from outside, its parameters read from words; return its symbol."""
-        symbol, words = f"entry_{function.name}", Value(PTR, "%words")
+        symbol, words = f"entry_{spelled(function.name)}", Value(PTR, "%words")
         b = Builder(self.module, symbol, [words, _HEAD[0]], linkage="", attrs="nounwind")
         types = [type_ for p in function.params for type_ in entry_word_types(p.type)]
         given = iter(read_words(b, words, types))
@@ -144,7 +144,7 @@ class ProgramEmitter:
 
     def _write(self, function: Function, signature: Signature) -> Emitted:
         self.names += 1
-        name = f"fn{self.names}_{function.name}"
+        name = f"fn{self.names}_{spelled(function.name)}"
         params = [
             Value(t, f"%p{i}_{k}") for i, p in enumerate(function.params) for k, t in enumerate(word_types(p.type))
         ]
