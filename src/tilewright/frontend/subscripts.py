@@ -167,7 +167,9 @@ def _ends(t: Translator, owner: Expr, axis: int, part: ast.Slice, node: ast.Subs
 
 
 def _difference(upper: Expr, lower: Expr) -> Expr:
-    """Return `upper - lower`, seeing that `i + 8 - i` is 8."""
+    """Return `upper - lower`, seeing that `i + 8 - i` is 8; a whole axis remembers which argument it came from."""
+    if isinstance(lower, Const) and lower.value == 0:
+        return upper
     if upper == lower:
         return integer(0)
     if hasattr(upper, "args") and getattr(upper, "op", None) is OPS["scalar.add"]:
