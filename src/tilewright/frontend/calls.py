@@ -35,7 +35,7 @@ from tilewright.errors import (
 )
 from tilewright.frontend import directives
 from tilewright.frontend.dynamic import bind_dynamic
-from tilewright.frontend.expressions import BindDynamic, apply, check_plain, show
+from tilewright.frontend.expressions import BindDynamic, apply, as_python, check_plain, power, show
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.kernels import Kernel, KernelKind
@@ -402,7 +402,8 @@ def _python(t: Translator, callee: object, given: Arguments, node: ast.Call) -> 
     if is_lambda(callee):
         _read_lambda(t, callee, node)
     try:
-        return callee(*given.args, **given.kwargs)  # pyright: ignore[reportCallIssue, reportUnknownVariableType]
+        known = power if callee is pow else callee
+        return known(*map(as_python, given.args), **given.kwargs)  # pyright: ignore[reportCallIssue, reportUnknownVariableType]
     except Exception as error:
         raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
 
