@@ -39,6 +39,8 @@ Value: TypeAlias = Any
 """A region for tensors and tiles, a Python number for scalars, an array for arrays, a tuple for several."""
 
 
+NO_MEMORY = "there is not enough memory for this\nmake tiles and tensors smaller, or work on a part at a time"
+
 NOTHING: Value = object()
 """What a variable is handed that has no value yet."""
 
@@ -250,7 +252,14 @@ class Machine:
             error.function = error.function or frame.function.name
             raise
         except ZeroDivisionError:
-            raise ExecutionError("division by zero", spans=[call.span]) from None
+            raise _failed("division by zero", frame, call) from None
+        except MemoryError:
+            raise _failed(NO_MEMORY, frame, call) from None
+        except InternalError:
+            raise
+        except Exception as error:  # an op's meaning refuses what its type rule let through
+            message = f"{call.span}: in kernel `{frame.function.name}`: `{call.op.name}` cannot be evaluated"
+            raise InternalError(f"{message}: {type(error).__name__}: {error}") from error
 
     def _invoke(self, frame: Frame, call: Invoke) -> Value:
         results = self._results(frame, call)
@@ -267,6 +276,12 @@ class Machine:
             for _ in self._blocks(self._expr(frame, call.core_num)):
                 results = self._results(frame, call)
         return (*results, next(self.tasks))
+
+
+def _failed(text: str, frame: Frame, call: Call) -> ExecutionError:
+    error = ExecutionError(text, spans=[call.span])
+    error.function = frame.function.name
+    return error
 
 
 def run(program: Program, name: str, args: Sequence[Region | int | float | bool]) -> tuple[Value, ...]:

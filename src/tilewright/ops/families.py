@@ -10,7 +10,7 @@ from tilewright.core.expr import Const, Expr
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
 from tilewright.dtypes import FP32, INDEX, DataType, promote, round_to
-from tilewright.errors import DTypeMismatchError, OperandError, ShapeMismatchError
+from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, UNIFIED, op
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -143,13 +143,25 @@ def broadcast(shape: Shape, valid: Shape, other: Shape, other_valid: Shape) -> t
 def apply(reference: Reference, compute: DataType, result: DataType, values: list[Any]) -> Region:
     """Return `reference` over the valid elements of `values`, computed from `compute` and rounded to `result`."""
     regions = [value for value in values if isinstance(value, Region)]
-    shape = np.broadcast_shapes(*(region.data.shape for region in regions))
+    shape = common_shape(*(region.data.shape for region in regions))
     valid = broadcast_valid(regions)
     arrays = [_window(value, valid) if isinstance(value, Region) else np.asarray(value) for value in values]
     meaning: Callable[..., Array] = reference
     with np.errstate(all="ignore"):
         live = meaning(*(exact(round_to(array, compute)) for array in arrays))
     return embed(np.broadcast_to(live, valid), shape, result)
+
+
+MEETING = "pl.slice both to the same extents, or let one have an extent of 1"
+
+
+def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that some shapes broadcast to; ExecutionError where they have none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        shown = " and ".join(str(list(shape)) for shape in shapes)
+        raise ExecutionError(f"operands need shapes that broadcast, got {shown}", help=MEETING) from None
 
 
 def broadcast_valid(regions: list[Region]) -> tuple[int, ...]:

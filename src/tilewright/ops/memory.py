@@ -115,6 +115,7 @@ def _loaded(axis: int, offset: Expr, want: Extent, have: Extent, clamp: bool) ->
     return None
 
 
+BEFORE = "start at 0 or after it: pl.max(i, 0) keeps an offset there"
 CLAMP = "make the region smaller; pl.load and pl.slice with clamp=True read only what is there"
 NARROW = "the valid part of a tile is stored: a load knows its own, and pl.set_validshape narrows that of other tiles"
 CUT = "pl.load is cut to what the tensor holds, and so is pl.slice with clamp=True"
@@ -129,6 +130,8 @@ def starts_inside(offset: Expr) -> bool:
 def outside(axis: int, offset: Expr, size: Extent, extent: Extent, blame: str, help: str = "") -> OutOfBoundsError:
     """Return the error for a region that cannot lie inside its tensor."""
     reach = bounds(offset)
+    if help and reach is not None and reach[1] < 0:
+        help = BEFORE
     low, high = (
         (str(reach[0]), str(reach[1] + size)) if reach and isinstance(size, int) else (offset, f"{offset} + {size}")
     )
@@ -220,9 +223,28 @@ def write_window(target: Region, source: Region, offsets: Sequence[int], atomic:
     window = tuple(slice(start, start + size) for start, size in zip(offsets, valid, strict=True))
     live = np.reshape(source.live, valid)
     if atomic is AtomicType.Add:
-        live = exact(target.data[window]) + exact(live)
-    target.data[window] = round_to(live, target.dtype)
+        _add(target.data[window], live, target.dtype)
+    else:
+        target.data[window] = round_to(live, target.dtype)
     return target
+
+
+def _add(into: Any, live: Any, dtype: DataType) -> None:
+    """Add elements to what is there, one after the other where several of them go to one place."""
+    places: Any = np.ndindex(into.shape) if _overlaps_itself(into) else [()]
+    for index in places:
+        place = (*index, ...)
+        into[place] = round_to(exact(into[place]) + exact(live[place]), dtype)
+
+
+def _overlaps_itself(view: Any) -> bool:
+    """Return whether elements of a view may share memory: one axis steps into what the smaller ones cover."""
+    covered = view.itemsize
+    for stride, extent in sorted((abs(s), n) for s, n in zip(view.strides, view.shape, strict=True) if n > 1):
+        if stride < covered:
+            return True
+        covered += stride * (extent - 1)
+    return False
 
 
 def _created(shape: tuple[Expr, ...], dtype: DataType, **_: Any) -> TensorType:
@@ -235,7 +257,18 @@ def _created(shape: tuple[Expr, ...], dtype: DataType, **_: Any) -> TensorType:
 def _create_tensor(
     result: TensorType, shape: tuple[int, ...], dtype: DataType, init_value: Any = None, **_: Any
 ) -> Region:
+    _check_extents(shape)
     return whole(blank(shape, dtype) if init_value is None else _filled(shape, dtype, init_value))
+
+
+MOST = 1 << 40
+"""No tensor has more elements: a program that asks for more has computed nonsense."""
+EXTENTS = "extents are zero or more, and their product is what memory can hold"
+
+
+def _check_extents(shape: Sequence[int]) -> None:
+    if any(extent < 0 for extent in shape) or prod(shape) > MOST:
+        raise ExecutionError(f"no tensor can have these extents: {list(shape)}", help=EXTENTS)
 
 
 def _filled(shape: Sequence[int], dtype: DataType, value: Any) -> Any:
@@ -243,6 +276,7 @@ def _filled(shape: Sequence[int], dtype: DataType, value: Any) -> Any:
 
 
 def _full(result: ShapedType, shape: tuple[int, ...], dtype: DataType, value: Any) -> Region:
+    _check_extents(shape)
     return whole(_filled(shape, dtype, value))
 
 
