@@ -172,13 +172,27 @@ def taken_from(t: Translator, node: ast.expr) -> Value:
     return value if t.resolver.knows(value) else t.placed(value, node)
 
 
-def _missing(t: Translator, owner: object, node: ast.Attribute) -> KernelError:
+def _missing(t: Translator, owner: Any, node: ast.Attribute) -> KernelError:
     name = ast.unparse(node.value)
+    if node.attr in GROWING and issubclass(type(owner), (tuple, list)):
+        return UnknownAttributeError(
+            f"`{name}` cannot grow in place: a kernel's lists are fixed", spans=[t.span(node)], help=grown(name, owner)
+        )
     help = (meant(node.attr) if is_ours(owner) else "") or nearest(node.attr, dir(owner), f"{name}.")
     if isinstance(owner, ModuleType):
         help = help or f"dir({name}) lists what there is"
         return UnknownOpError(f"there is no `{name}.{node.attr}`", spans=[t.span(node)], help=help)
     return UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=[t.span(node)], help=help)
+
+
+GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
+"""What would change a list in place."""
+
+
+def grown(name: str, owner: Value) -> str:
+    """Return how a kernel has a longer list or tuple: as a new one under the same name."""
+    is_list = isinstance(owner, (list, Listed))
+    return f"write `{name} = {name} + {'[value]' if is_list else '(value,)'}`, or give each value a name of its own"
 
 
 @record
@@ -239,9 +253,12 @@ def _binary(t: Translator, node: ast.BinOp) -> Value:
 
 def _check_operands(t: Translator, node: ast.AST, *values: Value) -> None:
     for value in values:
+        t.check_no_data(value, node)
         if not isinstance(value, (Expr, bool, int, float)):
+            is_number = hasattr(value, "item") and getattr(value, "shape", None) == ()
+            help = "write int(...) or float(...) around it" if is_number else "take the number you mean out of it first"
             message = f"an operator needs numbers, tiles or tensors, got {value!r}"
-            raise OperandError(message, spans=[t.span(node)], help="take the number you mean out of it first")
+            raise OperandError(message, spans=[t.span(node)], help=help)
 
 
 def _operator(t: Translator, node: ast.expr, name: str, shaped: bool) -> OpSpec:

@@ -34,6 +34,7 @@ from tilewright.frontend.capture import Captured
 from tilewright.frontend.frames import BecomesDynamic, Frame
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.scope import Binding, Scope, shared_names
+from tilewright.frontend.worth import is_data
 from tilewright.source import Span
 
 Value: TypeAlias = Any
@@ -195,6 +196,18 @@ class Translator:
         var = Var(hint or _hint(value), value.type, self.span(node))
         self.emit(AssignStmt(var, value, self.span(node)))
         return var
+
+    def check_no_data(self, value: Value, node: ast.AST) -> None:
+        """Raise OperandError for an array or tensor from outside: its elements are no part of the code."""
+        if is_data(value):
+            text = ast.unparse(node)
+            name = text if text.isidentifier() else "data"
+            kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
+            raise OperandError(
+                f"`{text}` is a {kind} from outside the kernel, which takes data as arguments",
+                spans=[self.span(node)],
+                help=f"add a parameter `{name}: pl.Tensor` and pass it; a number can be read out of it before the call",
+            )
 
     def extent(self, formula: DynExpr | int, node: ast.AST) -> Value:
         """Return what a `pl.dynamic` name, or a formula of such names, stands for here; names are noted."""

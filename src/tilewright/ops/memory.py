@@ -61,9 +61,16 @@ def tile_shape(shapes: Sequence[Expr], blame: str) -> tuple[int, ...]:
 def check_rank(given: Sequence[object], rank: int, blame: str, of: str) -> None:
     """Raise unless there is one entry per axis."""
     if len(given) != rank:
-        raise ShapeMismatchError(
-            f"`{blame}` needs one entry per axis of the {rank}-D {of}, got {len(given)}", blame=[blame]
-        )
+        message = f"`{blame}` needs one entry per axis of the {rank}-D {of}, got {len(given)}"
+        raise ShapeMismatchError(message, blame=[blame], help=_other_rank(len(given), rank, of))
+
+
+def _other_rank(given: int, rank: int, of: str) -> str:
+    """Return what to write where there are too few or too many entries; a subscript takes leading axes away."""
+    if not 0 < given < rank or of != "tensor":
+        return f"write {rank}, one for each axis"
+    letters = ", ".join("bhijklmn"[: rank - given]) if rank - given <= 8 else "..."
+    return f"x[{letters}] is the {given}-D part at these indices: give that instead of x, or write {rank} entries"
 
 
 def _load_type(

@@ -197,7 +197,11 @@ TORCH: dict[str, tuple[Given, type[Exception], str]] = {
     "complex": (lambda x, out: (x.cfloat(), 1, out), TypeError, "`x`: Unsupported torch dtype torch.complex64"),
     "another type": (lambda x, out: (x.bfloat16(), 1, out), TypeError, "`x` expects dtype fp32, got bfloat16"),
     "the output's type": (lambda x, out: (x, 1, out.int()), TypeError, "`out` expects dtype fp32, got int32"),
-    "meta": (lambda x, out: (x.to("meta"), 1, out), ValueError, "`x` is on device meta: this program runs on CPU"),
+    "meta": (
+        lambda x, out: (x.to("meta"), 1, out),
+        ValueError,
+        "`x` is on device meta, where tensors have no elements: pass one with data",
+    ),
     "the output on meta": (lambda x, out: (x, 1, out.to("meta")), ValueError, "`out` is on device meta"),
     "a scalar on meta": (lambda x, out: (x, torch.tensor(1, device="meta"), out), TypeError, "`n` is a scalar of int8"),
     "sparse": (lambda x, out: (x.to_sparse(), 1, out), ValueError, "`x` is a sparse_coo tensor: pass `x.to_dense()`"),
@@ -353,7 +357,9 @@ def test_other_producers_are_read_and_written_where_they_lie(platform: str) -> N
     x, out = numbers(), np.zeros((4, 8), np.float32)
     compiled(TEXT, platform)(Shared(x), 1, Shared(out))
     np.testing.assert_array_equal(out, 2 * x + 2)
-    with pytest.raises(ValueError, match="`x` is on device tpu:3: pass a CPU array"):
+    with pytest.raises(
+        ValueError, match="`x` is on device tpu:3: programs run on memory of the host, so pass a copy there"
+    ):
         compiled(TEXT, platform)(Elsewhere(), 1)
     with pytest.raises(ValueError, match="`out` is written, but the array given is read-only"):
         compiled(TEXT, platform)(x, 1, Shared(frozen(out)))
