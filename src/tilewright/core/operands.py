@@ -112,7 +112,7 @@ def _extents(spec: OpSpec, parameter: Parameter, value: Argument) -> MakeTuple:
         if not all(isinstance(v, (int, Expr)) and not isinstance(v, bool) for v in value):
             raise _wrong(spec, parameter, "a list of integers", value)
         value = MakeTuple(tuple(v if isinstance(v, Expr) else integer(v) for v in value if isinstance(v, (int, Expr))))
-    elif isinstance(value, int):
+    elif isinstance(value, int) and not isinstance(value, bool):
         value = MakeTuple((integer(value),))
     elif isinstance(value, Expr) and not isinstance(value, MakeTuple) and _is_integer(value):
         value = MakeTuple((value,))
