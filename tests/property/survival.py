@@ -133,7 +133,7 @@ def _fate(mutant: Mutant, inputs: dict[str, tuple[Any, ...]], answers: Any) -> s
     except (TilewrightError, _OfPython):
         return REFUSED
     except (TypeError, ValueError) as error:
-        return REFUSED if str(error).startswith(("@pl.jit", "`")) else _bare(error)
+        return REFUSED if str(error).startswith(("@pl.jit", "`", "no input", "no argument")) else _bare(error)
     except Exception as error:
         return _bare(error)
 

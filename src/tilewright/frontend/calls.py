@@ -414,7 +414,7 @@ _SHAPED_ONLY = (len, tuple, list)
 def _python(t: Translator, callee: object, given: Arguments, node: ast.Call) -> Value:
     """Return a call that Python itself makes while compiling, on values the compiler knows."""
     values = (*given.args, *given.kwargs.values())
-    if callee in (min, max) and any(isinstance(v, Expr) for v in values):
+    if (callee is min or callee is max) and any(isinstance(v, Expr) for v in values):
         return _extreme(t, "min" if callee is min else "max", given, node)
     if any(isinstance(v, Expr) for v in values) or not (_is_static_callable(callee) or is_lambda(callee)):
         raise _not_callable(t, callee, node)
@@ -436,7 +436,7 @@ def _is_static_callable(callee: object) -> bool:
         return callee in (int, float, bool, tuple, list, str) or callee.__module__.startswith("tilewright.core")
     if isinstance(callee, BuiltinFunctionType):
         return callee in _STATIC_BUILTINS or callee.__module__ == math.__name__
-    return callee in (dynamic, directives.split, directives.cross_core_slot)
+    return any(callee is known for known in (dynamic, directives.split, directives.cross_core_slot))
 
 
 def _read_lambda(t: Translator, function: Any, node: ast.Call) -> None:

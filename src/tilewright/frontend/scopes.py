@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from keyword import iskeyword
+from types import FunctionType
 from typing import Any
 from unicodedata import normalize
 
@@ -53,7 +54,7 @@ def _with(t: Translator, node: ast.With) -> None:
         node = ast.copy_location(ast.With([first], [inner]), node)
     item = node.items[0].context_expr
     callee: Any = t.evaluate(item.func) if isinstance(item, ast.Call) else None
-    if not isinstance(item, ast.Call) or callee not in directives.SCOPES:
+    if not isinstance(item, ast.Call) or not isinstance(callee, FunctionType) or callee not in directives.SCOPES:
         raise UnsupportedFeatureError(
             "`with` opens a scope of the language",
             spans=[t.span(item)],

@@ -58,6 +58,8 @@ def _slice_type(
     if clamp and isinstance(source, TileType):
         raise AttributeValueError("clamp is for tensors", help="a slice of a tile must lie inside it")
     extents = as_shape(shape) if isinstance(source, TensorType) else tile_shape(shape, "shape")
+    if any(isinstance(extent, int) and extent < 0 for extent in extents):
+        raise ShapeMismatchError(f"extents must not be negative, got {show_shape(extents)}", blame=["shape"])
     wanted = list(valid_extents(extents, valid_shape))
     for axis, (start, size, extent) in enumerate(zip(offset, extents, source.shape, strict=True)):
         fit = fits(start, size, extent)

@@ -141,6 +141,16 @@ def test_a_number_that_the_program_computes_may_be_an_int_too() -> None:
     np.testing.assert_array_equal(kernel(X, np.array([2])), X[2:3])
 
 
+@pytest.mark.parametrize("line", ["y = THING(3)", "for i in THING(3):\n    pass", "with THING(3):\n    pass"])
+@pytest.mark.parametrize(
+    "thing", [X, torch.ones(2), pl.Out[pl.Tensor], [1], {}], ids=lambda thing: type(thing).__name__
+)
+def test_a_call_of_what_is_no_function_is_refused_at_its_line(line: str, thing: object) -> None:
+    with pytest.raises(KernelError) as caught:
+        jitted(line, THING=thing)(X, X)
+    assert caught.value.span.line == 3 and caught.value.help
+
+
 def test_data_from_outside_is_taken_as_an_argument() -> None:
     body = in_core("pl.store(pl.load(weight, [0, 0], [4, 8]) + pl.load(x, [0, 0], [4, 8]), [0, 0], out)")
     with pytest.raises(KernelError, match="`weight` is a torch.Tensor from outside") as caught:

@@ -18,6 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 import tilewright.language as pl
 from tilewright import ir
 from tilewright.core.program import Program
+from tilewright.frontend.programs import as_program
 from tilewright.runtime import CompiledProgram
 
 ROWS, COLUMNS, UNTOUCHED = 4, 8, -77.0
@@ -467,3 +468,9 @@ def test_programs_that_are_called_often_take_their_shortcut() -> None:
 def test_extents_beyond_all_memory_are_a_plain_memory_error() -> None:
     with pytest.raises(MemoryError):
         compiled(TEXT, "cpu")(np.broadcast_to(numbers(1), (1 << 44, COLUMNS)), 1)
+
+
+def test_an_extent_that_is_annotated_none_is_told_what_to_write() -> None:
+    text = "@pl.function\ndef kernel(x: pl.Tensor[[4, None], pl.FP32]):\n    pass\n"
+    with pytest.raises(ValueError, match=r"an extent that is annotated None: write a number or a pl\.dynamic name"):
+        ir.compile(as_program(pl.parse(text)))(numbers())
