@@ -54,11 +54,17 @@ def test_a_load_that_starts_outside_is_refused_when_it_runs(start: int) -> None:
         run(function, counting(10, 8), start)
 
 
-@pytest.mark.parametrize("offset", ["8", "-1"])
-def test_a_load_that_provably_does_not_fit_is_refused_before(offset: str) -> None:
+@pytest.mark.parametrize(("offset", "help"), [("8", "clamp=True"), ("-1", "pl.max(i, 0)")])
+def test_a_load_that_provably_does_not_fit_is_refused_before(offset: str, help: str) -> None:
     with pytest.raises(OutOfBoundsError, match="axis 0: elements .* lie outside 0 to 10") as caught:
         valid_of(f"a = pl.load(x, [{offset}, 0], [4, 8])")
-    assert "clamp=True" in caught.value.help
+    assert help in caught.value.help
+
+
+def test_an_offset_kept_at_zero_or_after_is_not_refused() -> None:
+    body = "a = pl.load(x, [pl.max(n, 0), 0], [4, 8])\nout = pl.store(a, [0, 0], out)"
+    function = kernel(body, x=tensor(pl.FP32, 10, 8), n=scalar(pl.INT32), out=out(pl.FP32, 4, 8))
+    assert run(function, counting(10, 8), -1).tolist() == counting(10, 8)[:4].tolist()
 
 
 def test_a_loop_that_provably_leaves_the_tensor_is_refused() -> None:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer, literal_type
-from tilewright.core.op import REQUIRED, Kind, OpSpec, Parameter, Role
+from tilewright.core.op import OPS, REQUIRED, Kind, OpSpec, Parameter, Role
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
 from tilewright.dtypes import BOOL, TASK_ID, DataType, Family, like
 from tilewright.errors import ArgumentCountError, MixedKindsError, OperandError
@@ -119,10 +119,10 @@ def _blaming(parameter: Parameter) -> Generator[None]:
 def _extents(spec: OpSpec, parameter: Parameter, value: Argument) -> MakeTuple:
     """Return one integer per axis; a single integer stands for one axis."""
     if isinstance(value, tuple):
-        if not all(isinstance(v, (int, Expr)) for v in value):
+        if not all(isinstance(v, (int, Expr)) and not isinstance(v, bool) for v in value):
             raise _wrong(spec, parameter, "a list of integers", value)
         value = MakeTuple(tuple(v if isinstance(v, Expr) else integer(v) for v in value if isinstance(v, (int, Expr))))
-    elif isinstance(value, int):
+    elif isinstance(value, int) and not isinstance(value, bool):
         value = MakeTuple((integer(value),))
     elif isinstance(value, Expr) and not isinstance(value, MakeTuple) and _is_integer(value):
         value = MakeTuple((value,))
@@ -141,8 +141,19 @@ def _is_integer(value: Expr) -> bool:
 def _wrong(spec: OpSpec, parameter: Parameter, wanted: str, value: Argument) -> OperandError:
     got = str(value.type) if isinstance(value, Expr) else repr(value)
     help = next((help for word, help in _HELP.items() if word in wanted), "")
+    if "tile" in wanted and isinstance(value, Expr) and isinstance(value.type, ScalarType):
+        help = _for_numbers(spec)
     message = f"`{parameter.name}` of `{spec.name}` must be {wanted}, got {got}"
     return OperandError(message, blame=[parameter.name], help=help)
+
+
+def _for_numbers(spec: OpSpec) -> str:
+    """Return where a number goes that was given in place of a tile."""
+    form = OPS.get(f"tile.{spec.name}s")
+    taking = form.spec if form is not None else spec
+    number = next((p.name for p in taking.operands if p.role is Role.NUMBER), None)
+    made = "pl.tile_full(shape, dtype=pl.FP32, value=0.0) makes a tile of one number"
+    return made if number is None else f"pl.{taking.name}(..., {number}=0.0) takes a number; {made}"
 
 
 _HELP = {

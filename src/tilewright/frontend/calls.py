@@ -6,7 +6,7 @@ import ast
 import builtins
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -17,7 +17,7 @@ from tilewright.core.op import OPS, Kind, OpSpec, Role, spec_of
 from tilewright.core.operands import bind
 from tilewright.core.program import Function
 from tilewright.core.signature import result_type
-from tilewright.core.types import ScalarType, TensorType, TupleType, Type
+from tilewright.core.types import ScalarType, TensorType, TileType, TupleType, Type
 from tilewright.dtypes import INDEX, INT64, TASK_ID, DataType
 from tilewright.errors import (
     ArgumentCountError,
@@ -38,13 +38,14 @@ from tilewright.frontend import directives
 from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.branches import predicate
 from tilewright.frontend.dynamic import bind_dynamic
-from tilewright.frontend.expressions import BindDynamic, apply, check_plain, show
+from tilewright.frontend.expressions import BindDynamic, apply, as_python, check_plain, grown, power, show
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.state import Translator, Value, expression, sequence
+from tilewright.frontend.worth import is_data
 from tilewright.records import record
 from tilewright.source import Span
 
@@ -93,6 +94,15 @@ def _starred(span: Span) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(message, spans=[span], help=help)
 
 
+def _values(t: Translator, node: ast.Call) -> Arguments:
+    """Return the arguments of a call that becomes part of the program, none of them data from outside."""
+    given = arguments(t, node)
+    values, nodes = (*given.args, *given.kwargs.values()), (*given.nodes, *given.keyword_nodes.values())
+    for value, where in zip(values, nodes, strict=True):
+        t.check_no_data(value, where)
+    return given
+
+
 @expression(ast.Call)
 def _call(t: Translator, node: ast.Call) -> Value:
     callee = t.evaluate(node.func)
@@ -103,24 +113,25 @@ def _call(t: Translator, node: ast.Call) -> Value:
     if handler is not None:
         return handler(t, node)
     if isinstance(callee, Method):
-        return invoke(t, t.callees.method(callee.name, t.span(node)), arguments(t, node), node)
+        return invoke(t, t.callees.method(callee.name, t.span(node)), _values(t, node), node)
     if isinstance(callee, Function):
-        return invoke(t, t.callees.free(callee, t.span(node)), arguments(t, node), node)
+        return invoke(t, t.callees.free(callee, t.span(node)), _values(t, node), node)
     if isinstance(callee, InlineFunction):
-        return callee.expand(t, arguments(t, node), node)
+        return callee.expand(t, _values(t, node), node)
     if isinstance(callee, Kernel):
-        return t.callees.kernels.call(t, callee, arguments(t, node), node)
+        return t.callees.kernels.call(t, callee, _values(t, node), node)
     if isinstance(callee, BindDynamic):
         return bind_dynamic(t, callee, node)
     return _python(t, callee, arguments(t, node), node)
 
 
 def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
-    given = arguments(t, node)
+    given = _values(t, node)
     try:
         bound = bind(spec, given.args, given.kwargs)
     except KernelError as error:
         error.locate([t.span(given.keyword_nodes.get(name, node)) for name in error.blame] or [t.span(node)])
+        _advise(error, spec, given.args)
         raise
     spans = dict(zip((p.name for p in spec.parameters), given.nodes, strict=False)) | dict(given.keyword_nodes)
     _check_attributes(t, spec, bound, spans, node)
@@ -129,12 +140,22 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         return summed
     try:
         result = apply(t, spec, bound, node, spans)
+    except OperandError as error:
+        _advise(error, spec, given.args)
+        raise
     except OutOfBoundsError:
         if not _may_be_cut(t, bound):
             raise
         result = apply(t, spec, {**bound, "clamp": True}, node, spans)
     _check_namespace(t, result, node)
     return result
+
+
+def _advise(error: KernelError, spec: OpSpec, args: Sequence[Value]) -> None:
+    """Tell authors who take an op on numbers for one on tiles what the latter is called."""
+    is_scalar = spec.kinds == (Kind.SCALAR,)
+    if is_scalar and any(isinstance(a, Expr) and isinstance(a.type, (TensorType, TileType)) for a in args):
+        error.help = meant(spec.name) or error.help
 
 
 def _may_be_cut(t: Translator, bound: Mapping[str, Value]) -> bool:
@@ -407,7 +428,7 @@ _SHAPED_ONLY = (len, tuple, list)
 def _python(t: Translator, callee: object, given: Arguments, node: ast.Call) -> Value:
     """Return a call that Python itself makes while compiling, on values the compiler knows."""
     values = (*given.args, *given.kwargs.values())
-    if callee in (min, max) and any(isinstance(v, Expr) for v in values):
+    if (callee is min or callee is max) and any(isinstance(v, Expr) for v in values):
         return _extreme(t, "min" if callee is min else "max", given, node)
     if any(isinstance(v, Expr) for v in values) or not (_is_static_callable(callee) or is_lambda(callee)):
         raise _not_callable(t, callee, node)
@@ -416,7 +437,8 @@ def _python(t: Translator, callee: object, given: Arguments, node: ast.Call) -> 
     if is_lambda(callee):
         _read_lambda(t, callee, node)
     try:
-        return callee(*given.args, **given.kwargs)  # pyright: ignore[reportCallIssue, reportUnknownVariableType]
+        known = power if callee is pow else callee
+        return known(*map(as_python, given.args), **given.kwargs)  # pyright: ignore[reportCallIssue, reportUnknownVariableType]
     except Exception as error:
         raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
 
@@ -428,7 +450,7 @@ def _is_static_callable(callee: object) -> bool:
         return callee in (int, float, bool, tuple, list, str) or callee.__module__.startswith("tilewright.core")
     if isinstance(callee, BuiltinFunctionType):
         return callee in _STATIC_BUILTINS or callee.__module__ == math.__name__
-    return callee in (dynamic, directives.split, directives.cross_core_slot)
+    return any(callee is known for known in (dynamic, directives.split, directives.cross_core_slot))
 
 
 def _read_lambda(t: Translator, function: Any, node: ast.Call) -> None:
@@ -465,7 +487,11 @@ def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
     if callee is builtins.range:
         fix = "loops are written `for i in pl.range(...)`"
     elif callee is builtins.print:
-        fix = "pl.static_print shows what is known about values while the kernel is read"
+        fix = meant("print")
+    elif isinstance(owner := getattr(callee, "__self__", None), (list, tuple)):
+        fix = grown(name.rpartition(".")[0], owner)
+    elif is_data(owner):
+        fix = "data of other libraries is read before the call: pass the tensor, or the number, as an argument"
     elif isinstance(callee, FunctionType):
         kinds = "@pl.inline or @pl.function" if t.frame is None else "@pl.jit.inline or @pl.jit.incore"
         fix = f"decorate `{name}` with {kinds} so that a kernel can call it"

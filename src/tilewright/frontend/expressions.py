@@ -28,26 +28,54 @@ from tilewright.errors import (
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.names import is_ours, nearest
 from tilewright.frontend.scope import UNKNOWN, State
-from tilewright.frontend.state import Translator, Value, expression, sequence
+from tilewright.frontend.state import Listed, Translator, Value, expression, sequence
 from tilewright.frontend.worth import is_instance, is_plain
 from tilewright.records import record
 
 _Known: TypeAlias = Callable[[Any, Any], Any]
 
+LARGEST = 1 << 16
+"""How many bits a number, or elements a sequence, may have that is computed while a kernel is read."""
+
+
+def _checked(size: object) -> None:
+    if isinstance(size, int) and size > LARGEST:
+        raise ValueError(f"the result would have more than {LARGEST} bits or elements")
+
+
+def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
+    """Return what Python's `pow` does; ValueError for what Python would take minutes or all memory to compute."""
+    if modulus is None and isinstance(base, int) and isinstance(exponent, int):
+        _checked(exponent * (abs(base).bit_length() if abs(base) > 1 else 0))
+    return pow(base, exponent, modulus)
+
+
+def _product(a: Any, b: Any) -> Any:
+    for parts, times in ((a, b), (b, a)):
+        if isinstance(parts, (tuple, list, str)) and isinstance(times, int):
+            _checked(len(parts) * times)  # pyright: ignore[reportUnknownArgumentType]
+    return a * b
+
+
+def _shifted(a: Any, b: Any) -> Any:
+    _checked(b)
+    return a << b
+
+
 BINARY: Mapping[type[ast.operator], tuple[_Known, str, str]] = {
     ast.Add: (lambda a, b: a + b, "add", "add"),
     ast.Sub: (lambda a, b: a - b, "sub", "sub"),
-    ast.Mult: (lambda a, b: a * b, "mul", "mul"),
+    ast.Mult: (_product, "mul", "mul"),
     ast.Div: (lambda a, b: a / b, "div", "div"),
     ast.FloorDiv: (lambda a, b: a // b, "floordiv", ""),
     ast.Mod: (lambda a, b: a % b, "mod", ""),
-    ast.LShift: (lambda a, b: a << b, "shl", "shl"),
+    ast.LShift: (_shifted, "shl", "shl"),
     ast.RShift: (lambda a, b: a >> b, "shr", "shr"),
     ast.BitAnd: (lambda a, b: a & b, "bit_and", "and_"),
     ast.BitOr: (lambda a, b: a | b, "bit_or", "or_"),
     ast.BitXor: (lambda a, b: a ^ b, "bit_xor", "xor"),
     ast.MatMult: (lambda a, b: a @ b, "", "matmul"),
-    ast.Pow: (lambda a, b: a**b, "", ""),
+    ast.Pow: (power, "", ""),
 }
 """Each operator: on known values, between scalars, on tiles and tensors."""
 
@@ -144,13 +172,27 @@ def taken_from(t: Translator, node: ast.expr) -> Value:
     return value if t.resolver.knows(value) else t.placed(value, node)
 
 
-def _missing(t: Translator, owner: object, node: ast.Attribute) -> KernelError:
+def _missing(t: Translator, owner: Any, node: ast.Attribute) -> KernelError:
     name = ast.unparse(node.value)
+    if node.attr in GROWING and issubclass(type(owner), (tuple, list)):
+        return UnknownAttributeError(
+            f"`{name}` cannot grow in place: a kernel's lists are fixed", spans=[t.span(node)], help=grown(name, owner)
+        )
     help = (meant(node.attr) if is_ours(owner) else "") or nearest(node.attr, dir(owner), f"{name}.")
     if isinstance(owner, ModuleType):
         help = help or f"dir({name}) lists what there is"
         return UnknownOpError(f"there is no `{name}.{node.attr}`", spans=[t.span(node)], help=help)
     return UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=[t.span(node)], help=help)
+
+
+GROWING = ("append", "extend", "insert", "pop", "remove", "clear")
+"""What would change a list in place."""
+
+
+def grown(name: str, owner: Value) -> str:
+    """Return how a kernel has a longer list or tuple: as a new one under the same name."""
+    is_list = isinstance(owner, (list, Listed))
+    return f"write `{name} = {name} + {'[value]' if is_list else '(value,)'}`, or give each value a name of its own"
 
 
 @record
@@ -191,7 +233,8 @@ def extent_value(t: Translator, owner: Expr, axis: int, node: ast.AST) -> Value:
 @expression(ast.Tuple)
 @expression(ast.List)
 def _sequence(t: Translator, node: ast.Tuple | ast.List) -> Value:
-    return tuple(t.operand(element) for element in node.elts)
+    elements = [t.operand(element) for element in node.elts]
+    return Listed(elements) if isinstance(node, ast.List) else tuple(elements)
 
 
 @expression(ast.BinOp)
@@ -200,7 +243,7 @@ def _binary(t: Translator, node: ast.BinOp) -> Value:
     lhs, rhs = t.operand(node.left), t.operand(node.right)
     if not isinstance(lhs, Expr) and not isinstance(rhs, Expr):
         check_plain(t, node, lhs, rhs)
-        return _known(t, node, lambda: meaning(lhs, rhs))
+        return _known(t, node, lambda: meaning(as_python(lhs), as_python(rhs)))
     name = shaped_name if _is_shaped(lhs) or _is_shaped(rhs) else scalar_name
     spec = _operator(t, node, name, _is_shaped(lhs) or _is_shaped(rhs))
     _check_operands(t, node, lhs, rhs)
@@ -210,9 +253,12 @@ def _binary(t: Translator, node: ast.BinOp) -> Value:
 
 def _check_operands(t: Translator, node: ast.AST, *values: Value) -> None:
     for value in values:
+        t.check_no_data(value, node)
         if not isinstance(value, (Expr, bool, int, float)):
+            is_number = hasattr(value, "item") and getattr(value, "shape", None) == ()
+            help = "write int(...) or float(...) around it" if is_number else "take the number you mean out of it first"
             message = f"an operator needs numbers, tiles or tensors, got {value!r}"
-            raise OperandError(message, spans=[t.span(node)], help="take the number you mean out of it first")
+            raise OperandError(message, spans=[t.span(node)], help=help)
 
 
 def _operator(t: Translator, node: ast.expr, name: str, shaped: bool) -> OpSpec:
@@ -267,7 +313,7 @@ def _compare(t: Translator, node: ast.Compare) -> Value:
     lhs, rhs = t.operand(node.left), t.operand(node.comparators[0])
     if not isinstance(lhs, Expr) and not isinstance(rhs, Expr):
         check_plain(t, node, lhs, rhs)
-        return _known(t, node, lambda: meaning(lhs, rhs))
+        return _known(t, node, lambda: meaning(as_python(lhs), as_python(rhs)))
     if _is_shaped(lhs) or _is_shaped(rhs):
         raise OperandError(
             "tiles and tensors compare with pl.cmp",
@@ -350,10 +396,19 @@ def check_plain(t: Translator, node: ast.expr, *values: Value, deeply: bool = Tr
             )
 
 
+def as_python(value: Value) -> Value:
+    """Return a value as Python has it, its lists lists again."""
+    if not isinstance(value, tuple):
+        return value
+    elements = [as_python(element) for element in sequence(value)]  # pyright: ignore[reportUnknownArgumentType]
+    return elements if isinstance(value, Listed) else tuple(elements)
+
+
 def _known(t: Translator, node: ast.expr, compute: Callable[[], Any]) -> Any:
     """Return arithmetic on values the compiler knows, done by Python itself."""
     try:
-        return compute()
+        result = compute()
+        return Listed(result) if isinstance(result, list) else result  # pyright: ignore[reportUnknownArgumentType]
     except Exception as error:
         reason = error.message if isinstance(error, KernelError) else error
         raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {reason}", spans=[t.span(node)]) from None

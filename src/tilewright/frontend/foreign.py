@@ -4,41 +4,122 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.core.op import OPS
+from tilewright.core.op import OPS, REQUIRED
+from tilewright.dtypes import STORABLE
 
 _FULL = "pl.tile_full(shape, dtype=pl.FP32, value={}) is a tile of one number, pl.full a tensor"
+_NEW = "pl.create_tensor(shape, dtype=pl.FP32) is a buffer, pl.create_tile(shape, dtype=pl.FP32) a tile"
 _REDUCED = "pl.row_{0} folds each row to one element, pl.col_{0} each column"
+_FOUND = "pl.row_{0} and pl.col_{0} give the value; where it is, a loop over pl.read finds, or the caller"
 _CHOSEN = "pl.sel(pl.cmp(a, b, cmp_type=pl.CmpType.GT), x, y) chooses element by element"
+_COMPARED = "pl.cmp(a, b, cmp_type=pl.CmpType.{0}) compares element by element; numbers compare with {1}"
 _CONVERTED = "pl.cast(x, pl.FP16) converts elements"
+_ROUNDED = 'pl.cast(x, pl.INT32, mode="{}") rounds to integers, which pl.cast makes floats again'
 _BOUNDED = "pl.minimum(pl.maximum(x, low), high) keeps elements within bounds"
 _BLOCK = "the index of `for i in pl.parallel(...)` says which turn this is, pl.get_block_idx() which block of pl.spmd"
 _POWER = "multiply it with itself, or use pl.exp(pl.log(x) * y)"
+_PRODUCT = "pl.matmul(a, b) is the matrix product"
+_BATCHED = "pl.batch_matmul(a, b) is the product of each pair of matrices"
+_RESHAPED = "pl.reshape(x, shape) gives the same elements another shape"
+_TURNED = "pl.transpose(x, 0, 1) swaps two axes"
+_SPREAD = "operators repeat extents of 1 by themselves; pl.row_expand and pl.col_expand do so by name"
+_JOINED = "pl.concat(a, b) puts two side by side along the last axis; along others, pl.store each part where it belongs"
+_RANDOM = "a kernel has no random numbers: make them outside and pass them as an argument"
+_SORTED = "a kernel does not sort: do it outside, with np.sort or torch.sort, and pass the result"
+_COUNTED = (
+    "a loop's own index counts; a tile of such numbers is made outside, with np.arange, and passed as an argument"
+)
+_SUMMED = "add up in a pl.range loop, or multiply by a triangular matrix of ones with pl.matmul"
+_SHOWN = (
+    "pl.static_print shows what is known while the kernel is read; for what it computes, pl.store that into an output"
+)
+_ADDED = "pl.store(..., atomic=pl.AtomicType.Add) adds to what is there; other atomic updates there are none"
+_CONSTANT = "a number that is passed to a kernel is a constant of its code: annotate the parameter `n: int`"
+_NUMBER = "math.inf, math.nan and math.pi are numbers that a kernel can use"
+_EXTENTS = "x.shape is a tuple of the extents, and len(x.shape) their number"
+_PLACED = "pl.load(x, offsets, shape) takes the tensor, where to start and how much"
 
 _MEANT: Mapping[str, str] = {
-    "amax": _REDUCED.format("max"),
-    "amin": _REDUCED.format("min"),
-    "astype": _CONVERTED,
-    "atomic_add": "pl.store(..., atomic=pl.AtomicType.Add) adds to what is there",
+    **dict.fromkeys(("T", "mT", "t", "permute", "swapaxes", "swapdims", "moveaxis"), _TURNED),
+    **dict.fromkeys(("absolute", "fabs"), "write pl.abs(x)"),
+    "add_": "write x = x + y",
+    "addmm": "pl.matmul_acc(acc, a, b) adds a product to an accumulator, pl.matmul_bias(a, b, bias) a row to a product",
+    "advance": _PLACED,
+    **dict.fromkeys(("amax", "reduce_max"), _REDUCED.format("max")),
+    **dict.fromkeys(("amin", "reduce_min"), _REDUCED.format("min")),
+    **dict.fromkeys(("arange", "iota", "linspace", "tri", "eye", "indices"), _COUNTED),
+    "argmax": _FOUND.format("max"),
+    "argmin": _FOUND.format("min"),
+    **dict.fromkeys(("argsort", "sort", "topk", "sorted"), _SORTED),
+    **dict.fromkeys(("astype", "to", "type", "half", "float", "bfloat16_"), _CONVERTED),
+    **dict.fromkeys(("atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg"), _ADDED),
+    **dict.fromkeys(("bitwise_and", "logical_and"), "pl.and_(a, b) is the bitwise one; conditions take `and`"),
+    **dict.fromkeys(("bitwise_or", "logical_or"), "pl.or_(a, b) is the bitwise one; conditions take `or`"),
+    **dict.fromkeys(("bitwise_xor", "logical_xor"), "pl.xor(a, b) is the bitwise one"),
+    **dict.fromkeys(("bitwise_not", "logical_not", "invert"), "pl.not_(x) is the bitwise one; conditions take `not`"),
+    "bmm": _BATCHED,
+    **dict.fromkeys(("broadcast", "broadcast_to", "expand", "expand_as", "repeat", "tile"), _SPREAD),
+    **dict.fromkeys(("cat", "concatenate", "hstack", "vstack", "stack", "join", "column_stack"), _JOINED),
     "cdiv": "write (a + b - 1) // b",
-    "clamp": _BOUNDED,
-    "clip": _BOUNDED,
-    "dot": "pl.matmul(a, b) is the matrix product",
+    "ceil": _ROUNDED.format("ceil"),
+    **dict.fromkeys(("clamp", "clip"), _BOUNDED),
+    "constexpr": _CONSTANT,
+    **dict.fromkeys(("cumsum", "cumprod", "associative_scan"), _SUMMED),
+    **dict.fromkeys(("debug_barrier", "syncthreads", "barrier"), "pl.system.bar_all() waits; order is kept"),
+    "device_assert": "pl.system.device_assert(condition, message) checks while the program runs",
+    **dict.fromkeys(("dot", "mm", "einsum", "linear", "inner", "tensordot", "mv"), _PRODUCT),
+    **dict.fromkeys(("device_print", "print"), _SHOWN),
+    **dict.fromkeys(("empty", "empty_like", "new_empty"), _NEW),
+    **dict.fromkeys(("eq", "equal"), _COMPARED.format("EQ", "==")),
+    "exp2": "write pl.exp(x * 0.6931471805599453)",
+    "expm1": "write pl.exp(x) - 1.0",
+    **dict.fromkeys(("flatten", "ravel", "squeeze", "unsqueeze", "expand_dims", "view", "newaxis"), _RESHAPED),
+    "floor": _ROUNDED.format("floor"),
+    "floor_divide": 'pl.cast(a / b, pl.INT32, mode="floor") rounds down; numbers take `//`',
+    **dict.fromkeys(("fma", "addcmul"), "write a * b + c"),
+    **dict.fromkeys(("full_like", "fill", "fill_", "constant"), _FULL.format("0.0")),
+    **dict.fromkeys(("ge", "greater_equal"), _COMPARED.format("GE", ">=")),
+    "gelu": "write 0.5 * x * (pl.tanh(0.7978845608 * (x + 0.044715 * x * x * x)) + 1.0)",
+    **dict.fromkeys(("greater", "gt"), _COMPARED.format("GT", ">")),
+    **dict.fromkeys(("inf", "nan", "pi"), _NUMBER),
+    "item": "pl.read(x, [0, 0]) is one element as a number",
+    **dict.fromkeys(("le", "less_equal"), _COMPARED.format("LE", "<=")),
+    **dict.fromkeys(("len", "ndim", "numel", "size", "dims"), _EXTENTS),
+    **dict.fromkeys(("less", "lt"), _COMPARED.format("LT", "<")),
+    "log10": "write pl.log(x) * 0.4342944819032518",
+    "log1p": "write pl.log(x + 1.0)",
+    "log2": "write pl.log(x) * 1.4426950408889634",
+    **dict.fromkeys(("make_block_ptr", "make_tensor_descriptor"), _PLACED),
     "max": _REDUCED.format("max") + ", pl.maximum takes two tiles",
     "mean": "divide pl.row_sum(x) or pl.col_sum(x) by the number of elements",
     "min": _REDUCED.format("min") + ", pl.minimum takes two tiles",
-    "ones": _FULL.format("1.0"),
-    "ones_like": _FULL.format("1.0"),
-    "pow": _POWER,
-    "power": _POWER,
+    **dict.fromkeys(("ne", "not_equal"), _COMPARED.format("NE", "!=")),
+    "negative": "write -x",
+    "norm": "write pl.sqrt(pl.row_sum(x * x))",
+    **dict.fromkeys(("num_programs", "cluster_size"), "pl.get_block_num() is the number of blocks of pl.spmd"),
+    **dict.fromkeys(("ones", "ones_like"), _FULL.format("1.0")),
+    "outer": "operators repeat extents of 1: a column times a row is their outer product",
+    "pad": "pl.fillpad(x) fills what a load did not find",
+    **dict.fromkeys(("pow", "power", "float_power"), _POWER),
     "prod": _REDUCED.format("prod"),
-    "program_id": _BLOCK,
+    **dict.fromkeys(("program_id", "thread_id", "block_idx", "blockIdx"), _BLOCK),
+    **dict.fromkeys(("rand", "randn", "randint", "random", "normal", "uniform", "dropout"), _RANDOM),
+    "reciprocal": "write pl.recip(x)",
+    **dict.fromkeys(("remainder", "mod"), "pl.fmod(a, b) is the remainder with the sign of the dividend"),
+    **dict.fromkeys(("round", "rint"), _ROUNDED.format("rint")),
     "sigmoid": "write 1.0 / (pl.exp(-x) + 1.0)",
+    **dict.fromkeys(("silu", "swish"), "write x / (pl.exp(-x) + 1.0)"),
+    "softmax": "write e = pl.exp(x - pl.row_max(x)), then e / pl.row_sum(e)",
+    "square": "write x * x",
+    **dict.fromkeys(("static_range", "grid"), "pl.unroll(n) writes a loop's body out, pl.range(n) runs it in order"),
+    **dict.fromkeys(("std", "var"), "with d = x - pl.row_sum(x) / n, the variance is pl.row_sum(d * d) / n"),
     "sum": _REDUCED.format("sum"),
-    "to": _CONVERTED,
+    **dict.fromkeys(("true_divide", "divide"), "write a / b"),
+    "trunc": _ROUNDED.format("trunc"),
     "where": _CHOSEN,
-    "zeros": _FULL.format("0.0"),
-    "zeros_like": _FULL.format("0.0"),
-}
+    **dict.fromkeys(("zeros", "zeros_like"), _FULL.format("0.0")),
+    **{dtype.numpy_name: f"the element type is pl.{dtype.symbol}" for dtype in STORABLE if dtype.numpy_name},
+}  # fmt: skip
 """What to write for each name; a name that is also one of ours is another thing here."""
 
 
@@ -46,4 +127,7 @@ def meant(name: str, of: str = "x") -> str:
     """Return a help line for a name of another library: what does it here to the value `of`, or nothing."""
     if name in _MEANT:
         return _MEANT[name]
-    return f"write pl.{name}({of})" if f"tile.{name}" in OPS else ""
+    if f"tile.{name}" not in OPS:
+        return ""
+    required = [p for p in OPS[f"tile.{name}"].spec.parameters if p.default is REQUIRED]
+    return f"write pl.{name}({of}{', ...' if len(required) > 1 else ''})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 from tilewright.core.enums import ForKind
@@ -46,7 +47,8 @@ KINDS = {
 
 @statement(ast.For)
 def _for(t: Translator, node: ast.For) -> None:
-    callee: Any = t.evaluate(node.iter.func) if isinstance(node.iter, ast.Call) else None
+    named: Any = t.evaluate(node.iter.func) if isinstance(node.iter, ast.Call) else None
+    callee: Any = named if isinstance(named, FunctionType) else None  # what else is called may have no hash
     if node.orelse:
         raise _has_else(t.span(node.orelse[0]))
     if callee is directives.spmd and isinstance(node.iter, ast.Call):
@@ -61,7 +63,7 @@ def _for(t: Translator, node: ast.For) -> None:
         raise PlainRangeError(
             "For loop must use pl.range(), pl.parallel(), pl.unroll(), pl.pipeline(), pl.while_() or pl.spmd()",
             spans=[t.span(node.iter)],
-            help=_instead(node, callee),
+            help=_instead(node, named),
         )
 
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from tilewright.core.build import arguments
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import ABSENT, Absent, Call, Expr, Invoke, MakeTuple, Submit, Var
 from tilewright.core.extents import bounds
+from tilewright.core.op import OPS
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import expressions, statements
+from tilewright.records import record
 
 Reach = list[int | None] | None
 """How far along each axis something is written, None where that is unknown; None as a whole for nothing at all."""
@@ -69,20 +71,65 @@ def _written(value: Call) -> Any:
     return arguments(value).get(spec.alias) if spec.alias and spec.alias == spec.writes else None
 
 
+@record
+class View:
+    """A window of a parameter: where it starts at most along each axis, None for unknown, and which axes it has."""
+
+    starts: tuple[int | None, ...]
+    axes: tuple[int, ...] | None
+    """The parameter's axis that each of its own is; None where its elements come in another order."""
+
+    def reach(self, ends: Sequence[int | None]) -> list[int | None]:
+        """Return how far along the parameter's axes a write goes that ends at `ends` along those of the view."""
+        if self.axes is None:
+            return [None] * len(self.starts)
+        own = dict(zip(self.axes, ends, strict=True))
+        return [_plus(start, own.get(axis, 1)) for axis, start in enumerate(self.starts)]
+
+    def narrowed(self, offsets: Sequence[Expr], dropped: Sequence[int]) -> View:
+        """Return a window of this one."""
+        if self.axes is None:
+            return self
+        starts = list(self.starts)
+        for axis, offset in zip(self.axes, offsets, strict=True):
+            starts[axis] = _plus(starts[axis], _last(offset))
+        gone = {axis % len(self.axes) for axis in dropped}
+        return View(tuple(starts), tuple(axis for k, axis in enumerate(self.axes) if k not in gone))
+
+    def reordered(self) -> View:
+        """Return the same elements under another shape."""
+        return View(self.starts, None)
+
+
+def _plus(start: int | None, size: int | None) -> int | None:
+    return None if start is None or size is None else start + size
+
+
+def _last(offset: Expr) -> int | None:
+    reach = bounds(offset)
+    return None if reach is None else reach[1]
+
+
+Views: TypeAlias = dict[Var, View]
+"""The variables that stand for a parameter or a part of it."""
+
+
 def _reach(program: Program, function: Function, position: int) -> Reach:
     param = function.params[position]
     assert isinstance(param.type, TensorType)
-    same, found = {param}, list[Sequence[int | None]]()
+    rank = len(param.type.shape)
+    all_of_it = View((0,) * rank, tuple(range(rank)))
+    views, found = {param: all_of_it}, list[Sequence[int | None]]()
     for stmt in statements(function.body):
         for expr in expressions(stmt):
-            found += _writes(program, expr, same, len(param.type.shape))
-        if isinstance(stmt, AssignStmt) and _gives(stmt.value, same):
-            same.add(stmt.var)
+            found += _writes(program, expr, views)
+        if isinstance(stmt, AssignStmt) and (view := _view(stmt.value, views)) is not None:
+            views[stmt.var] = view
         if not isinstance(stmt, (AssignStmt, EvalStmt)):
-            same |= {v for v in _carried(stmt) if v.type == param.type}
+            views |= {v: all_of_it for v in _carried(stmt) if v.type == param.type}
     if not found:
         return None
-    return [_farthest([reach[axis] for reach in found]) for axis in range(len(param.type.shape))]
+    return [_farthest([reach[axis] for reach in found]) for axis in range(rank)]
 
 
 def _farthest(reaches: Sequence[int | None]) -> int | None:
@@ -95,35 +142,46 @@ def _carried(stmt: Any) -> Iterator[Var]:
     yield from getattr(stmt, "return_vars", ())
 
 
-def _gives(value: Expr, same: set[Var]) -> bool:
-    """Return whether an expression may be one of some tensors."""
+def _view(value: Expr, views: Views) -> View | None:
+    """Return which part of the parameter an expression may be, None for something else."""
     if isinstance(value, Var):
-        return value in same
-    if isinstance(value, Call):
-        alias = value.op.spec.alias
-        return bool(alias) and arguments(value).get(alias) in same
-    return isinstance(value, (Invoke, Submit)) and any(arg in same for arg in value.args)
+        return views.get(value)
+    if isinstance(value, (Invoke, Submit)):
+        known = [(arg, views[arg]) for arg in value.args if isinstance(arg, Var) and arg in views]
+        return next((view if arg.type == value.type else view.reordered() for arg, view in known), None)
+    if not isinstance(value, Call) or not value.op.spec.alias:
+        return None
+    given: dict[str, Any] = arguments(value)
+    view = views.get(given[value.op.spec.alias])
+    if view is None or value.op.spec.alias == value.op.spec.writes:
+        return view
+    if value.op is OPS["tensor.slice"] and isinstance(given["offset"], MakeTuple):
+        return view.narrowed(given["offset"].elements, given["drop_dims"] or ())
+    return view.reordered()
 
 
-def _writes(program: Program, expr: Expr, same: set[Var], rank: int) -> Iterator[Sequence[int | None]]:
+def _writes(program: Program, expr: Expr, views: Views) -> Iterator[Sequence[int | None]]:
     if isinstance(expr, (Invoke, Submit)):
         callee = program[expr.op.name]
         for position, arg in enumerate(expr.args):
-            if arg in same:
+            if isinstance(arg, Var) and arg in views:
                 inner = _reach(program, callee, position)
                 if inner is not None:
-                    yield inner
+                    yield views[arg].reach(inner)
     elif isinstance(expr, Call) and expr.op.spec.writes:
         given = arguments(expr)
-        if given.get(expr.op.spec.writes) in same:
-            yield _window(given, rank)
+        target = given.get(expr.op.spec.writes)
+        if isinstance(target, Var) and target in views:
+            yield views[target].reach(_window(given, target))
 
 
-def _window(given: dict[str, Any], rank: int) -> Sequence[int | None]:
-    """Return how far one store reaches along each axis."""
+def _window(given: dict[str, Any], target: Var) -> Sequence[int | None]:
+    """Return how far one store reaches along each axis of what it writes."""
+    assert isinstance(target.type, TensorType)
     source = given.get("tile") or given.get("source")
     offsets = given.get("offsets") or given.get("offset")
     is_reshaped = not isinstance(given.get("shapes", ABSENT), Absent)
+    rank = len(target.type.shape)
     if is_reshaped or not isinstance(offsets, MakeTuple) or not isinstance(source, Expr):
         return [None] * rank
     if not isinstance(source.type, (TileType, TensorType)):
@@ -133,5 +191,4 @@ def _window(given: dict[str, Any], rank: int) -> Sequence[int | None]:
 
 
 def _end(offset: Expr, extent: Any) -> int | None:
-    reach = bounds(offset)
-    return reach[1] + extent if reach is not None and isinstance(extent, int) else None
+    return _plus(_last(offset), extent if isinstance(extent, int) else None)

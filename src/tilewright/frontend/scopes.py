@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from keyword import iskeyword
+from types import FunctionType
 from typing import Any
+from unicodedata import normalize
 
 from tilewright.core.enums import Level, Role, ScopeMode
 from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Var
@@ -53,7 +55,7 @@ def _with(t: Translator, node: ast.With) -> None:
         node = ast.copy_location(ast.With([first], [inner]), node)
     item = node.items[0].context_expr
     callee: Any = t.evaluate(item.func) if isinstance(item, ast.Call) else None
-    if not isinstance(item, ast.Call) or callee not in directives.SCOPES:
+    if not isinstance(item, ast.Call) or not isinstance(callee, FunctionType) or callee not in directives.SCOPES:
         raise UnsupportedFeatureError(
             "`with` opens a scope of the language",
             spans=[t.span(item)],
@@ -100,7 +102,7 @@ def _name_hint(t: Translator, options: dict[str, Any], item: ast.Call) -> str:
     if not isinstance(hint, str) or (hint and (not hint.isidentifier() or iskeyword(hint))):
         message, help = f"name_hint must be an identifier, got {hint!r}", "letters, digits and underscores"
         raise AttributeValueError(message, spans=[t.span(_where(item, "name_hint"))], help=help)
-    return hint
+    return hint if hint.isascii() else normalize("NFKC", hint)  # as Python reads the name of a function
 
 
 def _deps(t: Translator, options: dict[str, Any], item: ast.Call) -> tuple[Expr, ...]:

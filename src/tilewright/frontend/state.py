@@ -35,10 +35,16 @@ from tilewright.frontend.frames import BecomesDynamic, Frame
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.scope import Binding, Scope, shared_names
 from tilewright.frontend.windows import Windows
+from tilewright.frontend.worth import is_data
 from tilewright.source import Span
 
 Value: TypeAlias = Any
 """What an expression of a kernel gives: an `Expr`, or a Python value the compiler knows."""
+
+
+class Listed(tuple[Any, ...]):
+    """A list as kernels have it: what it holds is fixed, as in a tuple, yet Python would not take one for the other."""
+
 
 H = TypeVar("H", bound=Callable[..., Any])
 EXPRESSIONS: dict[type[ast.expr], Callable[[Translator, Any], Value]] = {}
@@ -186,7 +192,7 @@ class Translator:
     def placed(self, value: Value, node: ast.AST, hint: str = "") -> Value:
         """Return `value` as something an op can take: calls that are no scalar arithmetic get a variable."""
         if isinstance(value, (list, tuple)):
-            return tuple(self.placed(element, node) for element in sequence(value))  # pyright: ignore[reportUnknownArgumentType]
+            return alike(value, [self.placed(element, node) for element in sequence(value)])  # pyright: ignore[reportUnknownArgumentType]
         if isinstance(value, DynExpr):
             return self.extent(value, node)
         if not is_action(value):
@@ -194,6 +200,18 @@ class Translator:
         var = Var(hint or _hint(value), value.type, self.span(node))
         self.emit(AssignStmt(var, value, self.span(node)))
         return var
+
+    def check_no_data(self, value: Value, node: ast.AST) -> None:
+        """Raise OperandError for an array or tensor from outside: its elements are no part of the code."""
+        if is_data(value):
+            text = ast.unparse(node)
+            name = text if text.isidentifier() else "data"
+            kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
+            raise OperandError(
+                f"`{text}` is a {kind} from outside the kernel, which takes data as arguments",
+                spans=[self.span(node)],
+                help=f"add a parameter `{name}: pl.Tensor` and pass it; a number can be read out of it before the call",
+            )
 
     def extent(self, formula: DynExpr | int, node: ast.AST) -> Value:
         """Return what a `pl.dynamic` name, or a formula of such names, stands for here; names are noted."""
@@ -258,7 +276,7 @@ class Translator:
     def _settled(self, value: Value, name: str, node: ast.AST) -> Value:
         """Return a value that later assignments cannot change: what depends on a variable is copied now."""
         if isinstance(value, tuple):
-            return tuple(self._settled(element, name, node) for element in sequence(value))  # pyright: ignore[reportUnknownArgumentType]
+            return alike(value, [self._settled(element, name, node) for element in sequence(value)])  # pyright: ignore[reportUnknownArgumentType]
         if not isinstance(value, Expr) or isinstance(value, Const):
             return value
         is_variable = any(id(var) in self.variables for var in variables([value]))
@@ -362,6 +380,11 @@ def sequence(value: Value) -> tuple[Value, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
+def alike(value: Value, elements: Sequence[Value]) -> tuple[Value, ...]:
+    """Return elements as what `value` is, a list or a tuple."""
+    return Listed(elements) if isinstance(value, (list, Listed)) else tuple(elements)
+
+
 def _elements(value: Value) -> Iterator[Value]:
     """Yield a value, or what a tuple holds at any depth."""
     if not isinstance(value, tuple):
@@ -414,6 +437,7 @@ _INSTEAD = {
     "Raise": "a kernel has no exceptions: pl.static_assert checks what is known before the program runs",
     "Set": "use a tuple",
     "SetComp": _LOOP,
+    "Slice": "tensors, tiles, tuples and lists have slices",
     "Starred": "write the elements out",
     "Try": "a kernel has no exceptions: check before the call",
     "TryStar": "a kernel has no exceptions: check before the call",

@@ -17,6 +17,7 @@ from tilewright.core.types import (
     Type,
     show_shape,
 )
+from tilewright.dtypes import BOOL
 from tilewright.errors import (
     AnnotationMismatchError,
     ElementWriteError,
@@ -34,7 +35,7 @@ from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import to_type
 from tilewright.frontend.calls import unpack
 from tilewright.frontend.expressions import BINARY, apply
-from tilewright.frontend.state import Translator, Value, is_action, sequence, statement
+from tilewright.frontend.state import Listed, Translator, Value, is_action, sequence, statement
 from tilewright.frontend.subscripts import window
 
 
@@ -208,6 +209,11 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
     if node.value is None or not isinstance(node.target, ast.Name):
         message, help = "an annotated name needs a value", "write `name: type = value`"
         raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help)
+    if (kind := _python_type(t, node.annotation)) is not None:
+        value = t.evaluate(node.value)
+        _check_kind(t, node, node.target.id, kind, value)
+        t.assign(node.target.id, _not_void(t, value, node.value), node.target)
+        return
     try:
         annotation = t.evaluate(node.annotation)
         declared = to_type(annotation)
@@ -227,6 +233,42 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
         _bind_refined(t, node.target, Var(node.target.id, declared, t.span(node.target), limits), value)
         return
     t.assign(node.target.id, _stamped(value, declared), node.target)
+
+
+_KINDS: dict[type, tuple[type, ...]] = {
+    bool: (bool,), int: (int,), float: (int, float), str: (str,), list: (list, Listed), tuple: (tuple,), dict: (dict,)
+}  # fmt: skip
+"""Python's own types, which locals may be annotated with, and what a value of each can be."""
+
+
+def _python_type(t: Translator, node: ast.expr) -> type | None:
+    """Return the type of Python's that an annotation names, `list[int]` being a list; None for one of ours."""
+    base = node.value if isinstance(node, ast.Subscript) else node
+    named = t.evaluate(base) if isinstance(base, ast.Name) else None
+    return named if isinstance(named, type) and named in _KINDS else None
+
+
+def _check_kind(t: Translator, node: ast.AnnAssign, name: str, kind: type, value: Value) -> None:
+    """Raise where a local is annotated with another type of Python's than its value has."""
+    assert node.value is not None
+    fits = isinstance(value, _KINDS[kind]) and (kind is bool or not isinstance(value, bool))
+    if isinstance(value, Expr):
+        dtype = value.type.dtype if isinstance(value.type, ScalarType) else None
+        fits = dtype is not None and {int: dtype.is_int(), float: dtype.is_float(), bool: dtype == BOOL}.get(
+            kind, False
+        )
+    if not fits:
+        raise AnnotationMismatchError(
+            f"'{name}' is annotated {kind.__name__}, but its value is {shown_type(value)}",
+            spans=[t.span(node.annotation), t.span(node.value)],
+        )
+
+
+def shown_type(value: Value) -> str:
+    """Return what kind of value something is, as messages name it."""
+    if isinstance(value, Expr):
+        return str(value.type)
+    return f"a {'list' if isinstance(value, Listed) else type(value).__name__}"
 
 
 def _bind_refined(t: Translator, target: ast.Name, var: Var, value: Expr) -> None:

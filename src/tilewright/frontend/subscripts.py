@@ -18,7 +18,7 @@ from tilewright.errors import (
     SubscriptError,
 )
 from tilewright.frontend.expressions import apply, taken_from
-from tilewright.frontend.state import Translator, Value, expression
+from tilewright.frontend.state import Listed, Translator, Value, expression
 from tilewright.records import record
 
 
@@ -53,18 +53,11 @@ def _subscript(t: Translator, node: ast.Subscript) -> Value:
 
 def _python_item(t: Translator, owner: Value, node: ast.Subscript) -> Value:
     came = t.resolver.latest
-    index = t.operand(node.slice)
+    index = _python_index(t, node.slice)
     t.resolver.latest = came
-    if isinstance(index, Const):
-        index = index.value
-    if isinstance(index, Expr):
-        raise NotStaticError(
-            "a Python sequence is indexed by what the compiler knows",
-            spans=[t.span(node.slice)],
-            help="a pl.Tensor or pl.Array takes any index",
-        )
     try:
-        return t.resolver.item(owner, index)
+        found = t.resolver.item(owner, index)
+        return Listed(found) if isinstance(owner, Listed) and isinstance(index, slice) else found
     except IndexError as error:
         known = f"it holds {len(owner)} value(s), counted from 0"
         raise OutOfBoundsError(f"`{ast.unparse(node)}`: {error}", spans=[t.span(node.slice)], help=known) from None
@@ -72,6 +65,24 @@ def _python_item(t: Translator, owner: Value, node: ast.Subscript) -> Value:
         raise
     except Exception as error:
         raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
+
+
+def _python_index(t: Translator, node: ast.expr | None) -> Value:
+    """Return what a Python sequence or mapping is indexed by: a known value, or a slice between two."""
+    if node is None:
+        return None
+    if isinstance(node, ast.Slice):
+        return slice(*(_python_index(t, part) for part in (node.lower, node.upper, node.step)))
+    index = t.operand(node)
+    if isinstance(index, Const):
+        return index.value
+    if isinstance(index, Expr):
+        raise NotStaticError(
+            "a Python sequence is indexed by what the compiler knows",
+            spans=[t.span(node)],
+            help="a pl.Tensor or pl.Array takes any index",
+        )
+    return index
 
 
 def _item(t: Translator, owner: Expr, type_: TupleType, node: ast.Subscript) -> TupleGetItem:
@@ -167,7 +178,9 @@ def _ends(t: Translator, owner: Expr, axis: int, part: ast.Slice, node: ast.Subs
 
 
 def _difference(upper: Expr, lower: Expr) -> Expr:
-    """Return `upper - lower`, seeing that `i + 8 - i` is 8."""
+    """Return `upper - lower`, seeing that `i + 8 - i` is 8; a whole axis remembers which argument it came from."""
+    if isinstance(lower, Const) and lower.value == 0:
+        return upper
     if upper == lower:
         return integer(0)
     if hasattr(upper, "args") and getattr(upper, "op", None) is OPS["scalar.add"]:

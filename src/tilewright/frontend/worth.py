@@ -141,6 +141,11 @@ def is_instance(value: object) -> bool:
     return isinstance(found, tuple) and found[:1] == ("instance",)
 
 
+def is_data(value: object) -> bool:
+    """Return whether a value is an array or tensor, which DLPack hands over."""
+    return hasattr(type(value), "__dlpack__")
+
+
 def is_mutable(value: object) -> bool:
     """Return whether a value may change in place in a way its worth tells."""
     if isinstance(value, (list, dict, set)):

@@ -42,6 +42,9 @@ Value: TypeAlias = Any
 """A region for tensors and tiles, a Python number for scalars, an array for arrays, a tuple for several."""
 
 
+NO_MEMORY = "there is not enough memory for this\nmake tiles and tensors smaller, or work on a part at a time"
+
+
 @record
 class Exit:
     """How a body was left before its end."""
@@ -281,7 +284,14 @@ class Machine:
             error.function = error.function or frame.function.name
             raise
         except ZeroDivisionError:
-            raise ExecutionError("division by zero", spans=[call.span]) from None
+            raise _failed("division by zero", frame, call) from None
+        except MemoryError:
+            raise _failed(NO_MEMORY, frame, call) from None
+        except InternalError:
+            raise
+        except Exception as error:  # an op's meaning refuses what its type rule let through
+            message = f"{call.span}: in kernel `{frame.function.name}`: `{call.op.name}` cannot be evaluated"
+            raise InternalError(f"{message}: {type(error).__name__}: {error}") from error
 
     def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
         """Return what an op gives for its arguments."""
@@ -311,6 +321,12 @@ def _traced(result: Region, span: Span) -> Region:
     if result.shadow is None or result.origin.is_known or result.is_defined:
         return result
     return replace(result, origin=span)
+
+
+def _failed(text: str, frame: Frame, call: Call) -> ExecutionError:
+    error = ExecutionError(text, spans=[call.span])
+    error.function = frame.function.name
+    return error
 
 
 def run(program: Program, name: str, args: Sequence[Region | int | float | bool]) -> tuple[Value, ...]:

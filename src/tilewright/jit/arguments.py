@@ -12,7 +12,7 @@ from tilewright.core.region import Region
 from tilewright.dtypes import DataType
 from tilewright.frontend.signature import Given, Known, RuntimeScalar, TensorMeta
 from tilewright.records import record
-from tilewright.runtime.buffers import buffer_of, region_of
+from tilewright.runtime.buffers import buffer_of, elsewhere, region_of
 
 
 class _Runtime:
@@ -107,4 +107,7 @@ def check_one_device(named: Sequence[tuple[str, Any]]) -> None:
     for name, device in found[1:]:
         if device != found[0][1]:
             first, where = found[0]
+            for each, on in ((first, where), (name, device)):
+                if on == "meta":
+                    raise ValueError(f"`{each}` is on {elsewhere(on)}")
             raise ValueError(f"`{first}` is on {where} and `{name}` on {device}: bring them to one device")

@@ -37,16 +37,24 @@ class Decorator:
         return self._made(function, options)
 
     def _made(self, function: Any, options: dict[str, Any]) -> JITFunction:
-        plain = inspect.unwrap(function, stop=_is_kernel) if callable(function) else function
-        if problem := _problem(plain):
+        if problem := _problem(function):
             raise TypeError(f"@{self.word} decorates a Python function, got {problem}")
+        if (wrapped := getattr(function, "__wrapped__", None)) is not None:
+            raise TypeError(self._wrapper(getattr(wrapped, "__name__", repr(wrapped))))
         level, auto_scope = options.get("level"), options.get("auto_scope", True)
         if level is not None and not isinstance(level, Level):
             raise TypeError(f"level= takes a pl.Level, got {type(level).__name__}")
         drift = options.get("drift")
         if drift not in (None, "raise", "recompile"):
             raise ValueError(f"drift= takes 'raise' or 'recompile', got {drift!r}")
-        return JITFunction(plain, self.kind, level, bool(auto_scope), drift=drift)
+        return JITFunction(function, self.kind, level, bool(auto_scope), drift=drift)
+
+    def _wrapper(self, name: str) -> str:
+        help = "put @pl.jit right above the `def`, below the other decorator"
+        return (
+            f"@{self.word} decorates a Python function, got a wrapper of `{name}`, whose own code would not run: "
+            f"{help if self.kind is KernelKind.ENTRY else 'drop the other decorator, or write what it does inside'}"
+        )
 
     def __repr__(self) -> str:
         return f"<decorator @{self.word}>"

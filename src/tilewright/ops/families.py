@@ -11,7 +11,7 @@ from tilewright.core.op import Undefined
 from tilewright.core.region import Array, Region, embed, exact, shaded
 from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
 from tilewright.dtypes import FP32, INDEX, DataType, objection, promote, round_to
-from tilewright.errors import DTypeMismatchError, OperandError, ShapeMismatchError
+from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, UNIFIED, op
 from tilewright.source import UNKNOWN, Span
 
@@ -152,7 +152,7 @@ def apply(
     Of `unread` regions only the extents matter.
     """
     regions = [value for value in values if isinstance(value, Region)]
-    shape = np.broadcast_shapes(*(region.data.shape for region in regions))
+    shape = common_shape(*(region.data.shape for region in regions))
     valid = broadcast_valid(regions)
     arrays = [_window(value, valid) if isinstance(value, Region) else np.asarray(value) for value in values]
     meaning: Callable[..., Array] = reference
@@ -166,6 +166,18 @@ def apply(
 def origin_of(regions: Sequence[Region]) -> Span:
     """Return where elements of some regions became undefined, or an unknown place."""
     return next((region.origin for region in regions if region.origin.is_known and not region.is_defined), UNKNOWN)
+
+
+MEETING = "pl.slice both to the same extents, or let one have an extent of 1"
+
+
+def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that some shapes broadcast to; ExecutionError where they have none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        shown = " and ".join(str(list(shape)) for shape in shapes)
+        raise ExecutionError(f"operands need shapes that broadcast, got {shown}", help=MEETING) from None
 
 
 def broadcast_valid(regions: list[Region]) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileTyp
 from tilewright.dtypes import FP32, INT32, DataType, promote, round_to
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import FLOATS, INTEGERS, TILE, UNIFIED, op
-from tilewright.ops.families import broadcast, check_dtype, shaped
+from tilewright.ops.families import broadcast, check_dtype, common_shape, shaped
 
 __all__ = [
     "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc", "gemv_bias", "matmul", "matmul_acc", "matmul_bias",
@@ -110,6 +110,9 @@ def _check_rank(lhs: Expr, rhs: Expr, rank: int) -> None:
         )
 
 
+MISSING_ROWS = "pl.fillpad(rhs) fills its rows with zeros; or load both sides with the same inner extent"
+
+
 def multiply(lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = False) -> Array:
     """Return the exact product of the valid parts."""
     a = np.swapaxes(lhs.seen(), -1, -2) if a_trans else lhs.seen()
@@ -119,7 +122,7 @@ def multiply(lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = Fa
         b_valid[-2:] = b_valid[:-3:-1]
     if a.shape[-1] > b_valid[-2]:
         found = f"{a.shape[-1]} valid columns on the left, {b_valid[-2]} valid rows on the right"
-        raise ExecutionError(f"a matrix product reads data that is not there: {found}")
+        raise ExecutionError(f"a matrix product reads data that is not there: {found}", help=MISSING_ROWS)
     b = b_whole[(*(slice(0, v) for v in b_valid[:-2]), slice(0, a.shape[-1]), slice(0, b_valid[-1]))]
     a, b = exact(a), exact(b)
     common = np.float64 if "f" in (a.dtype.kind, b.dtype.kind) else np.int64
@@ -135,7 +138,7 @@ def _summable(values: Array) -> Array:
 def _shape_of_product(lhs: Region, rhs: Region, a_trans: bool = False, b_trans: bool = False) -> tuple[int, ...]:
     rows = lhs.data.shape[-1] if a_trans else lhs.data.shape[-2]
     columns = rhs.data.shape[-2] if b_trans else rhs.data.shape[-1]
-    return (*np.broadcast_shapes(lhs.data.shape[:-2], rhs.data.shape[:-2]), rows, columns)
+    return (*common_shape(lhs.data.shape[:-2], rhs.data.shape[:-2]), rows, columns)
 
 
 def _matmul(

@@ -65,9 +65,16 @@ def tile_shape(shapes: Sequence[Expr], blame: str) -> tuple[int, ...]:
 def check_rank(given: Sequence[object], rank: int, blame: str, of: str) -> None:
     """Raise unless there is one entry per axis."""
     if len(given) != rank:
-        raise ShapeMismatchError(
-            f"`{blame}` needs one entry per axis of the {rank}-D {of}, got {len(given)}", blame=[blame]
-        )
+        message = f"`{blame}` needs one entry per axis of the {rank}-D {of}, got {len(given)}"
+        raise ShapeMismatchError(message, blame=[blame], help=_other_rank(len(given), rank, of))
+
+
+def _other_rank(given: int, rank: int, of: str) -> str:
+    """Return what to write where there are too few or too many entries; a subscript takes leading axes away."""
+    if not 0 < given < rank or of != "tensor":
+        return f"write {rank}, one for each axis"
+    letters = ", ".join("bhijklmn"[: rank - given]) if rank - given <= 8 else "..."
+    return f"x[{letters}] is the {given}-D part at these indices: give that instead of x, or write {rank} entries"
 
 
 def _load_type(
@@ -144,6 +151,7 @@ def padding(pad: PadValue | float, dtype: DataType) -> float:
     return pad
 
 
+BEFORE = "start at 0 or after it: pl.max(i, 0) keeps an offset there"
 CLAMP = "make the region smaller; pl.load and pl.slice with clamp=True read only what is there"
 NARROW = "the valid part of a tile is stored: a load knows its own, and pl.set_validshape narrows that of other tiles"
 CUT = "pl.load is cut to what the tensor holds, and so is pl.slice with clamp=True"
@@ -158,6 +166,8 @@ def starts_inside(offset: Expr) -> bool:
 def outside(axis: int, offset: Expr, size: Extent, extent: Extent, blame: str, help: str = "") -> OutOfBoundsError:
     """Return the error for a region that cannot lie inside its tensor."""
     reach = bounds(offset)
+    if help and reach is not None and reach[1] < 0:
+        help = BEFORE
     low, high = (
         (str(reach[0]), str(reach[1] + size)) if reach and isinstance(size, int) else (offset, f"{offset} + {size}")
     )
@@ -282,10 +292,29 @@ def write_window(target: Region, source: Region, offsets: Sequence[int], atomic:
     live = np.reshape(source.seen(), valid)
     touch(Access.ADD if atomic is AtomicType.Add else Access.WRITE, target.data[window])
     if atomic is AtomicType.Add:
-        live = exact(target.seen(window)) + exact(live)
-    target.data[window] = round_to(live, target.dtype)
+        _add(target.seen(window), live, target.dtype)
+    else:
+        target.data[window] = round_to(live, target.dtype)
     target.brighten(window)
     return target
+
+
+def _add(into: Any, live: Any, dtype: DataType) -> None:
+    """Add elements to what is there, one after the other where several of them go to one place."""
+    places: Any = np.ndindex(into.shape) if _overlaps_itself(into) else [()]
+    for index in places:
+        place = (*index, ...)
+        into[place] = round_to(exact(into[place]) + exact(live[place]), dtype)
+
+
+def _overlaps_itself(view: Any) -> bool:
+    """Return whether elements of a view may share memory: one axis steps into what the smaller ones cover."""
+    covered = view.itemsize
+    for stride, extent in sorted((abs(s), n) for s, n in zip(view.strides, view.shape, strict=True) if n > 1):
+        if stride < covered:
+            return True
+        covered += stride * (extent - 1)
+    return False
 
 
 def _created(
@@ -305,6 +334,7 @@ def _created(
 def _create_tensor(
     result: TensorType, shape: tuple[int, ...], dtype: DataType, init_value: Any = None, **_: Any
 ) -> Region:
+    _check_extents(shape)
     return unwritten(shape, dtype) if init_value is None else whole(_filled(shape, dtype, init_value))
 
 
@@ -328,11 +358,22 @@ def element_of(value: Expr) -> DataType:
     return value.type.dtype
 
 
+MOST = 1 << 40
+"""No tensor has more elements: a program that asks for more has computed nonsense."""
+EXTENTS = "extents are zero or more, and their product is what memory can hold"
+
+
+def _check_extents(shape: Sequence[int]) -> None:
+    if any(extent < 0 for extent in shape) or prod(shape) > MOST:
+        raise ExecutionError(f"no tensor can have these extents: {list(shape)}", help=EXTENTS)
+
+
 def _filled(shape: Sequence[int], dtype: DataType, value: Any) -> Any:
     return round_to(np.full(tuple(shape), round_scalar(value, dtype)), dtype)
 
 
 def _full(result: ShapedType, shape: tuple[int, ...], dtype: DataType, value: Any) -> Region:
+    _check_extents(shape)
     data = _filled(shape, dtype, value)
     return Region(data, data.shape, is_made=True)
 

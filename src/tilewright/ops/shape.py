@@ -61,6 +61,8 @@ def _slice_type(
     if clamp and isinstance(source, TileType):
         raise AttributeValueError("clamp is for tensors", help="a slice of a tile must lie inside it")
     extents = as_shape(shape) if isinstance(source, TensorType) else tile_shape(shape, "shape")
+    if any(isinstance(extent, int) and extent < 0 for extent in extents):
+        raise ShapeMismatchError(f"extents must not be negative, got {show_shape(extents)}", blame=["shape"])
     wanted = list(valid_extents(extents, valid_shape))
     for axis, (start, size, extent) in enumerate(zip(offset, extents, source.shape, strict=True)):
         fit = fits(start, size, extent)
@@ -150,6 +152,10 @@ def _assemble(
     return write_window(into, source, offset, atomic)
 
 
+FILL = "pl.fillpad(x) fills the rest of it with zeros, so that all of it is valid"
+RESHAPED = "both shapes hold as many elements; pl.fillpad makes all of it valid, pl.load packs a window into a tile"
+
+
 def _reshape_type(x: Expr, shape: tuple[Expr, ...]) -> ShapedType:
     source, extents = shaped(x), as_shape(shape)
     if isinstance(source, TileType):
@@ -172,12 +178,16 @@ def _reshape_type(x: Expr, shape: tuple[Expr, ...]) -> ShapedType:
 
 def _reshape(result: ShapedType, x: Region, shape: tuple[int, ...]) -> Region:
     if x.valid != x.data.shape:
-        raise ExecutionError(f"only a wholly valid value can be reshaped; {x.valid} of {x.data.shape} hold data")
+        message = f"only a wholly valid value can be reshaped; {list(x.valid)} of {list(x.data.shape)} hold data"
+        raise ExecutionError(message, help=FILL)
+    if prod(shape) != x.data.size or any(extent < 0 for extent in shape):
+        message = f"{list(x.data.shape)} and {list(shape)} hold different numbers of elements"
+        raise ExecutionError(message, help=RESHAPED)
     if isinstance(result, TileType):
         return whole(np.reshape(x.seen(), shape))
     view = np.reshape(x.data, shape)
     if view.size and not np.shares_memory(view, x.data):
-        raise ExecutionError("this view is strided: its elements cannot be reshaped in place")
+        raise ExecutionError("this view is strided: its elements cannot be reshaped in place", help=RESHAPED)
     return x.moved(lambda array: np.reshape(array, shape), shape)
 
 
@@ -229,7 +239,8 @@ def _sum(a: Extent, b: Extent) -> Extent:
 
 def _concat(result: ShapedType, a: Region, b: Region) -> Region:
     if a.valid[-1] != a.data.shape[-1]:
-        raise ExecutionError(f"concat needs wholly valid rows first; {a.valid[-1]} of {a.data.shape[-1]} hold data")
+        message = f"concat needs wholly valid rows first; {a.valid[-1]} of {a.data.shape[-1]} hold data"
+        raise ExecutionError(message, help=FILL)
     joined = np.ascontiguousarray(np.concatenate([a.data, b.data], axis=-1))
     valid = (*a.valid[:-1], a.data.shape[-1] + b.valid[-1])
     both = Region(joined, valid).forgotten()

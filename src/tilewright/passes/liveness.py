@@ -62,6 +62,7 @@ class Liveness:
         self._after: dict[int, Variables] = {}
         self._before: dict[int, Variables] = {}
         self._carried: dict[int, Variables] = {}
+        self._needed: dict[int, Variables] = {}
         if self.tracked:
             self._body(function.body, NOTHING, NOTHING, NOTHING)
 
@@ -138,16 +139,23 @@ class Liveness:
     def _loop(self, stmt: ForStmt | WhileStmt, live: Variables) -> Variables:
         self._after[id(stmt)] = self._after.get(id(stmt), NOTHING) | live
         test = frozenset(variables([stmt.condition])) & self.tracked if isinstance(stmt, WhileStmt) else NOTHING
-        entry = live | test
-        while True:
-            again = entry | self._body(stmt.body, entry, live, entry)
-            if again == entry:
-                break
-            entry = again
+        entry = live | test | self._needs(stmt)
+        turned = self._body(stmt.body, entry, live, entry)
         self._carried[id(stmt)] = self._carried.get(id(stmt), NOTHING) | (assigned_in(stmt) & entry & self.tracked)
-        first = self._body(stmt.body, entry, live, entry) if _surely_turns(stmt) else entry
+        first = turned if _surely_turns(stmt) else entry
         self._before[id(stmt)] = self._before.get(id(stmt), NOTHING) | first
         return (first - self._own(stmt)) | self._reads(stmt)
+
+    def _needs(self, stmt: ForStmt | WhileStmt) -> Variables:
+        """Return what the body of a loop reads before it assigns it, whatever is live after it.
+
+        What is live before a body is this and some of what is live after it. So the end of a turn and what follows the
+        loop add nothing else, and each loop is walked once for this and once for the answer: walking until nothing
+        changes would double with each loop around it.
+        """
+        if id(stmt) not in self._needed:
+            self._needed[id(stmt)] = self._body(stmt.body, NOTHING, NOTHING, NOTHING)
+        return self._needed[id(stmt)]
 
     def _own(self, stmt: ForStmt | WhileStmt) -> Variables:
         """Return the variables that only a loop assigns: before it they have no value, even when it has run already."""

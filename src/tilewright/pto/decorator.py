@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType
@@ -72,10 +71,13 @@ def _made(
     source: Any,
     namespace: Mapping[str, Any],
 ) -> KernelHandle:
-    plain = inspect.unwrap(function) if callable(function) else function
-    if not isinstance(plain, FunctionType) or isinstance(function, KernelHandle):
+    if not isinstance(function, FunctionType):
         raise TypeError(f"@pto.jit decorates a Python function, got {type(function).__name__}")
-    declared = Declared(plain, name or plain.__name__)
+    declared = Declared(function, name or function.__name__)
+    if hasattr(function, "__wrapped__"):
+        message = "this is a wrapper of another function, and its own code would not run"
+        help = "put @pto.jit right above the `def`, below the other decorator"
+        raise declared.refusal(PtoDeclarationError, message, help=help)
     options = checked_options(declared, given)
     check_carried(declared, carried)
     if source is not None:

@@ -194,6 +194,8 @@ def _extent(extent: Extent, extents: dict[str, int]) -> int:
         return int(extent.value)
     if isinstance(extent, Call):
         return _computed(extent, [_extent(arg, extents) for arg in extent.args])
+    if extent is None:
+        raise ValueError("no argument tells an extent that is annotated None: write a number or a pl.dynamic name")
     raise ValueError(
         f"no input decides the extent {extent}: pass the output, or name {extent} in an input's annotation too"
     )

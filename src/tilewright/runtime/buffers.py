@@ -43,7 +43,7 @@ class NumpyBuffer:
         """Return what an array's elements are besides their bytes, or where else they lie."""
         if not _is_numpy(value):
             kind, number = value.__dlpack_device__()
-            return "" if int(kind) in _HOST else f"is on device {getattr(value, 'device', number)}: pass a CPU array"
+            return "" if int(kind) in _HOST else f"is on {_device(value, int(kind), number)}: {_COPY}"
         masked = sys.modules.get("numpy.ma")  # where nobody has imported it there are none
         if masked is not None and isinstance(value, masked.MaskedArray):
             return "is a masked array: pass what its mask should stand for, as `x.filled(...)` gives it"
@@ -75,7 +75,7 @@ class TorchBuffer:
     def objection(self, value: Any) -> str:
         """Return what a tensor is besides strided memory of this machine."""
         if value.device.type != "cpu":
-            return f"is on device {value.device}: this program runs on CPU tensors"
+            return f"is on {elsewhere(str(value.device))}"
         if value.layout is not self.torch.strided or value.is_nested:
             return f"is a {str(value.layout).removeprefix('torch.')} tensor: pass `x.to_dense()`"
         if value.is_conj() or value.is_neg():
@@ -127,6 +127,23 @@ class TorchBuffer:
 
 _NUMPY_NATIVE = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32".split())
 _HOST = (1, 3, 13)  # DLPack's numbers for plain, pinned and managed memory of the host
+_DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 14: "oneAPI", 15: "WebGPU"}
+_COPY = "programs run on memory of the host, so pass a copy there, such as CuPy's `x.get()` or jax.device_get(x)"
+
+
+def _device(value: Any, kind: int, number: Any) -> str:
+    """Return what a DLPack producer calls the device that its memory is of, or what DLPack does."""
+    named = getattr(value, "device", None)
+    return f"device {named}" if named is not None else f"{_DEVICES.get(kind, f'DLPack kind {kind},')} device {number}"
+
+
+def elsewhere(device: str) -> str:
+    """Return where a torch tensor is that no program can look at, and what to pass instead."""
+    if device.partition(":")[0] == "meta":
+        return (
+            "device meta, where tensors have no elements: pass one with data, such as torch.zeros_like(x, device='cpu')"
+        )
+    return f"device {device}, and programs run on CPU tensors: pass `x.cpu()`"
 
 
 def _is_numpy(value: object) -> TypeGuard[Array]:

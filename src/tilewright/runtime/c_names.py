@@ -21,10 +21,10 @@ KEYWORDS = frozenset(
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def function_name(name: str) -> str:
-    """Return the name of an exported function; ExportError for one that C does not allow."""
+def function_name(name: str, help: str = "pass name= with another") -> str:
+    """Return the name of an exported function; ExportError, with what to do, for one that C does not allow."""
     if not _PLAIN.fullmatch(name) or name in KEYWORDS:
-        raise ExportError(f"no C function can be called {name!r}: pass name= with another")
+        raise ExportError(f"no C function can be called {name!r}: {help}")
     return name
 
 

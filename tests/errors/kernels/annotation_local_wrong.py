@@ -8,4 +8,4 @@ Matrix = pl.Tensor[[64, 64], pl.FP32]
 
 @pl.function
 def kernel(x: Matrix, out: pl.Out[Matrix]):
-    tile: int = pl.load(x, [0, 0], [64, 64])
+    tile: complex = pl.load(x, [0, 0], [64, 64])

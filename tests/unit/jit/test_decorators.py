@@ -111,10 +111,20 @@ def logged(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def test_other_decorators_may_stand_above_and_below() -> None:
+def test_a_wrapper_is_not_skipped_in_silence() -> None:
+    with pytest.raises(TypeError) as caught:
+        pl.jit(logged(negated))
+    assert str(caught.value) == (
+        "@pl.jit decorates a Python function, got a wrapper of `negated`, whose own code would not run: "
+        "put @pl.jit right above the `def`, below the other decorator"
+    )
+    with pytest.raises(TypeError, match="wrapper of `negated`.*: drop the other decorator"):
+        pl.jit.incore(logged(negated))
+
+
+def test_other_decorators_stand_above() -> None:
     x = numbers(4, 8)
     assert torch.equal(logged(pl.jit(negated))(x), -x)
-    assert torch.equal(pl.jit(logged(negated))(x), -x)
 
 
 def test_a_function_that_was_renamed_is_still_found() -> None:

@@ -233,7 +233,7 @@ def test_any_layout_of_an_output_is_written_or_refused(name: str) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "meta": (lambda: torch.ones(4, 8, device="meta"), ValueError, "is on meta"),
+    "meta": (lambda: torch.ones(4, 8, device="meta"), ValueError, "is on device meta"),
     "sparse": (lambda: torch.eye(4, 8).to_sparse(), ValueError, "is a sparse_coo tensor"),
     "compressed": (lambda: torch.eye(4, 8).to_sparse_csr(), ValueError, "is a sparse_csr tensor"),
     "negated": (lambda: torch._neg_view(ones(4, 8)), ValueError, "torch negates"),  # pyright: ignore[reportPrivateImportUsage]

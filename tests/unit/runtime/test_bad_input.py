@@ -18,6 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 import tilewright.language as pl
 from tilewright import ir
 from tilewright.core.program import Program
+from tilewright.frontend.programs import as_program
 from tilewright.runtime import CompiledProgram
 
 ROWS, COLUMNS, UNTOUCHED = 4, 8, -77.0
@@ -197,7 +198,11 @@ TORCH: dict[str, tuple[Given, type[Exception], str]] = {
     "complex": (lambda x, out: (x.cfloat(), 1, out), TypeError, "`x`: Unsupported torch dtype torch.complex64"),
     "another type": (lambda x, out: (x.bfloat16(), 1, out), TypeError, "`x` expects dtype fp32, got bfloat16"),
     "the output's type": (lambda x, out: (x, 1, out.int()), TypeError, "`out` expects dtype fp32, got int32"),
-    "meta": (lambda x, out: (x.to("meta"), 1, out), ValueError, "`x` is on device meta: this program runs on CPU"),
+    "meta": (
+        lambda x, out: (x.to("meta"), 1, out),
+        ValueError,
+        "`x` is on device meta, where tensors have no elements: pass one with data",
+    ),
     "the output on meta": (lambda x, out: (x, 1, out.to("meta")), ValueError, "`out` is on device meta"),
     "a scalar on meta": (lambda x, out: (x, torch.tensor(1, device="meta"), out), TypeError, "`n` is a scalar of int8"),
     "sparse": (lambda x, out: (x.to_sparse(), 1, out), ValueError, "`x` is a sparse_coo tensor: pass `x.to_dense()`"),
@@ -353,7 +358,9 @@ def test_other_producers_are_read_and_written_where_they_lie(platform: str) -> N
     x, out = numbers(), np.zeros((4, 8), np.float32)
     compiled(TEXT, platform)(Shared(x), 1, Shared(out))
     np.testing.assert_array_equal(out, 2 * x + 2)
-    with pytest.raises(ValueError, match="`x` is on device tpu:3: pass a CPU array"):
+    with pytest.raises(
+        ValueError, match="`x` is on device tpu:3: programs run on memory of the host, so pass a copy there"
+    ):
         compiled(TEXT, platform)(Elsewhere(), 1)
     with pytest.raises(ValueError, match="`out` is written, but the array given is read-only"):
         compiled(TEXT, platform)(x, 1, Shared(frozen(out)))
@@ -463,3 +470,9 @@ def test_programs_that_are_called_often_take_their_shortcut() -> None:
 def test_extents_beyond_all_memory_are_a_plain_memory_error() -> None:
     with pytest.raises(MemoryError):
         compiled(TEXT, "cpu")(np.broadcast_to(numbers(1), (1 << 44, COLUMNS)), 1)
+
+
+def test_an_extent_that_is_annotated_none_is_told_what_to_write() -> None:
+    text = "@pl.function\ndef kernel(x: pl.Tensor[[4, None], pl.FP32]):\n    pass\n"
+    with pytest.raises(ValueError, match=r"an extent that is annotated None: write a number or a pl\.dynamic name"):
+        ir.compile(as_program(pl.parse(text)))(numbers())

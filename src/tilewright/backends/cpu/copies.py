@@ -17,7 +17,7 @@ from tilewright.backends.cpu.values import Place, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import UINT8, UINT16, UINT32, UINT64, DataType, round_to
-from tilewright.ops.shape import pad_number
+from tilewright.ops.shape import FILL, pad_number
 
 Bound = dict[str, Any]
 
@@ -190,7 +190,7 @@ def _concat(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     width = a.type.shape[-1]
     if static(a.valid[-1]) != width:
         partly = e.b.compare("icmp ne", a.valid[-1], i64(width))
-        e.fail(partly, "concat needs wholly valid rows first", call)
+        e.fail(partly, f"concat needs wholly valid rows first\n{FILL}", call)
     valid = known_or(type_, (*a.valid[:-1], e.b.op("add", i64(width), b.valid[-1])))
     result = e.fresh(type_, valid)
     assert result.place is not None

@@ -374,7 +374,8 @@ class GroupEmitter:
         pointer = self.tensor_address(sink, here)
         stride = tensor.strides[-1]
         lane = Lanes(self.b, lane.value, tensor.dtype)
-        if sink.add and sink.atomic:
+        may_meet = static(stride) in (None, 0)  # lanes of a view that overlaps itself
+        if sink.add and (sink.atomic or may_meet):
             add_each(self.b, pointer, lane, stride, here.mask)
             return
         if sink.add:

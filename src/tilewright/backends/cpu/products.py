@@ -23,6 +23,7 @@ from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
 from tilewright.dtypes import BF16, INT32, DataType
+from tilewright.ops.matmul import MISSING_ROWS
 
 FEW_ROWS = 8
 """Rows of A for which a matrix B is better read as it is."""
@@ -93,7 +94,7 @@ class Product:
         if not self.e.checked:
             return have
         beyond = self.e.b.compare("icmp sgt", have, there)
-        self.e.fail(beyond, "a matrix product reads data that is not there", self.call)
+        self.e.fail(beyond, f"a matrix product reads data that is not there\n{MISSING_ROWS}", self.call)
         return self.e.b.intrinsic("llvm.smin", have, there)
 
     def alone(self) -> Tile:

@@ -34,7 +34,8 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import FP32, DataType, promote
 from tilewright.ops.compare import beside_scalar
 from tilewright.ops.convert import round_mode
-from tilewright.ops.shape import pad_number
+from tilewright.ops.families import MEETING
+from tilewright.ops.shape import FILL, pad_number
 
 Bound = dict[str, Any]
 _TESTS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
@@ -139,7 +140,7 @@ def _meeting(
     extent, live = (e.b.select(repeats, y, x) for x, y in zip(first, second, strict=True))
     if e.checked:
         meets = e.b.op("or", e.b.op("or", repeats, e.b.compare("icmp eq", b, i64(1))), e.b.compare("icmp eq", a, b))
-        e.fail(e.negated(meets), "operands need shapes that broadcast", call)
+        e.fail(e.negated(meets), f"operands need shapes that broadcast\n{MEETING}", call)
         extent, live = (e.b.select(meets, value, i64(0)) for value in (extent, live))
     return extent, live
 
@@ -214,7 +215,7 @@ def _concat(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     a, b = bound["a"], bound["b"]
     e.flush()
     if a.valid[-1] != a.shape[-1]:
-        e.fail(e.b.compare("icmp ne", a.valid[-1], a.shape[-1]), "concat needs wholly valid rows first", call)
+        e.fail(e.b.compare("icmp ne", a.valid[-1], a.shape[-1]), f"concat needs wholly valid rows first\n{FILL}", call)
     width = e.b.op("add", a.shape[-1], b.shape[-1])
     shape = (*a.shape[:-1], width)
     result = new_tensor(e, shape, a.dtype)

@@ -17,7 +17,7 @@ from tilewright.backends.cpu.values import Tensor, static
 from tilewright.backends.cpu.work import LONG
 from tilewright.core.expr import Call
 from tilewright.dtypes import FP32, INT32, DataType
-from tilewright.ops.matmul import accumulator
+from tilewright.ops.matmul import MISSING_ROWS, accumulator
 
 Bound = dict[str, Any]
 
@@ -89,7 +89,7 @@ class Product:
         if not self.e.checked:
             return have
         beyond = self.e.b.compare("icmp sgt", have, there)
-        self.e.fail(beyond, "a matrix product reads data that is not there", self.call)
+        self.e.fail(beyond, f"a matrix product reads data that is not there\n{MISSING_ROWS}", self.call)
         return self.e.b.intrinsic("llvm.smin", have, there)
 
 

@@ -13,6 +13,7 @@ from tilewright.backends.cpu.values import Tensor, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.ops.memory import CUT
+from tilewright.ops.shape import RESHAPED
 
 Bound = dict[str, Any]
 
@@ -158,7 +159,11 @@ def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     view = Tensor(source.pointer, shape, strides, shape, source.dtype, source.root)
     if fits.ref == "true" or not e.checked:
         return view
-    e.fail(e.negated(fits), "this value is strided, partly valid or of another size: it cannot be reshaped", call)
+    e.fail(
+        e.negated(fits),
+        f"this value is strided, partly valid or of another size: it cannot be reshaped\n{RESHAPED}",
+        call,
+    )
     return guarded(e, fits, view, call.type)
 
 

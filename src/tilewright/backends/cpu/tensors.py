@@ -23,11 +23,9 @@ from tilewright.core.stmt import AssignStmt, EvalStmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.ops.memory import EXTENTS, MOST
 
 Bound = dict[str, Any]
-
-LARGEST = 1 << 40
-"""No buffer has more elements: a program that asks for more has computed nonsense."""
 
 LOCAL = 1 << 20
 """Bytes of a buffer that may lie in its function's arena."""
@@ -100,11 +98,11 @@ def _possible(e: FunctionEmitter, call: Call, shape: Sequence[Value]) -> tuple[V
         return tuple(shape)
     bad, count = Value(I1, "false"), i64(1)
     for extent in shape:
-        bad = e.b.op("or", bad, e.b.compare("icmp ugt", extent, i64(LARGEST)))
-        count = e.b.op("mul", count, e.b.intrinsic("llvm.umin", extent, i64(LARGEST)))
-        bad = e.b.op("or", bad, e.b.compare("icmp ugt", count, i64(LARGEST)))
+        bad = e.b.op("or", bad, e.b.compare("icmp ugt", extent, i64(MOST)))
+        count = e.b.op("mul", count, e.b.intrinsic("llvm.umin", extent, i64(MOST)))
+        bad = e.b.op("or", bad, e.b.compare("icmp ugt", count, i64(MOST)))
         count = e.b.intrinsic("llvm.umin", count, i64(1 << 22))
-    e.fail(bad, "no tensor can have these extents", call)
+    e.fail(bad, f"no tensor can have these extents\n{EXTENTS}", call)
     return tuple(extent if static(extent) is not None else e.b.select(bad, i64(0), extent) for extent in shape)
 
 
@@ -114,7 +112,7 @@ def new_tensor(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType, *, c
     One that is not written at once is cleared: nobody ever sees what memory held before.
     """
     known = [max(extent, 1) for extent in map(static, shape) if extent is not None]
-    if prod(known) > LARGEST:
+    if prod(known) > MOST:
         raise UnsupportedFeatureError(f"no tensor can have extents {known}", spans=[e.at.span])
     strides, _ = packed_strides(e, shape)
     pointer = e.program.allocate(e, size_of(e, shape, dtype.get_byte()), clear)

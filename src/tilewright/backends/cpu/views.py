@@ -11,6 +11,7 @@ from tilewright.backends.cpu.llvm import I1, Value, i64
 from tilewright.backends.cpu.values import Place, Scalar, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
+from tilewright.ops.shape import FILL
 
 
 def view(type_: TileType, source: Tile, place: Place, valid: Sequence[Value]) -> Tile:
@@ -56,7 +57,7 @@ def reshaped(e: FunctionEmitter, call: Call, source: Tile, type_: TileType) -> T
     for valid, extent in zip(source.valid, source.type.shape, strict=True):
         if static(valid) != extent:
             partly = e.b.compare("icmp ne", valid, i64(extent))
-            e.fail(partly, "only a wholly valid value can be reshaped", call)
+            e.fail(partly, f"only a wholly valid value can be reshaped\n{FILL}", call)
     base = packed(e, source)
     assert base.place is not None
     return view(type_, base, Place(base.place.pointer, contiguous(type_.shape)), whole_extents(type_))

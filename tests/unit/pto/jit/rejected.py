@@ -39,6 +39,8 @@ def launched(launch: str) -> str:
 
 DECLARATIONS = {
     "no_parentheses": "@pto.jit\ndef kernel():\n    ...\n",
+    "a_wrapper": "import functools\ndef plain(n: pto.i32):\n    ...\n"
+    "@pto.jit()\n@functools.wraps(plain)\ndef kernel(*args):\n    return plain(*args)\n",
     "a_class": "@pto.jit()\nclass Kernel:\n    ...\n",
     "a_name_that_is_no_text": "@pto.jit(name=3)\ndef kernel():\n    ...\n",
     "mode": declared("n: pto.i32", mode="'fast'"),

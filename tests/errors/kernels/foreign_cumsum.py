@@ -1,0 +1,12 @@
+"""Running sums, as NumPy has them."""
+
+import tilewright.language as pl
+
+EXPECTED = "UnknownOpError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    tile = pl.load(x, [0, 0], [64, 64])
+    return pl.store(pl.cumsum(tile), [0, 0], out)

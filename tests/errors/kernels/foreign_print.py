@@ -1,0 +1,13 @@
+"""Elements printed while the kernel runs."""
+
+import tilewright.language as pl
+
+EXPECTED = "UnknownOpError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    tile = pl.load(x, [0, 0], [64, 64])
+    pl.print(tile)
+    return pl.store(tile, [0, 0], out)

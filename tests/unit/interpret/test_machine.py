@@ -1,0 +1,69 @@
+"""The machine: what an op's meaning cannot do is told with the op and its line, and whose fault it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from unit.frontend.texts import in_core, jitted, ramp
+
+from tilewright.core.op import OPS
+from tilewright.errors import ExecutionError, InternalError
+from tilewright.runtime import RunConfig
+
+INTERPRET = RunConfig(platform="interpret")
+DOUBLED = in_core("t = pl.load(x, [0, 0], [4, 8])", "pl.store(t + t, [0, 0], out)")
+
+
+def failing(error: Exception) -> Any:
+    """Return a meaning that only raises."""
+
+    def evaluate(*_: object, **__: object) -> None:
+        raise error
+
+    return evaluate
+
+
+@pytest.fixture
+def add(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Replace the meaning of `add`."""
+
+    def broken(error: Exception) -> None:
+        op = OPS["tile.add"]
+        monkeypatch.setattr(op, "spec", replace(op.spec, evaluate=failing(error)))
+
+    return broken
+
+
+def test_an_error_of_numpy_names_the_op_the_line_and_us(add: Any) -> None:
+    kernel = jitted(DOUBLED)
+    add(ValueError("operands could not be broadcast together"))
+    with pytest.raises(InternalError) as caught:
+        kernel(ramp(4, 8), ramp(4, 8), config=INTERPRET)
+    message = str(caught.value)
+    assert ":5:18: in kernel `kernel_incore_0`: `tile.add` cannot be evaluated: ValueError: operands" in message
+    assert message.endswith("this is a bug in Tilewright, not in your kernel: please report it")
+
+
+def test_memory_that_runs_out_is_not_our_mistake(add: Any) -> None:
+    kernel = jitted(DOUBLED)
+    add(MemoryError())
+    with pytest.raises(ExecutionError, match="not enough memory") as caught:
+        kernel(ramp(4, 8), ramp(4, 8), config=INTERPRET)
+    assert caught.value.span.line == 5 and caught.value.function == "kernel_incore_0"
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpret"])
+@pytest.mark.parametrize("strides", ["[0, 1]", "[1, 0]", "[0, 0]", "[1, 1]", "[8, 1]"])
+def test_atomic_adds_through_a_view_that_overlaps_itself_are_all_made(strides: str, platform: str) -> None:
+    kernel = jitted(
+        f"v = pl.tensor.as_strided(out, [4, 8], {strides}, offset=0, dtype=pl.FP32)\n"
+        + in_core("pl.store(pl.load(x, [0, 0], [4, 8]), [0, 0], v, atomic=pl.AtomicType.Add)")
+    )
+    x, out, expected = ramp(4, 8), np.ones(32, np.float32), np.ones(32, np.float32)
+    a, b = (int(s) for s in strides.strip("[]").split(", "))
+    np.add.at(expected, (np.arange(4) * a)[:, None] + np.arange(8) * b, x)
+    kernel(x, out, config=RunConfig(platform=platform))
+    np.testing.assert_array_equal(out, expected)
