@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.core.enums import Level
 from tilewright.errors import brief
+from tilewright.forks import undivided
 from tilewright.frontend.kernels import UNBOUND, Kernel, KernelKind
 from tilewright.jit.methods import bound
 from tilewright.jit.store import CacheInfo
@@ -122,7 +123,10 @@ class JITFunction(Kernel):
     def _session(self) -> Session:
         """What a kernel needs once it is called: decorating one loads none of it."""
         found = self.__dict__.get("_held")
-        return found if found is not None else self.__dict__.setdefault("_held", self._new_session())
+        if found is not None:
+            return found
+        with undivided():  # a fork would leave the child with modules that are half imported
+            return self.__dict__.setdefault("_held", self._new_session())
 
     def _new_session(self) -> Session:
         from tilewright.jit.session import Session

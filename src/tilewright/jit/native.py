@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,6 +23,7 @@ from tilewright.backends.cpu.loader import Loaded, load
 from tilewright.backends.cpu.target import PRESETS
 from tilewright.backends.cpu.threads import openmp, parallel_address
 from tilewright.cache.store import configured
+from tilewright.forks import Lock
 from tilewright.frontend.worth import MISSING
 from tilewright.jit.digest import digest
 from tilewright.jit.fingerprint import toolchain
@@ -100,15 +100,8 @@ def _shared_code() -> tuple[Loaded, _MethodDef]:
         return _code()
 
 
-def _renew_lock() -> None:
-    """Free a forked child of a lock whose holder it does not have."""
-    global _lock
-    _lock = threading.Lock()
-
-
 _PYTHON = tuple(name for name, _, _ in PYTHON)
-_lock = threading.Lock()
-os.register_at_fork(after_in_child=_renew_lock)
+_lock = Lock()
 
 
 @dataclass

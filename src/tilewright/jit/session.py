@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError, RunOnlyError, brief
+from tilewright.forks import Lock, undivided
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Changed
 from tilewright.frontend.signature import Alike, DynDim, Known, TensorMeta
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 ATTEMPTS = 8
 """How often a kernel is read where other threads change what it reads meanwhile."""
 
-_SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()
-
 
 class Session:
     """The programs of one kernel, and the ways to them.
@@ -53,8 +49,7 @@ class Session:
         self._binder = Binder(kernel)
         self.store: Store[Compiled] = Store()
         self.ways: Ways | None = None
-        self.lock = threading.RLock()
-        _SESSIONS.add(self)
+        self.lock = Lock()
 
     @property
     def binder(self) -> Binder:
@@ -262,6 +257,7 @@ class Session:
 
     # the ways in that do not ask the session
 
+    @undivided()
     def _hasten(self, args: Sequence[Any], kwargs: Mapping[str, Any], call: Call, found: Compiled, result: Any) -> None:
         """Let later calls like one that gave `result` find their program without the session."""
         if not self.lock.acquire(blocking=False):  # somebody compiles, which is no reason to wait
@@ -292,12 +288,3 @@ def _dynamic_positions(made: Specialization) -> list[int]:
     """Return which of all the tensors' extents, one after the other, the program takes as they come."""
     dims = [d for meta in made.metas.values() if isinstance(meta, TensorMeta) for d in meta.shape]
     return [position for position, dim in enumerate(dims) if isinstance(dim, DynDim)]
-
-
-def _renew_locks() -> None:
-    """Free a forked child of locks whose holders it does not have."""
-    for session in list(_SESSIONS):
-        session.lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_renew_locks)
