@@ -38,7 +38,7 @@ from tilewright.jit.tables import (
     watch_words,
     words,
 )
-from tilewright.jit.torch_layout import torch_layout
+from tilewright.jit.torch_layout import forward_level, torch_layout
 
 FASTCALL_WITH_KEYWORDS = 0x82
 DISPATCHER = "dispatcher"
@@ -167,7 +167,6 @@ class Native:
         layout = torch_layout()
         if layout is None:
             return {}
-        self.keep.append(name := sys.intern("requires_grad"))
         return {
             State.TORCH_TENSOR: layout.tensor,
             State.TORCH_PARAMETER: layout.parameter,
@@ -186,7 +185,12 @@ class Native:
             State.TORCH_STRIDES: layout.strides,
             State.TORCH_OFFSET: layout.offset,
             State.TORCH_DTYPE: layout.dtype,
-            State.REQUIRES_GRAD: id(name),
+            State.TORCH_REQUIRES: layout.requires,
+            State.TORCH_RECORDS: layout.records,
+            State.GET_THREAD_LOCAL: layout.get_thread_local,
+            State.TORCH_THREAD: address(layout.thread),
+            State.THREAD_PLAIN: layout.thread_plain,
+            State.THREAD_INFERENCE: layout.thread_inference,
         }
 
     def _threads(self) -> dict[State, int]:
@@ -207,6 +211,7 @@ class Native:
         watched = [
             (held, {name: held.get(name, MISSING) for name in names}),
             (sys.modules, {"torch": sys.modules.get("torch", MISSING)}),
+            *forward_level(),
         ]
         return {State.WATCHES: len(watched), State.WATCH_TABLE: address(watch_words(watched, self.keep))}
 

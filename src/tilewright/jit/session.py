@@ -108,7 +108,7 @@ class Session:
 
     def _described(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         if any(buffer_of(value) is not None for value in (*args, *kwargs.values())):
-            return self.binder.call(args, kwargs, takes_runtime=True)
+            return self.binder.call(args, kwargs, is_run=False)
         return self.binder.signature(args, kwargs)
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
@@ -276,6 +276,14 @@ class Session:
         from tilewright.jit.ways import Ways
 
         return Ways(self.kernel, self.slow)
+
+    def set_back(self) -> None:
+        """Let calls come to the session again, unless it is busy."""
+        if self.lock.acquire(blocking=False):
+            try:
+                self._leave_ways()
+            finally:
+                self.lock.release()
 
     def _leave_ways(self) -> None:
         if self.ways is not None:

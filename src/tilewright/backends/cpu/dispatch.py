@@ -302,15 +302,9 @@ def _torch(c: Code, state: Value, room: Sequence[Value], given: Value, written: 
     c.refuse(c.op("and", plain, c.is_not(keys, c.word(state, State.TORCH_INFERENCE))))
     followed = c.is_not(c.at(impl, c.word(state, State.TORCH_GRAD)), i64(0))
     ask, on = c.label("ask"), c.label("quiet")
-    c.do(f"br {c.op('and', followed, c.is_not(written, i64(0)))}, label %{ask}, label %{on}")
+    c.do(f"br {followed}, label %{ask}, label %{on}")
     c.begin(ask)
-    answer = c.call(PTR, "PyObject_GetAttr", given, c.word(state, State.REQUIRES_GRAD, PTR))
-    missing = c.compare("icmp eq", answer, Value(PTR, "null"))
-    with c.when(missing):
-        c.invoke("PyErr_Clear")
-    c.refuse(missing)
-    c.invoke("Py_DecRef", answer)
-    c.refuse(c.compare("icmp eq", c.number(answer), c.word(state, State.TRUE)))
+    _refuse_recorded(c, state, impl)
     c.do(f"br label %{on}")
     c.begin(on)
     rank = c.at(impl, c.word(state, State.TORCH_RANK))
@@ -325,12 +319,27 @@ def _torch(c: Code, state: Value, room: Sequence[Value], given: Value, written: 
     freed_by = c.at(storage, c.op("add", place, i64(8)))
     c.refuse(c.compare("icmp eq", freed_by, c.word(state, State.STORAGE_LAZY)))
     low = c.at(storage, place)
+    absent = c.compare("icmp eq", low, i64(0))
     high = c.op("add", low, c.at(storage, c.word(state, State.STORAGE_BYTES)))
     start = c.op("mul", c.at(impl, c.word(state, State.TORCH_OFFSET)), size)
     data = c.pointer(c.op("add", low, start))
     shape = c.offset(impl, c.word(state, State.TORCH_SIZES), "i8")
     strides = c.offset(impl, c.word(state, State.TORCH_STRIDES), "i8")
+    low = c.select(absent, i64(-1), low)  # no element lies in memory that is not there
     _packed(c, room, (data, dtype, rank, shape, strides, i64(1), written, low, high))
+
+
+def _refuse_recorded(c: Code, state: Value, impl: Value) -> None:
+    """Leave where autograd follows a tensor and this thread records gradients: the result would know of none."""
+    records, requires = c.word(state, State.TORCH_RECORDS, PTR), c.word(state, State.TORCH_REQUIRES, PTR)
+    c.refuse(c.compare("icmp eq", records, Value(PTR, "null")))
+    recording, quiet = c.label("recording"), c.label("unrecorded")
+    is_on = c.convert("trunc", c.value("i8", f"call i8 {records.ref}()"), I1)
+    c.do(f"br {is_on}, label %{recording}, label %{quiet}")
+    c.begin(recording)
+    c.refuse(c.convert("trunc", c.value("i8", f"call i8 {requires.ref}({impl})"), I1))
+    c.do(f"br label %{quiet}")
+    c.begin(quiet)
 
 
 def _numpy(c: Code, state: Value, room: Sequence[Value], given: Value, written: Value) -> None:
@@ -560,6 +569,7 @@ def _dispatch(module: Module) -> None:
         c.refuse(c.is_not(threads, c.word(state, State.THREADS)))
     with c.each(c.word(state, State.WATCHES), c.word(state, State.WATCH_TABLE, PTR), len(Watch)) as watch:
         c.refuse(c.negated(c.call(I1, "watch", watch)))
+    _refuse_watched(c, state)
     frame, key = c.frame_bytes(8 * len(Frame)), c.frame_bytes(8 * KEY_WORDS)
     launch = c.frame_bytes(8 * (LAUNCH_WORDS + RESULT_WORDS))
     ranges, context = c.frame_bytes(24 * MAX_PARAMS), c.frame_bytes(24)
@@ -596,6 +606,16 @@ def _dispatch(module: Module) -> None:
     _count_active(c, state, -1)
     fallback = c.word(state, State.FALLBACK, PTR)
     c.finish(c.call(PTR, "PyObject_Vectorcall", fallback, args, count, names))
+
+
+def _refuse_watched(c: Code, state: Value) -> None:
+    """Leave where torch traces or transforms what this thread does: it would not see what a program writes."""
+    get = c.word(state, State.GET_THREAD_LOCAL, PTR)
+    with c.when(c.is_not(get, Value(PTR, "null"))):
+        held = c.value(PTR, f"call ptr {get.ref}({c.word(state, State.TORCH_THREAD, PTR)})")
+        added = c.word(held, 0)
+        watched = c.is_not(added, c.word(state, State.THREAD_PLAIN))
+        c.refuse(c.op("and", watched, c.is_not(added, c.word(state, State.THREAD_INFERENCE))))
 
 
 def _count_active(c: Code, state: Value, change: int) -> None:

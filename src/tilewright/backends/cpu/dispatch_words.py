@@ -39,7 +39,8 @@ class State(IntEnum):
     TORCH_INFERENCE = 10
     TORCH_GRAD = 11
     """Where in the implementation what autograd knows lies; nothing for most tensors."""
-    REQUIRES_GRAD = 12
+    TORCH_REQUIRES = 12
+    """The function of torch that tells whether an implementation requires grad; nothing where it was not found."""
     NDARRAY = 13
     NUMPY_DTYPES = 14
     FLOAT = 15
@@ -76,6 +77,15 @@ class State(IntEnum):
     """The name of each parameter, as the one object that Python has for it; nothing for one that is not to be named."""
     DEFAULTS = 39
     """Where the kernel's function refers to its defaults."""
+    TORCH_RECORDS = 40
+    """The function of torch that tells whether this thread records gradients."""
+    GET_THREAD_LOCAL = 41
+    """The function that finds a thread's own copy of a variable; nothing where torch is not imported."""
+    TORCH_THREAD = 42
+    """Which variable holds the dispatch keys that a thread adds to those of its tensors, as that function wants it."""
+    THREAD_PLAIN = 43
+    """What it holds where nobody looks on, and in inference mode: not while torch traces or transforms."""
+    THREAD_INFERENCE = 44
 
 
 class Group(IntEnum):
