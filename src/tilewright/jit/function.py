@@ -19,6 +19,7 @@ from tilewright.runtime.torch_state import is_watched
 if TYPE_CHECKING:
     from tilewright.core.program import Program
     from tilewright.frontend.entries import Specialization
+    from tilewright.jit.detours import CallInfo
     from tilewright.jit.session import Session
     from tilewright.jit.traced import Traced
     from tilewright.runtime.config import RunConfig
@@ -122,12 +123,19 @@ class JITFunction(Kernel):
         """Return how often a call found its program, did not, how many were compiled, and how many there are."""
         return self._session.info()
 
+    def call_info(self) -> CallInfo:
+        """Return how many calls found their program directly, how many through Python, and why those did."""
+        return self._session.calls()
+
     def cache_clear(self) -> None:
         """Forget every compiled program of this process."""
         self._session.clear()
 
     def explain_miss(self, *args: Any, **kwargs: Any) -> str:
-        """Return which part of what a program is found by keeps these arguments from one, with old and new value."""
+        """Return which part of what a program is found by keeps these arguments from one, with old and new value.
+
+        Where there is one, and such calls go through Python to it, say why.
+        """
         self._check_entry()
         return self._session.explain(args, kwargs)
 

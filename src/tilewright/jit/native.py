@@ -132,6 +132,7 @@ class Native:
             State.FLOAT: id(float),
             State.INT: id(int),
             State.BOOL: id(bool),
+            State.STR: id(str),
             State.NONE: id(None),
             State.TRUE: id(True),
             **self._call_styles(),

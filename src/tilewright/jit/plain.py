@@ -26,7 +26,7 @@ from tilewright.frontend.signature import Given, Known, TensorMeta
 from tilewright.frontend.worth import MISSING
 from tilewright.jit.calls import Call
 from tilewright.jit.fast import Path, as_passed
-from tilewright.jit.generated import arguments, made
+from tilewright.jit.generated import arguments, made, result
 from tilewright.jit.guards import Guards, version_of
 from tilewright.jit.tables import Target, environment
 from tilewright.runtime.torch_state import is_traced
@@ -75,6 +75,7 @@ def launch({arguments}):
         return finish(room[1], room[2])
     rooms.append(held)
     hits[0] += 1
+    return {result}
 """
 _ERRORS = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError)
 """What reading an argument or a value that is not what it was may raise."""
@@ -153,6 +154,7 @@ class PlainPath(Path):
             arguments=arguments(len(given)),
             addresses="\n".join(f"        p{number} = a{number}.data_ptr()" for number in tensors),
             tests=" and ".join(tests),
+            result=result(f"a{number}" for number in target.returns),
             placed="\n".join(f"    room[{len(head) + places[number]}] = p{number}" for number in tensors),
         )
         kind = ctypes.PYFUNCTYPE if sum(values[k].nbytes for k in tensors) < RELEASE_BYTES else ctypes.CFUNCTYPE

@@ -14,6 +14,7 @@ from tilewright.frontend.names import Changed
 from tilewright.frontend.signature import Alike, DynDim, Known, TensorMeta
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
+from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.misses import explained, shown
 from tilewright.jit.persistent import Persistent, options_of, persistent
 from tilewright.jit.reads import Drift, ReadSet
@@ -49,7 +50,10 @@ class Session:
         self._binder = Binder(kernel)
         self.store: Store[Compiled] = Store()
         self.ways: Ways | None = None
+        self._direct = 0
+        """How many calls went ways that were left."""
         self.lock = Lock()
+        self.detours = Detours()
 
     @property
     def binder(self) -> Binder:
@@ -71,7 +75,10 @@ class Session:
         if config is not None and config.writes_folder:
             found.program.configured(config)
         result = found.run(call.values)
-        if config is None and self.store.hits > hits and all(p.is_positional for p in self.kernel.parameters):
+        was_found = self.store.hits > hits
+        reason = lasting_reason(self.kernel, call, found, config is not None)
+        self.detours.note(reason or FIRST if was_found else COMPILED)
+        if config is None and was_found and all(p.is_positional for p in self.kernel.parameters):
             self._hasten(args, kwargs, call, found, result)
         return result
 
@@ -88,6 +95,10 @@ class Session:
         info = self.store.info()
         return info._replace(hits=info.hits + (self.ways.hits if self.ways is not None else 0))
 
+    def calls(self) -> CallInfo:
+        """Return how calls went."""
+        return self.detours.info(self._direct + (self.ways.hits if self.ways is not None else 0))
+
     def clear(self) -> None:
         """Forget every program."""
         with self.lock:
@@ -98,10 +109,12 @@ class Session:
         """Return why no program is found for some arguments, or that one is."""
         call = self._described(args, kwargs)
         kinds = self._kinds(call, None)
-        found = self.store.find(kinds, call.extents)
-        drifts = [drift for candidate in found if (drift := candidate.reads.drift()) is not None]
-        if found and len(drifts) < len(found):
-            return "a program is found for these arguments"
+        programs = self.store.find(kinds, call.extents)
+        drifts = [drift for program in programs if (drift := program.reads.drift()) is not None]
+        current = next((program for program in programs if program.reads.drift() is None), None)
+        if current is not None:
+            reason = lasting_reason(self.kernel, call, current)
+            return f"a program is found for these arguments{f', through Python: {reason}' if reason else ''}"
         if drifts:
             return str(drifts[0])
         return explained(self.kernel.name, list(call.described.items()), kinds, self.store)
@@ -288,6 +301,7 @@ class Session:
     def _leave_ways(self) -> None:
         if self.ways is not None:
             self.store.hits += self.ways.hits
+            self._direct += self.ways.hits
         self.ways = None
         self.enter(None)
 

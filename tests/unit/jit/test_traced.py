@@ -54,17 +54,17 @@ def kernel(request: pytest.FixtureRequest) -> JITFunction:
 class Wrapper(torch.Tensor):
     """A tensor that keeps its elements in another one."""
 
-    inner: torch.Tensor
+    held: torch.Tensor
 
     @staticmethod
-    def __new__(cls, inner: torch.Tensor) -> Wrapper:
-        made: Any = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
-        made.inner = inner
+    def __new__(cls: type[Wrapper], held: torch.Tensor) -> Wrapper:
+        made: Any = torch.Tensor._make_wrapper_subclass(cls, held.shape, dtype=held.dtype)
+        made.held = held
         return made
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return func(*(arg.inner if isinstance(arg, Wrapper) else arg for arg in args), **(kwargs or {}))
+        return func(*(arg.held if isinstance(arg, Wrapper) else arg for arg in args), **(kwargs or {}))
 
 
 def in_place(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,11 +78,16 @@ def in_place(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def script(call: Callable[..., Any]) -> Any:
+    """Return a call as torch.jit traces it, on other elements."""
+    return torch.jit.trace(call, (3 * ones(),))
+
+
 RUNS: dict[str, Callable[[Callable[..., Any]], torch.Tensor]] = {
     "functionalize": lambda k: torch.func.functionalize(lambda x: k(x + 1))(ones()),
     "make_fx": lambda k: make_fx(lambda x: k(x + 1))(ones())(ones()),
     "make_fx on fake tensors": lambda k: make_fx(lambda x: k(x + 1), tracing_mode="fake")(ones())(ones()),
-    "torch.jit.trace": lambda k: torch.jit.trace(lambda x: k(x + 1), (3 * ones(),))(ones()),
+    "torch.jit.trace": lambda k: script(lambda x: k(x + 1))(ones()),
     "vmap": lambda k: torch.vmap(lambda x: k(x + 1))(torch.ones(3, 4, 8))[2],
     "a wrapper": lambda k: k(Wrapper(ones() + 1)),
     "a subclass": lambda k: k((ones() + 1).as_subclass(type("Sub", (torch.Tensor,), {}))),

@@ -19,6 +19,7 @@ from tilewright.backends.cpu.dispatch_words import (
     HASH_FACTOR,
     HASH_SEED,
     INTEGER,
+    ITSELF,
     KEY_WORDS,
     LAUNCH_WORDS,
     MAX_PARAMS,
@@ -368,13 +369,14 @@ def _scalar(c: Code, state: Value, room: Sequence[Value], given: Value, kind: Va
     frame, key, launch = room
     words, launched = c.word(frame, Frame.KEY), c.word(frame, Frame.LAUNCH)
 
-    def leave(tag: int, value: Value | None) -> None:
+    def leave(tag: int, value: Value | None, is_passed: bool = True) -> None:
         c.put(key, words, i64(tag))
         if value is not None:
             c.put(key, c.op("add", words, i64(1)), value)
+        if value is not None and is_passed:
             c.put(launch, launched, i64(0))
+            c.put(frame, Frame.LAUNCH, c.op("add", launched, i64(1)))
         c.put(frame, Frame.KEY, c.op("add", words, i64(1 + (value is not None))))
-        c.put(frame, Frame.LAUNCH, c.op("add", launched, i64(int(value is not None))))
         c.do(f"ret i1 {_YES}")
 
     with c.alternative(c.compare("icmp eq", kind, c.word(state, State.FLOAT))):
@@ -391,7 +393,7 @@ def _scalar(c: Code, state: Value, room: Sequence[Value], given: Value, kind: Va
         leave(INTEGER, whole)
     with c.alternative(c.compare("icmp eq", c.number(given), c.word(state, State.NONE))):
         leave(NONE, None)
-    c.do(f"br label %{c.out}")
+    leave(ITSELF, c.number(given), is_passed=False)
     c.begin(c.out)
     c.finish(c.no)
 
@@ -536,7 +538,7 @@ def _arrange(module: Module) -> None:
             value = c.word(items, c.op("sub", index, missing), PTR)
             kind = c.word(value, 1)
             is_copied = c.compare("icmp eq", c.number(value), c.word(state, State.NONE))
-            for copied in (State.FLOAT, State.INT, State.BOOL):
+            for copied in (State.FLOAT, State.INT, State.BOOL, State.STR):
                 is_copied = c.op("or", is_copied, c.compare("icmp eq", kind, c.word(state, copied)))
             c.refuse(c.negated(is_copied))
             c.put(placed, index, value)
@@ -590,9 +592,7 @@ def _dispatch(module: Module) -> None:
     c.begin(fine)
     c.put(state, State.HITS, c.op("add", c.word(state, State.HITS), i64(1)))
     _count_active(c, state, -1)
-    none = c.word(state, State.NONE, PTR)
-    c.invoke("Py_IncRef", none)
-    c.do(f"ret {none}")
+    _give_back(c, state, entry, values)
     c.begin(failed)
     told = c.frame_bytes(24)
     for position, number in enumerate((c.word(context, 1), c.word(context, 2), c.word(entry, Entry.NUMBER))):
@@ -606,6 +606,26 @@ def _dispatch(module: Module) -> None:
     _count_active(c, state, -1)
     fallback = c.word(state, State.FALLBACK, PTR)
     c.finish(c.call(PTR, "PyObject_Vectorcall", fallback, args, count, names))
+
+
+def _give_back(c: Code, state: Value, entry: Value, values: Value) -> None:
+    """Return what a call gives back: None, one of its arguments, or a tuple of some."""
+    count, table = c.word(entry, Entry.RETURNS), c.word(entry, Entry.RETURN_TABLE, PTR)
+    with c.alternative(c.compare("icmp eq", count, i64(0))):
+        none = c.word(state, State.NONE, PTR)
+        c.invoke("Py_IncRef", none)
+        c.do(f"ret {none}")
+    with c.alternative(c.compare("icmp eq", count, i64(1))):
+        given = c.word(values, c.word(table, 0), PTR)
+        c.invoke("Py_IncRef", given)
+        c.do(f"ret {given}")
+    made = c.call(PTR, "PyTuple_New", count)
+    with c.when(c.is_not(made, Value(PTR, "null"))):
+        with c.loop(i64(0), count, i64(1)) as index:
+            given = c.word(values, c.word(table, index), PTR)
+            c.invoke("Py_IncRef", given)
+            c.put(c.offset(made, i64(TUPLE_ITEMS), I64), index, given)
+    c.do(f"ret {made}")
 
 
 def _refuse_watched(c: Code, state: Value) -> None:

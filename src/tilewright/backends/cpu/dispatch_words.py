@@ -16,7 +16,7 @@ RESULT_WORDS = 64
 RELEASE_BYTES = 1 << 16
 """Bytes of tensors from which on other Python threads may run meanwhile: below, letting them costs more."""
 
-TENSOR, INTEGER, FLOAT, BOOL, NONE = (kind << 48 for kind in range(1, 6))
+TENSOR, INTEGER, FLOAT, BOOL, NONE, ITSELF = (kind << 48 for kind in range(1, 7))
 """The kinds of arguments, in the upper bits of the first word that each adds to the key."""
 
 
@@ -86,6 +86,7 @@ class State(IntEnum):
     THREAD_PLAIN = 43
     """What it holds where nobody looks on, and in inference mode: not while torch traces or transforms."""
     THREAD_INFERENCE = 44
+    STR = 45
 
 
 class Group(IntEnum):
@@ -118,6 +119,9 @@ class Entry(IntEnum):
     PROBES = 12
     """Quadruples of a kind of access, an object, a key and the object that must be found there."""
     PROBE_TABLE = 13
+    RETURNS = 14
+    """Which parameters a call gives back: how many, and their numbers. None where there are none."""
+    RETURN_TABLE = 15
 
 
 class Watch(IntEnum):
@@ -170,6 +174,7 @@ PYTHON = (
     ("PyFloat_AsDouble", "double", (PTR,)),
     ("PyObject_Vectorcall", PTR, (PTR, PTR, I64, PTR)),
     ("PyLong_FromLongLong", PTR, (I64,)),
+    ("PyTuple_New", PTR, (I64,)),
     ("PyEval_SaveThread", PTR, ()),
     ("PyEval_RestoreThread", "void", (PTR,)),
 )
