@@ -22,6 +22,7 @@ os.environ["TILEWRIGHT_CACHE_DIR"] = "off"
 
 import numpy as np
 import torch
+import torch._dynamo  # before anything is warm: when it comes, kernels start anew
 from harness import Report, fresh_python, save
 
 import tilewright.language as pl

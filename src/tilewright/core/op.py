@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum
-from functools import cached_property
 from typing import Any, TypeAlias, get_args
 
 from tilewright.core import annotations as ann
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType
 from tilewright.dtypes import DataType
+from tilewright.forks import computed_once
 
 
 class Kind(Enum):
@@ -136,17 +136,17 @@ class OpSpec:
         """The op's docstring."""
         return inspect.getdoc(self.function) or ""
 
-    @cached_property
+    @computed_once
     def operands(self) -> tuple[Parameter, ...]:
         """The parameters that are part of the data flow, in order."""
         return tuple(p for p in self.parameters if p.is_operand)
 
-    @cached_property
+    @computed_once
     def options(self) -> tuple[Parameter, ...]:
         """The parameters that are static, in order."""
         return tuple(p for p in self.parameters if not p.is_operand)
 
-    @cached_property
+    @computed_once
     def ops(self) -> Mapping[Kind, Op]:
         """The op at each of its kinds."""
         return {kind: OPS[f"{kind.value}.{self.name}"] for kind in self.kinds}

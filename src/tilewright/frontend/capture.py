@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from inspect import isasyncgenfunction, iscoroutinefunction
 from types import CodeType
 from types import FunctionType as PythonFunction
 from typing import Any
 
 from tilewright.errors import NotPythonError, SourceUnavailableError, UnsupportedFeatureError
+from tilewright.forks import computed_once
 from tilewright.records import entity
 from tilewright.source import Source, Span, calling_line
 
@@ -51,7 +51,7 @@ class _File:
     source: Source
     functions: dict[tuple[int, str], tuple[ast.FunctionDef, tuple[ast.FunctionDef, ...]]]
 
-    @cached_property
+    @computed_once
     def codes(self) -> dict[tuple[int, str], list[CodeType]]:
         """What the text compiles to: the code of every function, by first line and name."""
         found: dict[tuple[int, str], list[CodeType]] = {}

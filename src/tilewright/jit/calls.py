@@ -22,6 +22,7 @@ from tilewright.jit.arguments import RUNTIME, Described, built, check_one_device
 from tilewright.jit.reads import ReadSet
 from tilewright.records import record
 from tilewright.runtime.buffers import buffer_of
+from tilewright.runtime.torch_state import check_unrecorded
 
 
 @record
@@ -62,12 +63,14 @@ class Binder:
         """The parameters that a call gives which leaves its outputs out."""
         return [p for p in self.kernel.parameters if p.name not in self.outputs]
 
-    def call(self, args: Sequence[Any], kwargs: Mapping[str, Any], takes_runtime: bool = False) -> Call:
-        """Return a call's arguments, every one checked to be something a kernel can take."""
+    def call(self, args: Sequence[Any], kwargs: Mapping[str, Any], is_run: bool = True) -> Call:
+        """Return a call's arguments, every one checked to be something a kernel can take, or be compiled for."""
         values = self._bound(args, kwargs)
         open_ = {name for name, value in values.items() if value is RUNTIME}
-        if open_ and not takes_runtime:
+        if is_run and open_:
             raise self._error(f"'{min(open_)}' received pl.RUNTIME, which only compile() and lower() take")
+        if is_run:
+            check_unrecorded(values.items())
         check_one_device(list(values.items()))
         described = {name: self._described(name, values[name]) for name in self.declared if name in values}
         for name in self.outputs:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.backends.cpu.native import scalar_word
 from tilewright.core.enums import ParamDirection
 from tilewright.core.types import ScalarType
+from tilewright.forks import computed_once
 from tilewright.frontend.signature import DynDim, Given, Known, TensorMeta
 from tilewright.jit.reads import ReadSet
 from tilewright.runtime.program import CompiledProgram
@@ -41,13 +42,13 @@ class Compiled:
 
     def target(self, given: Sequence[tuple[str, Given]]) -> Target | None:
         """Return the program as an entry of the dispatcher for a call's arguments, None where it cannot be one."""
-        from tilewright.jit.direct import fits
+        from tilewright.jit.direct import fits, given_back
         from tilewright.jit.guards import Guards
         from tilewright.jit.tables import Target, key_words
 
         native, key = self.program.native, key_words([one for _, one in given])
         (entry,) = self.program.program.entries
-        if native is None or key is None or not fits(entry, len(given)):
+        if native is None or key is None or not fits(entry, len(given), self.returns):
             return None
         guards = Guards.of(self.reads)
         if guards is None:
@@ -58,7 +59,24 @@ class Compiled:
             for place in places:
                 mask[place] = 0
         same = [(places[0], other) for places in axes.values() for other in places[1:]]
-        return Target(key, mask, native.address(entry.name), guards, self._scalars(given), same, [self])
+        names = [name for name, _ in given]
+        returns = [names.index(name) for name in given_back(entry, self.returns)]
+        keep = [self, *(one.value for _, one in given if isinstance(one, Known))]  # some go by their identity
+        return Target(key, mask, native.address(entry.name), guards, self._scalars(given), same, keep, returns)
+
+    @computed_once
+    def obstacle(self) -> str:
+        """Why the dispatcher can call the program for no arguments at all, or nothing."""
+        from tilewright.jit.direct import fits
+        from tilewright.jit.guards import Guards
+
+        (entry,) = self.program.program.entries
+        if self.program.native is None:
+            return "it runs on the interpreter"
+        if not fits(entry, len(self.metas), self.returns):
+            known = self.returns is not None or not entry.return_types
+            return "it has too many parameters, or computes an extent" if known else "it returns what it made itself"
+        return Guards.obstacle(self.reads)
 
     def _axes(self, given: Sequence[tuple[str, Given]]) -> dict[str, list[int]]:
         """Return the places in the key of the axes that go by each name."""
@@ -85,7 +103,7 @@ class Compiled:
         for name, one in given:
             if isinstance(one, TensorMeta):
                 at += 1 + 2 * len(one.shape)
-            elif isinstance(one, Known) and one.value is not None:
+            elif isinstance(one, Known) and name in types:
                 type_ = types[name]
                 assert isinstance(type_, ScalarType)
                 found.append((at, scalar_word(type_.dtype, one.value)))

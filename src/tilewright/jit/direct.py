@@ -44,7 +44,8 @@ class Direct:
         names = self._names if may_be_named else ()
         self._native = Native(len(entry.params), self._styles.call, self._failed, names=names)
         self._returning = Native(len(entry.params), missed, self._failed)
-        self._returns = _returned(entry) if may_be_named else None
+        self._returns = _returned(entry)
+        self._may_be_named = may_be_named
         self._surroundings = surroundings()
         self._known: set[tuple[object, ...]] = set()
 
@@ -69,7 +70,7 @@ class Direct:
     def _add_returning(self, style: tuple[object, ...], call: Learned, target: Target) -> bool:
         """Take calls that leave the outputs out, where it is known what they are returned."""
         outputs = [self._names[k] for k, d in enumerate(self._entry.param_directions) if d is ParamDirection.Out]
-        if self._returns is None or not {*outputs} <= {*self._returns}:
+        if not self._may_be_named or self._returns is None or not {*outputs} <= {*self._returns}:
             return False
         values = dict(zip(self._names, call.arguments.given, strict=True))
         inputs = [name for name in self._names if name not in outputs]
@@ -109,7 +110,8 @@ class Direct:
         mask = [0 if place in left_out else -1 for place in range(len(key))]
         same = [(places[0], other) for places in axes.values() for other in places[1:]]
         code = self._program.address(self._entry.name)
-        return Target(key, mask, code, Guards(), scalars, same, [self._program])
+        returns = [self._names.index(name) for name in given_back(self._entry, self._returns)]
+        return Target(key, mask, code, Guards(), scalars, same, [self._program], returns)
 
     def _failed(self, number: int, buffers: int, _: int) -> None:
         """Raise what the program did wrong, after freeing what it had made."""
@@ -132,15 +134,21 @@ def direct(
     native: NativeProgram, entry: Function, directions: Sequence[ParamDirection], slow: Callable[..., Any]
 ) -> Direct | None:
     """Return the direct calls of an entry, None where the dispatcher cannot take any."""
-    if settings.native_dispatch() and is_available() and fits(entry, len(entry.params)):
+    if settings.native_dispatch() and is_available() and fits(entry, len(entry.params), _returned(entry)):
         return Direct(native, entry, directions, slow)
     return None
 
 
-def fits(entry: Function, count: int) -> bool:
-    """Return whether the dispatcher can call an entry with so many arguments.
+def given_back(entry: Function, returns: Sequence[str] | None) -> Sequence[str]:
+    """Return the parameters that a call with every argument gives back: none where it is for its outputs."""
+    has_output = any(d is ParamDirection.Out for d in entry.param_directions)
+    return () if has_output or returns is None or not entry.return_types else returns
 
-    It gives nothing back, its tables have so much room, and it takes extents that are numbers or names.
+
+def fits(entry: Function, count: int, returns: Sequence[str] | None) -> bool:
+    """Return whether the dispatcher can call an entry with so many arguments, which returns some of them.
+
+    It gives back arguments alone, its tables have so much room, and it takes extents that are numbers or names.
     """
     types = [*(p.type for p in entry.params), *entry.return_types]
     if count > MAX_PARAMS or not all(isinstance(p.type, (TensorType, ScalarType)) for p in entry.params):
@@ -149,4 +157,5 @@ def fits(entry: Function, count: int) -> bool:
     extents = [e for p in entry.params if isinstance(p.type, TensorType) for e in p.type.shape]
     has_output = any(d is ParamDirection.Out for d in entry.param_directions)
     is_plain = all(isinstance(extent, (int, Symbol)) for extent in extents)
-    return words <= LAUNCH_WORDS + RESULT_WORDS and is_plain and (has_output or not entry.return_types)
+    is_given = has_output or returns is not None or not entry.return_types
+    return words <= LAUNCH_WORDS + RESULT_WORDS and is_plain and is_given

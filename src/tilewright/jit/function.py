@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from operator import is_not
 from types import FunctionType as PythonFunction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.core.enums import Level
 from tilewright.errors import brief
+from tilewright.forks import undivided
 from tilewright.frontend.kernels import UNBOUND, Kernel, KernelKind
 from tilewright.jit.methods import bound
 from tilewright.jit.store import CacheInfo
+from tilewright.runtime.torch_state import is_watched
 
 if TYPE_CHECKING:
     from tilewright.core.program import Program
     from tilewright.frontend.entries import Specialization
+    from tilewright.jit.detours import CallInfo
     from tilewright.jit.session import Session
+    from tilewright.jit.traced import Traced
     from tilewright.runtime.config import RunConfig
     from tilewright.runtime.program import CompiledProgram
     from tilewright.runtime.torch_op import TorchOp
@@ -47,6 +53,9 @@ class JITFunction(Kernel):
         self.auto_scope = auto_scope
         self.drift = drift
         """What to do about a changed global, `raise` or `recompile`; None leaves that to the settings."""
+        self.traced: Traced
+        """Its calls as torch traces them; there once `_make_traceable` was called."""
+        self._make_traceable = _tracer(self, lambda: self._session)
         self._methods: dict[int, JITFunction] = {}
         """The kernel as a method of each instance that has no room for it, by identity."""
 
@@ -71,6 +80,11 @@ class JITFunction(Kernel):
         if self.kind is not KernelKind.ENTRY:
             self._check_there()
             return super().__call__(*args, **kwargs)
+        if is_watched((*args, *kwargs.values())):
+            if config is not None:
+                raise TypeError(f"kernel `{self.name}`: torch traces or transforms this call, which takes no config=")
+            self._make_traceable()
+            return self.traced(*args, **kwargs)
         return self._session.run(args, kwargs, config)
 
     def __getitem__(self, grid: Any) -> NoReturn:
@@ -109,12 +123,19 @@ class JITFunction(Kernel):
         """Return how often a call found its program, did not, how many were compiled, and how many there are."""
         return self._session.info()
 
+    def call_info(self) -> CallInfo:
+        """Return how many calls found their program directly, how many through Python, and why those did."""
+        return self._session.calls()
+
     def cache_clear(self) -> None:
         """Forget every compiled program of this process."""
         self._session.clear()
 
     def explain_miss(self, *args: Any, **kwargs: Any) -> str:
-        """Return which part of what a program is found by keeps these arguments from one, with old and new value."""
+        """Return which part of what a program is found by keeps these arguments from one, with old and new value.
+
+        Where there is one, and such calls go through Python to it, say why.
+        """
         self._check_entry()
         return self._session.explain(args, kwargs)
 
@@ -122,7 +143,10 @@ class JITFunction(Kernel):
     def _session(self) -> Session:
         """What a kernel needs once it is called: decorating one loads none of it."""
         found = self.__dict__.get("_held")
-        return found if found is not None else self.__dict__.setdefault("_held", self._new_session())
+        if found is not None:
+            return found
+        with undivided():  # a fork would leave the child with modules that are half imported
+            return self.__dict__.setdefault("_held", self._new_session())
 
     def _new_session(self) -> Session:
         from tilewright.jit.session import Session
@@ -131,6 +155,10 @@ class JITFunction(Kernel):
 
     def _enter(self, call: Any) -> None:
         """Let calls of this kernel go to `call` first; None for the way through Python again."""
+        if call is not None:
+            from tilewright.jit.torch_compiler import tell
+
+            tell(self, self._session)
         held = staticmethod(call) if isinstance(call, PythonFunction) else call  # it takes the arguments alone
         body = {"__call__": held, "__doc__": JITFunction.__doc__, "__module__": JITFunction.__module__}
         chosen = JITFunction if call is None else type(JITFunction.__name__, (JITFunction,), body)
@@ -145,3 +173,20 @@ class JITFunction(Kernel):
         self._check_there()
         if self.kind is not KernelKind.ENTRY:
             raise TypeError(f"{self!r} is called by kernels: only a @pl.jit function can be compiled on its own")
+
+
+def _tracer(kernel: JITFunction, session: Callable[[], Session]) -> Callable[[], None]:
+    """Return a function that makes a kernel traceable: operators for its calls, the same until its defaults change."""
+    made_of: list[object] = []
+
+    def make_traceable() -> None:
+        from tilewright.jit.traced import traced
+
+        function = kernel.function
+        parts = [function.__code__, function.__defaults__, function.__kwdefaults__]
+        if len(made_of) != len(parts) or any(map(is_not, made_of, parts)):
+            kernel.traced = traced(kernel, session())
+            made_of[:] = parts
+
+    vars(make_traceable)["_dynamo_marked_constant"] = True  # torch's compiler calls it, and reads other functions
+    return make_traceable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 MISSED = NotImplemented
@@ -19,3 +19,9 @@ def made(text: str, name: str, **held: Any) -> Callable[..., Any]:
 def arguments(count: int, default: str = "") -> str:
     """Return the names that arguments go by in generated code."""
     return ", ".join(f"a{number}{default}" for number in range(count))
+
+
+def result(names: Iterable[str]) -> str:
+    """Return what a call gives back, as it is written: None, one thing, or several."""
+    several = list(names)
+    return several[0] if len(several) == 1 else f"({', '.join(several)})" if several else "None"

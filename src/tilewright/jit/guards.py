@@ -59,6 +59,15 @@ class Guards:
         except Unguarded:
             return None
 
+    @staticmethod
+    def obstacle(reads: ReadSet) -> str:
+        """Return what of a read set cannot be guarded, or nothing."""
+        try:
+            _Maker().made(reads)
+        except Unguarded as error:
+            return str(error) or "something it reads cannot be looked at without Python"
+        return ""
+
     def hold(self) -> bool:
         """Return whether all tests hold, as the dispatcher would find them."""
         return (
@@ -103,7 +112,10 @@ class _Maker:
             self._function(resolver)
         for resolver in reads.resolvers:
             for read in resolver.reads.values():
-                self._add(read)
+                try:
+                    self._add(read)
+                except Unguarded:
+                    raise Unguarded(f"it reads {read.access.value} `{read.name}`, which only Python can") from None
         for leaf in reads.leaves:
             value = self.live[id(leaf.read)]
             if worth(value, seen=self._inside) != leaf.read.worth:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,6 +24,7 @@ from tilewright.backends.cpu.loader import Loaded, load
 from tilewright.backends.cpu.target import PRESETS
 from tilewright.backends.cpu.threads import openmp, parallel_address
 from tilewright.cache.store import configured
+from tilewright.forks import Lock
 from tilewright.frontend.worth import MISSING
 from tilewright.jit.digest import digest
 from tilewright.jit.fingerprint import toolchain
@@ -39,7 +39,7 @@ from tilewright.jit.tables import (
     watch_words,
     words,
 )
-from tilewright.jit.torch_layout import torch_layout
+from tilewright.jit.torch_layout import forward_level, torch_layout
 
 FASTCALL_WITH_KEYWORDS = 0x82
 DISPATCHER = "dispatcher"
@@ -101,15 +101,8 @@ def _shared_code() -> tuple[Loaded, _MethodDef]:
         return _code()
 
 
-def _renew_lock() -> None:
-    """Free a forked child of a lock whose holder it does not have."""
-    global _lock
-    _lock = threading.Lock()
-
-
 _PYTHON = tuple(name for name, _, _ in PYTHON)
-_lock = threading.Lock()
-os.register_at_fork(after_in_child=_renew_lock)
+_lock = Lock()
 
 
 @dataclass
@@ -140,6 +133,7 @@ class Native:
             State.FLOAT: id(float),
             State.INT: id(int),
             State.BOOL: id(bool),
+            State.STR: id(str),
             State.NONE: id(None),
             State.TRUE: id(True),
             **self._call_styles(),
@@ -175,7 +169,6 @@ class Native:
         layout = torch_layout()
         if layout is None:
             return {}
-        self.keep.append(name := sys.intern("requires_grad"))
         return {
             State.TORCH_TENSOR: layout.tensor,
             State.TORCH_PARAMETER: layout.parameter,
@@ -194,7 +187,12 @@ class Native:
             State.TORCH_STRIDES: layout.strides,
             State.TORCH_OFFSET: layout.offset,
             State.TORCH_DTYPE: layout.dtype,
-            State.REQUIRES_GRAD: id(name),
+            State.TORCH_REQUIRES: layout.requires,
+            State.TORCH_RECORDS: layout.records,
+            State.GET_THREAD_LOCAL: layout.get_thread_local,
+            State.TORCH_THREAD: address(layout.thread),
+            State.THREAD_PLAIN: layout.thread_plain,
+            State.THREAD_INFERENCE: layout.thread_inference,
         }
 
     def _threads(self) -> dict[State, int]:
@@ -220,6 +218,7 @@ class Native:
         watched = [
             (held, {name: held.get(name, MISSING) for name in names}),
             (sys.modules, {"torch": sys.modules.get("torch", MISSING)}),
+            *forward_level(),
         ]
         return {State.WATCHES: len(watched), State.WATCH_TABLE: address(watch_words(watched, self.keep))}
 

@@ -28,20 +28,21 @@ from tilewright.frontend.signature import Given, Known, TensorMeta
 from tilewright.frontend.worth import MISSING
 from tilewright.jit.calls import Call
 from tilewright.jit.fast import Path, as_passed
-from tilewright.jit.generated import arguments, made
+from tilewright.jit.generated import arguments, made, result
 from tilewright.jit.guards import Guards, version_of
 from tilewright.jit.tables import Target, environment
+from tilewright.runtime.torch_state import is_traced
 
 if TYPE_CHECKING:
     from tilewright.jit.compiled import Compiled
 
-_TENSOR = "a{0}.__class__, a{0}.dtype, a{0}.shape, a{0}.stride(), a{0}.is_cpu, a{0}.is_neg()"
+_TENSOR = "a{0}.__class__, a{0}.dtype, a{0}.shape, a{0}.stride(), a{0}.is_cpu, keys(a{0}).raw_repr()"
 _NUMBER = "a{0}.__class__, a{0}, a{0}.__class__ is float and not a{0} and str(a{0})"  # 0.0 and -0.0 are equal
 _CALL = """
 def call({optional}, /, *more, **named):
     if named or more or {last} is missed:
         return slow(*(a for a in ({arguments},) if a is not missed), *more, **named)
-    is_alike, launch, written = recent[0]
+    is_alike, launch = recent[0]
     found = launch({arguments}) if is_alike({tensors}) else missed
     if found is missed and (found := look_up({arguments})) is missed:
         return slow({arguments})
@@ -52,9 +53,10 @@ def look_up({arguments}):
         found = find(({fields},))
     except errors:
         return missed
-    recent[0] = is_alike, launch, written = found
-    args = {arguments},
-    return missed if any(args[place].requires_grad for place in written) else launch(*args)
+    if is_traced() or (is_recording() and any(a.requires_grad for a in ({tensors},))):
+        return missed
+    recent[0] = found
+    return found[1]({arguments})
 """
 _LAUNCH = """
 def launch({arguments}):
@@ -75,12 +77,13 @@ def launch({arguments}):
         return finish(room[1], room[2])
     rooms.append(held)
     hits[0] += 1
+    return {result}
 """
 _ERRORS = (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError)
 """What reading an argument or a value that is not what it was may raise."""
 
-_Found: TypeAlias = tuple[Callable[..., bool], Callable[..., Any], Sequence[int]]
-"""A test of whether tensors are like those a program is for, the function that launches it, which of them it writes."""
+_Found: TypeAlias = tuple[Callable[..., bool], Callable[..., Any]]
+"""A test of whether tensors are like those a program is for, and the function that launches it."""
 
 
 class PlainPath(Path):
@@ -116,7 +119,7 @@ class PlainPath(Path):
         if self._call is None:
             self._call, self._tensors = self._dispatcher(given), tensors
         held = {f"a{number}": value for number, value in enumerate(values)}
-        key = eval(f"({', '.join(_fields(given))},)", {}, held)
+        key = eval(f"({', '.join(_fields(given))},)", _torch_names(), held)
         self._table[key] = found = self._launcher(given, written, values, compiled, target)
         self._recent[:] = [found]
         return True
@@ -133,7 +136,7 @@ class PlainPath(Path):
         )  # fmt: skip
         return made(
             text, "call", recent=self._recent, find=self._table.__getitem__, slow=self._slow,
-            errors=_ERRORS,
+            errors=_ERRORS, is_traced=is_traced, **_torch_names(),
         )  # fmt: skip
 
     def _launcher(
@@ -153,6 +156,7 @@ class PlainPath(Path):
             arguments=arguments(len(given)),
             addresses="\n".join(f"        p{number} = a{number}.data_ptr()" for number in tensors),
             tests=" and ".join(tests),
+            result=result(f"a{number}" for number in target.returns),
             placed="\n".join(f"    room[{len(head) + places[number]}] = p{number}" for number in tensors),
         )
         kind = ctypes.PYFUNCTYPE if sum(values[k].nbytes for k in tensors) < RELEASE_BYTES else ctypes.CFUNCTYPE
@@ -163,7 +167,7 @@ class PlainPath(Path):
             new_room=partial(_room, head, [*words, *[0] * results]),
             code=code, hits=self._hits, finish=partial(native.finish, entry.name),
         )  # fmt: skip
-        return _check([values[k] for k in tensors]), launch, [k for k in tensors if written[k]]
+        return _check([values[k] for k in tensors]), launch
 
 
 def _room(head: Sequence[int], words: Sequence[int]) -> tuple[Any, Any, Any]:
@@ -186,9 +190,12 @@ def _number_tests(given: Sequence[Given], values: Sequence[Any]) -> Iterator[str
 
 
 def _check(tensors: Sequence[Any]) -> Callable[..., bool]:
-    """Return torch's own guards for some tensors; where there are none, nothing is like anything."""
+    """Return torch's own guards for some tensors; where there are none, nothing is like anything.
+
+    Of tensors that require grad they do not tell whether gradients are recorded.
+    """
     guards = _torch_guards()
-    if guards is None or not tensors:
+    if guards is None or not tensors or any(tensor.requires_grad for tensor in tensors):
         return lambda *others: not others and not tensors
     return guards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
 
@@ -213,6 +220,12 @@ def _tells_apart(torch: Any, guards: Any) -> bool:
     return check(torch.ones(2, 3)) and not any(map(check, odd))
 
 
+def _torch_names() -> dict[str, Any]:
+    """Return what generated code calls of torch."""
+    torch: Any = sys.modules.get("torch")
+    return {} if torch is None else {"keys": torch._C._dispatch_keys, "is_recording": torch.is_grad_enabled}
+
+
 def _tensors(given: Sequence[Given]) -> list[int]:
     return [number for number, one in enumerate(given) if isinstance(one, TensorMeta)]
 
@@ -233,7 +246,7 @@ def _is_regular(value: Any, given: Given, is_written: bool) -> bool:
     shape, steps = tuple(value.shape), value.stride()
     if shape and shape[-1] > 1 and steps[-1] != 1:
         return False
-    return not is_written or (not value.requires_grad and _is_spread(shape, steps))
+    return not is_written or _is_spread(shape, steps)
 
 
 def _is_spread(shape: Sequence[int], steps: Sequence[int]) -> bool:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
 from typing import Any, overload
 
 from tilewright.errors import KernelError
+from tilewright.forks import computed_once
 from tilewright.frontend.capture import capture, span_of
 from tilewright.frontend.names import Resolver
 from tilewright.source import Source, Span
@@ -106,7 +106,7 @@ class Here(Sequence[Error]):
         """Return an error, pointing to where its function stands now."""
         return self._all[index]
 
-    @cached_property
+    @computed_once
     def _all(self) -> list[Error]:
         return [(message, self._placed(span)) for message, span in self._errors]
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError, RunOnlyError, brief
+from tilewright.forks import Lock, undivided
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Changed
 from tilewright.frontend.signature import Alike, DynDim, Known, TensorMeta
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
+from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.misses import explained, shown
 from tilewright.jit.persistent import Persistent, options_of, persistent
 from tilewright.jit.reads import Drift, ReadSet
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 ATTEMPTS = 8
 """How often a kernel is read where other threads change what it reads meanwhile."""
 
-_SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()
-
 
 class Session:
     """The programs of one kernel, and the ways to them.
@@ -53,8 +50,10 @@ class Session:
         self._binder = Binder(kernel)
         self.store: Store[Compiled] = Store()
         self.ways: Ways | None = None
-        self.lock = threading.RLock()
-        _SESSIONS.add(self)
+        self._direct = 0
+        """How many calls went ways that were left."""
+        self.lock = Lock()
+        self.detours = Detours()
 
     @property
     def binder(self) -> Binder:
@@ -76,7 +75,10 @@ class Session:
         if config is not None and config.writes_folder:
             found.program.configured(config)
         result = found.run(call.values)
-        if config is None and self.store.hits > hits and all(p.is_positional for p in self.kernel.parameters):
+        was_found = self.store.hits > hits
+        reason = lasting_reason(self.kernel, call, found, config is not None)
+        self.detours.note(reason or FIRST if was_found else COMPILED)
+        if config is None and was_found and all(p.is_positional for p in self.kernel.parameters):
             self._hasten(args, kwargs, call, found, result)
         return result
 
@@ -93,6 +95,10 @@ class Session:
         info = self.store.info()
         return info._replace(hits=info.hits + (self.ways.hits if self.ways is not None else 0))
 
+    def calls(self) -> CallInfo:
+        """Return how calls went."""
+        return self.detours.info(self._direct + (self.ways.hits if self.ways is not None else 0))
+
     def clear(self) -> None:
         """Forget every program."""
         with self.lock:
@@ -103,17 +109,19 @@ class Session:
         """Return why no program is found for some arguments, or that one is."""
         call = self._described(args, kwargs)
         kinds = self._kinds(call, None)
-        found = self.store.find(kinds, call.extents)
-        drifts = [drift for candidate in found if (drift := candidate.reads.drift()) is not None]
-        if found and len(drifts) < len(found):
-            return "a program is found for these arguments"
+        programs = self.store.find(kinds, call.extents)
+        drifts = [drift for program in programs if (drift := program.reads.drift()) is not None]
+        current = next((program for program in programs if program.reads.drift() is None), None)
+        if current is not None:
+            reason = lasting_reason(self.kernel, call, current)
+            return f"a program is found for these arguments{f', through Python: {reason}' if reason else ''}"
         if drifts:
             return str(drifts[0])
         return explained(self.kernel.name, list(call.described.items()), kinds, self.store)
 
     def _described(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         if any(buffer_of(value) is not None for value in (*args, *kwargs.values())):
-            return self.binder.call(args, kwargs, takes_runtime=True)
+            return self.binder.call(args, kwargs, is_run=False)
         return self.binder.signature(args, kwargs)
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
@@ -262,6 +270,7 @@ class Session:
 
     # the ways in that do not ask the session
 
+    @undivided()
     def _hasten(self, args: Sequence[Any], kwargs: Mapping[str, Any], call: Call, found: Compiled, result: Any) -> None:
         """Let later calls like one that gave `result` find their program without the session."""
         if not self.lock.acquire(blocking=False):  # somebody compiles, which is no reason to wait
@@ -281,9 +290,18 @@ class Session:
 
         return Ways(self.kernel, self.slow)
 
+    def set_back(self) -> None:
+        """Let calls come to the session again, unless it is busy."""
+        if self.lock.acquire(blocking=False):
+            try:
+                self._leave_ways()
+            finally:
+                self.lock.release()
+
     def _leave_ways(self) -> None:
         if self.ways is not None:
             self.store.hits += self.ways.hits
+            self._direct += self.ways.hits
         self.ways = None
         self.enter(None)
 
@@ -292,12 +310,3 @@ def _dynamic_positions(made: Specialization) -> list[int]:
     """Return which of all the tensors' extents, one after the other, the program takes as they come."""
     dims = [d for meta in made.metas.values() if isinstance(meta, TensorMeta) for d in meta.shape]
     return [position for position, dim in enumerate(dims) if isinstance(dim, DynDim)]
-
-
-def _renew_locks() -> None:
-    """Free a forked child of locks whose holders it does not have."""
-    for session in list(_SESSIONS):
-        session.lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_renew_locks)

@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 from tilewright.arrays import np
-from tilewright.jit.generated import MISSED, arguments, made
+from tilewright.jit.generated import MISSED, arguments, made, result
 from tilewright.records import record
 
 LIMIT = 1024
@@ -114,12 +114,11 @@ class Styles:
             name: f"made_{name}" if name in meaning.made else given.get(name, f"default_{name}")
             for name in meaning.values
         }
-        results = [words[name] for name in meaning.returns]
         text = _RUN.format(
             arguments=arguments(len(meaning.names)),
             outputs="\n".join(f"    made_{name} = make_{name}()" for name in meaning.made),
             placed=", ".join(words.values()),
-            result=results[0] if len(results) == 1 else f"({', '.join(results)})" if results else "None",
+            result=result(words[name] for name in meaning.returns),
         )
         held = makers | {name: value for name, value in defaults.items() if name in words.values()}
         function = self._function

@@ -7,6 +7,7 @@ import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache
 from typing import Any
 
@@ -99,7 +100,12 @@ def _scalar_words(given: Given) -> list[int] | None:
         return [code.FLOAT, struct.unpack("<q", struct.pack("<d", value))[0]]
     if type(value) is int and -(1 << 63) <= value < 1 << 63 and isinstance(given, Known):
         return [code.INTEGER, value]
-    return None
+    return [code.ITSELF, id(value)] if is_itself(value) else None
+
+
+def is_itself(value: object) -> bool:
+    """Return whether a constant is told by being the same object: it never changes, and mostly is the same one."""
+    return type(value) is str or (isinstance(value, Enum) and not isinstance(value, (int, float)))
 
 
 def watch_words(watched: Sequence[tuple[dict[Any, Any], Mapping[Any, Any]]], keep: list[Any]) -> Any:
@@ -129,6 +135,8 @@ class Target:
     scalars: Sequence[tuple[int, int]] = ()
     same: Sequence[tuple[int, int]] = ()
     keep: list[Any] = field(default_factory=list[Any])
+    returns: Sequence[int] = ()
+    """The parameters that a call gives back, by number."""
 
     @property
     def masked(self) -> list[int]:
@@ -141,6 +149,7 @@ class Target:
         watches = watch_words(self.guards.watched, self.keep)
         pairs = [words([n for pair in found for n in pair]) for found in (fields, self.scalars, self.same)]
         probes = words([n for kind, *rest in self.guards.probes for n in (kind, *_probe_words(rest))])
+        returns = words(self.returns)
         made = words([0] * len(Entry))
         filled = {
             Entry.HASH: digest(self.masked), Entry.KEY: address(key), Entry.FUNCTION: self.function,
@@ -149,10 +158,11 @@ class Target:
             Entry.SCALARS: len(self.scalars), Entry.SCALAR_TABLE: address(pairs[1]),
             Entry.SAME: len(self.same), Entry.SAME_TABLE: address(pairs[2]),
             Entry.PROBES: len(self.guards.probes), Entry.PROBE_TABLE: address(probes),
+            Entry.RETURNS: len(self.returns), Entry.RETURN_TABLE: address(returns),
         }  # fmt: skip
         for place, value in filled.items():
             made[place] = _signed(value)
-        self.keep += [key, *pairs, probes, self.guards, made]
+        self.keep += [key, *pairs, probes, returns, self.guards, made]
         return made
 
 

@@ -4,15 +4,18 @@ Torch's own ways to a tensor's memory cost more than a small kernel, and some cr
 the dispatcher reads tensors as they lie. Where everything lies is not taken for granted: it is found out here, once in
 a process, from tensors whose extents, strides, offsets and types are known, and each thing must be found at exactly one
 place. Whether a tensor is plain torch tells by one word of its own, the set of its dispatch keys: sparse, negated,
-quantized, fake and subclassed ones all have others. Where anything is not found, tensors take the way through Python.
+quantized, fake and subclassed ones all have others. Whether torch traces or transforms what a thread does it tells by
+another such word, of the thread. Where anything is not found, tensors take the way through Python.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from tilewright.arrays import np
@@ -49,6 +52,14 @@ class TorchLayout:
     bytes: int
     lazy: int
     """What frees memory that is shared until it is written."""
+    requires: int
+    """The function that tells whether an implementation requires grad, and whether gradients are recorded; or 0."""
+    records: int
+    get_thread_local: int
+    thread: Any
+    """Where a thread's dispatch keys lie, for `get_thread_local`; what they are, and what in inference mode."""
+    thread_plain: int
+    thread_inference: int
 
 
 def torch_layout() -> TorchLayout | None:
@@ -59,12 +70,21 @@ def torch_layout() -> TorchLayout | None:
 
 @cache
 def _found(torch: Any) -> TorchLayout | None:
+    """Return the layout as a new thread finds it, in which torch is in no mode, whatever it is in here."""
+    found: list[TorchLayout] = []
+    thread = threading.Thread(target=lambda: found.extend(islice(_layouts(torch), 1)))
+    thread.start()
+    thread.join()
+    return found[0] if found else None
+
+
+def _layouts(torch: Any) -> Iterator[TorchLayout]:
+    """Yield the layout as it is found within each number of words."""
     for count in IMPL_WORDS:
         try:
-            return _measured(torch, count)
-        except (RuntimeError, AttributeError, LookupError):
+            yield _measured(torch, count)
+        except (RuntimeError, AttributeError, LookupError, OSError, ValueError):
             continue
-    return None
 
 
 def _measured(torch: Any, count: int) -> TorchLayout:
@@ -91,6 +111,8 @@ def _measured(torch: Any, count: int) -> TorchLayout:
         bytes=_only(STORAGE_WORDS, [t.untyped_storage() for t in plain], lambda s: s.nbytes()),
         lazy=_word(torch._lazy_clone(plain[0]).untyped_storage()._cdata + data + 8),
         **_dtypes(torch, count),
+        **_recording(torch),
+        **_thread(torch),
     )
 
 
@@ -145,6 +167,67 @@ def _tracked(count: int, plain: Sequence[Any], followed: Any) -> int:
     """Return the first offset at which only a tensor that autograd follows has something."""
     nothing = [8 * k for k in range(count) if not any(_word(t._cdata + 8 * k) for t in plain)]
     return next(place for place in nothing if _word(followed._cdata + place))
+
+
+def _recording(torch: Any) -> dict[str, int]:
+    """Return the functions that tell what autograd does, nothing where they do not tell the truth."""
+    sample, plain = torch.zeros(2, requires_grad=True), torch.zeros(2)[:1]
+    result = sample * 2
+    try:
+        requires, records = (_library(torch)[name] for name in (REQUIRES, RECORDS))
+    except (AttributeError, OSError):
+        return {"requires": 0, "records": 0}
+    requires.restype = records.restype = ctypes.c_bool
+    requires.argtypes = (ctypes.c_void_p,)
+    told = [requires(sample._cdata), not requires(plain._cdata), requires(result._cdata), records()]
+    with torch.no_grad():
+        told.append(not records())
+    found = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (requires, records)]
+    return dict(zip(("requires", "records"), found if all(told) else (0, 0), strict=True))
+
+
+REQUIRES, RECORDS = "_ZNK3c1010TensorImpl13requires_gradEv", "_ZN3c108GradMode10is_enabledEv"
+THREAD = "_ZN3c104impl26raw_local_dispatch_key_setE"
+"""What torch calls them in its library: two functions and a variable of each thread."""
+
+_MODULE_OF_HANDLE = 9  # RTLD_DI_TLS_MODID: what dlinfo is asked for
+
+
+def _library(torch: Any) -> ctypes.CDLL:
+    """Return the library that holds torch's tensors, which is loaded already."""
+    return ctypes.CDLL(f"{torch.__path__[0]}/lib/libc10.so")
+
+
+def _thread(torch: Any) -> dict[str, Any]:
+    """Return where a thread's dispatch keys lie, and what they are; LookupError where they do not follow torch."""
+    library, system = _library(torch), ctypes.CDLL(None)
+    module = ctypes.c_size_t()
+    if system.dlinfo(ctypes.c_void_p(library._handle), _MODULE_OF_HANDLE, ctypes.byref(module)):
+        raise LookupError("the library has no variables of threads")
+    get = system["__tls_get_addr"]
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.c_void_p,)
+    place = words([module.value, 0])
+    own = ctypes.addressof(ctypes.c_char.in_dll(library, THREAD))
+    place[1] = own - get(ctypes.addressof(place))
+    plain = _word(own)
+    with torch.inference_mode():
+        inference = _word(own)
+    with torch.utils._python_dispatch.TorchDispatchMode():
+        traced = _word(own)
+    if traced in (plain, inference) or _word(own) != plain:
+        raise LookupError("a thread's keys do not tell modes")
+    return {
+        "get_thread_local": ctypes.cast(get, ctypes.c_void_p).value,
+        "thread": place,
+        "thread_plain": plain,
+        "thread_inference": inference,
+    }
+
+
+def forward_level() -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return what must stay for tensors to have no tangents: that forward-mode differentiation is off."""
+    forward = sys.modules.get("torch.autograd.forward_ad")
+    return [] if forward is None else [(vars(forward), {"_current_level": -1})]
 
 
 def _dtypes(torch: Any, count: int) -> dict[str, Any]:

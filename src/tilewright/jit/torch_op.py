@@ -24,14 +24,15 @@ NUMBERS = {"int": "SymInt", "float": "float", "bool": "bool"}
 """Python's types of numbers in torch's words."""
 
 
-def torch_op(kernel: Kernel, session: Session, name: str) -> TorchOp:
+def torch_op(kernel: Kernel, session: Session, name: str, writes: bool = False) -> TorchOp:
     """Return a kernel as an operator that torch knows as `name`; its programs are found as those of calls are.
 
+    It takes the inputs and returns the outputs, or where it `writes`, takes every parameter and returns nothing.
     TypeError where the annotations do not say which parameters are tensors, and what numbers the others are.
     """
     declared = list(zip(kernel.parameters, kernel.declared(Resolver.of(kernel.function)), strict=True))
-    taken = [(p, says) for p, says in declared if says.direction is not ParamDirection.Out]
-    mutated = [p.name for p, says in taken if says.direction is ParamDirection.InOut]
+    taken = [(p, says) for p, says in declared if writes or says.direction is not ParamDirection.Out]
+    mutated = [p.name for p, says in taken if says.direction is not ParamDirection.In]
     schema = Schema([(p.name, _word(kernel, p, says)) for p, says in taken], mutated, len(declared) - len(taken))
     known = _Operator(kernel, session, schema, [p for p, _ in declared])
     return registered(name, schema, known.run, known.fake)
@@ -55,8 +56,10 @@ class _Operator:
         """Return what the outputs look like, for arguments without elements."""
         positional, named = self._placed([_sample(torch, value) for value in args])
         signature = Signature(self.session.specialized(positional, named).program)
-        self._check(signature.schema)
         given = dict(zip((name for name, _ in self.schema.takes), args, strict=True))
+        if len(given) == len(self.parameters):
+            return signature.check(torch, given)
+        self._check(signature.schema)
         return signature.fake(torch, *(given[param.name_hint] for param in signature.taken))
 
     def _placed(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -99,7 +102,7 @@ def _hint(size: Any) -> int:
 def _word(kernel: Kernel, parameter: KernelParameter, says: Declared) -> str:
     """Return torch's word for what a parameter is."""
     if says.is_tensor:
-        return TENSOR
+        return f"{TENSOR}?" if says.is_optional else TENSOR
     if isinstance(says.type, ScalarType):
         return number_word(says.type.dtype)
     annotation = kernel.function.__annotations__.get(parameter.name)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tilewright.errors import brief
+from tilewright.forks import computed_once
 from tilewright.pto.declared import Declared
 from tilewright.pto.grids import launch_spec
 from tilewright.pto.module import Func, Module
@@ -60,7 +61,7 @@ class CompiledKernelHandle:
         """Return what launches the kernel on `[grid, stream]`."""
         return partial(self.launcher, launch_spec(self._declared, spec))
 
-    @cached_property
+    @computed_once
     def launcher(self) -> Launcher:
         """What launches the kernel, called with the number of blocks and the arguments."""
         from tilewright.pto.launch import Launcher

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.errors import KernelError, PtoArgumentError, PtoNotLaunchableError, brief
+from tilewright.forks import Lock
 from tilewright.jit.store import CacheInfo, Store
 from tilewright.pto.abi import check_abi, entry_of
 from tilewright.pto.compiled import CompiledKernelHandle, verify_module
 from tilewright.pto.declared import Declared
 from tilewright.pto.grids import launch_spec
-from tilewright.pto.locks import Lock
 from tilewright.pto.module import Func, Module
 from tilewright.pto.options import Options
 from tilewright.pto.reading import module_of

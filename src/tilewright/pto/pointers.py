@@ -90,8 +90,9 @@ class PointerTaker:
                 and not value.is_neg()
                 and (size := value.nbytes)
                 and value.storage_offset() * self._itemsize + size <= len(value.untyped_storage())
+                and (address := value.data_ptr())  # functional tensors have none
             ):
-                return value.data_ptr(), size // self._itemsize
+                return address, size // self._itemsize
         elif self._torch is ABSENT:
             self._torch = _TorchNames.of(_modules.get("torch"), self._dtype)
         return self._any(value)
@@ -119,7 +120,7 @@ class PointerTaker:
         return address, UNKNOWN
 
     def _array(self, buffer: Buffer, value: Any) -> Words:
-        objection = buffer.objection(value)
+        objection = buffer.objection(value) or buffer.gradient_objection(value)
         if objection:
             raise self._value_error(objection)
         given = _dtype_of(value)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright import settings
@@ -22,12 +21,12 @@ from tilewright.core.expr import Var
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.dtypes import INDEX, UINT8, DataType
 from tilewright.errors import ArtifactError, InternalError, RunOnlyError
+from tilewright.forks import Lock, computed_once
 from tilewright.jit.digest import digest
 from tilewright.jit.fingerprint import toolchain
 from tilewright.jit.persistent import ARTIFACT, FORMAT, PATIENCE
 from tilewright.jit.relocate import Error, Piece
 from tilewright.jit.store import Store
-from tilewright.pto.locks import Lock
 from tilewright.pto.module import Func, Module
 from tilewright.pto.types import Ptr, Scalar
 from tilewright.runtime.config import DEFAULT_OPTIONS
@@ -129,13 +128,13 @@ class Programs:
 
     # on disk
 
-    @cached_property
+    @computed_once
     def _text(self) -> str:
         from tilewright.pto.text.printer import print_module
 
         return print_module(self.module)
 
-    @cached_property
+    @computed_once
     def _spans(self) -> list[Span]:
         """Where each op of the module stands, in an order that modules of the same text share."""
         funcs = [func for func in self.module.funcs() if func.body is not None]

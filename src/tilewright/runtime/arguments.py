@@ -21,6 +21,7 @@ from tilewright.runtime.buffers import Buffer, NumpyBuffer, buffer_of, region_of
 from tilewright.runtime.overlap import overlaps_itself, share_memory
 from tilewright.runtime.packed import is_packed, pack, unpacked
 from tilewright.runtime.placing import MISSING, placed
+from tilewright.runtime.torch_state import INSTEAD, check_unrecorded, is_traced
 
 Number: TypeAlias = "int | float | bool"
 
@@ -53,6 +54,9 @@ def bind(
     The code was made for the numbers in `specialized`: others are refused.
     """
     given = placed(entry, args, named or {})
+    if is_traced() and any(buffer_of(value) is not None for value in given):
+        raise ValueError(f"torch traces or transforms this call of `{entry.name}`, and cannot look into it: {INSTEAD}")
+    check_unrecorded((param.name_hint, value) for param, value in zip(entry.params, given, strict=True))
     values = [_taken(param, value) for param, value in zip(entry.params, given, strict=True)]
     for name, number in (specialized or {}).items():
         _check_specialized(entry, values, name, number)

@@ -10,6 +10,8 @@ from tilewright.arrays import np
 from tilewright.core.region import Array, Region, whole
 from tilewright.dtypes import TORCH_PACKED, DataType, from_numpy, from_torch, to_torch
 from tilewright.runtime.packed import is_packed, pack
+from tilewright.runtime.torch_memory import view_of
+from tilewright.runtime.torch_state import gradient_objection, memory_objection
 
 
 class Buffer(Protocol):
@@ -21,6 +23,10 @@ class Buffer(Protocol):
 
     def view(self, value: Any) -> Array:
         """Return a NumPy view of the same memory; TypeError for an element type NumPy cannot be told of."""
+        ...
+
+    def gradient_objection(self, value: Any) -> str:
+        """Return why derivatives would be lost if a program took an array, or nothing."""
         ...
 
     def write_objection(self, value: Any) -> str:
@@ -53,6 +59,10 @@ class NumpyBuffer:
         """Return the array itself, or a view of another producer's memory."""
         return np.asarray(value) if _is_numpy(value) else np.from_dlpack(value)
 
+    def gradient_objection(self, value: Any) -> str:
+        """Return nothing: nobody follows arrays."""
+        return ""
+
     def write_objection(self, value: Any) -> str:
         """Return whether an array is read-only."""
         return "" if self.view(value).flags.writeable else "is written, but the array given is read-only"
@@ -80,30 +90,32 @@ class TorchBuffer:
             return f"is a {str(value.layout).removeprefix('torch.')} tensor: pass `x.to_dense()`"
         if value.is_conj() or value.is_neg():
             return "is a view that torch negates as it reads: pass `x.resolve_conj().resolve_neg()`"
+        if objection := memory_objection(value):
+            return objection
         return "" if self._holds_its_elements(value) else "has no memory: its storage was freed or shrunk"
 
     def _holds_its_elements(self, value: Any) -> bool:
         if value.numel() == 0:
             return True
+        if value.untyped_storage().data_ptr() == 0:
+            return False
         reach = sum((extent - 1) * stride for extent, stride in zip(value.shape, value.stride(), strict=True))
         needed = (value.storage_offset() + reach + 1) * value.element_size()
         return needed <= value.untyped_storage().nbytes()
 
     def view(self, value: Any) -> Array:
-        """Return a NumPy view of a tensor; types NumPy lacks travel as bytes of the same width."""
+        """Return a NumPy view of a tensor."""
         name = str(value.dtype).removeprefix("torch.")
         if name in TORCH_PACKED:
             raise TypeError(f"a tensor of {value.dtype} packs two elements into a byte: only compiled programs take it")
-        dtype, plain = from_torch(value.dtype), value.detach()
-        if dtype.numpy_name in _NUMPY_NATIVE:
-            return plain.numpy()
-        carrier = {1: self.torch.uint8, 2: self.torch.int16}[dtype.get_byte()]
-        return plain.view(carrier).numpy().view(dtype.numpy)
+        return view_of(value, from_torch(value.dtype).numpy)
+
+    def gradient_objection(self, value: Any) -> str:
+        """Return whether autograd follows a tensor, which would not see what a program does."""
+        return gradient_objection(value)
 
     def write_objection(self, value: Any) -> str:
-        """Return whether autograd follows a tensor: it would not see what a program writes."""
-        if value.requires_grad and self.torch.is_grad_enabled():
-            return "is written, but requires grad: pass `x.detach()`, or call under torch.no_grad()"
+        """Return nothing: a tensor whose memory can be read can be written."""
         return ""
 
     def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Any:
@@ -125,7 +137,6 @@ class TorchBuffer:
         return result
 
 
-_NUMPY_NATIVE = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32".split())
 _HOST = (1, 3, 13)  # DLPack's numbers for plain, pinned and managed memory of the host
 _DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 14: "oneAPI", 15: "WebGPU"}
 _COPY = "programs run on memory of the host, so pass a copy there, such as CuPy's `x.get()` or jax.device_get(x)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeAlias
 
 from tilewright.backends.cpu.native import NativeProgram
@@ -11,6 +11,7 @@ from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
 from tilewright.core.types import Type
+from tilewright.forks import computed_once
 from tilewright.runtime import metadata
 from tilewright.runtime.arguments import Arguments, Number, bind
 from tilewright.runtime.metadata import ParamInfo
@@ -69,7 +70,7 @@ class Entry:
         """The types of what the function returns."""
         return self.function.return_types
 
-    @cached_property
+    @computed_once
     def directions(self) -> tuple[ParamDirection, ...]:
         """What the function really does with each of its parameters, whatever it declares."""
         return actual_directions(self._program, self.function)

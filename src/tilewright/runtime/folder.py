@@ -16,12 +16,12 @@ from __future__ import annotations
 import errno
 import os
 import re
-import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
 from tilewright import settings
+from tilewright.forks import Lock
 
 META = "compiled_meta.json"
 ARTIFACT = "program.twar"
@@ -52,7 +52,7 @@ if __name__ == "__main__":
     sys.exit(main(Path(__file__).parent, sys.argv[1:], pl.parse))
 '''
 
-_lock = threading.Lock()
+_lock = Lock()
 _settled: set[Path] = set()
 
 

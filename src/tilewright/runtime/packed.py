@@ -12,6 +12,7 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.core.region import Array
 from tilewright.dtypes import TORCH_PACKED
+from tilewright.runtime.torch_memory import view_of
 
 
 def is_packed(value: Any) -> bool:
@@ -28,8 +29,7 @@ def _packed_dtypes() -> frozenset[Any]:
 
 def unpacked(value: Any) -> Array:
     """Return the elements of a packed tensor, a byte each."""
-    torch: Any = sys.modules["torch"]
-    data: Any = value.detach().view(torch.uint8).numpy()
+    data: Any = view_of(value, np.dtype(np.uint8))
     halves: Any = np.stack([data & 15, data >> 4], axis=-1)
     dtype = TORCH_PACKED[str(value.dtype).removeprefix("torch.")]
     return halves.reshape(*data.shape[:-1], -1).view(dtype.numpy)
@@ -37,7 +37,6 @@ def unpacked(value: Any) -> Array:
 
 def pack(data: Array, value: Any) -> None:
     """Write elements into a packed tensor."""
-    torch: Any = sys.modules["torch"]
     dense: Any = np.ascontiguousarray(data)
     halves = dense.view(np.uint8)
-    value.detach().view(torch.uint8).numpy()[...] = halves[..., ::2] & 15 | halves[..., 1::2] << 4
+    view_of(value, np.dtype(np.uint8))[...] = halves[..., ::2] & 15 | halves[..., 1::2] << 4

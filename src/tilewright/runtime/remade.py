@@ -7,10 +7,11 @@ nor texts are known before the first look, so a program that was kept shows its 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from tilewright.core.program import Program
+from tilewright.forks import computed_once
 from tilewright.passes.strategy import OptimizationStrategy
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Remade(Mapping[str, Maker]):
     def __len__(self) -> int:
         return len(self._makers)
 
-    @cached_property
+    @computed_once
     def _makers(self) -> dict[str, Maker]:
         from tilewright.passes.manager import PassManager
 
@@ -69,7 +70,7 @@ class Remade(Mapping[str, Maker]):
 
         return assembly(self._code().text, self._code().target)
 
-    @cached_property
+    @computed_once
     def _programs(self) -> list[Program]:
         """The program as it comes, and after each pass."""
         from tilewright.passes.context import CallbackInstrument, PassContext

@@ -6,15 +6,14 @@ passes every other on to `Entry.__call__`, which checks everything: it lets noth
 
 from __future__ import annotations
 
-import os
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from tilewright.backends.cpu.native import NativeProgram
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function
+from tilewright.forks import Lock, undivided
 from tilewright.records import record
 from tilewright.runtime.arguments import Arguments
 from tilewright.runtime.providers import provided
@@ -94,6 +93,7 @@ class Shortcut:
             _lock.release()
         self._calls, self._wait = 0, 1 if learned else min(2 * self._wait, LONGEST)
 
+    @undivided()
     def _learn(self, native: NativeProgram, call: Learned, directions: Sequence[ParamDirection]) -> bool:
         """Return whether calls like this one go without Python from now on, and have not before."""
         if self._way is None or not self._way.is_current():
@@ -122,13 +122,4 @@ def reroute(thing: object, call: Callable[..., Any]) -> None:
 
 
 _MARK = "_takes_a_shortcut"
-_lock = threading.Lock()
-
-
-def _renew_lock() -> None:
-    """Free a forked child of a lock whose holder it does not have."""
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_renew_lock)
+_lock = Lock()

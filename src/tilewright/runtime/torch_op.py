@@ -7,7 +7,7 @@ Only what a program changes in place stays an argument that it changes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -19,6 +19,7 @@ from tilewright.dtypes import BOOL, DataType
 from tilewright.records import record
 from tilewright.runtime.metadata import entry_of
 from tilewright.runtime.torch_shapes import check_shapes, extents_of, shape_of, torch_dtype
+from tilewright.runtime.torch_state import inside_operator
 from tilewright.runtime.writes import actual_directions
 
 TENSOR = "Tensor"
@@ -80,7 +81,7 @@ class Signature:
     """What an operator takes and gives, from the declaration of a program's entry."""
 
     def __init__(self, program: Program) -> None:
-        entry = entry_of(program)
+        self._entry = entry = entry_of(program)
         declared = list(zip(entry.params, actual_directions(program, entry), strict=True))
         self.taken = [param for param, direction in declared if direction is not ParamDirection.Out]
         self.mutated = [param.name_hint for param, direction in declared if direction is ParamDirection.InOut]
@@ -92,6 +93,11 @@ class Signature:
     def schema(self) -> Schema:
         """The operator's type."""
         return Schema([(param.name_hint, _word(param.type)) for param in self.taken], self.mutated, len(self.returned))
+
+    def check(self, torch: Any, given: Mapping[str, Any]) -> None:
+        """Raise where an argument, an output too, is not what the program declares."""
+        pairs = [(param, given[param.name_hint]) for param in self._entry.params]
+        check_shapes(torch, pairs, extents_of(pairs))
 
     def fake(self, torch: Any, *args: Any) -> Any:
         """Return outputs without elements, for arguments that have none either; errors are those of a call."""
@@ -120,7 +126,8 @@ def registered(name: str, schema: Schema, run: Callable[..., Any], fake: Callabl
     torch: Any = import_module("torch")
 
     def call(*args: Any) -> Any:
-        return schema.outputs(run(*args), args)
+        with inside_operator():
+            return schema.outputs(run(*args), args)
 
     made = torch.library.custom_op(name, call, mutates_args=schema.mutated, schema=str(schema), device_types="cpu")
     made.register_fake(partial(fake, torch))

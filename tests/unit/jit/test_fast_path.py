@@ -204,7 +204,8 @@ def test_any_layout_of_an_input_gives_the_same(name: str) -> None:
     out = torch.zeros(4, 8)
     warm(add, ones(4, 8), ones(4, 8), out)
     out.zero_()
-    assert took(add, make(), ones(4, 8), out) == is_native
+    with torch.no_grad():
+        assert took(add, make(), ones(4, 8), out) == is_native
     assert (out == 2.0).all()
 
 
@@ -264,14 +265,18 @@ def test_what_is_no_plain_memory_is_refused_as_python_refuses_it(name: str) -> N
             call(make(), ones(4, 8), torch.zeros(4, 8))
 
 
-def test_an_output_that_autograd_follows_is_refused_unless_nobody_looks() -> None:
+def test_a_tensor_that_autograd_follows_is_refused_unless_nobody_looks() -> None:
     x, out = ones(4, 8), torch.zeros(4, 8, requires_grad=True)
     warm(add, x, x, torch.zeros(4, 8))
     for tensor in (out, torch.nn.Parameter(torch.zeros(4, 8)), out * 1):
-        with pytest.raises(ValueError, match="`out` is written, but requires grad"):
+        with pytest.raises(ValueError, match="`out` requires grad"):
             add(x, x, tensor)
+        with pytest.raises(ValueError, match=r"`x` requires grad.*torch.no_grad.*detach.*as_torch_op"):
+            add(tensor, x, torch.zeros(4, 8))
     with torch.no_grad():
-        add(x, x, out)
+        assert took(add, x, x, out)
+    with torch.inference_mode():
+        assert took(add, out, x, inference())
     assert (out == 2.0).all()
 
 

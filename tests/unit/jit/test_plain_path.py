@@ -34,7 +34,8 @@ def test_any_layout_that_comes_first_gives_the_same(name: str) -> None:
     kernel = made("global_")
     for _ in range(5):
         out = torch.zeros(4, 8)
-        kernel(LAYOUTS[name][0](), out)
+        with torch.no_grad():
+            kernel(LAYOUTS[name][0](), out)
         assert (out == 2.0).all()
     dense = torch.arange(32.0).reshape(4, 8)
     for _ in range(5):
@@ -50,7 +51,7 @@ def test_an_output_that_must_not_be_written_is_refused_at_every_call(name: str) 
             for _ in range(5):
                 kernel(ones(4, 8), out)
     for _ in range(5):
-        with pytest.raises(ValueError, match="`out` is written, but"):
+        with pytest.raises(ValueError, match="`out` (is written, but|requires grad)"):
             kernel(ones(4, 8), out)
 
 

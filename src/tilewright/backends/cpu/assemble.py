@@ -6,30 +6,20 @@ it, since LLVM's code generator ends the process over what its verifier would ha
 
 from __future__ import annotations
 
-import os
 import re
-import threading
 from functools import cache
 from typing import Any
 
 from tilewright.backends.cpu.target import Target, llvm
 from tilewright.errors import InternalError
+from tilewright.forks import Lock
 from tilewright.records import record
 
 PIPELINE = "sroa,instcombine,simplifycfg;cg2"  # a name for cache keys; on explicit vectors -O3 gains nothing
 SOON, FAST = 0, 2
 """What counts: how soon the code is there, or how fast it runs. The first takes a quarter of the second's time."""
 
-_lock = threading.Lock()
-
-
-def _renew_lock() -> None:
-    """Let a forked child compile though a thread of its parent was compiling when it was forked."""
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_renew_lock)
+_lock = Lock()
 
 
 @record

@@ -20,6 +20,7 @@ from tilewright.backends.cpu.dispatch_words import (
     HASH_FACTOR,
     HASH_SEED,
     INTEGER,
+    ITSELF,
     KEY_WORDS,
     LAUNCH_WORDS,
     MAX_PARAMS,
@@ -303,15 +304,9 @@ def _torch(c: Code, state: Value, room: Sequence[Value], given: Value, written: 
     c.refuse(c.op("and", plain, c.is_not(keys, c.word(state, State.TORCH_INFERENCE))))
     followed = c.is_not(c.at(impl, c.word(state, State.TORCH_GRAD)), i64(0))
     ask, on = c.label("ask"), c.label("quiet")
-    c.do(f"br {c.op('and', followed, c.is_not(written, i64(0)))}, label %{ask}, label %{on}")
+    c.do(f"br {followed}, label %{ask}, label %{on}")
     c.begin(ask)
-    answer = c.call(PTR, "PyObject_GetAttr", given, c.word(state, State.REQUIRES_GRAD, PTR))
-    missing = c.compare("icmp eq", answer, Value(PTR, "null"))
-    with c.when(missing):
-        c.invoke("PyErr_Clear")
-    c.refuse(missing)
-    c.invoke("Py_DecRef", answer)
-    c.refuse(c.compare("icmp eq", c.number(answer), c.word(state, State.TRUE)))
+    _refuse_recorded(c, state, impl)
     c.do(f"br label %{on}")
     c.begin(on)
     rank = c.at(impl, c.word(state, State.TORCH_RANK))
@@ -326,12 +321,27 @@ def _torch(c: Code, state: Value, room: Sequence[Value], given: Value, written: 
     freed_by = c.at(storage, c.op("add", place, i64(8)))
     c.refuse(c.compare("icmp eq", freed_by, c.word(state, State.STORAGE_LAZY)))
     low = c.at(storage, place)
+    absent = c.compare("icmp eq", low, i64(0))
     high = c.op("add", low, c.at(storage, c.word(state, State.STORAGE_BYTES)))
     start = c.op("mul", c.at(impl, c.word(state, State.TORCH_OFFSET)), size)
     data = c.pointer(c.op("add", low, start))
     shape = c.offset(impl, c.word(state, State.TORCH_SIZES), "i8")
     strides = c.offset(impl, c.word(state, State.TORCH_STRIDES), "i8")
+    low = c.select(absent, i64(-1), low)  # no element lies in memory that is not there
     _packed(c, room, (data, dtype, rank, shape, strides, i64(1), written, low, high))
+
+
+def _refuse_recorded(c: Code, state: Value, impl: Value) -> None:
+    """Leave where autograd follows a tensor and this thread records gradients: the result would know of none."""
+    records, requires = c.word(state, State.TORCH_RECORDS, PTR), c.word(state, State.TORCH_REQUIRES, PTR)
+    c.refuse(c.compare("icmp eq", records, Value(PTR, "null")))
+    recording, quiet = c.label("recording"), c.label("unrecorded")
+    is_on = c.convert("trunc", c.value("i8", f"call i8 {records.ref}()"), I1)
+    c.do(f"br {is_on}, label %{recording}, label %{quiet}")
+    c.begin(recording)
+    c.refuse(c.convert("trunc", c.value("i8", f"call i8 {requires.ref}({impl})"), I1))
+    c.do(f"br label %{quiet}")
+    c.begin(quiet)
 
 
 def _numpy(c: Code, state: Value, room: Sequence[Value], given: Value, written: Value) -> None:
@@ -360,13 +370,14 @@ def _scalar(c: Code, state: Value, room: Sequence[Value], given: Value, kind: Va
     frame, key, launch = room
     words, launched = c.word(frame, Frame.KEY), c.word(frame, Frame.LAUNCH)
 
-    def leave(tag: int, value: Value | None) -> None:
+    def leave(tag: int, value: Value | None, is_passed: bool = True) -> None:
         c.put(key, words, i64(tag))
         if value is not None:
             c.put(key, c.op("add", words, i64(1)), value)
+        if value is not None and is_passed:
             c.put(launch, launched, i64(0))
+            c.put(frame, Frame.LAUNCH, c.op("add", launched, i64(1)))
         c.put(frame, Frame.KEY, c.op("add", words, i64(1 + (value is not None))))
-        c.put(frame, Frame.LAUNCH, c.op("add", launched, i64(int(value is not None))))
         c.do(f"ret i1 {_YES}")
 
     with c.alternative(c.compare("icmp eq", kind, c.word(state, State.FLOAT))):
@@ -383,7 +394,7 @@ def _scalar(c: Code, state: Value, room: Sequence[Value], given: Value, kind: Va
         leave(INTEGER, whole)
     with c.alternative(c.compare("icmp eq", c.number(given), c.word(state, State.NONE))):
         leave(NONE, None)
-    c.do(f"br label %{c.out}")
+    leave(ITSELF, c.number(given), is_passed=False)
     c.begin(c.out)
     c.finish(c.no)
 
@@ -531,7 +542,7 @@ def _arrange(module: Module) -> None:
             value = c.word(items, c.op("sub", index, missing), PTR)
             kind = c.word(value, 1)
             is_copied = c.compare("icmp eq", c.number(value), c.word(state, State.NONE))
-            for copied in (State.FLOAT, State.INT, State.BOOL):
+            for copied in (State.FLOAT, State.INT, State.BOOL, State.STR):
                 is_copied = c.op("or", is_copied, c.compare("icmp eq", kind, c.word(state, copied)))
             c.refuse(c.negated(is_copied))
             c.put(placed, index, value)
@@ -564,6 +575,7 @@ def _dispatch(module: Module) -> None:
         c.refuse(c.is_not(threads, c.word(state, State.THREADS)))
     with c.each(c.word(state, State.WATCHES), c.word(state, State.WATCH_TABLE, PTR), len(Watch)) as watch:
         c.refuse(c.negated(c.call(I1, "watch", watch)))
+    _refuse_watched(c, state)
     frame, key = c.frame_bytes(8 * len(Frame)), c.frame_bytes(8 * KEY_WORDS)
     launch = c.frame_bytes(8 * (LAUNCH_WORDS + RESULT_WORDS))
     ranges, context = c.frame_bytes(24 * MAX_PARAMS), c.frame_bytes(8 * len(Context))
@@ -585,9 +597,7 @@ def _dispatch(module: Module) -> None:
     c.begin(fine)
     c.put(state, State.HITS, c.op("add", c.word(state, State.HITS), i64(1)))
     _count_active(c, state, -1)
-    none = c.word(state, State.NONE, PTR)
-    c.invoke("Py_IncRef", none)
-    c.do(f"ret {none}")
+    _give_back(c, state, entry, values)
     c.begin(failed)
     told = c.frame_bytes(24)
     for position, number in enumerate((error, buffers, c.word(entry, Entry.NUMBER))):
@@ -601,6 +611,36 @@ def _dispatch(module: Module) -> None:
     _count_active(c, state, -1)
     fallback = c.word(state, State.FALLBACK, PTR)
     c.finish(c.call(PTR, "PyObject_Vectorcall", fallback, args, count, names))
+
+
+def _give_back(c: Code, state: Value, entry: Value, values: Value) -> None:
+    """Return what a call gives back: None, one of its arguments, or a tuple of some."""
+    count, table = c.word(entry, Entry.RETURNS), c.word(entry, Entry.RETURN_TABLE, PTR)
+    with c.alternative(c.compare("icmp eq", count, i64(0))):
+        none = c.word(state, State.NONE, PTR)
+        c.invoke("Py_IncRef", none)
+        c.do(f"ret {none}")
+    with c.alternative(c.compare("icmp eq", count, i64(1))):
+        given = c.word(values, c.word(table, 0), PTR)
+        c.invoke("Py_IncRef", given)
+        c.do(f"ret {given}")
+    made = c.call(PTR, "PyTuple_New", count)
+    with c.when(c.is_not(made, Value(PTR, "null"))):
+        with c.loop(i64(0), count, i64(1)) as index:
+            given = c.word(values, c.word(table, index), PTR)
+            c.invoke("Py_IncRef", given)
+            c.put(c.offset(made, i64(TUPLE_ITEMS), I64), index, given)
+    c.do(f"ret {made}")
+
+
+def _refuse_watched(c: Code, state: Value) -> None:
+    """Leave where torch traces or transforms what this thread does: it would not see what a program writes."""
+    get = c.word(state, State.GET_THREAD_LOCAL, PTR)
+    with c.when(c.is_not(get, Value(PTR, "null"))):
+        held = c.value(PTR, f"call ptr {get.ref}({c.word(state, State.TORCH_THREAD, PTR)})")
+        added = c.word(held, 0)
+        watched = c.is_not(added, c.word(state, State.THREAD_PLAIN))
+        c.refuse(c.op("and", watched, c.is_not(added, c.word(state, State.THREAD_INFERENCE))))
 
 
 def _count_active(c: Code, state: Value, change: int) -> None:

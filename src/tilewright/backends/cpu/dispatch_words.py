@@ -16,7 +16,7 @@ RESULT_WORDS = 64
 RELEASE_BYTES = 1 << 16
 """Bytes of tensors from which on other Python threads may run meanwhile: below, letting them costs more."""
 
-TENSOR, INTEGER, FLOAT, BOOL, NONE = (kind << 48 for kind in range(1, 6))
+TENSOR, INTEGER, FLOAT, BOOL, NONE, ITSELF = (kind << 48 for kind in range(1, 7))
 """The kinds of arguments, in the upper bits of the first word that each adds to the key."""
 
 
@@ -39,7 +39,8 @@ class State(IntEnum):
     TORCH_INFERENCE = 10
     TORCH_GRAD = 11
     """Where in the implementation what autograd knows lies; nothing for most tensors."""
-    REQUIRES_GRAD = 12
+    TORCH_REQUIRES = 12
+    """The function of torch that tells whether an implementation requires grad; nothing where it was not found."""
     NDARRAY = 13
     NUMPY_DTYPES = 14
     FLOAT = 15
@@ -76,7 +77,17 @@ class State(IntEnum):
     """The name of each parameter, as the one object that Python has for it; nothing for one that is not to be named."""
     DEFAULTS = 39
     """Where the kernel's function refers to its defaults."""
-    LOOK = 40
+    TORCH_RECORDS = 40
+    """The function of torch that tells whether this thread records gradients."""
+    GET_THREAD_LOCAL = 41
+    """The function that finds a thread's own copy of a variable; nothing where torch is not imported."""
+    TORCH_THREAD = 42
+    """Which variable holds the dispatch keys that a thread adds to those of its tensors, as that function wants it."""
+    THREAD_PLAIN = 43
+    """What it holds where nobody looks on, and in inference mode: not while torch traces or transforms."""
+    THREAD_INFERENCE = 44
+    STR = 45
+    LOOK = 46
     """What looks for signals while a program runs."""
 
 
@@ -110,6 +121,9 @@ class Entry(IntEnum):
     PROBES = 12
     """Quadruples of a kind of access, an object, a key and the object that must be found there."""
     PROBE_TABLE = 13
+    RETURNS = 14
+    """Which parameters a call gives back: how many, and their numbers. None where there are none."""
+    RETURN_TABLE = 15
 
 
 class Watch(IntEnum):
@@ -162,6 +176,7 @@ PYTHON = (
     ("PyFloat_AsDouble", "double", (PTR,)),
     ("PyObject_Vectorcall", PTR, (PTR, PTR, I64, PTR)),
     ("PyLong_FromLongLong", PTR, (I64,)),
+    ("PyTuple_New", PTR, (I64,)),
     ("PyEval_SaveThread", PTR, ()),
     ("PyEval_RestoreThread", "void", (PTR,)),
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 from tilewright.backends.cpu.arena import Arena
@@ -34,6 +33,7 @@ from tilewright.core.types import ScalarType, TileType
 from tilewright.core.visitor import statements, used, variables
 from tilewright.dtypes import INDEX
 from tilewright.errors import InternalError, UnsupportedFeatureError
+from tilewright.forks import computed_once
 from tilewright.passes.accumulators import accumulators
 from tilewright.passes.defined import Defined, looks_at
 from tilewright.source import Span
@@ -456,7 +456,7 @@ class FunctionEmitter:
         if self.program.options.polled:
             self._polls.count(units)
 
-    @cached_property
+    @computed_once
     def _polls(self) -> Polls:
         return Polls(self.b, self.context, self.exit)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from tilewright.backends.cpu import (
@@ -58,6 +57,7 @@ from tilewright.core.stmt import ForStmt, SeqStmts
 from tilewright.core.types import TensorType, Type
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.forks import computed_once
 from tilewright.passes.identity import returned_parameters
 from tilewright.source import Span
 
@@ -88,12 +88,12 @@ class ProgramEmitter:
             fused=self.target.has_fma, converts_half=self.target.has_f16c, scales=self.target.has("avx512f")
         )
 
-    @cached_property
+    @computed_once
     def work(self) -> Estimate:
         """How much its functions do."""
         return Estimate(self.program)
 
-    @cached_property
+    @computed_once
     def returned(self) -> dict[str, tuple[int | None, ...]]:
         """For each function, which parameter each of its results is."""
         return dict(returned_parameters(self.program.function_list))

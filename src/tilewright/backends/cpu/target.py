@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tilewright.forks import held_over_forks
 from tilewright.records import record
 
 CPUINFO = Path("/proc/cpuinfo")
@@ -108,6 +109,7 @@ def llvm() -> Any:
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
     binding.initialize_native_asmparser()
+    held_over_forks(lambda: binding.ffi.lib._lock)  # pyright: ignore[reportPrivateUsage] - no other way to it
     return binding
 
 

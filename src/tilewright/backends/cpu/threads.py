@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -23,6 +22,7 @@ from tilewright.backends.cpu.assemble import SOON, assemble
 from tilewright.backends.cpu.loader import Loaded, load
 from tilewright.backends.cpu.regions import POOL, SERIAL, TEAM
 from tilewright.backends.cpu.target import PRESETS
+from tilewright.forks import Lock
 
 Emit = Callable[[str], bytes]
 MAPS = Path("/proc/self/maps")
@@ -67,7 +67,7 @@ def _load(threads: int, runtime: OpenMP | None, emit: Emit) -> Loaded:
 
 
 _instances: dict[tuple[int, OpenMP | None], Loaded] = {}
-_lock = threading.Lock()
+_lock = Lock()
 
 
 @cache
@@ -89,8 +89,6 @@ def openmp(torch_is_imported: bool) -> OpenMP | None:
 
 def _forget_workers() -> None:
     """Tell pools and teams that this is a forked child, where their workers are not."""
-    global _lock
-    _lock = threading.Lock()
     for (threads, runtime), loaded in _instances.items():
         if runtime:
             ctypes.c_int64.from_address(loaded.address("threads")).value = 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 from tilewright.core.expr import Expr, Var, constant
@@ -17,6 +16,7 @@ from tilewright.errors import (
     RecursiveCallError,
     UnsupportedFeatureError,
 )
+from tilewright.forks import computed_once
 from tilewright.pto.lower.build import Builder, tile_type
 from tilewright.pto.lower.memory import Knowledge, LocalMemory
 from tilewright.pto.lower.places import Slot
@@ -170,7 +170,7 @@ class Machine:
         self.b.span = outer
         return results
 
-    @cached_property
+    @computed_once
     def has_images(self) -> bool:
         """Whether masks may have bits set that are no lane's: some op takes or makes them bit by bit."""
         bodies = (func.body.ops for func in self.funcs if func.body is not None)

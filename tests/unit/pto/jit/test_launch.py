@@ -119,7 +119,7 @@ def test_tensors_have_the_element_type_of_their_pointer(name: str) -> None:
     [
         (lambda: torch.zeros(4, 4)[:, ::2], "gaps or another order"),
         (lambda: torch.zeros(2, 4).t(), "gaps or another order"),
-        (lambda: torch.zeros(8, requires_grad=True), "may be written, but requires grad"),
+        (lambda: torch.zeros(8, requires_grad=True), "requires grad, and gradients do not flow"),
         (lambda: torch.zeros(8, device="meta"), "is on device meta"),
         (lambda: torch.zeros(8).to_sparse(), "is a sparse_coo tensor"),
         (lambda: torch.zeros(8, dtype=torch.complex64).conj().imag, "gaps|negates"),

@@ -1,0 +1,124 @@
+"""Torch state: whether torch looks on while a program runs.
+
+A program reads and writes memory by itself. Where torch traces, transforms or differentiates what a thread does, or a
+tensor only stands for memory, it would miss that, and go on with wrong numbers. Such calls go by operators, which torch
+knows; whoever cannot is refused.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+INSTEAD = "call it as an operator, which `as_torch_op` makes (docs/torch-operators.md)"
+
+_KINDS = {
+    "Functionalize": "a functional tensor of torch, which stands for memory elsewhere",
+    "FuncTorchBatched": "a batched tensor of torch.vmap, which stands for many",
+    "FuncTorchGradWrapper": "a tensor that torch.func differentiates",
+}
+"""What tensors without memory of their own are, by the dispatch key that they have."""
+
+_local = threading.local()
+
+
+@contextmanager
+def inside_operator() -> Generator[None, None, None]:
+    """Let programs run in this thread though torch looks on: it knows the operator that runs them."""
+    before: bool = getattr(_local, "is_inside", False)
+    _local.is_inside = True
+    try:
+        yield
+    finally:
+        _local.is_inside = before
+
+
+def is_watched(values: Iterable[Any]) -> bool:
+    """Return whether torch has to be told of a call with some arguments, since it traces or transforms the call."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "compiler"):  # which is then being imported
+        return False
+    if torch.compiler.is_dynamo_compiling():  # first of all: the compiler of torch reads this text as it goes
+        return True
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    return bool(tensors) and (is_traced() or not all(map(has_memory, tensors)))
+
+
+def is_traced() -> bool:
+    """Return whether torch traces or transforms what this thread does, outside of operators."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or getattr(_local, "is_inside", False):
+        return False
+    return torch._C._dispatch_tls_local_include_set().raw_repr() not in _ordinary(torch)[0]
+
+
+def has_memory(value: Any) -> bool:
+    """Return whether torch takes a tensor of this machine for plain memory, and not for something else to look after.
+
+    Sparse tensors and the like, which other words tell, pass for plain.
+    """
+    torch: Any = sys.modules["torch"]
+    if torch._C._dispatch_keys(value).raw_repr() in _ordinary(torch)[1]:
+        return True
+    return not (_kind(value) or torch._C._dispatch_keys(value).has(torch._C.DispatchKey.Python))
+
+
+def _kind(value: Any) -> str:
+    torch: Any = sys.modules["torch"]
+    keys, known = torch._C._dispatch_keys(value), torch._C.DispatchKey
+    return next((text for name, text in _KINDS.items() if keys.has(getattr(known, name))), "")
+
+
+def memory_objection(value: Any) -> str:
+    """Return what a tensor is that has no memory of its own, or nothing."""
+    if has_memory(value):
+        return ""
+    return f"is {_kind(value) or f'a {type(value).__name__}, whose memory is its own affair'}: {INSTEAD}"
+
+
+def gradient_objection(value: Any) -> str:
+    """Return why derivatives would be lost if a program took a tensor, or nothing."""
+    torch: Any = sys.modules["torch"]
+    if value.requires_grad and torch.is_grad_enabled():
+        return (
+            "requires grad, and gradients do not flow through a call: call under torch.no_grad(), pass "
+            "`x.detach()`, or call an operator with a backward, made by `as_torch_op` (docs/torch-operators.md)"
+        )
+    forward = sys.modules.get("torch.autograd.forward_ad")
+    if forward is not None and forward._current_level >= 0 and forward.unpack_dual(value).tangent is not None:
+        return (
+            "carries a tangent of forward-mode differentiation, which does not flow through a call: pass the primal, "
+            "as torch.autograd.forward_ad.unpack_dual gives it"
+        )
+    return ""
+
+
+def check_unrecorded(named: Iterable[tuple[str, Any]]) -> None:
+    """Raise ValueError where a tensor among arguments would lose its derivatives."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or torch.compiler.is_dynamo_compiling() or getattr(_local, "is_inside", False):
+        return  # what torch compiles says by itself, in its backward, that there is none
+    for name, value in named:
+        if isinstance(value, torch.Tensor) and (objection := gradient_objection(value)):
+            raise ValueError(f"`{name}` {objection}")
+
+
+@cache
+def _ordinary(torch: Any) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the dispatch keys of a thread that torch leaves alone and of plain tensors, in inference mode too."""
+    found: list[tuple[int, int]] = []
+
+    def look() -> None:  # in a thread of its own, which is in no mode
+        for is_on in (False, True):
+            with torch.inference_mode(is_on):
+                around = torch._C._dispatch_tls_local_include_set()
+                found.append((around.raw_repr(), torch._C._dispatch_keys(torch.zeros(2)).raw_repr()))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    return frozenset(around for around, _ in found), frozenset(keys for _, keys in found)
