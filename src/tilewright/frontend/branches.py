@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import ast
 
-from tilewright.core.expr import Expr, Var
-from tilewright.core.stmt import BreakStmt, ContinueStmt, IfStmt, ReturnStmt, SeqStmts, YieldStmt
+from tilewright.core.expr import Const, Expr, Var
+from tilewright.core.stmt import (
+    SCOPES,
+    BreakStmt,
+    ContinueStmt,
+    IfStmt,
+    ReturnStmt,
+    SeqStmts,
+    Stmt,
+    WhileStmt,
+    YieldStmt,
+)
 from tilewright.core.types import ScalarType, TensorType, TileType, unplaced
+from tilewright.core.visitor import statements
 from tilewright.dtypes import BOOL
 from tilewright.errors import ConditionError, YieldMismatchError
 from tilewright.frontend.scope import Binding
@@ -86,12 +97,23 @@ def _branch(
 
 def ends(body: SeqStmts) -> bool:
     """Return whether control never falls out of the end of a body."""
-    if not body.stmts:
-        return False
-    last = body.stmts[-1]
-    if isinstance(last, IfStmt):
-        return ends(last.then_body) and last.else_body is not None and ends(last.else_body)
-    return isinstance(last, (ReturnStmt, BreakStmt, ContinueStmt))
+    return any(map(_ends, body.stmts))
+
+
+def _ends(stmt: Stmt) -> bool:
+    """Return whether control never comes to what follows a statement."""
+    if isinstance(stmt, IfStmt):
+        return stmt.else_body is not None and ends(stmt.then_body) and ends(stmt.else_body)
+    if isinstance(stmt, SCOPES):
+        return ends(stmt.body)
+    if isinstance(stmt, WhileStmt):
+        return isinstance(stmt.condition, Const) and stmt.condition.value is True and not _is_left(stmt.body)
+    return isinstance(stmt, (ReturnStmt, BreakStmt, ContinueStmt))
+
+
+def _is_left(body: SeqStmts) -> bool:
+    """Return whether a `break` below a loop's body may leave that loop; one of a loop inside counts as well."""
+    return any(isinstance(stmt, BreakStmt) for stmt in statements(body))
 
 
 def _merged_yields(

@@ -250,6 +250,9 @@ def _checked_returns(t: Translator, declared: tuple[Type, ...] | None) -> tuple[
             if not _returnable(want, have):
                 message = f"returned value {position} is {have}, {says} {want}"
                 raise ReturnMismatchError(message, spans=[span], help=help)
+    if types and not branches.ends(SeqStmts(tuple(t.stmts))):
+        message = "this returns values, and another path through the function ends without"
+        raise ReturnMismatchError(message, spans=[first], help="return at the end of the function, too")
     return types
 
 
