@@ -48,7 +48,9 @@ def dispatcher() -> str:
     module = Module()
     for name, returns, params in PYTHON:
         module.intrinsic(name, returns, *params)
-    for write in (_watch, _probe, _spread, _pack, _holds, _find, _overlaps, _run, _argument, _arrange, _dispatch):
+    module.intrinsic("llvm.cttz.i64", I64, I64, I1)
+    tests = _watch, _probe, _spread, _holds, _overlaps, _recorded, _watched
+    for write in (*tests, _pack, _find, _run, _argument, _arrange, _dispatch):
         write(module)
     return module.text()
 
@@ -185,25 +187,21 @@ def _probe(module: Module) -> None:
 def _pack(module: Module) -> None:
     """Write `@pack(...)`: a tensor's words added to key and launch; no where only Python can take it.
 
-    `%unit` is how many bytes a stride of one is: 1 where strides count elements. The memory lies between `%low` and
-    `%high`, and a tensor that reaches beyond has lost some.
+    `%shift` is how many bytes a stride of one is, as a power of two: 0 where strides count elements. The memory lies
+    between `%low` and `%high`, and a tensor that reaches beyond has lost some. Whoever calls has refused unknown
+    element types, and ranks without room.
     """
-    frame, key, launch, ranges, data, dtype, rank, shape, strides, unit, written, low, high = params = [
+    frame, key, launch, ranges, data, dtype, rank, shape, strides, shift, written, low, high = params = [
         Value(t, f"%{n}")
         for t, n in (
             *((PTR, n) for n in ("frame", "key", "launch", "ranges", "data")),
             *((I64, n) for n in ("dtype", "rank")),
             *((PTR, n) for n in ("shape", "strides")),
-            *((I64, n) for n in ("unit", "written", "low", "high")),
+            *((I64, n) for n in ("shift", "written", "low", "high")),
         )
     ]
     c = Code(module, "pack", params, I1, _NO)
-    c.refuse(c.compare("icmp ugt", rank, i64(MAX_RANK)))
-    bits = c.op("and", c.op("lshr", dtype, i64(8)), i64(255))
-    size = c.op("lshr", bits, i64(3))
-    odd = c.op("and", bits, i64(7))
-    c.refuse(c.compare("icmp ne", odd, i64(0)))
-    c.refuse(c.compare("icmp eq", size, i64(0)))
+    size = c.op("lshr", c.op("and", dtype, i64(0xFF00)), i64(11))
     address = c.number(data)
     c.refuse(c.is_not(c.op("and", address, c.op("sub", size, i64(1))), i64(0)))
     words, launched = c.word(frame, Frame.KEY), c.word(frame, Frame.LAUNCH)
@@ -219,8 +217,8 @@ def _pack(module: Module) -> None:
     with c.loop(i64(0), rank, i64(1)) as axis:
         extent = c.word(shape, axis)
         raw = c.word(strides, axis)
-        step = c.op("sdiv", raw, unit)
-        c.refuse(c.is_not(c.op("mul", step, unit), raw))
+        step = c.op("ashr", raw, shift)
+        c.refuse(c.is_not(c.op("shl", step, shift), raw))
         is_last = c.compare("icmp eq", axis, last)
         short = c.compare("icmp sle", extent, i64(1))
         gaps = c.op("and", c.op("and", is_last, c.negated(short)), c.is_not(step, i64(1)))
@@ -306,7 +304,7 @@ def _torch(c: Code, state: Value, room: Sequence[Value], given: Value, written: 
     ask, on = c.label("ask"), c.label("quiet")
     c.do(f"br {followed}, label %{ask}, label %{on}")
     c.begin(ask)
-    _refuse_recorded(c, state, impl)
+    c.refuse(c.call(I1, "recorded", state, impl))
     c.do(f"br label %{on}")
     c.begin(on)
     rank = c.at(impl, c.word(state, State.TORCH_RANK))
@@ -321,27 +319,36 @@ def _torch(c: Code, state: Value, room: Sequence[Value], given: Value, written: 
     freed_by = c.at(storage, c.op("add", place, i64(8)))
     c.refuse(c.compare("icmp eq", freed_by, c.word(state, State.STORAGE_LAZY)))
     low = c.at(storage, place)
-    absent = c.compare("icmp eq", low, i64(0))
     high = c.op("add", low, c.at(storage, c.word(state, State.STORAGE_BYTES)))
     start = c.op("mul", c.at(impl, c.word(state, State.TORCH_OFFSET)), size)
     data = c.pointer(c.op("add", low, start))
     shape = c.offset(impl, c.word(state, State.TORCH_SIZES), "i8")
     strides = c.offset(impl, c.word(state, State.TORCH_STRIDES), "i8")
-    low = c.select(absent, i64(-1), low)  # no element lies in memory that is not there
-    _packed(c, room, (data, dtype, rank, shape, strides, i64(1), written, low, high))
+    _packed(c, room, (data, dtype, rank, shape, strides, i64(0), written, low, high))
 
 
-def _refuse_recorded(c: Code, state: Value, impl: Value) -> None:
-    """Leave where autograd follows a tensor and this thread records gradients: the result would know of none."""
+def _watched(module: Module) -> None:
+    """Write `@watched(state)`: whether torch traces or transforms what this thread does, and would miss it."""
+    state = Value(PTR, "%state")
+    c = Code(module, "watched", [state], I1, _NO)
+    get = c.word(state, State.GET_THREAD_LOCAL, PTR)
+    c.refuse(c.compare("icmp eq", get, Value(PTR, "null")))
+    held = c.value(PTR, f"call ptr {get.ref}({c.word(state, State.TORCH_THREAD, PTR)})")
+    added = c.word(held, 0)
+    is_odd = c.is_not(added, c.word(state, State.THREAD_PLAIN))
+    c.done(c.op("and", is_odd, c.is_not(added, c.word(state, State.THREAD_INFERENCE))))
+
+
+def _recorded(module: Module) -> None:
+    """Write `@recorded(state, impl)`: whether autograd may follow a tensor while this thread records gradients."""
+    state, impl = Value(PTR, "%state"), Value(PTR, "%impl")
+    c = Code(module, "recorded", [state, impl], I1, _YES)
     records, requires = c.word(state, State.TORCH_RECORDS, PTR), c.word(state, State.TORCH_REQUIRES, PTR)
     c.refuse(c.compare("icmp eq", records, Value(PTR, "null")))
-    recording, quiet = c.label("recording"), c.label("unrecorded")
     is_on = c.convert("trunc", c.value("i8", f"call i8 {records.ref}()"), I1)
-    c.do(f"br {is_on}, label %{recording}, label %{quiet}")
-    c.begin(recording)
-    c.refuse(c.convert("trunc", c.value("i8", f"call i8 {requires.ref}({impl})"), I1))
-    c.do(f"br label %{quiet}")
-    c.begin(quiet)
+    with c.alternative(c.negated(is_on)):
+        c.do(f"ret i1 {_NO}")
+    c.done(c.convert("trunc", c.value("i8", f"call i8 {requires.ref}({impl})"), I1))
 
 
 def _numpy(c: Code, state: Value, room: Sequence[Value], given: Value, written: Value) -> None:
@@ -358,7 +365,9 @@ def _numpy(c: Code, state: Value, room: Sequence[Value], given: Value, written: 
     dtype = c.word(c.word(state, State.NUMPY_DTYPES, PTR), kind)
     unit = c.op("lshr", c.op("and", dtype, i64(0xFF00)), i64(11))
     c.refuse(c.compare("icmp eq", unit, i64(0)))
-    _packed(c, room, (data, dtype, rank, shape, strides, unit, written, i64(0), i64(-1)))
+    c.refuse(c.compare("icmp ugt", rank, i64(MAX_RANK)))
+    shift = c.call(I64, "llvm.cttz.i64", unit, Value(I1, "true"))
+    _packed(c, room, (data, dtype, rank, shape, strides, shift, written, i64(0), i64(-1)))
 
 
 def _packed(c: Code, room: Sequence[Value], tensor: Sequence[Value]) -> None:
@@ -575,7 +584,7 @@ def _dispatch(module: Module) -> None:
         c.refuse(c.is_not(threads, c.word(state, State.THREADS)))
     with c.each(c.word(state, State.WATCHES), c.word(state, State.WATCH_TABLE, PTR), len(Watch)) as watch:
         c.refuse(c.negated(c.call(I1, "watch", watch)))
-    _refuse_watched(c, state)
+    c.refuse(c.call(I1, "watched", state))
     frame, key = c.frame_bytes(8 * len(Frame)), c.frame_bytes(8 * KEY_WORDS)
     launch = c.frame_bytes(8 * (LAUNCH_WORDS + RESULT_WORDS))
     ranges, context = c.frame_bytes(24 * MAX_PARAMS), c.frame_bytes(8 * len(Context))
@@ -631,16 +640,6 @@ def _give_back(c: Code, state: Value, entry: Value, values: Value) -> None:
             c.invoke("Py_IncRef", given)
             c.put(c.offset(made, i64(TUPLE_ITEMS), I64), index, given)
     c.do(f"ret {made}")
-
-
-def _refuse_watched(c: Code, state: Value) -> None:
-    """Leave where torch traces or transforms what this thread does: it would not see what a program writes."""
-    get = c.word(state, State.GET_THREAD_LOCAL, PTR)
-    with c.when(c.is_not(get, Value(PTR, "null"))):
-        held = c.value(PTR, f"call ptr {get.ref}({c.word(state, State.TORCH_THREAD, PTR)})")
-        added = c.word(held, 0)
-        watched = c.is_not(added, c.word(state, State.THREAD_PLAIN))
-        c.refuse(c.op("and", watched, c.is_not(added, c.word(state, State.THREAD_INFERENCE))))
 
 
 def _count_active(c: Code, state: Value, change: int) -> None:
