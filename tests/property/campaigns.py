@@ -10,6 +10,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from ops.test_uses import SHAPED, check_uses
 from property import test_parser_survives as kernels
 from property import undefined
 from property.mutations import TEXTS, mutated
@@ -30,6 +31,14 @@ Campaign = Callable[[int], object]
 def _about_an_op(number: int) -> None:
     op = covered()[number % len(covered())]
     _with_program(check, 40, about=op)(number)
+
+
+def _every_use(number: int) -> None:
+    check_uses(SHAPED[number % len(SHAPED)], number, EVERY_PAIR, 4)
+
+
+EVERY_PAIR = 1000
+"""More pairs of element types than any op takes."""
 
 
 def _with_program(action: Callable[[str, str], object], budget: int, **options: Any) -> Campaign:
@@ -87,6 +96,7 @@ def _broken_pto(number: int) -> None:
 
 CAMPAIGNS: dict[str, Campaign] = {
     "op": _about_an_op,  # random programs about each op: native code against the interpreter
+    "use": _every_use,  # every pair of element types, pairs of keywords: native code against the interpreter
     "program": _with_program(check, 80),  # large ones
     "risky": _with_program(_risky, 40, risk=12),  # programs whose indices may lie anywhere: the same errors
     "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes
