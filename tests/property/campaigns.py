@@ -96,7 +96,6 @@ def _broken_pto(number: int) -> None:
 
 CAMPAIGNS: dict[str, Campaign] = {
     "op": _about_an_op,  # random programs about each op: native code against the interpreter
-    "use": _every_use,  # every pair of element types, pairs of keywords: native code against the interpreter
     "program": _with_program(check, 80),  # large ones
     "risky": _with_program(_risky, 40, risk=12),  # programs whose indices may lie anywhere: the same errors
     "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes
@@ -104,6 +103,7 @@ CAMPAIGNS: dict[str, Campaign] = {
     "places": _with_program(_quiet(check_places), 80),  # tiles in use do not share memory
     "text": _round_trip,  # programs read back as they were, at every stage
     "kernel": _broken_kernel,  # mutated kernels: a located mistake, or a program
+    "use": _every_use,  # every pair of element types, pairs of keywords: native code against the interpreter
     "undefined": undefined.check,  # tiles that nobody wrote all of: refused by both, or the same
     "pto": _broken_pto,  # mutated PTO texts: a located mistake, or what the interpreter says
 }

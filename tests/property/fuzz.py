@@ -94,6 +94,7 @@ class Worker:
     def _start(self) -> subprocess.Popen[str]:
         paths = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = {**os.environ, "PYTHONPATH": paths, "TILEWRIGHT_CACHE_DIR": "off"}
+        environment.pop("PYTEST_XDIST_WORKER", None)  # a process of its own, whoever started it
         self.attempt, self.since = None, time.monotonic()
         self.process = subprocess.Popen(
             self.command(), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

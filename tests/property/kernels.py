@@ -119,7 +119,11 @@ def _window(w: Writer, extent: Extent) -> tuple[str, str, str]:
     size = w.pick(w.extents)
     if not isinstance(extent, int):
         name = show_extent(extent)
-        starts = ["0", "0"] if extent is None else ["0", f"{name} // 2", f"pl.max({name} - {size}, 0)", name]
+        starts = (
+            ["0", "0"]
+            if extent is None
+            else ["0", f"{name} // 2", f"pl.max({name} - {size}, 0)", f"pl.max({name} - 1, 0)"]
+        )
         return w.pick(starts), str(size), str(size)
     size = size if w.chance(10) else max(1, min(size, extent))
     offset = w.index(max(0, extent - size))[0]

@@ -33,6 +33,8 @@ class Region:
     """Zero where an element is defined, as large as the data and a view where that is one; None: all of it is."""
     origin: Span = UNKNOWN
     """Where elements became undefined."""
+    bits: int | None = None
+    """Of a packed mask: how many columns it has bits for."""
     is_made: bool = False
     """Whether it holds one number everywhere, or nothing: no data is lost with a part of it."""
 
@@ -86,7 +88,10 @@ class Region:
         return from_numpy(self.data.dtype)
 
 
-PADDING = "pl.load(..., pad=0.0) reads whole tiles; pl.fillpad fills a tile, pl.set_validshape narrows one"
+PADDING = (
+    "pl.load(..., pad=0.0) reads whole tiles, with 0.0 before a sum and -inf before a maximum; "
+    "pl.fillpad fills a tile, pl.set_validshape narrows one"
+)
 
 
 def undefined_message(origin: Span) -> str:

@@ -1,5 +1,6 @@
 """Comparison and selection. A tile's comparison is a packed mask: one bit per element, eight columns a byte."""
 
+from dataclasses import replace
 from typing import Any
 
 from tilewright.arrays import np
@@ -7,10 +8,10 @@ from tilewright.core.annotations import Number, Tile, X
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
 from tilewright.core.op import Undefined
-from tilewright.core.region import Array, Region, embed, shaded
+from tilewright.core.region import PADDING, Array, Region, embed, shaded, undefined_message
 from tilewright.core.types import ShapedType, TensorType, TileType, static_shape, tile
 from tilewright.dtypes import INT64, UINT8, DataType, meet, promote, round_to
-from tilewright.errors import AttributeValueError, ShapeMismatchError
+from tilewright.errors import AttributeValueError, ExecutionError, ShapeMismatchError
 from tilewright.ops.aliases import scalar_form
 from tilewright.ops.declare import NUMBERS, TILE, UNIFIED, op
 from tilewright.ops.families import apply, check_dtype, elementwise_dtype, elementwise_type, look, origin_of, shaped
@@ -63,10 +64,13 @@ def _cmp(result: ShapedType, lhs: Any, rhs: Any, cmp_type: int) -> Region:
     flags = apply(flag, _met(result, lhs.dtype, rhs), UINT8, [lhs, rhs])
     if isinstance(result, TensorType):
         return embed(flags.live, flags.data.shape, result.dtype)
-    return embed(np.packbits(flags.live, axis=-1, bitorder="little"), result.shape, UINT8)
+    packed = embed(np.packbits(flags.live, axis=-1, bitorder="little"), result.shape, UINT8)
+    return replace(packed, bits=flags.valid[-1])
 
 
 def _unpack(mask: Region, like: tuple[int, ...]) -> Array:
+    if mask.bits is not None and 0 not in like and like[-1] > mask.bits:
+        raise ExecutionError(undefined_message(mask.origin), help=PADDING)
     rows = mask.seen((*(slice(0, extent) for extent in like[:-1]), slice(0, (like[-1] + 7) // 8)))
     return np.unpackbits(rows, axis=-1, bitorder="little")[..., : like[-1]].astype(bool)
 

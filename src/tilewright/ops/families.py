@@ -208,5 +208,5 @@ def _shade(region: Region, valid: tuple[int, ...]) -> Array:
 def look(regions: Sequence[Region]) -> None:
     """Raise ExecutionError where a broadcast of regions looks at undefined elements."""
     valid = broadcast_valid(list(regions))
-    for region in regions:
+    for region in regions if 0 not in valid else ():
         region.seen(_met(region, valid))

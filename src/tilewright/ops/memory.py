@@ -30,7 +30,7 @@ from tilewright.core.types import (
     tensor,
     tile,
 )
-from tilewright.dtypes import BF16, FP16, FP32, INDEX, INT8, INT16, INT32, DataType, round_scalar, round_to
+from tilewright.dtypes import BF16, FP16, FP32, INDEX, INT8, INT16, INT32, DataType, objection, round_scalar, round_to
 from tilewright.errors import (
     AttributeValueError,
     DTypeMismatchError,
@@ -143,9 +143,9 @@ def padding(pad: PadValue | float, dtype: DataType) -> float:
         return {PadValue.zero: 0, PadValue.max: high, PadValue.min: low}[PadValue(pad)]
     if isinstance(pad, float) and dtype.is_int() and math.isinf(pad):
         return high if pad > 0 else low
-    if not isinstance(pad, (int, float)) or (dtype.is_int() and not (pad == int(pad) and low <= pad <= high)):
+    if not isinstance(pad, (int, float)) or objection(pad, dtype):
         raise AttributeValueError(
-            f"{dtype} elements cannot be padded with {pad}",
+            f"{dtype} elements cannot be padded with {pad if isinstance(pad, float) else repr(pad)[:40]}",
             help="pad with a number that they can have, pl.PadValue.zero, max or min, math.inf or -math.inf",
         )
     return pad
@@ -190,7 +190,7 @@ def _load(
         return _padded(result, tensor, offsets, valid_shape or shapes, padding(pad, result.dtype))
     window: list[slice[int, int, None]] = []
     for axis, (start, want, have) in enumerate(zip(offsets, valid_shape or shapes, tensor.valid, strict=True)):
-        is_past = start > 0 and start >= have  # at zero even an axis without elements begins
+        is_past = start > have or (start == have > 0 and want > 0)  # at zero even an axis without elements begins
         if start < 0 or (is_past and not clamp) or want < 0 or want > shapes[axis]:
             raise ExecutionError(f"axis {axis}: a load of {want} element(s) at {start} starts outside 0 to {have}")
         window.append(slice(start, max(start, min(start + want, have))))

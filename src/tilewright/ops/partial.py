@@ -8,8 +8,9 @@ from tilewright.core.annotations import X
 from tilewright.core.expr import Expr
 from tilewright.core.op import Undefined
 from tilewright.core.region import Array, Region, embed, exact, shaded
-from tilewright.core.types import ShapedType, TileType
+from tilewright.core.types import ShapedType, TensorType, TileType
 from tilewright.dtypes import round_to
+from tilewright.errors import ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, UNIFIED, op
 from tilewright.ops.families import (
     apply,
@@ -32,6 +33,12 @@ def partial(reference: Callable[[Array, Array], Array]) -> Callable[[F], F]:
         values = {"lhs": lhs, "rhs": rhs}
         dtype = elementwise_dtype(values)
         check_dtype(dtype, NUMBERS, list(values))
+        if isinstance(rhs.type, TensorType) and rhs.type.valid != rhs.type.shape:
+            raise ShapeMismatchError(
+                f"tensors are taken as a whole here, got {rhs.type}",
+                blame=["rhs"],
+                help="load it: tiles are partly valid",
+            )
         return elementwise_type(values, dtype)
 
     def evaluate(result: ShapedType, lhs: Region, rhs: Region) -> Region:

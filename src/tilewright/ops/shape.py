@@ -141,15 +141,27 @@ def _assemble_type(target: Expr, source: Expr, offset: tuple[Expr, ...], atomic:
         if fits(start, size, extent) is False:
             raise outside(axis, start, size, extent, "offset")
     if isinstance(into, TileType):
-        return TileType(into.shape, into.dtype, into.valid, into.memory)
+        reached = [_reached(*axis) for axis in zip(into.valid, offset, valid, into.shape, strict=True)]
+        return TileType(into.shape, into.dtype, tuple(reached), into.memory)
     return into
+
+
+def _reached(held: Extent, start: Expr, size: Extent, extent: int) -> Extent:
+    """Return how far along an axis a tile is valid once a part has been written into it."""
+    first = as_extent(start)
+    if held == extent or not (isinstance(held, int) and isinstance(first, int) and isinstance(size, int)):
+        return extent if held == extent else None
+    return max(held, first + size) if size else held
 
 
 def _assemble(
     result: ShapedType, target: Region, source: Region, offset: tuple[int, ...], atomic: AtomicType
 ) -> Region:
-    into = target if isinstance(result, TensorType) else target.moved(np.array, target.valid)
-    return write_window(into, source, offset, atomic)
+    if isinstance(result, TensorType):
+        return write_window(target, source, offset, atomic)
+    sizes = (1,) * (target.data.ndim - source.data.ndim) + source.valid
+    ends = [held if 0 in sizes else max(held, at + n) for held, at, n in zip(target.valid, offset, sizes, strict=True)]
+    return write_window(target.moved(np.array, ends), source, offset, atomic)
 
 
 FILL = "pl.fillpad(x) fills the rest of it with zeros, so that all of it is valid"
@@ -318,7 +330,10 @@ def slice(
     example="both = pl.assemble(a, pl.slice(b, [8, 32], [0, 0]), [8, 0])\nout = pl.store(both, [0, 0], out)",
 )  # fmt: skip
 def assemble(target: X, source: X | Tile, offset: Extents, atomic: AtomicType = AtomicType.None_) -> X:
-    """Write `source` into `target` at `offset` and return it: a tensor in place, a tile as a new value."""
+    """Write `source` into `target` at `offset` and return it: a tensor in place, a tile as a new value.
+
+    The new tile is valid as far as the old one and what was written into it reach.
+    """
     ...
 
 

@@ -6,7 +6,7 @@ of one extent find equally much.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeAlias
 
 from tilewright.core.expr import Call, Expr, MakeTuple, Var
@@ -57,14 +57,35 @@ def shape_of(value: Argument) -> tuple[int, ...]:
     return value.type.shape
 
 
+@record
+class Bits:
+    """How many columns have a bit in the bytes of a packed mask."""
+
+    columns: Extent
+
+
 def packed(columns: Extent) -> Extent:
     """Return how many bytes hold a bit for each column."""
-    return (columns + 7) // 8 if isinstance(columns, int) else ("packed", columns)
+    return Bits(columns)
 
 
 def covers(have: Extent, want: Extent, most: int) -> bool:
     """Return whether an extent is surely as large as another, which is never more than `most`."""
+    if isinstance(want, Bits):
+        bits = have.columns if isinstance(have, Bits) else 8 * have if isinstance(have, int) else None
+        return covers(bits, want.columns, 8 * most)
     return have == want or (isinstance(have, int) and (have >= most or (isinstance(want, int) and have >= want)))
+
+
+def covered(have: Box, want: Box, most: Sequence[int]) -> bool:
+    """Return whether a box surely covers another."""
+    return all(covers(*extents) for extents in zip(have, want, most, strict=True))
+
+
+def number(extent: Extent) -> int | None:
+    """Return an extent that is known, None for others; of a mask, how many columns it has bits for."""
+    known = extent.columns if isinstance(extent, Bits) else extent
+    return known if isinstance(known, int) else None
 
 
 def least(a: Extent, b: Extent) -> Extent:

@@ -37,11 +37,13 @@ from tilewright.passes.boxes import (
     Box,
     Extent,
     Facts,
+    covered,
     covers,
     extents_of,
     least,
     loaded,
     merged,
+    number,
     packed,
     resized,
     shape_of,
@@ -90,8 +92,8 @@ def _check_operand(function: Function, defined: Defined, call: Call, name: str) 
 
 def _is_surely_outside(box: Box, needed: Box) -> bool:
     """Return whether some of what is needed is certainly not in a box."""
-    pairs = list(zip(box, needed, strict=True))
-    known = [(have, want) for have, want in pairs if isinstance(have, int) and isinstance(want, int)]
+    pairs = [(number(have), number(want)) for have, want in zip(box, needed, strict=True)]
+    known = [(have, want) for have, want in pairs if have is not None and want is not None]
     return len(known) == len(pairs) and all(want > 0 for _, want in known) and any(h < w for h, w in known)
 
 
@@ -155,7 +157,7 @@ class Defined:
         facts, needed = self.of(value), self.needed(call, name)
         if facts is None or needed is None:
             return facts is None
-        return all(covers(*extents) for extents in zip(facts.box, needed, shape_of(value), strict=True))
+        return covered(facts.box, needed, shape_of(value))
 
     # statements
 
@@ -289,6 +291,7 @@ class Defined:
         value = next(v for v in bound.values() if self.of(v) is not None)
         source, own = self.of(value), extents_of(type_, call)
         assert source is not None
+        origin = call.span if source.is_sure else source.origin
         match call.op.spec.name:
             case "move":
                 return source
@@ -300,9 +303,11 @@ class Defined:
                 return resized(call, bound, source, type_)
             case "concat":
                 return self._concat(call, bound, source, own)
-            case _:  # what is written into a tile is looked at, so that only the tile itself can be unsure
-                valid = source.valid
-                return Facts(valid) if source.is_sure else Facts(valid, unknown(call), False, source.origin)
+            case "assemble":  # what is written into a tile is looked at: only the tile itself can be unsure
+                is_whole = source.is_sure and covered(source.box, own, type_.shape)
+                return Facts(own, source.holds) if is_whole else Facts(own, unknown(call), False, origin)
+            case _:
+                return source if source.is_sure else Facts(source.valid, unknown(call), False, source.origin)
 
     def _concat(self, call: Call, bound: Mapping[str, Argument], first: Facts, own: Box) -> Facts:
         second = self.of(bound["b"])

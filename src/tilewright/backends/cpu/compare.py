@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from tilewright.arrays import np
@@ -18,8 +19,9 @@ from tilewright.backends.cpu.llvm import I8, Value, i64
 from tilewright.backends.cpu.scopes import body_of
 from tilewright.backends.cpu.tiles import broadcast_valid, recorded
 from tilewright.backends.cpu.traced import Lanes
-from tilewright.backends.cpu.values import Scalar, Tile
+from tilewright.backends.cpu.values import Scalar, Tile, static
 from tilewright.core.expr import Call, Var
+from tilewright.core.region import PADDING, undefined_message
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import statements, used, variables
@@ -59,7 +61,10 @@ def look_at_met(e: FunctionEmitter, call: Call, name: str, operand: Tile | Scala
     if isinstance(operand, Tile):
         own = valid[len(valid) - len(operand.valid) :]
         needed = [i64(1) if n == 1 else v for n, v in zip(operand.type.shape, own, strict=True)]
-        e.look(call, name, operand, needed)
+        empty = [e.b.compare("icmp sle", extent, i64(0)) for extent in valid if static(extent) is None]
+        nothing = reduce(lambda x, y: e.b.op("or", x, y), empty) if empty else None
+        if not any(static(extent) == 0 for extent in valid):
+            e.look(call, name, operand, needed, unless=nothing)
 
 
 def valid_extents(valid: Sequence[Value]) -> tuple[int | None, ...]:
@@ -88,6 +93,7 @@ def packed_mask(e: FunctionEmitter, call: Call, bools: Tile) -> Tile:
     place, width = e.stored(bools), bools.valid[-1]
     count = e.b.op("lshr", e.b.op("add", width, i64(7)), i64(3))
     result = e.fresh(tile_type(call), known_or(tile_type(call), (*bools.rows, count)))
+    result.bits = width
     assert result.place is not None
     last = e.b.op("sub", width, i64(1))
     with rows_of(e, bools.rows) as row, e.b.loop(i64(0), result.valid[-1], i64(1)) as at:
@@ -130,6 +136,9 @@ def unpacked(e: FunctionEmitter, call: Call, mask: Tile, like: Tile) -> Tile:
     place = e.stored(mask)
     bytes_ = e.b.op("lshr", e.b.op("add", like.valid[-1], i64(7)), i64(3))
     e.look(call, "mask", mask, (*like.rows, bytes_))
+    if mask.bits is not None and not e.defined.is_sure(call, "mask"):
+        beyond = e.b.compare("icmp sgt", like.valid[-1], mask.bits)
+        e.stop(beyond, f"{undefined_message(call.span)}\n{PADDING}", call)
     result = e.fresh(TileType(like.type.shape, BOOL, like.type.valid), like.valid)
     result.owners = variables(call.args)
     assert result.place is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import reduce
 from typing import Any
 
 from tilewright.arrays import np
@@ -16,7 +17,7 @@ from tilewright.backends.cpu.traced import memory_type
 from tilewright.backends.cpu.values import Place, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import UINT8, UINT16, UINT32, UINT64, DataType, round_to
+from tilewright.dtypes import UINT8, UINT16, UINT32, UINT64, DataType
 from tilewright.ops.shape import FILL, pad_number
 
 Bound = dict[str, Any]
@@ -147,17 +148,32 @@ def _assemble(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     e.stored(target)
     starts = e.indices(bound["offset"])
     sizes = (*(i64(1),) * (rank - len(source.valid)), *source.valid)
-    result = e.fresh(tile_type(call), target.valid)
-    copy_whole(e, target, result)
-    assert result.place is not None
     fits = inside(e, starts, sizes, whole_extents(target.type))
     if fits is not None:
         e.fail(e.b.op("xor", fits, Value(I1, "true")), "a store does not fit its tile", call)
         starts = tuple(e.b.select(fits, start, i64(0)) for start in starts)
         sizes = tuple(e.b.select(fits, size, i64(0)) for size in sizes)
+    result = e.fresh(tile_type(call), _reached(e, call, target, starts, sizes))
+    copy_whole(e, target, result)
+    assert result.place is not None
     spread = Place(from_place.pointer, (*(0,) * (rank - len(source.valid)), *from_place.strides))
     copy_elements(e, dtype, spread, part(e, dtype, result.place, starts), sizes)
     return result
+
+
+def _reached(
+    e: FunctionEmitter, call: Call, target: Tile, starts: Sequence[Value], sizes: Sequence[Value]
+) -> tuple[Value, ...]:
+    """Return how far a tile is valid once a part has been written into it."""
+    known = tile_type(call).valid
+    if None not in known:
+        return known_or(tile_type(call), target.valid)
+    some = reduce(lambda x, y: e.b.op("and", x, y), [e.b.compare("icmp sgt", size, i64(0)) for size in sizes])
+    ends = [
+        e.b.intrinsic("llvm.smax", held, e.b.select(some, e.b.op("add", start, size), i64(0)))
+        for held, start, size in zip(target.valid, starts, sizes, strict=True)
+    ]
+    return known_or(tile_type(call), ends)
 
 
 def inside(
@@ -215,7 +231,8 @@ def _fillpad(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def fill(e: FunctionEmitter, tile: Tile, number: float) -> None:
     """Emit the writing of one number to every element of a packed tile."""
     assert tile.place is not None
-    element: Any = round_to(np.asarray(number), tile.type.dtype)
+    with np.errstate(over="ignore"):
+        element: Any = np.asarray(number).astype(tile.type.dtype.numpy)
     bits = int(element.view(_BITS[tile.type.dtype.get_byte()].numpy))
     size, count = tile.type.dtype.get_byte(), math.prod(tile.type.shape)
     lanes = e.program.target.vector_bits // (8 * size)

@@ -18,7 +18,7 @@ def _read(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     tile, dtype = bound["x"], bound["x"].type.dtype
     place = e.stored(tile)
     indices = checked(e, call, tile, bound["indices"])
-    e.look(call, "x", tile, [e.b.op("add", index, i64(1)) for index in indices])
+    e.look(call, "x", tile, [e.b.op("add", index, i64(1)) for index in indices], unless=tile.is_scattered)
     pointer = element_at(e, dtype, place, indices)
     raw = e.b.load(memory_type(dtype), pointer, dtype.get_byte())
     return Scalar(number_of(e.b, raw, dtype).value, dtype)

@@ -67,6 +67,12 @@ def _differ(e: FunctionEmitter, count: Sequence[Value], shape: Sequence[int]) ->
     return partly
 
 
+def _row(tensor: Tensor) -> Tensor:
+    """Return a tensor of one axis as the only row of another."""
+    shape, valid = (i64(1), *tensor.shape), (i64(1), *tensor.valid)
+    return Tensor(tensor.pointer, shape, (i64(0), *tensor.strides), valid, tensor.dtype, tensor.root)
+
+
 def _copy(
     e: FunctionEmitter,
     tensor: Tensor,
@@ -77,11 +83,17 @@ def _copy(
 ) -> None:
     """Emit a copy of a window of a tensor to its place in a tile, row by row."""
     assert tile.place is not None
-    strides = tuple(i64(stride) for stride in tile.place.strides)
-    target = Tensor(tile.place.pointer, whole_extents(tile.type), strides, tile.valid, tensor.dtype, object())
-    known = tuple(most if static(n) == most else None for n, most in zip(count, tile.type.shape, strict=True))
-    type_ = TileType(tile.type.shape, tensor.dtype, known)
-    source = Tile(type_, count, node=LoadNode(0, tensor=tensor, offsets=first))
+    shape, strides = tile.type.shape, tuple(i64(stride) for stride in tile.place.strides)
+    if shape[-1] == 1:  # one element per row is there or not: then the row is not
+        if len(shape) == 1:
+            shape, strides, first, place = (1, 1), (i64(0), *strides), (i64(0), *first), (i64(0), *place)
+            count, tensor = (i64(1), *count), _row(tensor)
+        some = e.b.compare("icmp sgt", count[-1], i64(0))
+        count = (e.b.select(some, count[0], i64(0)), *count[1:-1], i64(1))
+    whole = tuple(i64(extent) for extent in shape)
+    target = Tensor(tile.place.pointer, whole, strides, whole, tensor.dtype, object())
+    known = tuple(most if static(n) == most else None for n, most in zip(count, shape, strict=True))
+    source = Tile(TileType(shape, tensor.dtype, known), count, node=LoadNode(0, tensor=tensor, offsets=first))
     group = Group(source.rows, [source])
     group.stores.append(StoreSink(source, tensor=target, offsets=place))
     e.group = group

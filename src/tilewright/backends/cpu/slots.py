@@ -336,8 +336,9 @@ def _apart(e: FunctionEmitter, value: Binding, others: Sequence[Slot], own: Slot
 
 def _tile_copy(e: FunctionEmitter, tile: Tile) -> Tile:
     place, part = e.reserve(tile.type)
-    known = tile.defined, tile.written, tile.is_scattered, tile.is_made
-    temporary = Tile(tile.type, tile.valid, place, None, [], *known)
+    known = tile.written, tile.is_scattered, tile.is_made
+    temporary = Tile(tile.type, tile.valid, place, None, [], tile.defined)
+    temporary.written, temporary.is_scattered, temporary.is_made = known
     copy(e, tile, temporary)
     e.blocks[-1].owned.append((temporary, part))
     return temporary

@@ -105,7 +105,7 @@ def mapped(
     e.flush()
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     shape, valid = broadcast(e, call, tensors)
-    result = new_tensor(e, shape, dtype)
+    result = new_tensor(e, shape, dtype, clear=shape != valid)
     tiles = [repeated(e, o, valid) if isinstance(o, Tensor) else o for o in operands]
     node = MapNode(0, function=function, operands=tuple(tiles))
     put(e, Tile(stand_in(valid, dtype), valid, node=node), result)
@@ -169,7 +169,7 @@ def _reduction(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     by_rows = spec.name.startswith("row")
     axis = -1 if by_rows else -2
     shape, valid = (tuple(_with(values, axis, i64(1))) for values in (source.shape, source.valid))
-    result = new_tensor(e, shape, dtype)
+    result = new_tensor(e, shape, dtype, clear=shape != valid)
     if not by_rows and dtype in spec.stepwise:
         _stepwise_columns(e, call, source, result)
         return Tensor(result.pointer, shape, result.strides, valid, dtype, result.root)
@@ -218,7 +218,7 @@ def _concat(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
         e.fail(e.b.compare("icmp ne", a.valid[-1], a.shape[-1]), f"concat needs wholly valid rows first\n{FILL}", call)
     width = e.b.op("add", a.shape[-1], b.shape[-1])
     shape = (*a.shape[:-1], width)
-    result = new_tensor(e, shape, a.dtype)
+    result = new_tensor(e, shape, a.dtype, clear=a.valid != a.shape or b.valid != b.shape)
     copy_tensor(e, call, _cut(a, a.valid[:-1]), result, (i64(0),) * len(shape))
     copy_tensor(e, call, _cut(b, a.valid[:-1]), result, (*(i64(0),) * (len(shape) - 1), a.shape[-1]))
     valid = (*a.valid[:-1], e.b.op("add", a.shape[-1], b.valid[-1]))

@@ -117,7 +117,7 @@ def _found(
         return start, within(e, call, want, i64(tile_type(call).shape[axis]))
     first, left = start, e.b.op("sub", have, start)
     if e.checked:
-        past = e.b.intrinsic("llvm.smax", have, i64(1))  # at zero even an axis without elements begins
+        past = _past(e, want, have)
         before, after = e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp sge", start, past)
         outside = e.b.op("or", before, after)
         e.fail(before if clamp else outside, f"axis {axis}: a load starts outside the tensor", call)
@@ -125,6 +125,15 @@ def _found(
     if static(want) is None:
         want = within(e, call, want, i64(tile_type(call).shape[axis]))
     return first, e.b.intrinsic("llvm.smax", e.b.intrinsic("llvm.smin", want, left), i64(0))
+
+
+def _past(e: FunctionEmitter, want: Value, have: Value) -> Value:
+    """Return the first place where no load starts: at zero even an empty axis begins, and at the end only nothing."""
+    known = static(want)
+    if known is not None:
+        return e.b.intrinsic("llvm.smax", have, i64(1)) if known else e.b.op("add", have, i64(1))
+    some = e.b.compare("icmp sgt", want, i64(0))
+    return e.b.select(some, e.b.intrinsic("llvm.smax", have, i64(1)), e.b.op("add", have, i64(1)))
 
 
 @lowers("tile.store")

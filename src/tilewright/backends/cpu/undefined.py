@@ -5,8 +5,8 @@ looks at such a tile compares the box with the valid part, once, and leaves its 
 wrote would be looked at.
 
 A tile that is created holds zeros, so that nothing older can show, and may be put together from parts in any order. It
-counts the elements it is given: as many as are valid are taken for all of them. What is made of a tile whose parts do
-not lie side by side is taken to be defined.
+counts the elements it is given: as many as are valid are taken for all of them. A part of a tile whose parts do not lie
+side by side is taken to be defined.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ def _lent(b: Builder, tile: Tile) -> tuple[Value, ...]:
 
 def lacks(b: Builder, tile: Tile, needed: Sequence[Value]) -> Value | None:
     """Return whether an element of what is needed of a tile was written by nobody, None where surely not."""
+    if any(static(want) == 0 for want in needed):
+        return None
     short: Value | None = None
     some: Value | None = None
     for have, want in zip(box(tile), needed, strict=True):
@@ -66,6 +68,7 @@ def follow(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> No
         unread = (*call.op.spec.unread, "mask")
         tiles = [t for name, t in bound.items() if isinstance(t, Tile) and name not in unread]
         tile.defined = _partly(b, tile, *tiles) if call.op.spec.family == "partial" else _met(b, tile, tiles)
+        _count(b, tile, tiles)
     elif name in _MOVES:
         _MOVES[name](b, index, call, bound, tile)
 
@@ -74,15 +77,31 @@ def _met(b: Builder, result: Tile, operands: Sequence[Tile]) -> tuple[Value, ...
     """Return where all operands hold data; one element serves a whole axis."""
     extents = list(result.valid)
     for operand in operands:
-        held = _lent(b, operand)
         for axis in range(-len(operand.valid), 0):
-            have = held[axis]
+            have = box(operand)[axis]
             if operand.type.shape[axis] == 1 and result.type.shape[axis] != 1:
                 if static(have) != 1:
                     extents[axis] = b.select(b.compare("icmp sgt", have, i64(0)), extents[axis], i64(0))
             elif not _surely_covers(have, extents[axis]):
                 extents[axis] = b.intrinsic("llvm.smin", have, extents[axis])
     return tuple(extents)
+
+
+def _count(b: Builder, result: Tile, operands: Sequence[Tile]) -> None:
+    """Let a result have been given as many elements as the operand that was given the fewest."""
+    parts = [(t.written, t.is_scattered) for t in operands if t.written is not None and t.is_scattered is not None]
+    if not parts or result.defined is None:
+        return
+    result.written = reduce(lambda x, y: b.intrinsic("llvm.smin", x, y), [written for written, _ in parts])
+    result.is_scattered = reduce(lambda x, y: b.op("or", x, y), [scattered for _, scattered in parts])
+    enough = b.op("and", result.is_scattered, _is_enough(b, result))
+    result.defined = tuple(b.select(enough, v, d) for v, d in zip(result.valid, result.defined, strict=True))
+
+
+def _is_enough(b: Builder, tile: Tile) -> Value:
+    """Return whether a tile was given as many elements as are valid."""
+    assert tile.written is not None
+    return b.compare("icmp sge", tile.written, reduce(lambda x, y: b.op("mul", x, y), tile.valid))
 
 
 def _partly(b: Builder, result: Tile, first: Tile, second: Tile) -> tuple[Value, ...]:
@@ -154,10 +173,9 @@ def _grow(b: Builder, tile: Tile, target: Tile, starts: Sequence[Value], sizes: 
     if target.written is not None and target.is_scattered is not None:
         tile.is_scattered = b.op("or", target.is_scattered, b.op("xor", beside, TRUE))
         tile.written = b.op("add", target.written, reduce(lambda x, y: b.op("mul", x, y), sizes))
-        enough = b.compare("icmp sge", tile.written, reduce(lambda x, y: b.op("mul", x, y), tile.valid))
+        enough = _is_enough(b, tile)
         extents = [b.select(enough, v, extent) for v, extent in zip(tile.valid, extents, strict=True)]
-    pairs = zip(extents, tile.valid, strict=True)
-    tile.defined = tuple(b.intrinsic("llvm.smin", extent, live) for extent, live in pairs)
+    tile.defined = tuple(extents)
 
 
 _MOVES: dict[str, Callable[[Builder, Index, Call, Bound, Tile], None]] = {

@@ -51,6 +51,8 @@ class Tile:
     owners: list[Var] = field(default_factory=list[Var])
     defined: tuple[Value, ...] | None = None
     """The box in which it holds data; None: all of the valid part."""
+    bits: Value | None = None
+    """Of a packed mask: how many columns it has bits for."""
     written: Value | None = None
     """How many elements a created tile has been given, in parts."""
     is_scattered: Value | None = None
