@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import tilewright.language as pl
-from tilewright.errors import ExecutionError, OutOfBoundsError, UndefinedElementError
+from tilewright.errors import ExecutionError, OutOfBoundsError, ShapeMismatchError, UndefinedElementError
 from tilewright.runtime import RunConfig
 
 NOBODY = "elements that nobody wrote"
@@ -301,3 +301,138 @@ def test_a_load_at_zero_of_an_axis_without_elements_finds_nothing(config: RunCon
     out = torch.full((4, 8), 7.0)
     kernel(torch.ones(0, 8), out, config=config)
     assert out.eq(7).all()
+
+
+def test_a_padded_tile_of_one_column_stops_at_the_edges_too(config: RunConfig) -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, out: pl.Out[pl.Tensor], line: pl.Out[pl.Tensor]):
+        for j in pl.range(x.shape[1] + 2):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                pl.store(pl.load(x, [-1, j - 1], [8, 1], pad=-3.0), [0, j], out)
+                pl.store(pl.load(x[0], [j - 1], [1], pad=-3.0), [j], line)
+
+    x, out, line = torch.arange(15.0).reshape(5, 3), torch.zeros(8, 5), torch.zeros(5)
+    kernel(x, out, line, config=config)
+    expected = torch.full((8, 5), -3.0)
+    expected[1:6, 1:4] = x
+    assert torch.equal(out, expected) and torch.equal(line, expected[1])
+
+
+def test_holes_in_a_tile_put_together_stay_undefined_when_computed_with(config: RunConfig) -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, first: int, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.create_tile([8, 8], dtype=pl.FP32)
+            for i in pl.range(first, 8):
+                t = pl.assemble(t, pl.load(x, [7 - i + first, 0], [1, 8]), [7 - i + first, 0])
+            pl.store(t * 0.5 + t, [0, 0], out)
+
+    x, out = torch.randn(8, 8), torch.zeros(8, 8)
+    kernel(x, 0, out, config=config)
+    torch.testing.assert_close(out, x * 1.5)
+    with pytest.raises(ExecutionError, match=NOBODY):
+        kernel(x, 1, out, config=config)
+
+
+def test_an_element_that_was_written_alone_can_be_read(config: RunConfig) -> None:
+    @pl.jit
+    def kernel(out: pl.Out[pl.Tensor[[1], pl.FP32]]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.write(pl.create_tile([8, 8], dtype=pl.FP32), [4, 5], 2.5)
+            pl.write(out, [0], pl.read(t, [4, 5]))
+
+    out = torch.zeros(1)
+    kernel(out, config=config)
+    assert out.item() == 2.5
+
+
+def test_bits_of_a_mask_that_nobody_compared_choose_nothing(config: RunConfig) -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, n: pl.Scalar[pl.INT32], out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            one = pl.tile_full([8, 16], pl.FP32, 1.0)
+            some = pl.load(x, [0, 0], [8, 16], valid_shape=[8, n])
+            mask = pl.cmp(some, 0.0, cmp_type=pl.CmpType.LE)
+            pl.store(pl.row_sum(pl.sel(mask, one, one * 0.0)), [0, 0], out)
+
+    x, out = torch.randn(8, 16), torch.zeros(8, 1)
+    program = kernel.compile(x, pl.RUNTIME, out, config=config)
+    program(x, 16, out)
+    torch.testing.assert_close(out, (x <= 0).sum(1, keepdim=True).float())
+    with pytest.raises(ExecutionError, match=NOBODY):
+        program(x, 13, out)
+    with pytest.raises((ExecutionError, UndefinedElementError), match=NOBODY):
+        kernel(x, 13, out, config=config)
+
+
+def test_parts_of_tensors_are_refused_where_a_tile_is_meant() -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            part = pl.slice(x, [4, 4], [0, 0], valid_shape=[2, 3])
+            pl.assemble(out, pl.part_add(pl.slice(x, [4, 4], [0, 0]), part), [0, 0])
+
+    with pytest.raises(ShapeMismatchError, match="taken as a whole"):
+        kernel.lower(torch.ones(8, 8), torch.ones(8, 8))
+
+
+def test_what_is_made_of_a_part_of_a_tensor_never_shows_what_memory_held() -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            part = pl.slice(x, [16, 16], [0, 0], valid_shape=[2, 3])
+            pl.assemble(out, pl.full([16, 16], pl.FP32, 0.0) + part * 2.0, [0, 0])
+
+    out = torch.full((16, 16), -1.0)
+    kernel(torch.ones(16, 16), out)
+    assert out[:2, :3].eq(2).all() and out.sum() == 12
+
+
+def test_a_part_written_into_a_narrow_tile_makes_it_wider(config: RunConfig) -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, n: pl.Scalar[pl.INT32], out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            narrow = pl.load(x, [0, 0], [8, 8], valid_shape=[n, n])
+            pl.store(pl.assemble(narrow, pl.load(x, [0, 0], [8, 8]), [0, 0]), [0, 0], out)
+
+    x, out = torch.randn(8, 8), torch.zeros(8, 8)
+    kernel.compile(x, pl.RUNTIME, out, config=config)(x, 3, out)
+    assert torch.equal(out, x)
+
+
+def test_a_narrowed_tile_that_is_written_to_still_holds_what_it_held(config: RunConfig) -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, n: pl.Scalar[pl.INT32], out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [0, 0], [8, 8])
+            narrow = pl.set_validshape(t, n, n)
+            pl.store(t + pl.assemble(narrow, narrow, [0, 0]), [0, 0], out)
+
+    x, out = torch.randn(8, 8), torch.zeros(8, 8)
+    kernel.compile(x, pl.RUNTIME, out, config=config)(x, 3, out)
+    torch.testing.assert_close(out, x * 2)
+
+
+def test_nothing_is_looked_at_in_a_tile_without_elements(config: RunConfig) -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, n: pl.Scalar[pl.INT32], out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            none = pl.load(x, [0, 0], [8, 8], valid_shape=[8, 0])
+            pl.store(pl.maximum(none, pl.load(x, [0, 0], [8, 8])), [0, 0], out)
+            row = pl.load(x, [n, 0], [1, 8], clamp=True)
+            pl.store(pl.sel(pl.cmp(row, 1.0, cmp_type=pl.CmpType.LT), row, row), [0, 0], out)
+
+    x, out = torch.randn(8, 8), torch.full((8, 8), 7.0)
+    kernel.compile(x, pl.RUNTIME, out, config=config)(x, 9, out)
+    assert out.eq(7).all()
+
+
+@pytest.mark.parametrize("pad", [10**400, float("nan"), 2**40])
+def test_padding_beyond_every_number_is_refused_in_words(pad: Any) -> None:
+    @pl.jit
+    def kernel(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [0, 0], [4, 8], pad=pad), [0, 0], out)
+
+    with pytest.raises(ValueError, match="cannot be padded with"):
+        kernel.lower(torch.ones(4, 8, dtype=torch.int32), torch.ones(4, 8, dtype=torch.int32))
