@@ -151,3 +151,15 @@ def exact(values: Array) -> Array:
     wide = np.float64 if values.dtype.kind == "f" or from_numpy(values.dtype).is_float() else np.int64
     with np.errstate(all="ignore"):
         return values.astype(wide)
+
+
+def overlaps_itself(array: Array) -> bool:
+    """Return whether elements of an array share memory, as where it is expanded, or may share it."""
+    if array.size == 0:
+        return False
+    reach = array.itemsize
+    for stride, extent in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+        if stride < reach:
+            return True
+        reach += stride * (extent - 1)
+    return False

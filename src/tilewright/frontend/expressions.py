@@ -271,7 +271,10 @@ def _operator(t: Translator, node: ast.expr, name: str, shaped: bool) -> OpSpec:
 
 _UNDEFINED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.Pow: ("**", "multiply it with itself, or use pl.exp(pl.log(x) * y) on tiles"),
-    ast.FloorDiv: ("//", 'pl.cast(a / b, pl.INT32, mode="floor") rounds down'),
+    ast.FloorDiv: (
+        "//",
+        'pl.cast(a / b, pl.INT32, mode="floor") rounds floats down; integers drop the fraction',
+    ),
     ast.Mod: ("%", "pl.fmod(a, b) is the remainder with the sign of the dividend"),
     ast.MatMult: ("@", "`@` is the matrix product of tiles or tensors"),
     ast.Not: ("not", "pl.cmp(x, 0, cmp_type=pl.CmpType.EQ) compares every element"),

@@ -5,9 +5,9 @@ from tilewright.ops.broadcast import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.load import load as load
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tile as create
-from tilewright.ops.memory import load as load
 from tilewright.ops.memory import move as move
 from tilewright.ops.memory import read as read
 from tilewright.ops.memory import store as store

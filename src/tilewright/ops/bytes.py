@@ -19,7 +19,7 @@ from tilewright.errors import (
 )
 from tilewright.ops.declare import ANY, TENSOR, op
 from tilewright.ops.families import shaped
-from tilewright.ops.memory import check_rank
+from tilewright.ops.windows import check_rank
 
 __all__ = ["as_strided"]
 

@@ -27,16 +27,8 @@ from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, UNIFIED, op
 from tilewright.ops.families import origin_of, shaped
-from tilewright.ops.memory import (
-    CLAMP,
-    CUT,
-    check_rank,
-    outside,
-    starts_inside,
-    tile_shape,
-    valid_extents,
-    write_window,
-)
+from tilewright.ops.memory import write_window
+from tilewright.ops.windows import CLAMP, CUT, check_rank, outside, starts_inside, tile_shape, valid_extents
 
 E = TypeVar("E")
 

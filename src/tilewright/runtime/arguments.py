@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Call, Const, Symbol, Var
 from tilewright.core.program import Function
-from tilewright.core.region import Region
+from tilewright.core.region import Region, overlaps_itself
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_shape
 from tilewright.dtypes import BOOL, INDEX, DataType, objection, round_scalar, show_number
 from tilewright.records import record
 from tilewright.runtime.buffers import Buffer, NumpyBuffer, buffer_of, region_of
-from tilewright.runtime.overlap import overlaps_itself, share_memory
+from tilewright.runtime.overlap import share_memory
 from tilewright.runtime.packed import is_packed, pack, unpacked
 from tilewright.runtime.placing import MISSING, placed
 from tilewright.runtime.torch_state import INSTEAD, check_unrecorded, is_traced

@@ -23,15 +23,3 @@ def share_memory(a: Array, b: Array) -> bool:
         return np.shares_memory(a, b, max_work=EFFORT)
     except np.exceptions.TooHardError:
         return True
-
-
-def overlaps_itself(array: Array) -> bool:
-    """Return whether elements of an array share memory, as where it is expanded, or may share it."""
-    if array.size == 0:
-        return False
-    reach = array.itemsize
-    for stride, extent in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
-        if stride < reach:
-            return True
-        reach += stride * (extent - 1)
-    return False

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from tilewright.runtime.overlap import overlaps_itself, share_memory
+from tilewright.core.region import overlaps_itself
+from tilewright.runtime.overlap import share_memory
 
 BLOCK: Any = np.zeros((12, 12), np.int16)
 

@@ -14,7 +14,7 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
 from tilewright.dtypes import INDEX
-from tilewright.ops.memory import padding
+from tilewright.ops.load import padding
 
 
 def padded_load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:

@@ -12,8 +12,8 @@ from tilewright.backends.cpu.tensors import extents_of, moved, new_tensor, packe
 from tilewright.backends.cpu.values import Tensor, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
-from tilewright.ops.memory import CUT
 from tilewright.ops.shape import RESHAPED
+from tilewright.ops.windows import CUT
 
 Bound = dict[str, Any]
 

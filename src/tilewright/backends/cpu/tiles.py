@@ -28,7 +28,7 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.core.visitor import statements, used
 from tilewright.dtypes import INDEX
-from tilewright.ops.memory import NARROW
+from tilewright.ops.windows import NARROW
 
 __all__ = ["broadcast_valid", "copy", "recorded", "write"]
 
