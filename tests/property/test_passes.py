@@ -9,6 +9,7 @@ from property.running import QUICK, SEEDS, assert_same, outcome, parsed
 from tilewright.core.equality import assert_structural_equal
 from tilewright.core.program import Program
 from tilewright.core.verify import verify
+from tilewright.interpret.machine import Machine
 from tilewright.passes.pipeline import DEFAULT
 
 
@@ -18,11 +19,11 @@ def check_meaning(text: str) -> None:
     expected = [outcome(program, seed) for seed in SEEDS]
     is_ssa = False
     for step in DEFAULT:
-        program = step.run(program)
+        before, program = program, step.run(program)
         is_ssa = is_ssa or step.gives_ssa
         verify(program, ssa=is_ssa)
-        for seed, wanted in zip(SEEDS, expected, strict=True):
-            assert_same(wanted, outcome(program, seed), f"after {step.name}, seed {seed}")
+        for seed, wanted in zip(SEEDS, expected, strict=True) if program is not before else ():
+            assert_same(wanted, outcome(program, seed, Machine), f"after {step.name}, seed {seed}")
 
 
 def lowered(program: Program) -> Program:
