@@ -16,8 +16,10 @@ from property import undefined
 from property.mutations import TEXTS, mutated
 from property.native import check, check_errors, named, quietly
 from property.programs import program
+from property.survival import fates
 from property.surviving import fate
 from property.test_memory_plan import check_places
+from property.test_mutants import mutants, survived
 from property.test_passes import check_idempotence, check_meaning
 from property.test_round_trip import check_stage
 from property.ways import covered
@@ -105,6 +107,7 @@ CAMPAIGNS: dict[str, Campaign] = {
     "kernel": _broken_kernel,  # mutated kernels: a located mistake, or a program
     "use": _every_use,  # every pair of element types, pairs of keywords: native code against the interpreter
     "undefined": undefined.check,  # tiles that nobody wrote all of: refused by both, or the same
+    "mutant": lambda number: survived(list(fates(mutants(number, 1)))),  # mutated kernels, compiled and run
     "pto": _broken_pto,  # mutated PTO texts: a located mistake, or what the interpreter says
 }
 """What is tried, by name."""

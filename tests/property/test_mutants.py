@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from random import Random, SystemRandom
+from random import Random
 
 import pytest
 from property.mutants import Subject, mutated, subjects
@@ -38,10 +38,5 @@ def test_the_kernels_to_mutate_run() -> None:
 
 
 def test_a_mutated_kernel_is_refused_or_runs_in_time() -> None:
-    outcomes = survived(list(fates(mutants(12, 150))))
+    outcomes = survived(list(fates(mutants(12, 220))))
     assert outcomes[RAN] > 30 and outcomes[REFUSED] > 50  # else this would try too little or too much
-
-
-@pytest.mark.long
-def test_many_mutated_kernels_are_refused_or_run_in_time() -> None:
-    survived(list(fates(mutants(SystemRandom().randrange(1 << 32), 5000))))

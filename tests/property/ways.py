@@ -414,6 +414,17 @@ def _fillpad(w: Writer, op: Op) -> Value | None:
     return _called(w, op, source.name, f"pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])}")
 
 
+PARTIAL = [f"{kind}.part_{name}" for kind in ("tile", "tensor") for name in ("add", "mul", "max", "min")]
+
+
+@way(*PARTIAL)
+def _partial(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
+    first, second = (operand(w, op.kind, shape, dtype) for _ in range(2))
+    second = _cut_short(w, second) if op.kind is Kind.TILE else second
+    return _called(w, op, first.name, second.name)
+
+
 @way("tile.set_validshape", "tensor.set_validshape")
 def _set_validshape(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w, (2, 2, 3)), w.pick(DTYPES))

@@ -82,10 +82,12 @@ def covered(have: Box, want: Box, most: Sequence[int]) -> bool:
     return all(covers(*extents) for extents in zip(have, want, most, strict=True))
 
 
-def number(extent: Extent) -> int | None:
-    """Return an extent that is known, None for others; of a mask, how many columns it has bits for."""
-    known = extent.columns if isinstance(extent, Bits) else extent
-    return known if isinstance(known, int) else None
+def numbers(have: Extent, want: Extent) -> tuple[int, int] | None:
+    """Return two extents as numbers, None where one is not known; those of a mask count columns."""
+    if isinstance(want, Bits):
+        have = have.columns if isinstance(have, Bits) else 8 * have if isinstance(have, int) else None
+        want = want.columns
+    return (have, want) if isinstance(have, int) and isinstance(want, int) else None
 
 
 def least(a: Extent, b: Extent) -> Extent:

@@ -43,7 +43,7 @@ from tilewright.passes.boxes import (
     least,
     loaded,
     merged,
-    number,
+    numbers,
     packed,
     resized,
     shape_of,
@@ -92,8 +92,8 @@ def _check_operand(function: Function, defined: Defined, call: Call, name: str) 
 
 def _is_surely_outside(box: Box, needed: Box) -> bool:
     """Return whether some of what is needed is certainly not in a box."""
-    pairs = [(number(have), number(want)) for have, want in zip(box, needed, strict=True)]
-    known = [(have, want) for have, want in pairs if have is not None and want is not None]
+    pairs = [numbers(have, want) for have, want in zip(box, needed, strict=True)]
+    known = [pair for pair in pairs if pair is not None]
     return len(known) == len(pairs) and all(want > 0 for _, want in known) and any(h < w for h, w in known)
 
 

@@ -128,7 +128,7 @@ def test_what_is_not_valid_is_filled(dtype: DataType) -> None:
     x = np.ones((6, 20), dtype.numpy)
     for i, j in ((3, 17), (6, 20), (0, 5), (6, 0)):
         for got, want in native.run([x, i, j, *(np.zeros((6, 20), dtype.numpy) for _ in outputs)]):
-            assert got.tobytes() == want.tobytes()
+            np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))  # not half bytes nobody has
 
 
 @pytest.mark.parametrize("shape", [(21,), (2, 3, 21)], ids=str)
