@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType, ForKind
@@ -27,16 +28,23 @@ from tilewright.errors import DependentBlocksError, DependentTurnsWarning, Kerne
 def run(program: Program) -> Program:
     """Return the program unchanged; DependentBlocksError where a block needs what another one computes."""
     for function in program.function_list:
-        for stmt in statements(function.body):
+        found = [stmt for stmt in statements(function.body) if isinstance(stmt, (ForStmt, SpmdScopeStmt))]
+        everywhere = _bindings(function) if found else Counter[Var]()
+        for stmt in found:
             if isinstance(stmt, SpmdScopeStmt):
-                _check_grid(stmt, function)
-            elif isinstance(stmt, ForStmt) and stmt.kind is ForKind.Parallel:
-                _check_loop(stmt, function)
+                _check_grid(stmt, function, everywhere)
+            elif stmt.kind is ForKind.Parallel:
+                _check_loop(stmt, function, everywhere)
     return program
 
 
-def _check_grid(grid: SpmdScopeStmt, function: Function) -> None:
-    for var, stmt in handed_on(grid, function).items():
+def _bindings(function: Function) -> Counter[Var]:
+    """Return how often each variable of a function is bound."""
+    return Counter([*function.params, *(var for stmt in statements(function.body) for var in defined(stmt))])
+
+
+def _check_grid(grid: SpmdScopeStmt, function: Function, everywhere: Counter[Var]) -> None:
+    for var, stmt in _handed_on(grid, everywhere).items():
         error = DependentBlocksError(
             f"blocks of pl.spmd run at the same time, and none can go on from the '{var.name_hint}' of another",
             spans=[stmt.span],
@@ -46,11 +54,11 @@ def _check_grid(grid: SpmdScopeStmt, function: Function) -> None:
         raise error
 
 
-def _check_loop(loop: ForStmt, function: Function) -> None:
+def _check_loop(loop: ForStmt, function: Function, everywhere: Counter[Var]) -> None:
     reach = loop_reach(loop.start, loop.stop, loop.step)
     if reach is not None and reach[0] == reach[1]:
         return
-    for var, stmt in handed_on(loop, function).items():
+    for var, stmt in _handed_on(loop, everywhere).items():
         message = f"turns of pl.parallel go on from the '{var.name_hint}' of others, and so run one after the other"
         _warn(message, stmt, function.name, "say pl.range, or let turns add up with atomic=pl.AtomicType.Add")
     for name, stmt in _same_places(loop):
@@ -67,7 +75,7 @@ def _warn(message: str, stmt: Stmt, function: str, help: str) -> None:
     warnings.warn_explicit(str(mistake), DependentTurnsWarning, stmt.span.filename, stmt.span.line)
 
 
-def handed_on(region: ForStmt | SpmdScopeStmt, function: Function) -> dict[Var, Stmt]:
+def _handed_on(region: ForStmt | SpmdScopeStmt, everywhere: Counter[Var]) -> dict[Var, Stmt]:
     """Return the values that a turn reads before it has bound them itself, each with the statement that does.
 
     Tensors are not among them: their elements stay where they are. Nor are tasks, which order work themselves, nor what
@@ -76,7 +84,6 @@ def handed_on(region: ForStmt | SpmdScopeStmt, function: Function) -> dict[Var, 
     inside = Counter(var for stmt in statements(region.body) for var in defined(stmt) if _is_value(var))
     if not inside:
         return {}
-    everywhere = Counter([*function.params, *(var for stmt in statements(function.body) for var in defined(stmt))])
     shared = {var for var, count in inside.items() if count < everywhere[var]}
     return {var: stmt for var, stmt in _read_first(region.body, set()).items() if var in shared} if shared else {}
 
@@ -90,7 +97,9 @@ def _read_first(body: SeqStmts, bound: set[Var]) -> dict[Var, Stmt]:
     found: dict[Var, Stmt] = {}
     for stmt in body:
         own = defined(stmt) if isinstance(stmt, WhileStmt) else ()  # whose condition sees what it carries
-        found |= {var: stmt for var in variables(used(stmt)) if var not in {*bound, *own, *found}}
+        for var in variables(used(stmt)):
+            if var not in bound and var not in own:
+                found.setdefault(var, stmt)
         ends: list[set[Var]] = []
         for inner in bodies(stmt):
             ends.append(bound if isinstance(stmt, SCOPES) else {*bound, *defined(stmt)})
@@ -103,13 +112,14 @@ def _read_first(body: SeqStmts, bound: set[Var]) -> dict[Var, Stmt]:
 
 def _same_places(loop: ForStmt) -> Iterator[tuple[str, Stmt]]:
     """Yield the tensors of which every turn writes the same place, each with the statement that does."""
+    found = [(stmt, *_written(expr)) for stmt in _always_run(loop.body) for expr in used(stmt) if _writes(expr)]
+    apart = [(stmt, target, {target, *variables(places)}) for stmt, target, places in found if isinstance(target, Var)]
+    if all(loop.loop_var in read for _, _, read in apart):
+        return
     changing = {loop.loop_var, *(var for stmt in statements(loop.body) for var in _rebound(stmt))}
-    for stmt in _always_run(loop.body):
-        for expr in used(stmt):
-            if isinstance(expr, Call) and expr.op.spec.writes is not None:
-                target, places = _written(expr)
-                if isinstance(target, Var) and not changing & {target, *variables(places)}:
-                    yield target.name_hint, stmt
+    for stmt, target, read in apart:
+        if not changing & read:
+            yield target.name_hint, stmt
 
 
 def _rebound(stmt: Stmt) -> tuple[Var, ...]:
@@ -119,10 +129,17 @@ def _rebound(stmt: Stmt) -> tuple[Var, ...]:
     return defined(stmt)
 
 
+def _writes(expr: Expr) -> TypeGuard[Call]:
+    return isinstance(expr, Call) and expr.op.spec.writes is not None
+
+
 def _written(call: Call) -> tuple[object, list[Expr]]:
     """Return the tensor that a call writes, None where it writes none or adds to it, and what says which place."""
-    spec, given = call.op.spec, arguments(call)
-    if spec.writes is None or not isinstance(call.type, TensorType) or given.get("atomic") is AtomicType.Add:
+    spec = call.op.spec
+    if spec.writes is None or not isinstance(call.type, TensorType):
+        return None, []
+    given = arguments(call)
+    if given.get("atomic") is AtomicType.Add:
         return None, []
     places = [given[p.name] for p in spec.operands if p.role is Role.EXTENTS]
     return given[spec.writes], [place for place in places if isinstance(place, Expr)]
