@@ -17,7 +17,7 @@ from property.writer import DTYPES
 from tilewright.core import region
 from tilewright.core.region import Array
 from tilewright.dtypes import DataType
-from tilewright.ops import memory
+from tilewright.ops import load
 
 
 def other_blank(shape: Sequence[int], dtype: DataType) -> Array:
@@ -33,7 +33,7 @@ def test_programs_give_the_same_whatever_unwritten_memory_holds(text: str) -> No
         expected = outcome(program, seed)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(region, "blank", other_blank)
-            patch.setattr(memory, "blank", other_blank)
+            patch.setattr(load, "blank", other_blank)
             assert_same(expected, outcome(program, seed))
 
 
