@@ -14,12 +14,12 @@ from typing import Any, Protocol
 from tilewright.backends.cpu.arena import Arena
 from tilewright.backends.cpu.context import Context
 from tilewright.backends.cpu.groups import GroupEmitter
-from tilewright.backends.cpu.llvm import I1, I64, PTR, Builder, Value, i64
+from tilewright.backends.cpu.llvm import I1, I64, PTR, TRUE, Builder, Value, i64
 from tilewright.backends.cpu.nodes import Group, LoadNode, MapNode, depth_of, level_of, operands_of
 from tilewright.backends.cpu.polls import Polls, is_over
 from tilewright.backends.cpu.roots import Roots
 from tilewright.backends.cpu.traced import Lanes, literal
-from tilewright.backends.cpu.undefined import TRUE, follow, lacks
+from tilewright.backends.cpu.undefined import follow, lacks
 from tilewright.backends.cpu.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous, static
 from tilewright.backends.cpu.work import ELEMENTS, LONG, PIECE
 from tilewright.core.build import arguments

@@ -27,6 +27,9 @@ class Value(NamedTuple):
         return f"{self.type} {self.ref}"
 
 
+TRUE, FALSE = Value(I1, "true"), Value(I1, "false")
+
+
 def spelled(name: str) -> str:
     """Return a name in the letters that LLVM, linkers and C compilers share; different names stay different."""
     return re.sub(r"[^A-Za-z0-9_]", lambda found: f"${ord(found[0]):x}$", name)

@@ -10,7 +10,7 @@ from tilewright.backends.cpu.convert import to_elements
 from tilewright.backends.cpu.copies import Bound, copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.gemm import GemmSpec, emit_gemm
-from tilewright.backends.cpu.llvm import I1, Value, i64
+from tilewright.backends.cpu.llvm import FALSE, TRUE, Value, i64
 from tilewright.backends.cpu.nodes import LoadNode
 from tilewright.backends.cpu.pairs import can_pair, emit_pairs
 from tilewright.backends.cpu.scopes import ends_here
@@ -27,8 +27,6 @@ from tilewright.ops.matmul import MISSING_ROWS
 
 FEW_ROWS = 8
 """Rows of A for which a matrix B is better read as it is."""
-
-TRUE, FALSE = Value(I1, "true"), Value(I1, "false")
 
 
 class Matrix(NamedTuple):

@@ -14,10 +14,10 @@ from tilewright.backends.cpu.arrays import array_bytes, clear_array, copy_array
 from tilewright.backends.cpu.convert import as_element
 from tilewright.backends.cpu.copies import copy
 from tilewright.backends.cpu.emit import FunctionEmitter, Part
-from tilewright.backends.cpu.llvm import I1, I64, PTR, Value, i64
+from tilewright.backends.cpu.llvm import FALSE, I1, I64, PTR, TRUE, Value, i64
 from tilewright.backends.cpu.tensors import new_tensor
 from tilewright.backends.cpu.traced import Lanes, compute_type, literal
-from tilewright.backends.cpu.undefined import FALSE, TRUE, box, shrinks
+from tilewright.backends.cpu.undefined import box, shrinks
 from tilewright.backends.cpu.values import Array, Binding, Place, Scalar, Tensor, Tile
 from tilewright.core.expr import Var
 from tilewright.core.types import ArrayType, Extent, ScalarType, TensorType, TileType, TupleType, Type

@@ -15,15 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from tilewright.backends.cpu.llvm import I1, Builder, Value, i64
+from tilewright.backends.cpu.llvm import FALSE, TRUE, Builder, Value, i64
 from tilewright.backends.cpu.values import Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import Undefined
 
 Bound = Mapping[str, Any]
 Index = Callable[[Scalar], Value]
-
-FALSE, TRUE = Value(I1, "false"), Value(I1, "true")
 
 
 def box(tile: Tile) -> tuple[Value, ...]:
