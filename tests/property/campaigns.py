@@ -18,7 +18,6 @@ from property.native import check, check_errors, named, quietly
 from property.programs import program
 from property.survival import fates
 from property.surviving import fate
-from property.test_memory_plan import check_places
 from property.test_mutants import mutants, survived
 from property.test_passes import check_idempotence, check_meaning
 from property.test_round_trip import check_stage
@@ -102,7 +101,6 @@ CAMPAIGNS: dict[str, Campaign] = {
     "risky": _with_program(_risky, 40, risk=12),  # programs whose indices may lie anywhere: the same errors
     "passes": _with_program(_quiet(check_meaning), 80),  # every pass keeps what a program computes
     "idempotence": _with_program(_quiet(check_idempotence), 80),  # passes leave their own result alone
-    "places": _with_program(_quiet(check_places), 80),  # tiles in use do not share memory
     "text": _round_trip,  # programs read back as they were, at every stage
     "kernel": _broken_kernel,  # mutated kernels: a located mistake, or a program
     "use": _every_use,  # every pair of element types, pairs of keywords: native code against the interpreter

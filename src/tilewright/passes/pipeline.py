@@ -11,7 +11,6 @@ from tilewright.passes import (
     dce,
     defined,
     inline,
-    memory_plan,
     narrow_parameters,
     outline,
     simplify,
@@ -51,6 +50,5 @@ DEFAULT = (
     Pass("CommonSubexpressionsInKernels", cse.run),
     Pass("DeadCodeInKernels", dce.run),
     Pass("CheckDefined", defined.run),
-    Pass("PlanMemory", memory_plan.run),
 )
 """The passes of the default strategy."""

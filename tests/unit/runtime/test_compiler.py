@@ -59,7 +59,7 @@ def test_every_stage_can_be_read() -> None:
     signs = {
         "program": "with pl.at(",
         "00_frontend": "with pl.at(",
-        stage_after("PlanMemory"): "pl.tile.load(",
+        stage_after("CheckDefined"): "pl.tile.load(",
         "ir": "pl.tile.load(",
         "llvm": "define ",
         "assembly": ".globl\tentry_main",
@@ -71,7 +71,7 @@ def test_every_stage_can_be_read() -> None:
     assert not [name for name, sign in signs.items() if sign not in stages[name]]
     assert (
         stages["ir"]
-        == stages[stage_after("PlanMemory")]
+        == stages[stage_after("CheckDefined")]
         == str(PassManager.get_strategy().run_passes(program_of(HALVES)))
     )
 
