@@ -324,11 +324,11 @@ def saves(rounds: int) -> Report:
 
 def lookups() -> Report:
     """Measure a warm call of a kernel that has been compiled for few and for many shapes."""
+    from tilewright.call.guards import Guards
+    from tilewright.call.native import Native
+    from tilewright.call.tables import Target, key_words
     from tilewright.dtypes import FP32
     from tilewright.frontend.signature import TensorMeta
-    from tilewright.jit.guards import Guards
-    from tilewright.jit.native import Native
-    from tilewright.jit.tables import Target, key_words
 
     x, y, out = (torch.randn(SIZE, SIZE) for _ in range(3))
     (entry,) = add.compile(x, y, out).program.entries

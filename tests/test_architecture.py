@@ -11,22 +11,9 @@ from pathlib import Path
 
 SRC = Path(__file__).parents[1] / "src"
 LAYERS = (  # each imports from itself and from those before it; the package's own faces see everything
-    *("source", "arrays", "records", "errors", "dtypes", "settings", "forks", "collector", "cache"),
-    *(
-        "core",
-        "ops",
-        "frontend",
-        "passes",
-        "interpret",
-        "backends",
-        "runtime",
-        "jit",
-        "language",
-        "ir",
-        "pto",
-        "compat",
-    ),
-    *("tools", "__init__", "__main__"),
+    *("source", "arrays", "records", "errors", "dtypes", "settings", "forks", "collector", "native"),
+    *("core", "ops", "frontend", "passes", "interpret", "backends", "keep", "call", "programs", "jit", "pto"),
+    *("language", "ir", "runtime", "compat", "tools", "__init__", "__main__"),
 )
 
 

@@ -11,8 +11,8 @@ import torch
 from contest import Contest, Field, Run, Work
 
 import tilewright.language as pl
+from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cpu.native import NativeProgram, compile_native
-from tilewright.backends.cpu.options import Options
 from tilewright.core.program import Program
 from tilewright.core.region import whole
 from tilewright.passes.manager import PassManager

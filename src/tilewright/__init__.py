@@ -1,6 +1,6 @@
 """Tilewright: a tile-kernel JIT for Python."""
 
-from tilewright.runtime import providers as _providers
+from tilewright.programs import providers as _providers
 
 __version__ = "0.1.0"
 

@@ -13,8 +13,8 @@ from examples.loading import LOADED, Example, Kernel, on, several
 import tilewright.language as pl
 from tilewright import ir
 from tilewright.core.program import Program
+from tilewright.programs.loading import load as load_artifact
 from tilewright.runtime import CompiledProgram, RunConfig
-from tilewright.runtime.loading import load as load_artifact
 
 DEMO = "softmax"
 """What `make demo` runs; the others print one line."""

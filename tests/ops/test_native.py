@@ -14,7 +14,7 @@ from ops.test_families import Case, family_kernel, operand_shapes, operands, par
 from ops.test_families import cases as cases_of
 
 import tilewright.language as pl
-from tilewright.backends.cpu.emit import LOWERINGS
+from tilewright.backends.cpu.host.emit import LOWERINGS
 from tilewright.core.op import OPS, Kind, Op, OpSpec, specs
 from tilewright.core.types import TensorType, TileType, static_shape
 

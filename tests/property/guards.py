@@ -22,9 +22,10 @@ from ops.kernels import Array
 from ops.native import loud
 from unit.backends.cpu.canaries import GuardedArena, WatchedProgram
 
-from tilewright.backends.cpu import emit, heap, native, program
-from tilewright.backends.cpu.arena import ALIGNMENT
-from tilewright.backends.cpu.loader import Loaded
+from tilewright.backends.cpu import native
+from tilewright.backends.cpu.host import emit, heap, program
+from tilewright.backends.cpu.host.arena import ALIGNMENT
+from tilewright.native.loader import Loaded
 
 PAGE = mmap.PAGESIZE
 READABLE = mmap.PROT_READ | mmap.PROT_WRITE

@@ -17,12 +17,12 @@ from property.native import quietly
 
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError, KernelError
+from tilewright.programs.compiler import compile
 from tilewright.pto.lower import lower
 from tilewright.pto.module import Func
 from tilewright.pto.text.parser import parse
 from tilewright.pto.types import Ptr, Scalar
 from tilewright.pto.verify import verify
-from tilewright.runtime.compiler import compile
 
 LENGTH, GRID = 4096, 2
 MOST_TURNS = 1 << 16

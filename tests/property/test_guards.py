@@ -27,7 +27,8 @@ class P:
 """
 
 SMALL = """
-from tilewright.backends.cpu import emit, tensors
+from tilewright.backends.cpu.host import emit
+from tilewright.backends.cpu.host import tensors
 emit.room_of = lambda type_: type_.nbytes // 4
 """
 

@@ -22,9 +22,9 @@ from property import native
 from property.native import check
 from property.programs import program
 
+from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cpu.native import compile_native
-from tilewright.backends.cpu.options import Options
-from tilewright.backends.cpu.target import Target, by_name, host, missing_features
+from tilewright.native.target import Target, by_name, host, missing_features
 
 M_PERTURB = -6
 """The option of `mallopt` that fills memory as it is handed out."""

@@ -46,7 +46,7 @@ from tilewright.dtypes import DataType
 from tilewright.ir.compiled_program import CompiledProgram
 from tilewright.ir.pass_manager import OptimizationStrategy, PassManager
 from tilewright.ir.passes import PassContext, VerificationLevel
-from tilewright.runtime.compiler import compile
+from tilewright.programs.compiler import compile
 from tilewright.source import Span
 
 __all__ = [

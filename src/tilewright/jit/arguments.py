@@ -8,11 +8,11 @@ from enum import Enum
 from typing import Any, cast
 
 from tilewright.arrays import np
+from tilewright.call.buffers import buffer_of, elsewhere, region_of
 from tilewright.core.region import Region
 from tilewright.dtypes import DataType
 from tilewright.frontend.signature import Given, Known, RuntimeScalar, TensorMeta
 from tilewright.records import record
-from tilewright.runtime.buffers import buffer_of, elsewhere, region_of
 
 
 class _Runtime:

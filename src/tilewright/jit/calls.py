@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.call.buffers import buffer_of
+from tilewright.call.torch_state import check_unrecorded
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol, literal_type
 from tilewright.core.types import Extent, ScalarType, TensorType
@@ -19,10 +21,8 @@ from tilewright.frontend.kernels import Declared, Kernel, KernelParameter, bind
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
 from tilewright.jit.arguments import RUNTIME, Described, built, check_one_device, describe, runtime_scalar
-from tilewright.jit.reads import ReadSet
+from tilewright.keep.reads import ReadSet
 from tilewright.records import record
-from tilewright.runtime.buffers import buffer_of
-from tilewright.runtime.torch_state import check_unrecorded
 
 
 @record

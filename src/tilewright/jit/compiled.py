@@ -11,11 +11,11 @@ from tilewright.core.enums import ParamDirection
 from tilewright.core.types import ScalarType
 from tilewright.forks import computed_once
 from tilewright.frontend.signature import DynDim, Given, Known, TensorMeta
-from tilewright.jit.reads import ReadSet
-from tilewright.runtime.program import CompiledProgram
+from tilewright.keep.reads import ReadSet
+from tilewright.programs.program import CompiledProgram
 
 if TYPE_CHECKING:  # the fast path, which a first call does without
-    from tilewright.jit.tables import Target
+    from tilewright.call.tables import Target
 
 
 @dataclass(eq=False)
@@ -42,9 +42,9 @@ class Compiled:
 
     def target(self, given: Sequence[tuple[str, Given]]) -> Target | None:
         """Return the program as an entry of the dispatcher for a call's arguments, None where it cannot be one."""
+        from tilewright.call.guards import Guards
+        from tilewright.call.tables import Target, key_words
         from tilewright.jit.direct import fits, given_back
-        from tilewright.jit.guards import Guards
-        from tilewright.jit.tables import Target, key_words
 
         native, key = self.program.native, key_words([one for _, one in given])
         (entry,) = self.program.program.entries
@@ -67,8 +67,8 @@ class Compiled:
     @computed_once
     def obstacle(self) -> str:
         """Why the dispatcher can call the program for no arguments at all, or nothing."""
+        from tilewright.call.guards import Guards
         from tilewright.jit.direct import fits
-        from tilewright.jit.guards import Guards
 
         (entry,) = self.program.program.entries
         if self.program.native is None:

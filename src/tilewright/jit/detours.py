@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.arrays import np
+from tilewright.call.buffers import buffer_of
+from tilewright.call.tables import is_itself
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Known
 from tilewright.jit.calls import Call
-from tilewright.jit.tables import is_itself
-from tilewright.runtime.buffers import buffer_of
 
 if TYPE_CHECKING:  # the fast path, which a first call does without
     from tilewright.jit.compiled import Compiled

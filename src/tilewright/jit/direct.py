@@ -11,19 +11,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright import settings
-from tilewright.backends.cpu.dispatch_words import LAUNCH_WORDS, MAX_PARAMS, RESULT_WORDS
 from tilewright.backends.cpu.native import NativeProgram, scalar_word
+from tilewright.call.guards import Guards
+from tilewright.call.native import Native, is_available, surroundings
+from tilewright.call.styles import Meaning, Styles, missed
+from tilewright.call.tables import Target, key_words
+from tilewright.call.words import LAUNCH_WORDS, MAX_PARAMS, RESULT_WORDS
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol
 from tilewright.core.program import Function
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.frontend.outputs import returned_parameters
 from tilewright.frontend.signature import Given, Known, TensorMeta
-from tilewright.jit.guards import Guards
-from tilewright.jit.native import Native, is_available, surroundings
-from tilewright.jit.styles import Meaning, Styles, missed
-from tilewright.jit.tables import Target, key_words
-from tilewright.runtime.shortcut import Learned
+from tilewright.programs.shortcut import Learned
 
 LIMIT = 256
 """How many different numbers one entry's calls may bring before Python takes the rest."""

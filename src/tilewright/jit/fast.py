@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from tilewright.call import native
+from tilewright.call.tables import Target
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Alike, Given, TensorMeta
-from tilewright.jit import native
 from tilewright.jit.calls import Call
-from tilewright.jit.tables import Target
 
 if TYPE_CHECKING:
+    from tilewright.call.guards import Guards
     from tilewright.jit.compiled import Compiled
-    from tilewright.jit.guards import Guards
 
 
 @dataclass

@@ -8,13 +8,13 @@ from operator import is_not
 from types import FunctionType as PythonFunction
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tilewright.call.torch_state import is_watched
 from tilewright.core.enums import Level
 from tilewright.errors import brief
 from tilewright.forks import undivided
 from tilewright.frontend.kernels import UNBOUND, Kernel, KernelKind
 from tilewright.jit.methods import bound
 from tilewright.jit.store import CacheInfo
-from tilewright.runtime.torch_state import is_watched
 
 if TYPE_CHECKING:
     from tilewright.core.program import Program
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from tilewright.jit.detours import CallInfo
     from tilewright.jit.session import Session
     from tilewright.jit.traced import Traced
-    from tilewright.runtime.config import RunConfig
-    from tilewright.runtime.program import CompiledProgram
-    from tilewright.runtime.torch_op import TorchOp
+    from tilewright.programs.config import RunConfig
+    from tilewright.programs.program import CompiledProgram
+    from tilewright.programs.torch_op import TorchOp
 
 _MISSING = {
     KernelKind.HOST: "orchestration over several devices",

@@ -12,24 +12,24 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilewright.backends.cpu.options import Options
-from tilewright.backends.cpu.target import fingerprint
-from tilewright.cache.store import Store, configured
+from tilewright.backends.cpu.host.options import Options
 from tilewright.errors import ArtifactError
 from tilewright.frontend.kernels import Kernel
-from tilewright.jit import manifest
 from tilewright.jit.calls import Call
-from tilewright.jit.digest import NotEncodable, digest, encoded, function_bytes
-from tilewright.jit.fingerprint import python, toolchain
-from tilewright.jit.reads import ReadSet
-from tilewright.jit.relocate import Here, freed
+from tilewright.keep import manifest
+from tilewright.keep.digest import NotEncodable, digest, encoded, function_bytes
+from tilewright.keep.fingerprint import python, toolchain
+from tilewright.keep.reads import ReadSet
+from tilewright.keep.relocate import Here, freed
+from tilewright.keep.store import Store, configured
+from tilewright.native.target import fingerprint
+from tilewright.programs.config import RunConfig, code_options
+from tilewright.programs.loading import load
 from tilewright.records import record
-from tilewright.runtime.config import RunConfig, code_options
-from tilewright.runtime.loading import load
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
-    from tilewright.runtime.program import CompiledProgram
+    from tilewright.programs.program import CompiledProgram
 
 ARTIFACT, MANIFEST = "artifact", "manifest"
 FORMAT = 1

@@ -18,20 +18,20 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright import settings
-from tilewright.backends.cpu.context import context_words
-from tilewright.backends.cpu.dispatch_words import RELEASE_BYTES, Probe
-from tilewright.backends.cpu.interrupts import look_address
-from tilewright.backends.cpu.threads import parallel_address
+from tilewright.call.generated import arguments, made, result
+from tilewright.call.guards import Guards, version_of
+from tilewright.call.tables import Target, environment
+from tilewright.call.torch_state import is_traced
+from tilewright.call.words import RELEASE_BYTES, Probe
 from tilewright.core.types import TensorType
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Given, Known, TensorMeta
 from tilewright.frontend.worth import MISSING
 from tilewright.jit.calls import Call
 from tilewright.jit.fast import Path, as_passed
-from tilewright.jit.generated import arguments, made, result
-from tilewright.jit.guards import Guards, version_of
-from tilewright.jit.tables import Target, environment
-from tilewright.runtime.torch_state import is_traced
+from tilewright.native.context import context_words
+from tilewright.native.interrupts import look_address
+from tilewright.native.threads import parallel_address
 
 if TYPE_CHECKING:
     from tilewright.jit.compiled import Compiled

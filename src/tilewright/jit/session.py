@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
+from tilewright.call.buffers import buffer_of
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError, RunOnlyError, brief
 from tilewright.forks import Lock, undivided
@@ -17,17 +18,16 @@ from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.misses import explained, shown
 from tilewright.jit.persistent import Persistent, options_of, persistent
-from tilewright.jit.reads import Drift, ReadSet
 from tilewright.jit.store import CacheInfo, Store
+from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
-from tilewright.runtime.buffers import buffer_of
-from tilewright.runtime.config import RunConfig, code_options
-from tilewright.runtime.remade import Remade
+from tilewright.programs.config import RunConfig, code_options
+from tilewright.programs.lowered_stages import Remade
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
     from tilewright.jit.ways import Ways
-    from tilewright.runtime.program import CompiledProgram
+    from tilewright.programs.program import CompiledProgram
 
 
 ATTEMPTS = 8
@@ -227,7 +227,7 @@ class Session:
         )
 
     def _code(self, made: Specialization, config: RunConfig | None) -> CompiledProgram:
-        from tilewright.runtime.compiler import compile
+        from tilewright.programs.compiler import compile
 
         self.store.compiles += 1
         return compile(made.program, **(config.compile_kwargs() if config is not None else {}))

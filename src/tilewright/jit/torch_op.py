@@ -17,8 +17,8 @@ from tilewright.dtypes import TORCH_NAMES
 from tilewright.frontend.kernels import Declared, Kernel, KernelParameter
 from tilewright.frontend.names import Resolver
 from tilewright.jit.session import Session
+from tilewright.programs.torch_op import TENSOR, Schema, Signature, TorchOp, number_word, registered
 from tilewright.records import record
-from tilewright.runtime.torch_op import TENSOR, Schema, Signature, TorchOp, number_word, registered
 
 NUMBERS = {"int": "SymInt", "float": "float", "bool": "bool"}
 """Python's types of numbers in torch's words."""

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from tilewright.call.torch_state import check_unrecorded
 from tilewright.core.enums import ParamDirection
 from tilewright.frontend.kernels import Declared, Kernel, KernelParameter
 from tilewright.frontend.names import Resolver
 from tilewright.jit.session import Session
 from tilewright.jit.torch_op import torch_op
+from tilewright.programs.torch_op import TorchOp
 from tilewright.records import record
-from tilewright.runtime.torch_op import TorchOp
-from tilewright.runtime.torch_state import check_unrecorded
 
 NAMESPACE = "tilewright"
 _numbers = count()

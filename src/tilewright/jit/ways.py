@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tilewright import settings
+from tilewright.call.native import surroundings
+from tilewright.call.styles import Meaning, Styles, missed
+from tilewright.call.torch_layout import torch_layout
 from tilewright.frontend.kernels import Kernel, KernelParameter
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.fast import FastPath
-from tilewright.jit.native import surroundings
 from tilewright.jit.plain import PlainPath
-from tilewright.jit.styles import Meaning, Styles, missed
-from tilewright.jit.torch_layout import torch_layout
 
 Given: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 """A call's arguments as they were written: by position, and by name."""

@@ -26,8 +26,8 @@ from tilewright.pto.specialization import SpecializationKey
 from tilewright.pto.types import Ptr, Scalar
 
 if TYPE_CHECKING:
-    from tilewright.jit.reads import ReadSet
-    from tilewright.runtime.program import CompiledProgram
+    from tilewright.keep.reads import ReadSet
+    from tilewright.programs.program import CompiledProgram
 
 
 class KernelHandle(ABC):
@@ -267,7 +267,7 @@ class TracedKernel(KernelHandle):
         return next((compiled for reads, compiled in known if reads.drift() is None), None)
 
     def _made(self, values: object, constexprs: Mapping[str, object]) -> CompiledKernelHandle:
-        from tilewright.jit.reads import ReadSet
+        from tilewright.keep.reads import ReadSet
         from tilewright.pto.text.printer import print_module
         from tilewright.pto.traced.trace import trace
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from tilewright import settings
-from tilewright.backends.cpu.context import Context, context_words
-from tilewright.backends.cpu.interrupts import look_address
 from tilewright.backends.cpu.native import NativeProgram
-from tilewright.backends.cpu.threads import parallel_address
+from tilewright.call.tables import environment
 from tilewright.errors import InternalError, PtoArgumentError
-from tilewright.jit.tables import environment
+from tilewright.native.context import Context, context_words
+from tilewright.native.interrupts import look_address
+from tilewright.native.threads import parallel_address
 from tilewright.pto.declared import Declared
 from tilewright.pto.groups import UNKNOWN, Groups, Reach, grouped
 from tilewright.pto.pointers import PointerTaker, Words

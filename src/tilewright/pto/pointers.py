@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tilewright.arrays import np
+from tilewright.call.buffers import Buffer, buffer_of
 from tilewright.dtypes import TORCH_NAMES, from_numpy, from_torch
 from tilewright.errors import PtoArgumentError, PtoValueError
 from tilewright.pto.declared import Declared
 from tilewright.pto.groups import END, UNKNOWN
 from tilewright.pto.signature import Parameter
 from tilewright.pto.types import Ptr
-from tilewright.runtime.buffers import Buffer, buffer_of
 
 Words: TypeAlias = tuple[int, ...]
 

@@ -12,30 +12,30 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright import settings
-from tilewright.backends.cpu.options import Options as CodeOptions
-from tilewright.backends.cpu.target import fingerprint
-from tilewright.cache.store import Store as Disk
-from tilewright.cache.store import configured
+from tilewright.backends.cpu.host.options import Options as CodeOptions
 from tilewright.collector import paused_collection
 from tilewright.core.expr import Var
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.dtypes import INDEX, UINT8, DataType
 from tilewright.errors import ArtifactError, InternalError, RunOnlyError
 from tilewright.forks import Lock, computed_once
-from tilewright.jit.digest import digest
-from tilewright.jit.fingerprint import toolchain
 from tilewright.jit.persistent import ARTIFACT, FORMAT, PATIENCE
-from tilewright.jit.relocate import Error, Piece
 from tilewright.jit.store import Store
+from tilewright.keep.digest import digest
+from tilewright.keep.fingerprint import toolchain
+from tilewright.keep.relocate import Error, Piece
+from tilewright.keep.store import Store as Disk
+from tilewright.keep.store import configured
+from tilewright.native.target import fingerprint
+from tilewright.programs.config import DEFAULT_OPTIONS
+from tilewright.programs.loading import load
 from tilewright.pto.module import Func, Module
 from tilewright.pto.types import Ptr, Scalar
-from tilewright.runtime.config import DEFAULT_OPTIONS
-from tilewright.runtime.loading import load
 from tilewright.source import Span
 
 if TYPE_CHECKING:
     from tilewright.core.program import Program
-    from tilewright.runtime.program import CompiledProgram
+    from tilewright.programs.program import CompiledProgram
 
 LINK = "pto"
 
@@ -111,7 +111,7 @@ class Programs:
         return program
 
     def _compiled(self, shared: Shared, key: bytes) -> CompiledProgram:
-        from tilewright.runtime.compiler import compile
+        from tilewright.programs.compiler import compile
 
         if settings.run_only():
             raise RunOnlyError(self._not_kept(key))

@@ -1,4 +1,4 @@
-"""Running programs: arguments, outputs, and the callable that `ir.compile` returns."""
+"""Running programs: the names that callers use."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilewright.runtime.bench import BenchmarkStats as BenchmarkStats
-    from tilewright.runtime.bench import benchmark as benchmark
-    from tilewright.runtime.compiler import compile as compile
-    from tilewright.runtime.config import RunConfig as RunConfig
-    from tilewright.runtime.execute import execute_compiled as execute_compiled
-    from tilewright.runtime.execute import run as run
-    from tilewright.runtime.golden import assert_golden as assert_golden
-    from tilewright.runtime.platforms import BackendType as BackendType
-    from tilewright.runtime.program import CompiledProgram as CompiledProgram
-    from tilewright.runtime.specs import RunResult as RunResult
-    from tilewright.runtime.specs import ScalarSpec as ScalarSpec
-    from tilewright.runtime.specs import TensorSpec as TensorSpec
-    from tilewright.runtime.validate import validate_ir as validate_ir
+    from tilewright.programs.bench import BenchmarkStats as BenchmarkStats
+    from tilewright.programs.bench import benchmark as benchmark
+    from tilewright.programs.compiler import compile as compile
+    from tilewright.programs.config import RunConfig as RunConfig
+    from tilewright.programs.execute import execute_compiled as execute_compiled
+    from tilewright.programs.execute import run as run
+    from tilewright.programs.golden import assert_golden as assert_golden
+    from tilewright.programs.platforms import BackendType as BackendType
+    from tilewright.programs.program import CompiledProgram as CompiledProgram
+    from tilewright.programs.specs import RunResult as RunResult
+    from tilewright.programs.specs import ScalarSpec as ScalarSpec
+    from tilewright.programs.specs import TensorSpec as TensorSpec
+    from tilewright.programs.validate import validate_ir as validate_ir
 
 __all__ = [
     "BackendType",
@@ -57,4 +57,4 @@ def __getattr__(name: str) -> object:
     """Return a public name, loading its module: running a kept program takes no compiler."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"tilewright.programs.{_HOMES[name]}"), name)

@@ -11,11 +11,11 @@ from time import time
 from typing import NamedTuple
 
 from tilewright import settings
-from tilewright.cache.directory import Directory, File
-from tilewright.cache.entry import Label
-from tilewright.cache.miss import Miss
-from tilewright.cache.sweep import is_fresh
 from tilewright.errors import TilewrightError
+from tilewright.keep.directory import Directory, File
+from tilewright.keep.miss import Miss
+from tilewright.keep.payload import Label
+from tilewright.keep.sweep import is_fresh
 
 ABOUT = "Look at the compiled code that is kept on disk, check it, or throw it away."
 EPILOG = """settings:

@@ -211,7 +211,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _launch(program: Program, platform: str, grid: int, values: Sequence[Any]) -> None:
-    from tilewright.runtime.compiler import compile
+    from tilewright.programs.compiler import compile
 
     flat = [value.reshape(-1) if hasattr(value, "reshape") else value for value in values]
     try:

@@ -11,7 +11,7 @@ import tilewright.language as pl
 from tilewright import ir
 from tilewright.core.op import OPS
 from tilewright.ir import compiled_program, pass_manager, passes
-from tilewright.runtime.program import CompiledProgram
+from tilewright.programs.program import CompiledProgram
 
 KERNEL = """
 @pl.function

@@ -149,7 +149,7 @@ def a_compiled_program() -> None:
 
 
 def a_saved_program() -> None:
-    from tilewright.runtime.program import CompiledProgram
+    from tilewright.programs.program import CompiledProgram
 
     counted.compile(words(1), words(1)).save(sys.argv[2])
     kernel_case(CompiledProgram.load(sys.argv[2]))

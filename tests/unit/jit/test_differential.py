@@ -19,8 +19,8 @@ import torch
 from unit.jit import zoo
 
 import tilewright.language as pl
+from tilewright.call.native import is_available
 from tilewright.jit.function import JITFunction
-from tilewright.jit.native import is_available
 
 pytestmark = [
     pytest.mark.skipif(not is_available(), reason="there is no native dispatcher here"),

@@ -22,8 +22,8 @@ import torch
 
 import tilewright.language as pl
 from tilewright import errors
+from tilewright.call.native import is_available
 from tilewright.jit.function import JITFunction
-from tilewright.jit.native import is_available
 
 pytestmark = pytest.mark.skipif(not is_available(), reason="there is no native dispatcher here")
 
@@ -128,9 +128,10 @@ def test_a_hit_makes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("made something on a hit")
 
     from tilewright.backends.cpu import native
+    from tilewright.call import buffers
     from tilewright.core import program, region
-    from tilewright.jit import arguments, calls, reads, session
-    from tilewright.runtime import buffers
+    from tilewright.jit import arguments, calls, session
+    from tilewright.keep import reads
 
     for place, name in [
         (np, "asarray"), (np, "from_dlpack"), (np, "array"), (torch.Tensor, "__dlpack__"), (torch.Tensor, "numpy"),
@@ -690,7 +691,7 @@ def test_torchs_threads_are_looked_at_at_every_call(monkeypatch: pytest.MonkeyPa
 
 
 def test_configurations_count_by_what_changes_code() -> None:
-    from tilewright.runtime.config import RunConfig
+    from tilewright.programs.config import RunConfig
 
     kernel, x, out = made("global_"), ones(4, 8), torch.zeros(4, 8)
     same = [None, RunConfig(), RunConfig(), RunConfig(device_id=1, rtol=1e-3)]
@@ -861,7 +862,7 @@ def test_what_changes_while_a_kernel_runs_is_not_taken_for_what_it_was_compiled_
 
 
 def test_tables_that_a_call_may_look_at_are_kept_until_it_ends() -> None:
-    from tilewright.backends.cpu.dispatch_words import State
+    from tilewright.call.words import State
 
     kernel, x, out = made("configured", CFG=types.SimpleNamespace(k=2.0)), ones(4, 8), torch.zeros(4, 8)
     warm(kernel, x, out)

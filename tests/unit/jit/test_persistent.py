@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from unit.jit.processes import finish, run, start
 
-from tilewright.cache.directory import Directory
-from tilewright.cache.store import Store
 from tilewright.errors import CacheWarning, ExecutionError
-from tilewright.jit import fingerprint, manifest, persistent
+from tilewright.jit import persistent
+from tilewright.keep import fingerprint, manifest
+from tilewright.keep.directory import Directory
+from tilewright.keep.store import Store
 
 HELPER = """
 import tilewright.language as pl
@@ -85,7 +86,12 @@ def test_a_second_process_runs_without_the_compiler(checkout: Path, cache: Path)
     again = run(checkout / "kernels.py", cache)
     assert (first.result, first.compiles) == (2.0, 1)
     assert (again.result, again.compiles, again.misses) == (2.0, 0, 1)
-    compiler = ("llvmlite", "tilewright.passes.manager", "tilewright.backends.cpu.program", "tilewright.core.serialize")
+    compiler = (
+        "llvmlite",
+        "tilewright.passes.manager",
+        "tilewright.backends.cpu.host.program",
+        "tilewright.core.serialize",
+    )
     assert not {*compiler} & {*again.modules} and {*compiler} <= {*first.modules}
 
 
@@ -93,7 +99,7 @@ def test_the_first_call_of_a_second_process_goes_the_native_way_as_soon_as_ever(
     run(checkout / "kernels.py", cache)
     again = run(checkout / "kernels.py", cache)
     assert (again.hits, again.compiles) == (2, 0)
-    assert "tilewright.backends.cpu.assemble" in again.modules and "llvmlite" not in again.modules
+    assert "tilewright.native.assemble" in again.modules and "llvmlite" not in again.modules
 
 
 def test_without_a_cache_every_process_compiles(checkout: Path, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from unit.jit.test_fast_path import freed, ones, took
 
 import tilewright.language as pl
 from tilewright import errors
-from tilewright.jit.native import is_available
-from tilewright.jit.styles import LIMIT
+from tilewright.call.native import is_available
+from tilewright.call.styles import LIMIT
 
 WAYS = ["native", "python"] if is_available() else ["python"]
 M = pl.dynamic("M")
@@ -323,7 +323,7 @@ def test_wrong_calls_say_so_after_right_ones(args: Any, named: Any, message: str
 def test_a_configuration_goes_through_the_session() -> None:
     kernel, x = fresh(add), ones(4, 8)
     warm(kernel, x, x)
-    from tilewright.runtime.config import RunConfig
+    from tilewright.programs.config import RunConfig
 
     hits = kernel._session.ways.hits
     assert (kernel(x, x, config=RunConfig()) == 3.0).all() and kernel._session.ways.hits == hits

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from tilewright.errors import ExecutionError, KernelError, UnsupportedFeatureError
+from tilewright.programs.compiler import compile
 from tilewright.pto.lower import lower
 from tilewright.pto.lower.machine import LOWERINGS
 from tilewright.pto.text.forms import FORMS
 from tilewright.pto.text.parser import parse
 from tilewright.pto.verify import verify
-from tilewright.runtime.compiler import compile
 
 TILE = "!pto.tile_buf<vec, 1x8xf32>"
 

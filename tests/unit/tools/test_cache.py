@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unit.cache.payloads import KIND, age, everything, key, path_of
+from unit.keep.payloads import KIND, age, everything, key, path_of
 
-from tilewright.cache.store import Store
+from tilewright.keep.store import Store
 from tilewright.tools import cli
 
 Run = Callable[..., str]

@@ -14,18 +14,18 @@ from typing import Any, NoReturn
 
 from tilewright import settings
 from tilewright.arrays import np
-from tilewright.backends.cpu.assemble import assemble
-from tilewright.backends.cpu.context import INTERRUPTED, Context, context_words
-from tilewright.backends.cpu.interrupts import look_address, raise_interrupt
-from tilewright.backends.cpu.loader import load
-from tilewright.backends.cpu.options import Options
-from tilewright.backends.cpu.target import Target, host, missing_features
-from tilewright.backends.cpu.threads import Emit, emitted, parallel_address
+from tilewright.backends.cpu.host.options import Options
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.dtypes import BOOL, DataType
 from tilewright.errors import ArtifactError, ExecutionError
+from tilewright.native.assemble import assemble
+from tilewright.native.context import INTERRUPTED, Context, context_words
+from tilewright.native.interrupts import look_address, raise_interrupt
+from tilewright.native.loader import load
+from tilewright.native.target import Target, host, missing_features
+from tilewright.native.threads import Emit, emitted, parallel_address
 from tilewright.records import record
 from tilewright.source import Span
 
@@ -58,7 +58,7 @@ def compile_native(
     The stages are `compiler`, which loads it and takes long only once in a process, `emission` and `LLVM`.
     """
     with timed("compiler"):
-        from tilewright.backends.cpu.program import ProgramEmitter  # 0.2 s that loading code does without
+        from tilewright.backends.cpu.host.program import ProgramEmitter  # 0.2 s that loading code does without
 
         emitter = ProgramEmitter(program, target or host(), options or Options.current())
     with timed("emission"):

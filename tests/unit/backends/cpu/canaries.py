@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from tilewright.backends.cpu import emit, native, program
-from tilewright.backends.cpu.arena import ALIGNMENT, Arena
-from tilewright.backends.cpu.emit import FunctionEmitter
-from tilewright.backends.cpu.llvm import Value, i64
-from tilewright.backends.cpu.loader import Loaded
-from tilewright.backends.cpu.program import ProgramEmitter
+from tilewright.backends.cpu import native
+from tilewright.backends.cpu.host import emit, program
+from tilewright.backends.cpu.host.arena import ALIGNMENT, Arena
+from tilewright.backends.cpu.host.emit import FunctionEmitter
+from tilewright.backends.cpu.host.program import ProgramEmitter
+from tilewright.native.llvm import Value, i64
+from tilewright.native.loader import Loaded
 
 ZONE, CANARY = 64, 0xA5
 FILL = ("llvm.memset.p0.i64", "void", "ptr", "i8", "i64", "i1 immarg")

@@ -7,9 +7,9 @@ from itertools import repeat
 
 import pytest
 
-from tilewright.backends.cpu.assemble import assemble, assembly, llvm_version
-from tilewright.backends.cpu.target import PRESETS, host
 from tilewright.errors import InternalError
+from tilewright.native.assemble import assemble, assembly, llvm_version
+from tilewright.native.target import PRESETS, host
 
 SQUARE = """
 define void @square(ptr %x) nounwind {

@@ -21,12 +21,12 @@ from unit.backends.cpu.running import Fenced, floats, kernel, native
 from unit.backends.cpu.test_checked import UNKNOWN
 
 from tilewright import ir
-from tilewright.backends.cpu import emit, tensors
-from tilewright.backends.cpu.llvm import Value, i64
+from tilewright.backends.cpu.host import emit, tensors
 from tilewright.core.op import Kind, OpSpec, specs
 from tilewright.core.program import Program
 from tilewright.core.types import TileType
 from tilewright.dtypes import BY_NAME
+from tilewright.native.llvm import Value, i64
 
 
 @pytest.fixture(params=[1, 2])

@@ -7,10 +7,10 @@ from functools import cache
 
 import pytest
 
-from tilewright.backends.cpu.assemble import assemble
-from tilewright.backends.cpu.elf import listing
-from tilewright.backends.cpu.target import PRESETS
 from tilewright.errors import ArtifactError
+from tilewright.native.assemble import assemble
+from tilewright.native.elf import listing
+from tilewright.native.target import PRESETS
 
 TEXT = """
 @table = internal constant [4 x i64] [i64 10, i64 20, i64 30, i64 40], align 64

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tilewright.backends.cpu.assemble import assemble
-from tilewright.backends.cpu.gemm import ACCUMULATE, GemmSpec, K, M, N, Operands, emit_gemm
-from tilewright.backends.cpu.llvm import Builder, Module, Value
-from tilewright.backends.cpu.pack import Copy, PackSpec, emit_pack
-from tilewright.backends.cpu.target import PRESETS, Target, llvm, missing_features
+from tilewright.backends.cpu.compute.gemm import ACCUMULATE, GemmSpec, K, M, N, Operands, emit_gemm
+from tilewright.backends.cpu.compute.pack import Copy, PackSpec, emit_pack
 from tilewright.dtypes import BF16, FP16, FP32, INT8, INT16, INT32, UINT8, DataType
+from tilewright.native.assemble import assemble
+from tilewright.native.llvm import Builder, Module, Value
+from tilewright.native.target import PRESETS, Target, llvm, missing_features
 
 Array = NDArray[Any]
 TYPES = {"ptr": ctypes.c_void_p, "i64": ctypes.c_int64, "i1": ctypes.c_bool}

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.backends.cpu.assemble import assemble
-from tilewright.backends.cpu.loader import Loaded, load
-from tilewright.backends.cpu.target import PRESETS, host
+from tilewright.native.assemble import assemble
+from tilewright.native.loader import Loaded, load
+from tilewright.native.target import PRESETS, host
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="objects load on x86-64 only")
 
@@ -180,7 +180,7 @@ def test_a_damaged_object_loads_or_is_refused() -> None:
 def test_loading_does_not_load_llvm(tmp_path: Path) -> None:
     path = tmp_path / "sections.o"
     path.write_bytes(made(SECTIONS))
-    code = f"import sys; from tilewright.backends.cpu.loader import load; load(open({str(path)!r}, 'rb').read()); "
+    code = f"import sys; from tilewright.native.loader import load; load(open({str(path)!r}, 'rb').read()); "
     code += "print('llvmlite' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-W", "ignore", "-c", code], text=True).strip() == "False"
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from unit.backends.cpu.running import Native, floats, native
 
-from tilewright.backends.cpu import threads
 from tilewright.core.region import whole
 from tilewright.errors import ExecutionError
+from tilewright.native import threads
 
 SHIFT = """
 M = pl.dynamic("M")
@@ -175,7 +175,7 @@ sys.path[:0] = {path!r}
 import numpy as np
 from unit.backends.cpu.running import native
 from unit.backends.cpu.test_parallel import SHIFT, expected, shifted
-from tilewright.backends.cpu import threads
+from tilewright.native import threads
 """
 COUNT = """
 def workers():

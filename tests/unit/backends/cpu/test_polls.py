@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from unit.backends.cpu.running import Native, kernel, native
 
+from tilewright.backends.cpu.host.options import Options
+from tilewright.backends.cpu.host.work import SMALL, Estimate
 from tilewright.backends.cpu.native import NativeProgram, compile_native
-from tilewright.backends.cpu.options import Options
-from tilewright.backends.cpu.work import SMALL, Estimate
 from tilewright.core.stmt import ForStmt
 from tilewright.core.visitor import statements
 from tilewright.errors import DependentTurnsWarning, ExecutionError

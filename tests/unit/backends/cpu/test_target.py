@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.backends.cpu import target
-from tilewright.backends.cpu.target import PRESETS, by_name, fingerprint, host, missing_features
+from tilewright.native import target
+from tilewright.native.target import PRESETS, by_name, fingerprint, host, missing_features
 
 INTEL = "flags\t: lm sse sse2 pni ssse3 sse4_1 sse4_2 avx fma f16c avx2 bmi1 bmi2 abm movbe cx16 cx8\n\nflags\t: none\n"
 
@@ -84,6 +84,6 @@ def test_the_fingerprint_changes_with_the_processor(cpuinfo: Path) -> None:
 
 
 def test_checking_features_does_not_load_llvm() -> None:
-    code = "import sys; from tilewright.backends.cpu.target import *; missing_features(PRESETS['x86-64-v4']); "
+    code = "import sys; from tilewright.native.target import *; missing_features(PRESETS['x86-64-v4']); "
     code += "fingerprint(); print('llvmlite' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"

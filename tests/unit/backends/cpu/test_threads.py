@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 from tilewright import settings
-from tilewright.backends.cpu import threads
-from tilewright.backends.cpu.assemble import assemble
-from tilewright.backends.cpu.loader import Loaded, load
-from tilewright.backends.cpu.target import PRESETS
-from tilewright.backends.cpu.threads import OpenMP, parallel_address
+from tilewright.native import threads
+from tilewright.native.assemble import assemble
+from tilewright.native.loader import Loaded, load
+from tilewright.native.target import PRESETS
+from tilewright.native.threads import OpenMP, parallel_address
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="objects load on x86-64 only")
 

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tilewright.backends.cpu import narrow, trigonometry
-from tilewright.backends.cpu.llvm import F32, I64, PTR, Builder, Module, Value, i64, vector
-from tilewright.backends.cpu.vectormath import EMITTERS
+from tilewright.backends.cpu.compute import narrow, trigonometry
+from tilewright.backends.cpu.compute.vectormath import EMITTERS
+from tilewright.native.llvm import F32, I64, PTR, Builder, Module, Value, i64, vector
 
 Array = npt.NDArray[Any]
 Emit = Callable[..., Value]

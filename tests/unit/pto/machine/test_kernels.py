@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tilewright.programs.compiler import compile
 from tilewright.pto.lower import lower
 from tilewright.pto.module import Module
 from tilewright.pto.text.forms import FORMS
 from tilewright.pto.text.parser import parse
 from tilewright.pto.verify import verify
-from tilewright.runtime.compiler import compile
 
 KERNELS = Path(__file__).parent / "kernels"
 ALL = sorted(KERNELS.parents[1].glob("*/kernels/*.pto"))

@@ -11,7 +11,7 @@ from typing import Any
 from unit.pto.traced.tracing import check, lines, traced
 
 from tilewright import pto
-from tilewright.jit.reads import Leaf
+from tilewright.keep.reads import Leaf
 from tilewright.pto.text.printer import print_module
 
 SIZES = SimpleNamespace(rows=8, cols=64)

@@ -1,0 +1,1 @@
+"""What a kernel computes: tiles, fused groups of ops, products, vector math."""

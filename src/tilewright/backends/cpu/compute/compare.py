@@ -1,0 +1,150 @@
+"""Comparison: masks of one bit per element, and what is chosen by them.
+
+A mask that only chooses is never packed: the comparisons behind it are kept as a tile of bools, and the choice is
+fused with them. One that is used in any other way is packed into memory, eight columns a byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.backends.cpu.compute.convert import as_element
+from tilewright.backends.cpu.compute.copies import Bound, element_at, known_or, rows_of, tile_type
+from tilewright.backends.cpu.compute.tiles import broadcast_valid, recorded
+from tilewright.backends.cpu.compute.traced import Lanes
+from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.host.scopes import body_of
+from tilewright.backends.cpu.host.values import Scalar, Tile, static
+from tilewright.core.expr import Call, Var
+from tilewright.core.region import PADDING, undefined_message
+from tilewright.core.stmt import AssignStmt, Stmt
+from tilewright.core.types import TileType
+from tilewright.core.visitor import statements, used, variables
+from tilewright.dtypes import BOOL, UINT8, promote
+from tilewright.native.llvm import I8, Value, i64
+
+_TESTS: tuple[Any, ...] = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+
+
+@dataclass(eq=False)
+class Mask(Tile):
+    """A packed mask that is nowhere: only its bools are."""
+
+    bools: Tile = field(kw_only=True)
+
+
+@lowers("tile.cmp")
+def _cmp(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    lhs, rhs = bound["lhs"], bound["rhs"]
+    met = promote(lhs.type.dtype, rhs.type.dtype) if isinstance(rhs, Tile) else lhs.type.dtype
+    test = _TESTS[bound["cmp_type"]]
+
+    def function(a: Lanes, b: Lanes) -> Lanes:
+        return test(as_element(a, met), as_element(b, met))
+
+    shape = np.broadcast_shapes(lhs.type.shape, rhs.type.shape if isinstance(rhs, Tile) else ())
+    valid = broadcast_valid(shape, [lhs, rhs])
+    for name in ("lhs", "rhs"):
+        look_at_met(e, call, name, bound[name], valid)
+    bools = recorded(e, TileType(shape, BOOL, valid_extents(valid)), valid, function, [lhs, rhs], False)
+    if _only_chooses(e, call):
+        return Mask(tile_type(call), (*valid[:-1], i64(0)), owners=bools.owners, bools=bools)
+    return packed_mask(e, call, bools)
+
+
+def look_at_met(e: FunctionEmitter, call: Call, name: str, operand: Tile | Scalar, valid: Sequence[Value]) -> None:
+    """Check that an operand holds data wherever a broadcast looks at it."""
+    if isinstance(operand, Tile):
+        own = valid[len(valid) - len(operand.valid) :]
+        needed = [i64(1) if n == 1 else v for n, v in zip(operand.type.shape, own, strict=True)]
+        empty = [e.b.compare("icmp sle", extent, i64(0)) for extent in valid if static(extent) is None]
+        nothing = reduce(lambda x, y: e.b.op("or", x, y), empty) if empty else None
+        if not any(static(extent) == 0 for extent in valid):
+            e.look(call, name, operand, needed, unless=nothing)
+
+
+def valid_extents(valid: Sequence[Value]) -> tuple[int | None, ...]:
+    """Return valid extents as a type has them."""
+    return tuple(int(v.ref) if v.ref.isdigit() else None for v in valid)
+
+
+def _only_chooses(e: FunctionEmitter, call: Call) -> bool:
+    """Return whether nothing but `sel` and `sels` in the same body reads what a call gives."""
+    body = body_of(e.function.body, call)
+    names = {stmt.var for stmt in body if isinstance(stmt, AssignStmt) and stmt.value is call}
+    readers = [stmt for stmt in statements(e.function.body) if names & set(variables(used(stmt)))]
+    return bool(names) and all(stmt in body.stmts and _is_choice(stmt, names) for stmt in readers)
+
+
+def _is_choice(stmt: Stmt, names: set[Var]) -> bool:
+    value = stmt.value if isinstance(stmt, AssignStmt) else None
+    if not isinstance(value, Call) or value.op.name not in ("tile.sel", "tile.sels"):
+        return False
+    return not names & set(variables(value.args[1:]))
+
+
+def packed_mask(e: FunctionEmitter, call: Call, bools: Tile) -> Tile:
+    """Emit the packing of bools into bytes; bits past the valid columns are zero."""
+    bools.owners = variables(call.args)
+    place, width = e.stored(bools), bools.valid[-1]
+    count = e.b.op("lshr", e.b.op("add", width, i64(7)), i64(3))
+    result = e.fresh(tile_type(call), known_or(tile_type(call), (*bools.rows, count)))
+    result.bits = width
+    assert result.place is not None
+    last = e.b.op("sub", width, i64(1))
+    with rows_of(e, bools.rows) as row, e.b.loop(i64(0), result.valid[-1], i64(1)) as at:
+        byte = Value(I8, "0")
+        for bit in range(8):
+            column = e.b.op("add", e.b.op("shl", at, i64(3)), i64(bit))
+            near = e.b.intrinsic("llvm.smin", column, last)
+            held = e.b.load(I8, element_at(e, BOOL, place, (*row, near)), 1)
+            there = e.b.select(e.b.compare("icmp sle", column, last), held, Value(I8, "0"))
+            byte = e.b.op("or", byte, e.b.op("shl", there, Value(I8, str(bit))))
+        e.b.store(byte, element_at(e, UINT8, result.place, (*row, at)), 1)
+    return result
+
+
+@lowers("tile.sel")
+def _sel(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    return _chosen(e, call, bound["mask"], bound["lhs"], bound["rhs"])
+
+
+@lowers("tile.sels")
+def _sels(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    return _chosen(e, call, bound["mask"], bound["src"], bound["scalar"])
+
+
+def _chosen(e: FunctionEmitter, call: Call, mask: Tile, taken: Tile, other: Tile | Scalar) -> Tile:
+    """Record the choice between the elements of a tile and those of another, or a number."""
+    type_ = tile_type(call)
+
+    def function(bit: Lanes, a: Lanes, b: Lanes) -> Lanes:
+        return np.where(bit, as_element(a, type_.dtype), as_element(b, type_.dtype))  # pyright: ignore
+
+    if isinstance(mask, Mask):
+        e.look(call, "mask", mask.bools, taken.valid)
+    bools = mask.bools if isinstance(mask, Mask) else unpacked(e, call, mask, taken)
+    return recorded(e, type_, known_or(type_, taken.valid), function, [bools, taken, other], False)
+
+
+def unpacked(e: FunctionEmitter, call: Call, mask: Tile, like: Tile) -> Tile:
+    """Emit the unpacking of a mask into bools, as many as another tile has valid elements."""
+    place = e.stored(mask)
+    bytes_ = e.b.op("lshr", e.b.op("add", like.valid[-1], i64(7)), i64(3))
+    e.look(call, "mask", mask, (*like.rows, bytes_))
+    if mask.bits is not None and not e.defined.is_sure(call, "mask"):
+        beyond = e.b.compare("icmp sgt", like.valid[-1], mask.bits)
+        e.stop(beyond, f"{undefined_message(call.span)}\n{PADDING}", call)
+    result = e.fresh(TileType(like.type.shape, BOOL, like.type.valid), like.valid)
+    result.owners = variables(call.args)
+    assert result.place is not None
+    with rows_of(e, like.rows) as row, e.b.loop(i64(0), like.valid[-1], i64(1)) as column:
+        byte = e.b.load(I8, element_at(e, UINT8, place, (*row, e.b.op("lshr", column, i64(3)))), 1)
+        shift = e.b.convert("trunc", e.b.op("and", column, i64(7)), I8)
+        bit = e.b.op("and", e.b.op("lshr", byte, shift), Value(I8, "1"))
+        e.b.store(bit, element_at(e, BOOL, result.place, (*row, column)), 1)
+    return result

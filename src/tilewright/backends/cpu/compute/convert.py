@@ -1,0 +1,207 @@
+"""Conversion: elements and scalars in another type, exactly as `ops.convert` says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilewright.backends.cpu.compute import formats
+from tilewright.backends.cpu.compute.copies import Bound, tile_type
+from tilewright.backends.cpu.compute.traced import Lanes, compute_type, converted, from_memory, rounded, to_memory
+from tilewright.backends.cpu.host.emit import SCALARS, FunctionEmitter, lowers
+from tilewright.backends.cpu.host.values import Scalar, Tile
+from tilewright.core.enums import RoundMode
+from tilewright.core.expr import Call
+from tilewright.dtypes import BOOL, FP16, FP32, INT64, DataType
+from tilewright.native.llvm import F32, I32, I64, Builder, Value, element, mangled, vector
+from tilewright.native.terms import Term
+from tilewright.ops.convert import round_mode
+
+
+@lowers("tile.cast")
+def _cast(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    type_, source = tile_type(call), bound["x"]
+    mode = round_mode(bound["mode"])
+
+    def function(lane: Lanes) -> Lanes:
+        return cast(lane, type_.dtype, mode)
+
+    return e.map(type_, source.valid, function, [source], False)
+
+
+def _cast_scalar(e: FunctionEmitter, call: Call, dtype: DataType, given: Scalar) -> Scalar:
+    lane = Lanes(e.b, given.value, given.dtype)
+    if dtype.is_float() and given.dtype.is_int():
+        return Scalar(_through_double(lane, dtype).value, dtype)
+    if given.dtype.is_float() and dtype.is_float():
+        return Scalar(_narrowed(lane, dtype).value, dtype)
+    if given.dtype.is_float() and dtype.is_int():
+        mode: Any = call.kwargs["mode"]
+        return Scalar(_to_integer(lane, dtype, round_mode(mode)).value, dtype)
+    return Scalar(as_element(lane, dtype).value, dtype)
+
+
+SCALARS["cast"] = _cast_scalar
+
+
+def cast(lane: Lanes, dtype: DataType, mode: RoundMode) -> Lanes:
+    """Return lanes as `cast` converts them: to integers they are rounded by `mode` and saturate, NaN becoming zero."""
+    if lane.element.is_float() and dtype.is_int():
+        return _to_integer(_as_floats(lane), dtype, mode)
+    return as_element(lane, dtype)
+
+
+def as_element(lane: Lanes, dtype: DataType) -> Lanes:
+    """Return lanes rounded to an element type: floats to the nearest, even on ties; integers wrap."""
+    source = lane.element
+    if source == dtype and not _is_scalar(lane):
+        return lane
+    lane = _as_floats(lane)
+    if dtype == BOOL:
+        return lane != 0
+    if dtype.is_float():
+        return _to_float(lane, dtype)
+    if source.is_float():
+        return _wrapped(_truncated(lane), dtype)
+    return _wrapped(lane, dtype)
+
+
+def to_elements(dtype: DataType) -> Callable[[Lanes], Lanes]:
+    """Return the function that rounds lanes to an element type."""
+
+    def function(lane: Lanes) -> Lanes:
+        return as_element(lane, dtype)
+
+    return function
+
+
+def number_of(b: Builder, raw: Value, dtype: DataType) -> Lanes:
+    """Return a loaded element as the number a scalar holds."""
+    return _as_floats(from_memory(b, raw, dtype))
+
+
+def bits_of(lane: Lanes) -> Value:
+    """Return lanes as they lie in memory, wherever they come from."""
+    if _is_scalar(lane):
+        return formats.from_f32(lane.b, lane.value, lane.element)
+    return to_memory(lane)
+
+
+def _is_scalar(lane: Lanes) -> bool:
+    """Return whether a number of a format is held as the float that it stands for, as scalars are."""
+    return formats.is_tabled(lane.element) and element(lane.value.type) == F32
+
+
+def _as_floats(lane: Lanes) -> Lanes:
+    """Return lanes of a format as the floats they stand for; others are what they are."""
+    if not formats.is_tabled(lane.element) or element(lane.value.type) == F32:
+        return lane
+    return Lanes(lane.b, formats.to_f32(lane.b, lane.value, lane.element), FP32)
+
+
+def _to_float(lane: Lanes, dtype: DataType) -> Lanes:
+    exact = lane.element.is_float() or lane.element.bits <= 16 or dtype in (FP16, FP32)
+    floats = converted(lane, FP32) if exact else _odd(_doubles(lane))
+    if formats.is_tabled(dtype):
+        return Lanes(lane.b, formats.from_f32(lane.b, floats.value, dtype), dtype)
+    return rounded(floats, dtype)
+
+
+def _narrowed(lane: Lanes, dtype: DataType) -> Lanes:
+    """Return floats of any type rounded to another, still as floats."""
+    if formats.is_tabled(dtype):
+        return Lanes(lane.b, formats.to_f32(lane.b, formats.from_f32(lane.b, lane.value, dtype), dtype), dtype)
+    return rounded(lane, dtype)
+
+
+def _through_double(lane: Lanes, dtype: DataType) -> Lanes:
+    """Return an integer scalar as the nearest float."""
+    if dtype == FP32:
+        return converted(lane, FP32)
+    return _narrowed(_odd(_doubles(lane)), dtype)
+
+
+def _doubles(lane: Lanes) -> Term:
+    """Return integers as doubles; one of more bits than those have is odd in the last, as for `_odd`."""
+    number, is_signed = Term(lane.b, lane.value), lane.element.is_signed_int()
+    if lane.element.bits == 64:
+        low = number & 0x7FF
+        odd = (number - low) | (((low + 0x7FF) >> 11) << 11)
+        high = (number >> 53) + 1 if is_signed else number.shifted_down(52)
+        number = high.compare("", "ugt", 1).choose(odd, number)
+    return number.to("sitofp" if is_signed else "uitofp", "double")
+
+
+def _odd(wide: Term) -> Lanes:
+    """Return doubles as floats, an inexact one with its last bit set, so that rounding again rounds once."""
+    nearest = wide.to("fptrunc", F32)
+    back = nearest.to("fpext", "double")
+    inexact = Term(wide.b, wide.b.compare("fcmp one", wide.value, back.value)).to("zext", I32)
+    above = (back.magnitude() > wide.magnitude()).to("zext", I32)
+    return Lanes(wide.b, ((nearest.bits() - above) | inexact).to("bitcast", F32).value, FP32)
+
+
+def _wrapped(lane: Lanes, dtype: DataType) -> Lanes:
+    """Return integers in another width, what does not fit dropped."""
+    if lane.element == BOOL:
+        return Lanes(lane.b, lane.b.convert("zext", lane.value, vector(compute_type(dtype), lane.count)), dtype)
+    result = converted(lane, dtype)
+    if dtype.bits == 4:
+        low = Term(lane.b, result.value) << 4
+        return Lanes(lane.b, (low >> 4 if dtype.is_signed_int() else low.shifted_down(4)).value, dtype)
+    return result
+
+
+def _truncated(lane: Lanes) -> Lanes:
+    """Return floats without fractions as 64-bit integers; what those cannot hold is the smallest one, NaN zero."""
+    b, x = lane.b, Term(lane.b, lane.value)
+    held = x.magnitude().compare("olt", "slt", 2.0**63)
+    number = Term(b, _saturated(lane, "fptosi", I64))
+    kept = Term(b, b.op("or", held.value, x.is_nan().value))
+    return Lanes(b, kept.choose(number, number.like(-(1 << 63))).value, INT64)
+
+
+def _saturated(lane: Lanes, name: str, type_: str) -> Value:
+    """Emit integers from floats, the nearest there is; NaN is zero."""
+    whole = vector(type_, lane.count)
+    full = lane.b.module.intrinsic(
+        f"llvm.{name}.sat.{mangled(whole)}.{mangled(lane.value.type)}", whole, lane.value.type
+    )
+    return lane.b.call(whole, full, lane.value)
+
+
+def _to_integer(lane: Lanes, dtype: DataType, mode: RoundMode) -> Lanes:
+    x = Term(lane.b, lane.value)
+    whole = Lanes(lane.b, _ROUNDINGS[mode](x).value, lane.element)
+    name = "fptoui" if dtype.is_unsigned_int() else "fptosi"
+    number = Lanes(lane.b, _saturated(whole, name, compute_type(dtype)), dtype)
+    if dtype.bits == 4:
+        low, high = dtype.limits
+        term = Term(lane.b, number.value)
+        smallest, largest = ("llvm.umax", "llvm.umin") if dtype.is_unsigned_int() else ("llvm.smax", "llvm.smin")
+        return Lanes(lane.b, term.intrinsic(smallest, low).intrinsic(largest, high).value, dtype)
+    return number
+
+
+def _odd_integer(x: Term) -> Term:
+    """Return floats without fractions, those that had one at an odd number."""
+    b, whole = x.b, x.intrinsic("llvm.trunc")
+    half = whole * 0.5
+    even = b.compare("fcmp oeq", half.intrinsic("llvm.trunc").value, half.value)
+    cut = Term(b, b.op("and", b.compare("fcmp one", whole.value, x.value), even))
+    return cut.choose(whole + x.like(1.0).signed_like(x), whole)
+
+
+def _intrinsic(name: str) -> Callable[[Term], Term]:
+    return lambda x: x.intrinsic(name)
+
+
+_ROUNDINGS: dict[RoundMode, Callable[[Term], Term]] = {
+    RoundMode.none: _intrinsic("llvm.roundeven"),
+    RoundMode.rint: _intrinsic("llvm.roundeven"),
+    RoundMode.round: _intrinsic("llvm.round"),
+    RoundMode.floor: _intrinsic("llvm.floor"),
+    RoundMode.ceil: _intrinsic("llvm.ceil"),
+    RoundMode.trunc: _intrinsic("llvm.trunc"),
+    RoundMode.odd: _odd_integer,
+}

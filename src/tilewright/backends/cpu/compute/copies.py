@@ -1,0 +1,245 @@
+"""Copies: elements brought from one place to another as they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import reduce
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
+from tilewright.backends.cpu.compute.storage import first_lanes, splat, store
+from tilewright.backends.cpu.compute.traced import memory_type
+from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.host.values import Place, Tile, contiguous, static
+from tilewright.core.expr import Call
+from tilewright.core.types import TileType
+from tilewright.dtypes import UINT8, UINT16, UINT32, UINT64, DataType
+from tilewright.native.llvm import I1, I8, I64, PTR, Value, i64
+from tilewright.ops.shape import FILL, pad_number
+
+Bound = dict[str, Any]
+
+_BITS = {1: UINT8, 2: UINT16, 4: UINT32, 8: UINT64}
+"""The type whose elements are copied in place of others of that many bytes."""
+
+
+def tile_type(call: Call) -> TileType:
+    """Return the type of a call that gives a tile."""
+    assert isinstance(call.type, TileType)
+    return call.type
+
+
+def whole_extents(type_: TileType) -> tuple[Value, ...]:
+    """Return the extents of a whole tile."""
+    return tuple(i64(extent) for extent in type_.shape)
+
+
+def known_or(type_: TileType, valid: Sequence[Value]) -> tuple[Value, ...]:
+    """Return valid extents, as constants where the type knows them."""
+    return tuple(i64(k) if isinstance(k, int) else v for k, v in zip(type_.valid, valid, strict=True))
+
+
+def copy(e: FunctionEmitter, source: Tile, target: Tile) -> None:
+    """Emit a copy of a tile's valid part into another's place."""
+    place = e.stored(source)
+    assert target.place is not None
+    copy_elements(e, source.type.dtype, place, target.place, source.valid)
+
+
+def copy_whole(e: FunctionEmitter, source: Tile, target: Tile) -> None:
+    """Emit a copy of all of a tile, what is not valid included."""
+    place = e.stored(source)
+    assert target.place is not None
+    copy_elements(e, source.type.dtype, place, target.place, whole_extents(source.type))
+
+
+def copy_elements(e: FunctionEmitter, dtype: DataType, source: Place, target: Place, extents: Sequence[Value]) -> None:
+    """Emit a copy between places; neighbours along the target's last axis are adjacent."""
+    known = [static(extent) for extent in extents]
+    shape = tuple(extent for extent in known if extent is not None)
+    if len(shape) == len(known) and source.strides == target.strides == contiguous(shape):
+        copy_bytes(e, source.pointer, target.pointer, math.prod(shape) * dtype.get_byte())
+        return
+    if len(extents) > 2:
+        with e.b.loop(i64(0), extents[0], i64(1)) as index:
+            inner = _along(e, dtype, source, index), _along(e, dtype, target, index)
+            copy_elements(e, dtype, *inner, extents[1:])
+        return
+    rows, columns = (i64(1), *extents)[-2:]
+    (across, along), ld = (0, *source.strides)[-2:], (0, *target.strides)[-2]
+    turned = across == 1 and along != 1
+    name = emit_pack(e.b.module, PackSpec(e.program.target, _BITS[dtype.get_byte()], transposed=turned, raw=True))
+    e.b.invoke(name, source.pointer, i64(across), i64(along), target.pointer, i64(ld), rows, columns)
+
+
+def copy_bytes(e: FunctionEmitter, source: Value, target: Value, count: int) -> None:
+    """Emit a copy of adjacent bytes."""
+    name = e.b.module.intrinsic("llvm.memcpy.p0.p0.i64", "void", PTR, PTR, I64, "i1 immarg")
+    e.b.invoke(name, target, source, i64(count), Value(I1, "false"))
+
+
+def clear_bytes(e: FunctionEmitter, target: Value, count: int) -> None:
+    """Emit the writing of zero to adjacent bytes."""
+    name = e.b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, I8, I64, "i1 immarg")
+    e.b.invoke(name, target, Value(I8, "0"), i64(count), Value(I1, "false"))
+
+
+def _along(e: FunctionEmitter, dtype: DataType, place: Place, index: Value) -> Place:
+    """Return where what lies at an index of the first axis is."""
+    offset = e.b.op("mul", index, i64(place.strides[0]))
+    return Place(e.b.offset(place.pointer, offset, memory_type(dtype)), place.strides[1:])
+
+
+def packed(e: FunctionEmitter, tile: Tile) -> Tile:
+    """Return a tile with its elements one after the other: itself, or a copy of all of it."""
+    place = e.stored(tile)
+    if place.strides == contiguous(tile.type.shape):
+        return tile
+    result = e.fresh(tile.type, tile.valid)
+    result.owners = tile.owners
+    copy_whole(e, tile, result)
+    return result
+
+
+def with_adjacent_rows(e: FunctionEmitter, tile: Tile) -> Tile:
+    """Return a tile whose rows are read with plain loads: a turned view is copied."""
+    if tile.place is None or tile.is_column or tile.place.strides[-1] == 1:
+        return tile
+    result = e.fresh(tile.type, tile.valid)
+    result.owners = tile.owners
+    copy(e, tile, result)
+    return result
+
+
+def element_at(e: FunctionEmitter, dtype: DataType, place: Place, indices: Sequence[Value]) -> Value:
+    """Return the address of one element of a place."""
+    offset: Value = i64(0)
+    for index, stride in zip(indices, place.strides, strict=True):
+        if static(index) != 0:
+            step = index if stride == 1 else e.b.op("mul", index, i64(stride))
+            offset = step if static(offset) == 0 else e.b.op("add", offset, step)
+    return e.b.offset(place.pointer, offset, memory_type(dtype))
+
+
+def part(e: FunctionEmitter, dtype: DataType, place: Place, indices: Sequence[Value]) -> Place:
+    """Return the same place from some indices on."""
+    return Place(element_at(e, dtype, place, indices), place.strides)
+
+
+@contextmanager
+def rows_of(e: FunctionEmitter, extents: Sequence[Value]) -> Generator[tuple[Value, ...], None, None]:
+    """Emit nested loops over some axes around what is emitted inside; give the index along each."""
+    with ExitStack() as loops:
+        yield tuple(
+            i64(0) if static(extent) == 1 else loops.enter_context(e.b.loop(i64(0), extent, i64(1)))
+            for extent in extents
+        )
+
+
+@lowers("tile.assemble")
+def _assemble(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    """Copy the target, then write the source's valid part over it; one that does not fit writes nothing."""
+    target, source = bound["target"], bound["source"]
+    dtype, rank = target.type.dtype, len(target.type.shape)
+    from_place = e.stored(source)
+    e.stored(target)
+    starts = e.indices(bound["offset"])
+    sizes = (*(i64(1),) * (rank - len(source.valid)), *source.valid)
+    fits = inside(e, starts, sizes, whole_extents(target.type))
+    if fits is not None:
+        e.fail(e.b.op("xor", fits, Value(I1, "true")), "a store does not fit its tile", call)
+        starts = tuple(e.b.select(fits, start, i64(0)) for start in starts)
+        sizes = tuple(e.b.select(fits, size, i64(0)) for size in sizes)
+    result = e.fresh(tile_type(call), _reached(e, call, target, starts, sizes))
+    copy_whole(e, target, result)
+    assert result.place is not None
+    spread = Place(from_place.pointer, (*(0,) * (rank - len(source.valid)), *from_place.strides))
+    copy_elements(e, dtype, spread, part(e, dtype, result.place, starts), sizes)
+    return result
+
+
+def _reached(
+    e: FunctionEmitter, call: Call, target: Tile, starts: Sequence[Value], sizes: Sequence[Value]
+) -> tuple[Value, ...]:
+    """Return how far a tile is valid once a part has been written into it."""
+    known = tile_type(call).valid
+    if None not in known:
+        return known_or(tile_type(call), target.valid)
+    some = reduce(lambda x, y: e.b.op("and", x, y), [e.b.compare("icmp sgt", size, i64(0)) for size in sizes])
+    ends = [
+        e.b.intrinsic("llvm.smax", held, e.b.select(some, e.b.op("add", start, size), i64(0)))
+        for held, start, size in zip(target.valid, starts, sizes, strict=True)
+    ]
+    return known_or(tile_type(call), ends)
+
+
+def inside(
+    e: FunctionEmitter, starts: Sequence[Value], sizes: Sequence[Value], extents: Sequence[Value]
+) -> Value | None:
+    """Return whether a window lies within extents, None where that is certain or nobody checks."""
+    fits: Value | None = None
+    if not e.checked:
+        return None
+    for start, size, extent in zip(starts, sizes, extents, strict=True):
+        if _surely_inside(start, size, extent):
+            continue
+        last = e.b.op("sub", extent, size)  # a start plus a size might be more than there are numbers
+        here = e.b.op("and", e.b.compare("icmp sge", start, i64(0)), e.b.compare("icmp sle", start, last))
+        fits = here if fits is None else e.b.op("and", fits, here)
+    return fits
+
+
+def _surely_inside(start: Value, size: Value, extent: Value) -> bool:
+    a, b, c = static(start), static(size), static(extent)
+    if a == 0 and size == extent:
+        return True
+    return a is not None and b is not None and c is not None and 0 <= a and a + b <= c
+
+
+@lowers("tile.concat")
+def _concat(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    a, b, type_ = bound["a"], bound["b"], tile_type(call)
+    places = e.stored(a), e.stored(b)
+    width = a.type.shape[-1]
+    if static(a.valid[-1]) != width:
+        partly = e.b.compare("icmp ne", a.valid[-1], i64(width))
+        e.fail(partly, f"concat needs wholly valid rows first\n{FILL}", call)
+    valid = known_or(type_, (*a.valid[:-1], e.b.op("add", i64(width), b.valid[-1])))
+    result = e.fresh(type_, valid)
+    assert result.place is not None
+    copy_elements(e, type_.dtype, places[0], result.place, (*a.valid[:-1], i64(width)))
+    beside = part(e, type_.dtype, result.place, (*(i64(0),) * len(a.rows), i64(width)))
+    copy_elements(e, type_.dtype, places[1], beside, (*a.valid[:-1], b.valid[-1]))
+    return result
+
+
+@lowers("tile.fillpad")
+def _fillpad(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    source, type_ = bound["x"], tile_type(call)
+    if source.valid == whole_extents(type_):
+        return source
+    e.stored(source)
+    result = e.fresh(type_, whole_extents(type_))
+    fill(e, result, pad_number(bound["pad_value"], type_.dtype))
+    copy(e, source, result)
+    return result
+
+
+def fill(e: FunctionEmitter, tile: Tile, number: float) -> None:
+    """Emit the writing of one number to every element of a packed tile."""
+    assert tile.place is not None
+    with np.errstate(over="ignore"):
+        element: Any = np.asarray(number).astype(tile.type.dtype.numpy)
+    bits = int(element.view(_BITS[tile.type.dtype.get_byte()].numpy))
+    size, count = tile.type.dtype.get_byte(), math.prod(tile.type.shape)
+    lanes = e.program.target.vector_bits // (8 * size)
+    type_, whole = f"<{lanes} x i{8 * size}>", count // lanes * lanes
+    pattern = splat(type_, bits)
+    with e.b.loop(i64(0), i64(whole), i64(lanes)) as at:
+        e.b.store(pattern, e.b.offset(tile.place.pointer, at, f"i{8 * size}"), size)
+    if count > whole:
+        last = e.b.offset(tile.place.pointer, i64(whole), f"i{8 * size}")
+        store(e.b, pattern, last, size, first_lanes(e.b, i64(count - whole), lanes))

@@ -1,0 +1,55 @@
+"""Formats: floats of 8 bits and fewer, which no machine computes with, converted by table.
+
+Lanes of such a type are its bits. Sixteen bits of a float, the last one set where more followed, say how it rounds to
+so few, so one table of 2^16 bytes takes every float to its format and one of 2^8 floats takes it back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.dtypes import DataType
+from tilewright.native.llvm import F32, I8, I32, I64, Builder, Value, lanes, mangled, vector
+from tilewright.native.terms import Term
+
+
+def is_tabled(dtype: DataType) -> bool:
+    """Return whether a type is a float that is converted by table."""
+    return dtype.is_float() and dtype.bits <= 8
+
+
+def to_f32(b: Builder, bits: Value, dtype: DataType) -> Value:
+    """Emit the floats that bytes of a format stand for."""
+    name = f"@values.{dtype}"
+    every: Any = np.arange(256, dtype=np.uint8)
+    values = every.view(dtype.numpy).astype(np.float32).astype(np.float64).view(np.uint64)
+    numbers = ", ".join(f"float 0x{int(v):016X}" for v in values)
+    b.module.declare(f"{name} = internal constant [256 x float] [{numbers}]")
+    return looked_up(b, name, bits, F32, 4)
+
+
+def from_f32(b: Builder, floats: Value, dtype: DataType) -> Value:
+    """Emit the bytes of a format that floats round to."""
+    name = f"@bytes.{dtype}"
+    halves: Any = np.arange(1 << 16, dtype=np.uint32) << 16
+    with np.errstate(all="ignore"):
+        numbers = halves.view(np.float32).astype(dtype.numpy).view(np.uint8)
+    text = "".join(f"\\{int(n):02X}" for n in numbers)
+    b.module.declare(f'{name} = internal constant [65536 x i8] c"{text}"')
+    x = Term(b, floats).bits()
+    more = Term(b, b.compare("icmp ne", (x & 0xFFFF).value, x.like(0).value)).to("zext", I32)
+    return looked_up(b, name, (x.shifted_down(16) | more).value, I8, 1)
+
+
+def looked_up(b: Builder, table: str, index: Value, type_: str, align: int) -> Value:
+    """Emit the elements of a table at some indices."""
+    count = lanes(index.type)
+    wide = b.convert("zext", index, vector(I64, count))
+    addresses = b.value(vector("ptr", count), f"getelementptr {type_}, ptr {table}, {wide}")
+    if count == 1:
+        return b.load(type_, addresses, align)
+    whole, mask = vector(type_, count), Value(vector("i1", count), f"<{', '.join(['i1 true'] * count)}>")
+    name = f"llvm.masked.gather.{mangled(whole)}.v{count}p0"
+    b.module.intrinsic(name, whole, addresses.type, "i32", mask.type, whole)
+    return b.value(whole, f"call {whole} @{name}({addresses}, i32 {align}, {mask}, {whole} zeroinitializer)")

@@ -1,0 +1,266 @@
+"""Gemm: the matrix product of tiles in memory, as an LLVM function.
+
+C is cut into register blocks of a few rows by a few vectors. One micro-kernel function per block shape keeps its block
+in registers over the whole of K: each step loads the vectors of one row of B and broadcasts one element of A per row.
+Blocks shrink towards the edges, and the last columns are masked. A is read where it lies, through a stride per row and
+one per step of K, so a transposed A costs nothing; rows of B and C are contiguous (`pack` makes them so).
+Where the processor multiplies pairs of bfloat16 numbers, a step takes two of A and a row of `pairs` of B.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tilewright.backends.cpu.compute.pairs import multiply_pairs
+from tilewright.backends.cpu.compute.storage import (
+    can_mask,
+    computed_type,
+    first_lanes,
+    load,
+    load_number,
+    spread_number,
+    store,
+    stored_type,
+)
+from tilewright.backends.cpu.host.polls import Polls
+from tilewright.backends.cpu.host.work import PIECE
+from tilewright.dtypes import FP32, DataType
+from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, vector
+from tilewright.native.target import Target
+
+PREFETCH = 16
+"""How many rows of B ahead a micro-kernel prefetches."""
+
+HEIGHTS = (6, 4, 2, 1)
+"""Rows of the register blocks."""
+
+
+class GemmSpec(NamedTuple):
+    """What one gemm function is made for.
+
+    It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. Both operands are
+    floats or both are integers; C is f32 or i32. A `paired` one is told half of K, and that a step along K is two. A
+    `polled` one takes a context, and returns early where its program is over.
+    """
+
+    target: Target
+    lhs: DataType = FP32
+    rhs: DataType = FP32
+    m: int | None = None
+    n: int | None = None
+    n_bound: int | None = None
+    paired: bool = False
+    polled: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        m, n = ("any" if extent is None else extent for extent in (self.m, self.n))
+        bound = f".{self.n_bound}" if self.n is None and self.n_bound else ""
+        return f"{self.family}.{m}x{n}{bound}{'.polled' * self.polled}"
+
+    @property
+    def family(self) -> str:
+        """What the names of the function and of its micro-kernels start with."""
+        return f"gemm{self.target.vector_bits}.{self.lhs}.{self.rhs}{'.paired' * self.paired}"
+
+    @property
+    def right(self) -> str:
+        """The LLVM type of an element of B."""
+        return I32 if self.paired else stored_type(self.rhs, self.target)
+
+
+class Block(NamedTuple):
+    """A register block: rows by vectors; a masked one is given how many of its columns exist."""
+
+    rows: int
+    vectors: int
+    lanes: int
+    masked: bool = False
+
+    @property
+    def columns(self) -> int:
+        """How many columns of C the block covers."""
+        return self.vectors * self.lanes
+
+
+class Operands(NamedTuple):
+    """Where the matrices lie: a row of A, a step of A along K and the rows of B and C are that many elements apart."""
+
+    a: Value = Value(PTR, "%a")
+    a_row: Value = Value(I64, "%a_row")
+    a_k: Value = Value(I64, "%a_k")
+    b: Value = Value(PTR, "%b")
+    ldb: Value = Value(I64, "%ldb")
+    c: Value = Value(PTR, "%c")
+    ldc: Value = Value(I64, "%ldc")
+
+
+M, N, K, ACCUMULATE = Value(I64, "%m"), Value(I64, "%n"), Value(I64, "%k"), Value(I1, "%accumulate")
+CONTEXT = Value(PTR, "%context")
+
+
+def emit_gemm(module: Module, spec: GemmSpec) -> str:
+    """Return the name of a function that computes C = A B, or C += A B, adding it to the module once.
+
+    Its parameters are `ptr a, i64 a_row, i64 a_k, ptr b, i64 ldb, ptr c, i64 ldc, i64 m, i64 n, i64 k, i1 accumulate`;
+    an extent that the spec gives must be passed as well, and `ptr context` comes last where it is polled.
+    """
+    if spec.name not in module.defined:
+        params = (*Operands(), M, N, K, ACCUMULATE, *[CONTEXT] * spec.polled)
+        b = Builder(module, spec.name, params, attrs="noinline nounwind")
+        end = b.label("end")
+        _emit_blocks(b, spec, _row_counts(spec), _column_blocks(spec), Polls(b, CONTEXT, end) if spec.polled else None)
+        b.do(f"br label %{end}")
+        b.begin(end)
+        b.finish()
+    return spec.name
+
+
+def _emit_blocks(
+    b: Builder, spec: GemmSpec, heights: Sequence[int], shapes: Sequence[Block], polls: Polls | None
+) -> None:
+    """Emit the loops over panels of columns and blocks of rows, each step taking the largest block that fits."""
+    if not heights or not shapes:
+        return
+    widths = [shape.columns for shape in shapes]
+    columns = b.open_loop(i64(0), N, i64(0))
+    width = b.op("sub", N, columns.index)
+    rows = b.open_loop(i64(0), M, i64(0))
+    height = b.op("sub", M, rows.index)
+    grid = [[_emit_micro(b.module, spec, shape._replace(rows=count)) for count in heights] for shape in shapes]
+    micro = _largest(b, width, widths, [_largest(b, height, heights, column) for column in grid])
+    place = _placed(b, spec, rows.index, columns.index)
+    b.do(f"call void {micro.ref}({', '.join(map(str, (*place, width, K, ACCUMULATE)))})")
+    if polls is not None:
+        polls.count(PIECE)
+    rows.step = _largest(b, height, heights, [i64(count) for count in heights])
+    b.close_loop(rows)
+    columns.step = _largest(b, width, widths, [i64(count) for count in widths])
+    b.close_loop(columns)
+
+
+def _largest(b: Builder, left: Value, sizes: Sequence[int], values: Sequence[Value]) -> Value:
+    """Return the value of the largest size that fits what is left; the last one, if none does."""
+    *larger, chosen = values
+    for size, value in reversed([*zip(sizes, larger, strict=False)]):
+        chosen = b.select(b.compare("icmp sge", left, i64(size)), value, chosen)
+    return chosen
+
+
+def _placed(b: Builder, spec: GemmSpec, row: Value, column: Value) -> Operands:
+    """Return the operands of the block that starts at a row and a column."""
+    o = Operands()
+    return o._replace(
+        a=b.offset(o.a, b.op("mul", row, o.a_row), stored_type(spec.lhs, spec.target)),
+        b=b.offset(o.b, column, spec.right),
+        c=b.offset(o.c, b.op("add", b.op("mul", row, o.ldc), column), F32),
+    )
+
+
+def _row_counts(spec: GemmSpec) -> list[int]:
+    """Return the heights of the blocks that cover the rows of C, tallest first."""
+    if spec.m is None:
+        return [HEIGHTS[0], *HEIGHTS[2:]]  # each height takes milliseconds to compile, and two pairs do for four
+    return [HEIGHTS[at] for at in _used(HEIGHTS, spec.m)]
+
+
+def _column_blocks(spec: GemmSpec) -> list[Block]:
+    """Return one-row blocks as wide as those that cover the columns of C, widest first."""
+    lanes = spec.target.vector_bits // 32
+    last = Block(1, 1, lanes, masked=True) if can_mask(spec.target, spec.rhs.bits) else Block(1, 1, 1)
+    counts = [count for count in (4, 2, 1) if last.columns < count * lanes and count <= _most_vectors(spec.target)]
+    whole = [Block(1, count, lanes) for count in counts]
+    if spec.n is not None:
+        return [[*whole, last][at] for at in _used([*(shape.columns for shape in whole), 1], spec.n)]
+    return [*[shape for shape in whole if shape.columns <= (spec.n_bound or shape.columns)][:1], last]
+
+
+def _most_vectors(target: Target) -> int:
+    """Return how many vectors six rows of a block can have: their sums, a row of B and one element fit in registers."""
+    return 4 if target.vector_bits == 512 or target.machine == "aarch64" else 2
+
+
+def _used(sizes: Sequence[int], extent: int) -> list[int]:
+    """Return which of these sizes, the largest first, a greedy cover of an extent uses."""
+    left = itertools.accumulate(sizes, operator.mod, initial=extent)
+    return [at for at, (size, rest) in enumerate(zip(sizes, left, strict=False)) if rest >= size]
+
+
+def _emit_micro(module: Module, spec: GemmSpec, block: Block) -> Value:
+    """Return the function that computes one register block, adding it to the module once."""
+    name = f"{spec.family}.micro{block.rows}x{block.columns}{'.edge' * block.masked}"
+    if name not in module.defined:
+        _define_micro(module, name, spec, block)
+    return Value(PTR, f"@{name}")
+
+
+def _define_micro(module: Module, name: str, spec: GemmSpec, block: Block) -> None:
+    """Add a micro-kernel to the module: its parameters are a place, how many columns are left, K and `accumulate`."""
+    columns = Value(I64, "%columns")
+    b = Builder(module, name, (*Operands(), columns, K, ACCUMULATE), attrs="noinline nounwind")
+    mask = first_lanes(b, columns, block.lanes) if block.masked else None
+    sums = _emit_steps(b, spec, block, mask, _first_sums(b, spec, block, mask))
+    for pointer, total in zip(_targets(b, block), sums, strict=True):
+        store(b, total, pointer, 4, mask)
+    b.finish()
+
+
+def _targets(b: Builder, block: Block) -> list[Value]:
+    """Return the addresses of the vectors of a block of C."""
+    o = Operands()
+    rows = [b.offset(o.c, b.op("mul", o.ldc, i64(row)), F32) for row in range(block.rows)]
+    return [b.offset(row, i64(at * block.lanes), F32) for row in rows for at in range(block.vectors)]
+
+
+def _first_sums(b: Builder, spec: GemmSpec, block: Block, mask: Value | None) -> list[Value]:
+    """Return what the block adds to: C if it accumulates, else zero."""
+    type_ = vector(computed_type(spec.rhs), block.lanes)
+    before, filled, ready = b.block, b.label("filled"), b.label("ready")
+    b.do(f"br {ACCUMULATE}, label %{filled}, label %{ready}")
+    b.begin(filled)
+    old = [load(b, type_, pointer, 4, mask) for pointer in _targets(b, block)]
+    b.do(f"br label %{ready}")
+    b.begin(ready)
+    zero = "0.0" if type_ == F32 else "0" if type_ == I32 else "zeroinitializer"
+    return [b.value(type_, f"phi {type_} [ {zero}, %{before} ], [ {value.ref}, %{filled} ]") for value in old]
+
+
+def _emit_steps(b: Builder, spec: GemmSpec, block: Block, mask: Value | None, sums: Sequence[Value]) -> Sequence[Value]:
+    """Emit the loop over K; return the sums it ends with."""
+    o, lhs, rhs = Operands(), stored_type(spec.lhs, spec.target), spec.right
+    a_rows = [b.offset(o.a, b.op("mul", o.a_row, i64(row)), lhs) for row in range(block.rows)]
+    ahead = b.op("mul", o.ldb, i64(PREFETCH))
+    loop = b.open_loop(i64(0), K, i64(1), (i64(0), o.b, *sums))
+    along, b_row, *running = loop.values
+    places = [b.offset(b_row, i64(at * block.lanes), rhs) for at in range(block.vectors)]
+    _prefetch(b, spec, block, b.offset(b_row, ahead, rhs))
+    steps = [b.offset(row, along, lhs) for row in a_rows]
+    if spec.paired:
+        right = [load(b, vector(I32, block.lanes), place, 4, mask) for place in places]
+        left = [b.splat(b.load(I32, step, 2), block.lanes) for step in steps]
+    else:
+        right = [load_number(b, spec.rhs, spec.target, place, block.lanes, mask) for place in places]
+        left = [spread_number(b, spec.lhs, spec.target, step, block.lanes) for step in steps]
+    multiply = multiply_pairs if spec.paired else _multiply_add
+    factors = itertools.product(left, right)
+    following = [multiply(b, *pair, total) for pair, total in zip(factors, running, strict=True)]
+    ends = b.close_loop(loop, (b.op("add", along, o.a_k), b.offset(b_row, o.ldb, rhs), *following))
+    return ends[2:]
+
+
+def _prefetch(b: Builder, spec: GemmSpec, block: Block, pointer: Value) -> None:
+    """Emit prefetches of one row of a block of B, wherever that is: they never fault."""
+    name = b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
+    for byte in range(0, block.columns * (4 if spec.paired else spec.rhs.get_byte()), 64):
+        b.invoke(name, b.offset(pointer, i64(byte), "i8"), i32(0), i32(3), i32(1))
+
+
+def _multiply_add(b: Builder, lhs: Value, rhs: Value, total: Value) -> Value:
+    """Emit `total + lhs * rhs`, fused where the machine can."""
+    if element(total.type) == F32:
+        return b.intrinsic("llvm.fmuladd", lhs, rhs, total)
+    return b.op("add", total, b.op("mul", lhs, rhs))

@@ -1,0 +1,175 @@
+"""Packing: copying a tile into contiguous rows, converting and transposing it on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tilewright.backends.cpu.compute.storage import (
+    can_mask,
+    computed_type,
+    first_lanes,
+    load,
+    load_number,
+    store,
+    stored_type,
+)
+from tilewright.dtypes import FP32, DataType
+from tilewright.native.llvm import I64, PTR, Builder, Module, Value, i64, lanes, vector
+from tilewright.native.target import Target
+
+
+class PackSpec(NamedTuple):
+    """What one packing function is made for; any strides are right, those it is made for are quick.
+
+    It is quick where the columns of the source are adjacent, or where its rows are if it is `transposed`. It converts
+    to f32 or i32, or copies elements as they are if it is `raw`.
+    """
+
+    target: Target
+    dtype: DataType = FP32
+    transposed: bool = False
+    raw: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return f"pack{self.target.vector_bits}.{self.dtype}{'.raw' * self.raw}{'.turned' * self.transposed}"
+
+    @property
+    def read(self) -> str:
+        """The LLVM type of an element that is read."""
+        return f"i{8 * self.dtype.get_byte()}" if self.raw else stored_type(self.dtype, self.target)
+
+    @property
+    def written(self) -> str:
+        """The LLVM type of an element that is written."""
+        return self.read if self.raw else computed_type(self.dtype)
+
+    @property
+    def written_bytes(self) -> int:
+        """The size of an element that is written."""
+        return self.dtype.get_byte() if self.raw else 4
+
+
+class Copy(NamedTuple):
+    """One copy: `rows` by `cols` elements from a source with two strides to contiguous rows `ld` apart."""
+
+    src: Value = Value(PTR, "%src")
+    row_stride: Value = Value(I64, "%row_stride")
+    col_stride: Value = Value(I64, "%col_stride")
+    dst: Value = Value(PTR, "%dst")
+    ld: Value = Value(I64, "%ld")
+    rows: Value = Value(I64, "%rows")
+    cols: Value = Value(I64, "%cols")
+
+    def read(self, b: Builder, spec: PackSpec, row: Value, col: Value) -> Value:
+        """Return the address of an element of the source."""
+        return b.offset(
+            self.src, b.op("add", b.op("mul", row, self.row_stride), b.op("mul", col, self.col_stride)), spec.read
+        )
+
+    def write(self, b: Builder, spec: PackSpec, row: Value, col: Value) -> Value:
+        """Return the address of an element of the target."""
+        return b.offset(self.dst, b.op("add", b.op("mul", row, self.ld), col), spec.written)
+
+    def rest(self, b: Builder, spec: PackSpec, row: Value, col: Value) -> Copy:
+        """Return the copy of what lies from a row and a column on."""
+        return self._replace(
+            src=self.read(b, spec, row, col),
+            dst=self.write(b, spec, row, col),
+            rows=b.op("sub", self.rows, row),
+            cols=b.op("sub", self.cols, col),
+        )
+
+
+def emit_pack(module: Module, spec: PackSpec) -> str:
+    """Return the name of a function that packs tiles, adding it to the module once.
+
+    Its parameters are `ptr src, i64 row_stride, i64 col_stride, ptr dst, i64 ld, i64 rows, i64 cols`.
+    """
+    if spec.name not in module.defined:
+        copy, slow = Copy(), _emit_one_by_one(module, spec)
+        b = Builder(module, spec.name, copy, attrs="noinline nounwind")
+        stride = copy.row_stride if spec.transposed else copy.col_stride
+        adjacent = b.compare("icmp eq", stride, i64(1))
+        with b.when(adjacent):
+            (_emit_turned if spec.transposed else _emit_rows)(b, spec, slow)
+        with b.when(b.op("xor", adjacent, Value("i1", "true"))):
+            b.invoke(slow, *copy)
+        b.finish()
+    return spec.name
+
+
+def _move(b: Builder, spec: PackSpec, source: Value, count: int, mask: Value | None = None) -> Value:
+    """Emit the load of `count` elements as they will be written."""
+    if spec.raw:
+        return load(b, vector(spec.read, count), source, spec.dtype.get_byte(), mask)
+    return load_number(b, spec.dtype, spec.target, source, count, mask)
+
+
+def _emit_one_by_one(module: Module, spec: PackSpec) -> str:
+    """Return the name of a function that copies element by element, adding it to the module once."""
+    copy, name = Copy(), f"{spec.name}.slow"
+    b = Builder(module, name, copy, attrs="noinline nounwind")
+    with b.loop(i64(0), copy.rows, i64(1)) as row, b.loop(i64(0), copy.cols, i64(1)) as col:
+        b.store(_move(b, spec, copy.read(b, spec, row, col), 1), copy.write(b, spec, row, col), spec.written_bytes)
+    b.finish()
+    return name
+
+
+def _emit_rows(b: Builder, spec: PackSpec, slow: str) -> None:
+    """Emit the copy of rows of adjacent elements, a vector at a time."""
+    copy, masks = Copy(), can_mask(spec.target, spec.dtype.bits)
+    count = spec.target.vector_bits // (8 * spec.written_bytes)
+    whole = b.op("and", copy.cols, i64(-count))
+    mask = first_lanes(b, b.op("sub", copy.cols, whole), count)
+    with b.loop(i64(0), copy.rows, i64(1)) as row:
+        with b.loop(i64(0), whole, i64(count)) as col:
+            _copy_vector(b, spec, row, col, count, None)
+        if masks:
+            _copy_vector(b, spec, row, whole, count, mask)
+    if not masks:
+        b.invoke(slow, *copy.rest(b, spec, i64(0), whole))
+
+
+def _copy_vector(b: Builder, spec: PackSpec, row: Value, col: Value, count: int, mask: Value | None) -> None:
+    """Emit the copy of adjacent elements of a row."""
+    copy = Copy()
+    values = _move(b, spec, copy.read(b, spec, row, col), count, mask)
+    store(b, values, copy.write(b, spec, row, col), spec.written_bytes, mask)
+
+
+def _emit_turned(b: Builder, spec: PackSpec, slow: str) -> None:
+    """Emit the copy of columns of adjacent elements, a square block at a time."""
+    copy, side = Copy(), min(8, spec.target.vector_bits // 32)
+    rows, cols = (b.op("and", extent, i64(-side)) for extent in (copy.rows, copy.cols))
+    with b.loop(i64(0), cols, i64(side)) as col, b.loop(i64(0), rows, i64(side)) as row:
+        _turn_block(b, spec, copy.rest(b, spec, row, col), side)
+    b.invoke(slow, *copy.rest(b, spec, i64(0), cols)._replace(rows=rows))
+    b.invoke(slow, *copy.rest(b, spec, rows, i64(0)))
+
+
+def _turn_block(b: Builder, spec: PackSpec, block: Copy, side: int) -> None:
+    """Emit the copy of a square block whose columns are adjacent elements."""
+    columns = [_move(b, spec, block.read(b, spec, i64(0), i64(at)), side) for at in range(side)]
+    for row, values in enumerate(_turned(b, columns)):
+        b.store(values, block.write(b, spec, i64(row), i64(0)), spec.written_bytes)
+
+
+def _turned(b: Builder, columns: Sequence[Value]) -> list[Value]:
+    """Return the rows of a square block given by its columns: its quarters change places, then theirs, and so on."""
+    turned, side = list(columns), len(columns)
+    for half in (side >> level for level in range(1, side.bit_length())):
+        upper = [lane if not lane & half else lane - half + side for lane in range(side)]
+        lower = [lane + half if not lane & half else lane + side for lane in range(side)]
+        for at in (at for at in range(side) if not at & half):
+            pair = turned[at], turned[at + half]
+            turned[at], turned[at + half] = _shuffled(b, *pair, upper), _shuffled(b, *pair, lower)
+    return turned
+
+
+def _shuffled(b: Builder, low: Value, high: Value, indices: Sequence[int]) -> Value:
+    """Emit a vector of the lanes of two vectors that `indices` name."""
+    mask = ", ".join(f"i32 {index}" for index in indices)
+    return b.value(low.type, f"shufflevector {low}, {high}, <{lanes(low.type)} x i32> <{mask}>")

@@ -1,0 +1,209 @@
+"""Reductions: rows folded as they are computed, columns once they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from tilewright.backends.cpu.compute.copies import Bound, element_at, known_or, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.nodes import ReduceNode, level_of
+from tilewright.backends.cpu.compute.storage import first_lanes, load, store
+from tilewright.backends.cpu.compute.tiles import recorded
+from tilewright.backends.cpu.compute.traced import Lanes, combine, from_memory, literal, memory_type, rounded, to_memory
+from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.host.values import Place, Scalar, Tile, static
+from tilewright.core.expr import Call
+from tilewright.core.op import OpSpec
+from tilewright.core.types import TileType
+from tilewright.dtypes import BOOL, DataType
+from tilewright.native.llvm import Value, i64, vector
+
+VECTORS = 4
+"""How many vectors of columns are folded together."""
+
+
+@lowers("tile:reduction")
+def _reduction(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    source: Tile = bound["x"]
+    if not call.op.spec.name.startswith("row"):
+        return _columns(e, call, source, in_pairs=bound["tmp_tile"] is not None)
+    if source.is_column:
+        return _single(e, call, source)
+    spec, type_ = call.op.spec, tile_type(call)
+    source = with_adjacent_rows(e, source)
+    valid = (*source.valid[:-1], i64(1))
+    if e.group is not None and e.group.rows != valid[:-1]:
+        e.flush()
+    node = ReduceNode(level_of(source), operand=source, combine=combine(spec.combine), start=start_of(spec, type_))
+    return e.record(Tile(type_, valid, node=node))
+
+
+def start_of(spec: OpSpec, type_: TileType) -> Any:
+    """Return what folding nothing gives."""
+    assert spec.start is not None
+    return spec.start(type_.dtype)
+
+
+def _single(e: FunctionEmitter, call: Call, source: Tile) -> Tile:
+    """Record the folding of rows of one element, or of none."""
+    spec, type_ = call.op.spec, tile_type(call)
+    fold, start = combine(spec.combine), start_of(call.op.spec, type_)
+    valid = (*source.valid[:-1], i64(1))
+
+    def started(x: Lanes) -> Lanes:
+        return fold(x.like(start), x)
+
+    if static(source.valid[-1]) == 1:
+        return recorded(e, type_, valid, started, [source], False)
+    some = Scalar(e.b.compare("icmp sgt", source.valid[-1], i64(0)), BOOL)
+
+    def function(x: Lanes, there: Lanes) -> Lanes:
+        chosen = e.b.select(there.value, started(x).value, x.like(start).value)
+        return Lanes(x.b, chosen, x.element)
+
+    return recorded(e, type_, valid, function, [source, some], False)
+
+
+def _columns(e: FunctionEmitter, call: Call, source: Tile, in_pairs: bool) -> Tile:
+    """Emit the folding of columns, some vectors of them at a time."""
+    type_ = tile_type(call)
+    e.stored(source)
+    source = with_adjacent_rows(e, source)
+    result = e.fresh(type_, known_or(type_, (*source.valid[:-2], i64(1), source.valid[-1])))
+    matrix = Columns(type_.dtype, source.valid[-2], _address(e, source), _address(e, result))
+    fold = ColumnFold(e, call.op.spec, matrix)
+    pairs = PairedFold(fold, source.type.shape[-2]) if in_pairs and fold.is_stepwise else None
+    with rows_of(e, source.valid[:-2]) as batch:
+        fold.emit(batch, result.valid[-1], pairs)
+    return result
+
+
+def _address(e: FunctionEmitter, tile: Tile) -> Address:
+    place = tile.place
+    assert isinstance(place, Place)
+    return lambda indices: element_at(e, tile.type.dtype, place, indices)
+
+
+Address: TypeAlias = Callable[[tuple[Value, ...]], Value]
+"""Where the element of some indices lies."""
+
+
+class Columns(NamedTuple):
+    """Matrices whose columns are folded: how many rows they have, where they lie, and where their one row goes."""
+
+    dtype: DataType
+    rows: Value
+    source: Address
+    result: Address
+
+
+class ColumnFold:
+    """One folding of columns being emitted."""
+
+    def __init__(self, e: FunctionEmitter, spec: OpSpec, columns: Columns) -> None:
+        assert spec.start is not None
+        self.e, self.columns, self.dtype = e, columns, columns.dtype
+        self.combine: Callable[[Lanes, Lanes], Lanes] = combine(spec.combine)
+        self.start = literal(self.dtype, spec.start(self.dtype), e.lanes)
+        self.is_stepwise = self.dtype in spec.stepwise
+
+    def emit(self, batch: tuple[Value, ...], width: Value, pairs: PairedFold | None = None) -> None:
+        """Emit the folding of one matrix of so many columns, from the first row down or in pairs."""
+        done = i64(0) if pairs else self._blocks(batch, i64(0), width, VECTORS, None)
+        done = self._blocks(batch, done, width, 1, pairs)
+        left = self.e.b.op("sub", width, done)
+        with self.e.b.when(self.e.b.compare("icmp sgt", left, i64(0))):
+            self._block(batch, done, 1, first_lanes(self.e.b, left, self.e.lanes), pairs)
+
+    def _blocks(
+        self, batch: tuple[Value, ...], begin: Value, width: Value, vectors: int, pairs: PairedFold | None
+    ) -> Value:
+        """Emit whole blocks of columns; return how many columns are done."""
+        b, block = self.e.b, self.e.lanes * vectors
+        whole = b.op("and", b.op("sub", width, begin), i64(-block))
+        end = b.op("add", begin, whole)
+        with b.loop(begin, end, i64(block)) as column:
+            self._block(batch, column, vectors, None, pairs)
+        return end
+
+    def _block(
+        self,
+        batch: tuple[Value, ...],
+        column: Value,
+        vectors: int,
+        mask: Value | None,
+        pairs: PairedFold | None,
+    ) -> None:
+        if pairs is not None:
+            self._put(pairs.folded(batch, column, mask), batch, column, mask)
+            return
+        b, lanes = self.e.b, self.e.lanes
+        places = [b.op("add", column, i64(number * lanes)) if number else column for number in range(vectors)]
+        loop = b.open_loop(i64(0), self.columns.rows, i64(1), [self.start] * vectors)
+        totals = [Lanes(b, total, self.dtype) for total in loop.values]
+        following = [
+            self.folded(total, self.row(batch, loop.index, at, mask)).value
+            for total, at in zip(totals, places, strict=True)
+        ]
+        for at, total in zip(places, b.close_loop(loop, following), strict=True):
+            self._put(Lanes(b, total, self.dtype), batch, at, mask)
+
+    def row(self, batch: tuple[Value, ...], row: Value, column: Value, mask: Value | None) -> Lanes:
+        """Emit the loading of one vector of a row."""
+        b, dtype = self.e.b, self.dtype
+        pointer = self.columns.source((*batch, row, column))
+        raw = load(b, vector(memory_type(dtype), self.e.lanes), pointer, dtype.get_byte(), mask)
+        return from_memory(b, raw, dtype)
+
+    def folded(self, total: Lanes, lane: Lanes) -> Lanes:
+        """Emit one step."""
+        result = self.combine(total, lane)
+        return rounded(result, self.dtype) if self.is_stepwise else result
+
+    def _put(self, total: Lanes, batch: tuple[Value, ...], column: Value, mask: Value | None) -> None:
+        lane = rounded(total, self.dtype)
+        pointer = self.columns.result((*batch, i64(0), column))
+        store(self.e.b, to_memory(lane), pointer, self.dtype.get_byte(), mask)
+
+
+class PairedFold:
+    """A folding of neighbouring rows, then of neighbouring results, and so on, in a scratch copy of one vector each."""
+
+    def __init__(self, fold: ColumnFold, most_rows: int) -> None:
+        self.fold, self.most_rows = fold, most_rows
+        e = fold.e
+        part = e.arena.take(most_rows * e.lanes * 4)
+        self.scratch = e.address(part[0])
+        e.arena.give_back(part)
+
+    def folded(self, batch: tuple[Value, ...], column: Value, mask: Value | None) -> Lanes:
+        """Emit the folding of one vector of columns."""
+        fold, b = self.fold, self.fold.e.b
+        rows = fold.columns.rows
+        self._write(i64(0), Lanes(b, fold.start, fold.dtype))
+        with b.loop(i64(0), rows, i64(1)) as row:
+            self._write(row, fold.row(batch, row, column, mask))
+        levels = b.open_loop(i64(0), i64((self.most_rows - 1).bit_length()), i64(1), [rows])
+        (left,) = levels.values
+        half = b.op("ashr", left, i64(1))
+        with b.loop(i64(0), half, i64(1)) as row:
+            first = b.op("shl", row, i64(1))
+            self._write(row, fold.folded(self._read(first), self._read(b.op("or", first, i64(1)))))
+        is_odd = b.compare("icmp ne", b.op("and", left, i64(1)), i64(0))
+        more = b.compare("icmp sgt", left, i64(1))
+        with b.when(b.op("and", more, is_odd)):
+            last = self._read(b.op("sub", left, i64(1)))
+            self._write(i64(0), fold.folded(self._read(i64(0)), last))
+        b.close_loop(levels, [b.select(more, half, left)])
+        return self._read(i64(0))
+
+    def _at(self, row: Value) -> Value:
+        b, lanes = self.fold.e.b, self.fold.e.lanes
+        return b.offset(self.scratch, b.op("mul", row, i64(lanes)), "float")
+
+    def _write(self, row: Value, lane: Lanes) -> None:
+        store(self.fold.e.b, lane.value, self._at(row), 4, None)
+
+    def _read(self, row: Value) -> Lanes:
+        b = self.fold.e.b
+        return Lanes(b, load(b, self.fold.start.type, self._at(row), 4, None), self.fold.dtype)

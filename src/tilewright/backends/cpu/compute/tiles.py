@@ -1,0 +1,247 @@
+"""Tile ops: recorded row by row where they can be, emitted on their own where they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilewright.backends.cpu.compute.convert import as_element, to_elements
+from tilewright.backends.cpu.compute.copies import (
+    Bound,
+    clear_bytes,
+    copy,
+    inside,
+    tile_type,
+    whole_extents,
+    with_adjacent_rows,
+)
+from tilewright.backends.cpu.compute.nodes import Group, LoadNode, StoreSink
+from tilewright.backends.cpu.compute.padding import padded_load
+from tilewright.backends.cpu.compute.traced import Lanes
+from tilewright.backends.cpu.compute.views import reshaped, within
+from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers, room_of
+from tilewright.backends.cpu.host.values import Place, Scalar, Tensor, Tile, static
+from tilewright.core.enums import AtomicType
+from tilewright.core.expr import Call
+from tilewright.core.types import TileType
+from tilewright.core.visitor import statements, used
+from tilewright.dtypes import INDEX
+from tilewright.native.llvm import Value, i64
+from tilewright.ops.windows import NARROW
+
+__all__ = ["broadcast_valid", "copy", "recorded", "write"]
+
+
+def broadcast_valid(shape: Sequence[int], operands: Sequence[Any], skipped: int = 0) -> tuple[Value, ...]:
+    """Return the valid part of a broadcast, which the first operand that spans an axis decides.
+
+    The last `skipped` axes of the operands take no part.
+    """
+    tiles = [operand for operand in operands if isinstance(operand, Tile)]
+    rank = len(shape)
+    valid: list[Value] = []
+    for axis in range(-rank, 0):
+        own = axis - skipped
+        spanning = [tile for tile in tiles if -own <= len(tile.type.shape)]
+        wide = [tile for tile in spanning if tile.type.shape[own] != 1]
+        valid.append((wide or spanning)[0].valid[own])
+    return tuple(valid)
+
+
+def recorded(
+    e: FunctionEmitter,
+    type_: TileType,
+    valid: tuple[Value, ...],
+    function: Callable[..., Lanes],
+    operands: Sequence[Tile | Scalar],
+    dear: bool,
+) -> Tile:
+    """Record a function of the same element of each operand; what spans other columns is stored first."""
+    operands = [with_adjacent_rows(e, operand) if isinstance(operand, Tile) else operand for operand in operands]
+    computed = [operand for operand in operands if isinstance(operand, Tile) and operand.node is not None]
+    if any(not tile.is_column and tile.valid[-1] != valid[-1] for tile in computed):
+        e.flush()
+    return e.map(type_, valid, function, operands, dear)
+
+
+@lowers("tile:elementwise", "tile:expansion")
+def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    """Record an op by its own NumPy meaning."""
+    spec, type_ = call.op.spec, tile_type(call)
+    names = ("x", "vec") if spec.family == "expansion" else ("x", "lhs", "rhs")
+    operands = [bound[name] for name in names if isinstance(bound.get(name), (Tile, Scalar))]
+    reference = spec.reference
+    assert reference is not None
+
+    exact = bool(bound.get("high_precision"))
+
+    def function(*lanes: Lanes) -> Lanes:
+        given = (replace(lane, shared=None) if exact else lane for lane in lanes)
+        return reference(*(as_element(lane, type_.dtype) for lane in given))
+
+    dear = spec.ulp > 0
+    return recorded(e, type_, broadcast_valid(type_.shape, operands), function, operands, dear)
+
+
+@lowers("tile.load")
+def _load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    """Record a load, cut to what the tensor holds."""
+    tensor: Tensor = bound["tensor"]
+    type_ = tile_type(call)
+    if bound["pad"] is not None:
+        return padded_load(e, call, bound)
+    wanted = bound["valid_shape"] or tuple(Scalar(i64(extent), INDEX) for extent in type_.shape)
+    starts: list[Value] = []
+    valid: list[Value] = []
+    for axis, (offset, want, known) in enumerate(zip(bound["offsets"], wanted, type_.valid, strict=True)):
+        start = e.index(offset)
+        if isinstance(known, int):
+            starts.append(start)
+            valid.append(i64(known))
+            continue
+        first, extent = _found(e, call, axis, start, e.index(want), tensor.valid[axis], bound["clamp"])
+        starts.append(first)
+        valid.append(extent)
+    if e.group is not None and any(s.tensor.root is tensor.root for s in e.group.stores):
+        e.flush()
+    tile = Tile(type_, tuple(valid), node=LoadNode(0, tensor=tensor, offsets=tuple(starts)))
+    return e.record(tile)
+
+
+def _found(
+    e: FunctionEmitter, call: Call, axis: int, start: Value, want: Value, have: Value, clamp: bool
+) -> tuple[Value, Value]:
+    """Return where a load starts along an axis and how much it finds there."""
+    if want == have and static(start) == 0:
+        return start, within(e, call, want, i64(tile_type(call).shape[axis]))
+    first, left = start, e.b.op("sub", have, start)
+    if e.checked:
+        past = _past(e, want, have)
+        before, after = e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp sge", start, past)
+        outside = e.b.op("or", before, after)
+        e.fail(before if clamp else outside, f"axis {axis}: a load starts outside the tensor", call)
+        first, left = (e.b.select(outside, i64(0), value) for value in (first, left))
+    if static(want) is None:
+        want = within(e, call, want, i64(tile_type(call).shape[axis]))
+    return first, e.b.intrinsic("llvm.smax", e.b.intrinsic("llvm.smin", want, left), i64(0))
+
+
+def _past(e: FunctionEmitter, want: Value, have: Value) -> Value:
+    """Return the first place where no load starts: at zero even an empty axis begins, and at the end only nothing."""
+    known = static(want)
+    if known is not None:
+        return e.b.intrinsic("llvm.smax", have, i64(1)) if known else e.b.op("add", have, i64(1))
+    some = e.b.compare("icmp sgt", want, i64(0))
+    return e.b.select(some, e.b.intrinsic("llvm.smax", have, i64(1)), e.b.op("add", have, i64(1)))
+
+
+@lowers("tile.store")
+def _store(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Record a store; one that does not fit is refused and writes nothing."""
+    tile, shapes = bound["tile"], bound["shapes"]
+    if shapes is not None:
+        shape = tuple(static(extent) or 0 for extent in e.indices(shapes))
+        tile = reshaped(e, call, tile, TileType(shape, tile.type.dtype, shape, tile.type.memory))
+    write(e, call, tile, bound["output_tensor"], bound["offsets"], bound["atomic"])
+    return bound["output_tensor"]
+
+
+def write(
+    e: FunctionEmitter, call: Call, tile: Tile, tensor: Tensor, offsets: Sequence[Scalar], atomic: AtomicType
+) -> None:
+    """Record the valid part of a tile being written to a tensor."""
+    starts = e.indices(offsets)
+    fits = _fits(e, call, tile, tensor, offsets)
+    tile = _written(e, with_adjacent_rows(e, tile))
+    if _overlaps(e, tensor) or (e.group is not None and (e.group.rows != tile.rows or _meets(e, tile, tensor, starts))):
+        e.flush()
+    if e.group is None:
+        e.group = Group(tile.rows)
+    add = atomic is AtomicType.Add
+    e.group.stores.append(StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits))
+
+
+def _fits(e: FunctionEmitter, call: Call, tile: Tile, tensor: Tensor, offsets: Sequence[Scalar]) -> Value | None:
+    """Return whether a store lies within its tensor, an error noted where not; None where that is certain."""
+    sizes = [i64(1)] * (len(offsets) - len(tile.valid)) + [*tile.valid]
+    windows = zip(offsets, sizes, tensor.shape, strict=True)
+    unsure = [(e.index(o), size, extent) for o, size, extent in windows if not _surely_fits(o, size, extent)]
+    fits = inside(e, *zip(*unsure, strict=True)) if unsure else None
+    if fits is not None:
+        e.fail(e.negated(fits), f"a store does not fit its tensor\n{NARROW}", call)
+    return fits
+
+
+def _surely_fits(offset: Scalar, size: Value, extent: Value) -> bool:
+    reach, most, have = offset.reach, static(size), static(extent)
+    return reach is not None and most is not None and have is not None and 0 <= reach[0] and reach[1] + most <= have
+
+
+def _written(e: FunctionEmitter, tile: Tile) -> Tile:
+    """Return a tile that has no rows where, being one column wide, it has no column."""
+    if not tile.is_column or static(tile.valid[-1]) == 1:
+        return tile
+    there = e.b.compare("icmp sgt", tile.valid[-1], i64(0))
+    place = e.stored(tile)
+    if len(tile.valid) > 1:
+        return Tile(tile.type, (e.b.select(there, tile.valid[0], i64(0)), *tile.valid[1:]), place=place)
+    rows = e.b.select(there, i64(1), i64(0))
+    row = TileType((1, *tile.type.shape), tile.type.dtype, (None, *tile.type.valid), tile.type.memory)
+    return Tile(row, (rows, *tile.valid), place=Place(place.pointer, (0, *place.strides)))
+
+
+def _overlaps(e: FunctionEmitter, tensor: Tensor) -> bool:
+    """Return whether a recorded load may read what a store changes before that load has run."""
+    loads = [t.node for t in e.recorded if isinstance(t.node, LoadNode)]
+    return any(node.tensor.root is tensor.root for node in loads)
+
+
+def _meets(e: FunctionEmitter, tile: Tile, tensor: Tensor, starts: Sequence[Value]) -> bool:
+    """Return whether a recorded store may write where this one does: rows of the two would take turns."""
+    assert e.group is not None
+    written = _window(tile, starts)
+    return any(
+        sink.tensor.root is tensor.root
+        and not (sink.tensor is tensor and _are_apart(written, _window(sink.tile, sink.offsets)))
+        for sink in e.group.stores
+    )
+
+
+def _window(tile: Tile, starts: Sequence[Value]) -> list[tuple[Value, Value]]:
+    """Return where a tile begins along each axis of a tensor, and how far it reaches."""
+    sizes = [i64(1)] * len(starts) + [*tile.valid]
+    return list(zip(starts, sizes[-len(starts) :], strict=True))
+
+
+def _are_apart(one: Sequence[tuple[Value, Value]], other: Sequence[tuple[Value, Value]]) -> bool:
+    """Return whether two windows of a tensor certainly have no element in common."""
+    for (a, a_size), (b, b_size) in zip(one, other, strict=True):
+        known = [number for number in map(static, (a, a_size, b, b_size)) if number is not None]
+        if len(known) == 4 and (known[0] + known[1] <= known[2] or known[2] + known[3] <= known[0]):
+            return True
+    return False
+
+
+@lowers("tile.create")
+def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    type_ = tile_type(call)
+    tile = e.fresh(type_, whole_extents(type_))
+    if _is_put_together(e, call):
+        assert tile.place is not None
+        clear_bytes(e, tile.place.pointer, room_of(type_))  # parts that overlap may count for all of it
+    return tile
+
+
+def _is_put_together(e: FunctionEmitter, call: Call) -> bool:
+    """Return whether parts of tiles are written in the function that makes one."""
+    calls = (expr for stmt in statements(e.function.body) for expr in used(stmt) if isinstance(expr, Call))
+    return any(isinstance(c.type, TileType) and c.op.spec.name in ("assemble", "write") for c in calls)
+
+
+@lowers("tile.full", "tile.expands")
+def _full(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    type_ = tile_type(call)
+    value: Scalar = bound.get("value") or bound["scalar"]
+    valid = bound["target"].valid if "target" in bound else whole_extents(type_)
+    return e.map(type_, valid, to_elements(type_.dtype), [value], False)

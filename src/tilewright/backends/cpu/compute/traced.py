@@ -1,0 +1,368 @@
+"""Traced lanes: elements being computed, several at once.
+
+An op's NumPy meaning is its recipe: applied to lanes instead of arrays, every NumPy function in it emits the
+instructions that compute it. Floating-point lanes are fp32 whatever they are stored as, and results are rounded to the
+op's element type; integers wrap in their own width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.backends.cpu.compute import narrow, trigonometry, vectormath
+from tilewright.dtypes import BF16, BOOL, FP16, FP32, DataType
+from tilewright.errors import InternalError
+from tilewright.native.llvm import F32, I1, Builder, Value, element, lanes, vector
+from tilewright.records import entity
+
+_MEMORY = {"fp32": "float", "fp16": "half", "bfloat16": "i16", "bool": "i8", "index": "i64", "task_id": "i64"}
+
+
+def memory_type(dtype: DataType) -> str:
+    """Return how an element lies in memory."""
+    return _MEMORY.get(dtype.name) or f"i{max(dtype.bits, 8)}"
+
+
+def compute_type(dtype: DataType) -> str:
+    """Return what an element is computed in."""
+    return F32 if dtype.is_float() else I1 if dtype == BOOL else memory_type(dtype)
+
+
+def literal(dtype: DataType, number: Any, count: int) -> Value:
+    """Return a constant in every lane."""
+    if dtype.is_float():
+        exact: Any = np.float64(np.float32(number))
+        text = f"0x{int(exact.view(np.uint64)):016X}"
+    elif dtype == BOOL:
+        text = "true" if number else "false"
+    else:
+        wrapped = int(number) & ((1 << dtype.bits) - 1)
+        text = str(wrapped - (1 << dtype.bits) if wrapped >> (dtype.bits - 1) else wrapped)
+    return repeated(compute_type(dtype), text, count)
+
+
+def repeated(type_: str, text: str, count: int) -> Value:
+    """Return a constant vector of equal elements, or the element itself for one lane."""
+    return Value(vector(type_, count), text if count == 1 else f"splat ({type_} {text})")
+
+
+@entity
+class Lanes:
+    """Elements of one type, in as many lanes as `value` has."""
+
+    b: Builder
+    value: Value
+    element: DataType
+    difference: tuple[Lanes, Lanes] | None = None
+    """The floats whose difference these are: a reference's own are exact."""
+    shared: Shared | None = None
+    """The one number in every lane, where all the elements of a row have it."""
+
+    @property
+    def count(self) -> int:
+        """How many elements there are."""
+        return lanes(self.value.type)
+
+    @property
+    def dtype(self) -> Any:
+        """The NumPy type a reference would see: floats are exact there."""
+        return np.dtype("float64") if self.element.is_float() else self.element.numpy
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape a reference would see."""
+        return (self.count,)
+
+    def astype(self, dtype: Any) -> Lanes:
+        """Return the elements as they are: a reference only asks for a type that they meet."""
+        return self
+
+    def like(self, number: Any) -> Lanes:
+        """Return a number in every lane, of the same type."""
+        return Lanes(self.b, literal(self.element, number, self.count), self.element)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Lanes:
+        """Emit a NumPy function applied to lanes."""
+        emit = _UFUNCS.get(ufunc.__name__)
+        if emit is None or method != "__call__":
+            raise InternalError(f"no instructions for np.{ufunc.__name__}")
+        return emit(*(i if isinstance(i, Lanes) else self.like(i) for i in inputs))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Lanes:
+        """Emit the few NumPy functions that are no ufuncs."""
+        emit = _FUNCTIONS.get(function.__name__)
+        if emit is None:
+            raise InternalError(f"no instructions for np.{function.__name__}")
+        return emit(*args)
+
+    # fmt: off
+    def __add__(self, other: Any) -> Lanes: return _apply("add", self, other)
+    def __radd__(self, other: Any) -> Lanes: return _apply("add", other, self)
+    def __sub__(self, other: Any) -> Lanes: return _apply("subtract", self, other)
+    def __rsub__(self, other: Any) -> Lanes: return _apply("subtract", other, self)
+    def __mul__(self, other: Any) -> Lanes: return _apply("multiply", self, other)
+    def __rmul__(self, other: Any) -> Lanes: return _apply("multiply", other, self)
+    def __truediv__(self, other: Any) -> Lanes: return _apply("divide", self, other)
+    def __rtruediv__(self, other: Any) -> Lanes: return _apply("divide", other, self)
+    def __floordiv__(self, other: Any) -> Lanes: return _apply("floor_divide", self, other)
+    def __and__(self, other: Any) -> Lanes: return _apply("bitwise_and", self, other)
+    def __or__(self, other: Any) -> Lanes: return _apply("bitwise_or", self, other)
+    def __xor__(self, other: Any) -> Lanes: return _apply("bitwise_xor", self, other)
+    def __invert__(self) -> Lanes: return _apply("invert", self)
+    def __neg__(self) -> Lanes: return _apply("negative", self)
+    def __lt__(self, other: Any) -> Lanes: return _apply("less", self, other)
+    def __le__(self, other: Any) -> Lanes: return _apply("less_equal", self, other)
+    def __gt__(self, other: Any) -> Lanes: return _apply("greater", self, other)
+    def __ge__(self, other: Any) -> Lanes: return _apply("greater_equal", self, other)
+    def __eq__(self, other: Any) -> Lanes: return _apply("equal", self, other)  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __ne__(self, other: Any) -> Lanes: return _apply("not_equal", self, other)  # pyright: ignore[reportIncompatibleMethodOverride]
+    # fmt: on
+    __hash__ = object.__hash__
+
+
+@dataclass(eq=False)
+class Shared:
+    """A number that all the elements of a row have; what is made of it alone is made once, ahead of the row's loop."""
+
+    number: Lanes
+    mark: int
+    made: dict[str, Lanes] = field(default_factory=dict[str, Lanes])
+
+    def spread(self, name: str, make: Callable[[Lanes], Lanes], count: int) -> Lanes:
+        """Return something made of the number in as many lanes as are computed together."""
+        if name not in self.made:
+            b = self.number.b
+            with b.earlier(self.mark):
+                single = make(self.number)
+                self.made[name] = Lanes(b, b.splat(single.value, count), single.element)
+        return self.made[name]
+
+
+def _apply(name: str, *inputs: Any) -> Lanes:
+    lane = next(i for i in inputs if isinstance(i, Lanes))
+    return _UFUNCS[name](*(i if isinstance(i, Lanes) else lane.like(i) for i in inputs))
+
+
+def _binary(floats: str, integers: str, unsigned: str = "") -> Callable[[Lanes, Lanes], Lanes]:
+    def emit(a: Lanes, b: Lanes) -> Lanes:
+        if b.element == BOOL != a.element:
+            b = converted(b, a.element)
+        name = floats if a.element.is_float() else unsigned if unsigned and a.element.is_unsigned_int() else integers
+        return Lanes(a.b, a.b.op(name, a.value, b.value), a.element)
+
+    return emit
+
+
+def _compare(predicate: str, ordered: str = "o") -> Callable[[Lanes, Lanes], Lanes]:
+    def emit(a: Lanes, b: Lanes) -> Lanes:
+        if a.element.is_float():
+            text = f"fcmp {ordered}{predicate}"
+        elif predicate in ("eq", "ne"):
+            text = f"icmp {predicate}"
+        else:
+            text = f"icmp {'s' if a.element.is_signed_int() else 'u'}{predicate}"
+        return Lanes(a.b, a.b.compare(text, a.value, b.value), BOOL)
+
+    return emit
+
+
+def _extreme(name: str) -> Callable[[Lanes, Lanes], Lanes]:
+    def emit(a: Lanes, b: Lanes) -> Lanes:
+        if a.element.is_float():
+            function = vectormath.maximum if name == "max" else vectormath.minimum
+            return Lanes(a.b, function(a.b, a.value, b.value), a.element)
+        sign = "s" if a.element.is_signed_int() else "u"
+        return Lanes(a.b, a.b.intrinsic(f"llvm.{sign}{name}", a.value, b.value), a.element)
+
+    return emit
+
+
+def _function(emitter: Callable[..., Value]) -> Callable[..., Lanes]:
+    return lambda *args: Lanes(args[0].b, emitter(args[0].b, *(a.value for a in args)), args[0].element)
+
+
+def _absolute(a: Lanes) -> Lanes:
+    if a.element.is_float():
+        return Lanes(a.b, a.b.intrinsic("llvm.fabs", a.value), a.element)
+    return _where(a < 0, -a, a) if a.element.is_signed_int() else a
+
+
+def _negative(a: Lanes) -> Lanes:
+    if a.element.is_float():
+        return Lanes(a.b, a.b.value(a.value.type, f"fneg {a.value}"), a.element)
+    return a.like(0) - a
+
+
+def _subtract(a: Lanes, b: Lanes) -> Lanes:
+    plain = _binary("fsub", "sub")(a, b)
+    return replace(plain, difference=(a, b)) if a.element.is_float() else plain
+
+
+def _divide(a: Lanes, b: Lanes) -> Lanes:
+    """Return quotients; a divisor that a whole row shares is inverted once, from where its inverse is normal."""
+    if b.shared is None or a.element != FP32:
+        return _quotient(a, b)
+    return a * b.shared.spread("inverse", _scaled_inverse, a.count) * b.shared.spread("scale", _scale, a.count)
+
+
+_quotient = _binary("fdiv", "sdiv", "udiv")
+
+
+def _scale(x: Lanes) -> Lanes:
+    return Lanes(x.b, vectormath.scale_to_invert(x.b, x.value), x.element)
+
+
+def _scaled_inverse(x: Lanes) -> Lanes:
+    return _quotient(x.like(1), x * _scale(x))
+
+
+def _exp(x: Lanes) -> Lanes:
+    """Return the exponential; of a difference, with what its rounding lost."""
+    plain = _function(vectormath.exp)(x)
+    if x.difference is None:
+        return plain
+    a, b = x.difference
+    back = x - a
+    lost = (a - (x - back)) - (b + back)
+    return plain * (_where(_absolute(lost) < 1, lost, 0) + 1)
+
+
+def _floor_divide(a: Lanes, b: Lanes) -> Lanes:
+    """Return integers divided and rounded down; the reference has made the divisor safe from zero."""
+    if a.element.is_unsigned_int():
+        return _binary("", "udiv")(a, b)
+    overflows = (a == -(1 << (a.element.bits - 1))) & (b == -1)
+    divisor = _where(overflows, b.like(1), b)
+    quotient = _binary("", "sdiv")(a, divisor)
+    below = (quotient * divisor != a) & ((a ^ divisor) < 0)
+    return _where(below, quotient - 1, quotient)
+
+
+def _fmod(a: Lanes, b: Lanes) -> Lanes:
+    if a.element.is_float():
+        return _function(vectormath.fmod)(a, b)
+    zero = b == 0
+    safe = _where(zero | (b == -1), b.like(1), b) if a.element.is_signed_int() else _where(zero, b.like(1), b)
+    return _where(zero, a.like(0), _binary("", "srem", "urem")(a, safe))
+
+
+def _where(condition: Lanes, then: Any, other: Any) -> Lanes:
+    lane = then if isinstance(then, Lanes) else other
+    chosen = [v if isinstance(v, Lanes) else lane.like(v) for v in (then, other)]
+    return Lanes(lane.b, lane.b.select(condition.value, chosen[0].value, chosen[1].value), chosen[0].element)
+
+
+def _invert(a: Lanes) -> Lanes:
+    return a ^ -1
+
+
+def _zeros_like(a: Lanes) -> Lanes:
+    return a.like(0)
+
+
+def _ones_like(a: Lanes) -> Lanes:
+    return a.like(1)
+
+
+def _unchanged(a: Lanes, *_: Any) -> Lanes:
+    return a
+
+
+_UFUNCS: dict[str, Callable[..., Lanes]] = {
+    "add": _binary("fadd", "add"),
+    "subtract": _subtract,
+    "multiply": _binary("fmul", "mul"),
+    "divide": _divide,
+    "floor_divide": _floor_divide,
+    "fmod": _fmod,
+    "maximum": _extreme("max"),
+    "minimum": _extreme("min"),
+    "negative": _negative,
+    "absolute": _absolute,
+    "exp": _exp,
+    "log": _function(vectormath.log),
+    "sqrt": _function(vectormath.sqrt),
+    "sin": _function(trigonometry.sin),
+    "cos": _function(trigonometry.cos),
+    "tanh": _function(vectormath.tanh),
+    "floor": _function(vectormath.floor),
+    "ceil": _function(vectormath.ceil),
+    "trunc": _function(vectormath.trunc),
+    "rint": _function(vectormath.round_half_even),
+    "bitwise_and": _binary("", "and"),
+    "bitwise_or": _binary("", "or"),
+    "bitwise_xor": _binary("", "xor"),
+    "invert": _invert,
+    "left_shift": _binary("", "shl"),
+    "right_shift": _binary("", "ashr", "lshr"),
+    "equal": _compare("eq"),
+    "not_equal": _compare("ne", ordered="u"),
+    "less": _compare("lt"),
+    "less_equal": _compare("le"),
+    "greater": _compare("gt"),
+    "greater_equal": _compare("ge"),
+}
+"""The instructions of each NumPy function that references use."""
+
+_FUNCTIONS: dict[str, Callable[..., Lanes]] = {
+    "where": _where,
+    "zeros_like": _zeros_like,
+    "ones_like": _ones_like,
+    "broadcast_to": _unchanged,
+}
+
+
+def combine(name: str) -> Callable[[Lanes, Lanes], Lanes]:
+    """Return the instructions of a NumPy function of two operands, by name."""
+    return _UFUNCS[name]
+
+
+def rounded(lane: Lanes, dtype: DataType) -> Lanes:
+    """Return lanes rounded to an element type, still in the type they are computed in."""
+    if dtype not in (FP16, BF16):
+        return Lanes(lane.b, lane.value, dtype)
+    return from_memory(lane.b, to_memory(Lanes(lane.b, lane.value, dtype)), dtype)
+
+
+def from_memory(b: Builder, value: Value, dtype: DataType) -> Lanes:
+    """Return loaded elements as lanes to compute with."""
+    if dtype in (FP16, BF16):
+        return Lanes(b, narrow.to_f32(b, value), dtype)
+    if dtype == BOOL:
+        return Lanes(b, b.compare("icmp ne", value, repeated("i8", "0", lanes(value.type))), dtype)
+    if dtype.bits == 4 and dtype.is_int():
+        return Lanes(b, _low_half(b, value, dtype), dtype)
+    return Lanes(b, value, dtype)
+
+
+def _low_half(b: Builder, value: Value, dtype: DataType) -> Value:
+    """Return integers of four bits from the bytes they lie in, whose other half may hold anything."""
+    four = repeated("i8", "4", lanes(value.type))
+    return b.op("ashr" if dtype.is_signed_int() else "lshr", b.op("shl", value, four), four)
+
+
+def to_memory(lane: Lanes) -> Value:
+    """Return lanes as they lie in memory."""
+    if lane.element in (FP16, BF16):
+        return narrow.from_f32(lane.b, lane.value, "half" if lane.element == FP16 else "bfloat")
+    if lane.element == BOOL:
+        return lane.b.convert("zext", lane.value, vector("i8", lane.count))
+    return lane.value
+
+
+def converted(lane: Lanes, dtype: DataType) -> Lanes:
+    """Return lanes in another element type where no value is lost: integers widen or wrap, or become floats."""
+    b, source, wide = lane.b, lane.element, vector(compute_type(dtype), lane.count)
+    if source == dtype or (source.is_float() and dtype.is_float()):
+        return Lanes(b, lane.value, dtype)
+    if dtype.is_float():
+        name = "sitofp" if source.is_signed_int() else "uitofp"
+        return Lanes(b, b.convert(name, lane.value, wide), dtype)
+    if compute_type(source) == compute_type(dtype):
+        return Lanes(b, lane.value, dtype)
+    narrower = int(element(wide)[1:]) < int(compute_type(source)[1:])
+    name = "trunc" if narrower else "sext" if source.is_signed_int() else "zext"
+    return Lanes(b, b.convert(name, lane.value, wide), dtype)

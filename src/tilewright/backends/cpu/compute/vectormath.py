@@ -1,0 +1,255 @@
+"""Vector math: the functions of `f32` lanes as LLVM IR that calls no library.
+
+Each function is an `Emitter`: `exp(builder, x)` emits instructions and returns their result, for a `float` or for a
+vector of any number of them. Its declaration holds its error bound in units in the last place, over all floats; NaN,
+infinities, signed zeros and denormals come out as in C. Polynomials are minimax fits of ours, weighted for relative
+error, with coefficients rounded to `f32`. Rounding to integers and `fmod` need SSE4.1 or NEON to stay in line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tilewright.native.llvm import I32, I64, Builder, Value, i64, lanes, mangled
+from tilewright.native.terms import Term
+
+INF = float("inf")
+MANTISSA, ONE = 0x007FFFFF, 0x3F800000
+
+LN2_HIGH, LN2_LOW = 0.693145751953125, 1.4286068e-06  # 15 bits, so that a multiple of it is exact; and the rest
+LOG2_E = 1.442695
+ROUNDER = 1.5 * 2**23  # adding it rounds to an integer, which the low bits then hold
+
+EXP = (1.0, 1.0, 0.49999994, 0.16666521, 0.041668393, 0.0083687445, 0.0013814531)  # exp(r) for |r| <= ln(2)/2
+# (log(1 + f) - f + f^2/2) / f^3 for 1 + f between the roots of 1/2 and of 2
+LOG = (0.3333333, -0.2500082, 0.20001227, -0.1662336, 0.1420177, -0.13160168, 0.12761487, -0.07634423)
+TANH = (-0.33333293, 0.13331541, -0.053738628, 0.02061601, -0.0056647905)  # (tanh(x) - x) / x^3, in x^2, to 0.625
+# erf(x) / x - 1, in x^2, up to 1; and log(1 - erf(x)) from there to 4
+ERF = (0.12837917, -0.37612626, 0.112835854, -0.026853811, 0.0051883273, -0.0008010191, 7.8538535e-05)
+ERFC = (-0.00019439835, -1.1279728, -0.6360242, -0.105778806, 0.02376161, -0.0037426623, 0.00036167493, -1.5953046e-05)
+
+
+class Emitter(NamedTuple):
+    """A function of lanes, its result within `ulp` units in the last place of the exact one.
+
+    `unfused` is the bound on targets whose multiply-adds round twice.
+    """
+
+    body: Callable[..., Term]
+    ulp: float
+    unfused: float
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.body.__name__
+
+    def __call__(self, b: Builder, *operands: Value) -> Value:
+        """Emit the function and return its result."""
+        return self.body(*(Term(b, operand) for operand in operands)).value
+
+
+EMITTERS: dict[str, Emitter] = {}
+
+
+def accuracy(ulp: float, unfused: float | None = None) -> Callable[[Callable[..., Term]], Emitter]:
+    """Declare a function of lanes with its error bound, and another for targets without fused multiply-add."""
+
+    def declare(body: Callable[..., Term]) -> Emitter:
+        return EMITTERS.setdefault(body.__name__, Emitter(body, ulp, ulp if unfused is None else unfused))
+
+    return declare
+
+
+def reduced(x: Term) -> tuple[Term, Term]:
+    """Return integers n and the smallest r with x = n ln(2) + r; for |x| below 2^21."""
+    rounded = x.fma(LOG2_E, ROUNDER)
+    n = rounded - ROUNDER
+    return rounded.bits() - rounded.like(ROUNDER).bits(), n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x))
+
+
+def scale_to_invert(b: Builder, x: Value) -> Value:
+    """Return the power of two by which to multiply a float for its inverse to be a normal number: mostly one."""
+    number = Term(b, x)
+    exponent = number.bits().op("lshr", 23) & 0xFF
+    large = (exponent > 252).choose(number.like(2.0**-64), 1.0)
+    return (exponent < 1).choose(number.like(2.0**64), large).value
+
+
+def power_of_two(n: Term) -> Term:
+    """Return 2^n for integers of normal results."""
+    return ((n << 23) + ONE).to("bitcast", "float")
+
+
+def normal_exp(x: Term) -> Term:
+    """Return e to the power of lanes for which that is a normal float."""
+    n, r = reduced(x)
+    return r.horner(EXP) * power_of_two(n)
+
+
+@accuracy(ulp=1, unfused=1.25)
+def exp(x: Term) -> Term:
+    """Return e to the power of each lane; results below the normal floats round once, to denormals and zero."""
+    x = x.at_most(89.0).at_least(-104.0)
+    if x.b.module.scales and lanes(x.type) == 16:
+        return _exp_in_512_bits(x)
+    n, r = reduced(x)
+    return scaled(r.horner(EXP), n)
+
+
+def _exp_in_512_bits(x: Term) -> Term:
+    """Return `exp` where rounding to an integer and scaling by a power of two are an instruction each."""
+    n = x.op("fmul", LOG2_E).intrinsic("llvm.roundeven")
+    power = n.fma(-LN2_LOW, n.fma(-LN2_HIGH, x)).horner(EXP)
+    name = x.b.module.intrinsic(
+        "llvm.x86.avx512.mask.scalef.ps.512", x.type, x.type, x.type, x.type, "i16", "i32 immarg"
+    )
+    every, as_set = Value("i16", "-1"), Value(I32, "4")
+    return Term(x.b, x.b.call(x.type, name, power.value, n.value, x.like(0.0).value, every, as_set))
+
+
+def scaled(x: Term, n: Term) -> Term:
+    """Return x times 2^n, rounded once, for |n| up to 252."""
+    if x.b.module.scales:
+        name = x.b.module.intrinsic(f"llvm.ldexp.{mangled(x.type)}.{mangled(n.type)}", x.type, x.type, n.type)
+        return Term(x.b, x.b.call(x.type, name, x.value, n.value))
+    half = n >> 1  # 2^n itself may be too large or too small for a float
+    return x * power_of_two(half) * power_of_two(n - half)
+
+
+@accuracy(ulp=1)
+def log(x: Term) -> Term:
+    """Return the natural logarithm: NaN below zero, minus infinity at either zero."""
+    smallest, root_half = 2.0**-126, 0x3F3504F3
+    denormal = x < smallest
+    shifted = denormal.choose(x * 2.0**23, x).bits() - root_half
+    f = ((shifted & MANTISSA) + root_half).to("bitcast", "float") - 1.0
+    n = (shifted >> 23).to("sitofp", "float") - denormal.choose(x.like(23.0), 0.0)
+    high = n * LN2_HIGH
+    total = high + f
+    lost = f - (total - high)
+    square = f * f
+    rest = (square * f).fma(f.horner(LOG), n.fma(LN2_LOW, square.fma(-0.5, lost)))
+    return outside_of_log(x, total + rest)
+
+
+def outside_of_log(x: Term, result: Term) -> Term:
+    """Return `result` where x is positive and finite, and what the logarithm is elsewhere."""
+    finite = (x < INF).choose(result, x)
+    positive = (x < 0.0).choose(x.like(float("nan")), finite)
+    return (x.magnitude() > 0.0).choose(positive, x - INF)
+
+
+@accuracy(ulp=1.5)
+def tanh(x: Term) -> Term:
+    """Return the hyperbolic tangent: near zero a polynomial, beyond it from e^2|x|."""
+    size = x.magnitude()
+    square = size * size
+    inner = (square * size).fma(square.horner(TANH), size)
+    outer = x.like(1.0) - x.like(2.0) / (normal_exp((size * 2.0).at_most(20.0)) + 1.0)
+    return (size > 0.625).choose(outer, inner).signed_like(x)
+
+
+@accuracy(ulp=1.5)
+def erf(x: Term) -> Term:
+    """Return the error function: up to one a polynomial, beyond it one less the exponential of another."""
+    size = x.magnitude()
+    inner = size.fma((size * size).horner(ERF), size)
+    outer = x.like(1.0) - normal_exp(size.at_most(4.0).horner(ERFC))
+    return (size > 1.0).choose(outer, inner).signed_like(x)
+
+
+@accuracy(ulp=0.5)
+def sqrt(x: Term) -> Term:
+    """Return the square root, correctly rounded."""
+    return x.intrinsic("llvm.sqrt")
+
+
+@accuracy(ulp=1.5)
+def rsqrt(x: Term) -> Term:
+    """Return one over the square root, each of the two correctly rounded."""
+    return x.like(1.0) / x.intrinsic("llvm.sqrt")
+
+
+@accuracy(ulp=0.5)
+def recip(x: Term) -> Term:
+    """Return one over each lane, correctly rounded."""
+    return x.like(1.0) / x
+
+
+@accuracy(ulp=0)
+def maximum(x: Term, y: Term) -> Term:
+    """Return the larger of two, NaN where either is; of two zeros, either."""
+    return x.is_nan().choose(x, (x > y).choose(x, y))
+
+
+@accuracy(ulp=0)
+def minimum(x: Term, y: Term) -> Term:
+    """Return the smaller of two, NaN where either is; of two zeros, either."""
+    return x.is_nan().choose(x, (x < y).choose(x, y))
+
+
+@accuracy(ulp=0)
+def round_half_even(x: Term) -> Term:
+    """Return the nearest integer, of two the even one."""
+    return x.intrinsic("llvm.roundeven")
+
+
+@accuracy(ulp=0)
+def round_half_away(x: Term) -> Term:
+    """Return the nearest integer, of two the one farther from zero."""
+    return x.intrinsic("llvm.round")
+
+
+@accuracy(ulp=0)
+def floor(x: Term) -> Term:
+    """Return the largest integer not above each lane."""
+    return x.intrinsic("llvm.floor")
+
+
+@accuracy(ulp=0)
+def ceil(x: Term) -> Term:
+    """Return the smallest integer not below each lane."""
+    return x.intrinsic("llvm.ceil")
+
+
+@accuracy(ulp=0)
+def trunc(x: Term) -> Term:
+    """Return each lane without its fraction."""
+    return x.intrinsic("llvm.trunc")
+
+
+@accuracy(ulp=0)
+def fmod(x: Term, y: Term) -> Term:
+    """Return the remainder of x / y with the sign of x, exactly; by long division, sixteen bits of quotient a turn.
+
+    In double precision a quotient below 2^18 times 24 bits of divisor is exact, and so is what it leaves. Operands
+    whose exponents are within fifteen take one turn, any others as many as the farthest pair needs.
+    """
+    b, divisor = x.b, y.magnitude().to("fpext", "double")
+    start = (x.magnitude() + (x - x)).to("fpext", "double")  # x - x is NaN where x has no remainder
+    gap = exponent(start) - exponent(divisor)
+    loop = b.open_loop(i64(0), turns(gap), i64(1), [start.value])
+    (rest,) = b.close_loop(loop, [divided(Term(b, loop.values[0]), divisor).value])
+    return y.is_nan().choose(y, Term(b, rest).to("fptrunc", "float").signed_like(x))
+
+
+def exponent(x: Term) -> Term:
+    """Return the biased exponents of doubles that are not negative."""
+    return x.bits() >> 52
+
+
+def turns(gap: Term) -> Value:
+    """Return how many turns of long division the widest gap of exponents takes; none below zero."""
+    small = gap.to("trunc", I32).value
+    widest = small if lanes(small.type) == 1 else gap.b.intrinsic("llvm.vector.reduce.smax", small, returns=I32)
+    return ((Term(gap.b, widest) + 16) >> 4).to("sext", I64).value
+
+
+def divided(rest: Term, divisor: Term) -> Term:
+    """Return what a turn of long division leaves, below the divisor times the power of two it took."""
+    excess = (exponent(rest) - exponent(divisor) - 16).at_least(0)
+    scaled = divisor * ((excess + 1023) << 52).to("bitcast", "double")
+    left = rest - (rest / scaled).intrinsic("llvm.trunc") * scaled
+    return (rest < divisor).choose(rest, (left < 0.0).choose(left + scaled, left))

@@ -1,0 +1,120 @@
+"""Views: the elements of a tile where they lie, seen through another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.backends.cpu.compute.copies import Bound, inside, known_or, packed, part, tile_type, whole_extents
+from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.host.values import Place, Scalar, Tile, contiguous, static
+from tilewright.core.expr import Call
+from tilewright.core.types import TileType
+from tilewright.native.llvm import I1, Value, i64
+from tilewright.ops.shape import FILL
+
+
+def view(type_: TileType, source: Tile, place: Place, valid: Sequence[Value]) -> Tile:
+    """Return a tile that shares the memory of another and keeps it alive."""
+    return Tile(type_, known_or(type_, valid), place=place, owners=source.owners)
+
+
+@lowers("tile.move")
+def _move(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    return bound["tile"]
+
+
+@lowers("tile.transpose_view")
+def _transpose_view(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    return turned(e, call, bound["tile"], -1, -2)
+
+
+@lowers("tile.transpose")
+def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    return turned(e, call, bound["x"], bound["axis1"], bound["axis2"])
+
+
+def turned(e: FunctionEmitter, call: Call, source: Tile, axis1: int, axis2: int) -> Tile:
+    """Return a tile with two axes swapped."""
+    place = e.stored(source)
+
+    def swapped(values: Sequence[Any]) -> tuple[Any, ...]:
+        result = list(values)
+        result[axis1], result[axis2] = result[axis2], result[axis1]
+        return tuple(result)
+
+    return view(tile_type(call), source, Place(place.pointer, swapped(place.strides)), swapped(source.valid))
+
+
+@lowers("tile.reshape")
+def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    type_ = tile_type(call)
+    return reshaped(e, call, bound["x"], type_)
+
+
+def reshaped(e: FunctionEmitter, call: Call, source: Tile, type_: TileType) -> Tile:
+    """Return a tile's elements in row-major order under another shape; it must be wholly valid."""
+    for valid, extent in zip(source.valid, source.type.shape, strict=True):
+        if static(valid) != extent:
+            partly = e.b.compare("icmp ne", valid, i64(extent))
+            e.fail(partly, f"only a wholly valid value can be reshaped\n{FILL}", call)
+    base = packed(e, source)
+    assert base.place is not None
+    return view(type_, base, Place(base.place.pointer, contiguous(type_.shape)), whole_extents(type_))
+
+
+@lowers("tile.slice")
+def _slice(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    """Return a window of a tile; one that does not fit is an error and starts at zero."""
+    source, type_ = bound["x"], tile_type(call)
+    place = e.stored(source)
+    starts, sizes = e.indices(bound["offset"]), e.indices(bound["shape"])
+    fits = inside(e, starts, sizes, whole_extents(source.type))
+    if fits is not None:
+        e.fail(e.b.op("xor", fits, Value(I1, "true")), "a slice does not fit its tile", call)
+        starts = tuple(e.b.select(fits, start, i64(0)) for start in starts)
+    wanted = _asked(e, call, bound["valid_shape"] or bound["shape"], sizes)
+    dropped = {axis % len(starts) for axis in bound["drop_dims"] or ()}
+    kept = [axis for axis in range(len(starts)) if axis not in dropped]
+    known = dict(zip(kept, type_.valid, strict=True))
+    valid = [i64(0) if known[a] is not None else _left(e, wanted[a], source.valid[a], starts[a]) for a in kept]
+    moved = part(e, type_.dtype, place, starts)
+    return view(type_, source, Place(moved.pointer, tuple(place.strides[a] for a in kept)), valid)
+
+
+def _asked(e: FunctionEmitter, call: Call, wanted: Sequence[Scalar], sizes: Sequence[Value]) -> list[Value]:
+    """Return the asked valid extents; those that do not fit are an error, and cut."""
+    asked: list[Value] = []
+    for want, size in zip(e.indices(wanted), sizes, strict=True):
+        asked.append(want if static(want) is not None else within(e, call, want, size))
+    return asked
+
+
+def within(e: FunctionEmitter, call: Call, extent: Value, limit: Value) -> Value:
+    """Return a valid extent; one that does not fit is an error, and cut."""
+    if not e.checked:
+        return extent
+
+    def cut() -> Value:
+        e.fail(e.b.compare("icmp ugt", extent, limit), "a valid part does not fit its tile", call)
+        return e.b.intrinsic("llvm.umin", extent, limit)
+
+    return e.once((extent, limit), cut)
+
+
+def _left(e: FunctionEmitter, want: Value, have: Value, start: Value) -> Value:
+    """Return how much of what is wanted lies between a start and the end of what there is."""
+    rest = e.b.op("sub", have, start)
+    return e.b.intrinsic("llvm.smax", e.b.intrinsic("llvm.smin", want, rest), i64(0))
+
+
+@lowers("tile.set_validshape")
+def _set_validshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    source, type_ = bound["x"], tile_type(call)
+    asked = e.indices((bound["valid_rows"], bound["valid_cols"]))
+    last = (
+        given if static(given) is not None else within(e, call, given, i64(extent))
+        for given, extent in zip(asked, type_.shape[-2:], strict=True)
+    )
+    valid = known_or(type_, (*source.valid[:-2], *last))
+    return source if valid == source.valid else view(type_, source, e.stored(source), valid)

@@ -1,0 +1,1 @@
+"""The host function of a program: control, calls, scalars, memory, its calling convention."""

@@ -1,0 +1,137 @@
+"""Calls: functions of the program called and dispatched, once or once per block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+from tilewright.backends.cpu.compute.atomics import accumulates
+from tilewright.backends.cpu.host.abi import argument_words, room_bytes, take_result
+from tilewright.backends.cpu.host.control import leave_after_an_error
+from tilewright.backends.cpu.host.emit import FunctionEmitter
+from tilewright.backends.cpu.host.tensor_views import guarded
+from tilewright.backends.cpu.host.tensors import extents_of
+from tilewright.backends.cpu.host.values import Array, Binding, Scalar, Tensor, Tile, static
+from tilewright.core.expr import Expr, Invoke, Submit, Var
+from tilewright.core.program import Function
+from tilewright.core.types import TensorType, TupleType, Type
+from tilewright.dtypes import TASK_ID
+from tilewright.native.llvm import I64, Value, i64
+
+OWN_SIZE = "ARENA-SIZE-OWN"
+"""Stands for the size of a function's own arena until it has been written."""
+
+
+class Signature(NamedTuple):
+    """What a function is written for: which tensors are turned, and which share memory with an earlier one.
+
+    `is_concurrent` says whether it adds to memory that other threads may add to at the same time.
+    """
+
+    turned: tuple[bool, ...]
+    shared: tuple[int, ...]
+    is_concurrent: bool = False
+
+    @staticmethod
+    def plain(function: Function) -> Signature:
+        """Return the signature of a call with separate tensors whose last stride is one."""
+        count = len(function.params)
+        return Signature((False,) * count, tuple(range(count)))
+
+    @staticmethod
+    def of(bindings: Sequence[Any], is_concurrent: bool) -> Signature:
+        """Return the signature of a call with these arguments."""
+        turned = tuple(isinstance(b, Tensor) and bool(b.strides) and static(b.strides[-1]) != 1 for b in bindings)
+        roots = [b.root if isinstance(b, Tensor) else object() for b in bindings]
+        shared = tuple(next(i for i, r in enumerate(roots) if r is root) for root in roots)
+        return Signature(turned, shared, is_concurrent)
+
+
+class Emitted(NamedTuple):
+    """A function that has been written: how to call it, and what it gives.
+
+    `returned` says for each result which parameter it is, None for one that is made; `results` are the types of those
+    that are made, in order, and `turned_results` whether their last stride may be other than one.
+    """
+
+    function: Function
+    name: str
+    arena: int
+    returned: tuple[int | None, ...]
+    results: tuple[Type, ...]
+    turned_results: tuple[bool, ...]
+
+
+def call(e: FunctionEmitter, expr: Invoke | Submit) -> Any:
+    """Emit a call of another function; a dispatch over a grid calls it once per block."""
+    function: Function = e.program.program[expr.op.name]
+    bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
+    blocks = expr.core_num if isinstance(expr, Submit) else None
+    is_concurrent = (blocks is not None or e.is_concurrent) and accumulates(e.program.program, function.body)
+    callee: Emitted = e.program.function(function, Signature.of(bindings, is_concurrent))
+    words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
+    parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]
+    rooms = [e.address(part[0]) for part in parts]
+    count = None if blocks is None else _block_count(e, blocks, needs_one=bool(rooms))
+    with _where_it_runs(e, expr):
+        if count is not None:
+            e.program.grid(e, callee, [*words, *rooms], count)
+        else:
+            invoke(e, callee, e.block_index, e.block_count, [*words, *rooms])
+    results = [_result(e, callee, k, room, part) for k, (room, part) in enumerate(zip(rooms, parts, strict=True))]
+    made = iter(results)
+    values = [next(made) if p is None else bindings[p] for p in callee.returned]
+    if isinstance(expr, Submit):
+        return (*values, Scalar(i64(0), TASK_ID))
+    return values[0] if len(values) == 1 and not isinstance(expr.type, TupleType) else tuple(values)
+
+
+def _where_it_runs(e: FunctionEmitter, expr: Invoke | Submit) -> AbstractContextManager[None]:
+    """Emit what follows under the condition of a task that may be skipped, which gives nothing it makes itself."""
+    if not isinstance(expr, Submit) or expr.predicate is None:
+        return nullcontext()
+    return e.b.when(e.value(expr.predicate).value)
+
+
+def _block_count(e: FunctionEmitter, blocks: Expr, needs_one: bool) -> Value:
+    count = e.index(e.value(blocks))
+    if not needs_one or (static(count) or 0) > 0:
+        return count
+    e.fail(e.b.compare("icmp slt", count, i64(1)), "a grid without blocks gives no values", e.at)
+    return e.b.intrinsic("llvm.smax", count, i64(1))
+
+
+def _result(e: FunctionEmitter, callee: Emitted, position: int, room: Value, part: tuple[int, int]) -> Binding:
+    """Return one result; a tile or array keeps its room."""
+    type_ = callee.results[position]
+    binding = take_result(e, type_, room, is_turned=callee.turned_results[position])
+    if isinstance(binding, (Tile, Array)):
+        e.own(binding, part)
+    else:
+        e.arena.give_back(part)
+    return binding
+
+
+def argument(e: FunctionEmitter, arg: Expr, param: Var, expr: Invoke | Submit) -> Any:
+    """Return an argument; a tensor that has not the extents its parameter declares is an error and replaced."""
+    binding = e.value(arg)
+    if not isinstance(binding, Tensor) or not isinstance(param.type, TensorType):
+        return binding
+    fits: Value | None = None
+    for have, want in zip(binding.shape, extents_of(param.type), strict=True):
+        if want is not None and static(have) != want:
+            same = e.b.compare("icmp eq", have, i64(want))
+            fits = same if fits is None else e.b.op("and", fits, same)
+    if fits is None or not e.checked:
+        return binding
+    e.fail(e.negated(fits), f"`{param.name_hint}` has other extents than its parameter declares", expr)
+    return guarded(e, fits, binding, param.type)
+
+
+def invoke(e: FunctionEmitter, callee: Emitted, block: Value, count: Value, args: Sequence[Value]) -> None:
+    """Emit a call whose arena is what follows the caller's own; one that fails may have given nothing."""
+    e.callee_arena = max(e.callee_arena, callee.arena)
+    arena = e.b.offset(e.arena_base, Value(I64, OWN_SIZE), "i8")
+    e.b.invoke(callee.name, e.context, arena, block, count, *args)
+    leave_after_an_error(e)

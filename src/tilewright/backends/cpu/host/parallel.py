@@ -1,0 +1,154 @@
+"""Parallel regions: loops and grids whose turns run side by side.
+
+What a region reads from around it is written into words; a task, a function of its own, reads them and runs one chunk.
+A region inside a task is a plain loop. Turns that add to the same memory do so atomically.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.backends.cpu.host.abi import captured, read_words, room_bytes, words_of, write_words
+from tilewright.backends.cpu.host.calls import Emitted, invoke
+from tilewright.backends.cpu.host.control import counted_loop, leave_after_an_error, turn_count
+from tilewright.backends.cpu.host.emit import FunctionEmitter
+from tilewright.backends.cpu.host.heap import NO_ARENA, Memory
+from tilewright.backends.cpu.host.values import static
+from tilewright.core.stmt import BreakStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, WhileStmt
+from tilewright.core.visitor import bodies, statements, used, variables
+from tilewright.native.context import Context
+from tilewright.native.llvm import I64, PTR, Builder, Value, i64
+
+CHUNKS = 64
+"""How many pieces a region is cut into at most."""
+
+_DATA, _CHUNK = Value(PTR, "%data"), Value(I64, "%chunk")
+
+
+def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
+    """Emit a loop as a task where its turns can run side by side; return whether they can."""
+    if e.is_task or stmt.iter_args or leaves_early(stmt.body):
+        return False
+    outside = list(dict.fromkeys(v for s in statements(stmt.body) for v in variables(used(s)) if v in e.bindings))
+    flagged = [var for var in outside if var in e.bound]
+    start, stop, step = (e.index(e.value(x)) for x in (stmt.start, stmt.stop, stmt.step))
+    turns = turn_count(e, start, stop, step, stmt)
+    words = [start, step, e.context, e.block_index, e.block_count, *e.symbols.values()]
+    words += [word for var in outside for word in words_of(e, e.bindings[var])]
+    words += [e.bound[var] for var in flagged]
+    task = Task(e, turns, words)
+    loaded = iter(task.words)
+    start, step, *head = (next(loaded) for _ in range(5))
+    inner = task.emitter(head)
+    inner.symbols = {symbol: next(loaded) for symbol in e.symbols}
+    inner.bindings = {var: captured(e.bindings[var], loaded) for var in outside}
+    inner.bound = {var: next(loaded) for var in flagged}
+    inner.regions = []
+    begin = task.b.op("add", start, task.b.op("mul", task.first, step))
+    counted_loop(inner, stmt, (task.first, task.last), (), (begin, step))
+    task.finish(inner)
+    task.run()
+    return True
+
+
+def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Value) -> None:
+    """Emit a call per block; only the last block's results are kept."""
+    if e.is_task:
+        with e.b.loop(i64(0), count, i64(1)) as block:
+            invoke(e, callee, block, count, args)
+            e.worked(e.program.work.call(callee.function.name))
+        return
+    task = Task(e, task_turns(e, count), [e.context, count, *args])
+    context, blocks, *given = task.words
+    inner = task.emitter([context, i64(0), blocks])
+    rooms = len(callee.results)
+    plain, kept = given[: len(given) - rooms], given[len(given) - rooms :]
+    spare = [inner.address(inner.arena.take(room_bytes(type_))[0]) for type_ in callee.results]
+    with task.b.loop(task.first, task.last, i64(1)) as block:
+        is_last = task.b.compare("icmp eq", block, task.b.op("sub", blocks, i64(1)))
+        left = [task.b.select(is_last, room, other) for room, other in zip(kept, spare, strict=True)]
+        invoke(inner, callee, block, blocks, [*plain, *left])
+        inner.worked(e.program.work.call(callee.function.name))
+    task.finish(inner)
+    task.run()
+
+
+def task_turns(e: FunctionEmitter, count: Value) -> Value:
+    """Return how many blocks run: none where there are fewer."""
+    known = static(count)
+    return e.b.intrinsic("llvm.smax", count, i64(0)) if known is None else i64(max(known, 0))
+
+
+class Task:
+    """A function that runs one chunk of a region: the turns from `first` to `last`, given the words around it."""
+
+    def __init__(self, e: FunctionEmitter, turns: Value, words: Sequence[Value]) -> None:
+        self.outer = e
+        self.name: str = e.program.task_name(e.function.name)
+        self.b = b = Builder(e.program.module, self.name, [_DATA, _CHUNK], attrs="nounwind")
+        known = static(turns)
+        self.chunks = e.b.intrinsic("llvm.umin", turns, i64(CHUNKS)) if known is None else i64(min(known, CHUNKS))
+        self.given = [turns, self.chunks, *words]
+        turns, chunks, *self.words = self._read()
+        """The words as the task sees them: constants stay what they are."""
+        if known is None:
+            size = b.op("udiv", b.op("sub", b.op("add", turns, chunks), i64(1)), chunks)
+        else:
+            size = i64(-(-known // max(min(known, CHUNKS), 1)))
+        self.first = b.intrinsic("llvm.smin", b.op("mul", _CHUNK, size), turns)
+        self.last = b.intrinsic("llvm.smin", b.op("add", self.first, size), turns)
+
+    @property
+    def passed(self) -> list[Value]:
+        """What the task cannot know without being told."""
+        return [word for word in self.given if static(word) is None]
+
+    def _read(self) -> list[Value]:
+        loaded = iter(read_words(self.b, _DATA, [word.type for word in self.passed]))
+        return [word if static(word) is not None else next(loaded) for word in self.given]
+
+    def emitter(self, head: Sequence[Value]) -> FunctionEmitter:
+        """Return an emitter for the task, given its context, block and number of blocks."""
+        inner = FunctionEmitter(self.outer.program, self.outer.function, self.b)
+        inner.uses, inner.roots = self.outer.uses, self.outer.roots
+        inner.is_task = inner.is_concurrent = True
+        inner.has_turned_views = self.outer.has_turned_views
+        inner.context, inner.block_index, inner.block_count = head
+        inner.exit = self.b.label("exit")
+        note = self.outer.program.note(NO_ARENA, self.outer.at.span)
+        self.memory = Memory(self.b, inner.context, note, inner.exit)
+        inner.arena_base = self.memory.base
+        leave_after_an_error(inner)
+        return inner
+
+    def finish(self, inner: FunctionEmitter) -> None:
+        """End the task."""
+        self.memory.fill(self.outer.program.room(inner))
+        self.b.do(f"br label %{inner.exit}")
+        self.b.begin(inner.exit)
+        self.memory.free()
+        self.b.finish()
+        self.outer.program.settle(inner)
+
+    def run(self) -> None:
+        """Emit the running of every chunk."""
+        e = self.outer
+        part = e.arena.take(8 * len(self.passed))
+        data = e.address(part[0])
+        write_words(e.b, data, self.passed)
+        run = e.b.load(PTR, e.b.offset(e.context, i64(Context.PARALLEL), I64), 8)
+        e.b.do(f"call void {run.ref}(ptr @{self.name}, {data}, {self.chunks}, {e.context})")
+        e.arena.give_back(part)
+        leave_after_an_error(e)
+
+
+def leaves_early(body: SeqStmts) -> bool:
+    """Return whether a loop's body may end the loop or the function."""
+    for stmt in body:
+        if isinstance(stmt, (BreakStmt, ReturnStmt)):
+            return True
+        if isinstance(stmt, IfStmt) and any(leaves_early(inner) for inner in bodies(stmt)):
+            return True
+        if isinstance(stmt, (ForStmt, WhileStmt)) and any(isinstance(s, ReturnStmt) for s in statements(stmt.body)):
+            return True
+    return False

@@ -1,0 +1,344 @@
+"""Slots: where values wait that a loop carries or a branch yields.
+
+Numbers wait in words of the frame, which are registers once optimised; tiles and arrays in parts of the arena. Reading
+a slot gives the value as it is now; filling it copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from tilewright.backends.cpu.compute.convert import as_element
+from tilewright.backends.cpu.compute.copies import copy
+from tilewright.backends.cpu.compute.traced import Lanes, compute_type, literal
+from tilewright.backends.cpu.compute.undefined import box, shrinks
+from tilewright.backends.cpu.host.arrays import array_bytes, clear_array, copy_array
+from tilewright.backends.cpu.host.emit import FunctionEmitter, Part
+from tilewright.backends.cpu.host.tensors import new_tensor
+from tilewright.backends.cpu.host.values import Array, Binding, Place, Scalar, Tensor, Tile
+from tilewright.core.expr import Var
+from tilewright.core.types import ArrayType, Extent, ScalarType, TensorType, TileType, TupleType, Type
+from tilewright.dtypes import DataType
+from tilewright.errors import InternalError
+from tilewright.native.llvm import FALSE, I1, I64, PTR, TRUE, Value, i64
+from tilewright.passes.accumulators import SHRINKS
+
+
+class Slot(Protocol):
+    """Where a value of one type waits."""
+
+    def fill(self, e: FunctionEmitter, value: Any) -> None:
+        """Emit the copying of a value into the slot."""
+        ...
+
+    def clear(self, e: FunctionEmitter) -> None:
+        """Emit the making of something harmless in a slot that has no value yet."""
+        ...
+
+    def read(self, e: FunctionEmitter) -> Binding:
+        """Return what is in the slot at this point."""
+        ...
+
+    def settle(self, e: FunctionEmitter) -> None:
+        """Hand what the slot holds in the arena to the current block."""
+        ...
+
+
+def slot_of(e: FunctionEmitter, type_: Type) -> Slot:
+    """Return a new slot for values of a type."""
+    match type_:
+        case ScalarType():
+            return ScalarSlot(e.b.slot(compute_type(type_.dtype)), type_.dtype)
+        case TensorType():
+            return TensorSlot.of(e, type_)
+        case TileType():
+            return TileSlot(type_, *e.reserve(type_), [Word.of(e, extent) for extent in type_.valid])
+        case ArrayType():
+            part = e.arena.take(array_bytes(type_))
+            return ArraySlot(Array(type_, e.address(part[0])), part)
+        case TupleType():
+            return TupleSlot([slot_of(e, element) for element in type_.elements])
+
+
+class Word(NamedTuple):
+    """An extent or stride in a slot: a constant where it is known."""
+
+    known: Value | None
+    cell: Value | None = None
+
+    @staticmethod
+    def of(e: FunctionEmitter, extent: Extent) -> Word:
+        """Return a word for an extent."""
+        return Word(i64(extent)) if isinstance(extent, int) else Word(None, e.b.slot(I64))
+
+    def fill(self, e: FunctionEmitter, value: Value) -> None:
+        """Emit a store of what is not known."""
+        if self.cell is not None:
+            e.b.store(value, self.cell, 8)
+
+    def read(self, e: FunctionEmitter) -> Value:
+        """Return the number."""
+        if self.known is not None:
+            return self.known
+        assert self.cell is not None
+        return e.b.load(I64, self.cell, 8)
+
+
+class ScalarSlot(NamedTuple):
+    """A number."""
+
+    cell: Value
+    dtype: DataType
+
+    def fill(self, e: FunctionEmitter, value: Scalar) -> None:
+        """Emit a store."""
+        e.b.store(as_element(Lanes(e.b, value.value, value.dtype), self.dtype).value, self.cell, 1)
+
+    def clear(self, e: FunctionEmitter) -> None:
+        """Emit a store of zero."""
+        e.b.store(literal(self.dtype, 0, 1), self.cell, 1)
+
+    def read(self, e: FunctionEmitter) -> Scalar:
+        """Return the number."""
+        return Scalar(e.b.load(compute_type(self.dtype), self.cell, 1), self.dtype)
+
+    def settle(self, e: FunctionEmitter) -> None:
+        """A number holds nothing in the arena."""
+
+
+class TensorSlot(NamedTuple):
+    """A view of memory: its address, and what is not known of its shape."""
+
+    type: TensorType
+    pointer: Value
+    shape: list[Word]
+    strides: list[Word]
+    valid: list[Word]
+
+    @staticmethod
+    def of(e: FunctionEmitter, type_: TensorType) -> TensorSlot:
+        """Return a slot for tensors of a type; only where views are turned is the last stride not one."""
+        strides: list[Extent] = [None] * len(type_.shape)
+        if strides and not e.has_turned_views:
+            strides[-1] = 1
+        words = ([Word.of(e, extent) for extent in extents] for extents in (type_.shape, strides, type_.valid))
+        return TensorSlot(type_, e.b.slot(PTR), *words)
+
+    def fill(self, e: FunctionEmitter, value: Tensor) -> None:
+        """Emit stores of the address and of what is not known."""
+        e.b.store(value.pointer, self.pointer, 8)
+        for words, values in ((self.shape, value.shape), (self.strides, value.strides), (self.valid, value.valid)):
+            for word, number in zip(words, values, strict=True):
+                word.fill(e, number)
+
+    def clear(self, e: FunctionEmitter) -> None:
+        """Emit a new buffer: what nobody should read has to be somewhere."""
+        shape = [i64(extent) if isinstance(extent, int) else i64(0) for extent in self.type.shape]
+        self.fill(e, new_tensor(e, shape, self.type.dtype, clear=True))
+
+    def read(self, e: FunctionEmitter) -> Tensor:
+        """Return the view."""
+        pointer = e.b.load(PTR, self.pointer, 8)
+        shape, strides, valid = (
+            tuple(word.read(e) for word in words) for words in (self.shape, self.strides, self.valid)
+        )
+        return Tensor(pointer, shape, strides, valid, self.type.dtype, self)
+
+    def settle(self, e: FunctionEmitter) -> None:
+        """A view holds nothing in the arena."""
+
+
+@dataclass
+class TileSlot:
+    """A tile, packed."""
+
+    type: TileType
+    place: Place
+    part: Part
+    valid: list[Word]
+    owners: list[Var] = field(default_factory=list[Var])
+    defined: list[Word] | None = None
+    written: Word | None = None
+    is_scattered: Value | None = None
+    is_made: Value | None = None
+    """Whether it holds one number everywhere, for an accumulator."""
+    var: Var | None = None
+    """The accumulator that lies here, if one does."""
+
+    def follow(self, e: FunctionEmitter, var: Var) -> None:
+        """Keep also what has to be known of the tile that a variable stands for."""
+        if var in e.followed:
+            self.defined = [Word.of(e, None) for _ in self.valid]
+            self.written, self.is_scattered = Word.of(e, None), e.b.slot(I1)
+        if var in e.accumulators:
+            self.var, self.is_made = var, e.b.slot(I1)
+
+    def fill(self, e: FunctionEmitter, value: Tile) -> None:
+        """Emit a copy of the valid part; a tile that lies here already stays."""
+        if value.place != self.place:
+            copy(e, value, Tile(self.type, value.valid, self.place))
+        for word, extent in zip(self.valid, value.valid, strict=True):
+            word.fill(e, extent)
+        for word, extent, valid in zip(self.defined or (), box(value), value.valid, strict=False):
+            word.fill(e, e.b.intrinsic("llvm.smin", extent, valid))
+        if self.written is not None and self.is_scattered is not None:
+            self.written.fill(e, value.written or i64(0))
+            e.b.store(value.is_scattered or FALSE, self.is_scattered, 1)
+        if self.is_made is not None:
+            e.b.store(value.is_made or FALSE, self.is_made, 1)
+
+    def keep(self, e: FunctionEmitter, value: Tile) -> None:
+        """Emit the end of the function where an accumulator would lose what it holds beyond a new valid part."""
+        if self.var is None or self.is_made is None:
+            return
+        held = [word.read(e) for word in self.valid]
+        less = shrinks(e.b, held, e.b.load(I1, self.is_made, 1), value)
+        if less is not None:
+            e.stop(less, SHRINKS.format(name=self.var.name_hint), e.accumulators[self.var])
+
+    def clear(self, e: FunctionEmitter) -> None:
+        """Emit valid extents of zero where they are not known."""
+        for word in (*self.valid, *(self.defined or ())):
+            word.fill(e, i64(0))
+        if self.is_made is not None:
+            e.b.store(TRUE, self.is_made, 1)
+
+    def read(self, e: FunctionEmitter) -> Tile:
+        """Return the tile; all that are read from one slot share its owners."""
+        tile = Tile(self.type, tuple(word.read(e) for word in self.valid), self.place, owners=self.owners)
+        if self.defined is not None and self.written is not None and self.is_scattered is not None:
+            tile.defined, tile.written = tuple(word.read(e) for word in self.defined), self.written.read(e)
+            tile.is_scattered = e.b.load(I1, self.is_scattered, 1)
+        if self.is_made is not None:
+            tile.is_made = e.b.load(I1, self.is_made, 1)
+        return tile
+
+    def settle(self, e: FunctionEmitter) -> None:
+        """Let the current block own the place."""
+        e.own(Tile(self.type, (), self.place, owners=self.owners), self.part)
+
+
+class ArraySlot(NamedTuple):
+    """An array."""
+
+    array: Array
+    part: Part
+
+    def fill(self, e: FunctionEmitter, value: Array) -> None:
+        """Emit a copy."""
+        if value.pointer != self.array.pointer:
+            copy_array(e, value, self.array)
+
+    def clear(self, e: FunctionEmitter) -> None:
+        """Emit zeros."""
+        clear_array(e, self.array)
+
+    def read(self, e: FunctionEmitter) -> Array:
+        """Return the array; all that are read from one slot share its owners."""
+        return self.array
+
+    def settle(self, e: FunctionEmitter) -> None:
+        """Let the current block own the place."""
+        e.own(self.array, self.part)
+
+
+class TupleSlot(NamedTuple):
+    """Several values."""
+
+    slots: list[Slot]
+
+    def fill(self, e: FunctionEmitter, value: tuple[Any, ...]) -> None:
+        """Fill the slot of each value."""
+        for slot, element in zip(self.slots, value, strict=True):
+            slot.fill(e, element)
+
+    def clear(self, e: FunctionEmitter) -> None:
+        """Clear the slot of each value."""
+        for slot in self.slots:
+            slot.clear(e)
+
+    def read(self, e: FunctionEmitter) -> tuple[Any, ...]:
+        """Return the values."""
+        return tuple(slot.read(e) for slot in self.slots)
+
+    def settle(self, e: FunctionEmitter) -> None:
+        """Settle the slot of each value."""
+        for slot in self.slots:
+            slot.settle(e)
+
+
+class Carrier(NamedTuple):
+    """A slot and, for a value that may be missing, whether it is there."""
+
+    slot: Slot
+    is_bound: Value | None = None
+
+    @staticmethod
+    def of(e: FunctionEmitter, var: Var, *, may_be_missing: bool = False) -> Carrier:
+        """Return a carrier for the values of a variable."""
+        slot = slot_of(e, var.type)
+        if isinstance(slot, TileSlot):
+            slot.follow(e, var)
+        return Carrier(slot, e.b.slot(I1) if may_be_missing else None)
+
+    def start_missing(self, e: FunctionEmitter) -> None:
+        """Emit that there is no value yet."""
+        assert self.is_bound is not None
+        self.slot.clear(e)
+        e.b.store(Value(I1, "false"), self.is_bound, 1)
+
+    def fill(self, e: FunctionEmitter, value: Binding, is_bound: Value | None) -> None:
+        """Emit the handing on of a value."""
+        self.slot.fill(e, value)
+        if self.is_bound is not None:
+            e.b.store(is_bound or Value(I1, "true"), self.is_bound, 1)
+
+    def bind(self, e: FunctionEmitter, var: Var) -> None:
+        """Let a variable stand for what is carried."""
+        e.bind(var, self.slot.read(e))
+        if self.is_bound is not None:
+            e.bound[var] = e.b.load(I1, self.is_bound, 1)
+
+
+def hand_on(e: FunctionEmitter, carriers: Sequence[Carrier], values: Sequence[tuple[Binding, Value | None]]) -> None:
+    """Emit the filling of slots all at once: a tile or array that lies in another's slot goes through a copy."""
+    slots = [carrier.slot for carrier in carriers]
+    for slot, (value, _) in zip(slots, values, strict=True):
+        if isinstance(slot, TileSlot) and isinstance(value, Tile):
+            slot.keep(e, value)
+    free = [
+        (_apart(e, value, [other for other in slots if other is not slot], slot), is_bound)
+        for (value, is_bound), slot in zip(values, slots, strict=True)
+    ]
+    for carrier, (value, is_bound) in zip(carriers, free, strict=True):
+        carrier.fill(e, value, is_bound)
+
+
+def _apart(e: FunctionEmitter, value: Binding, others: Sequence[Slot], own: Slot) -> Binding:
+    """Return a value that filling the slots before its own does not change."""
+    if isinstance(value, Tile):
+        place = e.stored(value)
+        shared = any(isinstance(s, TileSlot) and s.owners is value.owners for s in others)
+        turned = isinstance(own, TileSlot) and own.owners is value.owners and place != own.place
+        return _tile_copy(e, value) if shared or turned else value
+    if isinstance(value, Array) and any(isinstance(s, ArraySlot) and s.array is value for s in others):
+        part = e.arena.take(array_bytes(value.type))
+        temporary = Array(value.type, e.address(part[0]))
+        copy_array(e, value, temporary)
+        e.own(temporary, part)
+        return temporary
+    if isinstance(value, tuple) and not isinstance(own, TupleSlot):
+        raise InternalError("a tuple is carried as something else")
+    return value
+
+
+def _tile_copy(e: FunctionEmitter, tile: Tile) -> Tile:
+    place, part = e.reserve(tile.type)
+    known = tile.written, tile.is_scattered, tile.is_made
+    temporary = Tile(tile.type, tile.valid, place, None, [], tile.defined)
+    temporary.written, temporary.is_scattered, temporary.is_made = known
+    copy(e, tile, temporary)
+    e.blocks[-1].owned.append((temporary, part))
+    return temporary

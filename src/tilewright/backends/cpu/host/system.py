@@ -1,0 +1,58 @@
+"""System: which block is running, and what an ordered executor has no need of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.backends.cpu.host.control import leave
+from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.host.values import Scalar
+from tilewright.core.expr import Call
+from tilewright.core.types import ScalarType
+from tilewright.dtypes import INDEX, TASK_ID
+from tilewright.native.llvm import i64
+from tilewright.ops.system import INVALID_TASK
+
+Bound = dict[str, Any]
+
+
+@lowers("tile.get_block_idx", "tensor.get_block_idx")
+def _block_index(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(e.block_index, INDEX)
+
+
+@lowers("tile.get_block_num", "tensor.get_block_num")
+def _block_count(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(e.block_count, INDEX)
+
+
+@lowers("tile.get_subblock_idx", "tensor.get_subblock_idx", "system.task_dummy")
+def _zero(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    assert isinstance(call.type, ScalarType)
+    return Scalar(i64(0), call.type.dtype)
+
+
+@lowers("system.task_invalid")
+def _no_task(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(i64(INVALID_TASK), TASK_ID)
+
+
+@lowers("system.available_cluster_count", "system.available_aiv_count")
+def _one(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(i64(1), INDEX)
+
+
+@lowers("system.device_assert")
+def _assert(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
+    """Note what does not hold, after which nothing else is done."""
+    if e.checked:
+        broken = e.negated(bound["condition"].value)
+        e.fail(broken, bound["message"], call)
+        with e.b.when(broken):
+            leave(e, e.exit)
+    return ()
+
+
+@lowers("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")
+def _nothing(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
+    return ()

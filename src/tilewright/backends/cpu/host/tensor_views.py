@@ -1,0 +1,187 @@
+"""Tensor views: the elements of a tensor where they lie, seen through another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.backends.cpu.compute.copies import inside
+from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.host.tensors import extents_of, moved, new_tensor, packed_strides, times
+from tilewright.backends.cpu.host.values import Tensor, static
+from tilewright.core.expr import Call
+from tilewright.core.types import TensorType
+from tilewright.native.llvm import I1, I64, PTR, Value, i64
+from tilewright.ops.shape import RESHAPED
+from tilewright.ops.windows import CUT
+
+Bound = dict[str, Any]
+
+
+def guarded(e: FunctionEmitter, fits: Value, tensor: Tensor, type_: TensorType) -> Tensor:
+    """Return a tensor or, where it does not fit its type, another one that does and holds nothing."""
+    pointer, b = e.b.slot(PTR), e.b
+    extents = extents_of(type_)
+    cells = [b.slot(I64) for _ in tensor.strides]
+    b.store(tensor.pointer, pointer, 8)
+    for cell, stride in zip(cells, tensor.strides, strict=True):
+        b.store(stride, cell, 8)
+    with b.when(e.negated(fits)):
+        other = new_tensor(e, [i64(extent or 0) for extent in extents], tensor.dtype, clear=True)
+        b.store(other.pointer, pointer, 8)
+        for cell, stride in zip(cells, other.strides, strict=True):
+            b.store(stride, cell, 8)
+
+    def known(values: Sequence[Value]) -> tuple[Value, ...]:
+        pairs = zip(values, extents, strict=True)
+        return tuple(i64(n) if n is not None else b.select(fits, value, i64(0)) for value, n in pairs)
+
+    strides = [b.load(I64, cell, 8) for cell in cells]
+    if strides and static(tensor.strides[-1]) == 1:
+        strides[-1] = i64(1)
+    shape = known(tensor.shape)
+    valid = shape if tensor.valid == tensor.shape else _within(e, tensor.valid, shape, fits)
+    return Tensor(b.load(PTR, pointer, 8), shape, tuple(strides), valid, tensor.dtype, tensor.root)
+
+
+def _within(e: FunctionEmitter, valid: Sequence[Value], shape: Sequence[Value], fits: Value) -> tuple[Value, ...]:
+    kept = (v if static(v) is not None else e.b.select(fits, v, i64(0)) for v in valid)
+    return tuple(e.b.intrinsic("llvm.smin", v, extent) for v, extent in zip(kept, shape, strict=True))
+
+
+@lowers("tensor.slice")
+def _slice(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Return a window; one that does not fit is an error and replaced, a clamped one ends where its source does."""
+    source: Tensor = bound["x"]
+    starts, sizes = e.indices(bound["offset"]), e.indices(bound["shape"])
+    wanted = e.indices(bound["valid_shape"]) if bound["valid_shape"] is not None else sizes
+    if bound["clamp"]:
+        window = _clamped(e, call, source, starts, sizes)
+    else:
+        window = _checked(e, call, source, starts, sizes)
+    valid = [
+        _least(e, want, size, _less(e, have, start))
+        for want, size, have, start in zip(
+            _asked(e, call, wanted, sizes), window.shape, source.valid, starts, strict=True
+        )
+    ]
+    if source.valid == source.shape and wanted == sizes:
+        valid = list(window.shape)
+    dropped = {axis % len(sizes) for axis in bound["drop_dims"] or ()}
+    kept = [axis for axis in range(len(sizes)) if axis not in dropped]
+    shape, strides, live = (tuple(values[a] for a in kept) for values in (window.shape, window.strides, valid))
+    return Tensor(window.pointer, shape, strides, live, source.dtype, source.root)
+
+
+def _checked(e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Value], sizes: Sequence[Value]) -> Tensor:
+    fits = inside(e, starts, sizes, source.shape)
+    for size in sizes if e.checked else ():
+        if (static(size) or 0) < 0 or static(size) is None:
+            positive = e.b.compare("icmp sge", size, i64(0))
+            fits = positive if fits is None else e.b.op("and", fits, positive)
+    window = Tensor(moved(e, source, starts), tuple(sizes), source.strides, tuple(sizes), source.dtype, source.root)
+    if fits is None:
+        return window
+    e.fail(e.negated(fits), f"a slice does not fit its tensor\n{CUT}", call)
+    return guarded(e, fits, window, TensorType(tuple(map(static, sizes)), source.dtype, tuple(map(static, sizes))))
+
+
+def _clamped(e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Value], sizes: Sequence[Value]) -> Tensor:
+    first: list[Value] = []
+    shape: list[Value] = []
+    for start, size, extent in zip(starts, sizes, source.shape, strict=True):
+        cut = e.b.intrinsic("llvm.smin", start, extent)
+        if e.checked:
+            bad = e.b.op("or", e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp slt", size, i64(0)))
+            e.fail(bad, "a slice starts before its tensor", call)
+            cut = e.b.select(bad, extent, cut)
+        first.append(cut)
+        shape.append(_least(e, size, e.b.op("sub", extent, cut)))
+    return Tensor(moved(e, source, first), tuple(shape), source.strides, tuple(shape), source.dtype, source.root)
+
+
+def _asked(e: FunctionEmitter, call: Call, wanted: Sequence[Value], sizes: Sequence[Value]) -> Sequence[Value]:
+    for want, size in zip(wanted, sizes, strict=True):
+        if want != size and (static(want) is None or static(size) is None):
+            e.fail(e.b.compare("icmp ugt", want, size), "a valid part does not fit its slice", call)
+    return wanted
+
+
+def _least(e: FunctionEmitter, *values: Value) -> Value:
+    """Return the smallest of some numbers, at least zero."""
+    known = [static(v) for v in values]
+    if all(k is not None for k in known):
+        return i64(max(0, min(k or 0 for k in known)))
+    least = values[0]
+    for value in values[1:]:
+        least = least if value == least else e.b.intrinsic("llvm.smin", least, value)
+    return e.b.intrinsic("llvm.smax", least, i64(0))
+
+
+def _less(e: FunctionEmitter, a: Value, b: Value) -> Value:
+    known = static(a), static(b)
+    if known[0] is not None and known[1] is not None:
+        return i64(known[0] - known[1])
+    return a if known[1] == 0 else e.b.op("sub", a, b)
+
+
+@lowers("tensor.transpose")
+def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    return turned(bound["x"], bound["axis1"], bound["axis2"])
+
+
+def turned(source: Tensor, axis1: int, axis2: int) -> Tensor:
+    """Return a view with two axes swapped."""
+
+    def swapped(values: tuple[Value, ...]) -> tuple[Value, ...]:
+        turned = list(values)
+        turned[axis1], turned[axis2] = turned[axis2], turned[axis1]
+        return tuple(turned)
+
+    shape, strides, valid = (swapped(values) for values in (source.shape, source.strides, source.valid))
+    return Tensor(source.pointer, shape, strides, valid, source.dtype, source.root)
+
+
+@lowers("tensor.reshape")
+def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Return the same elements under another shape; where that is no view of them it is an error, and replaced."""
+    source: Tensor = bound["x"]
+    assert isinstance(call.type, TensorType)
+    shape = e.indices(bound["shape"])
+    strides, count = packed_strides(e, shape)
+    in_place, expected = Value(I1, "true"), i64(1)
+    for extent, stride in zip(reversed(source.shape), reversed(source.strides), strict=True):
+        if stride != expected and static(extent) != 1:
+            one = e.b.op("or", e.b.compare("icmp eq", stride, expected), e.b.compare("icmp sle", extent, i64(1)))
+            in_place = e.b.op("and", in_place, one)
+        expected = times(e, expected, extent)
+    fits = _all_same(e, (*source.valid, count), (*source.shape, expected), in_place)
+    view = Tensor(source.pointer, shape, strides, shape, source.dtype, source.root)
+    if fits.ref == "true" or not e.checked:
+        return view
+    e.fail(
+        e.negated(fits),
+        f"this value is strided, partly valid or of another size: it cannot be reshaped\n{RESHAPED}",
+        call,
+    )
+    return guarded(e, fits, view, call.type)
+
+
+def _all_same(e: FunctionEmitter, have: Sequence[Value], want: Sequence[Value], start: Value) -> Value:
+    for a, b in zip(have, want, strict=True):
+        if a != b:
+            start = e.b.op("and", start, e.b.compare("icmp eq", a, b))
+    return start
+
+
+@lowers("tensor.set_validshape")
+def _set_validshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    source: Tensor = bound["x"]
+    asked = e.indices((bound["valid_rows"], bound["valid_cols"]))
+    last: list[Value] = []
+    for want, extent in zip(asked, source.shape[-2:], strict=True):
+        if static(want) is None or static(extent) is None:
+            e.fail(e.b.compare("icmp ugt", want, extent), "a valid part does not fit its tensor", call)
+        last.append(_least(e, want, extent))
+    valid = (*source.valid[:-2], *last)
+    return Tensor(source.pointer, source.shape, source.strides, valid, source.dtype, source.root)

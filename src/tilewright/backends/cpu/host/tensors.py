@@ -1,0 +1,260 @@
+"""Tensor ops: buffers, views and single elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
+from tilewright.backends.cpu.compute.copies import clear_bytes, inside
+from tilewright.backends.cpu.compute.nodes import Group, LoadNode, MapNode, StoreSink
+from tilewright.backends.cpu.compute.tiles import write
+from tilewright.backends.cpu.compute.traced import Lanes, literal, memory_type
+from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.host.heap import size_of
+from tilewright.backends.cpu.host.scopes import body_of
+from tilewright.backends.cpu.host.values import Scalar, Tensor, Tile, static
+from tilewright.core.build import arguments
+from tilewright.core.enums import AtomicType
+from tilewright.core.expr import Call, Const, Expr, MakeTuple, Var, constant
+from tilewright.core.stmt import AssignStmt, EvalStmt
+from tilewright.core.types import TensorType, TileType
+from tilewright.dtypes import INDEX, DataType
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.native.llvm import I1, Value, i64
+from tilewright.ops.memory import EXTENTS, MOST
+
+Bound = dict[str, Any]
+
+LOCAL = 1 << 20
+"""Bytes of a buffer that may lie in its function's arena."""
+
+ANY = 1 << 20
+"""Stands for an extent that only the running program knows, in the type of a tile that is never stored."""
+
+
+def extents_of(type_: TensorType) -> list[int | None]:
+    """Return the extents that are known before the program runs."""
+    return [extent if isinstance(extent, int) else None for extent in type_.shape]
+
+
+@lowers("tensor.dim")
+def _dim(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(bound["tensor"].shape[bound["axis"]], INDEX)
+
+
+@lowers("tensor.create", "tensor.full")
+def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    shape, dtype = e.indices(bound["shape"]), bound["dtype"]
+    value = bound.get("value")
+    number = bound.get("init_value")
+    clear = value is None and number is None and not _is_overwritten(e, call)
+    tensor = _in_arena(e, call, shape, dtype, clear) or new_tensor(e, _possible(e, call, shape), dtype, clear=clear)
+    if number is not None:
+        held = constant(number, dtype)
+        value = Scalar(literal(held.dtype, held.value, 1), held.dtype)
+    if value is not None:
+        fill(e, tensor, value)
+    return tensor
+
+
+def _is_overwritten(e: FunctionEmitter, call: Call) -> bool:
+    """Return whether all of a new buffer is stored to by the statement after the one that makes it."""
+    body = body_of(e.function.body, call).stmts
+    for made, following in zip(body, body[1:], strict=False):
+        if isinstance(made, AssignStmt) and made.value is call and isinstance(following, EvalStmt):
+            return _covers(following.expr, made.var)
+    return False
+
+
+def _covers(expr: Expr, tensor: Var) -> bool:
+    """Return whether an expression stores to every element of a tensor."""
+    if not isinstance(expr, Call) or expr.op.name != "tile.store" or not isinstance(tensor.type, TensorType):
+        return False
+    bound = arguments(expr)
+    tile, offsets = bound["tile"], bound["offsets"]
+    whole = isinstance(tile, Expr) and isinstance(tile.type, TileType) and tile.type.valid == tensor.type.shape
+    starts = offsets.elements if isinstance(offsets, MakeTuple) else ()
+    first = all(isinstance(start, Const) and start.value == 0 for start in starts)
+    return bound["output_tensor"] is tensor and whole and first and bound["atomic"] is not AtomicType.Add
+
+
+def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: DataType, clear: bool) -> Tensor | None:
+    """Return a buffer that ends with its function, where it is small and nobody reads it later."""
+    known = [extent for extent in map(static, shape) if extent is not None]
+    nbytes = prod(known) * dtype.get_byte()
+    if len(known) < len(shape) or not 0 < nbytes <= LOCAL or not e.roots.is_local(call):
+        return None
+    pointer = e.address(e.arena.take(nbytes)[0])
+    if clear:
+        clear_bytes(e, pointer, nbytes)
+    return Tensor(pointer, tuple(shape), packed_strides(e, shape)[0], tuple(shape), dtype, object())
+
+
+def _possible(e: FunctionEmitter, call: Call, shape: Sequence[Value]) -> tuple[Value, ...]:
+    """Return extents; negative ones and far too many elements are an error and mean none."""
+    if not e.checked or all(static(extent) is not None for extent in shape):
+        return tuple(shape)
+    bad, count = Value(I1, "false"), i64(1)
+    for extent in shape:
+        bad = e.b.op("or", bad, e.b.compare("icmp ugt", extent, i64(MOST)))
+        count = e.b.op("mul", count, e.b.intrinsic("llvm.umin", extent, i64(MOST)))
+        bad = e.b.op("or", bad, e.b.compare("icmp ugt", count, i64(MOST)))
+        count = e.b.intrinsic("llvm.umin", count, i64(1 << 22))
+    e.fail(bad, f"no tensor can have these extents\n{EXTENTS}", call)
+    return tuple(extent if static(extent) is not None else e.b.select(bad, i64(0), extent) for extent in shape)
+
+
+def new_tensor(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType, *, clear: bool = False) -> Tensor:
+    """Emit a new buffer that lives until the program's caller has read its results.
+
+    One that is not written at once is cleared: nobody ever sees what memory held before.
+    """
+    known = [max(extent, 1) for extent in map(static, shape) if extent is not None]
+    if prod(known) > MOST:
+        raise UnsupportedFeatureError(f"no tensor can have extents {known}", spans=[e.at.span])
+    strides, _ = packed_strides(e, shape)
+    pointer = e.program.allocate(e, size_of(e, shape, dtype.get_byte()), clear)
+    return Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
+
+
+def packed_strides(e: FunctionEmitter, shape: Sequence[Value]) -> tuple[tuple[Value, ...], Value]:
+    """Return the strides of a packed row-major buffer, and how many elements it has."""
+    strides: list[Value] = []
+    count: Value = i64(1)
+    for extent in reversed(shape):
+        strides.insert(0, count)
+        count = times(e, count, extent)
+    return tuple(strides), count
+
+
+def times(e: FunctionEmitter, a: Value, b: Value) -> Value:
+    """Return a product, computed now where that is possible."""
+    known = static(a), static(b)
+    if known[0] is not None and known[1] is not None:
+        return i64(known[0] * known[1])
+    return b if known[0] == 1 else a if known[1] == 1 else e.b.op("mul", a, b)
+
+
+def fill(e: FunctionEmitter, tensor: Tensor, value: Scalar) -> None:
+    """Emit the writing of one number to every element."""
+    node = MapNode(0, function=converting(tensor.dtype), operands=(value,))
+    put(e, Tile(stand_in(tensor.shape, tensor.dtype), tensor.shape, node=node), tensor)
+
+
+def converting(dtype: DataType) -> Callable[[Lanes], Lanes]:
+    """Return the function that rounds lanes to an element type."""
+
+    def function(lane: Lanes) -> Lanes:
+        return as_element(lane, dtype)
+
+    return function
+
+
+def stand_in(shape: Sequence[Value], dtype: DataType) -> TileType:
+    """Return the type of a tile that is computed row by row and never stored, whatever its extents."""
+    extents = tuple(ANY if (known := static(v)) is None else known for v in shape)
+    return TileType(extents, dtype, extents)
+
+
+def put(e: FunctionEmitter, tile: Tile, tensor: Tensor, offsets: Sequence[Value] | None = None) -> None:
+    """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor."""
+    e.flush()
+    group = Group(tile.rows, _recorded(tile))
+    group.stores.append(StoreSink(tile, tensor=tensor, offsets=tuple(offsets or (i64(0),) * len(tensor.shape))))
+    e.group = group
+    e.flush()
+
+
+def _recorded(tile: Tile) -> list[Tile]:
+    node = tile.node
+    operands = getattr(node, "operands", None) or [getattr(node, "operand", None)]
+    return [*(t for o in operands if isinstance(o, Tile) for t in _recorded(o)), tile]
+
+
+def loaded(tensor: Tensor, valid: Sequence[Value]) -> Tile:
+    """Return a tile that reads a tensor from its start as it is computed."""
+    node = LoadNode(0, tensor=tensor, offsets=(i64(0),) * len(tensor.shape))
+    return Tile(stand_in(valid, tensor.dtype), tuple(valid), node=node)
+
+
+def with_adjacent_rows(e: FunctionEmitter, tensor: Tensor) -> Tensor:
+    """Return a tensor whose rows are read with plain loads: a turned view is copied."""
+    if static(tensor.strides[-1]) == 1:
+        return tensor
+    result = new_tensor(e, tensor.shape, tensor.dtype)
+    put(e, loaded(tensor, tensor.valid), result)
+    return Tensor(result.pointer, result.shape, result.strides, tensor.valid, tensor.dtype, result.root)
+
+
+def moved(e: FunctionEmitter, tensor: Tensor, indices: Sequence[Value]) -> Value:
+    """Return the address of one element."""
+    offset: Value = i64(0)
+    for index, stride in zip(indices, tensor.strides, strict=True):
+        if static(index) != 0:
+            step = times(e, index, stride)
+            offset = step if static(offset) == 0 else e.b.op("add", offset, step)
+    return e.b.offset(tensor.pointer, offset, memory_type(tensor.dtype))
+
+
+@lowers("tensor.assemble")
+def _assemble(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    source, target = bound["source"], bound["target"]
+    if isinstance(source, Tile):
+        write(e, call, source, target, bound["offset"], bound["atomic"])
+        return target
+    assert bound["atomic"] is not AtomicType.Add
+    copy_tensor(e, call, source, target, e.indices(bound["offset"]))
+    return target
+
+
+def copy_tensor(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, starts: Sequence[Value]) -> None:
+    """Emit a copy of a tensor's valid part; one that does not fit is an error and writes nothing."""
+    pad = len(target.shape) - len(source.shape)
+    sizes = (*(i64(1),) * pad, *source.valid)
+    fits = inside(e, starts, sizes, target.shape)
+    if fits is not None:
+        e.fail(e.negated(fits), "a store does not fit its tensor", call)
+        sizes = tuple(e.b.select(fits, size, i64(0)) for size in sizes)
+    strides = (*(i64(0),) * pad, *source.strides)
+    whole = Tensor(source.pointer, sizes, strides, sizes, source.dtype, source.root)
+    if source.root is target.root:
+        apart = new_tensor(e, sizes, source.dtype)
+        put(e, loaded(whole, sizes), apart)
+        whole = apart
+    put(e, loaded(whole, sizes), target, starts)
+
+
+@lowers("tensor.read")
+def _read(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    e.flush()
+    tensor: Tensor = bound["x"]
+    pointer = element_address(e, call, tensor, bound["indices"])
+    raw = e.b.load(memory_type(tensor.dtype), pointer, tensor.dtype.get_byte())
+    return Scalar(number_of(e.b, raw, tensor.dtype).value, tensor.dtype)
+
+
+@lowers("tensor.write")
+def _write(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    e.flush()
+    tensor: Tensor = bound["x"]
+    pointer = element_address(e, call, tensor, bound["indices"])
+    given: Scalar = bound["value"]
+    lane = as_element(Lanes(e.b, given.value, given.dtype), tensor.dtype)
+    e.b.store(bits_of(lane), pointer, tensor.dtype.get_byte())
+    return tensor
+
+
+def element_address(e: FunctionEmitter, call: Call, tensor: Tensor, indices: Sequence[Scalar]) -> Value:
+    """Return the address of one element; an index outside the tensor is an error and means a word nobody reads."""
+    numbers = e.indices(indices)
+    fits = inside(e, numbers, (i64(1),) * len(numbers), tensor.shape)
+    pointer = moved(e, tensor, numbers)
+    if fits is None:
+        return pointer
+    e.fail(e.negated(fits), "an index lies outside its tensor", call)
+    part = e.arena.take(8)
+    spare = e.address(part[0])
+    e.arena.give_back(part)
+    return e.b.select(fits, pointer, spare)

@@ -1,0 +1,259 @@
+"""Tables: the words that the native dispatcher works on, filled from Python."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.call import words as code
+from tilewright.call.guards import Guards, field_offset, version_offset
+from tilewright.call.words import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
+from tilewright.frontend.signature import Given, Known, TensorMeta
+from tilewright.frontend.worth import MISSING, kind_of
+
+MASK = (1 << 64) - 1
+
+DLPACK = {
+    "bool": (6, 8), "fp16": (2, 16), "fp32": (2, 32), "bfloat16": (4, 16),
+    "int8": (0, 8), "int16": (0, 16), "int32": (0, 32), "int64": (0, 64),
+    "uint8": (1, 8), "uint16": (1, 16), "uint32": (1, 32), "uint64": (1, 64),
+}  # fmt: skip
+"""What DLPack calls each element type: the code of its kind, and its bits."""
+
+
+def dtype_word(name: str) -> int | None:
+    """Return an element type as DLPack has it in one word, None for one that calls do not bring."""
+    kind = DLPACK.get(name)
+    return None if kind is None else kind[0] | kind[1] << 8 | 1 << 16
+
+
+@cache
+def numpy_dtypes() -> Any:
+    """Return the DLPack word of each of NumPy's own types, by its number."""
+    table = (ctypes.c_int64 * code.NUMPY_KINDS)()
+    for name in DLPACK:
+        plain = {"fp16": "float16", "fp32": "float32"}.get(name, name)
+        if name != "bfloat16" and (number := np.dtype(plain).num) < code.NUMPY_KINDS:
+            table[number] = dtype_word(name) or 0
+    long = np.dtype("longlong").num  # as wide as int64, and another type to NumPy
+    table[long], table[long + 1] = dtype_word("int64") or 0, dtype_word("uint64") or 0
+    return table
+
+
+def words(numbers: Sequence[int]) -> Any:
+    """Return numbers as a table of 64-bit words."""
+    return (ctypes.c_int64 * max(len(numbers), 1))(*(_signed(n) for n in numbers))
+
+
+def _signed(number: int) -> int:
+    number &= MASK
+    return number - (1 << 64) if number >> 63 else number
+
+
+def address(table: Any) -> int:
+    """Return where a table lies."""
+    return ctypes.addressof(table)
+
+
+def digest(key: Sequence[int]) -> int:
+    """Return the hash of a masked key, as the dispatcher computes it."""
+    value = HASH_SEED
+    for word in key:
+        product = ((value ^ (word & MASK)) * HASH_FACTOR) & MASK
+        value = product ^ product >> 29
+    return value
+
+
+def key_words(given: Sequence[Given]) -> list[int] | None:
+    """Return the words that arguments add to a key, None for arguments that the dispatcher leaves to Python."""
+    result: list[int] = []
+    for one in given:
+        added = _tensor_words(one) if isinstance(one, TensorMeta) else _scalar_words(one)
+        if added is None:
+            return None
+        result += added
+    return result
+
+
+def _tensor_words(meta: TensorMeta) -> list[int] | None:
+    dtype = dtype_word(meta.dtype.name)
+    extents = [extent for extent in meta.shape if isinstance(extent, int)]
+    if dtype is None or len(extents) != len(meta.shape) or len(extents) > code.MAX_RANK:
+        return None
+    return [code.TENSOR | len(extents) << 32 | dtype, *extents]
+
+
+def _scalar_words(given: Given) -> list[int] | None:
+    value = given.value if isinstance(given, Known) else MASK
+    if value is None:
+        return [code.NONE]
+    if type(value) is bool:
+        return [code.BOOL, int(value)]
+    if type(value) is float:
+        return [code.FLOAT, struct.unpack("<q", struct.pack("<d", value))[0]]
+    if type(value) is int and -(1 << 63) <= value < 1 << 63 and isinstance(given, Known):
+        return [code.INTEGER, value]
+    return [code.ITSELF, id(value)] if is_itself(value) else None
+
+
+def is_itself(value: object) -> bool:
+    """Return whether a constant is told by being the same object: it never changes, and mostly is the same one."""
+    return type(value) is str or (isinstance(value, Enum) and not isinstance(value, (int, float)))
+
+
+def watch_words(watched: Sequence[tuple[dict[Any, Any], Mapping[Any, Any]]], keep: list[Any]) -> Any:
+    """Return a table of watches: dicts, and what each must hold by key; `MISSING` for nothing."""
+    table: list[int] = []
+    for holder, items in watched:
+        pairs = words([n for key, value in items.items() for n in (id(key), 0 if value is MISSING else id(value))])
+        keep += [holder, items, pairs]
+        table += [id(holder), 0, len(items), address(pairs), version_offset()]
+    assert len(table) == len(watched) * len(Watch)
+    keep.append(found := words(table))
+    return found
+
+
+class StateWords(ctypes.c_int64 * len(State)):  # pyright: ignore[reportUntypedBaseClass]
+    """A kernel's state; the dispatcher's `self`, which keeps everything it points to alive."""
+
+
+@dataclass
+class Target:
+    """One entry to be found: its key, which words of it count, the program, and what must hold."""
+
+    key: Sequence[int]
+    mask: Sequence[int]
+    function: int
+    guards: Guards
+    scalars: Sequence[tuple[int, int]] = ()
+    same: Sequence[tuple[int, int]] = ()
+    keep: list[Any] = field(default_factory=list[Any])
+    returns: Sequence[int] = ()
+    """The parameters that a call gives back, by number."""
+
+    @property
+    def masked(self) -> list[int]:
+        """The key with the words that do not count left out."""
+        return [word & mask for word, mask in zip(self.key, self.mask, strict=True)]
+
+    def table(self, number: int) -> Any:
+        """Return the words of an entry that goes by a number; everything they point to stays in `keep`."""
+        key, fields = words(self.masked), field_words(self.guards)
+        watches = watch_words(self.guards.watched, self.keep)
+        pairs = [words([n for pair in found for n in pair]) for found in (fields, self.scalars, self.same)]
+        probes = words([n for kind, *rest in self.guards.probes for n in (kind, *_probe_words(rest))])
+        returns = words(self.returns)
+        made = words([0] * len(Entry))
+        filled = {
+            Entry.HASH: digest(self.masked), Entry.KEY: address(key), Entry.FUNCTION: self.function,
+            Entry.NUMBER: number, Entry.WATCHES: len(self.guards.watched), Entry.WATCH_TABLE: address(watches),
+            Entry.FIELDS: len(fields), Entry.FIELD_TABLE: address(pairs[0]),
+            Entry.SCALARS: len(self.scalars), Entry.SCALAR_TABLE: address(pairs[1]),
+            Entry.SAME: len(self.same), Entry.SAME_TABLE: address(pairs[2]),
+            Entry.PROBES: len(self.guards.probes), Entry.PROBE_TABLE: address(probes),
+            Entry.RETURNS: len(self.returns), Entry.RETURN_TABLE: address(returns),
+        }  # fmt: skip
+        for place, value in filled.items():
+            made[place] = _signed(value)
+        self.keep += [key, *pairs, probes, returns, self.guards, made]
+        return made
+
+
+def field_words(guards: Guards) -> list[tuple[int, int]]:
+    """Return where the words lie that must stay, and what they are."""
+    references = [
+        (id(owner) + field_offset(kind_of(owner), name), 0 if value is None and name in NULL else id(value))
+        for owner, name, value in guards.fields
+    ]
+    return references + [(id(holder) + version_offset(), version) for holder, version in guards.versions]
+
+
+NULL = ("__defaults__", "__kwdefaults__")
+"""What a function refers to by nothing at all where Python says None."""
+
+
+def _probe_words(probe: Sequence[Any]) -> tuple[int, int, int]:
+    owner, key, expected = probe
+    return id(owner), id(key), expected if isinstance(expected, int) and key is None else id(expected)
+
+
+@dataclass
+class Lookup:
+    """The entries of one kernel in groups, each a hash table.
+
+    A call may be looking while entries change, wherever it lets other threads run. What it may look at is put aside,
+    not away, until no call is under way.
+    """
+
+    entries: dict[int, tuple[Target, Any]] = field(default_factory=dict[int, tuple[Target, Any]])
+    """By the number of a program; the words go with what they were made from."""
+    tables: list[Any] = field(default_factory=list[Any])
+    slots: dict[tuple[int, ...], Any] = field(default_factory=dict[tuple[int, ...], Any])
+    """The hash table of each group, by the mask its entries share."""
+    room: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
+    """How many more entries each table takes before it is half full."""
+    aside: list[Any] = field(default_factory=list[Any])
+
+    def put(self, number: int, target: Target, state: Any) -> None:
+        """Let the dispatcher find an entry by a program's number, in place of the one it had."""
+        mask, known = tuple(target.mask), self.entries.get(number)
+        self.entries[number] = target, (entry := target.table(number))
+        if known is None and self.room.get(mask, 0):
+            self.room[mask] -= 1
+            _insert(self.slots[mask], entry, len(self.slots[mask]) - 1)
+        else:
+            self._rebuild(state, known)
+
+    def _rebuild(self, state: Any, replaced: object) -> None:
+        """Lay all entries out anew, in tables with room for as many again."""
+        old = [self.tables, replaced]
+        groups: dict[tuple[int, ...], list[Any]] = {}
+        for known, table in self.entries.values():
+            groups.setdefault(tuple(known.mask), []).append(table)
+        self.slots = {mask: _hashed(entries) for mask, entries in groups.items()}
+        self.room = {mask: len(self.slots[mask]) // 2 - len(entries) for mask, entries in groups.items()}
+        self.tables = list(_tables(self.slots))
+        self.aside += old
+        state[State.GROUPS] = 0  # in this order: another thread sees none of them, or as many as there are
+        state[State.GROUP_TABLE] = address(self.tables[-1])
+        state[State.GROUPS] = len(groups)
+        if not state[State.ACTIVE]:
+            self.aside = []
+
+
+def _hashed(entries: Sequence[Any]) -> Any:
+    """Return a table in which entries are found by their hash, at most a quarter full."""
+    slots = words([0] * (1 << max(3, (4 * len(entries) - 1).bit_length())))
+    for entry in entries:
+        _insert(slots, entry, len(slots) - 1)
+    return slots
+
+
+def _tables(groups: Mapping[tuple[int, ...], Any]) -> Iterator[Any]:
+    """Yield the tables that groups lie in, the one that leads to all others last."""
+    rows: list[int] = []
+    for mask, slots in groups.items():
+        held = words(mask)
+        yield from (slots, held)
+        rows += [len(mask), address(held), address(slots), len(slots) - 1]
+    assert len(rows) == len(groups) * len(Group)
+    yield words(rows)
+
+
+def _insert(slots: Any, entry: Any, last: int) -> None:
+    place = entry[Entry.HASH] & last
+    while slots[place]:
+        place = (place + 1) & last
+    slots[place] = address(entry)
+
+
+def environment() -> dict[Any, Any]:
+    """Return the dict behind `os.environ`, whose values are as the system has them."""
+    return os.environ._data  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportAttributeAccessIssue, reportUnknownVariableType]

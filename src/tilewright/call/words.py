@@ -1,0 +1,183 @@
+"""Dispatch words: what stands where in the tables that the dispatcher reads and Python fills.
+
+A state per kernel, entries, groups of entries that leave the same axes out of their keys, and watches.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from tilewright.native.llvm import I64, PTR
+
+MAX_PARAMS, MAX_RANK = 24, 8
+KEY_WORDS = MAX_PARAMS * (1 + MAX_RANK)
+LAUNCH_WORDS = MAX_PARAMS * (1 + 2 * MAX_RANK)
+RESULT_WORDS = 64
+RELEASE_BYTES = 1 << 16
+"""Bytes of tensors from which on other Python threads may run meanwhile: below, letting them costs more."""
+
+TENSOR, INTEGER, FLOAT, BOOL, NONE, ITSELF = (kind << 48 for kind in range(1, 7))
+"""The kinds of arguments, in the upper bits of the first word that each adds to the key."""
+
+
+class State(IntEnum):
+    """The words of a kernel's state."""
+
+    PARAMS = 0
+    GROUPS = 1
+    GROUP_TABLE = 2
+    FALLBACK = 3
+    TORCH_TENSOR = 4
+    TORCH_PARAMETER = 5
+    TORCH_DTYPES = 6
+    """The DLPack word of each of torch's element types, by its number."""
+    TORCH_IMPL = 7
+    """Where in a tensor object the pointer to its implementation lies."""
+    TORCH_KEYS = 8
+    """Where in the implementation its dispatch keys lie; those of a plain tensor, and of one made in inference mode."""
+    TORCH_PLAIN = 9
+    TORCH_INFERENCE = 10
+    TORCH_GRAD = 11
+    """Where in the implementation what autograd knows lies; nothing for most tensors."""
+    TORCH_REQUIRES = 12
+    """The function of torch that tells whether an implementation requires grad; nothing where it was not found."""
+    NDARRAY = 13
+    NUMPY_DTYPES = 14
+    FLOAT = 15
+    INT = 16
+    BOOL = 17
+    NONE = 18
+    TRUE = 19
+    WRITTEN = 20
+    """One bit for each parameter that the program writes."""
+    PARALLEL = 21
+    THREADS = 22
+    """How many threads OpenMP had when PARALLEL was found, and the function that tells."""
+    GET_THREADS = 23
+    WATCHES = 24
+    WATCH_TABLE = 25
+    FAILED = 26
+    """Called with the number of an error, the buffers to free and the entry's number."""
+    HITS = 27
+    ACTIVE = 28
+    """How many calls are between their start and their end: tables that were replaced stay until there are none."""
+    TORCH_STORAGE = 29
+    """Where in the implementation its storage lies; where in that its memory and how many bytes of it there are."""
+    STORAGE_DATA = 30
+    STORAGE_BYTES = 31
+    STORAGE_LAZY = 32
+    """What frees memory that torch copies only once it is written, by torch: not ours to touch."""
+    TORCH_RANK = 33
+    """Where in the implementation these lie."""
+    TORCH_SIZES = 34
+    TORCH_STRIDES = 35
+    TORCH_OFFSET = 36
+    TORCH_DTYPE = 37
+    NAMES = 38
+    """The name of each parameter, as the one object that Python has for it; nothing for one that is not to be named."""
+    DEFAULTS = 39
+    """Where the kernel's function refers to its defaults."""
+    TORCH_RECORDS = 40
+    """The function of torch that tells whether this thread records gradients."""
+    GET_THREAD_LOCAL = 41
+    """The function that finds a thread's own copy of a variable; nothing where torch is not imported."""
+    TORCH_THREAD = 42
+    """Which variable holds the dispatch keys that a thread adds to those of its tensors, as that function wants it."""
+    THREAD_PLAIN = 43
+    """What it holds where nobody looks on, and in inference mode: not while torch traces or transforms."""
+    THREAD_INFERENCE = 44
+    STR = 45
+    LOOK = 46
+    """What looks for signals while a program runs."""
+
+
+class Group(IntEnum):
+    """The words of a group: entries whose keys have as many words and leave the same ones out."""
+
+    WORDS = 0
+    MASK = 1
+    TABLE = 2
+    LAST = 3
+
+
+class Entry(IntEnum):
+    """The words of an entry."""
+
+    HASH = 0
+    KEY = 1
+    FUNCTION = 2
+    NUMBER = 3
+    WATCHES = 4
+    WATCH_TABLE = 5
+    FIELDS = 6
+    """Pairs of an address and the pointer that must be there."""
+    FIELD_TABLE = 7
+    SCALARS = 8
+    """Pairs of a launch word and its value: numbers are part of the code, and of the words it is called with."""
+    SCALAR_TABLE = 9
+    SAME = 10
+    """Pairs of key words that must be equal: axes that go by one name."""
+    SAME_TABLE = 11
+    PROBES = 12
+    """Quadruples of a kind of access, an object, a key and the object that must be found there."""
+    PROBE_TABLE = 13
+    RETURNS = 14
+    """Which parameters a call gives back: how many, and their numbers. None where there are none."""
+    RETURN_TABLE = 15
+
+
+class Watch(IntEnum):
+    """The words of a watch: items of a dict that must stay, not looked at while the dict's version stays."""
+
+    DICT = 0
+    VERSION = 1
+    ITEMS = 2
+    ITEM_TABLE = 3
+    VERSION_AT = 4
+    """Where in a dict its version lies, 0 where Python has none."""
+
+
+class Probe(IntEnum):
+    """The kinds of accesses that are done again."""
+
+    ATTRIBUTE = 0
+    ITEM = 1
+    SIZE = 2
+
+
+class Frame(IntEnum):
+    """The words of one call's bookkeeping."""
+
+    KEY = 0
+    LAUNCH = 1
+    BYTES = 2
+    TENSORS = 3
+
+
+TORCH_RANKS, TORCH_KINDS = 5, 64
+"""Up to how many axes torch keeps extents and strides inside a tensor, and how many element types it may number."""
+
+NUMPY_KINDS = 24
+"""How many of NumPy's own types there are, by number."""
+
+HASH_SEED = 0x1F83D9ABFB41BD6B
+HASH_FACTOR = 0x5851F42D4C957F2D
+
+PYTHON = (
+    ("PyDict_GetItem", PTR, (PTR, PTR)),
+    ("PyObject_GetAttr", PTR, (PTR, PTR)),
+    ("PyObject_GetItem", PTR, (PTR, PTR)),
+    ("PyObject_Size", I64, (PTR,)),
+    ("Py_DecRef", "void", (PTR,)),
+    ("Py_IncRef", "void", (PTR,)),
+    ("PyErr_Clear", "void", ()),
+    ("PyObject_IsTrue", "i32", (PTR,)),
+    ("PyLong_AsLongLongAndOverflow", I64, (PTR, PTR)),
+    ("PyFloat_AsDouble", "double", (PTR,)),
+    ("PyObject_Vectorcall", PTR, (PTR, PTR, I64, PTR)),
+    ("PyLong_FromLongLong", PTR, (I64,)),
+    ("PyTuple_New", PTR, (I64,)),
+    ("PyEval_SaveThread", PTR, ()),
+    ("PyEval_RestoreThread", "void", (PTR,)),
+)
+"""What it calls of Python: name, result, parameters."""

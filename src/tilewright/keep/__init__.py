@@ -1,0 +1,1 @@
+"""What outlives the process: digests, fingerprints, files, locks."""

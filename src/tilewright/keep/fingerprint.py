@@ -1,0 +1,121 @@
+"""Fingerprints: which compiler made a program, by its content."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from tilewright.keep.store import configured
+
+PACKAGE = Path(__file__).parents[1]
+LIBRARY, SOURCES = "library", "sources"
+"""What digests are kept as."""
+
+Facts: TypeAlias = tuple[str, int, int, int, int]
+"""A file's path, and what changes with its content: its size, two times in nanoseconds, the number of its place."""
+
+
+@cache
+def toolchain() -> bytes:
+    """Return a digest of this package's own sources and of the LLVM it uses; any change of either changes it.
+
+    A process whose sources were edited after it started runs neither the old nor the new ones for certain: its digest
+    is its own.
+    """
+    sources = sorted(_sources(str(PACKAGE), ""))
+    found = hashlib.sha256(_remembered(SOURCES, [facts for _, facts in sources], lambda: _content(sources)))
+    for fact in _llvm():
+        found.update(_part(fact))
+    if max(facts[2] for _, facts in sources) > _started() * 1e9:
+        found.update(os.urandom(32))
+    return found.digest()
+
+
+def _sources(folder: str, within: str) -> Iterator[tuple[str, Facts]]:
+    """Yield every source below a folder, by its path from there, with what the system knows about it."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = f"{within}{entry.name}"
+            if entry.name.endswith(".py"):
+                yield name, _facts(entry.path, entry.stat())
+            elif entry.is_dir(follow_symlinks=False):
+                yield from _sources(entry.path, f"{name}/")
+
+
+def _content(sources: Sequence[tuple[str, Facts]]) -> bytes:
+    """Return the digest of what sources are called and say, wherever they lie."""
+    found = hashlib.sha256()
+    for name, (path, *_) in sources:
+        found.update(_part(name.encode()))
+        with open(path, "rb") as file:
+            found.update(_part(file.read()))
+    return found.digest()
+
+
+def python() -> str:
+    """Return the version of Python, whose compiler a function's code comes from."""
+    return sys.version
+
+
+def _llvm() -> list[bytes]:
+    """Return what llvmlite is, without importing it: its version's text, and digests of its libraries."""
+    spec = importlib.util.find_spec("llvmlite")
+    if spec is None or not spec.submodule_search_locations:
+        return [b"none"]
+    root = Path(spec.submodule_search_locations[0])
+    version = root / "_version.py"
+    libraries = sorted((root / "binding").glob("libllvmlite*"))
+    return [version.read_bytes() if version.exists() else b"", *map(library_digest, libraries)]
+
+
+def library_digest(path: Path) -> bytes:
+    """Return the digest of a large file's content, remembered in the cache for as long as the file stays the same."""
+
+    def read() -> bytes:
+        with path.open("rb") as file:
+            return _digest_of(file)
+
+    return _remembered(LIBRARY, [_facts(str(path), path.stat())], read)
+
+
+def _facts(path: str, status: os.stat_result) -> Facts:
+    return path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def _remembered(kind: str, files: Sequence[Facts], read: Callable[[], bytes]) -> bytes:
+    """Return a digest of what some files hold, from the cache where they are the files that it was made of."""
+    key = hashlib.sha256(repr(files).encode()).digest()
+    kept = configured()
+    known = kept.get(kind, key)
+    if known is None:
+        known = read()
+        kept.put(kind, key, known, kind)
+    return known
+
+
+def _digest_of(file: BinaryIO) -> bytes:
+    found = hashlib.sha256()
+    while data := file.read(1 << 20):
+        found.update(data)
+    return found.digest()
+
+
+def _started() -> float:
+    """Return when this process started, in seconds since 1970; the end of time where the system does not say."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        lines = Path("/proc/stat").read_text().splitlines()
+        boot = next(float(line.split()[1]) for line in lines if line.startswith("btime"))
+        return boot + ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, LookupError, StopIteration):
+        return float("inf")
+
+
+def _part(data: bytes) -> bytes:
+    return len(data).to_bytes(8, "little") + data

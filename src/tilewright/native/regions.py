@@ -1,0 +1,285 @@
+"""Regions: the code that runs `fn(data, chunk)` for every chunk of a kernel, as LLVM IR.
+
+Each text defines `void @parallel(ptr fn, ptr data, i64 chunks, ptr context)` (the first, which the others build on,
+`@serial`), for x86-64 and Linux. They hold no address of any process, so that their object code can be kept. Whoever
+began a region and waits for its last chunks looks for signals meanwhile, the way its context says. A region inside
+another, and one that finds the pool busy, runs serially: nobody ever waits for a worker that has not started, so a
+forked child, where there is none, drains all its chunks alone.
+"""
+
+from tilewright.native.context import Context
+
+SPINS = 1 << 14  # pauses before a worker sleeps: 0.2 to 0.7 ms
+
+SERIAL = """
+define void @serial(ptr %fn, ptr %data, i64 %chunks, ptr %context) nounwind {
+entry:
+  %some = icmp sgt i64 %chunks, 0
+  br i1 %some, label %loop, label %done
+loop:
+  %chunk = phi i64 [ 0, %entry ], [ %next, %loop ]
+  call void %fn(ptr %data, i64 %chunk)
+  %next = add i64 %chunk, 1
+  %more = icmp slt i64 %next, %chunks
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+_WAIT = f"""
+declare i32 @sched_yield()
+declare void @llvm.x86.sse2.pause()
+
+define internal void @wait(ptr %done, i64 %chunks, ptr %context) nounwind {{  ; until so many chunks are done
+entry:
+  br label %check
+check:
+  %spun = phi i64 [ 0, %entry ], [ %spins, %pause ], [ 0, %yield ]
+  %ran = load atomic i64, ptr %done acquire, align 8
+  %all = icmp sge i64 %ran, %chunks
+  br i1 %all, label %end, label %pause
+pause:
+  call void @llvm.x86.sse2.pause()
+  %spins = add i64 %spun, 1
+  %long = icmp sgt i64 %spins, 1000
+  br i1 %long, label %tired, label %check
+tired:
+  %none = icmp eq ptr %context, null
+  br i1 %none, label %yield, label %ask
+ask:
+  %look.at = getelementptr i64, ptr %context, i64 {Context.LOOK}
+  %look = load ptr, ptr %look.at
+  %nobody = icmp eq ptr %look, null
+  br i1 %nobody, label %yield, label %look.now
+look.now:
+  call void %look(ptr %context)
+  br label %yield
+yield:
+  %yielded = call i32 @sched_yield()
+  br label %check
+end:
+  ret void
+}}
+"""
+
+TEAM = f"""{_WAIT}
+@threads = dso_local global i64 1
+declare void @GOMP_parallel(ptr, ptr, i32, i32)
+declare i32 @omp_in_parallel()
+declare i64 @pthread_self()
+
+; region: fn, data, chunks, the next one, how many are done, the thread that began it, context
+define internal void @member(ptr %region) nounwind {{
+entry:
+  %fn = load ptr, ptr %region
+  %data.at = getelementptr i8, ptr %region, i64 8
+  %data = load ptr, ptr %data.at
+  %chunks.at = getelementptr i8, ptr %region, i64 16
+  %chunks = load i64, ptr %chunks.at
+  %next.at = getelementptr i8, ptr %region, i64 24
+  %done.at = getelementptr i8, ptr %region, i64 32
+  br label %claim
+claim:
+  %chunk = atomicrmw add ptr %next.at, i64 1 monotonic
+  %more = icmp slt i64 %chunk, %chunks
+  br i1 %more, label %run, label %done
+run:
+  call void %fn(ptr %data, i64 %chunk)
+  %before = atomicrmw add ptr %done.at, i64 1 release
+  br label %claim
+done:  ; whoever began the region waits here, where it can look for signals, and not in OpenMP, where it cannot
+  %self = call i64 @pthread_self()
+  %owner.at = getelementptr i8, ptr %region, i64 40
+  %owner = load i64, ptr %owner.at
+  %mine = icmp eq i64 %self, %owner
+  br i1 %mine, label %wait, label %end
+wait:
+  %context.at = getelementptr i8, ptr %region, i64 48
+  %context = load ptr, ptr %context.at
+  call void @wait(ptr %done.at, i64 %chunks, ptr %context)
+  ret void
+end:
+  ret void
+}}
+
+define void @parallel(ptr %fn, ptr %data, i64 %chunks, ptr %context) nounwind {{
+entry:
+  %region = alloca [7 x i64], align 64
+  %threads = load atomic i64, ptr @threads monotonic, align 8
+  %fewer = icmp slt i64 %chunks, %threads
+  %size = select i1 %fewer, i64 %chunks, i64 %threads
+  %alone = icmp sle i64 %size, 1
+  br i1 %alone, label %serial, label %nested
+nested:
+  %level = call i32 @omp_in_parallel()
+  %inside = icmp ne i32 %level, 0
+  br i1 %inside, label %serial, label %team
+serial:
+  call void @serial(ptr %fn, ptr %data, i64 %chunks, ptr %context)
+  ret void
+team:
+  store ptr %fn, ptr %region
+  %data.at = getelementptr i8, ptr %region, i64 8
+  store ptr %data, ptr %data.at
+  %chunks.at = getelementptr i8, ptr %region, i64 16
+  store i64 %chunks, ptr %chunks.at
+  %next.at = getelementptr i8, ptr %region, i64 24
+  store i64 0, ptr %next.at
+  %done.at = getelementptr i8, ptr %region, i64 32
+  store i64 0, ptr %done.at
+  %owner.at = getelementptr i8, ptr %region, i64 40
+  %self = call i64 @pthread_self()
+  store i64 %self, ptr %owner.at
+  %context.at = getelementptr i8, ptr %region, i64 48
+  store ptr %context, ptr %context.at
+  %members = trunc i64 %size to i32
+  call void @GOMP_parallel(ptr @member, ptr %region, i32 %members, i32 0)
+  ret void
+}}
+"""
+
+# State is one word: the number of the region in the upper half, its chunks that nobody has claimed in the lower. With
+# none left a worker leaves the region's other words alone, so they may be rewritten; one that read them too early has
+# an old state in hand and fails to claim.
+POOL = f"""{_WAIT}
+@threads = dso_local global i64 1
+@state = internal global i64 0, align 64
+@fn = internal global ptr null, align 8
+@data = internal global ptr null, align 8
+@chunks = internal global i64 0, align 8
+@done = internal global i64 0, align 64
+@busy = internal global i64 0, align 64
+@sleepers = internal global i64 0, align 8
+@started = internal global i64 0, align 8
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(i64)
+declare i64 @syscall(i64, ...)
+
+define internal void @work() nounwind {{  ; run chunks until none is left to claim
+entry:
+  br label %claim
+claim:
+  %seen = load atomic i64, ptr @state acquire, align 8
+  %left = and i64 %seen, 4294967295
+  %none = icmp eq i64 %left, 0
+  br i1 %none, label %done, label %try
+try:
+  %fn = load atomic ptr, ptr @fn acquire, align 8
+  %data = load atomic ptr, ptr @data acquire, align 8
+  %chunks = load atomic i64, ptr @chunks acquire, align 8
+  %less = sub i64 %seen, 1
+  %swap = cmpxchg ptr @state, i64 %seen, i64 %less acq_rel monotonic
+  %mine = extractvalue {{ i64, i1 }} %swap, 1
+  br i1 %mine, label %run, label %claim
+run:
+  %chunk = sub i64 %chunks, %left
+  call void %fn(ptr %data, i64 %chunk)
+  %before = atomicrmw add ptr @done, i64 1 release
+  br label %claim
+done:
+  ret void
+}}
+
+define internal ptr @worker(ptr %unused) nounwind {{
+entry:
+  br label %busy
+busy:
+  call void @work()
+  br label %spin
+spin:
+  %spun = phi i64 [ 0, %busy ], [ %spins, %again ]
+  %seen = load atomic i64, ptr @state monotonic, align 8
+  %left = and i64 %seen, 4294967295
+  %some = icmp ne i64 %left, 0
+  br i1 %some, label %busy, label %again
+again:
+  call void @llvm.x86.sse2.pause()
+  %spins = add i64 %spun, 1
+  %tired = icmp sgt i64 %spins, {SPINS}
+  br i1 %tired, label %sleep, label %spin
+sleep:
+  %up = atomicrmw add ptr @sleepers, i64 1 seq_cst
+  %last = load atomic i64, ptr @state seq_cst, align 8
+  %rest = and i64 %last, 4294967295
+  %idle = icmp eq i64 %rest, 0
+  br i1 %idle, label %wait, label %wake
+wait:  ; futex 202, FUTEX_WAIT | FUTEX_PRIVATE: unless another region has begun
+  %high = lshr i64 %last, 32
+  %epoch = trunc i64 %high to i32
+  %futex = getelementptr i8, ptr @state, i64 4
+  %slept = call i64 (i64, ...) @syscall(i64 202, ptr %futex, i32 128, i32 %epoch, ptr null, ptr null, i32 0)
+  br label %wake
+wake:
+  %down = atomicrmw sub ptr @sleepers, i64 1 seq_cst
+  br label %busy
+}}
+
+define internal void @start(i64 %threads) nounwind {{
+entry:
+  %thread = alloca i64
+  store i64 1, ptr @started
+  br label %next
+next:
+  %number = phi i64 [ 1, %entry ], [ %following, %detach ]
+  %more = icmp slt i64 %number, %threads
+  br i1 %more, label %create, label %done
+create:
+  %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr null)
+  %ok = icmp eq i32 %failed, 0
+  br i1 %ok, label %detach, label %done
+detach:
+  %id = load i64, ptr %thread
+  %detached = call i32 @pthread_detach(i64 %id)
+  %following = add i64 %number, 1
+  br label %next
+done:
+  ret void
+}}
+
+define void @parallel(ptr %fn, ptr %data, i64 %chunks, ptr %context) nounwind {{
+entry:
+  %one = icmp sle i64 %chunks, 1
+  %huge = icmp sgt i64 %chunks, 4294967295
+  %unfit = or i1 %one, %huge
+  br i1 %unfit, label %serial, label %try
+try:
+  %was = atomicrmw xchg ptr @busy, i64 1 acquire
+  %taken = icmp ne i64 %was, 0
+  br i1 %taken, label %serial, label %own
+serial:
+  call void @serial(ptr %fn, ptr %data, i64 %chunks, ptr %context)
+  ret void
+own:
+  %started = load i64, ptr @started
+  %ready = icmp ne i64 %started, 0
+  br i1 %ready, label %publish, label %first
+first:
+  %threads = load i64, ptr @threads
+  call void @start(i64 %threads)
+  br label %publish
+publish:
+  store atomic i64 0, ptr @done monotonic, align 8
+  store atomic ptr %fn, ptr @fn release, align 8
+  store atomic ptr %data, ptr @data release, align 8
+  store atomic i64 %chunks, ptr @chunks release, align 8
+  %old = load atomic i64, ptr @state monotonic, align 8
+  %high = lshr i64 %old, 32
+  %next = add i64 %high, 1
+  %epoch = shl i64 %next, 32
+  %open = or i64 %epoch, %chunks
+  store atomic i64 %open, ptr @state seq_cst, align 8
+  %asleep = load atomic i64, ptr @sleepers seq_cst, align 8
+  %quiet = icmp eq i64 %asleep, 0
+  br i1 %quiet, label %drain, label %wake
+wake:  ; FUTEX_WAKE | FUTEX_PRIVATE
+  %futex = getelementptr i8, ptr @state, i64 4
+  %woken = call i64 (i64, ...) @syscall(i64 202, ptr %futex, i32 129, i32 2147483647, ptr null, ptr null, i32 0)
+  br label %drain
+drain:
+  call void @work()
+  call void @wait(ptr @done, i64 %chunks, ptr %context)
+  store atomic i64 0, ptr @busy release, align 8
+  ret void
+}}
+"""

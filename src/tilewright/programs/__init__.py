@@ -1,0 +1,1 @@
+"""Compiled programs, and what people do with them."""

@@ -1,0 +1,143 @@
+"""Run configurations: how a kernel is compiled and run."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Any
+
+from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
+from tilewright.programs import fields
+from tilewright.programs.planning import MemoryPlanner
+from tilewright.programs.platforms import (
+    DEFAULT,
+    INTERPRETER,
+    OURS,
+    BackendType,
+    backend_of,
+    checked_platform,
+    target_of,
+)
+
+CodeOptions = tuple[str, str, bool]
+"""What a program's code depends on besides its arguments: target and strategy, by name, and whether it is checked."""
+
+
+RULE = "rule"
+
+
+def _kept(default: Any, rule: fields.Rule) -> Any:
+    """Return a field whose values a rule brings to one spelling."""
+    return field(default=default, metadata={RULE: rule})
+
+
+def _platform(_: str, value: Any) -> str:
+    return checked_platform(value)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Where and how to run: every field that the PTO family's configuration has, checked.
+
+    Two configurations share compiled programs when their `code_options` are equal. `platform` and `strategy` choose
+    the code, and `checked` has the interpreter run it and report turns that race; `dump_passes`, `compile_profiling`
+    and `save_kernels_dir` have a program's folder written; `codegen_only` keeps `run` from running it; `rtol` and
+    `atol` are for comparing results. The rest speaks of an NPU: it is checked and carried along, and changes nothing
+    here.
+    """
+
+    platform: str = _kept(DEFAULT, _platform)
+    device_id: int = _kept(0, fields.natural)
+    rtol: float = _kept(1e-5, fields.tolerance)
+    atol: float = _kept(1e-5, fields.tolerance)
+    strategy: OptimizationStrategy = _kept(OptimizationStrategy.Default, fields.one_of(OptimizationStrategy))
+    backend_type: BackendType | None = _kept(None, fields.optional(fields.one_of(BackendType)))
+    """Which NPU the platform's name means; it is filled in."""
+    checked: bool = _kept(False, fields.flag)
+    """Whether the interpreter runs the program, on whatever platform, and reports what it otherwise would not look for:
+    for small inputs."""
+    dump_passes: bool | PassDumpLevel = _kept(False, fields.either(PassDumpLevel))
+    save_kernels: bool = _kept(False, fields.flag)
+    save_kernels_dir: str | os.PathLike[str] | None = _kept(None, fields.optional(fields.path))
+    codegen_only: bool = _kept(False, fields.flag)
+    enable_chip_swimlane: int = _kept(0, fields.level)
+    enable_dump_args: int = _kept(0, fields.level)
+    enable_pmu: int = _kept(0, fields.level)
+    enable_dep_gen: bool = _kept(False, fields.flag)
+    enable_scope_stats: bool = _kept(False, fields.flag)
+    compile_profiling: bool = _kept(False, fields.flag)
+    diagnostic_phase: Any = field(default=None, hash=False)
+    disabled_diagnostics: Any = field(default=None, hash=False)
+    golden_data_dir: str | os.PathLike[str] | None = _kept(None, fields.optional(fields.path))
+    aicpu_thread_num: int | None = _kept(None, fields.optional(fields.positive))
+    ring_task_window: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(4)))
+    ring_heap: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(1024)))
+    ring_dep_pool: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(4, 2**31 - 1)))
+    distributed_config: Any = field(default=None, hash=False)
+    analyze_auto_scopes_for_deps: bool = _kept(False, fields.flag)
+    memory_planner: MemoryPlanner | None = _kept(None, fields.optional(fields.one_of(MemoryPlanner)))
+    dump_ptoas_passes: bool = _kept(False, fields.flag)
+    enable_l2_swimlane: InitVar[int | None] = None
+    """The old name of `enable_chip_swimlane`."""
+
+    def __post_init__(self, enable_l2_swimlane: int | None) -> None:
+        if enable_l2_swimlane is not None:
+            message = "RunConfig(enable_l2_swimlane=...) is now called enable_chip_swimlane"
+            warnings.warn(message, DeprecationWarning, stacklevel=3)
+            self._keep("enable_chip_swimlane", enable_l2_swimlane)
+        for each in dataclasses.fields(self):
+            if RULE in each.metadata:
+                self._keep(each.name, each.metadata[RULE](each.name, getattr(self, each.name)))
+        if self.checked:
+            self._keep("platform", INTERPRETER)
+        if self.platform not in OURS or self.backend_type is None:
+            self._keep("backend_type", backend_of(self.platform))
+        if self.any_dfx_enabled() or self.save_kernels_dir is not None:
+            self._keep("save_kernels", True)
+
+    @property
+    def target(self) -> str:
+        """What really runs the program: `cpu` or `interpret`."""
+        return target_of(self.platform)
+
+    @property
+    def code_options(self) -> CodeOptions:
+        """What of this the code depends on: equal options, equal code."""
+        return self.target, self.strategy.name, self.checked
+
+    @property
+    def writes_folder(self) -> bool:
+        """Whether a program's folder is to be written, without being asked for."""
+        dumps = self.dump_passes not in (False, PassDumpLevel.NONE)
+        return dumps or self.compile_profiling or self.save_kernels_dir is not None
+
+    def compile_kwargs(self) -> dict[str, Any]:
+        """Return what of this is for `ir.compile`, as its keyword arguments."""
+        kwargs = {"platform": self.platform, "strategy": self.strategy, "dump_passes": self.dump_passes}
+        kwargs |= {"backend_type": self.backend_type, "profiling": self.compile_profiling}
+        kwargs |= {"checked": True} if self.checked else {}
+        return kwargs if self.save_kernels_dir is None else {**kwargs, "output_dir": self.save_kernels_dir}
+
+    def any_dfx_enabled(self) -> bool:
+        """Return whether any of the NPU's diagnostics is asked for."""
+        counted = (self.enable_chip_swimlane, self.enable_dump_args, self.enable_pmu)
+        return any(counted) or self.enable_dep_gen or self.enable_scope_stats
+
+    def _keep(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)  # frozen for everybody else
+
+
+DEFAULT_OPTIONS: CodeOptions = (DEFAULT, OptimizationStrategy.Default.name, False)
+"""The code options of a call without a configuration."""
+
+
+def code_options(config: object) -> CodeOptions:
+    """Return what code depends on for a call with a configuration or without; TypeError for what is none."""
+    if config is None:
+        return DEFAULT_OPTIONS
+    if not isinstance(config, RunConfig):
+        raise TypeError(f"`config` takes a RunConfig of tilewright.runtime, got {type(config).__name__}")
+    return config.code_options

@@ -1,0 +1,90 @@
+"""Remade stages: what a program is after each pass and as code, made again from its source when somebody looks.
+
+Nobody pays for texts that are not read: a compiled program keeps its source, not what it was on the way. Neither names
+nor texts are known before the first look, so a program that was kept shows its stages without loading the compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from tilewright.core.program import Program
+from tilewright.forks import computed_once
+from tilewright.passes.strategy import OptimizationStrategy
+
+if TYPE_CHECKING:
+    from tilewright.backends.cpu.native import NativeCode
+
+Maker = Callable[[], str]
+
+
+class Remade(Mapping[str, Maker]):
+    """The stages of a program, by name: its source, one after each pass, then the code."""
+
+    def __init__(
+        self,
+        source: Callable[[], Program],
+        strategy: OptimizationStrategy = OptimizationStrategy.Default,
+        code: Callable[[], NativeCode] | None = None,
+        *,
+        is_native: bool = True,
+        concise: bool = False,
+    ) -> None:
+        self._source = cache(source)
+        self._strategy = strategy
+        self._code = cache(code or self._compiled)
+        self._is_native = is_native
+        self._concise = concise
+
+    def __getitem__(self, name: str) -> Maker:
+        return self._makers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    @computed_once
+    def _makers(self) -> dict[str, Maker]:
+        from tilewright.passes.manager import PassManager
+
+        names = PassManager.get_strategy(self._strategy).pass_names
+        found: dict[str, Maker] = {"program": lambda: str(self._source()), "00_frontend": partial(self._dumped, 0)}
+        found |= {f"{n:02}_after_{name}": partial(self._dumped, n) for n, name in enumerate(names, start=1)}
+        found["ir"] = partial(self._dumped, -1)
+        return found | self._native() if self._is_native else found
+
+    def _native(self) -> dict[str, Maker]:
+        return {"llvm": lambda: self._code().text, "assembly": self._assembly, "object": self._object}
+
+    def _object(self) -> str:
+        from tilewright.native.elf import listing
+
+        return listing(self._code().object)
+
+    def _assembly(self) -> str:
+        from tilewright.native.assemble import assembly
+
+        return assembly(self._code().text, self._code().target)
+
+    @computed_once
+    def _programs(self) -> list[Program]:
+        """The program as it comes, and after each pass."""
+        from tilewright.passes.context import CallbackInstrument, PassContext
+        from tilewright.passes.manager import PassManager
+
+        found = [self._source()]
+        with PassContext([CallbackInstrument(after=lambda _, program: found.append(program))]):
+            PassManager.get_strategy(self._strategy).run_passes(self._source())
+        return found
+
+    def _dumped(self, number: int) -> str:
+        return self._programs[number].as_python(concise=self._concise)
+
+    def _compiled(self) -> NativeCode:
+        from tilewright.backends.cpu.native import compile_native
+
+        return compile_native(self._programs[-1], entries=[entry.name for entry in self._source().entries])

@@ -1,0 +1,154 @@
+"""Torch operators: programs that torch knows by name, so that its compiler and its exporter leave them whole.
+
+A program that writes its outputs becomes a function that returns them: torch can reorder, keep and differentiate that.
+Only what a program changes in place stays an argument that it changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from tilewright.call.torch_state import inside_operator
+from tilewright.core.enums import ParamDirection
+from tilewright.core.program import Program
+from tilewright.core.types import ScalarType, TensorType, Type
+from tilewright.dtypes import BOOL, DataType
+from tilewright.programs.metadata import entry_of
+from tilewright.programs.torch_shapes import check_shapes, extents_of, shape_of, torch_dtype
+from tilewright.programs.writes import actual_directions
+from tilewright.records import record
+
+TENSOR = "Tensor"
+_NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
+
+
+class TorchOp(Protocol):
+    """An operator of torch, as `torch.library.custom_op` gives them.
+
+    It takes the program's inputs and returns what a call with them returns: one tensor, or a tuple of several. Tensors
+    that the program changes in place are changed; one that does nothing else returns nothing.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program, or take part in a graph that torch is tracing."""
+        ...
+
+    def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None) -> None:
+        """Say how gradients flow: see torch.library.register_autograd."""
+        ...
+
+    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+        """Say otherwise what the outputs look like."""
+        ...
+
+
+@record
+class Schema:
+    """An operator's type: what it takes, by name and by torch's word for it, what it changes and how much it gives."""
+
+    takes: Sequence[tuple[str, str]]
+    mutated: Sequence[str]
+    count: int
+
+    def __str__(self) -> str:
+        """Return the type as torch writes it."""
+        takes = ", ".join(f"{self._marked(name, type_)} {name}" for name, type_ in self.takes)
+        gives = ", ".join([TENSOR] * self.count)
+        return f"({takes}) -> {gives if self.count == 1 else f'({gives})'}"
+
+    def _marked(self, name: str, type_: str) -> str:
+        return f"{type_}(a{self.mutated.index(name)}!)" if name in self.mutated else type_
+
+    def outputs(self, results: Any, given: Sequence[Any]) -> Any:
+        """Return the results of a call on `given`; where one is an argument, a copy, as torch wants of operators."""
+        several = cast("tuple[Any, ...]", results) if isinstance(results, tuple) else (results,)
+        found = [each for each in several if each is not None]
+        new = [not any(each is one for one in given) for each in found]
+        if any(new) if self.count == 0 else len(found) != self.count:
+            raise TypeError(
+                f"this operator returns {self.count} tensors, the program {len(found)}: declare them pl.Out"
+            )
+        return packed(
+            [each if is_new else each.clone() for each, is_new in zip(found[: self.count], new, strict=False)]
+        )
+
+
+class Signature:
+    """What an operator takes and gives, from the declaration of a program's entry."""
+
+    def __init__(self, program: Program) -> None:
+        self._entry = entry = entry_of(program)
+        declared = list(zip(entry.params, actual_directions(program, entry), strict=True))
+        self.taken = [param for param, direction in declared if direction is not ParamDirection.Out]
+        self.mutated = [param.name_hint for param, direction in declared if direction is ParamDirection.InOut]
+        outputs = [param.type for param, direction in declared if direction is ParamDirection.Out]
+        returned = [_tensor(type_) for type_ in entry.return_types or outputs]
+        self.returned = [] if self.mutated and not outputs else returned
+
+    @property
+    def schema(self) -> Schema:
+        """The operator's type."""
+        return Schema([(param.name_hint, _word(param.type)) for param in self.taken], self.mutated, len(self.returned))
+
+    def check(self, torch: Any, given: Mapping[str, Any]) -> None:
+        """Raise where an argument, an output too, is not what the program declares."""
+        pairs = [(param, given[param.name_hint]) for param in self._entry.params]
+        check_shapes(torch, pairs, extents_of(pairs))
+
+    def fake(self, torch: Any, *args: Any) -> Any:
+        """Return outputs without elements, for arguments that have none either; errors are those of a call."""
+        given = list(zip(self.taken, args, strict=True))
+        extents = extents_of(given)
+        check_shapes(torch, given, extents)
+        device = next((value.device for value in args if isinstance(value, torch.Tensor)), "cpu")
+        shapes = [(shape_of(torch, type_.shape, extents), torch_dtype(torch, type_.dtype)) for type_ in self.returned]
+        return packed([torch.empty(shape, dtype=dtype, device=device) for shape, dtype in shapes])
+
+
+def torch_op(program: Program, run: Callable[..., Any], name: str) -> TorchOp:
+    """Return a program that `run` runs as an operator that torch knows as `name`, as in `"mine::softmax"`.
+
+    The same name means the newest program that was given it. TypeError where the program gives more than tensors,
+    ImportError without torch.
+    """
+    signature = Signature(program)
+    return registered(name, signature.schema, run, signature.fake)
+
+
+def registered(name: str, schema: Schema, run: Callable[..., Any], fake: Callable[..., Any]) -> TorchOp:
+    """Return a new operator of torch; `fake` says what its outputs look like, handed torch before the arguments."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"an operator's name is a namespace and a name, as in 'mine::softmax', got {name!r}")
+    torch: Any = import_module("torch")
+
+    def call(*args: Any) -> Any:
+        with inside_operator():
+            return schema.outputs(run(*args), args)
+
+    made = torch.library.custom_op(name, call, mutates_args=schema.mutated, schema=str(schema), device_types="cpu")
+    made.register_fake(partial(fake, torch))
+    return made
+
+
+def packed(outputs: Sequence[Any]) -> Any:
+    """Return outputs as an operator returns them."""
+    return outputs[0] if len(outputs) == 1 else tuple(outputs) if outputs else None
+
+
+def number_word(dtype: DataType) -> str:
+    """Return torch's word for a number's type."""
+    return "bool" if dtype == BOOL else "float" if dtype.is_float() else "SymInt"
+
+
+def _word(type_: Type) -> str:
+    return number_word(type_.dtype) if isinstance(type_, ScalarType) else TENSOR
+
+
+def _tensor(type_: Type) -> TensorType:
+    if not isinstance(type_, TensorType):
+        raise TypeError(f"an operator of torch gives tensors, and this program returns {type_}")
+    return type_
