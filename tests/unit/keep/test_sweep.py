@@ -73,7 +73,7 @@ def test_a_clock_that_jumps_breaks_nothing(hours: float, tmp_path: Path, monkeyp
     store = Store(tmp_path, limit_bytes=20 * SIZE)
     store.put(KIND, key(1), payload(key(1)))
     for module in ("shard", "store", "sweep"):
-        monkeypatch.setattr(f"tilewright.cache.{module}.time", lambda: max(0.0, time() + hours * HOUR))
+        monkeypatch.setattr(f"tilewright.keep.{module}.time", lambda: max(0.0, time() + hours * HOUR))
     assert store.get(KIND, key(1)) == payload(key(1))
     assert store.put(KIND, key(2), payload(key(2)))
     assert store.directory
@@ -84,7 +84,7 @@ def test_a_clock_that_jumps_breaks_nothing(hours: float, tmp_path: Path, monkeyp
 
 def test_a_clock_before_1970_breaks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("shard", "store", "sweep"):
-        monkeypatch.setattr(f"tilewright.cache.{module}.time", lambda: -5.0)
+        monkeypatch.setattr(f"tilewright.keep.{module}.time", lambda: -5.0)
     store = Store(tmp_path)
     assert store.put(KIND, key(1), b"code")
     assert store.get(KIND, key(1)) == b"code"
