@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tilewright.backends.interface import Backend, find
+
 DEFAULT, INTERPRETER = "cpu", "interpret"
 PLATFORMS = (DEFAULT, INTERPRETER, "a2a3sim", "a2a3", "a5sim", "a5")
 """Where a program can run: the interpreter, or the processor, which is also what the PTO family's names stand for."""
+
+CHECKED = "checked"
+"""The back end of programs on the interpreter that are checked while they run."""
 
 OURS = PLATFORMS[:2]
 """The names that say nothing about an NPU."""
@@ -28,8 +33,13 @@ def checked_platform(name: object) -> str:
 
 
 def target_of(platform: str) -> str:
-    """Return what really runs a platform's programs: the processor or the interpreter."""
-    return INTERPRETER if platform == INTERPRETER else DEFAULT
+    """Return the back end that really runs a platform's programs: the PTO family's names stand for the processor."""
+    return platform if platform in OURS else DEFAULT
+
+
+def backend_for(platform: str) -> Backend:
+    """Return what compiles and runs a platform's programs."""
+    return find(target_of(platform))
 
 
 def backend_of(platform: str) -> BackendType:

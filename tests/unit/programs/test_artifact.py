@@ -20,8 +20,9 @@ from unit.programs.programs import HALVES, SEVERAL, UNDECLARED, program_of, rows
 
 from tilewright import ir
 from tilewright.errors import ArtifactError, ExecutionError
+from tilewright.native.support import REGIONS, carried, made
 from tilewright.native.target import PRESETS, Target
-from tilewright.programs.artifact import REGIONS, VERSION, Artifact, made
+from tilewright.programs.artifact import VERSION, Artifact
 from tilewright.programs.loading import load
 
 HEAD = 4 + 1 + 8 + 32
@@ -111,7 +112,9 @@ def test_a_loaded_program_still_has_its_artifact_and_object() -> None:
 LOADING = """
 import os, sys, time
 import numpy as np
+from tilewright.backends.interface import find
 from tilewright.programs.loading import load
+find("cpu")
 data = open(sys.argv[1], "rb").read()
 start = time.perf_counter()
 program = load(data)
@@ -233,9 +236,9 @@ def test_an_object_that_is_none_is_refused() -> None:
 
 @pytest.mark.parametrize("text", REGIONS, ids=["serial", "team", "pool", "look"])
 def test_whatever_runs_chunks_is_carried_along(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = made(text)
-    monkeypatch.setattr("tilewright.programs.artifact.made", None)
-    assert Artifact.from_bytes(data()).emit(text) == wanted
+    wanted, kept = made(text), Artifact.from_bytes(data()).code.objects
+    monkeypatch.setattr("tilewright.native.support.made", None)
+    assert carried(kept)(text) == wanted
 
 
 def test_features_this_processor_lacks_are_named() -> None:
