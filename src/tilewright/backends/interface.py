@@ -104,8 +104,8 @@ class Backend(ABC):
         """Return the files that its compiler consists of, besides this package's own."""
         return ()
 
-    def options(self) -> Options:
-        """Return what the settings say now."""
+    def options(self, *, is_checked: bool = False) -> Options:
+        """Return what the settings say now; programs that are checked report turns that race, where it can."""
         return None
 
     @abstractmethod
@@ -138,8 +138,7 @@ class Backend(ABC):
         raise ExportError(f"back end {self.name!r} makes no code that C could call")
 
 
-_INTERPRETER = "tilewright.backends.interpreter"
-_HOMES = {"cpu": "tilewright.backends.cpu.backend", "interpret": _INTERPRETER, "checked": _INTERPRETER}
+_HOMES = {"cpu": "tilewright.backends.cpu.backend", "interpret": "tilewright.backends.interpreter"}
 _backends: dict[str, Backend] = {}
 
 
@@ -156,8 +155,7 @@ def backend_names() -> list[str]:
 def find(name: str) -> Backend:
     """Return a back end by its name, loading it where nobody has yet; KeyError for a name that none has."""
     if name not in _backends:
-        for backend in import_module(_HOMES[name]).BACKENDS:
-            register(backend)
+        register(import_module(_HOMES[name]).BACKEND)
     return _backends[name]
 
 

@@ -21,31 +21,35 @@ class Interpreted(Code):
     """The program itself, which stands for its code."""
 
     program: Program
+    is_checked: bool
+    """Whether turns that race are reported, at several times the price."""
 
 
 class Interpreter(Backend):
-    """Programs as they are, computed by NumPy; a checked one reports turns that race, at several times the price."""
+    """Programs as they are, computed by NumPy; what its options say is whether they are checked."""
 
-    def __init__(self, name: str, *, is_checked: bool) -> None:
-        self.name, self._is_checked = name, is_checked
+    name = "interpret"
+
+    def options(self, *, is_checked: bool = False) -> bool:
+        """Return whether programs are checked."""
+        return is_checked
 
     def compile(
         self,
         program: Program,
         entries: Sequence[str] | None = None,
         target: Any = None,
-        options: Any = None,
+        options: bool | None = None,
         timed: Timed = nullcontext,
     ) -> Interpreted:
         """Return the program in place of its code."""
-        return Interpreted(self, target, {}, {}, (), {}, program)
+        return Interpreted(self, target, {}, {}, (), {}, program, bool(options))
 
     def load(self, program: Program, code: Code) -> Interpretation:
         """Return what runs a program."""
         assert isinstance(code, Interpreted)
-        return Interpretation(
-            code, partial(run_checked, code.program) if self._is_checked else Machine(code.program).run
-        )
+        run = partial(run_checked, code.program) if code.is_checked else Machine(code.program).run
+        return Interpretation(code, run)
 
 
 class Interpretation:
@@ -58,4 +62,4 @@ class Interpretation:
         """Return nothing: Python stands for the host function."""
 
 
-BACKENDS = (Interpreter("interpret", is_checked=False), Interpreter("checked", is_checked=True))
+BACKEND = Interpreter()

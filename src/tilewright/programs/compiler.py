@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tilewright.backends.interface import find
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ReturnStmt
 from tilewright.core.types import TileType
@@ -22,10 +21,9 @@ from tilewright.programs.folder import free_place
 from tilewright.programs.lowered_stages import Remade
 from tilewright.programs.planning import MemoryPlanner, check_choices, check_context
 from tilewright.programs.platforms import (
-    CHECKED,
     DEFAULT,
     INTERPRETER,
-    OURS,
+    NPUS,
     BackendType,
     backend_for,
     backend_of,
@@ -108,7 +106,7 @@ class _How:
             fields.one_of(OptimizationStrategy)("strategy", strategy),
             fields.either(PassDumpLevel)("dump_passes", dump),
             name,
-            chosen if chosen is not None and name in OURS else backend_of(name),
+            chosen if chosen is not None and name not in NPUS else backend_of(name),
             is_checked,
             fields.flag("profiling", profiling),
             fields.optional(fields.one_of(VerificationLevel))("verification_level", verification),
@@ -122,15 +120,16 @@ class _How:
 
 
 def _compiled(source: Program, how: _How) -> CompiledProgram:
-    backend = find(CHECKED) if how.is_checked else backend_for(how.platform)
+    backend = backend_for(how.platform)
     if objection := backend.objection():
         raise ValueError(f"{objection}: pass platform={INTERPRETER!r} to run programs here")
     _check_returned(source)
     profile, directory = Profile(), how.directory(source.name)
     lowered = _lowered(source, how, directory, profile)
     names = [entry.name for entry in source.entries]
-    # turns that race are reported by the names that people gave
-    code = backend.compile(source if how.is_checked else lowered, names, timed=profile.timed)
+    options = backend.options(is_checked=how.is_checked)
+    seen = source if how.is_checked else lowered  # turns that race are reported by the names that people gave
+    code = backend.compile(seen, names, options=options, timed=profile.timed)
     with profile.timed("load"):
         entries = backend.load(source, code)
     compiled = CompiledProgram(

@@ -19,13 +19,13 @@ from tilewright.backends.cpu.backend import CPU
 from tilewright.ir.pass_manager import PassManager
 from tilewright.ir.passes import CallbackInstrument
 from tilewright.programs.lowered_stages import Remade
-from tilewright.programs.platforms import PLATFORMS, BackendType
+from tilewright.programs.platforms import BackendType, platforms
 from tilewright.runtime import RunConfig
 
 X = rows(12)
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("platform", platforms())
 def test_every_platform_computes_the_same_and_keeps_its_name(platform: str) -> None:
     compiled = ir.compile(program_of(HALVES), platform=platform)
     assert compiled.platform == platform
@@ -37,7 +37,7 @@ def test_a_program_runs_natively_unless_told_otherwise() -> None:
     assert tilewright.runtime.run(program_of(HALVES), X, 0).platform == "cpu"
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("platform", platforms())
 def test_every_platform_but_the_interpreter_is_native(platform: str) -> None:
     compiled = ir.compile(program_of(HALVES), platform=platform)
     assert (compiled.artifact is None) == (platform == "interpret")

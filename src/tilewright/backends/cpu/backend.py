@@ -52,8 +52,8 @@ class CPU(Backend):
         root = Path(spec.submodule_search_locations[0])
         return [root / "_version.py", *sorted((root / "binding").glob("libllvmlite*"))]
 
-    def options(self) -> Options:
-        """Return what the settings say now."""
+    def options(self, *, is_checked: bool = False) -> Options:
+        """Return what the settings say now; of races native code knows nothing."""
         return Options.current()
 
     def compile(
@@ -108,4 +108,4 @@ def _texts(made: bytes) -> Texts:
     return {"object": lambda: listing(made)}
 
 
-BACKENDS = (CPU(),)
+BACKEND = CPU()
