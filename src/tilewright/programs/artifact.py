@@ -19,7 +19,7 @@ from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
-from tilewright.backends.interface import Code, Entries, find
+from tilewright.backends.interface import Code, Entries, backend_names, find
 from tilewright.core.program import Program
 from tilewright.errors import ArtifactError
 from tilewright.programs.declarations import plain_entries, read_entries
@@ -100,7 +100,10 @@ def _read(body: bytes) -> Artifact:
     objects: dict[str, bytes] = {}
     for name, size in header["objects"]:
         objects[name], start = body[start : start + size], start + size
-    backend, errors = find(header["backend"]), read_errors(header["errors"])
-    code = backend.restored(header["target"], objects, header["symbols"], errors)
+    if header["backend"] not in backend_names():
+        there = ", ".join(backend_names())
+        raise ArtifactError(f"this artifact is for back end {header['backend']!r}, and there are {there}")
+    errors = read_errors(header["errors"])
+    code = find(header["backend"]).restored(header["target"], objects, header["symbols"], errors)
     origins = [(str(file), int(line)) for file, line in header["origins"]]
     return Artifact(read_entries(header["name"], header["entries"]), code, origins)

@@ -190,6 +190,7 @@ def test_foreign_bytes_are_refused(foreign: bytes) -> None:
 
 
 HEADER: dict[str, Any] = {
+    "backend": "cpu",
     "name": "P",
     "target": {"triple": "x86_64-unknown-linux-gnu", "cpu": "x86-64", "features": "", "l2_bytes": 1},
     "entries": [],
@@ -227,6 +228,13 @@ def test_a_header_that_says_nothing_sensible_is_refused(change: dict[str, Any]) 
 def test_a_body_that_is_no_header_is_refused(body: bytes) -> None:
     with pytest.raises(ArtifactError, match="malformed"):
         Artifact.from_bytes(sealed(body))
+
+
+def test_a_back_end_that_is_not_there_is_named() -> None:
+    with pytest.raises(ArtifactError, match="is for back end 'quantum', and there are cpu, interpret"):
+        load(with_header(HEADER | {"backend": "quantum"}))
+    with pytest.raises(ArtifactError, match="is of back end 'interpret', which keeps none"):
+        load(with_header(HEADER | {"backend": "interpret"}))
 
 
 def test_an_object_that_is_none_is_refused() -> None:
