@@ -80,7 +80,7 @@ def _code() -> tuple[Loaded, _MethodDef]:
 def _object() -> bytes:
     """Return the dispatcher's object code, kept like a program: whoever runs only kept programs needs no LLVM."""
     kept = configured()
-    if kept.directory is None and not kept.shared:
+    if not kept.is_on:
         return _assembled()
     key = digest(DISPATCHER, toolchain())
     found = kept.get(DISPATCHER, key)

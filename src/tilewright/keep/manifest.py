@@ -2,13 +2,14 @@
 
 A manifest belongs to a kernel's own code and what is known about its arguments. It lists, for each program made so,
 every value that was read from outside, as a path to follow and a digest of what was found, and the artifact to run
-where all still agree.
+where all still agree. The text of a PTO module reads nothing: its manifest lists one program, under no condition.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -34,16 +35,17 @@ LIMIT = 16
 class Listed:
     """One program of a manifest."""
 
-    artifact: str
-    parameters: tuple[str, ...]
-    metas: Mapping[str, Given]
-    dynamic: tuple[int, ...]
-    returns: tuple[str, ...] | None
-    functions: tuple[tuple[Any, ...], ...]
+    artifact: bytes
+    """Its key, which has 32 bytes."""
+    parameters: tuple[str, ...] = ()
+    metas: Mapping[str, Given] = field(default_factory=dict[str, Given])
+    returns: tuple[str, ...] | None = None
+    """What the program is to its kernel's calls; see `Compiled`."""
+    functions: tuple[tuple[Any, ...], ...] = ()
     """How each function was reached, and the digest of its code, the kernel's own first."""
-    reads: tuple[PlainRead, ...]
+    reads: tuple[PlainRead, ...] = ()
 
-    def replayed(self, kernel: Kernel) -> ReadSet | None:
+    def replayed(self, kernel: Kernel | None) -> ReadSet | None:
         """Return the reads done again in this process, None where anything is not what it was."""
         try:
             return _replay(self, kernel)
@@ -52,8 +54,8 @@ class Listed:
 
 
 def listed(
-    kernel: Kernel, artifact: bytes, parameters: Sequence[str], metas: Mapping[str, Given], dynamic: Sequence[int],
-    returns: tuple[str, ...] | None, reads: ReadSet,
+    artifact: bytes, parameters: tuple[str, ...], metas: Mapping[str, Given], returns: tuple[str, ...] | None,
+    reads: ReadSet,
 ) -> Listed | None:  # fmt: skip
     """Return a program as a manifest lists it, None where something that was read means nothing elsewhere."""
     try:
@@ -65,7 +67,7 @@ def listed(
         )
     except (NotEncodable, LookupError, RecursionError):  # a container may hold itself
         return None
-    return Listed(artifact.hex(), tuple(parameters), metas, tuple(dynamic), returns, functions, found)
+    return Listed(artifact, parameters, metas, returns, functions, found)
 
 
 def _reached(resolvers: Sequence[Resolver], number: int) -> tuple[Any, ...]:
@@ -104,7 +106,7 @@ def _plain_path(path: Path) -> tuple[Any, ...]:
     return tuple((step.key,) if isinstance(step, Item) else step for step in path)
 
 
-def _replay(entry: Listed, kernel: Kernel) -> ReadSet | None:
+def _replay(entry: Listed, kernel: Kernel | None) -> ReadSet | None:
     resolvers: list[Resolver] = []
     origins = Origins()
     for reached, access, path, code in entry.functions:
@@ -149,16 +151,17 @@ def read(data: bytes) -> list[Listed]:
 
 def _plain(entry: Listed) -> list[Any]:
     metas = {name: _plain_meta(meta) for name, meta in entry.metas.items()}
-    return [entry.artifact, entry.parameters, metas, entry.dynamic, entry.returns, entry.functions, entry.reads]
+    return [entry.artifact.hex(), entry.parameters, metas, entry.returns, entry.functions, entry.reads]
 
 
 def _entry(plain: Sequence[Any]) -> Listed:
-    artifact, parameters, metas, dynamic, returns, functions, reads = plain
+    artifact, parameters, metas, returns, functions, reads = plain
+    if len(artifact) != 64:
+        raise ValueError(f"{artifact!r} is no artifact's key")
     return Listed(
-        bytes.fromhex(artifact).hex(),
+        bytes.fromhex(artifact),
         tuple(parameters),
         {name: _meta(meta) for name, meta in metas.items()},
-        tuple(dynamic),
         None if returns is None else tuple(returns),
         tuple((reached, root, _steps(path), code) for reached, root, path, code in functions),
         tuple((number, root, _steps(path), worth) for number, root, path, worth in reads),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -283,7 +282,7 @@ class CompiledProgram(os.PathLike[str]):
 
         if self.artifact is None:
             raise ValueError(f"{self.program.name} runs on the interpreter: compile it for the processor to export it")
-        export(self._kept(self.artifact), Path(directory), name, self.specialized)
+        export(self.artifact, Path(directory), name, self.specialized)
 
     # files
 
@@ -297,12 +296,7 @@ class CompiledProgram(os.PathLike[str]):
         return saved.describe(self.program, self.platform, self.artifact, data, self.specialized)
 
     def _artifact_bytes(self) -> bytes:
-        return b"" if self.artifact is None else self._kept(self.artifact).to_bytes()
-
-    def _kept(self, artifact: Artifact) -> Artifact:
-        """Return the artifact with errors that point to where the kernels stand in this process."""
-        errors = artifact.code.errors if self.native is None else self.native.code.errors
-        return replace(artifact, code=replace(artifact.code, errors=errors))
+        return b"" if self.artifact is None else self.artifact.to_bytes()
 
     def _files(self) -> dict[str, bytes]:
         files = {file_of(name): text.encode() for name, text in self.stages.items()}
