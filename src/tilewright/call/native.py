@@ -31,7 +31,7 @@ from tilewright.call.tables import (
 from tilewright.call.torch_layout import forward_level, torch_layout
 from tilewright.call.words import PYTHON, State
 from tilewright.forks import Lock
-from tilewright.frontend.worth import MISSING
+from tilewright.frontend.value_keys import MISSING
 from tilewright.keep.digest import digest
 from tilewright.keep.fingerprint import toolchain
 from tilewright.keep.store import configured

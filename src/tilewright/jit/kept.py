@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tilewright import settings
 from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.signature import metas_of
 from tilewright.jit.calls import Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.misses import shown
@@ -43,7 +44,10 @@ class KeptCall:
         found = self._programs.find(self._manifest, lambda reads: FunctionSpans(reads.resolvers), self._kernel)
         if found is None:
             return None
-        return Compiled(found.program, found.listed.parameters, found.listed.metas, found.reads, found.listed.returns)
+        parameters = found.listed.parameters
+        (entry,) = found.program.program.entries
+        metas = metas_of(entry, parameters, self._call.given)
+        return Compiled(found.program, parameters, metas, found.reads, found.listed.returns)
 
     def made(
         self, made: Specialization, reads: ReadSet, returns: tuple[str, ...] | None,
@@ -54,7 +58,7 @@ class KeptCall:
         key = self._programs.key(lambda: _said(made))
         program = self._programs.made(key, FunctionSpans(reads.resolvers), compile, f" for ({arguments})")
         if key:
-            self._programs.list(self._manifest, listed(key, made.parameters, made.metas, returns, reads))
+            self._programs.list(self._manifest, listed(key, made.parameters, returns, reads))
         return Compiled(program, made.parameters, made.metas, reads, returns)
 
 

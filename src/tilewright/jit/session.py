@@ -170,7 +170,7 @@ class Session:
             made = self._specialized(call)
             reads = ReadSet(made.reads)
             for known in self.store.find(kinds, call.extents):
-                if known.reads.worths == reads.worths:  # what was read has changed since the program was looked for
+                if known.reads.value_keys == reads.value_keys:  # it has changed since the program was looked for
                     return known
             compiled = kept.made(made, reads, self._returns(made), lambda: self._code(made, config))
         self._add(kinds, call, config, compiled)

@@ -339,10 +339,10 @@ def test_a_damaged_entry_is_made_again(fresh: Any, cache: Path, kind: str, damag
 
 
 WRONG: list[bytes] = [
-    b"", b"null", b"[]", b"{}", b"[[]]", b'"text"', b"\xff\xfe", b"[[1,2,3,4,5,6]]", b'[["zz",[],{},null,[],[]]]',
-    b'[["00",[],{},null,[],[]]]',
-    b'[["00",[],{},null,[[0,"GLOBAL",["x"],"00"]],[]]]', b"[" * 10_000,
-    b'[["",[],{},null,[[null,"",[],"00"]],[[5,"?",[],null]]]]',
+    b"", b"null", b"[]", b"{}", b"[[]]", b'"text"', b"\xff\xfe", b"[[1,2,3,4,5]]", b'[["zz",[],null,[],[]]]',
+    b'[["00",[],null,[],[]]]',
+    b'[["00",[],null,[[0,"GLOBAL",["x"],"00"]],[]]]', b"[" * 10_000,
+    b'[["",[],null,[[null,"",[],"00"]],[[5,"?",[],null]]]]',
 ]  # fmt: skip
 
 
