@@ -174,7 +174,6 @@ PYTHON = (
     ("PyObject_IsTrue", "i32", (PTR,)),
     ("PyLong_AsLongLongAndOverflow", I64, (PTR, PTR)),
     ("PyFloat_AsDouble", "double", (PTR,)),
-    ("PyObject_Vectorcall", PTR, (PTR, PTR, I64, PTR)),
     ("PyLong_FromLongLong", PTR, (I64,)),
     ("PyTuple_New", PTR, (I64,)),
     ("PyEval_SaveThread", PTR, ()),
