@@ -172,7 +172,7 @@ STORABLE = tuple(t for t in ALL if t.numpy_name is not None and t not in (INDEX,
 
 @cache
 def _numpy_dtype(name: str) -> np.dtype[Any]:
-    return np.dtype(name if hasattr(np, name) else getattr(ml_dtypes, name))
+    return np.dtype(name if name in np.sctypeDict else getattr(ml_dtypes, name))
 
 
 @cache
