@@ -5,7 +5,7 @@ strides, builds a key of 64-bit words, finds the entry that the key belongs to i
 entry was compiled from has changed, and calls the program. Whatever it does not know (a missing argument, another type,
 a layout with gaps, a key nobody has compiled) goes to the Python function behind it, which knows everything.
 
-What it works on are tables of words that Python fills; `dispatch_words` says what stands where.
+What it works on are tables of words that Python fills; `words` says what stands where.
 """
 
 from __future__ import annotations
@@ -615,7 +615,7 @@ def _dispatch(module: Module) -> None:
     for position, number in enumerate((error, buffers, c.word(entry, Entry.NUMBER))):
         c.put(told, position, c.call(PTR, "PyLong_FromLongLong", number))
     _count_active(c, state, -1)
-    answer = _vectorcall(c, c.word(state, State.FAILED, PTR), told, i64(3), Value(PTR, "null"))
+    answer = c.call(PTR, "PyObject_VectorcallDict", c.word(state, State.FAILED, PTR), told, i64(3), Value(PTR, "null"))
     for position in range(3):
         c.invoke("Py_DecRef", c.word(told, position, PTR))
     c.do(f"ret {answer}")
@@ -626,7 +626,7 @@ def _dispatch(module: Module) -> None:
 
 
 def _vectorcall(c: Code, callee: Value, *args: Value) -> Value:
-    """Call a Python function or method by the vectorcall protocol; Python 3.10 exports nothing that does."""
+    """Call a Python function or method, keywords in a tuple; Python 3.10 exports nothing that does."""
     where = c.word(c.word(callee, OBJECT_TYPE, PTR), TYPE_VECTORCALL)
     function = c.word(c.offset(callee, where, "i8"), 0, PTR)
     return c.value(PTR, f"call ptr {function.ref}({', '.join(map(str, (callee, *args)))})")
