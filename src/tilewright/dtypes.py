@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.arrays import ml_dtypes, np
 
+__all__ = ["BF16", "BOOL", "DataType", "FP16", "FP32", "FP4", "FP8E4M3FN", "FP8E5M2", "FP8E8M0", "HF4", "HF8"]
+__all__ += ["INDEX", "INT16", "INT32", "INT4", "INT64", "INT8", "TASK_ID", "UINT16", "UINT32", "UINT4", "UINT64"]
+__all__ += ["UINT8"]
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
