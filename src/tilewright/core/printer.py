@@ -200,11 +200,8 @@ class Printer(ExpressionPrinter):
         options = [self.expr(stmt.core_num), *self._hint(stmt.name_hint), *self._deps(stmt.deps)]
         options += self._predicate(stmt.predicate)
         call = f"{self.pl}.spmd({', '.join(options)})"
-        head = (
-            f"with {call}{self._task(stmt.task)}:"
-            if stmt.loop_var is None
-            else f"for {self.name(stmt.loop_var)} in {call}:"
-        )
+        task = f"with {call}{self._task(stmt.task)}:"
+        head = task if stmt.loop_var is None else f"for {self.name(stmt.loop_var)} in {call}:"
         return [head, *self._indented(stmt.body)]
 
     def _hint(self, name_hint: str) -> list[str]:

@@ -93,9 +93,8 @@ def life_page() -> str:
     return page(
         generated("The life of a kernel", "src/tilewright/tools/life.py and the files it names"),
         "One kernel, from the text its author wrote to the result. The way leads down the folders of `src/tilewright` "
-        "and never back up; each step names its file. Programs are shown as they are: each is Python that `pl.parse` "
-        "reads back, and `tilewright show FILE --all` does this to any kernel whose annotations say what it is called "
-        "with.",
+        "and never back up; each step names its file. Every program below is Python that `pl.parse` reads back, and "
+        "`tilewright show FILE --all` shows those of any kernel whose annotations say what it is called with.",
         "## Written",
         "A loop over blocks of rows, and a `pl.at` scope, which is what runs on a core. This one computes on slices "
         "of tensors, as a textbook would: the exponentials stand there twice.",
@@ -113,8 +112,7 @@ def life_page() -> str:
         "`softmax.lower(x)` is the last of these programs.",
         "## Understood",
         *_folder("interpret", "machine"),
-        "This program and each one above can be run here, slowly, with the same answer; tests do. A call on a "
-        "processor goes on.",
+        "Each program above can be run here, slowly, with the same answer. A call on a processor goes on.",
         "## Emitted",
         *_folder("backends/cpu", "host/program", "compute/tiles", "compute/vectormath"),
         'The program is one text of LLVM now, `softmax.compile(x).stages["llvm"]`: an entry that takes its arguments '
