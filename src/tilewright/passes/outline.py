@@ -34,7 +34,7 @@ from tilewright.core.stmt import (
 from tilewright.core.types import ScalarType, TensorType, TupleType, Type
 from tilewright.core.visitor import defined, expressions, statements, used, variables
 from tilewright.dtypes import INDEX, TASK_ID
-from tilewright.passes.directions import direction_of
+from tilewright.passes.aliases import directions
 from tilewright.records import record
 
 
@@ -149,9 +149,9 @@ class _Outliner(Rewriter):
         results = copy.exprs(interface.outputs)
         closing = (ReturnStmt(results, stmt.span),) if results else ()
         whole = SeqStmts((*stmts, *closing))
-        directions = (*(direction_of(param, whole) for param in params), *(ParamDirection.In for _ in extents))
+        used = (*directions(params, whole), *(ParamDirection.In for _ in extents))
         types: tuple[Type, ...] = tuple(r.type for r in results)
-        return Function(name, (*params, *extents), types, whole, stmt.span, kind, directions)
+        return Function(name, (*params, *extents), types, whole, stmt.span, kind, used)
 
     def _name(self, hint: str, word: str) -> str:
         """Return a name for a kernel: its hint, or one made from the function's; unique in the program."""

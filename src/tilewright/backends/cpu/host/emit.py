@@ -7,7 +7,7 @@ Everything else first has what it reads brought into memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -17,7 +17,6 @@ from tilewright.backends.cpu.compute.traced import Lanes, literal
 from tilewright.backends.cpu.compute.undefined import follow, lacks
 from tilewright.backends.cpu.host.arena import Arena
 from tilewright.backends.cpu.host.polls import Polls, is_over
-from tilewright.backends.cpu.host.roots import Roots
 from tilewright.backends.cpu.host.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous, static
 from tilewright.backends.cpu.host.work import ELEMENTS, LONG, PIECE
 from tilewright.core.build import arguments
@@ -106,7 +105,8 @@ class FunctionEmitter:
         self.bindings: dict[Var, Binding] = {}
         self.bound: dict[Var, Value] = {}
         """For variables that a loop without turns leaves unset: whether they hold a value."""
-        self.roots = Roots(function)
+        self.roots: Mapping[Var, Var] = {}
+        """For each tensor, the one that stands for all that may share memory with it."""
         self.has_turned_views: bool = program.turns(function)
         """Whether the last axis of a tensor may not be the one whose elements are adjacent."""
         self.regions: list[Any] = []
@@ -184,7 +184,7 @@ class FunctionEmitter:
         if isinstance(binding, (Tile, Array)):
             binding.owners.append(var)
         elif isinstance(binding, Tensor):
-            binding = replace(binding, root=self.roots.of(var))
+            binding = replace(binding, root=self.roots.get(var, var))
         self.bindings[var] = binding
 
     def action(self, expr: Expr) -> Any:

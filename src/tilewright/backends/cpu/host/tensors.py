@@ -84,7 +84,11 @@ def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: Dat
     """Return a buffer that ends with its function, where it is small and nobody reads it later."""
     known = [extent for extent in map(static, shape) if extent is not None]
     nbytes = prod(known) * dtype.get_byte()
-    if len(known) < len(shape) or not 0 < nbytes <= LOCAL or not e.roots.is_local(call):
+    if (
+        len(known) < len(shape)
+        or not 0 < nbytes <= LOCAL
+        or not e.program.footprints.aliases(e.function.name).is_local(call)
+    ):
         return None
     pointer = e.address(e.arena.take(nbytes)[0])
     if clear:

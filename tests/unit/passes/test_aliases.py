@@ -6,8 +6,8 @@ import pytest
 
 import tilewright.language as pl
 from tilewright.core.program import Program
+from tilewright.passes.aliases import actual_directions
 from tilewright.passes.manager import PassManager
-from tilewright.programs.writes import actual_directions
 
 T = "pl.Tensor[[8, 16], pl.FP32]"
 HEAD = f"""
