@@ -27,7 +27,7 @@ from tilewright.core.program import Function
 from tilewright.core.region import PADDING, undefined_message
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, TileType
-from tilewright.core.visitor import statements, used, variables
+from tilewright.core.visitor import used, variables
 from tilewright.dtypes import INDEX
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.forks import computed_once
@@ -35,6 +35,7 @@ from tilewright.native.context import Context
 from tilewright.native.llvm import I1, I64, PTR, TRUE, Builder, Value, i64
 from tilewright.passes.accumulators import accumulators
 from tilewright.passes.defined import Defined, looks_at
+from tilewright.passes.last_use import LastUse, reads
 from tilewright.source import Span
 
 Lowering = Callable[["FunctionEmitter", Call, dict[str, Any]], Any]
@@ -134,10 +135,8 @@ class FunctionEmitter:
         self.followed = self.defined.followed if self.checked else set[Var]()
         """The tiles of which it is followed where they hold data."""
         self.accumulators = accumulators(function) if self.checked else {}
-        self.uses: dict[Var, int] = {}
-        for stmt in statements(function.body):
-            for var in variables(used(stmt)):
-                self.uses[var] = self.uses.get(var, 0) + 1
+        self.uses = reads(function.body)
+        self.last_use = LastUse(function.body)
 
     @property
     def lanes(self) -> int:

@@ -13,7 +13,6 @@ from tilewright.backends.cpu.compute.tiles import write
 from tilewright.backends.cpu.compute.traced import Lanes, literal, memory_type
 from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.host.heap import size_of
-from tilewright.backends.cpu.host.scopes import body_of
 from tilewright.backends.cpu.host.values import Scalar, Tensor, Tile, static
 from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType
@@ -61,7 +60,7 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
 
 def _is_overwritten(e: FunctionEmitter, call: Call) -> bool:
     """Return whether all of a new buffer is stored to by the statement after the one that makes it."""
-    body = body_of(e.function.body, call).stmts
+    body = e.last_use.body_of(call).stmts
     for made, following in zip(body, body[1:], strict=False):
         if isinstance(made, AssignStmt) and made.value is call and isinstance(following, EvalStmt):
             return _covers(following.expr, made.var)
