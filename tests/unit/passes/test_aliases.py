@@ -1,13 +1,14 @@
-"""Writes: what a function changes is found through views, loops, branches and calls, and nothing else is."""
+"""Aliases: who shares memory, and what a function changes, through views, loops, branches and calls."""
 
 from __future__ import annotations
 
 import pytest
+from unit.passes.texts import function, kernel, program
 
 import tilewright.language as pl
 from tilewright.core.program import Program
+from tilewright.passes.aliases import Aliases, Footprint, Footprints, actual_directions
 from tilewright.passes.manager import PassManager
-from tilewright.programs.writes import actual_directions
 
 T = "pl.Tensor[[8, 16], pl.FP32]"
 HEAD = f"""
@@ -60,3 +61,48 @@ def test_what_is_written_is_found(name: str, lowered: bool) -> None:
     entry = program["main"]
     directions = zip(entry.params, actual_directions(program, entry), strict=True)
     assert "".join(p.name_hint[0] for p, d in directions if d.value == "InOut") == written
+
+
+def classes(body: str) -> str:
+    """Return the names that share a class with each tensor of a kernel over x and y, in the order they are bound."""
+    body_ = kernel(body)["main"].body
+    found = Aliases(body_).classes()
+    names: dict[str, str] = {}
+    for var in Aliases(body_).known:
+        names[found.get(var, var).name_hint] = names.get(found.get(var, var).name_hint, "") + var.name_hint
+    return " ".join(f"{owner}:{shares}" for owner, shares in names.items())
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("s = pl.slice(x, [4, 8], [0, 0])\nt = pl.transpose(s, 0, 1)", "x:st"),
+        ("s = pl.create_tensor([16, 8], pl.FP32)\nt = pl.slice(s, [4, 8], [0, 0])", "s:st"),
+        ("s = pl.add(x, y)\nt = pl.store(pl.load(x, [0, 0], [16, 8]), [0, 0], y)", "s:s y:t"),
+        ("for i, (c,) in pl.range(4, init_values=(x,)):\n    r = pl.yield_(y)", "y:cr"),
+        ("if b:\n    r = pl.yield_(x)\nelse:\n    r = pl.yield_(y)\ns = pl.slice(y, [4, 8], [0, 0])", "y:rs"),
+    ],
+)
+def test_tensors_that_may_share_memory_are_of_one_class(body: str, expected: str) -> None:
+    assert classes(body) == expected
+
+
+def test_a_buffer_that_stays_in_its_body_is_local() -> None:
+    aliases = Aliases(
+        kernel("""
+    s = pl.create_tensor([16, 8], pl.FP32)
+    t = pl.create_tensor([16, 8], pl.FP32)
+    pl.write(pl.slice(s, [4, 8], [0, 0]), [0, 0], a)
+    return pl.slice(t, [4, 8], [0, 0])
+    """)["main"].body
+    )
+    assert {var.name_hint: aliases.is_local(call) for var, call in aliases.made.items()} == {"s": True, "t": False}
+
+
+def test_a_footprint_says_what_calls_do_to_parameters() -> None:
+    add = "pl.store(pl.load(x, [0, 0], [16, 8]), [0, 0], y, atomic=pl.AtomicType.Add)"
+    found = Footprints(
+        program(function("inner", add, "InCore"), function("main", "self.inner(x, y, n, a, b)\nreturn x"))
+    )
+    first, second = frozenset((0,)), frozenset((1,))
+    assert found["main"] == Footprint(reads=first, writes=second, adds=second, gives=first)
