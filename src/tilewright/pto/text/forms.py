@@ -10,16 +10,12 @@ from __future__ import annotations
 import re
 
 from tilewright.errors import PtoUnknownOpError, PtoUnsupportedOpError
-from tilewright.pto.text.form import Form
-from tilewright.pto.text.machine_forms import COPIES, PLACES, POINTERS, SYNC
-from tilewright.pto.text.standard_forms import SHORT_NAMES, STANDARD
+from tilewright.pto.ops import OPS
 from tilewright.pto.text.suggestions import nearest
-from tilewright.pto.text.tile_forms import TILE, VIEWS
-from tilewright.pto.text.vector_forms import VECTOR
 
-FORMS: dict[str, Form] = {**STANDARD, **VIEWS, **TILE, **POINTERS, **COPIES, **SYNC, **PLACES, **VECTOR}
-"""Every op by its full name."""
-NAMES: dict[str, str] = {**{name: name for name in FORMS}, **SHORT_NAMES}
+FORMS = {name: op.form for name, op in OPS.items()}
+"""How every op is written, by its full name."""
+NAMES = {**{name: name for name in OPS}, "return": "func.return", "call": "func.call", "yield": "scf.yield"}
 """The full name of every spelling."""
 
 _DEFERRED = {

@@ -1,0 +1,134 @@
+"""Reductions and expansions: rows and columns folded to one element, one element met with a row or column."""
+
+from __future__ import annotations
+
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr, constant
+from tilewright.core.types import TileType
+from tilewright.dtypes import INT32
+from tilewright.errors import AttributeValueError, UnsupportedFeatureError
+from tilewright.pto.machine.build import element_of, known
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.tiles import cover, read, read_all, write, zero
+from tilewright.pto.machine.values import Tile
+from tilewright.pto.module import Number, Op
+from tilewright.pto.op import declare
+from tilewright.pto.ops.counting import over_columns, over_rows
+from tilewright.pto.ops.elementwise import arithmetic, cast, constant_tile, destination, where
+from tilewright.pto.text.form import tile
+
+
+@declare("pto.trowsum trowmax trowmin trowprod tcolsum tcolmax tcolmin tcolprod", tile("tz?"))
+def _fold(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    word = op.name.removeprefix("pto.t")
+    folded = m.b.op(f"tile.{word[:3]}_{word[3:]}", x=read_all(m, source))
+    write(m, target, folded, covers=_folded(m, word[:3], source))
+
+
+@declare("pto.trowargmax trowargmin tcolargmax tcolargmin", tile("zz?", "z"))
+def _position(m: Machine, op: Op) -> None:
+    """The first place along each row or column that holds its largest or smallest element, or else no number."""
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    axis, end = op.name.removeprefix("pto.t")[:3], op.name[-3:]
+    values = read_all(m, source)
+    assert isinstance(values.type, TileType)
+    best = m.b.op(f"tile.{axis}_{end}", x=values)
+    spread = m.b.op(f"tile.{axis}_expand", x=values, vec=best)
+    count = over_columns if axis == "row" else over_rows
+    places = _cut(m, count(m, _plain(values.type)), source)
+    nowhere = _cut(
+        m, m.b.op("tile.full", shape=values.type.shape, dtype=INT32, value=constant(2**31 - 1, INT32)), source
+    )
+    found = where(m, values, CmpType.EQ, spread, places, nowhere)
+    if values.type.dtype.is_float():  # where one is no number, that is what the row folds to, and it equals nothing
+        found = where(m, values, CmpType.NE, values, places, found)
+    first = cast(m, m.b.op(f"tile.{axis}_min", x=found), target.type.element.dtype)
+    write(m, target, first, covers=_folded(m, axis, source))
+
+
+def _folded(m: Machine, axis: str, source: Tile) -> tuple[Expr, Expr]:
+    """Return the extents of a fold."""
+    return (source.valid[0], m.b.index(1)) if axis == "row" else (m.b.index(1), source.valid[1])
+
+
+def _plain(type_: TileType) -> tuple[int, int]:
+    return type_.shape[0], type_.shape[1]
+
+
+def _cut(m: Machine, value: Expr, source: Tile) -> Expr:
+    """Return a whole tile with no more valid than a source has."""
+    if all(known(n) is not None for n in source.valid):
+        return value
+    return m.b.op("tile.set_validshape", x=value, valid_rows=source.valid[0], valid_cols=source.valid[1])
+
+
+def _vector(m: Machine, axis: str, source: Tile, target: Tile, column: int = 0) -> Expr:
+    """Return the column or row that meets a destination."""
+    if axis == "row":
+        region, limit = (target.valid[0], m.b.index(1)), (target.type.rows, 1)
+    else:
+        region, limit = (m.b.index(1), target.valid[1]), (1, target.type.cols)
+    at = (m.b.index(0), m.b.index(column)) if column else None
+    return read(m, source, region, limit, at)
+
+
+@declare("pto.trowexpand tcolexpand", tile("t"))
+def _expand(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    axis = op.name[5:8]
+    blank = constant_tile(m, target, zero(target.type))
+    cover(m, target, m.b.op(f"tile.{axis}_expand", x=blank, vec=_vector(m, axis, source, target)))
+
+
+@declare(
+    "pto.trowexpandadd trowexpandsub trowexpandmul trowexpanddiv trowexpandmax trowexpandmin trowexpandexpdif",
+    tile("ttz?"),
+)
+@declare(
+    "pto.tcolexpandadd tcolexpandsub tcolexpandmul tcolexpanddiv tcolexpandmax tcolexpandmin tcolexpandexpdif",
+    tile("tt"),
+)
+def _meet(m: Machine, op: Op) -> None:
+    first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+    axis, name = op.name[5:8], op.name.removeprefix("pto.trowexpand").removeprefix("pto.tcolexpand")
+    groups = op.attributes.get("src1Col", 1)
+    count = groups.value if isinstance(groups, Number) else groups
+    if axis == "row" and isinstance(count, int) and count > 1:
+        _meet_groups(m, name, (first, second, target), count)
+        return
+    x = read(m, first, target.valid, (target.type.rows, target.type.cols))
+    cover(m, target, _met(m, axis, name, x, _vector(m, axis, second, target)))
+
+
+_QUOTIENTS = ("i8", "i16", "i32")
+"""The integers, of any sign, that A5 divides by a row or column."""
+
+
+def _met(m: Machine, axis: str, name: str, x: Expr, vector: Expr) -> Expr:
+    """Return a tile met with a column or row; integers are divided as tiles are."""
+    dtype = element_of(x)
+    if name != "div" or dtype.is_float():
+        return m.b.op(f"tile.{axis}_expand_{name}", x=x, vec=vector)
+    if m.arch != "a5" or f"i{dtype.bits}" not in _QUOTIENTS:
+        legal = ("f16", "f32", *(_QUOTIENTS if m.arch == "a5" else ()))
+        message = f"`pto.t{axis}expanddiv` takes no {dtype} on {m.arch.upper()}"
+        raise UnsupportedFeatureError(message, help=f"it takes {', '.join(legal)}")
+    return arithmetic(m, name, x, m.b.op(f"tile.{axis}_expand", x=x, vec=vector))
+
+
+def _meet_groups(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], groups: int) -> None:
+    """Each column of the second tile meets as many columns of the first."""
+    first, second, target = tiles
+    if target.type.cols % groups:
+        message = f"`src1Col` is {groups}, which does not divide {target.type.cols} columns"
+        raise AttributeValueError(message, help="let each column of the second tile meet as many of the first")
+    width = target.type.cols // groups
+    made: Expr | None = None
+    for group in range(groups):
+        at = (m.b.index(0), m.b.index(group * width))
+        x = read(m, first, (target.valid[0], m.b.index(width)), (target.type.rows, width), at)
+        met = _met(m, "row", name, x, _vector(m, "row", second, target, group))
+        made = met if made is None else m.b.op("tile.concat", a=made, b=met)
+    assert made is not None
+    write(m, target, made)

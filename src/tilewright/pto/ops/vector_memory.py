@@ -1,0 +1,252 @@
+"""Vector memory: registers in and out of local memory, in the distributions that the machine has.
+
+Offsets in brackets count elements of the pointer. A form that also results in a pointer accesses the base itself and
+gives back the base moved by the offset.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import UINT8, UNSIGNED
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.machine.build import known
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.registers import (
+    BLOCK,
+    NBYTES,
+    active,
+    bitcast,
+    chosen,
+    compared,
+    every,
+    lanes_of,
+    mask_of,
+    reshaped,
+    vector,
+    vector_type,
+    where,
+)
+from tilewright.pto.machine.tiles import bytes_view
+from tilewright.pto.machine.values import Pointer, Predicate, Vector
+from tilewright.pto.module import Op
+from tilewright.pto.op import declare
+from tilewright.pto.ops.elementwise import cast
+from tilewright.pto.ops.views import moved
+from tilewright.pto.text.form import memory, register
+from tilewright.pto.types import SCALARS, Ptr, Scalar
+
+
+def unsigned(nbytes: int) -> Scalar:
+    """Return the unsigned integer of a size."""
+    return SCALARS[f"ui{8 * nbytes}"]
+
+
+def view(m: Machine, pointer: Pointer, shape: tuple[int, ...], strides: tuple[int | Expr, ...]) -> Expr:
+    """Return the memory behind a pointer; strides count its elements."""
+    return bytes_view(m, pointer, tuple(m.b.index(n) for n in shape), tuple(m.b.index(s) for s in strides))
+
+
+def load(m: Machine, pointer: Pointer, shape: tuple[int, ...], strides: tuple[int | Expr, ...]) -> Expr:
+    """Return the elements behind a pointer in one row."""
+    source = view(m, pointer, shape, strides)
+    loaded = m.b.op("tile.load", tensor=source, offsets=(0,) * len(shape), shapes=shape)
+    return reshaped(m, loaded, 1, shape[0] * shape[1])
+
+
+def store(
+    m: Machine, row: Expr, pointer: Pointer, strides: tuple[int | Expr, ...], on: Expr | None, rows: int = 1
+) -> None:
+    """Write a row behind a pointer, only where flags are set; what lies elsewhere stays."""
+    shape = (rows, lanes_of(row) // rows)
+    target, value = view(m, pointer, shape, strides), reshaped(m, row, *shape)
+    if on is not None:
+        old = m.b.op("tile.load", tensor=target, offsets=(0, 0), shapes=shape)
+        value = where(m, reshaped(m, on, *shape), value, old)
+    m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=target)
+
+
+def accessed(m: Machine, op: Op, index: int) -> tuple[Pointer, tuple[Pointer, ...]]:
+    """Return where an op reads or writes, and the moved base that it also results in, if it does."""
+    base = m.get(op.operands[index], Pointer)
+    offsets = m.clause(op, "offset")
+    further = moved(m, base, offsets[0]) if offsets else base
+    is_updating = bool(op.results) and isinstance(op.results[-1].type, Ptr)
+    return (base, (further,)) if is_updating else (further, ())
+
+
+def elements(pointer: Pointer, element: Scalar) -> Pointer:
+    """Return the same address as one of other elements."""
+    return replace(pointer, element=element)
+
+
+def distribution(op: Op, default: str) -> tuple[str, int]:
+    """Return an op's distribution: its word, and the bytes of the elements it names (0 for none)."""
+    word = str(op.attributes.get("dist", default))
+    found = re.fullmatch(r"(\w+?)(?:_B(8|16|32|64))?", word)
+    if found is None:
+        raise _unknown(op)
+    return found[1], int(found[2]) // 8 if found[2] else 0
+
+
+def _unknown(op: Op) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(f"{op.name} has no distribution {op.attributes.get('dist')!r} here")
+
+
+# loads
+
+
+@declare("pto.vlds", memory("l", "ul?"))
+def _load(m: Machine, op: Op) -> tuple[Vector | Pointer, ...]:
+    at, further = accessed(m, op, 0)
+    type_ = vector_type(op.results[0])
+    word, size = distribution(op, "NORM")
+    held = elements(at, unsigned(size) if size and size != type_.element.nbytes else type_.element)
+    row = _distributed(m, op, held, word)
+    return vector(op, bitcast(m, row, type_.element.dtype)), *further
+
+
+def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
+    """Return 256 bytes laid out as a distribution says, as elements of the pointer or wider ones."""
+    size = at.element.nbytes
+    lanes, block = NBYTES // size, BLOCK // size
+    if word == "BRC":
+        number = m.b.op("tensor.read", x=view(m, at, (1,), (1,)), indices=(0,))
+        return m.b.op("tile.full", shape=(1, lanes), dtype=at.element.dtype, value=number)
+    if word in ("UNPK", "UNPK4"):
+        times = 4 if word == "UNPK4" else 2
+        narrow = load(m, elements(at, unsigned(size)), (1, lanes // times), (0, 1))
+        return cast(m, narrow, UNSIGNED[size * times])
+    layouts = {
+        "NORM": ((1, lanes), (0, 1)),
+        "BRC_BLK": ((8, block), (0, 1)),
+        "US": ((lanes // 2, 2), (1, 0)),
+        "DS": ((1, lanes), (0, 2)),
+        "E2B": ((8, block), (1, 0)),
+    }
+    if word not in layouts:
+        raise _unknown(op)
+    return load(m, at, *layouts[word])
+
+
+@declare("pto.vldsx2", memory("l", "uul?", "dist"))
+def _load_two(m: Machine, op: Op) -> tuple[Vector | Pointer, ...]:
+    """Two registers from 512 bytes: every other element, or every other block."""
+    at, further = accessed(m, op, 0)
+    type_ = vector_type(op.results[0])
+    word, size = distribution(op, "DINTLV")
+    held = elements(at, unsigned(size) if size and size != type_.element.nbytes else type_.element)
+    lanes, block = NBYTES // held.element.nbytes, BLOCK // held.element.nbytes
+    layouts = {"DINTLV": ((1, lanes), (0, 2), 1), "BDINTLV": ((8, block), (2 * block, 1), block)}
+    if word not in layouts:
+        raise _unknown(op)
+    shape, strides, step = layouts[word]
+    places = held, moved(m, held, m.b.index(step))
+    rows = [bitcast(m, load(m, place, shape, strides), type_.element.dtype) for place in places]
+    return vector(op, rows[0]), vector(op, rows[1], 1), *further
+
+
+# stores
+
+
+@declare("pto.vsts", memory("uln?", "l?"))
+def _store(m: Machine, op: Op) -> tuple[Pointer, ...]:
+    source = m.get(op.operands[0], Vector)
+    at, further = accessed(m, op, 1)
+    word, size = distribution(op, "NORM")
+    mask = mask_of(m, op)
+    if word == "NORM":
+        on = None if mask is None else active(m, mask, source.element.nbytes)
+        store(m, source.expr, elements(at, source.element), (0, 1), on)
+    elif word == "1PT":
+        _store_first(m, source, at, size or source.element.nbytes)
+    elif word in ("PK", "PK4"):
+        _store_packed(m, source, at, size or source.element.nbytes, 4 if word == "PK4" else 2, mask)
+    else:
+        raise _unknown(op)
+    return further
+
+
+def _store_first(m: Machine, source: Vector, at: Pointer, size: int) -> None:
+    element = source.element if size == source.element.nbytes else unsigned(size)
+    row = bitcast(m, source.expr, element.dtype)
+    store(m, every(m, row, 1, 0, 1), elements(at, element), (0, 1), None)
+
+
+def _store_packed(m: Machine, source: Vector, at: Pointer, size: int, times: int, mask: Predicate | None) -> None:
+    """Write the low part of each element, one after the other."""
+    wide = bitcast(m, source.expr, UNSIGNED[size])
+    on = None if mask is None else active(m, mask, size)
+    store(m, cast(m, wide, UNSIGNED[size // times]), elements(at, unsigned(size // times)), (0, 1), on)
+
+
+@declare("pto.vstsx2", memory("uuln?", "l?", "dist"))
+def _store_two(m: Machine, op: Op) -> tuple[Pointer, ...]:
+    """Elements of two registers in turn; the mask counts for nothing."""
+    sources = [m.get(v, Vector) for v in op.operands[:2]]
+    at, further = accessed(m, op, 2)
+    word, size = distribution(op, "INTLV")
+    if word != "INTLV":
+        raise _unknown(op)
+    element = sources[0].element if size in (0, sources[0].element.nbytes) else unsigned(size)
+    for first, source in enumerate(sources):
+        place = moved(m, elements(at, element), m.b.index(first))
+        store(m, bitcast(m, source.expr, element.dtype), place, (0, 2), None)
+    return further
+
+
+# blocks
+
+
+def _block_flags(m: Machine, mask: Predicate | None, each: int) -> Expr | None:
+    """Return the flags of eight blocks of elements: block `i` has that of lane `i` of 32 bits."""
+    on = None if mask is None else active(m, mask, 4)
+    if on is None:
+        return None
+    lit = reshaped(m, every(m, on, 1, 0, 8), 8, 1)
+    blank = m.b.op("tile.full", shape=(8, each), dtype=UINT8, value=constant(0, UINT8))
+    return m.b.op("tile.row_expand", x=blank, vec=lit)
+
+
+def _blocks(m: Machine, op: Op, index: int, element: Scalar) -> tuple[Pointer, Expr, tuple[Pointer, ...]]:
+    """Return where blocks begin, how many elements lie between them, and the moved base that is also a result."""
+    base = elements(m.get(op.operands[index], Pointer), element)
+    each = BLOCK // element.nbytes
+    stride = m.b.mul(m.index(op.operands[index + 1]), each)
+    further = moved(m, base, m.b.mul(m.index(op.operands[index + 2]), each))
+    is_updating = bool(op.results) and isinstance(op.results[-1].type, Ptr)
+    return (base, stride, (further,)) if is_updating else (further, stride, ())
+
+
+@declare("pto.vsldb", register("liin", "ul?"))
+def _load_blocks(m: Machine, op: Op) -> tuple[Vector | Pointer, ...]:
+    type_ = vector_type(op.results[0])
+    at, stride, further = _blocks(m, op, 0, type_.element)
+    each = type_.lanes // 8
+    row = load(m, at, (8, each), (stride, 1))
+    on = _block_flags(m, mask_of(m, op), each)
+    if on is not None:
+        bits = compared(m, on, CmpType.NE, constant(0, UINT8))
+        blank = m.b.op("tile.full", shape=(8, each), dtype=type_.element.dtype, value=constant(0, type_.element.dtype))
+        row = reshaped(m, chosen(m, bits, reshaped(m, row, 8, each), blank), 1, type_.lanes)
+    return vector(op, row), *further
+
+
+@declare("pto.vsstb", register("uliin", "l?"))
+def _store_blocks(m: Machine, op: Op) -> tuple[Pointer, ...]:
+    source = m.get(op.operands[0], Vector)
+    at, stride, further = _blocks(m, op, 1, source.element)
+    each = source.lanes // 8
+    on = _block_flags(m, mask_of(m, op), each)
+    if (known(stride) or 0) >= each:
+        store(m, source.expr, at, (stride, 1), on, rows=8)
+        return further
+    flat = None if on is None else reshaped(m, on, 1, source.lanes)
+    for block in range(8):  # they may meet: the last one counts
+        lit = None if flat is None else every(m, flat, 1, block * each, each)
+        row = every(m, source.expr, 1, block * each, each)
+        store(m, row, moved(m, at, m.b.mul(stride, block)), (0, 1), lit)
+    return further
