@@ -11,12 +11,11 @@ from tilewright.core.types import TileType
 from tilewright.dtypes import UINT8, DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.build import element_of
+from tilewright.pto.machine.elements import cast, columns
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.values import Predicate, Vector
 from tilewright.pto.module import Op, Value
-from tilewright.pto.ops.counting import columns
-from tilewright.pto.ops.elementwise import cast
-from tilewright.pto.types import Mask, Scalar, VReg
+from tilewright.pto.types import Mask, VReg
 
 NBYTES = 256
 """The bytes of a vector register, and the bits of a mask."""
@@ -41,7 +40,7 @@ def mask_type(value: Value) -> Mask:
 def vector(op: Op, expr: Expr, result: int = 0) -> Vector:
     """Return a tile as the vector that an op results in."""
     type_ = vector_type(op.results[result])
-    return Vector(type_.element, type_.lanes, expr)
+    return Vector(expr, type_.element)
 
 
 def lanes_of(tile: Expr) -> int:
@@ -165,7 +164,7 @@ def bitcast(m: Machine, row: Expr, dtype: DataType) -> Expr:
 
 def predicate(op: Op, expr: Expr, result: int = 0, is_all: bool = False) -> Predicate:
     """Return a row of bytes as the mask that an op results in."""
-    return Predicate(mask_type(op.results[result]).bits, expr, is_all)
+    return Predicate(expr, mask_type(op.results[result]).bits, is_all)
 
 
 def regrained(m: Machine, row: Expr, want: int) -> Expr:
@@ -224,6 +223,6 @@ def mask_of(m: Machine, op: Op) -> Predicate | None:
     return next((v for v in found if isinstance(v, Predicate)), None)
 
 
-def scalar_in(m: Machine, value: Value, element: Scalar) -> Expr:
+def scalar_in(m: Machine, value: Value, dtype: DataType) -> Expr:
     """Return a scalar operand as an element of a vector."""
-    return m.b.cast(m.expr(value), element.dtype, "rint")
+    return m.b.cast(m.expr(value), dtype, "rint")

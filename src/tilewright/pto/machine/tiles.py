@@ -31,7 +31,7 @@ def read(
     m: Machine, source: Tile, region: Extents, limit: tuple[int, int] | None = None, at: Extents | None = None
 ) -> Expr:
     """Return rows and columns of a tile from a position on; `limit` bounds extents nobody knows yet."""
-    most = limit or (source.type.rows, source.type.cols)
+    most = limit or source.limits
     check_covers(m, source, region, most, at)
     shape = _static(region, most)
     if source.slot is not None:
@@ -73,7 +73,7 @@ def check_covers(m: Machine, tile: Tile, region: Extents, limit: tuple[int, int]
     if region == tile.valid and at is None:
         return
     starts = (0, 0) if at is None else (known(at[0]), known(at[1]))
-    sides = zip(("rows", "columns"), region, limit, (tile.type.rows, tile.type.cols), starts, strict=True)
+    sides = zip(("rows", "columns"), region, limit, tile.limits, starts, strict=True)
     for word, extent, most, have, start in sides:
         if known(extent) is None and start is not None and start + most > have:
             check_range(m, extent, have - start, f"more than {have - start} {word} leave a tile of {have}")
@@ -81,13 +81,13 @@ def check_covers(m: Machine, tile: Tile, region: Extents, limit: tuple[int, int]
 
 def corresponding(m: Machine, tile: Tile, other: Tile) -> Expr:
     """Return a view of a tile's elements where another tile is valid."""
-    check_covers(m, tile, other.valid, (other.type.rows, other.type.cols))
+    check_covers(m, tile, other.valid, other.limits)
     return window(m, tile, other.valid)
 
 
 def check_reach(m: Machine, tile: Tile, region: Extents, at: Extents) -> None:
     """Stop the program where rows and columns from a position on leave a tile."""
-    for word, start, extent, most in zip(("row", "column"), at, region, (tile.type.rows, tile.type.cols), strict=True):
+    for word, start, extent, most in zip(("row", "column"), at, region, tile.limits, strict=True):
         if known(start) is None or known(extent) is None:
             check_range(m, start, most, f"a {word} does not lie within 0 to {most}")
             end = m.b.add(start, extent)
@@ -292,7 +292,7 @@ def _boxed_view(m: Machine, source: Tile) -> tuple[Expr, tuple[int, int, int, in
 def _read_boxes(m: Machine, source: Tile, region: Extents, shape: tuple[int, int], at: Extents | None = None) -> Expr:
     view, extents = _boxed_view(m, source)
     loaded = m.b.op("tile.load", tensor=view, offsets=(0, 0, 0, 0), shapes=extents)
-    whole = m.b.op("tile.reshape", x=loaded, shape=(source.type.rows, source.type.cols))
+    whole = m.b.op("tile.reshape", x=loaded, shape=source.limits)
     have = source.type.rows, source.type.cols
     if shape == have and _asked(region) is None:
         return whole
@@ -304,7 +304,7 @@ def _read_boxes(m: Machine, source: Tile, region: Extents, shape: tuple[int, int
 
 
 def _write_boxes(m: Machine, target: Tile, value: Expr, at: Extents | None) -> None:
-    whole = (target.type.rows, target.type.cols)
+    whole = target.limits
     if tile_type(value).valid != whole:
         old = _read_boxes(m, target, (m.b.index(whole[0]), m.b.index(whole[1])), whole)
         value = m.b.op("tile.assemble", target=old, source=value, offset=at or (0, 0))

@@ -28,5 +28,4 @@ from tilewright.pto.ops import vector_gathers as vector_gathers
 from tilewright.pto.ops import vector_memory as vector_memory
 from tilewright.pto.ops import vector_reductions as vector_reductions
 from tilewright.pto.ops import vector_sorts as vector_sorts
-from tilewright.pto.ops import vectors as vectors
 from tilewright.pto.ops import views as views

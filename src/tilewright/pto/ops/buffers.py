@@ -151,7 +151,7 @@ def _set_valid(m: Machine, op: Op) -> None:
     if tile.slot is not None:
         m.demote(tile.slot)
         return
-    for extent, given, most in zip(tile.valid, op.operands[1:], (tile.type.rows, tile.type.cols), strict=True):
+    for extent, given, most in zip(tile.valid, op.operands[1:], tile.limits, strict=True):
         check_range(m, m.index(given), most, f"a valid extent does not lie within 0 to {most}")
         if isinstance(extent, Var) and m.knowledge.resizes:
             m.b.assign(extent, m.index(given))
@@ -274,7 +274,7 @@ def _reshape(m: Machine, op: Op) -> Lowered:
 
 def _has_gaps(tile: Tile) -> bool:
     """Return whether a tile is a window whose elements do not lie side by side."""
-    steps = zip((tile.type.rows, tile.type.cols), element_strides(tile), _packed_strides(tile), strict=True)
+    steps = zip(tile.limits, element_strides(tile), _packed_strides(tile), strict=True)
     return any(extent > 1 and stride != packed for extent, stride, packed in steps)
 
 

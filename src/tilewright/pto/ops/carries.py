@@ -7,7 +7,9 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UNSIGNED
 from tilewright.pto.machine.build import element_of
+from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import rows_of
 from tilewright.pto.machine.registers import (
     active,
     compared,
@@ -23,8 +25,6 @@ from tilewright.pto.machine.registers import (
 from tilewright.pto.machine.values import Predicate, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.elementwise import cast
-from tilewright.pto.ops.vectors import rows_of
 from tilewright.pto.text.form import register
 
 

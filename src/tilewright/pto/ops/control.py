@@ -29,7 +29,7 @@ def _carriable(m: Machine, value: Value) -> Lowered:
     found = m.values[value]
     if not isinstance(found, Predicate) or not m.has_images:
         return found
-    return Predicate(found.bits, regrained(m, found.expr, 1))
+    return Predicate(regrained(m, found.expr, 1), found.bits)
 
 
 @declare("func.call", Form("x*", "x*", syntax=Syntax.CALL))

@@ -7,12 +7,13 @@ from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
 from tilewright.dtypes import INT32, INT64, DataType
 from tilewright.errors import AttributeValueError
+from tilewright.pto.machine.elements import largest_finite, where
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import cover, read
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Attribute, Enumerated, Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.elementwise import destination, largest_finite, where
 from tilewright.pto.text.form import tile
 
 MODES = {
@@ -41,7 +42,7 @@ def _convert(m: Machine, op: Op) -> None:
         raise AttributeValueError(f"there is no rounding mode {mode!r}", help=f"one of {', '.join(MODES)}")
     saturates = op.attributes.get("sat_mode", op.attributes.get("satmode", op.attributes.get("saturation_mode")))
     given = None if saturates is None else word_of(saturates).upper() in ("ON", "SAT", "TRUE")
-    values = read(m, source, target.valid, (target.type.rows, target.type.cols))
+    values = read(m, source, target.valid, target.limits)
     cover(m, target, converted(m, values, target.type.element.dtype, MODES[mode], given))
 
 
@@ -49,7 +50,7 @@ def _convert(m: Machine, op: Op) -> None:
 def _pack(m: Machine, op: Op) -> None:
     """Integers cut to the low bits that the destination has room for."""
     source, target = m.get(op.ins[0], Tile), destination(m, op)
-    values = read(m, source, target.valid, (target.type.rows, target.type.cols))
+    values = read(m, source, target.valid, target.limits)
     cover(m, target, converted(m, values, target.type.element.dtype, "trunc", saturates=False))
 
 

@@ -1,41 +1,42 @@
-"""Counting: tiles whose elements are their own positions."""
+"""Counting: tiles and registers of one number, or of numbers that count."""
 
 from __future__ import annotations
 
-from tilewright.core.expr import Expr, constant
-from tilewright.core.types import TileType
-from tilewright.dtypes import INT32, DataType
+from tilewright.core.expr import Expr
+from tilewright.dtypes import INT32
+from tilewright.pto.machine.elements import cast, constant_tile, over_columns, over_rows, resized
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination, given
+from tilewright.pto.machine.registers import full, iota, scalar_in, vector, vector_type
 from tilewright.pto.machine.tiles import cover
+from tilewright.pto.machine.values import Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.elementwise import cast, destination, resized
-from tilewright.pto.text.form import tile
+from tilewright.pto.text.form import register, tile
 
 
-def columns(m: Machine, count: int, dtype: DataType = INT32) -> Expr:
-    """Return the row 0, 1, 2, ...: made by doubling, so that a short program makes a long one."""
-    row = m.b.op("tile.full", shape=(1, 1), dtype=INT32, value=constant(0, INT32))
-    have = 1
-    while have < count:
-        more = m.b.op("tile.add", lhs=row, rhs=constant(have, INT32))
-        row = m.b.op("tile.concat", a=row, b=more)
-        have *= 2
-    if have > count:
-        row = m.b.op("tile.slice", x=row, shape=(1, count), offset=(0, 0))
-    return cast(m, row, dtype)
+@declare("pto.texpands", tile("e"))
+def _expand_number(m: Machine, op: Op) -> None:
+    target = destination(m, op)
+    cover(m, target, constant_tile(m, target, m.b.cast(m.expr(op.ins[0]), target.type.element.dtype)))
 
 
-def over_columns(m: Machine, shape: tuple[int, int]) -> Expr:
-    """Return a tile that holds the column of each of its elements."""
-    blank = m.b.op("tile.full", shape=shape, dtype=INT32, value=constant(0, INT32))
-    return m.b.op("tile.col_expand", x=blank, vec=columns(m, shape[1]))
+@declare("pto.vbr", register("e"))
+def _broadcast(m: Machine, op: Op) -> Vector:
+    type_ = vector_type(op.results[0])
+    return vector(op, full(m, type_.lanes, type_.element.dtype, scalar_in(m, op.operands[0], type_.element.dtype)))
 
 
-def over_rows(m: Machine, shape: tuple[int, int]) -> Expr:
-    """Return a tile that holds the row of each of its elements."""
-    blank = m.b.op("tile.full", shape=shape, dtype=INT32, value=constant(0, INT32))
-    return m.b.op("tile.row_expand", x=blank, vec=m.b.op("tile.reshape", x=columns(m, shape[0]), shape=(shape[0], 1)))
+@declare("pto.vdup", register("vm?|em?"))
+def _duplicate(m: Machine, op: Op) -> Vector | None:
+    """A number in every lane: a scalar, or the first or last lane of a vector."""
+    type_, source = vector_type(op.results[0]), m.values[op.operands[0]]
+    if isinstance(source, Vector):
+        lane = source.lanes - 1 if "HIGH" in str(op.attributes.get("position", "")) else 0
+        number = m.b.op("tile.read", x=source.expr, indices=(0, lane))
+    else:
+        number = scalar_in(m, op.operands[0], type_.element.dtype)
+    return given(m, op, full(m, type_.lanes, type_.element.dtype, number))
 
 
 @declare("pto.tci", tile("e"))
@@ -49,8 +50,18 @@ def _count(m: Machine, op: Op) -> None:
         return cast(m, m.b.op("tile.add", lhs=before, rhs=over_columns(m, shape)), dtype)
 
     steps = resized(m, make, target)
-    assert isinstance(steps.type, TileType)
     start = m.b.cast(m.expr(op.ins[0]), dtype)
     if op.attributes.get("descending"):
         steps = m.b.op("tile.neg", x=steps)
     cover(m, target, m.b.op("tile.add", lhs=steps, rhs=start))
+
+
+@declare("pto.vci", register("e"))
+def _count_lanes(m: Machine, op: Op) -> Vector:
+    """Numbers that go up from a start, or down."""
+    type_ = vector_type(op.results[0])
+    steps = cast(m, iota(m, type_.lanes), type_.element.dtype)
+    start = scalar_in(m, op.operands[0], type_.element.dtype)
+    if str(op.attributes.get("order", "ASC")) in ("DESC", "DEC"):
+        return vector(op, m.b.op("tile.sub", lhs=full(m, type_.lanes, type_.element.dtype, start), rhs=steps))
+    return vector(op, m.b.op("tile.add", lhs=steps, rhs=start))

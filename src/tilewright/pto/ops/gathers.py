@@ -9,6 +9,7 @@ from dataclasses import replace
 from tilewright.core.expr import Expr
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import (
     bytes_view,
     check_covers,
@@ -23,7 +24,6 @@ from tilewright.pto.machine.values import Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.ops.conversions import word_of
-from tilewright.pto.ops.elementwise import destination
 from tilewright.pto.ops.moves import flat
 from tilewright.pto.ops.selections import BYTE
 from tilewright.pto.text.form import tile

@@ -15,12 +15,13 @@ from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
 from tilewright.errors import PtoTypeMismatchError, UnsupportedFeatureError
 from tilewright.pto.machine.build import known
+from tilewright.pto.machine.elements import cast, largest_finite
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import Extents, bytes_view, check_reach, read, read_all, replaced, tile_type, write
 from tilewright.pto.machine.values import Number, Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.elementwise import cast, destination, largest_finite
 from tilewright.pto.ops.rules import element_type, equal
 from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
 from tilewright.pto.types import Scalar, Space, TileBuf
@@ -74,8 +75,8 @@ def _load(m: Machine, op: Op) -> None:
     row = rows[0] if rows else (m.b.index(1), m.b.index(0))
     region = m.b.least(row[0], target.valid[0]), m.b.least(columns[0], target.valid[1])
     source = bytes_view(m, view.pointer, region, (row[1], columns[1]))
-    shape = tuple(n if (n := known(r)) is not None else most for r, most in zip(region, _dims(target), strict=True))
-    pads = target.type.pad and region != tuple(m.b.index(n) for n in _dims(target))
+    shape = tuple(n if (n := known(r)) is not None else most for r, most in zip(region, target.limits, strict=True))
+    pads = target.type.pad and region != tuple(m.b.index(n) for n in target.limits)
     if not all(shape):
         return
     value = m.b.op(
@@ -109,7 +110,7 @@ def _padded(m: Machine, value: Expr, target: Tile) -> Expr:
 def _blank(m: Machine, target: Tile) -> Expr:
     """Return a tile of a destination's shape that is all pad."""
     dtype = target.type.element.dtype
-    return m.b.op("tile.full", shape=_dims(target), dtype=dtype, value=constant(pad_of(target.type), dtype))
+    return m.b.op("tile.full", shape=target.limits, dtype=dtype, value=constant(pad_of(target.type), dtype))
 
 
 def _load_fractal(m: Machine, view: View, target: Tile) -> None:
@@ -175,7 +176,7 @@ def _load_stack(m: Machine, view: View, target: Tile, rows: list[Axis], columns:
         m.demote(target.slot)
         return
     with _matrices(m, view, target, rows, columns) as (part, start, region):
-        loaded = m.b.op("tile.load", tensor=part, offsets=(0, 0), shapes=_dims(target), valid_shape=region)
+        loaded = m.b.op("tile.load", tensor=part, offsets=(0, 0), shapes=target.limits, valid_shape=region)
         write(m, target, loaded, (start, m.b.index(0)))
 
 
@@ -320,7 +321,7 @@ def _move(m: Machine, op: Op) -> None:
     _refuse_scaling(op)
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     region = m.b.least(source.valid[0], target.valid[0]), m.b.least(source.valid[1], target.valid[1])
-    value = read(m, source, region, _dims(target))
+    value = read(m, source, region, target.limits)
     if getattr(op.attributes.get("reluPreMode"), "word", "").upper() in ("NORMAL_RELU", "NORMALRELU"):
         value = m.b.op("tile.relu", x=value)
     write(m, target, cast(m, value, target.type.element.dtype), covers=region)
@@ -331,7 +332,7 @@ def _extract(m: Machine, op: Op) -> None:
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     at = m.index(op.ins[1]), m.index(op.ins[2])
     check_reach(m, source, target.valid, at)
-    value = read(m, source, target.valid, _dims(target), at)
+    value = read(m, source, target.valid, target.limits, at)
     write(m, target, cast(m, value, target.type.element.dtype))
 
 
@@ -364,8 +365,8 @@ def _transpose(m: Machine, op: Op) -> None:
 def _fill(m: Machine, op: Op) -> None:
     """A copy of the source's valid part, and the destination's pad everywhere else."""
     source, target = m.get(op.ins[0], Tile), destination(m, op)
-    value = read_all(m, source, _dims(target))
-    _write_valid(m, target, value if tile_type(value).valid == _dims(target) else _padded(m, value, target))
+    value = read_all(m, source, target.limits)
+    _write_valid(m, target, value if tile_type(value).valid == target.limits else _padded(m, value, target))
 
 
 def _write_valid(m: Machine, target: Tile, value: Expr) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from tilewright.core.expr import Expr
 from tilewright.errors import PtoValidShapeError
 from tilewright.pto.machine.build import tile_type
+from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import read, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import declare
-from tilewright.pto.ops.elementwise import cast, destination
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
 

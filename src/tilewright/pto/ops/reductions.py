@@ -8,13 +8,13 @@ from tilewright.core.types import TileType
 from tilewright.dtypes import INT32
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.pto.machine.build import element_of, known
+from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, over_columns, over_rows, where
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import cover, read, read_all, write, zero
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Number, Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.counting import over_columns, over_rows
-from tilewright.pto.ops.elementwise import arithmetic, cast, constant_tile, destination, where
 from tilewright.pto.text.form import tile
 
 
@@ -97,7 +97,7 @@ def _meet(m: Machine, op: Op) -> None:
     if axis == "row" and isinstance(count, int) and count > 1:
         _meet_groups(m, name, (first, second, target), count)
         return
-    x = read(m, first, target.valid, (target.type.rows, target.type.cols))
+    x = read(m, first, target.valid, target.limits)
     cover(m, target, _met(m, axis, name, x, _vector(m, axis, second, target)))
 
 

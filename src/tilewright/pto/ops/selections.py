@@ -8,14 +8,19 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
 from tilewright.core.types import TileType
 from tilewright.errors import AttributeValueError, OutOfBoundsError, UnsupportedFeatureError
-from tilewright.pto.machine.build import known
+from tilewright.pto.machine.build import element_of, known
+from tilewright.pto.machine.elements import arithmetic, where
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination, operand, rows_of
+from tilewright.pto.machine.registers import active, scalar_in, vector
+from tilewright.pto.machine.registers import where as chosen
 from tilewright.pto.machine.tiles import Extents, bytes_view, check_range, cover, read, read_all, write
-from tilewright.pto.machine.values import Tile
+from tilewright.pto.machine.values import Predicate, Tile, Vector
 from tilewright.pto.module import Enumerated, Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.elementwise import arithmetic, destination, operand, where
-from tilewright.pto.text.form import tile
+from tilewright.pto.ops import masks
+from tilewright.pto.ops.arithmetic import predicate
+from tilewright.pto.text.form import register, tile
 from tilewright.pto.types import SCALARS
 
 BYTE = SCALARS["ui8"]
@@ -152,3 +157,21 @@ def _better(m: Machine, op: Op) -> None:
     best = where(m, a, how, b, a, b)
     cover(m, target, best)
     cover(m, places, index)
+
+
+# registers
+
+
+@declare("pto.vsel", register("vvm"))
+def _select_lanes(m: Machine, op: Op) -> Vector:
+    then, other = rows_of(m, op)
+    mask = m.get(op.operands[2], Predicate)
+    return vector(op, chosen(m, active(m, mask, element_of(then).get_byte()), then, other))
+
+
+@declare("pto.vcmp", register("vvm", "m", "predicate"), rule=predicate(tuple(masks.COMPARISONS)))
+@declare("pto.vcmps", register("vem", "m", "predicate"), rule=predicate(tuple(masks.COMPARISONS)))
+def _compare_lanes(m: Machine, op: Op) -> Predicate:
+    lhs, rhs = m.get(op.operands[0], Vector), m.values[op.operands[1]]
+    other = rhs.expr if isinstance(rhs, Vector) else scalar_in(m, op.operands[1], lhs.element.dtype)
+    return masks.comparison(m, op, lhs.expr, str(op.attributes["predicate"]), other)

@@ -13,11 +13,11 @@ from tilewright.dtypes import INT32
 from tilewright.errors import OutOfBoundsError, PtoOperandError
 from tilewright.pto.machine.build import known
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import bytes_view, check_covers, check_range, element_strides, window
 from tilewright.pto.machine.values import Number, Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.elementwise import destination
 from tilewright.pto.ops.gathers import element, placed, put
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import SCALARS

@@ -12,6 +12,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import SIGNED, UNSIGNED, DataType
 from tilewright.errors import AttributeValueError
 from tilewright.pto.machine.build import element_of, known
+from tilewright.pto.machine.elements import cast, largest_finite, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
     active,
@@ -32,7 +33,6 @@ from tilewright.pto.machine.values import Number, Predicate, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.ops.conversions import converted as converted_tile
-from tilewright.pto.ops.elementwise import cast, largest_finite, where
 from tilewright.pto.ops.masks import is_upper
 from tilewright.pto.text.form import Form, Slot, register
 
@@ -70,7 +70,7 @@ def _convert(m: Machine, op: Op) -> Vector:
 @declare("pto.vmulscvt", Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0))
 def _scale_and_convert(m: Machine, op: Op) -> Vector:
     source = m.get(op.operands[0], Vector)
-    scaled = m.b.op("tile.mul", lhs=source.expr, rhs=scalar_in(m, op.operands[1], source.element))
+    scaled = m.b.op("tile.mul", lhs=source.expr, rhs=scalar_in(m, op.operands[1], source.element.dtype))
     return _placed(m, op, scaled)
 
 

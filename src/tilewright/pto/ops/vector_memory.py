@@ -14,6 +14,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UINT8, UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.build import known
+from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
     BLOCK,
@@ -34,7 +35,6 @@ from tilewright.pto.machine.tiles import bytes_view
 from tilewright.pto.machine.values import Pointer, Predicate, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.elementwise import cast
 from tilewright.pto.ops.views import moved
 from tilewright.pto.text.form import memory, register
 from tilewright.pto.types import SCALARS, Ptr, Scalar

@@ -7,6 +7,7 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
 from tilewright.dtypes import UNSIGNED
 from tilewright.pto.machine.build import element_of
+from tilewright.pto.machine.elements import cast, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
     active,
@@ -27,7 +28,6 @@ from tilewright.pto.machine.registers import where as chosen
 from tilewright.pto.machine.values import Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.elementwise import cast, where
 from tilewright.pto.text.form import register
 
 _FOLDS = {"add": "row_sum", "max": "row_max", "min": "row_min"}

@@ -1,0 +1,120 @@
+"""Elements: what is computed of tiles one element at a time, whatever they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilewright import dtypes
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr, constant
+from tilewright.core.types import TileType
+from tilewright.dtypes import INT32, DataType, finite_limits
+from tilewright.pto.machine.build import element_of, known, tile_type
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.values import Tile
+
+NARROW = frozenset((dtypes.INT8, dtypes.UINT8, dtypes.UINT16))
+"""Integers whose quotients are taken in 32 bits."""
+
+
+def cast(m: Machine, value: Expr, dtype: DataType, mode: str = "rint") -> Expr:
+    """Return a tile's elements in another type."""
+    return value if tile_type(value).dtype == dtype else m.b.op("tile.cast", x=value, target_type=dtype, mode=mode)
+
+
+def largest_finite(dtype: DataType) -> float:
+    """Return the largest number of a floating-point type that is not infinite."""
+    return finite_limits(dtype)[1]
+
+
+def arithmetic(m: Machine, name: str, lhs: Expr, rhs: Expr, precise: bool = False) -> Expr:
+    """Return a binary op of two tiles, or of a tile and a number; some are taken in wider integers."""
+    dtype = element_of(lhs if isinstance(lhs.type, TileType) else rhs)
+    options: dict[str, Any] = {"high_precision": True} if name == "div" and precise else {}
+    if name in ("div", "fmod") and dtype in NARROW:
+        wide = [widened(m, x) for x in (lhs, rhs)]
+        return cast(m, m.b.op(f"tile.{name}", lhs=wide[0], rhs=wide[1]), dtype)
+    if not isinstance(lhs.type, TileType):
+        lhs = spread(m, lhs, tile_type(rhs))
+    if name == "div" and dtype == dtypes.UINT32:
+        return _quotient(m, lhs, rhs if isinstance(rhs.type, TileType) else spread(m, rhs, tile_type(lhs)))
+    return m.b.op(f"tile.{name}", lhs=lhs, rhs=rhs, **options)
+
+
+def _quotient(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
+    """Return the quotient of 32-bit numbers without a sign, from that of numbers with one.
+
+    Half of a number has no sign bit. Twice the quotient of that half is the whole one, or one less.
+    """
+    whole = tile_type(lhs)
+    half = cast(m, m.b.op("tile.shr", lhs=lhs, rhs=constant(1, dtypes.UINT32)), dtypes.INT32)
+    parts = cast(m, m.b.op("tile.div", lhs=half, rhs=cast(m, rhs, dtypes.INT32)), dtypes.UINT32)
+    low = m.b.op("tile.mul", lhs=parts, rhs=constant(2, dtypes.UINT32))
+    rest = m.b.op("tile.sub", lhs=lhs, rhs=m.b.op("tile.mul", lhs=low, rhs=rhs))
+    none, one = filled(m, whole, 0), filled(m, whole, 1)
+    small = m.b.op("tile.add", lhs=low, rhs=where(m, rest, CmpType.GE, rhs, one, none))
+    large = where(m, lhs, CmpType.GE, rhs, one, none)
+    return where(m, rhs, CmpType.LT, constant(1 << 31, dtypes.UINT32), small, large)
+
+
+def widened(m: Machine, value: Expr) -> Expr:
+    """Return a tile or a number in 32 bits."""
+    return cast(m, value, dtypes.INT32) if isinstance(value.type, TileType) else m.b.cast(value, dtypes.INT32)
+
+
+def spread(m: Machine, number: Expr, like: TileType) -> Expr:
+    """Return a tile all of whose elements are a number, as much of it valid as of another."""
+    return m.b.op("tile.expands", target=filled(m, like, 0), scalar=number)
+
+
+def filled(m: Machine, like: TileType, value: float) -> Expr:
+    """Return a constant tile of another's shape and element type."""
+    return m.b.op("tile.full", shape=like.shape, dtype=like.dtype, value=constant(value, like.dtype))
+
+
+def where(m: Machine, lhs: Expr, how: CmpType, rhs: Expr, then: Expr, other: Expr) -> Expr:
+    """Return elements of `then` where a comparison holds, of `other` elsewhere."""
+    mask = m.b.op("tile.cmp", lhs=lhs, rhs=rhs, cmp_type=int(how))
+    return m.b.op("tile.sel", mask=mask, lhs=then, rhs=other)
+
+
+def constant_tile(m: Machine, target: Tile, number: Expr) -> Expr:
+    """Return a tile of one number, valid where a destination is."""
+    return resized(
+        m, lambda shape: m.b.op("tile.full", shape=shape, dtype=target.type.element.dtype, value=number), target
+    )
+
+
+def resized(m: Machine, make: Callable[[tuple[int, int]], Expr], target: Tile) -> Expr:
+    """Return a made tile, cut to the valid part of a destination."""
+    rows, cols = (known(extent) for extent in target.valid)
+    whole = make((target.type.rows if rows is None else rows, target.type.cols if cols is None else cols))
+    if rows is not None and cols is not None:
+        return whole
+    return m.b.op("tile.set_validshape", x=whole, valid_rows=target.valid[0], valid_cols=target.valid[1])
+
+
+def columns(m: Machine, count: int, dtype: DataType = INT32) -> Expr:
+    """Return the row 0, 1, 2, ...: made by doubling, so that a short program makes a long one."""
+    row = m.b.op("tile.full", shape=(1, 1), dtype=INT32, value=constant(0, INT32))
+    have = 1
+    while have < count:
+        more = m.b.op("tile.add", lhs=row, rhs=constant(have, INT32))
+        row = m.b.op("tile.concat", a=row, b=more)
+        have *= 2
+    if have > count:
+        row = m.b.op("tile.slice", x=row, shape=(1, count), offset=(0, 0))
+    return cast(m, row, dtype)
+
+
+def over_columns(m: Machine, shape: tuple[int, int]) -> Expr:
+    """Return a tile that holds the column of each of its elements."""
+    blank = m.b.op("tile.full", shape=shape, dtype=INT32, value=constant(0, INT32))
+    return m.b.op("tile.col_expand", x=blank, vec=columns(m, shape[1]))
+
+
+def over_rows(m: Machine, shape: tuple[int, int]) -> Expr:
+    """Return a tile that holds the row of each of its elements."""
+    blank = m.b.op("tile.full", shape=shape, dtype=INT32, value=constant(0, INT32))
+    return m.b.op("tile.row_expand", x=blank, vec=m.b.op("tile.reshape", x=columns(m, shape[0]), shape=(shape[0], 1)))
