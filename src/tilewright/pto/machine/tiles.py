@@ -33,7 +33,7 @@ def read(
     """Return rows and columns of a tile from a position on; `limit` bounds extents nobody knows yet."""
     most = limit or source.limits
     check_covers(m, source, region, most, at)
-    shape = _static(region, most)
+    shape = static(region, most)
     if source.slot is not None:
         return _read_slot(m, source, region, shape, at)
     if source.strides is None and source.type.slayout != "none_box":
@@ -194,7 +194,8 @@ def element_strides(source: Tile) -> tuple[int, int]:
     return (1, source.type.rows) if source.type.blayout == "col_major" else (source.type.cols, 1)
 
 
-def _static(region: Extents, limit: tuple[int, int]) -> tuple[int, int]:
+def static(region: Extents, limit: tuple[int, int]) -> tuple[int, int]:
+    """Return extents as far as they are known, and the most that they can be where they are not."""
     rows, cols = (n if (n := known(extent)) is not None else most for extent, most in zip(region, limit, strict=True))
     return rows, cols
 

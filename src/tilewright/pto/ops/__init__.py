@@ -23,6 +23,7 @@ from tilewright.pto.ops import selections as selections
 from tilewright.pto.ops import shuffles as shuffles
 from tilewright.pto.ops import sorts as sorts
 from tilewright.pto.ops import streams as streams
+from tilewright.pto.ops import transfers as transfers
 from tilewright.pto.ops import vector_conversions as vector_conversions
 from tilewright.pto.ops import vector_gathers as vector_gathers
 from tilewright.pto.ops import vector_memory as vector_memory
