@@ -57,6 +57,14 @@ class Builder:
         """Add an op that is there for its effect."""
         self.emit(EvalStmt(self.call(name, **given), self.span))
 
+    def get(self, view: Expr, *at: Expr | int) -> Expr:
+        """Return one element of memory."""
+        return self.op("tensor.read", x=view, indices=at)
+
+    def set(self, view: Expr, value: Expr, *at: Expr | int) -> None:
+        """Set one element of memory."""
+        self.do("tensor.write", x=view, indices=at, value=value)
+
     def assign(self, var: Var, value: Expr) -> None:
         """Let an existing variable stand for another value from here on."""
         self.emit(AssignStmt(var, value, self.span))

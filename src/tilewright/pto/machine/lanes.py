@@ -1,17 +1,31 @@
-"""Lanes: the elements of a register, read and written one after the other."""
+"""Lanes: elements of registers and of memory, read and written one after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 
-from tilewright import dtypes
-from tilewright.core.expr import Expr
-from tilewright.core.types import ScalarType
-from tilewright.dtypes import UNSIGNED, DataType
-from tilewright.pto.machine.build import element_of
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import UINT8, UNSIGNED, DataType
+from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.registers import lanes_of, scratch, spilled
+from tilewright.pto.machine.registers import (
+    active,
+    lanes_of,
+    mask_of,
+    scratch,
+    spilled,
+    take,
+    vector,
+    vector_type,
+    window,
+)
+from tilewright.pto.machine.tiles import bytes_view, cell_view, moved
+from tilewright.pto.machine.values import Pointer, Vector
+from tilewright.pto.module import Op
+from tilewright.pto.types import Scalar
+from tilewright.records import record
 
 
 def _flat(m: Machine, buffer: Expr, dtype: DataType, count: int) -> Expr:
@@ -29,14 +43,16 @@ def blank_lanes(m: Machine, dtype: DataType, lanes: int) -> tuple[Expr, Expr]:
     return _flat(m, buffer, dtype, lanes), buffer
 
 
-def at(m: Machine, view: Expr, index: Expr) -> Expr:
-    """Return one element."""
-    return m.b.op("tensor.read", x=view, indices=(index,))
+def written(m: Machine, op: Op, buffer: Expr) -> Vector:
+    """Return the lanes of a buffer as the vector that an op results in."""
+    type_ = vector_type(op.results[0])
+    return vector(op, take(m, window(m, buffer, type_.element.dtype, type_.lanes), type_.lanes))
 
 
-def write(m: Machine, view: Expr, index: Expr, value: Expr) -> None:
-    """Set one element."""
-    m.b.do("tensor.write", x=view, indices=(index,), value=value)
+def lit(m: Machine, op: Op, nbytes: int) -> Expr | None:
+    """Return the flags of an op's mask for elements of a size; None where all are set, or there is no mask."""
+    mask = mask_of(m, op)
+    return None if mask is None else active(m, mask, nbytes)
 
 
 @contextmanager
@@ -47,13 +63,52 @@ def lit_lanes(m: Machine, on: Expr | None, lanes: int) -> Generator[Expr]:
         if flags is None:
             yield lane
             return
-        zero = m.b.cast(m.b.index(0), dtypes.UINT8)
-        with m.b.when(m.b.scalar("ne", at(m, flags, lane), zero)):
+        with m.b.when(m.b.scalar("ne", m.b.get(flags, lane), constant(0, UINT8))):
             yield lane
 
 
 def position(m: Machine, indices: Expr, lane: Expr) -> Expr:
     """Return an index that a vector holds, without a sign."""
-    found = at(m, indices, lane)
-    assert isinstance(found.type, ScalarType)
-    return m.b.index(m.b.cast(found, UNSIGNED[found.type.dtype.get_byte()]))
+    found = m.b.get(indices, lane)
+    return m.b.index(m.b.cast(found, UNSIGNED[element_of(found).get_byte()]))
+
+
+@record
+class Elements:
+    """Elements by their number: how to read one, and how to write one."""
+
+    get: Callable[[Expr], Expr]
+    set: Callable[[Expr, Expr], None]
+
+    def every(self, m: Machine, step: int, first: int = 0) -> Elements:
+        """Return each `step`-th one, from the `first` one on."""
+
+        def at(index: Expr) -> Expr:
+            place = m.b.mul(index, step)
+            return m.b.add(place, first) if first else place
+
+        return Elements(lambda i: self.get(at(i)), lambda i, value: self.set(at(i), value))
+
+
+def elements_in(m: Machine, view: Expr, *before: Expr) -> Elements:
+    """Return the elements along the last axis of a view."""
+    return Elements(lambda i: m.b.get(view, *before, i), lambda i, value: m.b.set(view, value, *before, i))
+
+
+def elements_of(m: Machine, pointer: Pointer, element: Scalar) -> Elements:
+    """Return what lies from a pointer to the end of its memory; a tile's own bytes are looked up one by one."""
+    pointer, size = replace(pointer, element=element), element.nbytes
+    if pointer.arena is None:
+
+        def at(index: Expr) -> Expr:
+            return cell_view(m, moved(m, pointer, index))
+
+        return Elements(lambda i: m.b.get(at(i), 0), lambda i, value: m.b.set(at(i), value, 0))
+    start = known(pointer.offset)
+    if start is not None:
+        count = m.b.index(max(0, pointer.arena.limit - start) // size)
+    else:
+        left = m.b.scalar("sub", m.b.index(pointer.arena.limit), pointer.offset)
+        count = m.b.scalar("floordiv", left, m.b.index(size))
+    pointer.arena.touch(m.b.index(0), pointer.arena.limit)
+    return elements_in(m, bytes_view(m, pointer, (count,), (m.b.index(1),)))

@@ -8,6 +8,7 @@ from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Const, Expr, constant
 from tilewright.core.extents import bounds
 from tilewright.core.types import TileType, tile
+from tilewright.dtypes import FP32
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.pto.machine.build import known, tile_type
 from tilewright.pto.machine.machine import Machine
@@ -148,6 +149,36 @@ def window(m: Machine, source: Tile, region: Extents, at: Extents | None = None)
 def replaced(pointer: Pointer, offset: Expr) -> Pointer:
     """Return a pointer moved elsewhere in its buffer."""
     return pointer.having((offset,))
+
+
+def moved(m: Machine, pointer: Pointer, elements: Expr) -> Pointer:
+    """Return a pointer so many elements further on."""
+    number = known(elements)
+    if number is not None and abs(number) * pointer.element.nbytes >= 1 << 63:
+        raise OutOfBoundsError(f"element {number} of {pointer.element} lies outside every memory")
+    return replaced(pointer, m.b.add(pointer.offset, product(m, elements, m.b.index(pointer.element.nbytes))))
+
+
+def product(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
+    """Return a product of offsets and strides; one that may be more than any memory has is checked before it is used.
+
+    Floats tell: what they lose is nothing beside what they are held to.
+    """
+    made = m.b.scalar("mul", lhs, rhs)
+    if known(made) is None and bounds(made) is None:
+        size = m.b.scalar("mul", m.b.cast(lhs, FP32), m.b.cast(rhs, FP32))
+        inside = (m.b.scalar("lt", size, constant(FARTHEST)), m.b.scalar("gt", size, constant(-FARTHEST)))
+        m.b.do("system.device_assert", condition=m.b.scalar("and_", *inside), message="this lies outside every memory")
+    return made
+
+
+FARTHEST = float(1 << 60)
+"""No offset into memory is more."""
+
+
+def cell_view(m: Machine, pointer: Pointer) -> Expr:
+    """Return the one element behind a pointer."""
+    return bytes_view(m, pointer, (m.b.index(1),), (m.b.index(1),))
 
 
 def bytes_view(m: Machine, pointer: Pointer, shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> Expr:

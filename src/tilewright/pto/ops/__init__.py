@@ -12,7 +12,6 @@ from tilewright.pto.ops import counting as counting
 from tilewright.pto.ops import elementwise as elementwise
 from tilewright.pto.ops import gathers as gathers
 from tilewright.pto.ops import looped_copies as looped_copies
-from tilewright.pto.ops import mask_memory as mask_memory
 from tilewright.pto.ops import masks as masks
 from tilewright.pto.ops import moves as moves
 from tilewright.pto.ops import order as order
@@ -24,9 +23,5 @@ from tilewright.pto.ops import shuffles as shuffles
 from tilewright.pto.ops import sorts as sorts
 from tilewright.pto.ops import streams as streams
 from tilewright.pto.ops import transfers as transfers
-from tilewright.pto.ops import vector_conversions as vector_conversions
-from tilewright.pto.ops import vector_gathers as vector_gathers
 from tilewright.pto.ops import vector_memory as vector_memory
-from tilewright.pto.ops import vector_reductions as vector_reductions
-from tilewright.pto.ops import vector_sorts as vector_sorts
 from tilewright.pto.ops import views as views

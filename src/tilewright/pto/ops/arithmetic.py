@@ -15,7 +15,7 @@ from tilewright.errors import PtoAttributeError, PtoTypeMismatchError, Unsupport
 from tilewright.pto import types
 from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.tiles import bytes_view
+from tilewright.pto.machine.tiles import cell_view
 from tilewright.pto.machine.values import Lowered, Number
 from tilewright.pto.module import Op
 from tilewright.pto.op import Rule, declare
@@ -271,12 +271,9 @@ def _bitcast(m: Machine, op: Op) -> Number:
     """The same bits as another type, by way of memory."""
     come, go = op.operands[0].type, op.results[0].type
     assert isinstance(come, Scalar) and isinstance(go, Scalar)
-    if come.bits != go.bits:
-        raise UnsupportedFeatureError(f"{come} has not as many bits as {go}")
-    cell, one = m.memory.cell(op, come), m.b.index(1)
-    m.b.do("tensor.write", x=bytes_view(m, cell, (one,), (one,)), indices=(0,), value=m.expr(op.operands[0]))
-    seen = bytes_view(m, replace(cell, element=go), (one,), (one,))
-    return Number(m.b.op("tensor.read", x=seen, indices=(0,)))
+    cell = m.memory.cell(op, come)
+    m.b.set(cell_view(m, cell), m.expr(op.operands[0]), 0)
+    return Number(m.b.get(cell_view(m, replace(cell, element=go)), 0))
 
 
 @declare("arith.addui_extended", Form("ii", "ib", Typing.EXTENDED))

@@ -42,7 +42,7 @@ def _get(m: Machine, op: Op) -> Number:
     view = bytes_view(m, array.pointer, array.shape, array.strides)
     type_ = op.results[0].type
     assert isinstance(type_, Scalar)
-    return Number(m.b.cast(m.b.op("tensor.read", x=view, indices=m.clause(op, "indices")), type_.dtype))
+    return Number(m.b.cast(m.b.get(view, *(m.clause(op, "indices") or ())), type_.dtype))
 
 
 @declare("pto.local_array_set", Form("os", words=_INDICES, index="indices"))
@@ -51,4 +51,4 @@ def _set(m: Machine, op: Op) -> None:
     array, value = m.get(op.operands[0], View), m.expr(op.operands[1])
     view = bytes_view(m, array.pointer, array.shape, array.strides)
     number = m.b.cast(value, array.pointer.element.dtype)
-    m.b.do("tensor.write", x=view, indices=m.clause(op, "indices"), value=number)
+    m.b.set(view, number, *(m.clause(op, "indices") or ()))

@@ -1,20 +1,42 @@
-"""Conversions: `tcvt`, whose rounding, wrapping and clamping depend on the pair of types."""
+"""Conversions: elements in another type, rounded, wrapped or clamped as the pair of types asks.
+
+On registers, a conversion to narrower elements writes every second or fourth lane of its result, `part` being the first
+one; a conversion to wider elements reads every second or fourth lane of its source.
+"""
 
 from __future__ import annotations
 
+from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
-from tilewright.dtypes import INT32, INT64, DataType
+from tilewright.dtypes import INT32, INT64, SIGNED, UNSIGNED, DataType
 from tilewright.errors import AttributeValueError
-from tilewright.pto.machine.elements import largest_finite, where
+from tilewright.pto.machine.build import element_of, known
+from tilewright.pto.machine.elements import cast, largest_finite, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination
+from tilewright.pto.machine.registers import (
+    active,
+    apart,
+    bitcast,
+    every,
+    full,
+    joined,
+    kept,
+    lanes_of,
+    mask_of,
+    masked,
+    scalar_in,
+    vector,
+    vector_type,
+)
 from tilewright.pto.machine.tiles import cover, read
-from tilewright.pto.machine.values import Tile
+from tilewright.pto.machine.values import Number, Predicate, Tile, Vector
 from tilewright.pto.module import Attribute, Enumerated, Op
 from tilewright.pto.op import declare
-from tilewright.pto.text.form import tile
+from tilewright.pto.ops.masks import is_upper
+from tilewright.pto.text.form import Form, Slot, register, tile
 
 MODES = {
     "NONE": "rint", "RINT": "rint", "CAST_RINT": "rint", "ROUND": "round", "FLOOR": "floor", "CEIL": "ceil",
@@ -102,3 +124,172 @@ def _clamped(m: Machine, values: Expr, to: DataType) -> Expr:
     if come.limits[0] < low:
         values = m.b.op("tile.maximum", lhs=values, rhs=constant(low, come))
     return values
+
+
+_MODES = {"R": "rint", "A": "round", "F": "floor", "C": "ceil", "Z": "trunc", "O": "odd"}
+_PARTS = {"EVEN": 0, "ODD": 1, "P0": 0, "P1": 1, "P2": 2, "P3": 3}
+
+
+def mode_of(op: Op, default: str = "R") -> str:
+    """Return how an op rounds."""
+    given = str(op.attributes.get("rnd", op.attributes.get("round_mode", default)))
+    word = default if given in _PARTS else given.removeprefix("ROUND_")
+    if word not in _MODES:
+        raise AttributeValueError(f"there is no rounding {given!r}", help=f"one of {', '.join(_MODES)}")
+    return _MODES[word]
+
+
+def _part(op: Op, step: int) -> int:
+    only = op.attributes.get("rnd")  # of two words in quotes, the first may be left out
+    word = str(op.attributes.get("part", only if only in _PARTS else "EVEN")).removeprefix("PART_")
+    if word not in _PARTS or _PARTS[word] >= step:
+        raise AttributeValueError(f"there is no part {word!r} of {step}", help="EVEN or ODD of two, P0 to P3 of four")
+    return _PARTS[word]
+
+
+def _saturates(op: Op) -> bool | None:
+    word = op.attributes.get("sat")
+    return None if word is None else str(word) in ("SAT", "RS_ENABLE", "ON")
+
+
+@declare("pto.vcvt", register("un?", "u"))
+def _convert_lanes(m: Machine, op: Op) -> Vector:
+    return _placed(m, op, m.get(op.operands[0], Vector).expr)
+
+
+@declare("pto.vmulscvt", Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0))
+def _scale_and_convert(m: Machine, op: Op) -> Vector:
+    source = m.get(op.operands[0], Vector)
+    scaled = m.b.op("tile.mul", lhs=source.expr, rhs=scalar_in(m, op.operands[1], source.element.dtype))
+    return _placed(m, op, scaled)
+
+
+def _placed(m: Machine, op: Op, row: Expr) -> Vector:
+    """Return elements _converted_lanes, in the lanes that the op says; a mask counts the lanes of the side it fits."""
+    type_, mask = vector_type(op.results[0]), mask_of(m, op)
+    have, want = lanes_of(row), type_.lanes
+    dtype, mode, saturates = type_.element.dtype, mode_of(op), _saturates(op)
+    if have == want:
+        return vector(op, masked(m, _converted_lanes(m, row, dtype, mode, saturates), mask))
+    if have > want:
+        step = have // want
+        first = _part(op, step)
+        made = _converted_lanes(m, every(m, row, step, first, want), dtype, mode, saturates)
+        return vector(op, kept(m, made, _lit(m, mask, have, want, first)))
+    step = want // have
+    first = _part(op, step)
+    made = _converted_lanes(m, row, dtype, mode, saturates)
+    return vector(op, apart(m, kept(m, made, _lit(m, mask, want, have, first)), step, first))
+
+
+def _lit(m: Machine, mask: Predicate | None, many: int, few: int, first: int) -> Expr | None:
+    """Return the flags of the lanes of the wider elements, from a mask over either side's."""
+    on = None if mask is None else active(m, mask, mask.bits // 8)
+    if mask is None or on is None:
+        return None
+    if lanes_of(on) == many:
+        return every(m, on, many // few, first, few)
+    return active(m, mask, 256 // few)
+
+
+def _converted_lanes(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool | None) -> Expr:
+    """Return elements in another type: floats become integers that stop at the limits unless asked to wrap."""
+    come = element_of(row)
+    if come.is_float() and to.is_float():
+        return _shortened(m, row, to, mode, bool(saturates))
+    if come.is_float():
+        saturates = saturates is not False
+    return converted(m, row, to, mode, bool(saturates))
+
+
+def _shortened(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool) -> Expr:
+    if to.bits >= element_of(row).bits:
+        return cast(m, row, to)
+    if saturates:
+        limit = largest_finite(to)
+        row = where(m, row, CmpType.EQ, row, row, full(m, lanes_of(row), element_of(row), 0))
+        low = m.b.op("tile.minimum", lhs=row, rhs=constant(limit))
+        row = m.b.op("tile.maximum", lhs=low, rhs=constant(-limit))
+    return cast(m, row, to) if mode == "rint" or to.bits < 16 else _directed(m, row, to, mode)
+
+
+def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
+    """Return floats rounded to shorter ones: towards zero, and one step further where the mode says so."""
+    bits, one = UNSIGNED[to.get_byte()], constant(1, UNSIGNED[to.get_byte()])
+    size = m.b.op("tile.abs", x=row)
+    nearest = cast(m, size, to)
+    steps = bitcast(m, nearest, bits)
+    back = cast(m, nearest, dtypes.FP32)
+    down = where(m, back, CmpType.GT, size, m.b.op("tile.sub", lhs=steps, rhs=one), steps)
+    short = cast(m, bitcast(m, down, to), dtypes.FP32)
+    up = m.b.op("tile.add", lhs=down, rhs=one)
+    further = _further(m, row, size, short, (down, cast(m, bitcast(m, up, to), dtypes.FP32)), mode)
+    zero = constant(0.0)
+    down = where(m, m.b.op("tile.mul", lhs=further, rhs=_differs(m, size, short)), CmpType.GT, zero, up, down)
+    signed = bitcast(m, down, to)
+    return where(m, row, CmpType.LT, zero, m.b.op("tile.neg", x=signed), signed)
+
+
+def _ones(m: Machine, like: Expr) -> tuple[Expr, Expr]:
+    return full(m, lanes_of(like), dtypes.FP32, 1), full(m, lanes_of(like), dtypes.FP32, 0)
+
+
+def _differs(m: Machine, a: Expr, b: Expr) -> Expr:
+    """Return one where two floats differ, else zero; numbers that are none do not."""
+    return where(m, a, CmpType.GT, b, *_ones(m, a))
+
+
+def _further(m: Machine, row: Expr, size: Expr, short: Expr, steps: tuple[Expr, Expr], mode: str) -> Expr:
+    """Return one where a number that lies between two shorter ones takes the one further from zero."""
+    one, zero = _ones(m, row)
+    down, longer = steps
+    if mode == "trunc":
+        return zero
+    if mode in ("floor", "ceil"):
+        return where(m, row, CmpType.LT if mode == "floor" else CmpType.GT, constant(0.0), one, zero)
+    if mode == "odd":
+        last = m.b.op("tile.and_", lhs=down, rhs=constant(1, element_of(down)))
+        return where(m, last, CmpType.EQ, constant(0, element_of(down)), one, zero)
+    before = m.b.op("tile.sub", lhs=size, rhs=short)
+    return where(m, before, CmpType.GE, m.b.op("tile.sub", lhs=longer, rhs=size), one, zero)
+
+
+@declare("pto.vtrc", register("vm", "v", "rnd", False))
+def _round(m: Machine, op: Op) -> Vector:
+    """Floats rounded to integers, still floats."""
+    row = m.get(op.operands[0], Vector).expr
+    made = converted(m, cast(m, row, dtypes.FP32), dtypes.FP32, mode_of(op, "Z"), None)
+    return vector(op, masked(m, cast(m, made, element_of(row)), mask_of(m, op)))
+
+
+# halves
+
+
+def _takes_upper(m: Machine, op: Op) -> bool:
+    """Return which half an op means: a word, or the number 1."""
+    numbers = [v for v in op.operands if isinstance(m.values[v], Number)]
+    if not numbers:
+        return is_upper(op)
+    part = known(m.expr(numbers[0]))
+    if part not in (0, 1):
+        raise AttributeValueError(f"the part must be the constant 0 or 1, got {part}")
+    return part == 1
+
+
+@declare("pto.vpack", register("un?|ui", "u", "part", False))
+def _pack_lanes(m: Machine, op: Op) -> Vector:
+    """The low parts of the elements in one half of the result; the other half is zero."""
+    source, type_ = m.get(op.operands[0], Vector), vector_type(op.results[0])
+    half = cast(m, masked(m, source.expr, mask_of(m, op)), type_.element.dtype)
+    none = full(m, type_.lanes - lanes_of(half), type_.element.dtype, 0)
+    return vector(op, joined(m, none, half) if _takes_upper(m, op) else joined(m, half, none))
+
+
+@declare("pto.vsunpack vzunpack", register("un?|ui", "u", "part", False))
+def _unpack(m: Machine, op: Op) -> Vector:
+    """One half of the elements, made longer with copies of their sign or with zeros."""
+    source, type_ = m.get(op.operands[0], Vector), vector_type(op.results[0])
+    family = SIGNED if op.name == "pto.vsunpack" else UNSIGNED
+    first = type_.lanes if _takes_upper(m, op) else 0
+    half = every(m, bitcast(m, source.expr, family[source.element.nbytes]), 1, first, type_.lanes)
+    return vector(op, masked(m, cast(m, half, type_.element.dtype), mask_of(m, op)))

@@ -259,7 +259,7 @@ def _fill(m: Machine, copy: Copy, pad: Pad, row: Expr) -> None:
 
     def level(indices: tuple[Expr, ...]) -> None:
         if len(indices) == len(counts):
-            m.b.do("tensor.write", x=view, indices=indices, value=pad.value)
+            m.b.set(view, pad.value, *indices)
             return
         with m.b.loop(0, counts[len(indices)]) as index:
             level((*indices, index))

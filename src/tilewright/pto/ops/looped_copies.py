@@ -6,7 +6,7 @@ from tilewright.core.expr import Expr
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.build import known
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.tiles import bytes_view
+from tilewright.pto.machine.tiles import cell_view
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.ops.copies import Axis, Copy, pointers, run
@@ -39,20 +39,18 @@ def _set(m: Machine, op: Op) -> None:
         m.settings[name] = m.index(op.operands[0]), m.index(op.operands[1])
         return
     for which, value in enumerate(op.operands):
-        number = m.b.cast(m.expr(value), I64.dtype)
-        m.b.do("tensor.write", x=_cell(m, name, which), indices=(0,), value=number)
+        m.b.set(_cell(m, name, which), m.b.cast(m.expr(value), I64.dtype), 0)
 
 
 def _cell(m: Machine, name: str, which: int) -> Expr:
-    one = m.b.index(1)
-    return bytes_view(m, m.memory.cell((name, which), I64), (one,), (one,))
+    return cell_view(m, m.memory.cell((name, which), I64))
 
 
 def _setting(m: Machine, name: str) -> tuple[Expr, Expr]:
     """Return the two numbers of a setting, zero where nobody made it."""
     if name in m.settings or _is_straight(m):
         return m.settings.get(name, (m.b.index(0), m.b.index(0)))
-    first, second = (m.b.index(m.b.op("tensor.read", x=_cell(m, name, i), indices=(0,))) for i in (0, 1))
+    first, second = (m.b.index(m.b.get(_cell(m, name, i), 0)) for i in (0, 1))
     return first, second
 
 

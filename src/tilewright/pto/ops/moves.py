@@ -134,7 +134,7 @@ def _get(m: Machine, op: Op) -> Number:
     if tile.slot is not None:
         m.demote(tile.slot)
         return Number(constant(0, tile.type.element.dtype))
-    return Number(m.b.op("tensor.read", x=flat(m, tile), indices=(index,)))
+    return Number(m.b.get(flat(m, tile), index))
 
 
 @declare("pto.tsetval", tile("is"))
@@ -143,7 +143,7 @@ def _set(m: Machine, op: Op) -> None:
     if tile.slot is not None:
         m.demote(tile.slot)
         return
-    m.b.do("tensor.write", x=flat(m, tile), indices=(index,), value=m.expr(op.ins[1]))
+    m.b.set(flat(m, tile), m.expr(op.ins[1]), index)
 
 
 def flat(m: Machine, tile: Tile) -> Expr:

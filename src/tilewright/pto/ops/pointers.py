@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.core.expr import Expr, constant
-from tilewright.core.extents import bounds
-from tilewright.dtypes import FP32
-from tilewright.errors import OutOfBoundsError, PtoTypeMismatchError, UnsupportedFeatureError
-from tilewright.pto.machine.build import known
+from tilewright.core.expr import Expr
+from tilewright.errors import PtoTypeMismatchError, UnsupportedFeatureError
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.tiles import bytes_view, replaced
+from tilewright.pto.machine.tiles import cell_view, moved
 from tilewright.pto.machine.values import Lowered, Number, Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
@@ -64,31 +61,6 @@ def _addptr(m: Machine, op: Op) -> Pointer:
     return moved(m, pointer, m.index(op.operands[1]))
 
 
-def moved(m: Machine, pointer: Pointer, elements: Expr) -> Pointer:
-    """Return a pointer so many elements further on."""
-    number = known(elements)
-    if number is not None and abs(number) * pointer.element.nbytes >= 1 << 63:
-        raise OutOfBoundsError(f"element {number} of {pointer.element} lies outside every memory")
-    return replaced(pointer, m.b.add(pointer.offset, product(m, elements, m.b.index(pointer.element.nbytes))))
-
-
-def product(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
-    """Return a product of offsets and strides; one that may be more than any memory has is checked before it is used.
-
-    Floats tell: what they lose is nothing beside what they are held to.
-    """
-    made = m.b.scalar("mul", lhs, rhs)
-    if known(made) is None and bounds(made) is None:
-        size = m.b.scalar("mul", m.b.cast(lhs, FP32), m.b.cast(rhs, FP32))
-        inside = (m.b.scalar("lt", size, constant(FARTHEST)), m.b.scalar("gt", size, constant(-FARTHEST)))
-        m.b.do("system.device_assert", condition=m.b.scalar("and_", *inside), message="this lies outside every memory")
-    return made
-
-
-FARTHEST = float(1 << 60)
-"""No offset into memory is more."""
-
-
 def _loads_element(op: Op) -> None:
     pointer = op.operands[0].type
     assert isinstance(pointer, Ptr)
@@ -97,7 +69,7 @@ def _loads_element(op: Op) -> None:
 
 @declare("pto.load load_scalar", Form("p", "s", words=_INDEX, index="offset"), rule=_loads_element)
 def _load(m: Machine, op: Op) -> Number:
-    return Number(m.b.op("tensor.read", x=_element(m, op, 0), indices=(0,)))
+    return Number(m.b.get(_element(m, op, 0), 0))
 
 
 def _stores_element(op: Op) -> None:
@@ -112,10 +84,10 @@ def _stores_element(op: Op) -> None:
     rule=_stores_element,
 )
 def _store(m: Machine, op: Op) -> None:
-    m.b.do("tensor.write", x=_element(m, op, 1), indices=(0,), value=m.expr(op.operands[0]))
+    m.b.set(_element(m, op, 1), m.expr(op.operands[0]), 0)
 
 
 def _element(m: Machine, op: Op, index: int) -> Expr:
     """Return the element behind an operand, as far on as the brackets say."""
-    pointer, one = m.get(op.operands[index], Pointer), m.b.index(1)
-    return bytes_view(m, moved(m, pointer, (m.clause(op, "offset") or (m.b.index(0),))[0]), (one,), (one,))
+    offset = (m.clause(op, "offset") or (m.b.index(0),))[0]
+    return cell_view(m, moved(m, m.get(op.operands[index], Pointer), offset))

@@ -1,21 +1,41 @@
-"""Reductions and expansions: rows and columns folded to one element, one element met with a row or column."""
+"""Reductions and expansions: rows and columns folded to one element, one element met with a row or column.
+
+Registers are folded whole, in blocks of 32 bytes, or in pairs; lanes that a mask leaves out take no part.
+"""
 
 from __future__ import annotations
 
+from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
-from tilewright.dtypes import INT32
+from tilewright.dtypes import INT32, UNSIGNED
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, over_columns, over_rows, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination
+from tilewright.pto.machine.registers import (
+    active,
+    extended,
+    full,
+    iota,
+    lanes_of,
+    mask_of,
+    put,
+    reshaped,
+    scratch,
+    take,
+    vector,
+    vector_type,
+    window,
+)
+from tilewright.pto.machine.registers import where as chosen
 from tilewright.pto.machine.tiles import cover, read, read_all, write, zero
-from tilewright.pto.machine.values import Tile
+from tilewright.pto.machine.values import Tile, Vector
 from tilewright.pto.module import Number, Op
 from tilewright.pto.op import declare
-from tilewright.pto.text.form import tile
+from tilewright.pto.text.form import register, tile
 
 
 @declare("pto.trowsum trowmax trowmin trowprod tcolsum tcolmax tcolmin tcolprod", tile("tz?"))
@@ -132,3 +152,65 @@ def _meet_groups(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], groups: 
         made = met if made is None else m.b.op("tile.concat", a=made, b=met)
     assert made is not None
     write(m, target, made)
+
+
+_FOLDS = {"add": "row_sum", "max": "row_max", "min": "row_min"}
+
+
+def _end(op: Op) -> str:
+    return op.name[-3:]
+
+
+def _taking_part(m: Machine, op: Op) -> Expr:
+    """Return the lanes of an op's operand, those that take no part replaced by what changes nothing."""
+    row = m.get(op.operands[0], Vector).expr
+    mask = mask_of(m, op)
+    on = None if mask is None else active(m, mask, element_of(row).get_byte())
+    if on is None:
+        return row
+    low, high = element_of(row).limits
+    start = {"add": 0, "max": low, "min": high}[_end(op)]
+    return chosen(m, on, row, full(m, lanes_of(row), element_of(row), start))
+
+
+def _by_group(m: Machine, op: Op, row: Expr, groups: int) -> Expr:
+    """Return one element for each group of neighbours."""
+    square = reshaped(m, row, groups, lanes_of(row) // groups)
+    return reshaped(m, m.b.op(f"tile.{_FOLDS[_end(op)]}", x=square), 1, groups)
+
+
+@declare("pto.vcadd", register("um?", "u"))
+def _sum(m: Machine, op: Op) -> Vector:
+    """The sum in the first lane, in the result's type."""
+    type_ = vector_type(op.results[0])
+    row = cast(m, _taking_part(m, op), type_.element.dtype)
+    return vector(op, extended(m, _by_group(m, op, row, 1), type_.lanes))
+
+
+@declare("pto.vcmax vcmin", register("um?", "u"))
+def _extreme(m: Machine, op: Op) -> Vector:
+    """The largest or smallest element in the first lane, in the second its index as an integer's bits."""
+    row, type_ = _taking_part(m, op), vector_type(op.results[0])
+    best = _by_group(m, op, row, 1)
+    none = full(m, lanes_of(row), dtypes.INT32, lanes_of(row) - 1)
+    at = m.b.op("tile.row_min", x=where(m, row, CmpType.EQ, best, iota(m, lanes_of(row)), none))
+    bits = UNSIGNED[type_.element.nbytes]
+    buffer = scratch(m, zero=True)
+    put(m, window(m, buffer, type_.element.dtype, 1), best)
+    put(m, window(m, buffer, bits, 1, first=1), cast(m, at, bits))
+    return vector(op, take(m, window(m, buffer, type_.element.dtype, type_.lanes), type_.lanes))
+
+
+@declare("pto.vcgadd vcgmax vcgmin", register("um?", "u"))
+def _by_block(m: Machine, op: Op) -> Vector:
+    """Eight results, one for each block of 32 bytes, in the first eight lanes."""
+    row, type_ = _taking_part(m, op), vector_type(op.results[0])
+    return vector(op, extended(m, _by_group(m, op, cast(m, row, type_.element.dtype), 8), type_.lanes))
+
+
+@declare("pto.vcpadd", register("um?", "u"))
+def _by_pair(m: Machine, op: Op) -> Vector:
+    """The sums of neighbours in the lower half of the lanes."""
+    row, type_ = _taking_part(m, op), vector_type(op.results[0])
+    row = cast(m, row, type_.element.dtype)
+    return vector(op, extended(m, _by_group(m, op, row, lanes_of(row) // 2), type_.lanes))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from tilewright.core.expr import Expr
 from tilewright.pto.machine.build import element_of
-from tilewright.pto.machine.lanes import at, blank_lanes, lane_view, lit_lanes, position, write
+from tilewright.pto.machine.lanes import blank_lanes, lane_view, lit, lit_lanes, position, written
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
-    active,
     bitcast,
     lanes_of,
     lit_lanes_of,
-    mask_of,
     predicate,
     put,
     scratch,
@@ -79,38 +77,38 @@ def _lookup(m: Machine, op: Op) -> Vector:
     made, buffer = blank_lanes(m, source.element.dtype, source.lanes)
     with m.b.loop(0, source.lanes, hint="lane") as lane:
         place = m.b.scalar("bit_and", position(m, indices, lane), m.b.index(source.lanes - 1))
-        write(m, made, lane, at(m, values, place))
-    return vector(op, take(m, window(m, buffer, source.element.dtype, source.lanes), source.lanes))
+        m.b.set(made, m.b.get(values, place), lane)
+    return written(m, op, buffer)
 
 
 @declare("pto.vsqz", register("vm"))
 def _squeeze(m: Machine, op: Op) -> Vector:
     """The lanes whose mask is set, in front; the machine remembers how many bytes they take."""
-    source, mask = m.get(op.operands[0], Vector), mask_of(m, op)
-    on = None if mask is None else active(m, mask, source.element.nbytes)
+    source = m.get(op.operands[0], Vector)
+    on = lit(m, op, source.element.nbytes)
     values = lane_view(m, source.expr)
     made, buffer = blank_lanes(m, source.element.dtype, source.lanes)
     count = m.b.variable(m.b.index(0).type, "count")
     m.b.assign(count, m.b.index(0))
     with lit_lanes(m, on, source.lanes) as lane:
-        write(m, made, count, at(m, values, lane))
+        m.b.set(made, m.b.get(values, lane), count)
         m.b.assign(count, m.b.add(count, 1))
     squeezed(m, m.b.mul(count, source.element.nbytes))
-    return vector(op, take(m, window(m, buffer, source.element.dtype, source.lanes), source.lanes))
+    return written(m, op, buffer)
 
 
 @declare("pto.vusqz", register("un?|n", "u"))
 def _prefix(m: Machine, op: Op) -> Vector:
     """For each lane, how many lanes before it have their mask set."""
-    type_, mask = vector_type(op.results[0]), mask_of(m, op)
-    on = None if mask is None else active(m, mask, type_.element.nbytes)
+    type_ = vector_type(op.results[0])
+    on = lit(m, op, type_.element.nbytes)
     flags = None if on is None else lane_view(m, on)
     made, buffer = blank_lanes(m, type_.element.dtype, type_.lanes)
     count = m.b.variable(m.b.index(0).type, "count")
     m.b.assign(count, m.b.index(0))
     with m.b.loop(0, type_.lanes, hint="lane") as lane:
-        write(m, made, lane, m.b.cast(count, type_.element.dtype))
-        step = m.b.index(1) if flags is None else m.b.index(at(m, flags, lane))
+        m.b.set(made, m.b.cast(count, type_.element.dtype), lane)
+        step = m.b.index(1) if flags is None else m.b.index(m.b.get(flags, lane))
         m.b.assign(count, m.b.scalar("add", count, step))
     squeezed(m, m.b.mul(count, type_.element.nbytes))
-    return vector(op, take(m, window(m, buffer, type_.element.dtype, type_.lanes), type_.lanes))
+    return written(m, op, buffer)

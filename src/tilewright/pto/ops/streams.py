@@ -12,12 +12,11 @@ from tilewright.dtypes import INT32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import compared, flags, iota, vector, vector_type
-from tilewright.pto.machine.tiles import bytes_view
+from tilewright.pto.machine.tiles import cell_view, moved
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Token, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.ops.vector_memory import accessed, elements, load, store
-from tilewright.pto.ops.views import moved
 from tilewright.pto.text.form import Form, Typing, memory, register
 from tilewright.pto.types import ALIGN, I64, Ptr
 
@@ -25,16 +24,15 @@ _SQUEEZED, _REACHED = "squeezed bytes", "reached bytes"
 
 
 def _register(m: Machine, name: str) -> Expr:
-    one = m.b.index(1)
-    return bytes_view(m, m.memory.cell(name, I64), (one,), (one,))
+    return cell_view(m, m.memory.cell(name, I64))
 
 
 def _get(m: Machine, name: str) -> Expr:
-    return m.b.index(m.b.op("tensor.read", x=_register(m, name), indices=(0,)))
+    return m.b.index(m.b.get(_register(m, name), 0))
 
 
 def _set(m: Machine, name: str, value: Expr) -> None:
-    m.b.do("tensor.write", x=_register(m, name), indices=(0,), value=m.b.cast(value, I64.dtype))
+    m.b.set(_register(m, name), m.b.cast(value, I64.dtype), 0)
 
 
 def squeezed(m: Machine, nbytes: Expr) -> None:

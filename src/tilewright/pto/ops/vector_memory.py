@@ -31,11 +31,10 @@ from tilewright.pto.machine.registers import (
     vector_type,
     where,
 )
-from tilewright.pto.machine.tiles import bytes_view
+from tilewright.pto.machine.tiles import bytes_view, moved
 from tilewright.pto.machine.values import Pointer, Predicate, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.views import moved
 from tilewright.pto.text.form import memory, register
 from tilewright.pto.types import SCALARS, Ptr, Scalar
 
@@ -114,7 +113,7 @@ def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
     size = at.element.nbytes
     lanes, block = NBYTES // size, BLOCK // size
     if word == "BRC":
-        number = m.b.op("tensor.read", x=view(m, at, (1,), (1,)), indices=(0,))
+        number = m.b.get(view(m, at, (1,), (1,)), 0)
         return m.b.op("tile.full", shape=(1, lanes), dtype=at.element.dtype, value=number)
     if word in ("UNPK", "UNPK4"):
         times = 4 if word == "UNPK4" else 2
