@@ -11,9 +11,7 @@ from tilewright.dtypes import UINT8, UNSIGNED, DataType
 from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
-    active,
     lanes_of,
-    mask_of,
     scratch,
     spilled,
     take,
@@ -47,12 +45,6 @@ def written(m: Machine, op: Op, buffer: Expr) -> Vector:
     """Return the lanes of a buffer as the vector that an op results in."""
     type_ = vector_type(op.results[0])
     return vector(op, take(m, window(m, buffer, type_.element.dtype, type_.lanes), type_.lanes))
-
-
-def lit(m: Machine, op: Op, nbytes: int) -> Expr | None:
-    """Return the flags of an op's mask for elements of a size; None where all are set, or there is no mask."""
-    mask = mask_of(m, op)
-    return None if mask is None else active(m, mask, nbytes)
 
 
 @contextmanager

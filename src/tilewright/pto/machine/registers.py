@@ -223,6 +223,12 @@ def mask_of(m: Machine, op: Op) -> Predicate | None:
     return next((v for v in found if isinstance(v, Predicate)), None)
 
 
+def lit(m: Machine, op: Op, nbytes: int) -> Expr | None:
+    """Return the flags of an op's mask for elements of a size; None where all are set, or there is no mask."""
+    mask = mask_of(m, op)
+    return None if mask is None else active(m, mask, nbytes)
+
+
 def scalar_in(m: Machine, value: Value, dtype: DataType) -> Expr:
     """Return a scalar operand as an element of a vector."""
     return m.b.cast(m.expr(value), dtype, "rint")

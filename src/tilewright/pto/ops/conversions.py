@@ -9,7 +9,6 @@ from __future__ import annotations
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.core.types import TileType
 from tilewright.dtypes import INT32, INT64, SIGNED, UNSIGNED, DataType
 from tilewright.errors import AttributeValueError
 from tilewright.pto.machine.build import element_of, known
@@ -78,8 +77,7 @@ def _pack(m: Machine, op: Op) -> None:
 
 def converted(m: Machine, values: Expr, to: DataType, mode: str, saturates: bool | None) -> Expr:
     """Return a tile in another element type."""
-    assert isinstance(values.type, TileType)
-    come = values.type.dtype
+    come = element_of(values)
     if come == to:
         return _rounded(m, values, mode) if come.is_float() else values
     if saturates is None:
@@ -98,26 +96,27 @@ def converted(m: Machine, values: Expr, to: DataType, mode: str, saturates: bool
 
 def _rounded(m: Machine, values: Expr, mode: str) -> Expr:
     """Return floats rounded to integers; what is too large to have a fraction, or no number, stays."""
-    assert isinstance(values.type, TileType)
     whole = m.b.op("tile.cast", x=values, target_type=INT32, mode=mode)
-    back = m.b.op("tile.cast", x=whole, target_type=values.type.dtype)
+    back = m.b.op("tile.cast", x=whole, target_type=element_of(values))
     size = m.b.op("tile.abs", x=values)
     return where(m, size, CmpType.LT, constant(WHOLE), back, values)
 
 
 def _between_floats(m: Machine, values: Expr, to: DataType, saturates: bool) -> Expr:
-    assert isinstance(values.type, TileType)
-    if saturates and to.bits < values.type.dtype.bits:
-        largest = largest_finite(to)
-        values = m.b.op("tile.minimum", lhs=values, rhs=constant(largest))
-        values = m.b.op("tile.maximum", lhs=values, rhs=constant(-largest))
+    if saturates and to.bits < element_of(values).bits:
+        values = _finite(m, values, to)
     return m.b.op("tile.cast", x=values, target_type=to)
+
+
+def _finite(m: Machine, values: Expr, to: DataType) -> Expr:
+    """Return floats no smaller and no larger than the finite ones of another type."""
+    low = m.b.op("tile.minimum", lhs=values, rhs=constant(largest_finite(to)))
+    return m.b.op("tile.maximum", lhs=low, rhs=constant(-largest_finite(to)))
 
 
 def _clamped(m: Machine, values: Expr, to: DataType) -> Expr:
     """Return integers no smaller and no larger than another type holds."""
-    assert isinstance(values.type, TileType)
-    come = values.type.dtype
+    come = element_of(values)
     low, high = (int(limit) for limit in to.limits)
     if come.limits[1] > high:
         values = m.b.op("tile.minimum", lhs=values, rhs=constant(high, come))
@@ -165,21 +164,17 @@ def _scale_and_convert(m: Machine, op: Op) -> Vector:
 
 
 def _placed(m: Machine, op: Op, row: Expr) -> Vector:
-    """Return elements _converted_lanes, in the lanes that the op says; a mask counts the lanes of the side it fits."""
+    """Return elements converted, in the lanes that the op says; a mask counts the lanes of the side it fits."""
     type_, mask = vector_type(op.results[0]), mask_of(m, op)
     have, want = lanes_of(row), type_.lanes
-    dtype, mode, saturates = type_.element.dtype, mode_of(op), _saturates(op)
-    if have == want:
-        return vector(op, masked(m, _converted_lanes(m, row, dtype, mode, saturates), mask))
-    if have > want:
-        step = have // want
-        first = _part(op, step)
-        made = _converted_lanes(m, every(m, row, step, first, want), dtype, mode, saturates)
-        return vector(op, kept(m, made, _lit(m, mask, have, want, first)))
-    step = want // have
-    first = _part(op, step)
-    made = _converted_lanes(m, row, dtype, mode, saturates)
-    return vector(op, apart(m, kept(m, made, _lit(m, mask, want, have, first)), step, first))
+    few, many = sorted((have, want))
+    first = _part(op, many // few) if few < many else 0
+    row = every(m, row, have // want, first, want) if have > want else row
+    made = _converted_lanes(m, row, type_.element.dtype, mode_of(op), _saturates(op))
+    if few == many:
+        return vector(op, masked(m, made, mask))
+    made = kept(m, made, _lit(m, mask, many, few, first))
+    return vector(op, apart(m, made, want // have, first) if have < want else made)
 
 
 def _lit(m: Machine, mask: Predicate | None, many: int, few: int, first: int) -> Expr | None:
@@ -206,52 +201,33 @@ def _shortened(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool) 
     if to.bits >= element_of(row).bits:
         return cast(m, row, to)
     if saturates:
-        limit = largest_finite(to)
         row = where(m, row, CmpType.EQ, row, row, full(m, lanes_of(row), element_of(row), 0))
-        low = m.b.op("tile.minimum", lhs=row, rhs=constant(limit))
-        row = m.b.op("tile.maximum", lhs=low, rhs=constant(-limit))
+        row = _finite(m, row, to)
     return cast(m, row, to) if mode == "rint" or to.bits < 16 else _directed(m, row, to, mode)
 
 
 def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
     """Return floats rounded to shorter ones: towards zero, and one step further where the mode says so."""
-    bits, one = UNSIGNED[to.get_byte()], constant(1, UNSIGNED[to.get_byte()])
+    bits, one, zero = UNSIGNED[to.get_byte()], constant(1, UNSIGNED[to.get_byte()]), constant(0.0)
     size = m.b.op("tile.abs", x=row)
     nearest = cast(m, size, to)
     steps = bitcast(m, nearest, bits)
     back = cast(m, nearest, dtypes.FP32)
     down = where(m, back, CmpType.GT, size, m.b.op("tile.sub", lhs=steps, rhs=one), steps)
-    short = cast(m, bitcast(m, down, to), dtypes.FP32)
     up = m.b.op("tile.add", lhs=down, rhs=one)
-    further = _further(m, row, size, short, (down, cast(m, bitcast(m, up, to), dtypes.FP32)), mode)
-    zero = constant(0.0)
-    down = where(m, m.b.op("tile.mul", lhs=further, rhs=_differs(m, size, short)), CmpType.GT, zero, up, down)
-    signed = bitcast(m, down, to)
-    return where(m, row, CmpType.LT, zero, m.b.op("tile.neg", x=signed), signed)
-
-
-def _ones(m: Machine, like: Expr) -> tuple[Expr, Expr]:
-    return full(m, lanes_of(like), dtypes.FP32, 1), full(m, lanes_of(like), dtypes.FP32, 0)
-
-
-def _differs(m: Machine, a: Expr, b: Expr) -> Expr:
-    """Return one where two floats differ, else zero; numbers that are none do not."""
-    return where(m, a, CmpType.GT, b, *_ones(m, a))
-
-
-def _further(m: Machine, row: Expr, size: Expr, short: Expr, steps: tuple[Expr, Expr], mode: str) -> Expr:
-    """Return one where a number that lies between two shorter ones takes the one further from zero."""
-    one, zero = _ones(m, row)
-    down, longer = steps
+    short, longer = (cast(m, bitcast(m, step, to), dtypes.FP32) for step in (down, up))
     if mode == "trunc":
-        return zero
-    if mode in ("floor", "ceil"):
-        return where(m, row, CmpType.LT if mode == "floor" else CmpType.GT, constant(0.0), one, zero)
-    if mode == "odd":
-        last = m.b.op("tile.and_", lhs=down, rhs=constant(1, element_of(down)))
-        return where(m, last, CmpType.EQ, constant(0, element_of(down)), one, zero)
-    before = m.b.op("tile.sub", lhs=size, rhs=short)
-    return where(m, before, CmpType.GE, m.b.op("tile.sub", lhs=longer, rhs=size), one, zero)
+        further = down
+    elif mode in ("floor", "ceil"):
+        further = where(m, row, CmpType.LT if mode == "floor" else CmpType.GT, zero, up, down)
+    elif mode == "odd":
+        last = m.b.op("tile.and_", lhs=down, rhs=one)
+        further = where(m, last, CmpType.EQ, constant(0, bits), up, down)
+    else:
+        before, behind = (m.b.op("tile.sub", lhs=a, rhs=b) for a, b in ((size, short), (longer, size)))
+        further = where(m, before, CmpType.GE, behind, up, down)
+    signed = bitcast(m, where(m, size, CmpType.GT, short, further, down), to)  # what is no number is not between two
+    return where(m, row, CmpType.LT, zero, m.b.op("tile.neg", x=signed), signed)
 
 
 @declare("pto.vtrc", register("vm", "v", "rnd", False))

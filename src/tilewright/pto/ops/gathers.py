@@ -9,10 +9,10 @@ from dataclasses import replace
 from tilewright.core.expr import Expr
 from tilewright.dtypes import UINT8
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
-from tilewright.pto.machine.lanes import blank_lanes, elements_of, lane_view, lit, lit_lanes, position, written
+from tilewright.pto.machine.lanes import blank_lanes, elements_of, lane_view, lit_lanes, position, written
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination
-from tilewright.pto.machine.registers import BLOCK, NBYTES, lanes_of, vector_type
+from tilewright.pto.machine.registers import BLOCK, NBYTES, lanes_of, lit, vector_type
 from tilewright.pto.machine.tiles import (
     bytes_view,
     cell_view,

@@ -13,19 +13,18 @@ from tilewright.dtypes import INT32, UNSIGNED
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, over_columns, over_rows, where
+from tilewright.pto.machine.lanes import written
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.registers import (
-    active,
     extended,
     full,
     iota,
     lanes_of,
-    mask_of,
+    lit,
     put,
     reshaped,
     scratch,
-    take,
     vector,
     vector_type,
     window,
@@ -154,37 +153,33 @@ def _meet_groups(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], groups: 
     write(m, target, made)
 
 
-_FOLDS = {"add": "row_sum", "max": "row_max", "min": "row_min"}
-
-
-def _end(op: Op) -> str:
-    return op.name[-3:]
+# registers
 
 
 def _taking_part(m: Machine, op: Op) -> Expr:
     """Return the lanes of an op's operand, those that take no part replaced by what changes nothing."""
     row = m.get(op.operands[0], Vector).expr
-    mask = mask_of(m, op)
-    on = None if mask is None else active(m, mask, element_of(row).get_byte())
+    on = lit(m, op, element_of(row).get_byte())
     if on is None:
         return row
     low, high = element_of(row).limits
-    start = {"add": 0, "max": low, "min": high}[_end(op)]
+    start = {"add": 0, "max": low, "min": high}[op.name[-3:]]
     return chosen(m, on, row, full(m, lanes_of(row), element_of(row), start))
 
 
 def _by_group(m: Machine, op: Op, row: Expr, groups: int) -> Expr:
     """Return one element for each group of neighbours."""
     square = reshaped(m, row, groups, lanes_of(row) // groups)
-    return reshaped(m, m.b.op(f"tile.{_FOLDS[_end(op)]}", x=square), 1, groups)
+    return reshaped(m, m.b.op(f"tile.row_{op.name[-3:].replace('add', 'sum')}", x=square), 1, groups)
 
 
-@declare("pto.vcadd", register("um?", "u"))
-def _sum(m: Machine, op: Op) -> Vector:
-    """The sum in the first lane, in the result's type."""
+@declare("pto.vcadd vcgadd vcgmax vcgmin vcpadd", register("um?", "u"))
+def _fold_lanes(m: Machine, op: Op) -> Vector:
+    """All lanes to the first, blocks of 32 bytes to the first eight, or neighbours to the lower half."""
     type_ = vector_type(op.results[0])
     row = cast(m, _taking_part(m, op), type_.element.dtype)
-    return vector(op, extended(m, _by_group(m, op, row, 1), type_.lanes))
+    groups = {"pto.vcg": 8, "pto.vcp": lanes_of(row) // 2}.get(op.name[:7], 1)
+    return vector(op, extended(m, _by_group(m, op, row, groups), type_.lanes))
 
 
 @declare("pto.vcmax vcmin", register("um?", "u"))
@@ -198,19 +193,4 @@ def _extreme(m: Machine, op: Op) -> Vector:
     buffer = scratch(m, zero=True)
     put(m, window(m, buffer, type_.element.dtype, 1), best)
     put(m, window(m, buffer, bits, 1, first=1), cast(m, at, bits))
-    return vector(op, take(m, window(m, buffer, type_.element.dtype, type_.lanes), type_.lanes))
-
-
-@declare("pto.vcgadd vcgmax vcgmin", register("um?", "u"))
-def _by_block(m: Machine, op: Op) -> Vector:
-    """Eight results, one for each block of 32 bytes, in the first eight lanes."""
-    row, type_ = _taking_part(m, op), vector_type(op.results[0])
-    return vector(op, extended(m, _by_group(m, op, cast(m, row, type_.element.dtype), 8), type_.lanes))
-
-
-@declare("pto.vcpadd", register("um?", "u"))
-def _by_pair(m: Machine, op: Op) -> Vector:
-    """The sums of neighbours in the lower half of the lanes."""
-    row, type_ = _taking_part(m, op), vector_type(op.results[0])
-    row = cast(m, row, type_.element.dtype)
-    return vector(op, extended(m, _by_group(m, op, row, lanes_of(row) // 2), type_.lanes))
+    return written(m, op, buffer)

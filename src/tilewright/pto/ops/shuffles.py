@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tilewright.core.expr import Expr
 from tilewright.pto.machine.build import element_of
-from tilewright.pto.machine.lanes import blank_lanes, lane_view, lit, lit_lanes, position, written
+from tilewright.pto.machine.lanes import blank_lanes, lane_view, lit_lanes, position, written
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
     bitcast,
     lanes_of,
+    lit,
     lit_lanes_of,
     predicate,
     put,
