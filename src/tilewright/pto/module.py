@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tilewright.pto.types import Type
 from tilewright.source import UNKNOWN, Source, Span
@@ -38,6 +38,8 @@ class SymbolRef:
     name: str
 
 
+T = TypeVar("T", bound=Type)
+
 Attribute: TypeAlias = (
     "None | bool | int | float | str | Enumerated | Number | SymbolRef | Type | tuple[Attribute, ...]"
 )
@@ -52,6 +54,11 @@ class Value:
     name: str
     type: Type
     span: Span = UNKNOWN
+
+    def of(self, kind: type[T]) -> T:
+        """Return its type, which its op's form says is of a kind."""
+        assert isinstance(self.type, kind)
+        return self.type
 
 
 @dataclass(slots=True)

@@ -15,11 +15,14 @@ from tilewright.pto.text.form import Form
 from tilewright.pto.types import Type
 from tilewright.records import record
 
-Rule: TypeAlias = Callable[[Op], None]
-"""Raises where an op breaks a rule, without a place: the verifier knows it."""
 Constants: TypeAlias = Mapping[Value, int]
 """What values are that a constant defines."""
-ConstantRule: TypeAlias = Callable[[Op, Constants], None]
+Rule: TypeAlias = Callable[[Op, Constants], None]
+"""Raises where an op breaks a rule, without a place: the verifier knows it.
+
+Numbers whose text already contradicts a type are refused; what only the running program knows is held to the same when
+it runs.
+"""
 
 
 @record
@@ -30,11 +33,6 @@ class Declaration:
     lowering: Lowering
     rule: Rule | None = None
     """What the op asks beyond its form."""
-    constant_rule: ConstantRule | None = None
-    """What it asks of the constants among its operands: numbers whose text already contradicts a type.
-
-    What only the running program knows is held to the same when it runs.
-    """
     left_out: Callable[[Op], Type] | None = None
     """The type of a result that old text leaves out."""
     is_by_bytes: bool = False
@@ -52,7 +50,6 @@ def declare(
     form: Form,
     *,
     rule: Rule | None = None,
-    constant_rule: ConstantRule | None = None,
     left_out: Callable[[Op], Type] | None = None,
     is_by_bytes: bool = False,
     is_by_bits: bool = False,
@@ -64,7 +61,7 @@ def declare(
     dialect, _, words = names.partition(".")
 
     def signed_in(lowering: Lowering) -> Lowering:
-        made = Declaration(form, lowering, rule, constant_rule, left_out, is_by_bytes, is_by_bits)
+        made = Declaration(form, lowering, rule, left_out, is_by_bytes, is_by_bits)
         for name in (f"{dialect}.{word}" for word in words.split()):
             if OPS.setdefault(name, made) is not made:
                 raise ValueError(f"op {name} is declared twice")

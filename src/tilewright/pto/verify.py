@@ -109,9 +109,7 @@ class _Checker:
             if form.slots:
                 refuse_slots(op, form)
             if declared.rule is not None:
-                declared.rule(op)
-            if declared.constant_rule is not None:
-                declared.constant_rule(op, self._constants)
+                declared.rule(op, self._constants)
         except KernelError as error:
             error.locate((op.span,), _origins(op))
             raise

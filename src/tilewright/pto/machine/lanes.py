@@ -16,13 +16,12 @@ from tilewright.pto.machine.registers import (
     spilled,
     take,
     vector,
-    vector_type,
     window,
 )
 from tilewright.pto.machine.tiles import bytes_view, cell_view, moved
 from tilewright.pto.machine.values import Pointer, Vector
 from tilewright.pto.module import Op
-from tilewright.pto.types import Scalar
+from tilewright.pto.types import Scalar, VReg
 from tilewright.records import record
 
 
@@ -43,7 +42,7 @@ def blank_lanes(m: Machine, dtype: DataType, lanes: int) -> tuple[Expr, Expr]:
 
 def written(m: Machine, op: Op, buffer: Expr) -> Vector:
     """Return the lanes of a buffer as the vector that an op results in."""
-    type_ = vector_type(op.results[0])
+    type_ = op.results[0].of(VReg)
     return vector(op, take(m, window(m, buffer, type_.element.dtype, type_.lanes), type_.lanes))
 
 

@@ -11,8 +11,6 @@ from tilewright.core.types import TileType
 from tilewright.errors import (
     KernelError,
     PtoNestingError,
-    PtoUnsupportedOpError,
-    RecursiveCallError,
     UnsupportedFeatureError,
 )
 from tilewright.forks import computed_once
@@ -138,8 +136,6 @@ class Machine:
     def function(self, func: Func, arguments: Sequence[Lowered]) -> tuple[Lowered, ...]:
         """Lower a function in place, given its arguments; return its results."""
         assert func.body is not None
-        if func in self.calls:
-            raise RecursiveCallError(f"`@{func.name}` calls itself", spans=[self.b.span])
         self.calls.append(func)
         outer, self.values = self.values, dict(zip(func.arguments, arguments, strict=True))
         results = self.region(func.body, arguments if func.body.arguments else ())
@@ -158,14 +154,11 @@ class Machine:
 
     def op(self, op: Op) -> tuple[Lowered, ...]:
         """Lower one op; return what it hands on, which its results are unless it ends a region."""
-        meaning = self.ops.get(op.name)
         self.walked += 1
         outer, self.b.span = self.b.span, op.span
         self.b.hint = _hint(op)
-        if meaning is None:
-            raise PtoUnsupportedOpError(f"`{op.name}` cannot be run here", spans=[op.span])
         try:
-            result = meaning.lowering(self, op)
+            result = self.ops[op.name].lowering(self, op)
         except KernelError as error:
             error.locate([op.span])
             raise

@@ -9,7 +9,6 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
 from tilewright.dtypes import UINT8, DataType
-from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.build import element_of
 from tilewright.pto.machine.elements import cast, columns
 from tilewright.pto.machine.machine import Machine
@@ -23,24 +22,9 @@ BLOCK = 32
 """The bytes that block-wise loads, stores and reductions take together."""
 
 
-def vector_type(value: Value) -> VReg:
-    """Return the type of a value that is a vector."""
-    if not isinstance(value.type, VReg):
-        raise UnsupportedFeatureError(f"`%{value.name}` is {value.type}, where a vector is needed")
-    return value.type
-
-
-def mask_type(value: Value) -> Mask:
-    """Return the type of a value that is a mask."""
-    if not isinstance(value.type, Mask):
-        raise UnsupportedFeatureError(f"`%{value.name}` is {value.type}, where a mask is needed")
-    return value.type
-
-
 def vector(op: Op, expr: Expr, result: int = 0) -> Vector:
     """Return a tile as the vector that an op results in."""
-    type_ = vector_type(op.results[result])
-    return Vector(expr, type_.element)
+    return Vector(expr, op.results[result].of(VReg).element)
 
 
 def lanes_of(tile: Expr) -> int:
@@ -164,7 +148,7 @@ def bitcast(m: Machine, row: Expr, dtype: DataType) -> Expr:
 
 def predicate(op: Op, expr: Expr, result: int = 0, is_all: bool = False) -> Predicate:
     """Return a row of bytes as the mask that an op results in."""
-    return Predicate(expr, mask_type(op.results[result]).bits, is_all)
+    return Predicate(expr, op.results[result].of(Mask).bits, is_all)
 
 
 def regrained(m: Machine, row: Expr, want: int) -> Expr:

@@ -18,7 +18,7 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import cell_view
 from tilewright.pto.machine.values import Lowered, Number
 from tilewright.pto.module import Op
-from tilewright.pto.op import Rule, declare
+from tilewright.pto.op import Constants, Rule, declare
 from tilewright.pto.ops.rules import equal
 from tilewright.pto.text.form import Form, Slot, Syntax, Typing
 from tilewright.pto.text.suggestions import nearest
@@ -35,7 +35,7 @@ _FLOAT_ORDERS = (
 def predicate(known: Sequence[str]) -> Rule:
     """Return the rule of a comparison: its predicate is a known word."""
 
-    def rule(op: Op) -> None:
+    def rule(op: Op, _: Constants) -> None:
         word = op.attributes["predicate"]
         if word not in known:
             raise PtoAttributeError(f"`{word}` is no comparison", help=nearest(str(word), known))
@@ -47,16 +47,15 @@ def _comparison(operands: str) -> Form:
     return Form(operands, "b", Typing.COMPARE, slots=(Slot("predicate", "word"),), is_leading=True)
 
 
-def _choices(op: Op) -> None:
+def _choices(op: Op, _: Constants) -> None:
     """Refuse a selection between values of two types."""
     equal(op, "second choice", op.operands[2].type, op.operands[1].type)
     equal(op, "result", op.results[0].type, op.operands[1].type)
 
 
-def _fits(op: Op) -> None:
+def _fits(op: Op, _: Constants) -> None:
     """Refuse a conversion that goes the other way, or nowhere."""
-    source, target = op.operands[0].type, op.results[0].type
-    assert isinstance(source, Scalar) and isinstance(target, Scalar)
+    source, target = op.operands[0].of(Scalar), op.results[0].of(Scalar)
     name = op.name.removeprefix("arith.")
     if name.startswith("index_cast") and (source == types.INDEX) == (target == types.INDEX):
         raise PtoTypeMismatchError(f"`{op.name}` goes to or from index, got {source} to {target}")
@@ -86,8 +85,7 @@ _BITS = {"andi": ("and_", "bit_and"), "ori": ("or_", "bit_or"), "xori": ("ne", "
 
 
 def _result(op: Op) -> DataType:
-    type_ = op.results[0].type
-    assert isinstance(type_, Scalar)
+    type_ = op.results[0].of(Scalar)
     return type_.dtype
 
 
@@ -269,8 +267,7 @@ def _to(m: Machine, expr: Expr, dtype: DataType) -> Expr:
 @declare("arith.bitcast", Form("s", "s", Typing.CAST), rule=_fits)
 def _bitcast(m: Machine, op: Op) -> Number:
     """The same bits as another type, by way of memory."""
-    come, go = op.operands[0].type, op.results[0].type
-    assert isinstance(come, Scalar) and isinstance(go, Scalar)
+    come, go = op.operands[0].of(Scalar), op.results[0].of(Scalar)
     cell = m.memory.cell(op, come)
     m.b.set(cell_view(m, cell), m.expr(op.operands[0]), 0)
     return Number(m.b.get(cell_view(m, replace(cell, element=go)), 0))

@@ -40,8 +40,7 @@ def _declare(m: Machine, op: Op) -> View:
 def _get(m: Machine, op: Op) -> Number:
     array = m.get(op.operands[0], View)
     view = bytes_view(m, array.pointer, array.shape, array.strides)
-    type_ = op.results[0].type
-    assert isinstance(type_, Scalar)
+    type_ = op.results[0].of(Scalar)
     return Number(m.b.cast(m.b.get(view, *(m.clause(op, "indices") or ())), type_.dtype))
 
 

@@ -26,18 +26,6 @@ from tilewright.pto.text.form import Form, Layout, Typing, Word
 from tilewright.pto.types import Dims, Ptr, Space, TileBuf, Type
 
 
-def _is_told_extents(op: Op) -> None:
-    tile = op.results[0].type
-    assert isinstance(tile, TileBuf)
-    for word, key, extent in (("valid_row", "v_row", tile.valid_rows), ("valid_col", "v_col", tile.valid_cols)):
-        given = op.clause(word) is not None
-        if extent is None and not given:
-            raise PtoValidShapeError(f"`{key}` is `?`: `pto.alloc_tile` needs `{word}`", help=f"add `{word} = %n`")
-        if extent is not None and given:
-            message = f"`{key}` is {extent}: `pto.alloc_tile` takes no `{word}`"
-            raise PtoValidShapeError(message, help=f"write `{key}=?`, or drop `{word}`")
-
-
 def _refuse_range(op: Op, values: Iterable[Value], most: Iterable[int], said: Dims, constants: Constants) -> None:
     for value, limit, extent in zip(values, most, said, strict=False):
         number = constants.get(value)
@@ -50,12 +38,27 @@ def _refuse_range(op: Op, values: Iterable[Value], most: Iterable[int], said: Di
             raise PtoValidShapeError(message, help=f"write {number} in the type, or `?`")
 
 
-def _extents_fit(op: Op, constants: Constants) -> None:
-    tile = op.results[0].type
-    assert isinstance(tile, TileBuf)
-    rows, cols = (op.clause(word) or () for word in ("valid_row", "valid_col"))
-    for values, most in ((rows, tile.rows), (cols, tile.cols)):
-        _refuse_range(op, values, (most,), (None,), constants)
+def _refuse_valid(op: Op, values: Iterable[Value], tile: TileBuf, constants: Constants) -> None:
+    """Raise where a valid extent is not what the type says it is, or leaves the tile."""
+    _refuse_range(op, values, (tile.rows, tile.cols), (tile.valid_rows, tile.valid_cols), constants)
+
+
+def _equal_space(op: Op, found: Space, expected: Space) -> None:
+    if found is not expected:
+        raise PtoTypeMismatchError(f"the result of `{op.name}` stays in {expected.loc}, got {found.loc}")
+
+
+def _is_told_extents(op: Op, constants: Constants) -> None:
+    tile = op.results[0].of(TileBuf)
+    for word, key, extent in (("valid_row", "v_row", tile.valid_rows), ("valid_col", "v_col", tile.valid_cols)):
+        given = op.clause(word) is not None
+        if extent is None and not given:
+            raise PtoValidShapeError(f"`{key}` is `?`: `pto.alloc_tile` needs `{word}`", help=f"add `{word} = %n`")
+        if extent is not None and given:
+            message = f"`{key}` is {extent}: `pto.alloc_tile` takes no `{word}`"
+            raise PtoValidShapeError(message, help=f"write `{key}=?`, or drop `{word}`")
+    for word, most in (("valid_row", tile.rows), ("valid_col", tile.cols)):
+        _refuse_range(op, op.clause(word) or (), (most,), (None,), constants)
 
 
 _OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "valid_col")}
@@ -65,19 +68,15 @@ _OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "va
     "pto.alloc_tile",
     Form("", "z", Typing.RESULT, words=_OPTIONS, family="tile_buf"),
     rule=_is_told_extents,
-    constant_rule=_extents_fit,
     is_by_bytes=True,
 )
 def _alloc(m: Machine, op: Op) -> Tile:
-    type_ = op.results[0].type
-    assert isinstance(type_, TileBuf)
+    type_ = op.results[0].of(TileBuf)
     addresses = m.clause(op, "addr")
     address = addresses[0] if addresses else None
-    if type_.nbytes > capacity(type_.space, m.arch):
-        message = (
-            f"a tile of {type_.nbytes} bytes is more than the {capacity(type_.space, m.arch)} of `{type_.space.loc}`"
-        )
-        raise OutOfBoundsError(message)
+    most = capacity(type_.space, m.arch)
+    if type_.nbytes > most:
+        raise OutOfBoundsError(f"a tile of {type_.nbytes} bytes is more than the {most} of `{type_.space.loc}`")
     valid = _valid(m, op, type_)
     if address is not None:
         m.memory.sees(type_, address)
@@ -86,9 +85,8 @@ def _alloc(m: Machine, op: Op) -> Tile:
     held = value_type(type_)
     if held is not None and None in held.valid and (address is not None or m.knowledge.resizes):
         held = None  # others may see these bytes, or more of them
-    if held is None or key in m.knowledge.placed or (address is not None and number is None):
-        return Tile(type_, valid, pointer=m.memory.place(type_, address))
-    if address is not None and type_.space in m.knowledge.exposed:
+    is_seen = address is not None and (number is None or type_.space in m.knowledge.exposed)
+    if held is None or key in m.knowledge.placed or is_seen:
         return Tile(type_, valid, pointer=m.memory.place(type_, address))
     if address is not None:
         m.memory.place(type_, address)
@@ -104,10 +102,6 @@ def _valid(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
         ("valid_col", type_.valid_cols, type_.cols),
     ):
         given = m.clause(op, word)
-        if extent is None and given is None:
-            raise UnsupportedFeatureError(
-                f"the type leaves `{word}` open and nothing gives it", help=f"write `{word} = %n`"
-            )
         value = given[0] if given else m.b.index(extent or 0)
         check_range(m, value, most, f"`{word}` does not lie within 0 to {most}")
         is_empty = known(value) == 0  # no value has an extent of nothing, but one that is found empty may be
@@ -126,26 +120,14 @@ def _copied(m: Machine, value: Expr, word: str) -> Expr:
     return var
 
 
-def _is_open(op: Op) -> None:
-    tile = op.operands[0].type
-    assert isinstance(tile, TileBuf)
+def _is_open(op: Op, constants: Constants) -> None:
+    tile = op.operands[0].of(TileBuf)
     if tile.valid_rows is not None or tile.valid_cols is not None:
         raise PtoValidShapeError("`pto.set_validshape` needs a tile whose valid region is `?x?`")
-
-
-def _refuse_valid(op: Op, values: Iterable[Value], tile: TileBuf, constants: Constants) -> None:
-    """Raise where a valid extent is not what the type says it is, or leaves the tile."""
-    valid = tile.valid_rows, tile.valid_cols
-    _refuse_range(op, values, (tile.rows, tile.cols), valid, constants)
-
-
-def _valid_fits(op: Op, constants: Constants) -> None:
-    tile = op.operands[0].type
-    assert isinstance(tile, TileBuf)
     _refuse_valid(op, op.operands[1:], tile, constants)
 
 
-@declare("pto.set_validshape", Form("zii", untyped=2), rule=_is_open, constant_rule=_valid_fits, is_by_bytes=True)
+@declare("pto.set_validshape", Form("zii", untyped=2), rule=_is_open, is_by_bytes=True)
 def _set_valid(m: Machine, op: Op) -> None:
     tile = m.get(op.operands[0], Tile)
     if tile.slot is not None:
@@ -166,9 +148,8 @@ def _placed(m: Machine, tile: Tile) -> Tile:
     return replace(tile, slot=None, pointer=pointer)
 
 
-def _is_window(op: Op) -> None:
-    tile, window = op.operands[0].type, op.results[0].type
-    assert isinstance(tile, TileBuf) and isinstance(window, TileBuf)
+def _is_window(op: Op, constants: Constants) -> None:
+    tile, window = op.operands[0].of(TileBuf), op.results[0].of(TileBuf)
     sizes = op.attributes["sizes"]
     if not isinstance(sizes, tuple) or len(sizes) != 2 or not all(isinstance(n, int) and n > 0 for n in sizes):
         raise PtoAttributeError(f"`sizes` of `{op.name}` are two positive numbers")
@@ -178,21 +159,10 @@ def _is_window(op: Op) -> None:
         raise PtoValidShapeError(f"a window of {rows}x{cols} does not fit in {tile.rows}x{tile.cols}")
     equal(op, "element type", window.element, tile.element)
     _equal_space(op, window.space, tile.space)
-
-
-def _equal_space(op: Op, found: Space, expected: Space) -> None:
-    if found is not expected:
-        raise PtoTypeMismatchError(f"the result of `{op.name}` stays in {expected.loc}, got {found.loc}")
-
-
-def _sizes_agree(op: Op, constants: Constants) -> None:
-    tile = op.results[0].type
-    assert isinstance(tile, TileBuf)
-    if op.attributes["sizes"] != (tile.rows, tile.cols):
-        sizes = "x".join(map(str, op.attributes["sizes"]))  # pyright: ignore[reportArgumentType]
-        message = f"a window of {sizes} is no tile of {tile.rows}x{tile.cols}"
+    if sizes != (window.rows, window.cols):
+        message = f"a window of {rows}x{cols} is no tile of {window.rows}x{window.cols}"
         raise PtoOperandError(message, help="the result has the sizes of the window")
-    _refuse_valid(op, op.clause("valid") or (), tile, constants)
+    _refuse_valid(op, op.clause("valid") or (), window, constants)
 
 
 def _window_of(op: Op) -> Type:
@@ -219,13 +189,11 @@ _WINDOW = Form(
     "pto.subview subset",
     _WINDOW,
     rule=_is_window,
-    constant_rule=_sizes_agree,
     left_out=_window_of,
     is_by_bytes=True,
 )
 def _subview(m: Machine, op: Op) -> Lowered:
-    tile, type_ = m.get(op.operands[0], Tile), op.results[0].type
-    assert isinstance(type_, TileBuf)
+    tile, type_ = m.get(op.operands[0], Tile), op.results[0].of(TileBuf)
     if tile.slot is not None:
         tile = _placed(m, tile)
     at = m.clause(op, "offsets")
@@ -247,9 +215,8 @@ def _subview(m: Machine, op: Op) -> Lowered:
     return Tile(type_, own, pointer=replaced(tile.place, offset), strides=strides)
 
 
-def _keeps_bytes(op: Op) -> None:
-    tile, other = op.operands[0].type, op.results[0].type
-    assert isinstance(tile, TileBuf) and isinstance(other, TileBuf)
+def _keeps_bytes(op: Op, _: Constants) -> None:
+    tile, other = op.operands[0].of(TileBuf), op.results[0].of(TileBuf)
     _equal_space(op, other.space, tile.space)
     if tile.nbytes != other.nbytes:
         raise PtoTypeMismatchError(f"`{op.name}` keeps the bytes, got {tile.nbytes} and {other.nbytes}")
@@ -257,8 +224,7 @@ def _keeps_bytes(op: Op) -> None:
 
 @declare("pto.treshape", Form("z", "z", family="tile_buf"), rule=_keeps_bytes, is_by_bytes=True)
 def _reshape(m: Machine, op: Op) -> Lowered:
-    tile, type_ = m.get(op.operands[0], Tile), op.results[0].type
-    assert isinstance(type_, TileBuf)
+    tile, type_ = m.get(op.operands[0], Tile), op.results[0].of(TileBuf)
     if tile.slot is not None:
         tile = _placed(m, tile)
     if _has_gaps(tile):
@@ -267,31 +233,24 @@ def _reshape(m: Machine, op: Op) -> Lowered:
         )
     rows = m.b.index(type_.valid_rows) if type_.valid_rows is not None else _own(m, tile.valid[0], None, "valid_row")
     cols = m.b.index(type_.valid_cols) if type_.valid_cols is not None else _own(m, tile.valid[1], None, "valid_col")
-    if type_.nbytes > tile.type.nbytes:
-        raise UnsupportedFeatureError(f"{type_.nbytes} bytes cannot be seen in a tile of {tile.type.nbytes}")
     return Tile(type_, (rows, cols), pointer=replace(tile.place, element=type_.element))
 
 
 def _has_gaps(tile: Tile) -> bool:
     """Return whether a tile is a window whose elements do not lie side by side."""
-    steps = zip(tile.limits, element_strides(tile), _packed_strides(tile), strict=True)
+    packed_strides = element_strides(replace(tile, strides=None))
+    steps = zip(tile.limits, element_strides(tile), packed_strides, strict=True)
     return any(extent > 1 and stride != packed for extent, stride, packed in steps)
 
 
-def _packed_strides(tile: Tile) -> tuple[int, int]:
-    return element_strides(replace(tile, strides=None))
-
-
-def _points_to_elements(op: Op) -> None:
-    tile, pointer = op.operands[0].type, op.results[0].type
-    assert isinstance(tile, TileBuf) and isinstance(pointer, Ptr)
+def _points_to_elements(op: Op, _: Constants) -> None:
+    tile, pointer = op.operands[0].of(TileBuf), op.results[0].of(Ptr)
     equal(op, "result", pointer, Ptr(tile.element, tile.space))
 
 
 @declare("pto.tile_buf_addr", Form("z", "p", family="ptr"), rule=_points_to_elements, is_by_bytes=True)
 def _address(m: Machine, op: Op) -> Lowered:
-    tile, type_ = m.get(op.operands[0], Tile), op.results[0].type
-    assert isinstance(type_, Ptr)
+    tile, type_ = m.get(op.operands[0], Tile), op.results[0].of(Ptr)
     if tile.slot is not None:
         m.demote(tile.slot)
         return m.memory.pointer(type_.space, type_.element, m.b.index(0))

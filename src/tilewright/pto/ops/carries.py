@@ -20,12 +20,12 @@ from tilewright.pto.machine.registers import (
     predicate,
     regrained,
     vector,
-    vector_type,
 )
 from tilewright.pto.machine.values import Predicate, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import register
+from tilewright.pto.types import VReg
 
 
 def _in_unsigned(m: Machine, op: Op) -> list[Expr]:
@@ -37,7 +37,7 @@ def _in_unsigned(m: Machine, op: Op) -> list[Expr]:
 def _both(m: Machine, op: Op, total: Expr, on: Expr) -> tuple[Vector, Predicate]:
     """Return a sum and the flags beside it, both only where the mask is set."""
     mask = m.get(op.operands[-1], Predicate)
-    element = vector_type(op.results[0]).element
+    element = op.results[0].of(VReg).element
     lit = active(m, mask, element.nbytes)
     carry = on if lit is None else m.b.op("tile.and_", lhs=on, rhs=lit)
     return vector(op, masked(m, cast(m, total, element.dtype), mask)), predicate(op, carry, 1)

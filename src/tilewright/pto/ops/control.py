@@ -55,8 +55,7 @@ def _for(m: Machine, op: Op) -> tuple[Lowered, ...]:
     carried = m.carried(inits, "carried")
     m.hand_on(carried, inits)
     region, before = op.regions[0], set(m.written)
-    counter = region.arguments[0].type
-    assert isinstance(counter, Scalar)
+    counter = region.arguments[0].of(Scalar)
     with m.b.loop(start, stop, step, hint=region.arguments[0].name) as index:
         number = Number(m.b.cast(index, counter.dtype))
         arguments = [c.value for c in carried]

@@ -28,7 +28,6 @@ from tilewright.pto.machine.registers import (
     masked,
     scalar_in,
     vector,
-    vector_type,
 )
 from tilewright.pto.machine.tiles import cover, read
 from tilewright.pto.machine.values import Number, Predicate, Tile, Vector
@@ -36,6 +35,7 @@ from tilewright.pto.module import Attribute, Enumerated, Op
 from tilewright.pto.op import declare
 from tilewright.pto.ops.masks import is_upper
 from tilewright.pto.text.form import Form, Slot, register, tile
+from tilewright.pto.types import VReg
 
 MODES = {
     "NONE": "rint", "RINT": "rint", "CAST_RINT": "rint", "ROUND": "round", "FLOOR": "floor", "CEIL": "ceil",
@@ -165,7 +165,7 @@ def _scale_and_convert(m: Machine, op: Op) -> Vector:
 
 def _placed(m: Machine, op: Op, row: Expr) -> Vector:
     """Return elements converted, in the lanes that the op says; a mask counts the lanes of the side it fits."""
-    type_, mask = vector_type(op.results[0]), mask_of(m, op)
+    type_, mask = op.results[0].of(VReg), mask_of(m, op)
     have, want = lanes_of(row), type_.lanes
     few, many = sorted((have, want))
     first = _part(op, many // few) if few < many else 0
@@ -255,7 +255,7 @@ def _takes_upper(m: Machine, op: Op) -> bool:
 @declare("pto.vpack", register("un?|ui", "u", "part", False))
 def _pack_lanes(m: Machine, op: Op) -> Vector:
     """The low parts of the elements in one half of the result; the other half is zero."""
-    source, type_ = m.get(op.operands[0], Vector), vector_type(op.results[0])
+    source, type_ = m.get(op.operands[0], Vector), op.results[0].of(VReg)
     half = cast(m, masked(m, source.expr, mask_of(m, op)), type_.element.dtype)
     none = full(m, type_.lanes - lanes_of(half), type_.element.dtype, 0)
     return vector(op, joined(m, none, half) if _takes_upper(m, op) else joined(m, half, none))
@@ -264,7 +264,7 @@ def _pack_lanes(m: Machine, op: Op) -> Vector:
 @declare("pto.vsunpack vzunpack", register("un?|ui", "u", "part", False))
 def _unpack(m: Machine, op: Op) -> Vector:
     """One half of the elements, made longer with copies of their sign or with zeros."""
-    source, type_ = m.get(op.operands[0], Vector), vector_type(op.results[0])
+    source, type_ = m.get(op.operands[0], Vector), op.results[0].of(VReg)
     family = SIGNED if op.name == "pto.vsunpack" else UNSIGNED
     first = type_.lanes if _takes_upper(m, op) else 0
     half = every(m, bitcast(m, source.expr, family[source.element.nbytes]), 1, first, type_.lanes)

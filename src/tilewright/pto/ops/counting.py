@@ -7,12 +7,13 @@ from tilewright.dtypes import INT32
 from tilewright.pto.machine.elements import cast, constant_tile, over_columns, over_rows, resized
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination, given
-from tilewright.pto.machine.registers import full, iota, scalar_in, vector, vector_type
+from tilewright.pto.machine.registers import full, iota, scalar_in, vector
 from tilewright.pto.machine.tiles import cover
 from tilewright.pto.machine.values import Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import register, tile
+from tilewright.pto.types import VReg
 
 
 @declare("pto.texpands", tile("e"))
@@ -23,14 +24,14 @@ def _expand_number(m: Machine, op: Op) -> None:
 
 @declare("pto.vbr", register("e"))
 def _broadcast(m: Machine, op: Op) -> Vector:
-    type_ = vector_type(op.results[0])
+    type_ = op.results[0].of(VReg)
     return vector(op, full(m, type_.lanes, type_.element.dtype, scalar_in(m, op.operands[0], type_.element.dtype)))
 
 
 @declare("pto.vdup", register("vm?|em?"))
 def _duplicate(m: Machine, op: Op) -> Vector | None:
     """A number in every lane: a scalar, or the first or last lane of a vector."""
-    type_, source = vector_type(op.results[0]), m.values[op.operands[0]]
+    type_, source = op.results[0].of(VReg), m.values[op.operands[0]]
     if isinstance(source, Vector):
         lane = source.lanes - 1 if "HIGH" in str(op.attributes.get("position", "")) else 0
         number = m.b.op("tile.read", x=source.expr, indices=(0, lane))
@@ -59,7 +60,7 @@ def _count(m: Machine, op: Op) -> None:
 @declare("pto.vci", register("e"))
 def _count_lanes(m: Machine, op: Op) -> Vector:
     """Numbers that go up from a start, or down."""
-    type_ = vector_type(op.results[0])
+    type_ = op.results[0].of(VReg)
     steps = cast(m, iota(m, type_.lanes), type_.element.dtype)
     start = scalar_in(m, op.operands[0], type_.element.dtype)
     if str(op.attributes.get("order", "ASC")) in ("DESC", "DEC"):

@@ -21,7 +21,6 @@ from tilewright.pto.machine.registers import (
     mask_of,
     masked,
     vector,
-    vector_type,
 )
 from tilewright.pto.machine.tiles import cover, read
 from tilewright.pto.machine.values import Number, Tile, Vector
@@ -29,6 +28,7 @@ from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.ops.rules import reach
 from tilewright.pto.text.form import register, tile
+from tilewright.pto.types import VReg
 
 _UNARY = {
     "exp": "exp", "log": "log", "ln": "log", "sqrt": "sqrt", "rsqrt": "rsqrt", "recip": "recip", "neg": "neg",
@@ -204,7 +204,7 @@ def _scale_add(m: Machine, op: Op) -> Vector | None:
 def _exponential_of_difference(m: Machine, op: Op) -> Vector:
     """The exponential of a difference in fp32; of shorter floats, of their even or odd lanes."""
     lhs, rhs = rows_of(m, op)
-    type_ = vector_type(op.results[0])
+    type_ = op.results[0].of(VReg)
     step = lanes_of(lhs) // type_.lanes
     first = 1 if op.attributes.get("part") == "ODD" and step > 1 else 0
     a, b = (cast(m, every(m, row, step, first, type_.lanes), type_.element.dtype) for row in (lhs, rhs))

@@ -12,7 +12,7 @@ from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.pto.machine.lanes import blank_lanes, elements_of, lane_view, lit_lanes, position, written
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination
-from tilewright.pto.machine.registers import BLOCK, NBYTES, lanes_of, lit, vector_type
+from tilewright.pto.machine.registers import BLOCK, NBYTES, lanes_of, lit
 from tilewright.pto.machine.tiles import (
     bytes_view,
     cell_view,
@@ -32,6 +32,7 @@ from tilewright.pto.ops.moves import flat
 from tilewright.pto.ops.selections import BYTE
 from tilewright.pto.ops.vector_memory import accessed, unsigned
 from tilewright.pto.text.form import memory, tile
+from tilewright.pto.types import VReg
 
 PATTERNS = {
     "P0101": (2, 0), "P1010": (2, 1), "P0001": (4, 0), "P0010": (4, 1), "P0100": (4, 2), "P1000": (4, 3),
@@ -162,7 +163,7 @@ def _indices(m: Machine, op: Op) -> Expr:
 def _gather_lanes(m: Machine, op: Op) -> Vector:
     """Each lane is the element behind the pointer that an index names; bytes are made longer with zeros."""
     pointer, _ = accessed(m, op, 0)
-    type_, offsets = vector_type(op.results[0]), _indices(m, op)
+    type_, offsets = op.results[0].of(VReg), _indices(m, op)
     lanes = min(lanes_of(offsets), type_.lanes)
     element = unsigned(1) if pointer.element.nbytes < type_.element.nbytes else type_.element
     source, indices = elements_of(m, pointer, element), lane_view(m, offsets)

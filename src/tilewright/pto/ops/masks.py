@@ -29,7 +29,6 @@ from tilewright.pto.machine.registers import (
     lanes_of,
     lit_lanes_of,
     mask_of,
-    mask_type,
     predicate,
     regrained,
     take,
@@ -38,7 +37,7 @@ from tilewright.pto.machine.registers import (
 from tilewright.pto.machine.tiles import moved
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Token
 from tilewright.pto.module import Op
-from tilewright.pto.op import declare
+from tilewright.pto.op import Constants, declare
 from tilewright.pto.ops.rules import equal
 from tilewright.pto.ops.vector_memory import accessed, elements, unsigned, view
 from tilewright.pto.text.form import Form, Slot, Typing, memory, register
@@ -65,7 +64,7 @@ def by_width(name: str, form: Form) -> Callable[[Lowering], Lowering]:
     return signed_in
 
 
-def _one_width(op: Op) -> None:
+def _one_width(op: Op, _: Constants) -> None:
     width = int(op.name.rpartition("b")[2])
     for value in (*op.operands, *op.results):
         if isinstance(value.type, Mask) and value.type.bits != width:
@@ -76,25 +75,23 @@ def _one_width(op: Op) -> None:
 
 def comparison(m: Machine, op: Op, lhs: Expr, word: str, rhs: Expr) -> Predicate:
     """Return where a comparison holds among the lanes of the op's mask."""
-    if word not in COMPARISONS:
-        raise AttributeValueError(f"there is no comparison {word!r}", help=f"one of {', '.join(COMPARISONS)}")
     lanes, nbytes = lanes_of(lhs), element_of(lhs).get_byte()
     on = flags(m, compared(m, lhs, COMPARISONS[word], rhs), lanes)
     mask = mask_of(m, op)
     lit = None if mask is None else active(m, mask, nbytes)
     on = on if lit is None else m.b.op("tile.and_", lhs=on, rhs=lit)
-    return predicate(op, regrained(m, on, mask_type(op.results[0]).bits // 8))
+    return predicate(op, regrained(m, on, op.results[0].of(Mask).bits // 8))
 
 
 def everywhere(m: Machine, op: Op, result: int = 0) -> Predicate:
     """Return a mask with every lane set."""
-    lanes = mask_type(op.results[result]).lanes
+    lanes = op.results[result].of(Mask).lanes
     return predicate(op, full(m, lanes, UINT8, 1), result, is_all=True)
 
 
 def _first(m: Machine, op: Op, count: Expr) -> Predicate:
     """Return a mask of the first lanes."""
-    lanes, number = mask_type(op.results[0]).lanes, known(count)
+    lanes, number = op.results[0].of(Mask).lanes, known(count)
     if number is not None and number >= lanes:
         return everywhere(m, op)
     bits = compared(m, iota(m, lanes), CmpType.LT, m.b.cast(count, INT32))
@@ -104,7 +101,7 @@ def _first(m: Machine, op: Op, count: Expr) -> Predicate:
 @by_width("pset", _PATTERN)
 @by_width("pge", _PATTERN)
 def _pattern(m: Machine, op: Op) -> Predicate:
-    word, lanes = str(op.attributes["pattern"]), mask_type(op.results[0]).lanes
+    word, lanes = str(op.attributes["pattern"]), op.results[0].of(Mask).lanes
     if word == "PAT_ALL":
         return everywhere(m, op)
     if word == "PAT_ALLF":
@@ -126,7 +123,7 @@ def _less_than(m: Machine, op: Op) -> tuple[Predicate, Number]:
     """The first lanes, as many as are left, and how many are left behind them."""
     count = m.expr(op.operands[0])
     assert isinstance(count.type, ScalarType)
-    lanes, none = constant(mask_type(op.results[0]).lanes, count.type.dtype), constant(0, count.type.dtype)
+    lanes, none = constant(op.results[0].of(Mask).lanes, count.type.dtype), constant(0, count.type.dtype)
     rest = m.b.scalar("max", m.b.scalar("sub", count, lanes), none)
     return _first(m, op, m.b.scalar("min", count, lanes)), Number(rest)
 

@@ -11,7 +11,7 @@ from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import bytes_view, check_reach, read, read_all, write
 from tilewright.pto.machine.values import Number, Tile
 from tilewright.pto.module import Op
-from tilewright.pto.op import declare
+from tilewright.pto.op import Constants, declare
 from tilewright.pto.ops.rules import element_type, equal
 from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
 from tilewright.pto.types import TileBuf
@@ -120,7 +120,7 @@ def blank(m: Machine, target: Tile) -> Expr:
 # one by one
 
 
-def _gets_element(op: Op) -> None:
+def _gets_element(op: Op, _: Constants) -> None:
     equal(op, "result", op.results[0].type, element_type(op.ins[0].type))
 
 

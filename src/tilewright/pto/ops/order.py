@@ -47,7 +47,6 @@ def _block(m: Machine, op: Op) -> Number:
         "pto.get_subblock_idx": m.b.index(0),
         "pto.get_subblock_num": m.b.index(1),
     }
-    type_ = op.results[0].type
-    assert isinstance(type_, Scalar)
+    type_ = op.results[0].of(Scalar)
     number = numbers[op.name]
     return Number(number if type_ is INDEX else m.b.cast(number, type_.dtype))

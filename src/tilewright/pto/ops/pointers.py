@@ -10,7 +10,7 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import cell_view, moved
 from tilewright.pto.machine.values import Lowered, Number, Pointer
 from tilewright.pto.module import Op
-from tilewright.pto.op import declare
+from tilewright.pto.op import Constants, declare
 from tilewright.pto.ops.rules import equal
 from tilewright.pto.text.form import Form, Layout, Word
 from tilewright.pto.types import Ptr, Scalar, Space
@@ -18,7 +18,7 @@ from tilewright.pto.types import Ptr, Scalar, Space
 _INDEX = {"offset": Word(Layout.INDEX, "i", required=True)}
 
 
-def _keeps_space(op: Op) -> None:
+def _keeps_space(op: Op, _: Constants) -> None:
     source, target = op.operands[0].type, op.results[0].type
     if isinstance(source, Ptr) and isinstance(target, Ptr) and source.space is not target.space:
         raise PtoTypeMismatchError(
@@ -51,7 +51,7 @@ def _castptr(m: Machine, op: Op) -> Lowered:
     return m.memory.pointer(type_.space, type_.element, m.b.index(value.expr))
 
 
-def _same_type(op: Op) -> None:
+def _same_type(op: Op, _: Constants) -> None:
     equal(op, "result", op.results[0].type, op.operands[0].type)
 
 
@@ -61,9 +61,8 @@ def _addptr(m: Machine, op: Op) -> Pointer:
     return moved(m, pointer, m.index(op.operands[1]))
 
 
-def _loads_element(op: Op) -> None:
-    pointer = op.operands[0].type
-    assert isinstance(pointer, Ptr)
+def _loads_element(op: Op, _: Constants) -> None:
+    pointer = op.operands[0].of(Ptr)
     equal(op, "result", op.results[0].type, pointer.element)
 
 
@@ -72,7 +71,7 @@ def _load(m: Machine, op: Op) -> Number:
     return Number(m.b.get(_element(m, op, 0), 0))
 
 
-def _stores_element(op: Op) -> None:
+def _stores_element(op: Op, _: Constants) -> None:
     value, pointer = op.operands[0].type, op.operands[1].type
     assert isinstance(pointer, Ptr)
     equal(op, "value", value, pointer.element)

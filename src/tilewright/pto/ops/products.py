@@ -11,7 +11,7 @@ from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import read, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op, Value
-from tilewright.pto.op import declare
+from tilewright.pto.op import Constants, declare
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
 
@@ -23,7 +23,7 @@ def _factors(m: Machine, left: Value, right: Value) -> tuple[Expr, Expr]:
     return lhs, rhs
 
 
-def _fits(op: Op) -> None:
+def _fits(op: Op, _: Constants) -> None:
     a, b = (op.ins[1:] if op.name.endswith(".acc") else op.ins)[:2]
     lhs, rhs, out = a.type, b.type, op.outs[0].type
     assert isinstance(lhs, TileBuf) and isinstance(rhs, TileBuf) and isinstance(out, TileBuf)

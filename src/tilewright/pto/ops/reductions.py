@@ -26,7 +26,6 @@ from tilewright.pto.machine.registers import (
     reshaped,
     scratch,
     vector,
-    vector_type,
     window,
 )
 from tilewright.pto.machine.registers import where as chosen
@@ -35,6 +34,7 @@ from tilewright.pto.machine.values import Tile, Vector
 from tilewright.pto.module import Number, Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import register, tile
+from tilewright.pto.types import VReg
 
 
 @declare("pto.trowsum trowmax trowmin trowprod tcolsum tcolmax tcolmin tcolprod", tile("tz?"))
@@ -176,7 +176,7 @@ def _by_group(m: Machine, op: Op, row: Expr, groups: int) -> Expr:
 @declare("pto.vcadd vcgadd vcgmax vcgmin vcpadd", register("um?", "u"))
 def _fold_lanes(m: Machine, op: Op) -> Vector:
     """All lanes to the first, blocks of 32 bytes to the first eight, or neighbours to the lower half."""
-    type_ = vector_type(op.results[0])
+    type_ = op.results[0].of(VReg)
     row = cast(m, _taking_part(m, op), type_.element.dtype)
     groups = {"pto.vcg": 8, "pto.vcp": lanes_of(row) // 2}.get(op.name[:7], 1)
     return vector(op, extended(m, _by_group(m, op, row, groups), type_.lanes))
@@ -185,7 +185,7 @@ def _fold_lanes(m: Machine, op: Op) -> Vector:
 @declare("pto.vcmax vcmin", register("um?", "u"))
 def _extreme(m: Machine, op: Op) -> Vector:
     """The largest or smallest element in the first lane, in the second its index as an integer's bits."""
-    row, type_ = _taking_part(m, op), vector_type(op.results[0])
+    row, type_ = _taking_part(m, op), op.results[0].of(VReg)
     best = _by_group(m, op, row, 1)
     none = full(m, lanes_of(row), dtypes.INT32, lanes_of(row) - 1)
     at = m.b.op("tile.row_min", x=where(m, row, CmpType.EQ, best, iota(m, lanes_of(row)), none))

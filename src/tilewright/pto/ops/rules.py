@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilewright.errors import PtoTypeMismatchError, PtoValidShapeError
 from tilewright.pto.module import Op
+from tilewright.pto.op import Constants
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import Ptr, Scalar, TensorView, TileBuf, Type, VReg
 
@@ -20,10 +21,9 @@ def element_type(type: Type) -> Scalar:
     return type.element
 
 
-def reach(op: Op) -> None:
+def reach(op: Op, _: Constants) -> None:
     """Raise where a pointwise op would read beyond a source to fill its output."""
-    target = op.outs[0].type
-    assert isinstance(target, TileBuf)
+    target = op.outs[0].of(TileBuf)
     for value in op.ins:
         source = value.type
         if not isinstance(source, TileBuf):

@@ -16,7 +16,6 @@ from tilewright.pto.machine.registers import (
     scratch,
     take,
     vector,
-    vector_type,
     window,
 )
 from tilewright.pto.machine.values import Predicate, Vector
@@ -25,6 +24,7 @@ from tilewright.pto.op import declare
 from tilewright.pto.ops.masks import by_width
 from tilewright.pto.ops.streams import squeezed
 from tilewright.pto.text.form import register
+from tilewright.pto.types import VReg
 
 
 def interleaved(m: Machine, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
@@ -64,7 +64,7 @@ def _interleave_masks(m: Machine, op: Op) -> tuple[Predicate, Predicate]:
 
 @declare("pto.vbitcast", register("u", "u"))
 def _bitcast(m: Machine, op: Op) -> Vector:
-    return vector(op, bitcast(m, m.get(op.operands[0], Vector).expr, vector_type(op.results[0]).element.dtype))
+    return vector(op, bitcast(m, m.get(op.operands[0], Vector).expr, op.results[0].of(VReg).element.dtype))
 
 
 # one lane after the other
@@ -101,7 +101,7 @@ def _squeeze(m: Machine, op: Op) -> Vector:
 @declare("pto.vusqz", register("un?|n", "u"))
 def _prefix(m: Machine, op: Op) -> Vector:
     """For each lane, how many lanes before it have their mask set."""
-    type_ = vector_type(op.results[0])
+    type_ = op.results[0].of(VReg)
     on = lit(m, op, type_.element.nbytes)
     flags = None if on is None else lane_view(m, on)
     made, buffer = blank_lanes(m, type_.element.dtype, type_.lanes)

@@ -167,7 +167,7 @@ def _whole_blocks(op: Op, constants: Constants) -> None:
             raise PtoOperandError(message, help=f"a block has a multiple of {BLOCK_LENGTH} elements")
 
 
-@declare("pto.tmrgsort", tile("zx?x?x?x?", "zx?x?"), constant_rule=_whole_blocks)
+@declare("pto.tmrgsort", tile("zx?x?x?x?", "zx?x?"), rule=_whole_blocks)
 def _merge(m: Machine, op: Op) -> None:
     """Merge up to four sorted lists: tiles of one row, or blocks of one tile that follow each other."""
     tiles = [m.values[v] for v in op.ins]

@@ -11,14 +11,14 @@ from tilewright.core.expr import Expr
 from tilewright.dtypes import INT32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.registers import compared, flags, iota, vector, vector_type
+from tilewright.pto.machine.registers import compared, flags, iota, vector
 from tilewright.pto.machine.tiles import cell_view, moved
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Token, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.ops.vector_memory import accessed, elements, load, store
 from tilewright.pto.text.form import Form, Typing, memory, register
-from tilewright.pto.types import ALIGN, I64, Ptr
+from tilewright.pto.types import ALIGN, I64, Ptr, VReg
 
 _SQUEEZED, _REACHED = "squeezed bytes", "reached bytes"
 
@@ -65,7 +65,7 @@ def _flush(m: Machine, op: Op) -> tuple[Lowered, ...]:
 @declare("pto.vldus", memory("lai?", "ual?"))
 def _load(m: Machine, op: Op) -> tuple[Lowered, ...]:
     at, _ = accessed(m, op, 0)
-    type_ = vector_type(op.results[0])
+    type_ = op.results[0].of(VReg)
     row = load(m, elements(at, type_.element), (1, type_.lanes), (0, 1))
     numbers = [v for v in op.operands if isinstance(m.values[v], Number)]
     step = m.index(numbers[0]) if numbers else m.b.index(type_.lanes)

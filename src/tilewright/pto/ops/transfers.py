@@ -20,7 +20,7 @@ from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import Extents, bytes_view, read, replaced, write
 from tilewright.pto.machine.values import Pointer, Tile, View
 from tilewright.pto.module import Op
-from tilewright.pto.op import declare
+from tilewright.pto.op import Constants, declare
 from tilewright.pto.ops.moves import blank, padded, rectified, refuse_scaling
 from tilewright.pto.ops.rules import element_type
 from tilewright.pto.text.form import tile
@@ -147,7 +147,7 @@ def _matrices(m: Machine, view: View, tile: Tile, rows: list[Axis], columns: Axi
         yield Piece(pointer, axes, region, (start, m.b.index(0)), tile.limits)
 
 
-def _keeps_width(op: Op) -> None:
+def _keeps_width(op: Op, _: Constants) -> None:
     """Refuse a load or store between elements of different widths; an accumulator converts as it is stored."""
     source, target = op.ins[0].type, op.outs[0].type
     if isinstance(source, TileBuf) and source.space is Space.ACC:

@@ -28,7 +28,6 @@ from tilewright.pto.machine.registers import (
     mask_of,
     reshaped,
     vector,
-    vector_type,
     where,
 )
 from tilewright.pto.machine.tiles import bytes_view, moved
@@ -36,7 +35,7 @@ from tilewright.pto.machine.values import Pointer, Predicate, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import memory, register
-from tilewright.pto.types import SCALARS, Ptr, Scalar
+from tilewright.pto.types import SCALARS, Ptr, Scalar, VReg
 
 
 def unsigned(nbytes: int) -> Scalar:
@@ -101,7 +100,7 @@ def _unknown(op: Op) -> UnsupportedFeatureError:
 @declare("pto.vlds", memory("l", "ul?"))
 def _load(m: Machine, op: Op) -> tuple[Vector | Pointer, ...]:
     at, further = accessed(m, op, 0)
-    type_ = vector_type(op.results[0])
+    type_ = op.results[0].of(VReg)
     word, size = distribution(op, "NORM")
     held = elements(at, unsigned(size) if size and size != type_.element.nbytes else type_.element)
     row = _distributed(m, op, held, word)
@@ -135,7 +134,7 @@ def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
 def _load_two(m: Machine, op: Op) -> tuple[Vector | Pointer, ...]:
     """Two registers from 512 bytes: every other element, or every other block."""
     at, further = accessed(m, op, 0)
-    type_ = vector_type(op.results[0])
+    type_ = op.results[0].of(VReg)
     word, size = distribution(op, "DINTLV")
     held = elements(at, unsigned(size) if size and size != type_.element.nbytes else type_.element)
     lanes, block = NBYTES // held.element.nbytes, BLOCK // held.element.nbytes
@@ -222,7 +221,7 @@ def _blocks(m: Machine, op: Op, index: int, element: Scalar) -> tuple[Pointer, E
 
 @declare("pto.vsldb", register("liin", "ul?"))
 def _load_blocks(m: Machine, op: Op) -> tuple[Vector | Pointer, ...]:
-    type_ = vector_type(op.results[0])
+    type_ = op.results[0].of(VReg)
     at, stride, further = _blocks(m, op, 0, type_.element)
     each = type_.lanes // 8
     row = load(m, at, (8, each), (stride, 1))

@@ -33,9 +33,8 @@ def _dims(type: TensorView, rank: int) -> Dims:
     return type.shape if len(type.shape) == rank else (None,) * rank
 
 
-def _ranks_agree(op: Op) -> None:
-    view = op.results[0].type
-    assert isinstance(view, TensorView)
+def _is_view(op: Op, constants: Constants) -> None:
+    view = op.results[0].of(TensorView)
     shape, strides = op.clause("shape") or (), op.clause("strides") or ()
     if len(shape) != len(strides):
         raise PtoOperandError(f"{len(shape)} extents in `shape` but {len(strides)} in `strides`")
@@ -43,13 +42,7 @@ def _ranks_agree(op: Op) -> None:
     if len(shape) != len(view.shape) and not is_rank:
         raise PtoOperandError(f"{len(shape)} extents in `shape` but {len(view.shape)} in {view}")
     equal(op, "element type", view.element, element_type(op.operands[0].type))
-
-
-def _extents_agree(op: Op, constants: Constants) -> None:
-    type = op.results[0].type
-    assert isinstance(type, TensorView)
-    shape = op.clause("shape") or ()
-    _refuse_extents(op, "extent", shape, _dims(type, len(shape)), constants)
+    _refuse_extents(op, "extent", shape, _dims(view, len(shape)), constants)
 
 
 _LISTED = Word(Layout.LIST, "i*", required=True)
@@ -58,8 +51,7 @@ _LISTED = Word(Layout.LIST, "i*", required=True)
 @declare(
     "pto.make_tensor_view",
     Form("g", "w", Typing.RESULT, words={"shape": _LISTED, "strides": _LISTED}, family="tensor_view"),
-    rule=_ranks_agree,
-    constant_rule=_extents_agree,
+    rule=_is_view,
     is_by_bytes=True,
 )
 def _make_view(m: Machine, op: Op) -> View:
@@ -68,9 +60,8 @@ def _make_view(m: Machine, op: Op) -> View:
     return View(m.get(op.operands[0], Pointer), shape, strides)
 
 
-def _is_part(op: Op) -> None:
-    view, part = op.operands[0].type, op.results[0].type
-    assert isinstance(view, TensorView) and isinstance(part, TensorView)
+def _is_part(op: Op, constants: Constants) -> None:
+    view, part = op.operands[0].of(TensorView), op.results[0].of(TensorView)
     offsets, sizes = op.clause("offsets") or (), op.clause("sizes") or ()
     if len(offsets) != len(sizes):
         raise PtoOperandError(f"{len(offsets)} offsets but {len(sizes)} sizes")
@@ -81,12 +72,6 @@ def _is_part(op: Op) -> None:
     if len(sizes) != len(part.shape) and not is_rank:
         raise PtoOperandError(f"{len(sizes)} sizes make no {part}", help="the result has one extent for each size")
     equal(op, "element type", part.element, view.element)
-
-
-def _lies_inside(op: Op, constants: Constants) -> None:
-    view, part = op.operands[0].type, op.results[0].type
-    assert isinstance(view, TensorView) and isinstance(part, TensorView)
-    offsets, sizes = op.clause("offsets") or (), op.clause("sizes") or ()
     _refuse_extents(op, "size", sizes, _dims(part, len(sizes)), constants)
     rows = zip(offsets, sizes, _dims(view, len(sizes)), strict=True)
     for axis, (offset, size, extent) in enumerate(rows):
@@ -108,7 +93,6 @@ def _partition_of(op: Op) -> Type:
     "pto.partition_view",
     Form("y", "q", words={"offsets": _LISTED, "sizes": _LISTED}, family="partition_tensor_view"),
     rule=_is_part,
-    constant_rule=_lies_inside,
     left_out=_partition_of,
     is_by_bytes=True,
 )
