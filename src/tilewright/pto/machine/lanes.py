@@ -15,11 +15,10 @@ from tilewright.pto.machine.registers import (
     scratch,
     spilled,
     take,
-    vector,
     window,
 )
 from tilewright.pto.machine.tiles import bytes_view, cell_view, moved
-from tilewright.pto.machine.values import Pointer, Vector
+from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.types import Scalar, VReg
 from tilewright.records import record
@@ -40,10 +39,10 @@ def blank_lanes(m: Machine, dtype: DataType, lanes: int) -> tuple[Expr, Expr]:
     return _flat(m, buffer, dtype, lanes), buffer
 
 
-def written(m: Machine, op: Op, buffer: Expr) -> Vector:
+def written(m: Machine, op: Op, buffer: Expr) -> Expr:
     """Return the lanes of a buffer as the vector that an op results in."""
     type_ = op.results[0].of(VReg)
-    return vector(op, take(m, window(m, buffer, type_.element.dtype, type_.lanes), type_.lanes))
+    return take(m, window(m, buffer, type_.element.dtype, type_.lanes), type_.lanes)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import repeat
 from typing import Protocol, TypeVar
 
 from tilewright.core.expr import Expr, Var, constant
@@ -19,10 +20,11 @@ from tilewright.pto.machine.memory import Knowledge, LocalMemory
 from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
 from tilewright.pto.module import Func, Op, Region, Value
+from tilewright.pto.types import Mask, Type, VReg
 from tilewright.records import record
 
 V = TypeVar("V", Number, Pointer, View, Tile, Vector, Predicate)
-Lowering = Callable[["Machine", Op], "Lowered | tuple[Lowered, ...] | None"]
+Lowering = Callable[["Machine", Op], "Lowered | Expr | tuple[Lowered | Expr, ...] | None"]
 
 MOST_OPS = 1 << 16
 """How many ops a function may have, those of the functions it calls included, before it calls another."""
@@ -36,7 +38,7 @@ class Meaning(Protocol):
 
     @property
     def lowering(self) -> Lowering:
-        """The function that writes what the op does, and returns its results: one value or a tuple."""
+        """The function that writes what the op does, and returns its results: one or a tuple."""
         ...
 
     @property
@@ -58,6 +60,15 @@ def _hint(op: Op) -> str:
     named = op.results or op.outs
     name = named[0].name if named else ""
     return name if name.isidentifier() else f"v{name}" if name.isalnum() else "t"
+
+
+def _value(result: Lowered | Expr, type_: Type | None) -> Lowered:
+    """Return a result as what a value of its type stands for."""
+    if not isinstance(result, Expr):
+        return result
+    if isinstance(type_, VReg):
+        return Vector(result, type_.element)
+    return Predicate(result, type_.bits) if isinstance(type_, Mask) else Number(result)
 
 
 @record
@@ -163,9 +174,11 @@ class Machine:
             error.locate([op.span])
             raise
         results = result if isinstance(result, tuple) else () if result is None else (result,)
-        self.values.update(zip(op.results, results, strict=False))
+        types = (value.type for value in op.results) if op.results else repeat(None)
+        made = tuple(_value(one, type_) for one, type_ in zip(results, types, strict=False))
+        self.values.update(zip(op.results, made, strict=False))
         self.b.span = outer
-        return results
+        return made
 
     @computed_once
     def has_images(self) -> bool:

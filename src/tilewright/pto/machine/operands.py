@@ -10,7 +10,7 @@ from tilewright.core.expr import Expr
 from tilewright.pto.machine.build import element_of
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.registers import mask_of, masked, scalar_in, vector
+from tilewright.pto.machine.registers import mask_of, masked, scalar_in
 from tilewright.pto.machine.tiles import cover, read
 from tilewright.pto.machine.values import Number, Tile, Vector
 from tilewright.pto.module import Op, Value
@@ -51,9 +51,9 @@ def rows_of(m: Machine, op: Op) -> list[Expr]:
     return [v.expr for v in found if isinstance(v, Vector)]
 
 
-def given(m: Machine, op: Op, value: Expr) -> Vector | None:
+def given(m: Machine, op: Op, value: Expr) -> Expr | None:
     """Let a value be what an op writes, or return it as its result, with zeros where its mask is not set."""
     if op.outs:
         cover(m, destination(m, op), value)
         return None
-    return vector(op, masked(m, value, mask_of(m, op)))
+    return masked(m, value, mask_of(m, op))

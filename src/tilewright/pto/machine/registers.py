@@ -12,19 +12,13 @@ from tilewright.dtypes import UINT8, DataType
 from tilewright.pto.machine.build import element_of
 from tilewright.pto.machine.elements import cast, columns
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.values import Predicate, Vector
+from tilewright.pto.machine.values import Predicate
 from tilewright.pto.module import Op, Value
-from tilewright.pto.types import Mask, VReg
 
 NBYTES = 256
 """The bytes of a vector register, and the bits of a mask."""
 BLOCK = 32
 """The bytes that block-wise loads, stores and reductions take together."""
-
-
-def vector(op: Op, expr: Expr, result: int = 0) -> Vector:
-    """Return a tile as the vector that an op results in."""
-    return Vector(expr, op.results[result].of(VReg).element)
 
 
 def lanes_of(tile: Expr) -> int:
@@ -144,11 +138,6 @@ def bitcast(m: Machine, row: Expr, dtype: DataType) -> Expr:
 
 
 # masks
-
-
-def predicate(op: Op, expr: Expr, result: int = 0, is_all: bool = False) -> Predicate:
-    """Return a row of bytes as the mask that an op results in."""
-    return Predicate(expr, op.results[result].of(Mask).bits, is_all)
 
 
 def regrained(m: Machine, row: Expr, want: int) -> Expr:

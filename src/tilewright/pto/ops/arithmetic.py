@@ -16,7 +16,7 @@ from tilewright.pto import types
 from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import cell_view
-from tilewright.pto.machine.values import Lowered, Number
+from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, Rule, declare
 from tilewright.pto.ops.rules import equal
@@ -90,18 +90,18 @@ def _result(op: Op) -> DataType:
 
 
 @declare("arith.constant", Form("", "s", syntax=Syntax.CONSTANT))
-def _constant(m: Machine, op: Op) -> Number:
+def _constant(m: Machine, op: Op) -> Expr:
     value = op.attributes["value"]
     assert isinstance(value, (bool, int, float))
     dtype = _result(op)
-    return Number(constant(round_scalar(value, dtype), dtype))
+    return constant(round_scalar(value, dtype), dtype)
 
 
 @declare(f"arith.{' '.join(_SIGNED)}", _INTEGERS)
 @declare(f"arith.{' '.join(_REAL)}", _FLOATS)
-def _binary(m: Machine, op: Op) -> Number:
+def _binary(m: Machine, op: Op) -> Expr:
     lhs, rhs = (_signed(m, m.expr(v)) for v in op.operands)
-    return Number(_to(m, m.b.scalar((_SIGNED | _REAL)[op.name.removeprefix("arith.")], lhs, rhs), _result(op)))
+    return _to(m, m.b.scalar((_SIGNED | _REAL)[op.name.removeprefix("arith.")], lhs, rhs), _result(op))
 
 
 def _signed(m: Machine, value: Expr) -> Expr:
@@ -115,26 +115,25 @@ def _unsigned(m: Machine, value: Expr) -> Expr:
 
 
 @declare(f"arith.{' '.join(_AS_UNSIGNED)}", _INTEGERS)
-def _without_sign(m: Machine, op: Op) -> Number:
+def _without_sign(m: Machine, op: Op) -> Expr:
     lhs, rhs = (_unsigned(m, m.expr(v)) for v in op.operands)
-    return Number(_to(m, m.b.scalar(_AS_UNSIGNED[op.name.removeprefix("arith.")], lhs, rhs), _result(op)))
+    return _to(m, m.b.scalar(_AS_UNSIGNED[op.name.removeprefix("arith.")], lhs, rhs), _result(op))
 
 
 @declare("arith.remsi", _INTEGERS)
-def _remainder(m: Machine, op: Op) -> Number:
+def _remainder(m: Machine, op: Op) -> Expr:
     lhs, rhs = (_signed(m, m.expr(v)) for v in op.operands)
     whole = m.b.scalar("mul", m.b.scalar("div", lhs, rhs), rhs)
-    return Number(_to(m, m.b.scalar("sub", lhs, whole), _result(op)))
+    return _to(m, m.b.scalar("sub", lhs, whole), _result(op))
 
 
 @declare("arith.remf", _FLOATS)
-def _float_remainder(m: Machine, op: Op) -> Number:
+def _float_remainder(m: Machine, op: Op) -> Expr:
     """The remainder with the sign of the dividend, from one with the sign of the divisor."""
     lhs, rhs = (m.expr(v) for v in op.operands)
     zero = constant(0.0, element_of(lhs))
     rest = m.b.scalar("mod", _magnitude(m, lhs), _magnitude(m, rhs))
-    result = _chosen(m, m.b.scalar("lt", lhs, zero), m.b.scalar("neg", rest), rest)
-    return Number(result)
+    return _chosen(m, m.b.scalar("lt", lhs, zero), m.b.scalar("neg", rest), rest)
 
 
 def _magnitude(m: Machine, value: Expr) -> Expr:
@@ -142,38 +141,38 @@ def _magnitude(m: Machine, value: Expr) -> Expr:
 
 
 @declare("arith.ceildivsi ceildivui", _INTEGERS)
-def _ceiling(m: Machine, op: Op) -> Number:
+def _ceiling(m: Machine, op: Op) -> Expr:
     """Quotients rounded up: one more than rounded down, where something is left."""
     seen = _unsigned if op.name == "arith.ceildivui" else _signed
     lhs, rhs = (seen(m, m.expr(v)) for v in op.operands)
     down = m.b.scalar("floordiv", lhs, rhs)
     left = m.b.cast(m.b.scalar("ne", m.b.scalar("mul", down, rhs), lhs), element_of(down))
-    return Number(_to(m, m.b.scalar("add", down, left), _result(op)))
+    return _to(m, m.b.scalar("add", down, left), _result(op))
 
 
 @declare("arith.maxnumf minnumf", _FLOATS)
-def _number_of(m: Machine, op: Op) -> Number:
+def _number_of(m: Machine, op: Op) -> Expr:
     """The larger or smaller of two; one that is no number gives way to the other."""
     lhs, rhs = (m.expr(v) for v in op.operands)
     first = _chosen(m, m.b.scalar("eq", lhs, lhs), lhs, rhs)
     second = _chosen(m, m.b.scalar("eq", rhs, rhs), rhs, lhs)
-    return Number(m.b.scalar(op.name.removeprefix("arith.")[:3], first, second))
+    return m.b.scalar(op.name.removeprefix("arith.")[:3], first, second)
 
 
 @declare(f"arith.{' '.join(_BITS)}", _INTEGERS)
-def _bits(m: Machine, op: Op) -> Number:
+def _bits(m: Machine, op: Op) -> Expr:
     lhs, rhs = (m.expr(v) for v in op.operands)
     on_conditions, on_bits = _BITS[op.name.removeprefix("arith.")]
-    return Number(m.b.scalar(on_conditions if element_of(lhs) == BOOL else on_bits, lhs, rhs))
+    return m.b.scalar(on_conditions if element_of(lhs) == BOOL else on_bits, lhs, rhs)
 
 
 @declare("arith.negf", Form("f", "f", Typing.SAME))
-def _negated(m: Machine, op: Op) -> Number:
-    return Number(m.b.scalar("neg", m.expr(op.operands[0])))
+def _negated(m: Machine, op: Op) -> Expr:
+    return m.b.scalar("neg", m.expr(op.operands[0]))
 
 
 @declare("arith.cmpi", _comparison("ii"), rule=predicate(_INTEGER_ORDERS))
-def _compare(m: Machine, op: Op) -> Number:
+def _compare(m: Machine, op: Op) -> Expr:
     lhs, rhs = (m.expr(v) for v in op.operands)
     word = str(op.attributes["predicate"])
     if element_of(lhs) == BOOL:
@@ -183,22 +182,22 @@ def _compare(m: Machine, op: Op) -> Number:
     elif word.startswith("u"):
         wide = UNSIGNED[element_of(lhs).get_byte()]
         lhs, rhs = (m.b.cast(v, wide) for v in (lhs, rhs))
-    return Number(m.b.scalar(word.lstrip("su") if len(word) == 3 else word, lhs, rhs))
+    return m.b.scalar(word.lstrip("su") if len(word) == 3 else word, lhs, rhs)
 
 
 @declare("arith.cmpf", _comparison("ff"), rule=predicate(_FLOAT_ORDERS))
-def _compare_floats(m: Machine, op: Op) -> Number:
+def _compare_floats(m: Machine, op: Op) -> Expr:
     lhs, rhs = (m.expr(v) for v in op.operands)
     word = str(op.attributes["predicate"])
     ordered = m.b.scalar("and_", m.b.scalar("eq", lhs, lhs), m.b.scalar("eq", rhs, rhs))
     if word in ("ord", "uno"):
-        return Number(ordered if word == "ord" else m.b.scalar("not_", ordered))
+        return ordered if word == "ord" else m.b.scalar("not_", ordered)
     if word in ("false", "true"):
-        return Number(constant(word == "true", BOOL))
+        return constant(word == "true", BOOL)
     holds = m.b.scalar(word[1:], lhs, rhs)
     if word.startswith("o"):
-        return Number(m.b.scalar("and_", ordered, holds))
-    return Number(m.b.scalar("or_", m.b.scalar("not_", ordered), holds))
+        return m.b.scalar("and_", ordered, holds)
+    return m.b.scalar("or_", m.b.scalar("not_", ordered), holds)
 
 
 @declare("arith.select", Form("bxx", "x", Typing.SELECT), rule=_choices)
@@ -228,24 +227,21 @@ def _chosen(m: Machine, condition: Expr, then: Expr, other: Expr) -> Expr:
 @declare("arith.sitofp", Form("i", "f", Typing.CAST), rule=_fits)
 @declare("arith.extf truncf", Form("f", "f", Typing.CAST), rule=_fits)
 @declare("arith.fptosi", Form("f", "i", Typing.CAST), rule=_fits)
-def _convert(m: Machine, op: Op) -> Lowered:
-    value = m.values[op.operands[0]]
-    if not isinstance(value, Number):
-        return value
-    return Number(_to(m, _signed(m, value.expr), _result(op)))
+def _convert(m: Machine, op: Op) -> Expr:
+    return _to(m, _signed(m, m.expr(op.operands[0])), _result(op))
 
 
 @declare("arith.extui index_castui", Form("i", "i", Typing.CAST), rule=_fits)
 @declare("arith.uitofp", Form("i", "f", Typing.CAST), rule=_fits)
-def _convert_unsigned(m: Machine, op: Op) -> Number:
-    return Number(_to(m, _unsigned(m, m.expr(op.operands[0])), _result(op)))
+def _convert_unsigned(m: Machine, op: Op) -> Expr:
+    return _to(m, _unsigned(m, m.expr(op.operands[0])), _result(op))
 
 
 @declare("arith.fptoui", Form("f", "i", Typing.CAST), rule=_fits)
-def _to_unsigned(m: Machine, op: Op) -> Number:
+def _to_unsigned(m: Machine, op: Op) -> Expr:
     dtype = _result(op)
     whole = m.b.cast(m.expr(op.operands[0]), UNSIGNED[4 if dtype == BOOL else dtype.get_byte()])
-    return Number(_to(m, whole, dtype))
+    return _to(m, whole, dtype)
 
 
 def _to(m: Machine, expr: Expr, dtype: DataType) -> Expr:
@@ -265,25 +261,25 @@ def _to(m: Machine, expr: Expr, dtype: DataType) -> Expr:
 
 
 @declare("arith.bitcast", Form("s", "s", Typing.CAST), rule=_fits)
-def _bitcast(m: Machine, op: Op) -> Number:
+def _bitcast(m: Machine, op: Op) -> Expr:
     """The same bits as another type, by way of memory."""
     come, go = op.operands[0].of(Scalar), op.results[0].of(Scalar)
     cell = m.memory.cell(op, come)
     m.b.set(cell_view(m, cell), m.expr(op.operands[0]), 0)
-    return Number(m.b.get(cell_view(m, replace(cell, element=go)), 0))
+    return m.b.get(cell_view(m, replace(cell, element=go)), 0)
 
 
 @declare("arith.addui_extended", Form("ii", "ib", Typing.EXTENDED))
-def _add_with_carry(m: Machine, op: Op) -> tuple[Number, Number]:
+def _add_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
     lhs, rhs = (m.expr(v) for v in op.operands)
     dtype = UNSIGNED[element_of(lhs).get_byte()]
     total = m.b.scalar("add", lhs, rhs)
     carried = m.b.scalar("lt", m.b.cast(total, dtype), m.b.cast(lhs, dtype))
-    return Number(total), Number(carried)
+    return total, carried
 
 
 @declare("arith.mulsi_extended mului_extended", Form("ii", "ii", Typing.SAME))
-def _long_product(m: Machine, op: Op) -> tuple[Number, Number]:
+def _long_product(m: Machine, op: Op) -> tuple[Expr, Expr]:
     """The low and the high half of a product, taken in twice the bits."""
     lhs, rhs = (m.expr(v) for v in op.operands)
     dtype = element_of(lhs)
@@ -292,7 +288,7 @@ def _long_product(m: Machine, op: Op) -> tuple[Number, Number]:
     wide = INT64 if op.name == "arith.mulsi_extended" else UINT64
     whole = m.b.scalar("mul", *(_doubled(m, value, wide) for value in (lhs, rhs)))
     high = m.b.scalar("shr", whole, constant(dtype.bits, wide))
-    return Number(m.b.cast(whole, dtype)), Number(m.b.cast(high, dtype))
+    return m.b.cast(whole, dtype), m.b.cast(high, dtype)
 
 
 def _doubled(m: Machine, value: Expr, wide: DataType) -> Expr:

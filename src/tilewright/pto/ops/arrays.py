@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from math import prod
 
+from tilewright.core.expr import Expr
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import capacity
 from tilewright.pto.machine.tiles import bytes_view
-from tilewright.pto.machine.values import Number, View
+from tilewright.pto.machine.values import View
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import Form, Layout, Typing, Word
@@ -37,11 +38,11 @@ def _declare(m: Machine, op: Op) -> View:
 
 @declare("pto.local_array_get", Form("o", "s", words=_INDICES, index="indices"))
 @declare("pto.eventid_array_get", Form("o", "i", words=_INDICES, index="indices"))
-def _get(m: Machine, op: Op) -> Number:
+def _get(m: Machine, op: Op) -> Expr:
     array = m.get(op.operands[0], View)
     view = bytes_view(m, array.pointer, array.shape, array.strides)
     type_ = op.results[0].of(Scalar)
-    return Number(m.b.cast(m.b.get(view, *(m.clause(op, "indices") or ())), type_.dtype))
+    return m.b.cast(m.b.get(view, *(m.clause(op, "indices") or ())), type_.dtype)
 
 
 @declare("pto.local_array_set", Form("os", words=_INDICES, index="indices"))

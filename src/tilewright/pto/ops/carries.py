@@ -17,11 +17,9 @@ from tilewright.pto.machine.registers import (
     lanes_of,
     mask_of,
     masked,
-    predicate,
     regrained,
-    vector,
 )
-from tilewright.pto.machine.values import Predicate, Vector
+from tilewright.pto.machine.values import Predicate
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import register
@@ -34,13 +32,12 @@ def _in_unsigned(m: Machine, op: Op) -> list[Expr]:
     return [cast(m, row, dtype) for row in rows]
 
 
-def _both(m: Machine, op: Op, total: Expr, on: Expr) -> tuple[Vector, Predicate]:
+def _both(m: Machine, op: Op, total: Expr, on: Expr) -> tuple[Expr, Expr]:
     """Return a sum and the flags beside it, both only where the mask is set."""
-    mask = m.get(op.operands[-1], Predicate)
-    element = op.results[0].of(VReg).element
-    lit = active(m, mask, element.nbytes)
-    carry = on if lit is None else m.b.op("tile.and_", lhs=on, rhs=lit)
-    return vector(op, masked(m, cast(m, total, element.dtype), mask)), predicate(op, carry, 1)
+    mask, element = m.get(op.operands[-1], Predicate), op.results[0].of(VReg).element
+    among = active(m, mask, element.nbytes)
+    carry = on if among is None else m.b.op("tile.and_", lhs=on, rhs=among)
+    return masked(m, cast(m, total, element.dtype), mask), carry
 
 
 def _less(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
@@ -56,21 +53,21 @@ def _not(m: Machine, on: Expr) -> Expr:
 
 
 @declare("pto.vaddc", register("vvm", "vm"))
-def _add_with_carry(m: Machine, op: Op) -> tuple[Vector, Predicate]:
+def _add_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
     lhs, rhs = _in_unsigned(m, op)
     total = m.b.op("tile.add", lhs=lhs, rhs=rhs)
     return _both(m, op, total, _less(m, total, lhs))
 
 
 @declare("pto.vsubc", register("vvm", "vm"))
-def _subtract_with_carry(m: Machine, op: Op) -> tuple[Vector, Predicate]:
+def _subtract_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
     """The difference; the mask says where nothing was borrowed."""
     lhs, rhs = _in_unsigned(m, op)
     return _both(m, op, m.b.op("tile.sub", lhs=lhs, rhs=rhs), _not(m, _less(m, lhs, rhs)))
 
 
 @declare("pto.vaddcs", register("vvmm", "vm"))
-def _add_carry(m: Machine, op: Op) -> tuple[Vector, Predicate]:
+def _add_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
     """The sum of both and the carry that comes in."""
     lhs, rhs = _in_unsigned(m, op)
     carry = regrained(m, m.get(op.operands[2], Predicate).expr, element_of(lhs).get_byte())
@@ -80,7 +77,7 @@ def _add_carry(m: Machine, op: Op) -> tuple[Vector, Predicate]:
 
 
 @declare("pto.vsubcs", register("vvmm", "vm"))
-def _subtract_borrow(m: Machine, op: Op) -> tuple[Vector, Predicate]:
+def _subtract_borrow(m: Machine, op: Op) -> tuple[Expr, Expr]:
     """The difference, less one where something was borrowed before."""
     lhs, rhs = _in_unsigned(m, op)
     carry = regrained(m, m.get(op.operands[2], Predicate).expr, element_of(lhs).get_byte())
@@ -91,7 +88,7 @@ def _subtract_borrow(m: Machine, op: Op) -> tuple[Vector, Predicate]:
 
 
 @declare("pto.vmull", register("vvm", "vv"))
-def _long_product(m: Machine, op: Op) -> tuple[Vector, Vector]:
+def _long_product(m: Machine, op: Op) -> tuple[Expr, Expr]:
     """The low and the high half of the whole product."""
     lhs, rhs = rows_of(m, op)
     dtype = element_of(lhs)
@@ -99,4 +96,4 @@ def _long_product(m: Machine, op: Op) -> tuple[Vector, Vector]:
     product = m.b.op("tile.mul", lhs=cast(m, lhs, wide), rhs=cast(m, rhs, wide))
     high = m.b.op("tile.shr", lhs=product, rhs=constant(dtype.bits, wide))
     low, top = (masked(m, cast(m, half, dtype), mask_of(m, op)) for half in (product, high))
-    return vector(op, low), vector(op, top, 1)
+    return low, top

@@ -27,7 +27,6 @@ from tilewright.pto.machine.registers import (
     mask_of,
     masked,
     scalar_in,
-    vector,
 )
 from tilewright.pto.machine.tiles import cover, read
 from tilewright.pto.machine.values import Number, Predicate, Tile, Vector
@@ -152,18 +151,18 @@ def _saturates(op: Op) -> bool | None:
 
 
 @declare("pto.vcvt", register("un?", "u"))
-def _convert_lanes(m: Machine, op: Op) -> Vector:
+def _convert_lanes(m: Machine, op: Op) -> Expr:
     return _placed(m, op, m.get(op.operands[0], Vector).expr)
 
 
 @declare("pto.vmulscvt", Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0))
-def _scale_and_convert(m: Machine, op: Op) -> Vector:
+def _scale_and_convert(m: Machine, op: Op) -> Expr:
     source = m.get(op.operands[0], Vector)
     scaled = m.b.op("tile.mul", lhs=source.expr, rhs=scalar_in(m, op.operands[1], source.element.dtype))
     return _placed(m, op, scaled)
 
 
-def _placed(m: Machine, op: Op, row: Expr) -> Vector:
+def _placed(m: Machine, op: Op, row: Expr) -> Expr:
     """Return elements converted, in the lanes that the op says; a mask counts the lanes of the side it fits."""
     type_, mask = op.results[0].of(VReg), mask_of(m, op)
     have, want = lanes_of(row), type_.lanes
@@ -172,9 +171,9 @@ def _placed(m: Machine, op: Op, row: Expr) -> Vector:
     row = every(m, row, have // want, first, want) if have > want else row
     made = _converted_lanes(m, row, type_.element.dtype, mode_of(op), _saturates(op))
     if few == many:
-        return vector(op, masked(m, made, mask))
+        return masked(m, made, mask)
     made = kept(m, made, _lit(m, mask, many, few, first))
-    return vector(op, apart(m, made, want // have, first) if have < want else made)
+    return apart(m, made, want // have, first) if have < want else made
 
 
 def _lit(m: Machine, mask: Predicate | None, many: int, few: int, first: int) -> Expr | None:
@@ -231,11 +230,11 @@ def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
 
 
 @declare("pto.vtrc", register("vm", "v", "rnd", False))
-def _round(m: Machine, op: Op) -> Vector:
+def _round(m: Machine, op: Op) -> Expr:
     """Floats rounded to integers, still floats."""
     row = m.get(op.operands[0], Vector).expr
     made = converted(m, cast(m, row, dtypes.FP32), dtypes.FP32, mode_of(op, "Z"), None)
-    return vector(op, masked(m, cast(m, made, element_of(row)), mask_of(m, op)))
+    return masked(m, cast(m, made, element_of(row)), mask_of(m, op))
 
 
 # halves
@@ -253,19 +252,19 @@ def _takes_upper(m: Machine, op: Op) -> bool:
 
 
 @declare("pto.vpack", register("un?|ui", "u", "part", False))
-def _pack_lanes(m: Machine, op: Op) -> Vector:
+def _pack_lanes(m: Machine, op: Op) -> Expr:
     """The low parts of the elements in one half of the result; the other half is zero."""
     source, type_ = m.get(op.operands[0], Vector), op.results[0].of(VReg)
     half = cast(m, masked(m, source.expr, mask_of(m, op)), type_.element.dtype)
     none = full(m, type_.lanes - lanes_of(half), type_.element.dtype, 0)
-    return vector(op, joined(m, none, half) if _takes_upper(m, op) else joined(m, half, none))
+    return joined(m, none, half) if _takes_upper(m, op) else joined(m, half, none)
 
 
 @declare("pto.vsunpack vzunpack", register("un?|ui", "u", "part", False))
-def _unpack(m: Machine, op: Op) -> Vector:
+def _unpack(m: Machine, op: Op) -> Expr:
     """One half of the elements, made longer with copies of their sign or with zeros."""
     source, type_ = m.get(op.operands[0], Vector), op.results[0].of(VReg)
     family = SIGNED if op.name == "pto.vsunpack" else UNSIGNED
     first = type_.lanes if _takes_upper(m, op) else 0
     half = every(m, bitcast(m, source.expr, family[source.element.nbytes]), 1, first, type_.lanes)
-    return vector(op, masked(m, cast(m, half, type_.element.dtype), mask_of(m, op)))
+    return masked(m, cast(m, half, type_.element.dtype), mask_of(m, op))

@@ -7,7 +7,7 @@ from tilewright.dtypes import INT32
 from tilewright.pto.machine.elements import cast, constant_tile, over_columns, over_rows, resized
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination, given
-from tilewright.pto.machine.registers import full, iota, scalar_in, vector
+from tilewright.pto.machine.registers import full, iota, scalar_in
 from tilewright.pto.machine.tiles import cover
 from tilewright.pto.machine.values import Vector
 from tilewright.pto.module import Op
@@ -23,13 +23,13 @@ def _expand_number(m: Machine, op: Op) -> None:
 
 
 @declare("pto.vbr", register("e"))
-def _broadcast(m: Machine, op: Op) -> Vector:
+def _broadcast(m: Machine, op: Op) -> Expr:
     type_ = op.results[0].of(VReg)
-    return vector(op, full(m, type_.lanes, type_.element.dtype, scalar_in(m, op.operands[0], type_.element.dtype)))
+    return full(m, type_.lanes, type_.element.dtype, scalar_in(m, op.operands[0], type_.element.dtype))
 
 
 @declare("pto.vdup", register("vm?|em?"))
-def _duplicate(m: Machine, op: Op) -> Vector | None:
+def _duplicate(m: Machine, op: Op) -> Expr | None:
     """A number in every lane: a scalar, or the first or last lane of a vector."""
     type_, source = op.results[0].of(VReg), m.values[op.operands[0]]
     if isinstance(source, Vector):
@@ -58,11 +58,11 @@ def _count(m: Machine, op: Op) -> None:
 
 
 @declare("pto.vci", register("e"))
-def _count_lanes(m: Machine, op: Op) -> Vector:
+def _count_lanes(m: Machine, op: Op) -> Expr:
     """Numbers that go up from a start, or down."""
     type_ = op.results[0].of(VReg)
     steps = cast(m, iota(m, type_.lanes), type_.element.dtype)
     start = scalar_in(m, op.operands[0], type_.element.dtype)
     if str(op.attributes.get("order", "ASC")) in ("DESC", "DEC"):
-        return vector(op, m.b.op("tile.sub", lhs=full(m, type_.lanes, type_.element.dtype, start), rhs=steps))
-    return vector(op, m.b.op("tile.add", lhs=steps, rhs=start))
+        return m.b.op("tile.sub", lhs=full(m, type_.lanes, type_.element.dtype, start), rhs=steps)
+    return m.b.op("tile.add", lhs=steps, rhs=start)

@@ -20,10 +20,9 @@ from tilewright.pto.machine.registers import (
     lanes_of,
     mask_of,
     masked,
-    vector,
 )
 from tilewright.pto.machine.tiles import cover, read
-from tilewright.pto.machine.values import Number, Tile, Vector
+from tilewright.pto.machine.values import Number, Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.ops.rules import reach
@@ -48,7 +47,7 @@ def _word(op: Op) -> str:
 @declare("pto.texp tlog tsqrt trecip tneg tabs trelu", tile("t"), rule=reach)
 @declare("pto.trsqrt", tile("tz?"), rule=reach)
 @declare("pto.vabs vneg vexp vln vsqrt vrelu", register("vm"))
-def _unary(m: Machine, op: Op) -> Vector | None:
+def _unary(m: Machine, op: Op) -> Expr | None:
     return given(m, op, m.b.op(f"tile.{_UNARY[_word(op)]}", x=operands(m, op, 1)[0]))
 
 
@@ -59,7 +58,7 @@ def _unary(m: Machine, op: Op) -> Vector | None:
 @declare("pto.vadds vsubs vmuls vmaxs vmins", register("vem"))
 @declare("pto.vshl vshr", register("uum", "u"))
 @declare("pto.vshls vshrs", register("vim"))
-def _binary(m: Machine, op: Op) -> Vector | None:
+def _binary(m: Machine, op: Op) -> Expr | None:
     mode = op.attributes.get("precision_mode", op.attributes.get("precisionType"))
     is_precise = getattr(mode, "word", "") == "HIGH_PRECISION"
     return given(m, op, arithmetic(m, _function(op), *operands(m, op, 2), precise=is_precise))
@@ -76,7 +75,7 @@ def _function(op: Op) -> str:
 @declare("pto.tnot", tile("t"), rule=reach)
 @declare("pto.vand vor vxor", register("vvm"))
 @declare("pto.vnot", register("vm"))
-def _bitwise(m: Machine, op: Op) -> Vector | None:
+def _bitwise(m: Machine, op: Op) -> Expr | None:
     """Bits, whatever they stand for: floats in registers go through integers of their size."""
     rows = operands(m, op, 1 if op.name.endswith("not") else 2)
     dtype = element_of(rows[0])
@@ -90,20 +89,21 @@ def _bitwise(m: Machine, op: Op) -> Vector | None:
 
 
 @declare("pto.vaddrelu vsubrelu", register("vvm?"))
-def _then_relu(m: Machine, op: Op) -> Vector | None:
-    return given(m, op, m.b.op("tile.relu", x=arithmetic(m, _word(op)[:3], *rows_of(m, op))))
+def _then_relu(m: Machine, op: Op) -> Expr | None:
+    lhs, rhs = rows_of(m, op)
+    return given(m, op, m.b.op("tile.relu", x=arithmetic(m, _word(op)[:3], lhs, rhs)))
 
 
 @declare("pto.tlrelu", tile("ts"), rule=reach)
 @declare("pto.vlrelu", register("vem"))
-def _leaky(m: Machine, op: Op) -> Vector | None:
+def _leaky(m: Machine, op: Op) -> Expr | None:
     x, slope = operands(m, op, 2)
     return given(m, op, m.b.op("tile.lrelu", lhs=x, rhs=slope))
 
 
 @declare("pto.tprelu", tile("ttz?"), rule=reach)
 @declare("pto.vprelu", register("vvm?"))
-def _parametric(m: Machine, op: Op) -> Vector | None:
+def _parametric(m: Machine, op: Op) -> Expr | None:
     x, slope = operands(m, op, 2)
     return given(m, op, where(m, x, CmpType.GT, constant(0.0), x, m.b.op("tile.mul", lhs=x, rhs=slope)))
 
@@ -169,7 +169,7 @@ def _add_scaled(m: Machine, op: Op) -> None:
 
 
 @declare("pto.vaxpy", register("vvem|vem|vve"))
-def _scale(m: Machine, op: Op) -> Vector | None:
+def _scale(m: Machine, op: Op) -> Expr | None:
     x, *others = rows_of(m, op)
     number = next(v for v in op.operands if isinstance(m.values[v], Number))
     scaled = m.b.op("tile.mul", lhs=x, rhs=m.b.cast(m.expr(number), element_of(x)))
@@ -178,20 +178,20 @@ def _scale(m: Machine, op: Op) -> Vector | None:
 
 @declare("pto.taddc tsubc", tile("ttt"), rule=reach)
 @declare("pto.taddsc tsubsc", tile("tet"), rule=reach)
-def _chain(m: Machine, op: Op) -> Vector | None:
+def _chain(m: Machine, op: Op) -> Expr | None:
     a, b, c = operands(m, op)
     return given(m, op, m.b.op("tile.add", lhs=m.b.op(f"tile.{_word(op)[:3]}", lhs=a, rhs=b), rhs=c))
 
 
 @declare("pto.vmula", register("vvvm"))
-def _multiply_add(m: Machine, op: Op) -> Vector | None:
+def _multiply_add(m: Machine, op: Op) -> Expr | None:
     """The accumulator plus the product of the two others."""
     total, lhs, rhs = rows_of(m, op)
     return given(m, op, m.b.op("tile.add", lhs=total, rhs=m.b.op("tile.mul", lhs=lhs, rhs=rhs)))
 
 
 @declare("pto.vmadd", register("vvvm"))
-def _scale_add(m: Machine, op: Op) -> Vector | None:
+def _scale_add(m: Machine, op: Op) -> Expr | None:
     """The product of the accumulator and the first, plus the second."""
     total, lhs, rhs = rows_of(m, op)
     dtype = element_of(total)
@@ -201,7 +201,7 @@ def _scale_add(m: Machine, op: Op) -> Vector | None:
 
 
 @declare("pto.vexpdif", register("uun?", "u", "part", False))
-def _exponential_of_difference(m: Machine, op: Op) -> Vector:
+def _exponential_of_difference(m: Machine, op: Op) -> Expr:
     """The exponential of a difference in fp32; of shorter floats, of their even or odd lanes."""
     lhs, rhs = rows_of(m, op)
     type_ = op.results[0].of(VReg)
@@ -211,7 +211,7 @@ def _exponential_of_difference(m: Machine, op: Op) -> Vector:
     made = m.b.op("tile.exp", x=m.b.op("tile.sub", lhs=a, rhs=b))
     mask = mask_of(m, op)
     if mask is None or mask.bits == type_.element.bits:
-        return vector(op, masked(m, made, mask))
+        return masked(m, made, mask)
     on = active(m, mask, mask.bits // 8)
     on = None if on is None else every(m, on, step, first, type_.lanes)
-    return vector(op, kept(m, made, on))
+    return kept(m, made, on)

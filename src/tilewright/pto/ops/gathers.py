@@ -160,7 +160,7 @@ def _indices(m: Machine, op: Op) -> Expr:
 
 
 @declare("pto.vgather2 vgather2_bc", memory("lx?x?x?", "u"))
-def _gather_lanes(m: Machine, op: Op) -> Vector:
+def _gather_lanes(m: Machine, op: Op) -> Expr:
     """Each lane is the element behind the pointer that an index names; bytes are made longer with zeros."""
     pointer, _ = accessed(m, op, 0)
     type_, offsets = op.results[0].of(VReg), _indices(m, op)
@@ -175,7 +175,7 @@ def _gather_lanes(m: Machine, op: Op) -> Vector:
 
 
 @declare("pto.vgatherb", memory("lx?x?x?", "u"))
-def _gather_lane_blocks(m: Machine, op: Op) -> Vector:
+def _gather_lane_blocks(m: Machine, op: Op) -> Expr:
     """Each block of 32 bytes comes from the byte offset that one of the first eight indices names."""
     pointer, _ = accessed(m, op, 0)
     source, indices = elements_of(m, pointer, unsigned(1)), lane_view(m, _indices(m, op))

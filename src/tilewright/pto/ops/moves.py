@@ -9,7 +9,7 @@ from tilewright.pto.machine.elements import cast, largest_finite
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import bytes_view, check_reach, read, read_all, write
-from tilewright.pto.machine.values import Number, Tile
+from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
 from tilewright.pto.ops.rules import element_type, equal
@@ -129,12 +129,12 @@ def _gets_element(op: Op, _: Constants) -> None:
     Form("", "s", Typing.RESULT, words={"ins": Word(Layout.TYPED, "ti", required=True)}),
     rule=_gets_element,
 )
-def _get(m: Machine, op: Op) -> Number:
+def _get(m: Machine, op: Op) -> Expr:
     tile, index = m.get(op.ins[0], Tile), m.index(op.ins[1])
     if tile.slot is not None:
         m.demote(tile.slot)
-        return Number(constant(0, tile.type.element.dtype))
-    return Number(m.b.get(flat(m, tile), index))
+        return constant(0, tile.type.element.dtype)
+    return m.b.get(flat(m, tile), index)
 
 
 @declare("pto.tsetval", tile("is"))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from tilewright.core.expr import Expr
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.values import Number
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import Form, Layout, Slot, Typing, Word, tile
@@ -40,7 +39,7 @@ def _in_order(m: Machine, op: Op) -> None:
     "pto.get_block_idx get_block_num get_subblock_idx get_subblock_num",
     Form("", "i", Typing.IMPLIED, implied=I64),
 )
-def _block(m: Machine, op: Op) -> Number:
+def _block(m: Machine, op: Op) -> Expr:
     numbers: dict[str, Expr] = {
         "pto.get_block_idx": m.blocks.index,
         "pto.get_block_num": m.blocks.count,
@@ -49,4 +48,4 @@ def _block(m: Machine, op: Op) -> Number:
     }
     type_ = op.results[0].of(Scalar)
     number = numbers[op.name]
-    return Number(number if type_ is INDEX else m.b.cast(number, type_.dtype))
+    return number if type_ is INDEX else m.b.cast(number, type_.dtype)

@@ -8,7 +8,7 @@ from tilewright.core.expr import Expr
 from tilewright.errors import PtoTypeMismatchError, UnsupportedFeatureError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import cell_view, moved
-from tilewright.pto.machine.values import Lowered, Number, Pointer
+from tilewright.pto.machine.values import Number, Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
 from tilewright.pto.ops.rules import equal
@@ -32,7 +32,7 @@ def _keeps_space(op: Op, _: Constants) -> None:
 
 
 @declare("pto.castptr", Form("i|p", "p|i", family="ptr"), rule=_keeps_space, is_by_bytes=True)
-def _castptr(m: Machine, op: Op) -> Lowered:
+def _castptr(m: Machine, op: Op) -> Pointer | Expr:
     value, type_ = m.values[op.operands[0]], op.results[0].type
     if isinstance(value, Pointer):
         if isinstance(type_, Ptr):
@@ -43,7 +43,7 @@ def _castptr(m: Machine, op: Op) -> Lowered:
                 f"the address of {where} is not known here", help="offset the pointer with pto.addptr"
             )
         assert isinstance(type_, Scalar)
-        return Number(m.b.cast(value.offset, type_.dtype))
+        return m.b.cast(value.offset, type_.dtype)
     assert isinstance(type_, Ptr) and isinstance(value, Number)
     if type_.space is Space.GM:
         raise UnsupportedFeatureError("a number is no address of global memory", help="pass a pointer to the kernel")
@@ -67,8 +67,8 @@ def _loads_element(op: Op, _: Constants) -> None:
 
 
 @declare("pto.load load_scalar", Form("p", "s", words=_INDEX, index="offset"), rule=_loads_element)
-def _load(m: Machine, op: Op) -> Number:
-    return Number(m.b.get(_element(m, op, 0), 0))
+def _load(m: Machine, op: Op) -> Expr:
+    return m.b.get(_element(m, op, 0), 0)
 
 
 def _stores_element(op: Op, _: Constants) -> None:

@@ -25,7 +25,6 @@ from tilewright.pto.machine.registers import (
     put,
     reshaped,
     scratch,
-    vector,
     window,
 )
 from tilewright.pto.machine.registers import where as chosen
@@ -174,16 +173,16 @@ def _by_group(m: Machine, op: Op, row: Expr, groups: int) -> Expr:
 
 
 @declare("pto.vcadd vcgadd vcgmax vcgmin vcpadd", register("um?", "u"))
-def _fold_lanes(m: Machine, op: Op) -> Vector:
+def _fold_lanes(m: Machine, op: Op) -> Expr:
     """All lanes to the first, blocks of 32 bytes to the first eight, or neighbours to the lower half."""
     type_ = op.results[0].of(VReg)
     row = cast(m, _taking_part(m, op), type_.element.dtype)
     groups = {"pto.vcg": 8, "pto.vcp": lanes_of(row) // 2}.get(op.name[:7], 1)
-    return vector(op, extended(m, _by_group(m, op, row, groups), type_.lanes))
+    return extended(m, _by_group(m, op, row, groups), type_.lanes)
 
 
 @declare("pto.vcmax vcmin", register("um?", "u"))
-def _extreme(m: Machine, op: Op) -> Vector:
+def _extreme(m: Machine, op: Op) -> Expr:
     """The largest or smallest element in the first lane, in the second its index as an integer's bits."""
     row, type_ = _taking_part(m, op), op.results[0].of(VReg)
     best = _by_group(m, op, row, 1)

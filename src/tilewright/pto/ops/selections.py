@@ -11,17 +11,16 @@ from tilewright.errors import AttributeValueError, OutOfBoundsError, Unsupported
 from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.elements import arithmetic, where
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.operands import destination, operand, rows_of
-from tilewright.pto.machine.registers import active, scalar_in, vector
+from tilewright.pto.machine.operands import destination, operand, operands, rows_of
+from tilewright.pto.machine.registers import active, compared, flags, lanes_of, lit, regrained
 from tilewright.pto.machine.registers import where as chosen
 from tilewright.pto.machine.tiles import Extents, bytes_view, check_range, cover, read, read_all, write
-from tilewright.pto.machine.values import Predicate, Tile, Vector
+from tilewright.pto.machine.values import Predicate, Tile
 from tilewright.pto.module import Enumerated, Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops import masks
 from tilewright.pto.ops.arithmetic import predicate
 from tilewright.pto.text.form import register, tile
-from tilewright.pto.types import SCALARS
+from tilewright.pto.types import SCALARS, Mask
 
 BYTE = SCALARS["ui8"]
 
@@ -162,16 +161,22 @@ def _better(m: Machine, op: Op) -> None:
 # registers
 
 
+_COMPARED = predicate([word.lower() for word in CmpType.__members__])
+
+
 @declare("pto.vsel", register("vvm"))
-def _select_lanes(m: Machine, op: Op) -> Vector:
+def _select_lanes(m: Machine, op: Op) -> Expr:
     then, other = rows_of(m, op)
     mask = m.get(op.operands[2], Predicate)
-    return vector(op, chosen(m, active(m, mask, element_of(then).get_byte()), then, other))
+    return chosen(m, active(m, mask, element_of(then).get_byte()), then, other)
 
 
-@declare("pto.vcmp", register("vvm", "m", "predicate"), rule=predicate(tuple(masks.COMPARISONS)))
-@declare("pto.vcmps", register("vem", "m", "predicate"), rule=predicate(tuple(masks.COMPARISONS)))
-def _compare_lanes(m: Machine, op: Op) -> Predicate:
-    lhs, rhs = m.get(op.operands[0], Vector), m.values[op.operands[1]]
-    other = rhs.expr if isinstance(rhs, Vector) else scalar_in(m, op.operands[1], lhs.element.dtype)
-    return masks.comparison(m, op, lhs.expr, str(op.attributes["predicate"]), other)
+@declare("pto.vcmp", register("vvm", "m", "predicate"), rule=_COMPARED)
+@declare("pto.vcmps", register("vem", "m", "predicate"), rule=_COMPARED)
+def _compare_lanes(m: Machine, op: Op) -> Expr:
+    """Flags of the lanes where a comparison holds, of those that the op's mask has."""
+    lhs, rhs = operands(m, op)
+    how = CmpType[str(op.attributes["predicate"]).upper()]
+    on, among = flags(m, compared(m, lhs, how, rhs), lanes_of(lhs)), lit(m, op, element_of(lhs).get_byte())
+    on = on if among is None else m.b.op("tile.and_", lhs=on, rhs=among)
+    return regrained(m, on, op.results[0].of(Mask).bits // 8)

@@ -6,16 +6,15 @@ from tilewright.core.expr import Expr
 from tilewright.pto.machine.build import element_of
 from tilewright.pto.machine.lanes import blank_lanes, lane_view, lit_lanes, position, written
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import rows_of
 from tilewright.pto.machine.registers import (
     bitcast,
     lanes_of,
     lit,
     lit_lanes_of,
-    predicate,
     put,
     scratch,
     take,
-    vector,
     window,
 )
 from tilewright.pto.machine.values import Predicate, Vector
@@ -27,51 +26,34 @@ from tilewright.pto.text.form import register
 from tilewright.pto.types import VReg
 
 
-def interleaved(m: Machine, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
-    """Return the lanes of two rows in turn, as two rows."""
-    lanes, dtype = lanes_of(lhs), element_of(lhs)
-    buffer, size = scratch(m, 2 * lanes * dtype.get_byte()), lanes * dtype.get_byte()
-    for first, row in enumerate((lhs, rhs)):
-        put(m, window(m, buffer, dtype, lanes, 2, first), row)
-    low, high = (take(m, window(m, buffer, dtype, lanes, offset=at), lanes) for at in (0, size))
+@declare("pto.vintlv vdintlv", register("vv", "vv"))
+@by_width("pintlv", register("nn", "nn"))
+@by_width("pdintlv", register("nn", "nn"))
+def _interleave(m: Machine, op: Op) -> tuple[Expr, Expr]:
+    """The lanes of two rows in turn, as two rows; or the even and the odd lanes of two rows behind each other."""
+    found = [m.values[v] for v in op.operands]
+    rows = rows_of(m, op) or [lit_lanes_of(m, mask) for mask in found if isinstance(mask, Predicate)]
+    lanes, dtype = lanes_of(rows[0]), element_of(rows[0])
+    size = lanes * dtype.get_byte()
+    turns, halves = ((2, 0, 0), (2, 1, 0)), ((1, 0, 0), (1, 0, size))
+    come, go = (halves, turns) if "dintlv" in op.name else (turns, halves)
+    buffer = scratch(m, 2 * size)
+    for place, row in zip(come, rows, strict=True):
+        put(m, window(m, buffer, dtype, lanes, *place), row)
+    low, high = (take(m, window(m, buffer, dtype, lanes, *place), lanes) for place in go)
     return low, high
 
 
-def deinterleaved(m: Machine, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
-    """Return the even and the odd lanes of two rows, one behind the other."""
-    lanes, dtype = lanes_of(lhs), element_of(lhs)
-    buffer, size = scratch(m, 2 * lanes * dtype.get_byte()), lanes * dtype.get_byte()
-    for offset, row in ((0, lhs), (size, rhs)):
-        put(m, window(m, buffer, dtype, lanes, offset=offset), row)
-    even, odd = (take(m, window(m, buffer, dtype, lanes, 2, first), lanes) for first in (0, 1))
-    return even, odd
-
-
-@declare("pto.vintlv vdintlv", register("vv", "vv"))
-def _interleave(m: Machine, op: Op) -> tuple[Vector, Vector]:
-    lhs, rhs = (m.get(v, Vector).expr for v in op.operands)
-    low, high = (interleaved if op.name == "pto.vintlv" else deinterleaved)(m, lhs, rhs)
-    return vector(op, low), vector(op, high, 1)
-
-
-@by_width("pintlv", register("nn", "nn"))
-@by_width("pdintlv", register("nn", "nn"))
-def _interleave_masks(m: Machine, op: Op) -> tuple[Predicate, Predicate]:
-    lhs, rhs = (lit_lanes_of(m, m.get(v, Predicate)) for v in op.operands)
-    low, high = (interleaved if op.name.startswith("pto.pintlv") else deinterleaved)(m, lhs, rhs)
-    return predicate(op, low), predicate(op, high, 1)
-
-
 @declare("pto.vbitcast", register("u", "u"))
-def _bitcast(m: Machine, op: Op) -> Vector:
-    return vector(op, bitcast(m, m.get(op.operands[0], Vector).expr, op.results[0].of(VReg).element.dtype))
+def _bitcast(m: Machine, op: Op) -> Expr:
+    return bitcast(m, m.get(op.operands[0], Vector).expr, op.results[0].of(VReg).element.dtype)
 
 
 # one lane after the other
 
 
 @declare("pto.vselr", register("uu", "u"))
-def _lookup(m: Machine, op: Op) -> Vector:
+def _lookup(m: Machine, op: Op) -> Expr:
     """Each lane is the lane of the first vector that the second one names, modulo their number."""
     source, index = (m.get(v, Vector) for v in op.operands)
     values, indices = lane_view(m, source.expr), lane_view(m, index.expr)
@@ -83,7 +65,7 @@ def _lookup(m: Machine, op: Op) -> Vector:
 
 
 @declare("pto.vsqz", register("vm"))
-def _squeeze(m: Machine, op: Op) -> Vector:
+def _squeeze(m: Machine, op: Op) -> Expr:
     """The lanes whose mask is set, in front; the machine remembers how many bytes they take."""
     source = m.get(op.operands[0], Vector)
     on = lit(m, op, source.element.nbytes)
@@ -99,7 +81,7 @@ def _squeeze(m: Machine, op: Op) -> Vector:
 
 
 @declare("pto.vusqz", register("un?|n", "u"))
-def _prefix(m: Machine, op: Op) -> Vector:
+def _prefix(m: Machine, op: Op) -> Expr:
     """For each lane, how many lanes before it have their mask set."""
     type_ = op.results[0].of(VReg)
     on = lit(m, op, type_.element.nbytes)

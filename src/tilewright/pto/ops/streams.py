@@ -11,7 +11,7 @@ from tilewright.core.expr import Expr
 from tilewright.dtypes import INT32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.registers import compared, flags, iota, vector
+from tilewright.pto.machine.registers import compared, flags, iota
 from tilewright.pto.machine.tiles import cell_view, moved
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Token, Vector
 from tilewright.pto.module import Op
@@ -63,14 +63,14 @@ def _flush(m: Machine, op: Op) -> tuple[Lowered, ...]:
 
 
 @declare("pto.vldus", memory("lai?", "ual?"))
-def _load(m: Machine, op: Op) -> tuple[Lowered, ...]:
+def _load(m: Machine, op: Op) -> tuple[Lowered | Expr, ...]:
     at, _ = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
     row = load(m, elements(at, type_.element), (1, type_.lanes), (0, 1))
     numbers = [v for v in op.operands if isinstance(m.values[v], Number)]
     step = m.index(numbers[0]) if numbers else m.b.index(type_.lanes)
     further = (moved(m, at, step),) if isinstance(op.results[-1].type, Ptr) else ()
-    return vector(op, row), Token(), *further
+    return row, Token(), *further
 
 
 def _store_first(m: Machine, source: Vector, at: Pointer, count: Expr) -> None:

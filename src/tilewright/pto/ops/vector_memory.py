@@ -19,19 +19,17 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
     BLOCK,
     NBYTES,
-    active,
     bitcast,
     chosen,
     compared,
     every,
     lanes_of,
-    mask_of,
+    lit,
     reshaped,
-    vector,
     where,
 )
 from tilewright.pto.machine.tiles import bytes_view, moved
-from tilewright.pto.machine.values import Pointer, Predicate, Vector
+from tilewright.pto.machine.values import Pointer, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import memory, register
@@ -71,7 +69,11 @@ def accessed(m: Machine, op: Op, index: int) -> tuple[Pointer, tuple[Pointer, ..
     """Return where an op reads or writes, and the moved base that it also results in, if it does."""
     base = m.get(op.operands[index], Pointer)
     offsets = m.clause(op, "offset")
-    further = moved(m, base, offsets[0]) if offsets else base
+    return updated(op, base, moved(m, base, offsets[0]) if offsets else base)
+
+
+def updated(op: Op, base: Pointer, further: Pointer) -> tuple[Pointer, tuple[Pointer, ...]]:
+    """Return where an op reads or writes: further on, or at its base where what lies further on is a result."""
     is_updating = bool(op.results) and isinstance(op.results[-1].type, Ptr)
     return (base, (further,)) if is_updating else (further, ())
 
@@ -98,13 +100,13 @@ def _unknown(op: Op) -> UnsupportedFeatureError:
 
 
 @declare("pto.vlds", memory("l", "ul?"))
-def _load(m: Machine, op: Op) -> tuple[Vector | Pointer, ...]:
+def _load(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     at, further = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
     word, size = distribution(op, "NORM")
     held = elements(at, unsigned(size) if size and size != type_.element.nbytes else type_.element)
     row = _distributed(m, op, held, word)
-    return vector(op, bitcast(m, row, type_.element.dtype)), *further
+    return bitcast(m, row, type_.element.dtype), *further
 
 
 def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
@@ -131,7 +133,7 @@ def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
 
 
 @declare("pto.vldsx2", memory("l", "uul?", "dist"))
-def _load_two(m: Machine, op: Op) -> tuple[Vector | Pointer, ...]:
+def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """Two registers from 512 bytes: every other element, or every other block."""
     at, further = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
@@ -144,7 +146,7 @@ def _load_two(m: Machine, op: Op) -> tuple[Vector | Pointer, ...]:
     shape, strides, step = layouts[word]
     places = held, moved(m, held, m.b.index(step))
     rows = [bitcast(m, load(m, place, shape, strides), type_.element.dtype) for place in places]
-    return vector(op, rows[0]), vector(op, rows[1], 1), *further
+    return rows[0], rows[1], *further
 
 
 # stores
@@ -155,30 +157,19 @@ def _store(m: Machine, op: Op) -> tuple[Pointer, ...]:
     source = m.get(op.operands[0], Vector)
     at, further = accessed(m, op, 1)
     word, size = distribution(op, "NORM")
-    mask = mask_of(m, op)
     if word == "NORM":
-        on = None if mask is None else active(m, mask, source.element.nbytes)
-        store(m, source.expr, elements(at, source.element), (0, 1), on)
+        store(m, source.expr, elements(at, source.element), (0, 1), lit(m, op, source.element.nbytes))
     elif word == "1PT":
-        _store_first(m, source, at, size or source.element.nbytes)
-    elif word in ("PK", "PK4"):
-        _store_packed(m, source, at, size or source.element.nbytes, 4 if word == "PK4" else 2, mask)
+        element = unsigned(size) if size and size != source.element.nbytes else source.element
+        row = bitcast(m, source.expr, element.dtype)
+        store(m, every(m, row, 1, 0, 1), elements(at, element), (0, 1), None)
+    elif word in ("PK", "PK4"):  # the low part of each element
+        size, times = size or source.element.nbytes, 4 if word == "PK4" else 2
+        low = cast(m, bitcast(m, source.expr, UNSIGNED[size]), UNSIGNED[size // times])
+        store(m, low, elements(at, unsigned(size // times)), (0, 1), lit(m, op, size))
     else:
         raise _unknown(op)
     return further
-
-
-def _store_first(m: Machine, source: Vector, at: Pointer, size: int) -> None:
-    element = source.element if size == source.element.nbytes else unsigned(size)
-    row = bitcast(m, source.expr, element.dtype)
-    store(m, every(m, row, 1, 0, 1), elements(at, element), (0, 1), None)
-
-
-def _store_packed(m: Machine, source: Vector, at: Pointer, size: int, times: int, mask: Predicate | None) -> None:
-    """Write the low part of each element, one after the other."""
-    wide = bitcast(m, source.expr, UNSIGNED[size])
-    on = None if mask is None else active(m, mask, size)
-    store(m, cast(m, wide, UNSIGNED[size // times]), elements(at, unsigned(size // times)), (0, 1), on)
 
 
 @declare("pto.vstsx2", memory("uuln?", "l?", "dist"))
@@ -199,46 +190,43 @@ def _store_two(m: Machine, op: Op) -> tuple[Pointer, ...]:
 # blocks
 
 
-def _block_flags(m: Machine, mask: Predicate | None, each: int) -> Expr | None:
+def _block_flags(m: Machine, op: Op, each: int) -> Expr | None:
     """Return the flags of eight blocks of elements: block `i` has that of lane `i` of 32 bits."""
-    on = None if mask is None else active(m, mask, 4)
+    on = lit(m, op, 4)
     if on is None:
         return None
-    lit = reshaped(m, every(m, on, 1, 0, 8), 8, 1)
     blank = m.b.op("tile.full", shape=(8, each), dtype=UINT8, value=constant(0, UINT8))
-    return m.b.op("tile.row_expand", x=blank, vec=lit)
+    return m.b.op("tile.row_expand", x=blank, vec=reshaped(m, every(m, on, 1, 0, 8), 8, 1))
 
 
-def _blocks(m: Machine, op: Op, index: int, element: Scalar) -> tuple[Pointer, Expr, tuple[Pointer, ...]]:
-    """Return where blocks begin, how many elements lie between them, and the moved base that is also a result."""
+def _blocks(m: Machine, op: Op, index: int, element: Scalar) -> tuple[Expr, Pointer, tuple[Pointer, ...]]:
+    """Return how many elements lie between blocks, where they begin, and the moved base that is also a result."""
     base = elements(m.get(op.operands[index], Pointer), element)
     each = BLOCK // element.nbytes
     stride = m.b.mul(m.index(op.operands[index + 1]), each)
-    further = moved(m, base, m.b.mul(m.index(op.operands[index + 2]), each))
-    is_updating = bool(op.results) and isinstance(op.results[-1].type, Ptr)
-    return (base, stride, (further,)) if is_updating else (further, stride, ())
+    return stride, *updated(op, base, moved(m, base, m.b.mul(m.index(op.operands[index + 2]), each)))
 
 
 @declare("pto.vsldb", register("liin", "ul?"))
-def _load_blocks(m: Machine, op: Op) -> tuple[Vector | Pointer, ...]:
+def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     type_ = op.results[0].of(VReg)
-    at, stride, further = _blocks(m, op, 0, type_.element)
+    stride, at, further = _blocks(m, op, 0, type_.element)
     each = type_.lanes // 8
     row = load(m, at, (8, each), (stride, 1))
-    on = _block_flags(m, mask_of(m, op), each)
+    on = _block_flags(m, op, each)
     if on is not None:
         bits = compared(m, on, CmpType.NE, constant(0, UINT8))
         blank = m.b.op("tile.full", shape=(8, each), dtype=type_.element.dtype, value=constant(0, type_.element.dtype))
         row = reshaped(m, chosen(m, bits, reshaped(m, row, 8, each), blank), 1, type_.lanes)
-    return vector(op, row), *further
+    return row, *further
 
 
 @declare("pto.vsstb", register("uliin", "l?"))
 def _store_blocks(m: Machine, op: Op) -> tuple[Pointer, ...]:
     source = m.get(op.operands[0], Vector)
-    at, stride, further = _blocks(m, op, 1, source.element)
+    stride, at, further = _blocks(m, op, 1, source.element)
     each = source.lanes // 8
-    on = _block_flags(m, mask_of(m, op), each)
+    on = _block_flags(m, op, each)
     if (known(stride) or 0) >= each:
         store(m, source.expr, at, (stride, 1), on, rows=8)
         return further
