@@ -23,7 +23,7 @@ from tilewright.pto.operand_rules import any_packed, refuse_kinds, refuse_packed
 from tilewright.pto.ops import OPS
 from tilewright.pto.text.counts import refuse_counts
 from tilewright.pto.text.form import Syntax
-from tilewright.pto.text.forms import missing
+from tilewright.pto.text.spellings import missing
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import Type

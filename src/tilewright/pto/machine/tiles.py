@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Const, Expr, constant
 from tilewright.core.extents import bounds
@@ -15,6 +13,7 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Pointer, Tile
 from tilewright.pto.types import Space, TileBuf
+from tilewright.records import record
 
 Extents = tuple[Expr, Expr]
 
@@ -285,7 +284,7 @@ def _write_slot(m: Machine, slot: Slot, value: Expr, at: Extents | None, covers:
 # boxed layouts
 
 
-@dataclass(frozen=True)
+@record
 class Boxes:
     """How a boxed tile lies: boxes of elements, and the distance along each of the four axes (outer, inner)."""
 

@@ -7,7 +7,7 @@ hold them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.core.expr import Expr, Var
 from tilewright.dtypes import INT32
@@ -22,11 +22,12 @@ from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import Form, Layout, Word
 from tilewright.pto.types import SCALARS, Scalar
+from tilewright.records import record
 
 BYTE = SCALARS["ui8"]
 
 
-@dataclass(frozen=True)
+@record
 class Axis:
     """A repetition: how often, and how many bytes lie between one start and the next on either side."""
 
@@ -40,7 +41,7 @@ class Axis:
         return known(self.count), known(self.source), known(self.target)
 
 
-@dataclass(frozen=True)
+@record
 class Copy:
     """Bytes from one place to another: a run of `length`, repeated along axes, the outermost first."""
 
@@ -50,7 +51,7 @@ class Copy:
     axes: tuple[Axis, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Pad:
     """What a load puts before (`left` elements) and behind the bytes of each row."""
 

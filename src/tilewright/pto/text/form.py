@@ -8,10 +8,11 @@ printer writes it, and the verifier counts by it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from tilewright.pto.types import Type
+from tilewright.records import record
 
 
 class Typing(Enum):
@@ -52,7 +53,7 @@ class Syntax(Enum):
     REGION = "a region after the name"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Word:
     """Operands under a word: their layout, their signature, and whether the word may be left out or repeated."""
 
@@ -62,7 +63,7 @@ class Word:
     repeated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slot:
     """A static token: its attribute's name and what it is a word of.
 
@@ -73,7 +74,7 @@ class Slot:
     family: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Form:
     """The layout of one op."""
 

@@ -1,4 +1,4 @@
-"""The forms of every op, and the names of those that have none here.
+"""Spellings: how text names ops, and what names mean that are none here.
 
 Where things are in an `Op`: positional operands in `operands`; what stands under a word in the clause of that word
 (`ins`, `outs`, `addr`, `shape`, `nburst`, `iter_args`, ...); what stands in brackets after an operand in the clause
@@ -13,8 +13,6 @@ from tilewright.errors import PtoUnknownOpError, PtoUnsupportedOpError
 from tilewright.pto.ops import OPS
 from tilewright.pto.text.suggestions import nearest
 
-FORMS = {name: op.form for name, op in OPS.items()}
-"""How every op is written, by its full name."""
 NAMES = {**{name: name for name in OPS}, "return": "func.return", "call": "func.call", "yield": "scf.yield"}
 """The full name of every spelling."""
 
@@ -36,7 +34,7 @@ _FAMILIES = {family: re.compile(pattern + r"\Z") for family, pattern in _DEFERRE
 
 
 def missing(name: str) -> PtoUnknownOpError | PtoUnsupportedOpError:
-    """Return the error that says what `name` is, given that it has no form."""
+    """Return the error that says what `name` is, given that no op is declared so."""
     for family, pattern in _FAMILIES.items():
         if pattern.match(name):
             return PtoUnsupportedOpError(f"`{name}` is not supported ({family})")
