@@ -69,12 +69,17 @@ class Builder:
         """Let an existing variable stand for another value from here on."""
         self.emit(AssignStmt(var, value, self.span))
 
+    def tile(self, name: str, *given: Any, **options: Any) -> Expr:
+        """Return the named result of an op on tiles, as in `tile("add", a, b)`."""
+        parameters = OPS[f"tile.{name}"].spec.parameters
+        return self.op(f"tile.{name}", **{p.name: each for p, each in zip(parameters, given, strict=False)}, **options)
+
     # scalars
 
-    def scalar(self, name: str, *operands: Expr) -> Expr:
+    def scalar(self, name: str, *given: Expr) -> Expr:
         """Return named scalar arithmetic, as in `scalar("add", a, b)`."""
-        spec = OPS[f"scalar.{name}"].spec
-        return self.op(f"scalar.{name}", **{p.name: o for p, o in zip(spec.parameters, operands, strict=False)})
+        parameters = OPS[f"scalar.{name}"].spec.parameters
+        return self.op(f"scalar.{name}", **{p.name: each for p, each in zip(parameters, given, strict=False)})
 
     def cast(self, value: Expr, dtype: DataType, mode: str = "trunc") -> Expr:
         """Return a scalar in another type."""

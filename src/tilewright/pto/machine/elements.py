@@ -9,7 +9,7 @@ from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
-from tilewright.dtypes import INT32, DataType, finite_limits
+from tilewright.dtypes import INT32, DataType
 from tilewright.pto.machine.build import element_of, known, tile_type
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.values import Tile
@@ -20,12 +20,7 @@ NARROW = frozenset((dtypes.INT8, dtypes.UINT8, dtypes.UINT16))
 
 def cast(m: Machine, value: Expr, dtype: DataType, mode: str = "rint") -> Expr:
     """Return a tile's elements in another type."""
-    return value if tile_type(value).dtype == dtype else m.b.op("tile.cast", x=value, target_type=dtype, mode=mode)
-
-
-def largest_finite(dtype: DataType) -> float:
-    """Return the largest number of a floating-point type that is not infinite."""
-    return finite_limits(dtype)[1]
+    return value if tile_type(value).dtype == dtype else m.b.tile("cast", value, dtype, mode)
 
 
 def arithmetic(m: Machine, name: str, lhs: Expr, rhs: Expr, precise: bool = False) -> Expr:
@@ -34,7 +29,7 @@ def arithmetic(m: Machine, name: str, lhs: Expr, rhs: Expr, precise: bool = Fals
     options: dict[str, Any] = {"high_precision": True} if name == "div" and precise else {}
     if name in ("div", "fmod") and dtype in NARROW:
         wide = [widened(m, x) for x in (lhs, rhs)]
-        return cast(m, m.b.op(f"tile.{name}", lhs=wide[0], rhs=wide[1]), dtype)
+        return cast(m, m.b.tile(name, wide[0], wide[1]), dtype)
     if not isinstance(lhs.type, TileType):
         lhs = spread(m, lhs, tile_type(rhs))
     if name == "div" and dtype == dtypes.UINT32:
@@ -48,12 +43,12 @@ def _quotient(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
     Half of a number has no sign bit. Twice the quotient of that half is the whole one, or one less.
     """
     whole = tile_type(lhs)
-    half = cast(m, m.b.op("tile.shr", lhs=lhs, rhs=constant(1, dtypes.UINT32)), dtypes.INT32)
-    parts = cast(m, m.b.op("tile.div", lhs=half, rhs=cast(m, rhs, dtypes.INT32)), dtypes.UINT32)
-    low = m.b.op("tile.mul", lhs=parts, rhs=constant(2, dtypes.UINT32))
-    rest = m.b.op("tile.sub", lhs=lhs, rhs=m.b.op("tile.mul", lhs=low, rhs=rhs))
+    half = cast(m, m.b.tile("shr", lhs, constant(1, dtypes.UINT32)), dtypes.INT32)
+    parts = cast(m, m.b.tile("div", half, cast(m, rhs, dtypes.INT32)), dtypes.UINT32)
+    low = m.b.tile("mul", parts, constant(2, dtypes.UINT32))
+    rest = m.b.tile("sub", lhs, m.b.tile("mul", low, rhs))
     none, one = filled(m, whole, 0), filled(m, whole, 1)
-    small = m.b.op("tile.add", lhs=low, rhs=where(m, rest, CmpType.GE, rhs, one, none))
+    small = m.b.tile("add", low, where(m, rest, CmpType.GE, rhs, one, none))
     large = where(m, lhs, CmpType.GE, rhs, one, none)
     return where(m, rhs, CmpType.LT, constant(1 << 31, dtypes.UINT32), small, large)
 
@@ -65,25 +60,23 @@ def widened(m: Machine, value: Expr) -> Expr:
 
 def spread(m: Machine, number: Expr, like: TileType) -> Expr:
     """Return a tile all of whose elements are a number, as much of it valid as of another."""
-    return m.b.op("tile.expands", target=filled(m, like, 0), scalar=number)
+    return m.b.tile("expands", filled(m, like, 0), number)
 
 
 def filled(m: Machine, like: TileType, value: float) -> Expr:
     """Return a constant tile of another's shape and element type."""
-    return m.b.op("tile.full", shape=like.shape, dtype=like.dtype, value=constant(value, like.dtype))
+    return m.b.tile("full", like.shape, like.dtype, constant(value, like.dtype))
 
 
 def where(m: Machine, lhs: Expr, how: CmpType, rhs: Expr, then: Expr, other: Expr) -> Expr:
     """Return elements of `then` where a comparison holds, of `other` elsewhere."""
-    mask = m.b.op("tile.cmp", lhs=lhs, rhs=rhs, cmp_type=int(how))
-    return m.b.op("tile.sel", mask=mask, lhs=then, rhs=other)
+    mask = m.b.tile("cmp", lhs, rhs, int(how))
+    return m.b.tile("sel", mask, then, other)
 
 
 def constant_tile(m: Machine, target: Tile, number: Expr) -> Expr:
     """Return a tile of one number, valid where a destination is."""
-    return resized(
-        m, lambda shape: m.b.op("tile.full", shape=shape, dtype=target.type.element.dtype, value=number), target
-    )
+    return resized(m, lambda shape: m.b.tile("full", shape, target.type.element.dtype, number), target)
 
 
 def resized(m: Machine, make: Callable[[tuple[int, int]], Expr], target: Tile) -> Expr:
@@ -92,29 +85,29 @@ def resized(m: Machine, make: Callable[[tuple[int, int]], Expr], target: Tile) -
     whole = make((target.type.rows if rows is None else rows, target.type.cols if cols is None else cols))
     if rows is not None and cols is not None:
         return whole
-    return m.b.op("tile.set_validshape", x=whole, valid_rows=target.valid[0], valid_cols=target.valid[1])
+    return m.b.tile("set_validshape", whole, target.valid[0], target.valid[1])
 
 
 def columns(m: Machine, count: int, dtype: DataType = INT32) -> Expr:
     """Return the row 0, 1, 2, ...: made by doubling, so that a short program makes a long one."""
-    row = m.b.op("tile.full", shape=(1, 1), dtype=INT32, value=constant(0, INT32))
+    row = m.b.tile("full", (1, 1), INT32, constant(0, INT32))
     have = 1
     while have < count:
-        more = m.b.op("tile.add", lhs=row, rhs=constant(have, INT32))
-        row = m.b.op("tile.concat", a=row, b=more)
+        more = m.b.tile("add", row, constant(have, INT32))
+        row = m.b.tile("concat", row, more)
         have *= 2
     if have > count:
-        row = m.b.op("tile.slice", x=row, shape=(1, count), offset=(0, 0))
+        row = m.b.tile("slice", row, (1, count), (0, 0))
     return cast(m, row, dtype)
 
 
 def over_columns(m: Machine, shape: tuple[int, int]) -> Expr:
     """Return a tile that holds the column of each of its elements."""
-    blank = m.b.op("tile.full", shape=shape, dtype=INT32, value=constant(0, INT32))
-    return m.b.op("tile.col_expand", x=blank, vec=columns(m, shape[1]))
+    blank = m.b.tile("full", shape, INT32, constant(0, INT32))
+    return m.b.tile("col_expand", blank, columns(m, shape[1]))
 
 
 def over_rows(m: Machine, shape: tuple[int, int]) -> Expr:
     """Return a tile that holds the row of each of its elements."""
-    blank = m.b.op("tile.full", shape=shape, dtype=INT32, value=constant(0, INT32))
-    return m.b.op("tile.row_expand", x=blank, vec=m.b.op("tile.reshape", x=columns(m, shape[0]), shape=(shape[0], 1)))
+    blank = m.b.tile("full", shape, INT32, constant(0, INT32))
+    return m.b.tile("row_expand", blank, m.b.tile("reshape", columns(m, shape[0]), (shape[0], 1)))

@@ -30,42 +30,29 @@ def lanes_of(tile: Expr) -> int:
 def full(m: Machine, lanes: int, dtype: DataType, value: Expr | float) -> Expr:
     """Return a row of one number."""
     number = value if isinstance(value, Expr) else constant(value, dtype)
-    return m.b.op("tile.full", shape=(1, lanes), dtype=dtype, value=number)
-
-
-def joined(m: Machine, *rows: Expr) -> Expr:
-    """Return rows side by side."""
-    first, *others = rows
-    for other in others:
-        first = m.b.op("tile.concat", a=first, b=other)
-    return first
+    return m.b.tile("full", (1, lanes), dtype, number)
 
 
 def extended(m: Machine, row: Expr, lanes: int) -> Expr:
     """Return a row with zeros behind it."""
     rest = lanes - lanes_of(row)
-    return joined(m, row, full(m, rest, element_of(row), 0)) if rest else row
+    return m.b.tile("concat", row, full(m, rest, element_of(row), 0)) if rest else row
 
 
 def reshaped(m: Machine, tile: Expr, *shape: int) -> Expr:
     """Return the same elements under another shape."""
     assert isinstance(tile.type, TileType)
-    return tile if tile.type.shape == shape else m.b.op("tile.reshape", x=tile, shape=shape)
+    return tile if tile.type.shape == shape else m.b.tile("reshape", tile, shape)
 
 
 def compared(m: Machine, lhs: Expr, how: CmpType, rhs: Expr) -> Expr:
     """Return the bits of a comparison."""
-    return m.b.op("tile.cmp", lhs=lhs, rhs=rhs, cmp_type=int(how))
-
-
-def chosen(m: Machine, bits: Expr, then: Expr, other: Expr) -> Expr:
-    """Return elements of one tile where a comparison held, of another elsewhere."""
-    return m.b.op("tile.sel", mask=bits, lhs=then, rhs=other)
+    return m.b.tile("cmp", lhs, rhs, int(how))
 
 
 def flags(m: Machine, bits: Expr, lanes: int) -> Expr:
     """Return the bits of a comparison as one byte a lane."""
-    return chosen(m, bits, full(m, lanes, UINT8, 1), full(m, lanes, UINT8, 0))
+    return m.b.tile("sel", bits, full(m, lanes, UINT8, 1), full(m, lanes, UINT8, 0))
 
 
 def iota(m: Machine, lanes: int) -> Expr:
@@ -96,7 +83,7 @@ def put(m: Machine, view: Expr, row: Expr) -> None:
 
 def take(m: Machine, view: Expr, count: int) -> Expr:
     """Return the row that a view shows."""
-    return m.b.op("tile.load", tensor=view, offsets=(0, 0), shapes=(1, count))
+    return m.b.tile("load", view, (0, 0), (1, count))
 
 
 def spilled(m: Machine, row: Expr, nbytes: int | None = None) -> Expr:
@@ -112,7 +99,7 @@ def every(m: Machine, row: Expr, step: int, first: int, count: int) -> Expr:
     if step == 1 and first == 0 and count == lanes_of(row):
         return row
     if step == 1:
-        return m.b.op("tile.slice", x=row, shape=(1, count), offset=(0, first))
+        return m.b.tile("slice", row, (1, count), (0, first))
     return take(m, window(m, spilled(m, row), element_of(row), count, step, first), count)
 
 
@@ -170,11 +157,11 @@ def lit_lanes_of(m: Machine, mask: Predicate) -> Expr:
     return regrained(m, mask.expr, mask.bits // 8)
 
 
-def where(m: Machine, on: Expr | None, then: Expr, other: Expr) -> Expr:
+def chosen(m: Machine, on: Expr | None, then: Expr, other: Expr) -> Expr:
     """Return elements of one row where flags are set (None: everywhere), of another elsewhere."""
     if on is None:
         return then
-    return chosen(m, compared(m, on, CmpType.NE, constant(0, UINT8)), then, other)
+    return m.b.tile("sel", compared(m, on, CmpType.NE, constant(0, UINT8)), then, other)
 
 
 def kept(m: Machine, row: Expr, on: Expr | None) -> Expr:
@@ -182,7 +169,7 @@ def kept(m: Machine, row: Expr, on: Expr | None) -> Expr:
     if on is None:
         return row
     bits = compared(m, on, CmpType.NE, constant(0, UINT8))
-    return m.b.op("tile.sels", mask=bits, src=row, scalar=constant(0, element_of(row)))
+    return m.b.tile("sels", bits, row, scalar=constant(0, element_of(row)))
 
 
 def masked(m: Machine, row: Expr, mask: Predicate | None) -> Expr:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Const, Expr, constant
 from tilewright.core.extents import bounds
@@ -39,7 +41,7 @@ def read(
     if source.strides is None and source.type.slayout != "none_box":
         return _read_boxes(m, source, region, shape, at)
     view = window(m, source, region, at)
-    return m.b.op("tile.load", tensor=view, offsets=(0, 0), shapes=shape, valid_shape=_asked(region))
+    return m.b.tile("load", view, (0, 0), shape, _asked(region))
 
 
 def refuse_reach(tile: Tile, extents: tuple[int | None, int | None], at: Extents | None = None) -> None:
@@ -142,12 +144,7 @@ def window(m: Machine, source: Tile, region: Extents, at: Extents | None = None)
         steps = (m.b.mul(i, s * source.type.element.nbytes) for i, s in zip(at, strides, strict=True))
         for step in steps:
             offset = m.b.add(offset, step)
-    return bytes_view(m, replaced(source.place, offset), region, tuple(m.b.index(s) for s in strides))
-
-
-def replaced(pointer: Pointer, offset: Expr) -> Pointer:
-    """Return a pointer moved elsewhere in its buffer."""
-    return pointer.having((offset,))
+    return bytes_view(m, replace(source.place, offset=offset), region, tuple(m.b.index(s) for s in strides))
 
 
 def moved(m: Machine, pointer: Pointer, elements: Expr) -> Pointer:
@@ -155,7 +152,7 @@ def moved(m: Machine, pointer: Pointer, elements: Expr) -> Pointer:
     number = known(elements)
     if number is not None and abs(number) * pointer.element.nbytes >= 1 << 63:
         raise OutOfBoundsError(f"element {number} of {pointer.element} lies outside every memory")
-    return replaced(pointer, m.b.add(pointer.offset, product(m, elements, m.b.index(pointer.element.nbytes))))
+    return replace(pointer, offset=m.b.add(pointer.offset, product(m, elements, m.b.index(pointer.element.nbytes))))
 
 
 def product(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
@@ -248,15 +245,15 @@ def _read_slot(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]
     is_whole = shape == slot.shape and (slot.valid is not None or _asked(region) is None)
     if is_whole:
         return slot.var
-    return m.b.op("tile.slice", x=slot.var, shape=shape, offset=at or (0, 0), valid_shape=_asked(region))
+    return m.b.tile("slice", slot.var, shape, at or (0, 0), _asked(region))
 
 
 def _stand_in(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]) -> Expr:
     """Return a value as valid as the one that will be read once the tile has bytes."""
-    blank = m.b.op("tile.full", shape=shape, dtype=source.type.element.dtype, value=zero(source.type))
+    blank = m.b.tile("full", shape, source.type.element.dtype, zero(source.type))
     if _asked(region) is None:
         return blank
-    return m.b.op("tile.set_validshape", x=blank, valid_rows=region[0], valid_cols=region[1])
+    return m.b.tile("set_validshape", blank, region[0], region[1])
 
 
 def zero(type_: TileBuf) -> Const:
@@ -271,12 +268,12 @@ def _write_slot(m: Machine, slot: Slot, value: Expr, at: Extents | None, covers:
         m.demote(slot)
         return
     if tile_type(value).shape != slot.shape:
-        value = m.b.op("tile.slice", x=value, shape=slot.shape, offset=(0, 0), valid_shape=slot.valid)
+        value = m.b.tile("slice", value, slot.shape, (0, 0), slot.valid)
     type_ = tile_type(slot.var)
     if slot.valid is not None and tile_type(value).valid != type_.valid:
-        value = m.b.op("tile.set_validshape", x=value, valid_rows=slot.valid[0], valid_cols=slot.valid[1])
+        value = m.b.tile("set_validshape", value, slot.valid[0], slot.valid[1])
     if tile_type(value).memory != type_.memory:
-        value = m.b.op("tile.move", tile=value, target_memory=type_.memory)
+        value = m.b.tile("move", value, type_.memory)
     m.b.assign(slot.var, value)
     m.written.add(slot)
 
@@ -322,23 +319,23 @@ def _boxed_view(m: Machine, source: Tile) -> tuple[Expr, tuple[int, int, int, in
 
 def _read_boxes(m: Machine, source: Tile, region: Extents, shape: tuple[int, int], at: Extents | None = None) -> Expr:
     view, extents = _boxed_view(m, source)
-    loaded = m.b.op("tile.load", tensor=view, offsets=(0, 0, 0, 0), shapes=extents)
-    whole = m.b.op("tile.reshape", x=loaded, shape=source.limits)
+    loaded = m.b.tile("load", view, (0, 0, 0, 0), extents)
+    whole = m.b.tile("reshape", loaded, source.limits)
     have = source.type.rows, source.type.cols
     if shape == have and _asked(region) is None:
         return whole
     if _asked(region) is not None and (at is not None or shape[0] > have[0] or shape[1] > have[1]):
         room = have[0] + shape[0], have[1] + shape[1]
-        blank = m.b.op("tile.full", shape=room, dtype=source.type.element.dtype, value=zero(source.type))
-        whole = m.b.op("tile.assemble", target=blank, source=whole, offset=(0, 0))
-    return m.b.op("tile.slice", x=whole, shape=shape, offset=at or (0, 0), valid_shape=_asked(region))
+        blank = m.b.tile("full", room, source.type.element.dtype, zero(source.type))
+        whole = m.b.tile("assemble", blank, whole, (0, 0))
+    return m.b.tile("slice", whole, shape, at or (0, 0), _asked(region))
 
 
 def _write_boxes(m: Machine, target: Tile, value: Expr, at: Extents | None) -> None:
     whole = target.limits
     if tile_type(value).valid != whole:
         old = _read_boxes(m, target, (m.b.index(whole[0]), m.b.index(whole[1])), whole)
-        value = m.b.op("tile.assemble", target=old, source=value, offset=at or (0, 0))
+        value = m.b.tile("assemble", old, value, at or (0, 0))
     view, extents = _boxed_view(m, target)
-    value = m.b.op("tile.reshape", x=value, shape=extents)
+    value = m.b.tile("reshape", value, extents)
     m.b.do("tile.store", tile=value, offsets=(0, 0, 0, 0), output_tensor=view)

@@ -17,7 +17,7 @@ from tilewright.errors import (
 from tilewright.pto.machine.build import known
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import capacity
-from tilewright.pto.machine.tiles import check_range, check_reach, element_strides, refuse_reach, replaced, value_type
+from tilewright.pto.machine.tiles import check_range, check_reach, element_strides, refuse_reach, value_type
 from tilewright.pto.machine.values import Lowered, Tile
 from tilewright.pto.module import Op, Value
 from tilewright.pto.op import Constants, declare
@@ -212,7 +212,7 @@ def _subview(m: Machine, op: Op) -> Lowered:
     for extent, most in zip(valid, (type_.rows, type_.cols), strict=True):
         check_range(m, extent, most, f"a valid extent does not lie within 0 to {most}")
     own = _own(m, valid[0], type_.valid_rows, "valid_row"), _own(m, valid[1], type_.valid_cols, "valid_col")
-    return Tile(type_, own, pointer=replaced(tile.place, offset), strides=strides)
+    return Tile(type_, own, pointer=replace(tile.place, offset=offset), strides=strides)
 
 
 def _keeps_bytes(op: Op, _: Constants) -> None:

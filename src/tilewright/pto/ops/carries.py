@@ -36,7 +36,7 @@ def _both(m: Machine, op: Op, total: Expr, on: Expr) -> tuple[Expr, Expr]:
     """Return a sum and the flags beside it, both only where the mask is set."""
     mask, element = m.get(op.operands[-1], Predicate), op.results[0].of(VReg).element
     among = active(m, mask, element.nbytes)
-    carry = on if among is None else m.b.op("tile.and_", lhs=on, rhs=among)
+    carry = on if among is None else m.b.tile("and_", on, among)
     return masked(m, cast(m, total, element.dtype), mask), carry
 
 
@@ -44,18 +44,14 @@ def _less(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
     return flags(m, compared(m, lhs, CmpType.LT, rhs), lanes_of(lhs))
 
 
-def _either(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
-    return m.b.op("tile.or_", lhs=lhs, rhs=rhs)
-
-
 def _not(m: Machine, on: Expr) -> Expr:
-    return m.b.op("tile.xor", lhs=on, rhs=constant(1, dtypes.UINT8))
+    return m.b.tile("xor", on, constant(1, dtypes.UINT8))
 
 
 @declare("pto.vaddc", register("vvm", "vm"))
 def _add_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
     lhs, rhs = _in_unsigned(m, op)
-    total = m.b.op("tile.add", lhs=lhs, rhs=rhs)
+    total = m.b.tile("add", lhs, rhs)
     return _both(m, op, total, _less(m, total, lhs))
 
 
@@ -63,7 +59,7 @@ def _add_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
 def _subtract_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
     """The difference; the mask says where nothing was borrowed."""
     lhs, rhs = _in_unsigned(m, op)
-    return _both(m, op, m.b.op("tile.sub", lhs=lhs, rhs=rhs), _not(m, _less(m, lhs, rhs)))
+    return _both(m, op, m.b.tile("sub", lhs, rhs), _not(m, _less(m, lhs, rhs)))
 
 
 @declare("pto.vaddcs", register("vvmm", "vm"))
@@ -71,9 +67,9 @@ def _add_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
     """The sum of both and the carry that comes in."""
     lhs, rhs = _in_unsigned(m, op)
     carry = regrained(m, m.get(op.operands[2], Predicate).expr, element_of(lhs).get_byte())
-    first = m.b.op("tile.add", lhs=lhs, rhs=rhs)
-    total = m.b.op("tile.add", lhs=first, rhs=cast(m, carry, element_of(first)))
-    return _both(m, op, total, _either(m, _less(m, first, lhs), _less(m, total, first)))
+    first = m.b.tile("add", lhs, rhs)
+    total = m.b.tile("add", first, cast(m, carry, element_of(first)))
+    return _both(m, op, total, m.b.tile("or_", _less(m, first, lhs), _less(m, total, first)))
 
 
 @declare("pto.vsubcs", register("vvmm", "vm"))
@@ -82,9 +78,9 @@ def _subtract_borrow(m: Machine, op: Op) -> tuple[Expr, Expr]:
     lhs, rhs = _in_unsigned(m, op)
     carry = regrained(m, m.get(op.operands[2], Predicate).expr, element_of(lhs).get_byte())
     borrow = cast(m, _not(m, carry), element_of(lhs))
-    first = m.b.op("tile.sub", lhs=lhs, rhs=rhs)
-    total = m.b.op("tile.sub", lhs=first, rhs=borrow)
-    return _both(m, op, total, _not(m, _either(m, _less(m, lhs, rhs), _less(m, first, borrow))))
+    first = m.b.tile("sub", lhs, rhs)
+    total = m.b.tile("sub", first, borrow)
+    return _both(m, op, total, _not(m, m.b.tile("or_", _less(m, lhs, rhs), _less(m, first, borrow))))
 
 
 @declare("pto.vmull", register("vvm", "vv"))
@@ -93,7 +89,7 @@ def _long_product(m: Machine, op: Op) -> tuple[Expr, Expr]:
     lhs, rhs = rows_of(m, op)
     dtype = element_of(lhs)
     wide = dtypes.INT64 if dtype.is_signed_int() else dtypes.UINT64
-    product = m.b.op("tile.mul", lhs=cast(m, lhs, wide), rhs=cast(m, rhs, wide))
-    high = m.b.op("tile.shr", lhs=product, rhs=constant(dtype.bits, wide))
+    product = m.b.tile("mul", cast(m, lhs, wide), cast(m, rhs, wide))
+    high = m.b.tile("shr", product, constant(dtype.bits, wide))
     low, top = (masked(m, cast(m, half, dtype), mask_of(m, op)) for half in (product, high))
     return low, top

@@ -9,10 +9,10 @@ from __future__ import annotations
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import INT32, INT64, SIGNED, UNSIGNED, DataType
+from tilewright.dtypes import INT32, INT64, SIGNED, UNSIGNED, DataType, finite_limits
 from tilewright.errors import AttributeValueError
 from tilewright.pto.machine.build import element_of, known
-from tilewright.pto.machine.elements import cast, largest_finite, where
+from tilewright.pto.machine.elements import cast, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.registers import (
@@ -21,7 +21,6 @@ from tilewright.pto.machine.registers import (
     bitcast,
     every,
     full,
-    joined,
     kept,
     lanes_of,
     mask_of,
@@ -84,33 +83,33 @@ def converted(m: Machine, values: Expr, to: DataType, mode: str, saturates: bool
     if come.is_float() and to.is_float():
         return _between_floats(m, values, to, saturates)
     if come.is_float() and not saturates:
-        whole = m.b.op("tile.cast", x=values, target_type=INT64, mode=mode)
-        return whole if to == INT64 else m.b.op("tile.cast", x=whole, target_type=to)
+        whole = m.b.tile("cast", values, INT64, mode)
+        return whole if to == INT64 else m.b.tile("cast", whole, to)
     if not come.is_float() and saturates and to.is_int():
         values = _clamped(m, values, to)
         if to == come:
             return values
-    return m.b.op("tile.cast", x=values, target_type=to, mode=mode)
+    return m.b.tile("cast", values, to, mode)
 
 
 def _rounded(m: Machine, values: Expr, mode: str) -> Expr:
     """Return floats rounded to integers; what is too large to have a fraction, or no number, stays."""
-    whole = m.b.op("tile.cast", x=values, target_type=INT32, mode=mode)
-    back = m.b.op("tile.cast", x=whole, target_type=element_of(values))
-    size = m.b.op("tile.abs", x=values)
+    whole = m.b.tile("cast", values, INT32, mode)
+    back = m.b.tile("cast", whole, element_of(values))
+    size = m.b.tile("abs", values)
     return where(m, size, CmpType.LT, constant(WHOLE), back, values)
 
 
 def _between_floats(m: Machine, values: Expr, to: DataType, saturates: bool) -> Expr:
     if saturates and to.bits < element_of(values).bits:
         values = _finite(m, values, to)
-    return m.b.op("tile.cast", x=values, target_type=to)
+    return m.b.tile("cast", values, to)
 
 
 def _finite(m: Machine, values: Expr, to: DataType) -> Expr:
     """Return floats no smaller and no larger than the finite ones of another type."""
-    low = m.b.op("tile.minimum", lhs=values, rhs=constant(largest_finite(to)))
-    return m.b.op("tile.maximum", lhs=low, rhs=constant(-largest_finite(to)))
+    low = m.b.tile("minimum", values, constant(finite_limits(to)[1]))
+    return m.b.tile("maximum", low, constant(-finite_limits(to)[1]))
 
 
 def _clamped(m: Machine, values: Expr, to: DataType) -> Expr:
@@ -118,9 +117,9 @@ def _clamped(m: Machine, values: Expr, to: DataType) -> Expr:
     come = element_of(values)
     low, high = (int(limit) for limit in to.limits)
     if come.limits[1] > high:
-        values = m.b.op("tile.minimum", lhs=values, rhs=constant(high, come))
+        values = m.b.tile("minimum", values, constant(high, come))
     if come.limits[0] < low:
-        values = m.b.op("tile.maximum", lhs=values, rhs=constant(low, come))
+        values = m.b.tile("maximum", values, constant(low, come))
     return values
 
 
@@ -158,7 +157,7 @@ def _convert_lanes(m: Machine, op: Op) -> Expr:
 @declare("pto.vmulscvt", Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0))
 def _scale_and_convert(m: Machine, op: Op) -> Expr:
     source = m.get(op.operands[0], Vector)
-    scaled = m.b.op("tile.mul", lhs=source.expr, rhs=scalar_in(m, op.operands[1], source.element.dtype))
+    scaled = m.b.tile("mul", source.expr, scalar_in(m, op.operands[1], source.element.dtype))
     return _placed(m, op, scaled)
 
 
@@ -208,25 +207,25 @@ def _shortened(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool) 
 def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
     """Return floats rounded to shorter ones: towards zero, and one step further where the mode says so."""
     bits, one, zero = UNSIGNED[to.get_byte()], constant(1, UNSIGNED[to.get_byte()]), constant(0.0)
-    size = m.b.op("tile.abs", x=row)
+    size = m.b.tile("abs", row)
     nearest = cast(m, size, to)
     steps = bitcast(m, nearest, bits)
     back = cast(m, nearest, dtypes.FP32)
-    down = where(m, back, CmpType.GT, size, m.b.op("tile.sub", lhs=steps, rhs=one), steps)
-    up = m.b.op("tile.add", lhs=down, rhs=one)
+    down = where(m, back, CmpType.GT, size, m.b.tile("sub", steps, one), steps)
+    up = m.b.tile("add", down, one)
     short, longer = (cast(m, bitcast(m, step, to), dtypes.FP32) for step in (down, up))
     if mode == "trunc":
         further = down
     elif mode in ("floor", "ceil"):
         further = where(m, row, CmpType.LT if mode == "floor" else CmpType.GT, zero, up, down)
     elif mode == "odd":
-        last = m.b.op("tile.and_", lhs=down, rhs=one)
+        last = m.b.tile("and_", down, one)
         further = where(m, last, CmpType.EQ, constant(0, bits), up, down)
     else:
-        before, behind = (m.b.op("tile.sub", lhs=a, rhs=b) for a, b in ((size, short), (longer, size)))
+        before, behind = (m.b.tile("sub", a, b) for a, b in ((size, short), (longer, size)))
         further = where(m, before, CmpType.GE, behind, up, down)
     signed = bitcast(m, where(m, size, CmpType.GT, short, further, down), to)  # what is no number is not between two
-    return where(m, row, CmpType.LT, zero, m.b.op("tile.neg", x=signed), signed)
+    return where(m, row, CmpType.LT, zero, m.b.tile("neg", signed), signed)
 
 
 @declare("pto.vtrc", register("vm", "v", "rnd", False))
@@ -257,7 +256,7 @@ def _pack_lanes(m: Machine, op: Op) -> Expr:
     source, type_ = m.get(op.operands[0], Vector), op.results[0].of(VReg)
     half = cast(m, masked(m, source.expr, mask_of(m, op)), type_.element.dtype)
     none = full(m, type_.lanes - lanes_of(half), type_.element.dtype, 0)
-    return joined(m, none, half) if _takes_upper(m, op) else joined(m, half, none)
+    return m.b.tile("concat", none, half) if _takes_upper(m, op) else m.b.tile("concat", half, none)
 
 
 @declare("pto.vsunpack vzunpack", register("un?|ui", "u", "part", False))

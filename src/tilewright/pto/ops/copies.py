@@ -141,7 +141,7 @@ def _run_row(m: Machine, copy: Copy) -> None:
             bytes_view(m, replace(p, element=BYTE, offset=m.b.add(p.offset, start)), (count,), (m.b.index(1),))
             for p in (copy.source, copy.target)
         ]
-        part = m.b.op("tile.load", tensor=views[0], offsets=(0,), shapes=(CHUNK,), valid_shape=(count,))
+        part = m.b.tile("load", views[0], (0,), (CHUNK,), (count,))
         m.b.do("tile.store", tile=part, offsets=(0,), output_tensor=views[1])
 
 
@@ -161,7 +161,7 @@ def _run_known(m: Machine, copy: Copy) -> None:
     source, target = _views(m, copy, element)
     counts = (known(axis.count) or 0 for axis in copy.axes)
     shape = (*counts, (known(copy.length) or 0) // element.nbytes)
-    loaded = m.b.op("tile.load", tensor=source, offsets=(0,) * len(shape), shapes=shape)
+    loaded = m.b.tile("load", source, (0,) * len(shape), shape)
     m.b.do("tile.store", tile=loaded, offsets=(0,) * len(shape), output_tensor=target)
 
 
@@ -246,7 +246,7 @@ def _fill_known(m: Machine, copy: Copy, pad: Pad, row: int | None) -> bool:
     shape = (*(n or 0 for n in counts), length)
     if min(shape) > 0:
         view = bytes_view(m, copy.target, tuple(map(m.b.index, shape)), tuple(map(m.b.index, (*steps, 1))))
-        filled = m.b.op("tile.full", shape=shape, dtype=pad.element.dtype, value=pad.value)
+        filled = m.b.tile("full", shape, pad.element.dtype, pad.value)
         m.b.do("tile.store", tile=filled, offsets=(0,) * len(shape), output_tensor=view)
     return True
 

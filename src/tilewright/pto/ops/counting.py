@@ -34,7 +34,7 @@ def _duplicate(m: Machine, op: Op) -> Expr | None:
     type_, source = op.results[0].of(VReg), m.values[op.operands[0]]
     if isinstance(source, Vector):
         lane = source.lanes - 1 if "HIGH" in str(op.attributes.get("position", "")) else 0
-        number = m.b.op("tile.read", x=source.expr, indices=(0, lane))
+        number = m.b.tile("read", source.expr, (0, lane))
     else:
         number = scalar_in(m, op.operands[0], type_.element.dtype)
     return given(m, op, full(m, type_.lanes, type_.element.dtype, number))
@@ -47,14 +47,14 @@ def _count(m: Machine, op: Op) -> None:
     dtype = target.type.element.dtype
 
     def make(shape: tuple[int, int]) -> Expr:
-        before = m.b.op("tile.mul", lhs=over_rows(m, shape), rhs=m.b.cast(target.valid[1], INT32))
-        return cast(m, m.b.op("tile.add", lhs=before, rhs=over_columns(m, shape)), dtype)
+        before = m.b.tile("mul", over_rows(m, shape), m.b.cast(target.valid[1], INT32))
+        return cast(m, m.b.tile("add", before, over_columns(m, shape)), dtype)
 
     steps = resized(m, make, target)
     start = m.b.cast(m.expr(op.ins[0]), dtype)
     if op.attributes.get("descending"):
-        steps = m.b.op("tile.neg", x=steps)
-    cover(m, target, m.b.op("tile.add", lhs=steps, rhs=start))
+        steps = m.b.tile("neg", steps)
+    cover(m, target, m.b.tile("add", steps, start))
 
 
 @declare("pto.vci", register("e"))
@@ -64,5 +64,5 @@ def _count_lanes(m: Machine, op: Op) -> Expr:
     steps = cast(m, iota(m, type_.lanes), type_.element.dtype)
     start = scalar_in(m, op.operands[0], type_.element.dtype)
     if str(op.attributes.get("order", "ASC")) in ("DESC", "DEC"):
-        return m.b.op("tile.sub", lhs=full(m, type_.lanes, type_.element.dtype, start), rhs=steps)
-    return m.b.op("tile.add", lhs=steps, rhs=start)
+        return m.b.tile("sub", full(m, type_.lanes, type_.element.dtype, start), steps)
+    return m.b.tile("add", steps, start)

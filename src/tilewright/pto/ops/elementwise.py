@@ -48,7 +48,7 @@ def _word(op: Op) -> str:
 @declare("pto.trsqrt", tile("tz?"), rule=reach)
 @declare("pto.vabs vneg vexp vln vsqrt vrelu", register("vm"))
 def _unary(m: Machine, op: Op) -> Expr | None:
-    return given(m, op, m.b.op(f"tile.{_UNARY[_word(op)]}", x=operands(m, op, 1)[0]))
+    return given(m, op, m.b.tile(_UNARY[_word(op)], operands(m, op, 1)[0]))
 
 
 @declare("pto.tadd tsub tmul tdiv tmax tmin tfmod tshl tshr", tile("tt"), rule=reach)
@@ -82,30 +82,30 @@ def _bitwise(m: Machine, op: Op) -> Expr | None:
     if dtype.is_float() and not op.outs:
         rows = [bitcast(m, row, UNSIGNED[dtype.get_byte()]) for row in rows]
     if len(rows) == 1:
-        made = m.b.op("tile.not_", x=rows[0])
+        made = m.b.tile("not_", rows[0])
     else:
-        made = m.b.op(f"tile.{_function(op)}", lhs=rows[0], rhs=rows[1])
+        made = m.b.tile(_function(op), rows[0], rows[1])
     return given(m, op, bitcast(m, made, dtype))
 
 
 @declare("pto.vaddrelu vsubrelu", register("vvm?"))
 def _then_relu(m: Machine, op: Op) -> Expr | None:
     lhs, rhs = rows_of(m, op)
-    return given(m, op, m.b.op("tile.relu", x=arithmetic(m, _word(op)[:3], lhs, rhs)))
+    return given(m, op, m.b.tile("relu", arithmetic(m, _word(op)[:3], lhs, rhs)))
 
 
 @declare("pto.tlrelu", tile("ts"), rule=reach)
 @declare("pto.vlrelu", register("vem"))
 def _leaky(m: Machine, op: Op) -> Expr | None:
     x, slope = operands(m, op, 2)
-    return given(m, op, m.b.op("tile.lrelu", lhs=x, rhs=slope))
+    return given(m, op, m.b.tile("lrelu", x, slope))
 
 
 @declare("pto.tprelu", tile("ttz?"), rule=reach)
 @declare("pto.vprelu", register("vvm?"))
 def _parametric(m: Machine, op: Op) -> Expr | None:
     x, slope = operands(m, op, 2)
-    return given(m, op, where(m, x, CmpType.GT, constant(0.0), x, m.b.op("tile.mul", lhs=x, rhs=slope)))
+    return given(m, op, where(m, x, CmpType.GT, constant(0.0), x, m.b.tile("mul", x, slope)))
 
 
 # remainders
@@ -124,21 +124,21 @@ def _remainder(m: Machine, op: Op) -> None:
     dtype = target.type.element.dtype
     wide = rest if dtype.is_float() else cast(m, rest, dtypes.INT32)
     divisor = rhs if dtype.is_float() else widened(m, rhs)
-    sign = m.b.op("tile.mul", lhs=_sign(m, wide), rhs=_sign_of(m, divisor))
-    moved = m.b.op("tile.add", lhs=wide, rhs=divisor)
+    sign = m.b.tile("mul", _sign(m, wide), _sign_of(m, divisor))
+    moved = m.b.tile("add", wide, divisor)
     zero = constant(0, dtype if dtype.is_float() else dtypes.INT32)
     cover(m, target, cast(m, where(m, sign, CmpType.LT, zero, moved, wide), dtype))
 
 
 def _sign(m: Machine, value: Expr) -> Expr:
     """Return -1, 0 or 1 for each element."""
-    low = m.b.op("tile.maximum", lhs=value, rhs=constant(-1))
+    low = m.b.tile("maximum", value, constant(-1))
     type_ = tile_type(value)
     if type_.dtype.is_float():
         ones, minus = filled(m, type_, 1), filled(m, type_, -1)
         down = where(m, value, CmpType.LT, constant(0.0), minus, filled(m, type_, 0))
         return where(m, value, CmpType.GT, constant(0.0), ones, down)
-    return m.b.op("tile.minimum", lhs=low, rhs=constant(1))
+    return m.b.tile("minimum", low, constant(1))
 
 
 def _sign_of(m: Machine, value: Expr) -> Expr:
@@ -165,29 +165,29 @@ def _add_scaled(m: Machine, op: Op) -> None:
     x = cast(m, x, target.type.element.dtype)
     factor = m.b.cast(m.expr(scale), target.type.element.dtype)
     old = operand(m, op.outs[0], target)
-    cover(m, target, m.b.op("tile.add", lhs=old, rhs=m.b.op("tile.mul", lhs=x, rhs=factor)))
+    cover(m, target, m.b.tile("add", old, m.b.tile("mul", x, factor)))
 
 
 @declare("pto.vaxpy", register("vvem|vem|vve"))
 def _scale(m: Machine, op: Op) -> Expr | None:
     x, *others = rows_of(m, op)
     number = next(v for v in op.operands if isinstance(m.values[v], Number))
-    scaled = m.b.op("tile.mul", lhs=x, rhs=m.b.cast(m.expr(number), element_of(x)))
-    return given(m, op, m.b.op("tile.add", lhs=scaled, rhs=others[0]) if others else scaled)
+    scaled = m.b.tile("mul", x, m.b.cast(m.expr(number), element_of(x)))
+    return given(m, op, m.b.tile("add", scaled, others[0]) if others else scaled)
 
 
 @declare("pto.taddc tsubc", tile("ttt"), rule=reach)
 @declare("pto.taddsc tsubsc", tile("tet"), rule=reach)
 def _chain(m: Machine, op: Op) -> Expr | None:
     a, b, c = operands(m, op)
-    return given(m, op, m.b.op("tile.add", lhs=m.b.op(f"tile.{_word(op)[:3]}", lhs=a, rhs=b), rhs=c))
+    return given(m, op, m.b.tile("add", m.b.tile(_word(op)[:3], a, b), c))
 
 
 @declare("pto.vmula", register("vvvm"))
 def _multiply_add(m: Machine, op: Op) -> Expr | None:
     """The accumulator plus the product of the two others."""
     total, lhs, rhs = rows_of(m, op)
-    return given(m, op, m.b.op("tile.add", lhs=total, rhs=m.b.op("tile.mul", lhs=lhs, rhs=rhs)))
+    return given(m, op, m.b.tile("add", total, m.b.tile("mul", lhs, rhs)))
 
 
 @declare("pto.vmadd", register("vvvm"))
@@ -197,7 +197,7 @@ def _scale_add(m: Machine, op: Op) -> Expr | None:
     dtype = element_of(total)
     if dtype.bits < 32:
         raise UnsupportedFeatureError(f"pto.vmadd does not take {dtype} elements", help="convert them with pto.vcvt")
-    return given(m, op, m.b.op("tile.add", lhs=m.b.op("tile.mul", lhs=total, rhs=lhs), rhs=rhs))
+    return given(m, op, m.b.tile("add", m.b.tile("mul", total, lhs), rhs))
 
 
 @declare("pto.vexpdif", register("uun?", "u", "part", False))
@@ -208,7 +208,7 @@ def _exponential_of_difference(m: Machine, op: Op) -> Expr:
     step = lanes_of(lhs) // type_.lanes
     first = 1 if op.attributes.get("part") == "ODD" and step > 1 else 0
     a, b = (cast(m, every(m, row, step, first, type_.lanes), type_.element.dtype) for row in (lhs, rhs))
-    made = m.b.op("tile.exp", x=m.b.op("tile.sub", lhs=a, rhs=b))
+    made = m.b.tile("exp", m.b.tile("sub", a, b))
     mask = mask_of(m, op)
     if mask is None or mask.bits == type_.element.bits:
         return masked(m, made, mask)

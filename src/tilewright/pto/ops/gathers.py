@@ -20,7 +20,6 @@ from tilewright.pto.machine.tiles import (
     check_range,
     corresponding,
     element_strides,
-    replaced,
     window,
     write,
 )
@@ -86,9 +85,9 @@ def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> Non
     check_range(m, target.valid[1], taken, f"`{pattern}` takes {taken} of {source.type.cols} columns")
     start = m.b.add(source.place.offset, first * columns * source.type.element.nbytes)
     steps = m.b.index(rows), m.b.index(columns * period)
-    view = bytes_view(m, replaced(source.place, start), target.valid, steps)
+    view = bytes_view(m, replace(source.place, offset=start), target.valid, steps)
     shape = target.type.valid_rows or target.type.rows, target.type.valid_cols or target.type.cols
-    write(m, target, m.b.op("tile.load", tensor=view, offsets=(0, 0), shapes=shape, valid_shape=target.valid))
+    write(m, target, m.b.tile("load", view, (0, 0), shape, target.valid))
 
 
 @declare("pto.tgatherb", tile("zz", "z"))
@@ -109,7 +108,7 @@ def _gather_blocks(m: Machine, op: Op) -> None:
         go = m.b.add(target.place.offset, m.b.mul(number, BLOCK))
         view = bytes_view(m, replace(source.place, element=BYTE, offset=come), (one, wide), (wide, one))
         room = bytes_view(m, replace(target.place, element=BYTE, offset=go), (one, wide), (wide, one))
-        block = m.b.op("tile.load", tensor=view, offsets=(0, 0), shapes=(1, BLOCK))
+        block = m.b.tile("load", view, (0, 0), (1, BLOCK))
         m.b.do("tile.store", tile=block, offsets=(0, 0), output_tensor=room)
 
 
@@ -135,7 +134,7 @@ def _gather_memory(m: Machine, op: Op) -> None:
     indices, made = corresponding(m, places, target), window(m, target, target.valid)
     with each(m, target.valid) as at:
         step = m.b.mul(m.b.index(m.b.get(indices, *at)), view.pointer.element.nbytes)
-        found = cell_view(m, replaced(view.pointer, m.b.add(view.pointer.offset, step)))
+        found = cell_view(m, replace(view.pointer, offset=m.b.add(view.pointer.offset, step)))
         m.b.set(made, m.b.get(found, m.b.index(0)), *at)
 
 
@@ -147,7 +146,7 @@ def _scatter_memory(m: Machine, op: Op) -> None:
     elements, indices = window(m, source, source.valid), corresponding(m, places, source)
     with each(m, source.valid) as at:
         step = m.b.mul(m.b.index(m.b.get(indices, *at)), view.pointer.element.nbytes)
-        room = cell_view(m, replaced(view.pointer, m.b.add(view.pointer.offset, step)))
+        room = cell_view(m, replace(view.pointer, offset=m.b.add(view.pointer.offset, step)))
         m.b.set(room, m.b.get(elements, *at), m.b.index(0))
 
 

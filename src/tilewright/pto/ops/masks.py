@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
@@ -18,25 +19,24 @@ from tilewright.pto.machine.machine import Lowering, Machine
 from tilewright.pto.machine.registers import (
     NBYTES,
     active,
+    chosen,
     compared,
     every,
     flags,
     full,
     grain,
     iota,
-    joined,
     lanes_of,
     lit_lanes_of,
     regrained,
     take,
-    where,
 )
 from tilewright.pto.machine.tiles import moved
 from tilewright.pto.machine.values import Lowered, Pointer, Predicate, Token
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
 from tilewright.pto.ops.rules import equal
-from tilewright.pto.ops.vector_memory import accessed, elements, unsigned, updated, view
+from tilewright.pto.ops.vector_memory import accessed, unsigned, updated, view
 from tilewright.pto.text.form import Form, Slot, Typing, memory, register
 from tilewright.pto.types import Mask
 
@@ -89,7 +89,7 @@ def _pattern(m: Machine, op: Op) -> Expr | Predicate:
     if word not in ("PAT_M3", "PAT_M4"):
         known_words = "as PAT_ALL, PAT_ALLF, PAT_VL8, PAT_H, PAT_Q, PAT_M3"
         raise AttributeValueError(f"there is no pattern {word!r}", help=known_words)
-    rest = m.b.op("tile.fmod", lhs=iota(m, lanes), rhs=constant(int(word[-1]), INT32))
+    rest = m.b.tile("fmod", iota(m, lanes), constant(int(word[-1]), INT32))
     return flags(m, compared(m, rest, CmpType.EQ, constant(0, INT32)), lanes)
 
 
@@ -112,8 +112,8 @@ def _logic(m: Machine, op: Op) -> Expr:
     *sources, mask = (m.get(v, Predicate) for v in op.operands)
     lhs, *others = (regrained(m, source.expr, grain(mask.expr)) for source in sources)
     name = {"pto.pand": "and_", "pto.por": "or_"}.get(op.name, "xor")
-    made = m.b.op(f"tile.{name}", lhs=lhs, rhs=others[0] if others else constant(1, UINT8))
-    return made if mask.is_all else m.b.op("tile.and_", lhs=made, rhs=mask.expr)
+    made = m.b.tile(name, lhs, others[0] if others else constant(1, UINT8))
+    return made if mask.is_all else m.b.tile("and_", made, mask.expr)
 
 
 @declare("pto.psel", register("nnn", "n"))
@@ -121,7 +121,7 @@ def _select(m: Machine, op: Op) -> Expr:
     masks = [m.get(v, Predicate) for v in op.operands]
     finest = min(grain(mask.expr) for mask in masks)
     then, other = (regrained(m, mask.expr, finest) for mask in masks[:2])
-    return where(m, active(m, masks[2], finest), then, other)
+    return chosen(m, active(m, masks[2], finest), then, other)
 
 
 # lanes that move or change their width
@@ -140,7 +140,7 @@ def _pack(m: Machine, op: Op) -> Expr:
     flags = m.get(op.operands[0], Predicate).expr
     half = regrained(m, flags, max(2, grain(flags)))
     none = full(m, lanes_of(half), UINT8, 0)
-    return joined(m, none, half) if is_upper(op) else joined(m, half, none)
+    return m.b.tile("concat", none, half) if is_upper(op) else m.b.tile("concat", half, none)
 
 
 @declare("pto.punpack", register("n", "n", "part"), is_by_bits=True)
@@ -164,13 +164,13 @@ def _store_bits(m: Machine, image: Expr, at: Pointer) -> None:
     """Write flags as bits, eight a byte, the first one lowest."""
     count = lanes_of(image) // 8
     packed = compared(m, image, CmpType.NE, constant(0, UINT8))
-    target = view(m, elements(at, unsigned(1)), (1, count), (0, 1))
+    target = view(m, replace(at, element=unsigned(1)), (1, count), (0, 1))
     m.b.do("tile.store", tile=packed, offsets=(0, 0), output_tensor=target)
 
 
 def _load_bits(m: Machine, at: Pointer, count: int) -> Expr:
     """Return bits in memory as flags."""
-    packed = take(m, view(m, elements(at, unsigned(1)), (1, count // 8), (0, 1)), count // 8)
+    packed = take(m, view(m, replace(at, element=unsigned(1)), (1, count // 8), (0, 1)), count // 8)
     return flags(m, packed, count)
 
 
@@ -213,9 +213,9 @@ def _load_mask(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
 def _doubled(m: Machine, row: Expr) -> Expr:
     """Return each lane twice."""
     lanes = lanes_of(row)
-    column = m.b.op("tile.reshape", x=row, shape=(lanes, 1))
-    blank = m.b.op("tile.full", shape=(lanes, 2), dtype=UINT8, value=constant(0, UINT8))
-    return m.b.op("tile.reshape", x=m.b.op("tile.row_expand", x=blank, vec=column), shape=(1, 2 * lanes))
+    column = m.b.tile("reshape", row, (lanes, 1))
+    blank = m.b.tile("full", (lanes, 2), UINT8, constant(0, UINT8))
+    return m.b.tile("reshape", m.b.tile("row_expand", blank, column), (1, 2 * lanes))
 
 
 @declare("pto.pstu", register("anli?", "al?"))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import finite_limits
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.build import known, tile_type
-from tilewright.pto.machine.elements import cast, largest_finite
+from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import bytes_view, check_reach, read, read_all, write
@@ -30,7 +31,7 @@ def _move(m: Machine, op: Op) -> None:
 def rectified(m: Machine, op: Op, value: Expr) -> Expr:
     """Return what leaves an accumulator, which may lose its negative part on the way."""
     is_relu = getattr(op.attributes.get("reluPreMode"), "word", "").upper() in ("NORMAL_RELU", "NORMALRELU")
-    return m.b.op("tile.relu", x=value) if is_relu else value
+    return m.b.tile("relu", value) if is_relu else value
 
 
 def refuse_scaling(op: Op) -> None:
@@ -64,7 +65,7 @@ def _concat(m: Machine, op: Op) -> None:
     first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
     left, right = read_all(m, first), read_all(m, second)
     if all(known(n) is not None for n in (*first.valid, *second.valid)):
-        write(m, target, m.b.op("tile.concat", a=left, b=right))
+        write(m, target, m.b.tile("concat", left, right))
         return
     write(m, target, left)
     write(m, target, right, (m.b.index(0), first.valid[1]))
@@ -73,7 +74,7 @@ def _concat(m: Machine, op: Op) -> None:
 @declare("pto.ttrans", tile("tz?"))
 def _transpose(m: Machine, op: Op) -> None:
     source, target = m.get(op.ins[0], Tile), destination(m, op)
-    write(m, target, m.b.op("tile.transpose", x=read_all(m, source), axis1=0, axis2=1))
+    write(m, target, m.b.tile("transpose", read_all(m, source), 0, 1))
 
 
 # padding
@@ -93,28 +94,28 @@ def _write_valid(m: Machine, target: Tile, value: Expr) -> None:
     if extents == tile_type(value).shape:
         write(m, target, value)
     elif None not in extents:
-        write(m, target, m.b.op("tile.slice", x=value, shape=target.valid, offset=(0, 0)))
+        write(m, target, m.b.tile("slice", value, target.valid, (0, 0)))
     else:
         rows, cols = target.valid
-        write(m, target, m.b.op("tile.set_validshape", x=value, valid_rows=rows, valid_cols=cols))
+        write(m, target, m.b.tile("set_validshape", value, rows, cols))
 
 
 def pad_of(type_: TileBuf) -> float:
     """Return what fills a tile outside its data; the largest and smallest numbers are finite ones."""
     dtype = type_.element.dtype
-    low, high = (-largest_finite(dtype), largest_finite(dtype)) if dtype.is_float() else dtype.limits
+    low, high = (-finite_limits(dtype)[1], finite_limits(dtype)[1]) if dtype.is_float() else dtype.limits
     return {2: high, 3: low}.get(type_.pad, 0)
 
 
 def padded(m: Machine, value: Expr, target: Tile) -> Expr:
     """Return a tile of a destination's shape: the valid part of a value, and its pad everywhere else."""
-    return m.b.op("tile.assemble", target=blank(m, target), source=value, offset=(0, 0))
+    return m.b.tile("assemble", blank(m, target), value, (0, 0))
 
 
 def blank(m: Machine, target: Tile) -> Expr:
     """Return a tile of a destination's shape that is all pad."""
     dtype = target.type.element.dtype
-    return m.b.op("tile.full", shape=target.limits, dtype=dtype, value=constant(pad_of(target.type), dtype))
+    return m.b.tile("full", target.limits, dtype, constant(pad_of(target.type), dtype))
 
 
 # one by one

@@ -37,7 +37,7 @@ def _fits(op: Op, _: Constants) -> None:
 @declare("pto.tmatmul tgemv", tile("zz", "z"), rule=_fits)
 def _multiply(m: Machine, op: Op) -> None:
     lhs, rhs = _factors(m, op.ins[0], op.ins[1])
-    _write(m, op, m.b.op("tile.matmul", lhs=lhs, rhs=rhs))
+    _write(m, op, m.b.tile("matmul", lhs, rhs))
 
 
 @declare("pto.tmatmul.acc tgemv.acc", tile("zzz", "z"), rule=_fits)
@@ -45,7 +45,7 @@ def _accumulate(m: Machine, op: Op) -> None:
     lhs, rhs = _factors(m, op.ins[1], op.ins[2])
     a, b, sums = m.get(op.ins[1], Tile), m.get(op.ins[2], Tile), m.get(op.ins[0], Tile)
     acc = read(m, sums, (a.valid[0], b.valid[1]), (a.type.rows, b.type.cols))
-    _write(m, op, m.b.op("tile.matmul_acc", acc=acc, lhs=lhs, rhs=rhs))
+    _write(m, op, m.b.tile("matmul_acc", acc, lhs, rhs))
 
 
 @declare("pto.tmatmul.bias tgemv.bias", tile("zzz", "z"), rule=_fits)
@@ -53,8 +53,8 @@ def _biased(m: Machine, op: Op) -> None:
     lhs, rhs = _factors(m, op.ins[0], op.ins[1])
     bias, b = m.get(op.ins[2], Tile), m.get(op.ins[1], Tile)
     row = read(m, bias, (m.b.index(1), b.valid[1]), (1, b.type.cols))
-    product = m.b.op("tile.matmul", lhs=lhs, rhs=rhs)
-    _write(m, op, m.b.op("tile.col_expand_add", x=product, vec=cast(m, row, tile_type(product).dtype)))
+    product = m.b.tile("matmul", lhs, rhs)
+    _write(m, op, m.b.tile("col_expand_add", product, cast(m, row, tile_type(product).dtype)))
 
 
 def _write(m: Machine, op: Op, value: Expr) -> None:

@@ -17,6 +17,7 @@ from tilewright.pto.machine.lanes import written
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.registers import (
+    chosen,
     extended,
     full,
     iota,
@@ -27,7 +28,6 @@ from tilewright.pto.machine.registers import (
     scratch,
     window,
 )
-from tilewright.pto.machine.registers import where as chosen
 from tilewright.pto.machine.tiles import cover, read, read_all, write, zero
 from tilewright.pto.machine.values import Tile, Vector
 from tilewright.pto.module import Number, Op
@@ -40,7 +40,7 @@ from tilewright.pto.types import VReg
 def _fold(m: Machine, op: Op) -> None:
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     word = op.name.removeprefix("pto.t")
-    folded = m.b.op(f"tile.{word[:3]}_{word[3:]}", x=read_all(m, source))
+    folded = m.b.tile(f"{word[:3]}_{word[3:]}", read_all(m, source))
     write(m, target, folded, covers=_folded(m, word[:3], source))
 
 
@@ -51,17 +51,15 @@ def _position(m: Machine, op: Op) -> None:
     axis, end = op.name.removeprefix("pto.t")[:3], op.name[-3:]
     values = read_all(m, source)
     assert isinstance(values.type, TileType)
-    best = m.b.op(f"tile.{axis}_{end}", x=values)
-    spread = m.b.op(f"tile.{axis}_expand", x=values, vec=best)
+    best = m.b.tile(f"{axis}_{end}", values)
+    spread = m.b.tile(f"{axis}_expand", values, best)
     count = over_columns if axis == "row" else over_rows
     places = _cut(m, count(m, _plain(values.type)), source)
-    nowhere = _cut(
-        m, m.b.op("tile.full", shape=values.type.shape, dtype=INT32, value=constant(2**31 - 1, INT32)), source
-    )
+    nowhere = _cut(m, m.b.tile("full", values.type.shape, INT32, constant(2**31 - 1, INT32)), source)
     found = where(m, values, CmpType.EQ, spread, places, nowhere)
     if values.type.dtype.is_float():  # where one is no number, that is what the row folds to, and it equals nothing
         found = where(m, values, CmpType.NE, values, places, found)
-    first = cast(m, m.b.op(f"tile.{axis}_min", x=found), target.type.element.dtype)
+    first = cast(m, m.b.tile(f"{axis}_min", found), target.type.element.dtype)
     write(m, target, first, covers=_folded(m, axis, source))
 
 
@@ -78,7 +76,7 @@ def _cut(m: Machine, value: Expr, source: Tile) -> Expr:
     """Return a whole tile with no more valid than a source has."""
     if all(known(n) is not None for n in source.valid):
         return value
-    return m.b.op("tile.set_validshape", x=value, valid_rows=source.valid[0], valid_cols=source.valid[1])
+    return m.b.tile("set_validshape", value, source.valid[0], source.valid[1])
 
 
 def _vector(m: Machine, axis: str, source: Tile, target: Tile, column: int = 0) -> Expr:
@@ -96,7 +94,7 @@ def _expand(m: Machine, op: Op) -> None:
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     axis = op.name[5:8]
     blank = constant_tile(m, target, zero(target.type))
-    cover(m, target, m.b.op(f"tile.{axis}_expand", x=blank, vec=_vector(m, axis, source, target)))
+    cover(m, target, m.b.tile(f"{axis}_expand", blank, _vector(m, axis, source, target)))
 
 
 @declare(
@@ -127,12 +125,12 @@ def _met(m: Machine, axis: str, name: str, x: Expr, vector: Expr) -> Expr:
     """Return a tile met with a column or row; integers are divided as tiles are."""
     dtype = element_of(x)
     if name != "div" or dtype.is_float():
-        return m.b.op(f"tile.{axis}_expand_{name}", x=x, vec=vector)
+        return m.b.tile(f"{axis}_expand_{name}", x, vector)
     if m.arch != "a5" or f"i{dtype.bits}" not in _QUOTIENTS:
         legal = ("f16", "f32", *(_QUOTIENTS if m.arch == "a5" else ()))
         message = f"`pto.t{axis}expanddiv` takes no {dtype} on {m.arch.upper()}"
         raise UnsupportedFeatureError(message, help=f"it takes {', '.join(legal)}")
-    return arithmetic(m, name, x, m.b.op(f"tile.{axis}_expand", x=x, vec=vector))
+    return arithmetic(m, name, x, m.b.tile(f"{axis}_expand", x, vector))
 
 
 def _meet_groups(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], groups: int) -> None:
@@ -147,7 +145,7 @@ def _meet_groups(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], groups: 
         at = (m.b.index(0), m.b.index(group * width))
         x = read(m, first, (target.valid[0], m.b.index(width)), (target.type.rows, width), at)
         met = _met(m, "row", name, x, _vector(m, "row", second, target, group))
-        made = met if made is None else m.b.op("tile.concat", a=made, b=met)
+        made = met if made is None else m.b.tile("concat", made, met)
     assert made is not None
     write(m, target, made)
 
@@ -169,7 +167,7 @@ def _taking_part(m: Machine, op: Op) -> Expr:
 def _by_group(m: Machine, op: Op, row: Expr, groups: int) -> Expr:
     """Return one element for each group of neighbours."""
     square = reshaped(m, row, groups, lanes_of(row) // groups)
-    return reshaped(m, m.b.op(f"tile.row_{op.name[-3:].replace('add', 'sum')}", x=square), 1, groups)
+    return reshaped(m, m.b.tile(f"row_{op.name[-3:].replace('add', 'sum')}", square), 1, groups)
 
 
 @declare("pto.vcadd vcgadd vcgmax vcgmin vcpadd", register("um?", "u"))
@@ -187,7 +185,7 @@ def _extreme(m: Machine, op: Op) -> Expr:
     row, type_ = _taking_part(m, op), op.results[0].of(VReg)
     best = _by_group(m, op, row, 1)
     none = full(m, lanes_of(row), dtypes.INT32, lanes_of(row) - 1)
-    at = m.b.op("tile.row_min", x=where(m, row, CmpType.EQ, best, iota(m, lanes_of(row)), none))
+    at = m.b.tile("row_min", where(m, row, CmpType.EQ, best, iota(m, lanes_of(row)), none))
     bits = UNSIGNED[type_.element.nbytes]
     buffer = scratch(m, zero=True)
     put(m, window(m, buffer, type_.element.dtype, 1), best)

@@ -12,8 +12,7 @@ from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.elements import arithmetic, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination, operand, operands, rows_of
-from tilewright.pto.machine.registers import active, compared, flags, lanes_of, lit, regrained
-from tilewright.pto.machine.registers import where as chosen
+from tilewright.pto.machine.registers import active, chosen, compared, flags, lanes_of, lit, regrained
 from tilewright.pto.machine.tiles import Extents, bytes_view, check_range, cover, read, read_all, write
 from tilewright.pto.machine.values import Predicate, Tile
 from tilewright.pto.module import Enumerated, Op
@@ -40,7 +39,7 @@ def _compare(m: Machine, op: Op) -> None:
     """Compare over the first source's valid part; eight columns a byte, the lowest bit first."""
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     lhs, rhs = read_all(m, source), operand(m, op.ins[1], source)
-    mask = m.b.op("tile.cmp", lhs=lhs, rhs=rhs, cmp_type=int(comparison(op)))
+    mask = m.b.tile("cmp", lhs, rhs, int(comparison(op)))
     if target.slot is not None:
         m.demote(target.slot)
         return
@@ -73,10 +72,10 @@ def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:
     shape = (known(target.valid[0]) or target.type.rows, width)
     if tile.slot is not None:
         m.demote(tile.slot)
-        return m.b.op("tile.full", shape=shape, dtype=BYTE.dtype, value=0)
+        return m.b.tile("full", shape, BYTE.dtype, 0)
     region = target.valid[0], _bytes(m, target.valid[1])
     view = _bit_rows(m, tile, region, target)
-    return m.b.op("tile.load", tensor=view, offsets=(0, 0), shapes=shape, valid_shape=region)
+    return m.b.tile("load", view, (0, 0), shape, region)
 
 
 @declare("pto.tsel", tile("zttz?"))
@@ -84,8 +83,7 @@ def _select(m: Machine, op: Op) -> None:
     target = destination(m, op)
     mask, lhs, rhs = op.ins[:3]
     bits = _mask(m, m.get(mask, Tile), target)
-    chosen = m.b.op("tile.sel", mask=bits, lhs=operand(m, lhs, target), rhs=operand(m, rhs, target))
-    cover(m, target, chosen)
+    cover(m, target, m.b.tile("sel", bits, operand(m, lhs, target), operand(m, rhs, target)))
 
 
 @declare("pto.tsels", tile("ztzx?|ztex?"))
@@ -94,7 +92,7 @@ def _select_number(m: Machine, op: Op) -> None:
     mask, source, *_, number = op.ins
     bits = _mask(m, m.get(mask, Tile), target)
     x = operand(m, source, target)
-    cover(m, target, m.b.op("tile.sels", mask=bits, src=x, scalar=operand(m, number, target)))
+    cover(m, target, m.b.tile("sels", bits, x, scalar=operand(m, number, target)))
 
 
 _PARTIAL = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
@@ -138,7 +136,7 @@ def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_orde
     limit = target.type.rows, target.type.cols
     whole, some, part = read_all(m, larger, limit), read(m, smaller, region, limit), read(m, larger, region, limit)
     met = arithmetic(m, name, part, some) if in_order else arithmetic(m, name, some, part)
-    write(m, target, m.b.op("tile.assemble", target=whole, source=met, offset=(0, 0)))
+    write(m, target, m.b.tile("assemble", whole, met, (0, 0)))
 
 
 @declare("pto.tpartargmax tpartargmin", tile("zzz?z?", "zz?"))
@@ -178,5 +176,5 @@ def _compare_lanes(m: Machine, op: Op) -> Expr:
     lhs, rhs = operands(m, op)
     how = CmpType[str(op.attributes["predicate"]).upper()]
     on, among = flags(m, compared(m, lhs, how, rhs), lanes_of(lhs)), lit(m, op, element_of(lhs).get_byte())
-    on = on if among is None else m.b.op("tile.and_", lhs=on, rhs=among)
+    on = on if among is None else m.b.tile("and_", on, among)
     return regrained(m, on, op.results[0].of(Mask).bits // 8)

@@ -6,6 +6,8 @@ registers of the machine stay: how many bytes the last squeeze kept, and where t
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
 from tilewright.dtypes import INT32
@@ -16,7 +18,7 @@ from tilewright.pto.machine.tiles import cell_view, moved
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Token, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.vector_memory import accessed, elements, load, store
+from tilewright.pto.ops.vector_memory import accessed, load, store
 from tilewright.pto.text.form import Form, Typing, memory, register
 from tilewright.pto.types import ALIGN, I64, Ptr, VReg
 
@@ -66,7 +68,7 @@ def _flush(m: Machine, op: Op) -> tuple[Lowered, ...]:
 def _load(m: Machine, op: Op) -> tuple[Lowered | Expr, ...]:
     at, _ = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
-    row = load(m, elements(at, type_.element), (1, type_.lanes), (0, 1))
+    row = load(m, replace(at, element=type_.element), (1, type_.lanes), (0, 1))
     numbers = [v for v in op.operands if isinstance(m.values[v], Number)]
     step = m.index(numbers[0]) if numbers else m.b.index(type_.lanes)
     further = (moved(m, at, step),) if isinstance(op.results[-1].type, Ptr) else ()
@@ -76,7 +78,7 @@ def _load(m: Machine, op: Op) -> tuple[Lowered | Expr, ...]:
 def _store_first(m: Machine, source: Vector, at: Pointer, count: Expr) -> None:
     """Write the first lanes of a vector."""
     on = flags(m, compared(m, iota(m, source.lanes), CmpType.LT, m.b.cast(count, INT32)), source.lanes)
-    store(m, source.expr, elements(at, source.element), (0, 1), on)
+    store(m, source.expr, replace(at, element=source.element), (0, 1), on)
 
 
 @declare("pto.vstus", register("aiul|aul", "al?", "mode", False))

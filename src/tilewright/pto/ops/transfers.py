@@ -17,7 +17,7 @@ from tilewright.pto.machine.build import known
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination
-from tilewright.pto.machine.tiles import Extents, bytes_view, read, replaced, write
+from tilewright.pto.machine.tiles import Extents, bytes_view, read, write
 from tilewright.pto.machine.values import Pointer, Tile, View
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
@@ -118,7 +118,7 @@ def _box_columns(m: Machine, view: View, tile: Tile) -> Generator[Piece]:
         step = m.b.mul(m.b.scalar("mul", index, outer[1]), view.pointer.element.nbytes)
         start = m.b.scalar("mul", index, inner[0])
         region = m.b.least(rows[0], tile.valid[0]), m.b.least(inner[0], m.b.scalar("sub", tile.valid[1], start))
-        pointer = replaced(view.pointer, m.b.add(view.pointer.offset, step))
+        pointer = replace(view.pointer, offset=m.b.add(view.pointer.offset, step))
         axes = (region[0], rows[1]), (region[1], inner[1])
         with m.b.when(m.b.scalar("lt", start, tile.valid[1])):
             yield Piece(pointer, axes, region, (m.b.index(0), start), (tile.type.rows, known(inner[0]) or 0))
@@ -138,7 +138,7 @@ def _matrices(m: Machine, view: View, tile: Tile, rows: list[Axis], columns: Axi
             left = m.b.scalar("max", m.b.scalar("sub", height, m.b.scalar("mul", start, extent)), m.b.index(0))
             index = loops.enter_context(m.b.loop(0, m.b.least(extent, left)))
             step = m.b.mul(m.b.scalar("mul", index, stride), view.pointer.element.nbytes)
-            pointer = replaced(pointer, m.b.add(pointer.offset, step))
+            pointer = replace(pointer, offset=m.b.add(pointer.offset, step))
             start = m.b.add(m.b.scalar("mul", start, extent), index)
         start = m.b.scalar("mul", start, inner[0])
         loops.enter_context(m.b.when(m.b.scalar("lt", start, height)))
@@ -169,14 +169,12 @@ def _load(m: Machine, op: Op) -> None:
             return
         source, region = piece.view(m), piece.region
         valid = region if None in map(known, region) else None
-        value = m.b.op(
-            "tile.load", tensor=source, offsets=(0,) * len(piece.axes), shapes=piece.shape, valid_shape=valid
-        )
+        value = m.b.tile("load", source, (0,) * len(piece.axes), piece.shape, valid)
         pads = is_plain and target.type.pad and region != tuple(map(m.b.index, target.limits))
         if pads:
             value = padded(m, value, target)
         elif len(piece.axes) > 2:
-            value = m.b.op("tile.reshape", x=value, shape=tuple(known(n) or 0 for n in region))
+            value = m.b.tile("reshape", value, tuple(known(n) or 0 for n in region))
         write(m, target, value, piece.at, covers=None if pads else region)
 
 
@@ -199,7 +197,7 @@ def _store(m: Machine, op: Op) -> None:
             return
         value = cast(m, rectified(m, op, read(m, source, piece.region, at=piece.at)), view.pointer.element.dtype)
         if len(piece.axes) > 2:
-            value = m.b.op("tile.reshape", x=value, shape=piece.shape)
+            value = m.b.tile("reshape", value, piece.shape)
         atomic = AtomicType.Add if is_sum else AtomicType.None_
         m.b.do("tile.store", tile=value, offsets=(0,) * len(piece.axes), output_tensor=piece.view(m), atomic=atomic)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UINT8, UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
@@ -21,12 +20,11 @@ from tilewright.pto.machine.registers import (
     NBYTES,
     bitcast,
     chosen,
-    compared,
     every,
+    kept,
     lanes_of,
     lit,
     reshaped,
-    where,
 )
 from tilewright.pto.machine.tiles import bytes_view, moved
 from tilewright.pto.machine.values import Pointer, Vector
@@ -49,7 +47,7 @@ def view(m: Machine, pointer: Pointer, shape: tuple[int, ...], strides: tuple[in
 def load(m: Machine, pointer: Pointer, shape: tuple[int, ...], strides: tuple[int | Expr, ...]) -> Expr:
     """Return the elements behind a pointer in one row."""
     source = view(m, pointer, shape, strides)
-    loaded = m.b.op("tile.load", tensor=source, offsets=(0,) * len(shape), shapes=shape)
+    loaded = m.b.tile("load", source, (0,) * len(shape), shape)
     return reshaped(m, loaded, 1, shape[0] * shape[1])
 
 
@@ -60,8 +58,8 @@ def store(
     shape = (rows, lanes_of(row) // rows)
     target, value = view(m, pointer, shape, strides), reshaped(m, row, *shape)
     if on is not None:
-        old = m.b.op("tile.load", tensor=target, offsets=(0, 0), shapes=shape)
-        value = where(m, reshaped(m, on, *shape), value, old)
+        old = m.b.tile("load", target, (0, 0), shape)
+        value = chosen(m, reshaped(m, on, *shape), value, old)
     m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=target)
 
 
@@ -76,11 +74,6 @@ def updated(op: Op, base: Pointer, further: Pointer) -> tuple[Pointer, tuple[Poi
     """Return where an op reads or writes: further on, or at its base where what lies further on is a result."""
     is_updating = bool(op.results) and isinstance(op.results[-1].type, Ptr)
     return (base, (further,)) if is_updating else (further, ())
-
-
-def elements(pointer: Pointer, element: Scalar) -> Pointer:
-    """Return the same address as one of other elements."""
-    return replace(pointer, element=element)
 
 
 def distribution(op: Op, default: str) -> tuple[str, int]:
@@ -104,7 +97,7 @@ def _load(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     at, further = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
     word, size = distribution(op, "NORM")
-    held = elements(at, unsigned(size) if size and size != type_.element.nbytes else type_.element)
+    held = replace(at, element=unsigned(size) if size and size != type_.element.nbytes else type_.element)
     row = _distributed(m, op, held, word)
     return bitcast(m, row, type_.element.dtype), *further
 
@@ -115,10 +108,10 @@ def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
     lanes, block = NBYTES // size, BLOCK // size
     if word == "BRC":
         number = m.b.get(view(m, at, (1,), (1,)), 0)
-        return m.b.op("tile.full", shape=(1, lanes), dtype=at.element.dtype, value=number)
+        return m.b.tile("full", (1, lanes), at.element.dtype, number)
     if word in ("UNPK", "UNPK4"):
         times = 4 if word == "UNPK4" else 2
-        narrow = load(m, elements(at, unsigned(size)), (1, lanes // times), (0, 1))
+        narrow = load(m, replace(at, element=unsigned(size)), (1, lanes // times), (0, 1))
         return cast(m, narrow, UNSIGNED[size * times])
     layouts = {
         "NORM": ((1, lanes), (0, 1)),
@@ -138,7 +131,7 @@ def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     at, further = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
     word, size = distribution(op, "DINTLV")
-    held = elements(at, unsigned(size) if size and size != type_.element.nbytes else type_.element)
+    held = replace(at, element=unsigned(size) if size and size != type_.element.nbytes else type_.element)
     lanes, block = NBYTES // held.element.nbytes, BLOCK // held.element.nbytes
     layouts = {"DINTLV": ((1, lanes), (0, 2), 1), "BDINTLV": ((8, block), (2 * block, 1), block)}
     if word not in layouts:
@@ -158,15 +151,15 @@ def _store(m: Machine, op: Op) -> tuple[Pointer, ...]:
     at, further = accessed(m, op, 1)
     word, size = distribution(op, "NORM")
     if word == "NORM":
-        store(m, source.expr, elements(at, source.element), (0, 1), lit(m, op, source.element.nbytes))
+        store(m, source.expr, replace(at, element=source.element), (0, 1), lit(m, op, source.element.nbytes))
     elif word == "1PT":
         element = unsigned(size) if size and size != source.element.nbytes else source.element
         row = bitcast(m, source.expr, element.dtype)
-        store(m, every(m, row, 1, 0, 1), elements(at, element), (0, 1), None)
+        store(m, every(m, row, 1, 0, 1), replace(at, element=element), (0, 1), None)
     elif word in ("PK", "PK4"):  # the low part of each element
         size, times = size or source.element.nbytes, 4 if word == "PK4" else 2
         low = cast(m, bitcast(m, source.expr, UNSIGNED[size]), UNSIGNED[size // times])
-        store(m, low, elements(at, unsigned(size // times)), (0, 1), lit(m, op, size))
+        store(m, low, replace(at, element=unsigned(size // times)), (0, 1), lit(m, op, size))
     else:
         raise _unknown(op)
     return further
@@ -182,7 +175,7 @@ def _store_two(m: Machine, op: Op) -> tuple[Pointer, ...]:
         raise _unknown(op)
     element = sources[0].element if size in (0, sources[0].element.nbytes) else unsigned(size)
     for first, source in enumerate(sources):
-        place = moved(m, elements(at, element), m.b.index(first))
+        place = moved(m, replace(at, element=element), m.b.index(first))
         store(m, bitcast(m, source.expr, element.dtype), place, (0, 2), None)
     return further
 
@@ -195,13 +188,13 @@ def _block_flags(m: Machine, op: Op, each: int) -> Expr | None:
     on = lit(m, op, 4)
     if on is None:
         return None
-    blank = m.b.op("tile.full", shape=(8, each), dtype=UINT8, value=constant(0, UINT8))
-    return m.b.op("tile.row_expand", x=blank, vec=reshaped(m, every(m, on, 1, 0, 8), 8, 1))
+    blank = m.b.tile("full", (8, each), UINT8, constant(0, UINT8))
+    return m.b.tile("row_expand", blank, reshaped(m, every(m, on, 1, 0, 8), 8, 1))
 
 
 def _blocks(m: Machine, op: Op, index: int, element: Scalar) -> tuple[Expr, Pointer, tuple[Pointer, ...]]:
     """Return how many elements lie between blocks, where they begin, and the moved base that is also a result."""
-    base = elements(m.get(op.operands[index], Pointer), element)
+    base = replace(m.get(op.operands[index], Pointer), element=element)
     each = BLOCK // element.nbytes
     stride = m.b.mul(m.index(op.operands[index + 1]), each)
     return stride, *updated(op, base, moved(m, base, m.b.mul(m.index(op.operands[index + 2]), each)))
@@ -215,9 +208,7 @@ def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     row = load(m, at, (8, each), (stride, 1))
     on = _block_flags(m, op, each)
     if on is not None:
-        bits = compared(m, on, CmpType.NE, constant(0, UINT8))
-        blank = m.b.op("tile.full", shape=(8, each), dtype=type_.element.dtype, value=constant(0, type_.element.dtype))
-        row = reshaped(m, chosen(m, bits, reshaped(m, row, 8, each), blank), 1, type_.lanes)
+        row = reshaped(m, kept(m, reshaped(m, row, 8, each), on), 1, type_.lanes)
     return row, *further
 
 
