@@ -57,6 +57,14 @@ class Builder:
         """Add an op that is there for its effect."""
         self.emit(EvalStmt(self.call(name, **given), self.span))
 
+    def load(self, view: Expr, shape: Sequence[int], valid: Sequence[Expr] | None = None) -> Expr:
+        """Return what a view shows, from its start on; `valid` says how much where only the running program knows."""
+        return self.op("tile.load", tensor=view, offsets=(0,) * len(shape), shapes=tuple(shape), valid_shape=valid)
+
+    def store(self, view: Expr, tile: Expr, **options: Any) -> None:
+        """Write a tile into a view of as many axes, from its start on."""
+        self.do("tile.store", tile=tile, offsets=(0,) * len(tile_type(tile).shape), output_tensor=view, **options)
+
     def get(self, view: Expr, *at: Expr | int) -> Expr:
         """Return one element of memory."""
         return self.op("tensor.read", x=view, indices=at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright import dtypes
@@ -12,6 +12,7 @@ from tilewright.core.types import TileType
 from tilewright.dtypes import INT32, DataType
 from tilewright.pto.machine.build import element_of, known, tile_type
 from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.tiles import Extents, static
 from tilewright.pto.machine.values import Tile
 
 NARROW = frozenset((dtypes.INT8, dtypes.UINT8, dtypes.UINT16))
@@ -81,33 +82,31 @@ def constant_tile(m: Machine, target: Tile, number: Expr) -> Expr:
 
 def resized(m: Machine, make: Callable[[tuple[int, int]], Expr], target: Tile) -> Expr:
     """Return a made tile, cut to the valid part of a destination."""
-    rows, cols = (known(extent) for extent in target.valid)
-    whole = make((target.type.rows if rows is None else rows, target.type.cols if cols is None else cols))
-    if rows is not None and cols is not None:
-        return whole
-    return m.b.tile("set_validshape", whole, target.valid[0], target.valid[1])
+    return cut(m, make(static(target.valid, target.limits)), target.valid)
 
 
-def columns(m: Machine, count: int, dtype: DataType = INT32) -> Expr:
+def cut(m: Machine, whole: Expr, valid: Extents) -> Expr:
+    """Return a whole tile with no more valid than some rows and columns."""
+    return whole if None not in map(known, valid) else m.b.tile("set_validshape", whole, valid[0], valid[1])
+
+
+def columns(m: Machine, count: int) -> Expr:
     """Return the row 0, 1, 2, ...: made by doubling, so that a short program makes a long one."""
     row = m.b.tile("full", (1, 1), INT32, constant(0, INT32))
     have = 1
     while have < count:
-        more = m.b.tile("add", row, constant(have, INT32))
-        row = m.b.tile("concat", row, more)
+        row = m.b.tile("concat", row, m.b.tile("add", row, constant(have, INT32)))
         have *= 2
-    if have > count:
-        row = m.b.tile("slice", row, (1, count), (0, 0))
-    return cast(m, row, dtype)
+    return row if have == count else m.b.tile("slice", row, (1, count), (0, 0))
 
 
-def over_columns(m: Machine, shape: tuple[int, int]) -> Expr:
+def over_columns(m: Machine, shape: Sequence[int]) -> Expr:
     """Return a tile that holds the column of each of its elements."""
     blank = m.b.tile("full", shape, INT32, constant(0, INT32))
     return m.b.tile("col_expand", blank, columns(m, shape[1]))
 
 
-def over_rows(m: Machine, shape: tuple[int, int]) -> Expr:
+def over_rows(m: Machine, shape: Sequence[int]) -> Expr:
     """Return a tile that holds the row of each of its elements."""
     blank = m.b.tile("full", shape, INT32, constant(0, INT32))
     return m.b.tile("row_expand", blank, m.b.tile("reshape", columns(m, shape[0]), (shape[0], 1)))

@@ -14,7 +14,6 @@ from tilewright.pto.machine.registers import (
     lanes_of,
     scratch,
     spilled,
-    take,
     window,
 )
 from tilewright.pto.machine.tiles import bytes_view, cell_view, moved
@@ -42,7 +41,7 @@ def blank_lanes(m: Machine, dtype: DataType, lanes: int) -> tuple[Expr, Expr]:
 def written(m: Machine, op: Op, buffer: Expr) -> Expr:
     """Return the lanes of a buffer as the vector that an op results in."""
     type_ = op.results[0].of(VReg)
-    return take(m, window(m, buffer, type_.element.dtype, type_.lanes), type_.lanes)
+    return m.b.load(window(m, buffer, type_.element.dtype, type_.lanes), (1, type_.lanes))
 
 
 @contextmanager

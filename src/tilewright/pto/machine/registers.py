@@ -76,21 +76,11 @@ def window(
     return m.b.op("tensor.as_strided", buffer=buffer, shape=(1, count), strides=(0, step), offset=start, dtype=dtype)
 
 
-def put(m: Machine, view: Expr, row: Expr) -> None:
-    """Write a row into a view of its shape."""
-    m.b.do("tile.store", tile=row, offsets=(0, 0), output_tensor=view)
-
-
-def take(m: Machine, view: Expr, count: int) -> Expr:
-    """Return the row that a view shows."""
-    return m.b.tile("load", view, (0, 0), (1, count))
-
-
 def spilled(m: Machine, row: Expr, nbytes: int | None = None) -> Expr:
     """Return a buffer that begins with the elements of a row."""
     lanes, dtype = lanes_of(row), element_of(row)
     buffer = scratch(m, nbytes or lanes * dtype.get_byte())
-    put(m, window(m, buffer, dtype, lanes), row)
+    m.b.store(window(m, buffer, dtype, lanes), row)
     return buffer
 
 
@@ -100,7 +90,7 @@ def every(m: Machine, row: Expr, step: int, first: int, count: int) -> Expr:
         return row
     if step == 1:
         return m.b.tile("slice", row, (1, count), (0, first))
-    return take(m, window(m, spilled(m, row), element_of(row), count, step, first), count)
+    return m.b.load(window(m, spilled(m, row), element_of(row), count, step, first), (1, count))
 
 
 def apart(m: Machine, row: Expr, step: int, first: int) -> Expr:
@@ -109,8 +99,8 @@ def apart(m: Machine, row: Expr, step: int, first: int) -> Expr:
     if step == 1:
         return row
     buffer = scratch(m, lanes * step * dtype.get_byte(), zero=True)
-    put(m, window(m, buffer, dtype, lanes, step, first), row)
-    return take(m, window(m, buffer, dtype, lanes * step), lanes * step)
+    m.b.store(window(m, buffer, dtype, lanes, step, first), row)
+    return m.b.load(window(m, buffer, dtype, lanes * step), (1, lanes * step))
 
 
 def bitcast(m: Machine, row: Expr, dtype: DataType) -> Expr:
@@ -121,7 +111,7 @@ def bitcast(m: Machine, row: Expr, dtype: DataType) -> Expr:
     if held.is_int() and dtype.is_int() and held.bits == dtype.bits:
         return cast(m, row, dtype)
     count = lanes_of(row) * held.get_byte() // dtype.get_byte()
-    return take(m, window(m, spilled(m, row), dtype, count), count)
+    return m.b.load(window(m, spilled(m, row), dtype, count), (1, count))
 
 
 # masks

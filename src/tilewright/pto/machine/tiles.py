@@ -41,7 +41,7 @@ def read(
     if source.strides is None and source.type.slayout != "none_box":
         return _read_boxes(m, source, region, shape, at)
     view = window(m, source, region, at)
-    return m.b.tile("load", view, (0, 0), shape, _asked(region))
+    return m.b.load(view, shape, _asked(region))
 
 
 def refuse_reach(tile: Tile, extents: tuple[int | None, int | None], at: Extents | None = None) -> None:
@@ -125,7 +125,7 @@ def write(m: Machine, target: Tile, value: Expr, at: Extents | None = None, cove
         for extent, rest in zip(valid, _rest(m, target, at), strict=True)
     )
     view = window(m, target, (height, width), at)
-    m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=view)
+    m.b.store(view, value)
 
 
 def _rest(m: Machine, target: Tile, at: Extents | None) -> Extents:
@@ -319,7 +319,7 @@ def _boxed_view(m: Machine, source: Tile) -> tuple[Expr, tuple[int, int, int, in
 
 def _read_boxes(m: Machine, source: Tile, region: Extents, shape: tuple[int, int], at: Extents | None = None) -> Expr:
     view, extents = _boxed_view(m, source)
-    loaded = m.b.tile("load", view, (0, 0, 0, 0), extents)
+    loaded = m.b.load(view, extents)
     whole = m.b.tile("reshape", loaded, source.limits)
     have = source.type.rows, source.type.cols
     if shape == have and _asked(region) is None:
@@ -338,4 +338,4 @@ def _write_boxes(m: Machine, target: Tile, value: Expr, at: Extents | None) -> N
         value = m.b.tile("assemble", old, value, at or (0, 0))
     view, extents = _boxed_view(m, target)
     value = m.b.tile("reshape", value, extents)
-    m.b.do("tile.store", tile=value, offsets=(0, 0, 0, 0), output_tensor=view)
+    m.b.store(view, value)

@@ -141,8 +141,8 @@ def _run_row(m: Machine, copy: Copy) -> None:
             bytes_view(m, replace(p, element=BYTE, offset=m.b.add(p.offset, start)), (count,), (m.b.index(1),))
             for p in (copy.source, copy.target)
         ]
-        part = m.b.tile("load", views[0], (0,), (CHUNK,), (count,))
-        m.b.do("tile.store", tile=part, offsets=(0,), output_tensor=views[1])
+        part = m.b.load(views[0], (CHUNK,), (count,))
+        m.b.store(views[1], part)
 
 
 def _merged(m: Machine, copy: Copy) -> Copy:
@@ -161,8 +161,8 @@ def _run_known(m: Machine, copy: Copy) -> None:
     source, target = _views(m, copy, element)
     counts = (known(axis.count) or 0 for axis in copy.axes)
     shape = (*counts, (known(copy.length) or 0) // element.nbytes)
-    loaded = m.b.tile("load", source, (0,) * len(shape), shape)
-    m.b.do("tile.store", tile=loaded, offsets=(0,) * len(shape), output_tensor=target)
+    loaded = m.b.load(source, shape)
+    m.b.store(target, loaded)
 
 
 def _widest(copy: Copy) -> Scalar:
@@ -247,7 +247,7 @@ def _fill_known(m: Machine, copy: Copy, pad: Pad, row: int | None) -> bool:
     if min(shape) > 0:
         view = bytes_view(m, copy.target, tuple(map(m.b.index, shape)), tuple(map(m.b.index, (*steps, 1))))
         filled = m.b.tile("full", shape, pad.element.dtype, pad.value)
-        m.b.do("tile.store", tile=filled, offsets=(0,) * len(shape), output_tensor=view)
+        m.b.store(view, filled)
     return True
 
 

@@ -87,7 +87,7 @@ def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> Non
     steps = m.b.index(rows), m.b.index(columns * period)
     view = bytes_view(m, replace(source.place, offset=start), target.valid, steps)
     shape = target.type.valid_rows or target.type.rows, target.type.valid_cols or target.type.cols
-    write(m, target, m.b.tile("load", view, (0, 0), shape, target.valid))
+    write(m, target, m.b.load(view, shape, target.valid))
 
 
 @declare("pto.tgatherb", tile("zz", "z"))
@@ -108,8 +108,8 @@ def _gather_blocks(m: Machine, op: Op) -> None:
         go = m.b.add(target.place.offset, m.b.mul(number, BLOCK))
         view = bytes_view(m, replace(source.place, element=BYTE, offset=come), (one, wide), (wide, one))
         room = bytes_view(m, replace(target.place, element=BYTE, offset=go), (one, wide), (wide, one))
-        block = m.b.tile("load", view, (0, 0), (1, BLOCK))
-        m.b.do("tile.store", tile=block, offsets=(0, 0), output_tensor=room)
+        block = m.b.load(view, (1, BLOCK))
+        m.b.store(room, block)
 
 
 @declare("pto.tscatter", tile("zz", "z"))

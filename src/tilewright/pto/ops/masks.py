@@ -29,7 +29,6 @@ from tilewright.pto.machine.registers import (
     lanes_of,
     lit_lanes_of,
     regrained,
-    take,
 )
 from tilewright.pto.machine.tiles import moved
 from tilewright.pto.machine.values import Lowered, Pointer, Predicate, Token
@@ -165,12 +164,12 @@ def _store_bits(m: Machine, image: Expr, at: Pointer) -> None:
     count = lanes_of(image) // 8
     packed = compared(m, image, CmpType.NE, constant(0, UINT8))
     target = view(m, replace(at, element=unsigned(1)), (1, count), (0, 1))
-    m.b.do("tile.store", tile=packed, offsets=(0, 0), output_tensor=target)
+    m.b.store(target, packed)
 
 
 def _load_bits(m: Machine, at: Pointer, count: int) -> Expr:
     """Return bits in memory as flags."""
-    packed = take(m, view(m, replace(at, element=unsigned(1)), (1, count // 8), (0, 1)), count // 8)
+    packed = m.b.load(view(m, replace(at, element=unsigned(1)), (1, count // 8), (0, 1)), (1, count // 8))
     return flags(m, packed, count)
 
 

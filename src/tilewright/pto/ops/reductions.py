@@ -8,11 +8,10 @@ from __future__ import annotations
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.core.types import TileType
 from tilewright.dtypes import INT32, UNSIGNED
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
-from tilewright.pto.machine.build import element_of, known
-from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, over_columns, over_rows, where
+from tilewright.pto.machine.build import element_of, tile_type
+from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, cut, over_columns, over_rows, where
 from tilewright.pto.machine.lanes import written
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination
@@ -23,7 +22,6 @@ from tilewright.pto.machine.registers import (
     iota,
     lanes_of,
     lit,
-    put,
     reshaped,
     scratch,
     window,
@@ -50,14 +48,14 @@ def _position(m: Machine, op: Op) -> None:
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     axis, end = op.name.removeprefix("pto.t")[:3], op.name[-3:]
     values = read_all(m, source)
-    assert isinstance(values.type, TileType)
+    type_ = tile_type(values)
     best = m.b.tile(f"{axis}_{end}", values)
     spread = m.b.tile(f"{axis}_expand", values, best)
     count = over_columns if axis == "row" else over_rows
-    places = _cut(m, count(m, _plain(values.type)), source)
-    nowhere = _cut(m, m.b.tile("full", values.type.shape, INT32, constant(2**31 - 1, INT32)), source)
+    places = cut(m, count(m, type_.shape), source.valid)
+    nowhere = cut(m, m.b.tile("full", type_.shape, INT32, constant(2**31 - 1, INT32)), source.valid)
     found = where(m, values, CmpType.EQ, spread, places, nowhere)
-    if values.type.dtype.is_float():  # where one is no number, that is what the row folds to, and it equals nothing
+    if type_.dtype.is_float():  # where one is no number, that is what the row folds to, and it equals nothing
         found = where(m, values, CmpType.NE, values, places, found)
     first = cast(m, m.b.tile(f"{axis}_min", found), target.type.element.dtype)
     write(m, target, first, covers=_folded(m, axis, source))
@@ -66,17 +64,6 @@ def _position(m: Machine, op: Op) -> None:
 def _folded(m: Machine, axis: str, source: Tile) -> tuple[Expr, Expr]:
     """Return the extents of a fold."""
     return (source.valid[0], m.b.index(1)) if axis == "row" else (m.b.index(1), source.valid[1])
-
-
-def _plain(type_: TileType) -> tuple[int, int]:
-    return type_.shape[0], type_.shape[1]
-
-
-def _cut(m: Machine, value: Expr, source: Tile) -> Expr:
-    """Return a whole tile with no more valid than a source has."""
-    if all(known(n) is not None for n in source.valid):
-        return value
-    return m.b.tile("set_validshape", value, source.valid[0], source.valid[1])
 
 
 def _vector(m: Machine, axis: str, source: Tile, target: Tile, column: int = 0) -> Expr:
@@ -188,6 +175,6 @@ def _extreme(m: Machine, op: Op) -> Expr:
     at = m.b.tile("row_min", where(m, row, CmpType.EQ, best, iota(m, lanes_of(row)), none))
     bits = UNSIGNED[type_.element.nbytes]
     buffer = scratch(m, zero=True)
-    put(m, window(m, buffer, type_.element.dtype, 1), best)
-    put(m, window(m, buffer, bits, 1, first=1), cast(m, at, bits))
+    m.b.store(window(m, buffer, type_.element.dtype, 1), best)
+    m.b.store(window(m, buffer, bits, 1, first=1), cast(m, at, bits))
     return written(m, op, buffer)

@@ -46,7 +46,7 @@ def _compare(m: Machine, op: Op) -> None:
     assert isinstance(mask.type, TileType)
     rows, cols = (m.b.index(n) if isinstance(n, int) else None for n in mask.type.valid)
     region = rows or source.valid[0], cols or _bytes(m, source.valid[1])
-    m.b.do("tile.store", tile=mask, offsets=(0, 0), output_tensor=_bit_rows(m, target, region, source))
+    m.b.store(_bit_rows(m, target, region, source), mask)
 
 
 def _bytes(m: Machine, columns: Expr) -> Expr:
@@ -75,7 +75,7 @@ def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:
         return m.b.tile("full", shape, BYTE.dtype, 0)
     region = target.valid[0], _bytes(m, target.valid[1])
     view = _bit_rows(m, tile, region, target)
-    return m.b.tile("load", view, (0, 0), shape, region)
+    return m.b.load(view, shape, region)
 
 
 @declare("pto.tsel", tile("zttz?"))

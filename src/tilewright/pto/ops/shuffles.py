@@ -12,9 +12,7 @@ from tilewright.pto.machine.registers import (
     lanes_of,
     lit,
     lit_lanes_of,
-    put,
     scratch,
-    take,
     window,
 )
 from tilewright.pto.machine.values import Predicate, Vector
@@ -39,8 +37,8 @@ def _interleave(m: Machine, op: Op) -> tuple[Expr, Expr]:
     come, go = (halves, turns) if "dintlv" in op.name else (turns, halves)
     buffer = scratch(m, 2 * size)
     for place, row in zip(come, rows, strict=True):
-        put(m, window(m, buffer, dtype, lanes, *place), row)
-    low, high = (take(m, window(m, buffer, dtype, lanes, *place), lanes) for place in go)
+        m.b.store(window(m, buffer, dtype, lanes, *place), row)
+    low, high = (m.b.load(window(m, buffer, dtype, lanes, *place), (1, lanes)) for place in go)
     return low, high
 
 

@@ -169,7 +169,7 @@ def _load(m: Machine, op: Op) -> None:
             return
         source, region = piece.view(m), piece.region
         valid = region if None in map(known, region) else None
-        value = m.b.tile("load", source, (0,) * len(piece.axes), piece.shape, valid)
+        value = m.b.load(source, piece.shape, valid)
         pads = is_plain and target.type.pad and region != tuple(map(m.b.index, target.limits))
         if pads:
             value = padded(m, value, target)
@@ -199,7 +199,7 @@ def _store(m: Machine, op: Op) -> None:
         if len(piece.axes) > 2:
             value = m.b.tile("reshape", value, piece.shape)
         atomic = AtomicType.Add if is_sum else AtomicType.None_
-        m.b.do("tile.store", tile=value, offsets=(0,) * len(piece.axes), output_tensor=piece.view(m), atomic=atomic)
+        m.b.store(piece.view(m), value, atomic=atomic)
 
 
 def _refuse_overlap(view: View) -> None:

@@ -47,7 +47,7 @@ def view(m: Machine, pointer: Pointer, shape: tuple[int, ...], strides: tuple[in
 def load(m: Machine, pointer: Pointer, shape: tuple[int, ...], strides: tuple[int | Expr, ...]) -> Expr:
     """Return the elements behind a pointer in one row."""
     source = view(m, pointer, shape, strides)
-    loaded = m.b.tile("load", source, (0,) * len(shape), shape)
+    loaded = m.b.load(source, shape)
     return reshaped(m, loaded, 1, shape[0] * shape[1])
 
 
@@ -58,9 +58,9 @@ def store(
     shape = (rows, lanes_of(row) // rows)
     target, value = view(m, pointer, shape, strides), reshaped(m, row, *shape)
     if on is not None:
-        old = m.b.tile("load", target, (0, 0), shape)
+        old = m.b.load(target, shape)
         value = chosen(m, reshaped(m, on, *shape), value, old)
-    m.b.do("tile.store", tile=value, offsets=(0, 0), output_tensor=target)
+    m.b.store(target, value)
 
 
 def accessed(m: Machine, op: Op, index: int) -> tuple[Pointer, tuple[Pointer, ...]]:
