@@ -100,4 +100,4 @@ def elements_of(m: Machine, pointer: Pointer, element: Scalar) -> Elements:
         left = m.b.scalar("sub", m.b.index(pointer.arena.limit), pointer.offset)
         count = m.b.scalar("floordiv", left, m.b.index(size))
     pointer.arena.touch(m.b.index(0), pointer.arena.limit)
-    return elements_in(m, bytes_view(m, pointer, (count,), (m.b.index(1),)))
+    return elements_in(m, bytes_view(m, pointer, (count,), (1,)))

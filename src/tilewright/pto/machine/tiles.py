@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.core.enums import MemorySpace
@@ -144,7 +145,7 @@ def window(m: Machine, source: Tile, region: Extents, at: Extents | None = None)
         steps = (m.b.mul(i, s * source.type.element.nbytes) for i, s in zip(at, strides, strict=True))
         for step in steps:
             offset = m.b.add(offset, step)
-    return bytes_view(m, replace(source.place, offset=offset), region, tuple(m.b.index(s) for s in strides))
+    return bytes_view(m, replace(source.place, offset=offset), region, strides)
 
 
 def moved(m: Machine, pointer: Pointer, elements: Expr) -> Pointer:
@@ -174,11 +175,12 @@ FARTHEST = float(1 << 60)
 
 def cell_view(m: Machine, pointer: Pointer) -> Expr:
     """Return the one element behind a pointer."""
-    return bytes_view(m, pointer, (m.b.index(1),), (m.b.index(1),))
+    return bytes_view(m, pointer, (1,), (1,))
 
 
-def bytes_view(m: Machine, pointer: Pointer, shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> Expr:
-    """Return the memory behind a pointer under a shape and strides."""
+def bytes_view(m: Machine, pointer: Pointer, shape: Sequence[Expr | int], strides: Sequence[Expr | int]) -> Expr:
+    """Return the memory behind a pointer under a shape and strides, which count its elements."""
+    shape, strides = tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides))
     buffer, offset, arena = pointer.buffer, pointer.offset, pointer.arena
     if arena is not None:
         span = _span(m, pointer, shape, strides)
@@ -187,10 +189,8 @@ def bytes_view(m: Machine, pointer: Pointer, shape: tuple[Expr, ...], strides: t
         part = arena.part(offset, span)
         if part is not None:
             buffer, offset = arena.piece(part), m.b.add(offset, -part[0])
-    return m.b.op(
-        "tensor.as_strided", buffer=buffer, shape=tuple(shape), strides=tuple(strides), offset=offset,
-        dtype=pointer.element.dtype,
-    )  # fmt: skip
+    dtype = pointer.element.dtype
+    return m.b.op("tensor.as_strided", buffer=buffer, shape=shape, strides=strides, offset=offset, dtype=dtype)
 
 
 def _refuse_outside(pointer: Pointer, nbytes: int | None) -> None:
@@ -313,8 +313,7 @@ def boxes_of(type_: TileBuf, arch: str) -> Boxes:
 def _boxed_view(m: Machine, source: Tile) -> tuple[Expr, tuple[int, int, int, int]]:
     boxes = boxes_of(source.type, m.arch)
     shape = (source.type.rows // boxes.rows, boxes.rows, source.type.cols // boxes.cols, boxes.cols)
-    extents = tuple(m.b.index(n) for n in shape)
-    return bytes_view(m, source.place, extents, tuple(m.b.index(s) for s in boxes.strides)), shape
+    return bytes_view(m, source.place, shape, boxes.strides), shape
 
 
 def _read_boxes(m: Machine, source: Tile, region: Extents, shape: tuple[int, int], at: Extents | None = None) -> Expr:

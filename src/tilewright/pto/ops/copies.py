@@ -138,7 +138,7 @@ def _run_row(m: Machine, copy: Copy) -> None:
     with m.b.loop(0, copy.length, CHUNK, hint="chunk") as start:
         count = m.b.least(m.b.index(CHUNK), m.b.scalar("sub", copy.length, start))
         views = [
-            bytes_view(m, replace(p, element=BYTE, offset=m.b.add(p.offset, start)), (count,), (m.b.index(1),))
+            bytes_view(m, replace(p, element=BYTE, offset=m.b.add(p.offset, start)), (count,), (1,))
             for p in (copy.source, copy.target)
         ]
         part = m.b.load(views[0], (CHUNK,), (count,))
@@ -185,13 +185,10 @@ def _views(m: Machine, copy: Copy, element: Scalar) -> tuple[Expr, Expr]:
         return nbytes if number is None else m.b.index(number // element.nbytes)
 
     shape = (*(axis.count for axis in copy.axes), counted(copy.length))
-    one = m.b.index(1)
-    source = (*(counted(axis.source) for axis in copy.axes), one)
-    target = (*(counted(axis.target) for axis in copy.axes), one)
-    return (
-        bytes_view(m, replace(copy.source, element=element), shape, source),
-        bytes_view(m, replace(copy.target, element=element), shape, target),
-    )
+    source = (*(counted(axis.source) for axis in copy.axes), 1)
+    target = (*(counted(axis.target) for axis in copy.axes), 1)
+    come, go = (replace(pointer, element=element) for pointer in (copy.source, copy.target))
+    return bytes_view(m, come, shape, source), bytes_view(m, go, shape, target)
 
 
 # grouped copies
@@ -245,7 +242,7 @@ def _fill_known(m: Machine, copy: Copy, pad: Pad, row: int | None) -> bool:
     length, *steps = (int(n or 0) // size for n in numbers)
     shape = (*(n or 0 for n in counts), length)
     if min(shape) > 0:
-        view = bytes_view(m, copy.target, tuple(map(m.b.index, shape)), tuple(map(m.b.index, (*steps, 1))))
+        view = bytes_view(m, copy.target, shape, (*steps, 1))
         filled = m.b.tile("full", shape, pad.element.dtype, pad.value)
         m.b.store(view, filled)
     return True

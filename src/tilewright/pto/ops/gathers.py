@@ -84,8 +84,7 @@ def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> Non
     check_covers(m, source, (target.valid[0], m.b.index(1)), (target.type.rows, 1))
     check_range(m, target.valid[1], taken, f"`{pattern}` takes {taken} of {source.type.cols} columns")
     start = m.b.add(source.place.offset, first * columns * source.type.element.nbytes)
-    steps = m.b.index(rows), m.b.index(columns * period)
-    view = bytes_view(m, replace(source.place, offset=start), target.valid, steps)
+    view = bytes_view(m, replace(source.place, offset=start), target.valid, (rows, columns * period))
     shape = target.type.valid_rows or target.type.rows, target.type.valid_cols or target.type.cols
     write(m, target, m.b.load(view, shape, target.valid))
 
@@ -98,7 +97,6 @@ def _gather_blocks(m: Machine, op: Op) -> None:
         return
     offsets = window(m, places, places.valid)
     across = m.b.index(target.type.cols * target.type.element.nbytes // BLOCK)
-    one, wide = m.b.index(1), m.b.index(BLOCK)
     with each(m, places.valid) as (row, column):
         start = m.b.index(m.b.get(offsets, row, column))
         check_range(m, start, source.type.nbytes - BLOCK, "a block lies outside the tile it is taken from")
@@ -106,8 +104,8 @@ def _gather_blocks(m: Machine, op: Op) -> None:
         check_range(m, number, target.type.nbytes // BLOCK - 1, "there are more blocks than the tile has room for")
         come = m.b.add(source.place.offset, start)
         go = m.b.add(target.place.offset, m.b.mul(number, BLOCK))
-        view = bytes_view(m, replace(source.place, element=BYTE, offset=come), (one, wide), (wide, one))
-        room = bytes_view(m, replace(target.place, element=BYTE, offset=go), (one, wide), (wide, one))
+        view = bytes_view(m, replace(source.place, element=BYTE, offset=come), (1, BLOCK), (BLOCK, 1))
+        room = bytes_view(m, replace(target.place, element=BYTE, offset=go), (1, BLOCK), (BLOCK, 1))
         block = m.b.load(view, (1, BLOCK))
         m.b.store(room, block)
 

@@ -30,12 +30,12 @@ from tilewright.pto.machine.registers import (
     lit_lanes_of,
     regrained,
 )
-from tilewright.pto.machine.tiles import moved
+from tilewright.pto.machine.tiles import bytes_view, moved
 from tilewright.pto.machine.values import Lowered, Pointer, Predicate, Token
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
 from tilewright.pto.ops.rules import equal
-from tilewright.pto.ops.vector_memory import accessed, unsigned, updated, view
+from tilewright.pto.ops.vector_memory import accessed, unsigned, updated
 from tilewright.pto.text.form import Form, Slot, Typing, memory, register
 from tilewright.pto.types import Mask
 
@@ -163,13 +163,13 @@ def _store_bits(m: Machine, image: Expr, at: Pointer) -> None:
     """Write flags as bits, eight a byte, the first one lowest."""
     count = lanes_of(image) // 8
     packed = compared(m, image, CmpType.NE, constant(0, UINT8))
-    target = view(m, replace(at, element=unsigned(1)), (1, count), (0, 1))
+    target = bytes_view(m, replace(at, element=unsigned(1)), (1, count), (0, 1))
     m.b.store(target, packed)
 
 
 def _load_bits(m: Machine, at: Pointer, count: int) -> Expr:
     """Return bits in memory as flags."""
-    packed = m.b.load(view(m, replace(at, element=unsigned(1)), (1, count // 8), (0, 1)), (1, count // 8))
+    packed = m.b.load(bytes_view(m, replace(at, element=unsigned(1)), (1, count // 8), (0, 1)), (1, count // 8))
     return flags(m, packed, count)
 
 

@@ -149,4 +149,4 @@ def _set(m: Machine, op: Op) -> None:
 
 def flat(m: Machine, tile: Tile) -> Expr:
     """Return the elements of a tile in the order they lie in memory."""
-    return bytes_view(m, tile.place, (m.b.index(tile.type.rows * tile.type.cols),), (m.b.index(1),))
+    return bytes_view(m, tile.place, (tile.type.rows * tile.type.cols,), (1,))

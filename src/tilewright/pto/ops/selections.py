@@ -63,7 +63,7 @@ def _bit_rows(m: Machine, tile: Tile, region: tuple[Expr, Expr], about: Tile) ->
     for extent, limit, have in zip(region, limits, (tile.type.rows, pitch), strict=True):
         if known(extent) is None and limit > have:
             check_range(m, extent, have, f"bits leave a tile of {tile.type.rows} rows of {pitch} bytes")
-    return bytes_view(m, replace(tile.place, element=BYTE), region, (m.b.index(pitch), m.b.index(1)))
+    return bytes_view(m, replace(tile.place, element=BYTE), region, (pitch, 1))
 
 
 def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:

@@ -54,10 +54,10 @@ class Run:
 def _in_tile(m: Machine, tile: Tile, row: Expr) -> Records:
     size = tile.type.element.nbytes
     pitch = tile.type.cols * size
-    shape = m.b.index(tile.type.rows), m.b.index(_records_of(tile))
+    shape = tile.type.rows, _records_of(tile)
     word = replace(tile.place, element=_WORD, offset=m.b.add(tile.place.offset, 4))
-    values = bytes_view(m, tile.place, shape, (m.b.index(pitch // size), m.b.index(RECORD // size)))
-    indices = bytes_view(m, word, shape, (m.b.index(pitch // 4), m.b.index(RECORD // 4)))
+    values = bytes_view(m, tile.place, shape, (pitch // size, RECORD // size))
+    indices = bytes_view(m, word, shape, (pitch // 4, RECORD // 4))
     scores = elements_in(m, values, row)
     return Records(scores, (scores, elements_in(m, indices, row)))
 
@@ -142,7 +142,7 @@ def _indices(m: Machine, given: Tile, source: Tile) -> Expr:
     check_covers(m, given, (m.b.index(1), source.valid[1]), (1, source.type.cols))
     down, across = element_strides(given)
     step = m.b.mul(_is_own_row(m, given.valid[0], source.valid[0]), down)
-    return bytes_view(m, given.place, source.valid, (step, m.b.index(across)))
+    return bytes_view(m, given.place, source.valid, (step, across))
 
 
 def _is_own_row(m: Machine, have: Expr, rows: Expr) -> Expr:

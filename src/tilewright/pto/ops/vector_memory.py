@@ -39,14 +39,9 @@ def unsigned(nbytes: int) -> Scalar:
     return SCALARS[f"ui{8 * nbytes}"]
 
 
-def view(m: Machine, pointer: Pointer, shape: tuple[int, ...], strides: tuple[int | Expr, ...]) -> Expr:
-    """Return the memory behind a pointer; strides count its elements."""
-    return bytes_view(m, pointer, tuple(m.b.index(n) for n in shape), tuple(m.b.index(s) for s in strides))
-
-
 def load(m: Machine, pointer: Pointer, shape: tuple[int, ...], strides: tuple[int | Expr, ...]) -> Expr:
     """Return the elements behind a pointer in one row."""
-    source = view(m, pointer, shape, strides)
+    source = bytes_view(m, pointer, shape, strides)
     loaded = m.b.load(source, shape)
     return reshaped(m, loaded, 1, shape[0] * shape[1])
 
@@ -56,7 +51,7 @@ def store(
 ) -> None:
     """Write a row behind a pointer, only where flags are set; what lies elsewhere stays."""
     shape = (rows, lanes_of(row) // rows)
-    target, value = view(m, pointer, shape, strides), reshaped(m, row, *shape)
+    target, value = bytes_view(m, pointer, shape, strides), reshaped(m, row, *shape)
     if on is not None:
         old = m.b.load(target, shape)
         value = chosen(m, reshaped(m, on, *shape), value, old)
@@ -107,7 +102,7 @@ def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
     size = at.element.nbytes
     lanes, block = NBYTES // size, BLOCK // size
     if word == "BRC":
-        number = m.b.get(view(m, at, (1,), (1,)), 0)
+        number = m.b.get(bytes_view(m, at, (1,), (1,)), 0)
         return m.b.tile("full", (1, lanes), at.element.dtype, number)
     if word in ("UNPK", "UNPK4"):
         times = 4 if word == "UNPK4" else 2
