@@ -180,17 +180,17 @@ def cell_view(m: Machine, pointer: Pointer) -> Expr:
 
 def bytes_view(m: Machine, pointer: Pointer, shape: Sequence[Expr | int], strides: Sequence[Expr | int]) -> Expr:
     """Return the memory behind a pointer under a shape and strides, which count its elements."""
-    shape, strides = tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides))
+    extents, steps = tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides))
     buffer, offset, arena = pointer.buffer, pointer.offset, pointer.arena
     if arena is not None:
-        span = _span(m, pointer, shape, strides)
-        _refuse_outside(pointer, span if all(known(n) for n in shape) else None)
+        span = _span(pointer, extents, steps)
+        _refuse_outside(pointer, span if all(known(n) for n in extents) else None)
         arena.touch(offset, span)
         part = arena.part(offset, span)
         if part is not None:
             buffer, offset = arena.piece(part), m.b.add(offset, -part[0])
     dtype = pointer.element.dtype
-    return m.b.op("tensor.as_strided", buffer=buffer, shape=shape, strides=strides, offset=offset, dtype=dtype)
+    return m.b.op("tensor.as_strided", buffer=buffer, shape=extents, strides=steps, offset=offset, dtype=dtype)
 
 
 def _refuse_outside(pointer: Pointer, nbytes: int | None) -> None:
@@ -204,7 +204,7 @@ def _refuse_outside(pointer: Pointer, nbytes: int | None) -> None:
     )
 
 
-def _span(m: Machine, pointer: Pointer, shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> int | None:
+def _span(pointer: Pointer, shape: tuple[Expr, ...], strides: tuple[Expr, ...]) -> int | None:
     last = 0
     for extent, stride in zip(shape, strides, strict=True):
         reach, step = bounds(extent), bounds(stride)
