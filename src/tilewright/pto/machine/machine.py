@@ -233,6 +233,13 @@ class Machine:
             self.memory.slots[key] = Slot(key, Var(self.b.hint, type_, self.b.span), shape, open_)
         return self.memory.slots[key]
 
+    def placed(self, *tiles: Tile) -> bool:
+        """Return whether all tiles have bytes; those that have none will, the next time."""
+        slots = [tile.slot for tile in tiles if tile.slot is not None]
+        for slot in slots:
+            self.demote(slot)
+        return not slots
+
     def demote(self, slot: Slot) -> None:
         """Note that a tile needs bytes after all: the function will be lowered again."""
         self.knowledge.placed.add(slot.key)
@@ -245,10 +252,7 @@ class Machine:
 
     def parts(self, value: Lowered) -> tuple[Expr, ...]:
         """Return what must be carried for a value; a tile that is a variable turns out to need bytes."""
-        if isinstance(value, Tile) and value.slot is not None:
-            self.demote(value.slot)
-            return ()
-        return value.parts
+        return () if isinstance(value, Tile) and not self.placed(value) else value.parts
 
     def hand_on(self, carried: Sequence[Carried], values: Sequence[Lowered]) -> None:
         """Assign the parts of values to variables, all of them read before any is written."""

@@ -130,8 +130,7 @@ def _is_open(op: Op, constants: Constants) -> None:
 @declare("pto.set_validshape", Form("zii", untyped=2), rule=_is_open, is_by_bytes=True)
 def _set_valid(m: Machine, op: Op) -> None:
     tile = m.get(op.operands[0], Tile)
-    if tile.slot is not None:
-        m.demote(tile.slot)
+    if not m.placed(tile):
         return
     for extent, given, most in zip(tile.valid, op.operands[1:], tile.limits, strict=True):
         check_range(m, m.index(given), most, f"a valid extent does not lie within 0 to {most}")
@@ -194,8 +193,7 @@ _WINDOW = Form(
 )
 def _subview(m: Machine, op: Op) -> Lowered:
     tile, type_ = m.get(op.operands[0], Tile), op.results[0].of(TileBuf)
-    if tile.slot is not None:
-        tile = _placed(m, tile)
+    tile = tile if tile.slot is None else _placed(m, tile)
     at = m.clause(op, "offsets")
     assert at is not None
     if tile.type.slayout != "none_box" and tile.strides is None:
@@ -225,8 +223,7 @@ def _keeps_bytes(op: Op, _: Constants) -> None:
 @declare("pto.treshape", Form("z", "z", family="tile_buf"), rule=_keeps_bytes, is_by_bytes=True)
 def _reshape(m: Machine, op: Op) -> Lowered:
     tile, type_ = m.get(op.operands[0], Tile), op.results[0].of(TileBuf)
-    if tile.slot is not None:
-        tile = _placed(m, tile)
+    tile = tile if tile.slot is None else _placed(m, tile)
     if _has_gaps(tile):
         raise UnsupportedFeatureError(
             "a window with gaps between its rows has no other shape", help="copy it with pto.tmov, or pto.textract"
@@ -251,8 +248,7 @@ def _points_to_elements(op: Op, _: Constants) -> None:
 @declare("pto.tile_buf_addr", Form("z", "p", family="ptr"), rule=_points_to_elements, is_by_bytes=True)
 def _address(m: Machine, op: Op) -> Lowered:
     tile, type_ = m.get(op.operands[0], Tile), op.results[0].of(Ptr)
-    if tile.slot is not None:
-        m.demote(tile.slot)
+    if not m.placed(tile):
         return m.memory.pointer(type_.space, type_.element, m.b.index(0))
     if tile.place.arena is not None:
         tile.place.arena.touch(tile.place.offset, None)

@@ -40,14 +40,6 @@ PATTERNS = {
 """Which elements a mask pattern takes: every so many, from where on."""
 
 
-def placed(m: Machine, *tiles: Tile) -> bool:
-    """Return whether all tiles have bytes; those that have none will, the next time."""
-    slots = [one.slot for one in tiles if one.slot is not None]
-    for slot in slots:
-        m.demote(slot)
-    return not slots
-
-
 @contextmanager
 def each(m: Machine, region: tuple[Expr, Expr]) -> Generator[tuple[Expr, Expr]]:
     """Write loops over the elements of a region around what is written inside."""
@@ -65,7 +57,7 @@ def _gather(m: Machine, op: Op) -> None:
     if len(op.ins) < 2 or "cmpMode" in op.attributes:
         raise UnsupportedFeatureError("only gathers by index and by mask pattern can be run here")
     places = m.get(op.ins[1], Tile)
-    if not placed(m, source, places, target):
+    if not m.placed(source, places, target):
         return
     elements, indices, made = flat(m, source), corresponding(m, places, target), window(m, target, target.valid)
     with each(m, target.valid) as at:
@@ -76,7 +68,7 @@ def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> Non
     """Take every so many elements of each row, side by side."""
     if pattern not in PATTERNS:
         raise AttributeValueError(f"there is no mask pattern {pattern!r}", help=f"one of {', '.join(PATTERNS)}")
-    if not placed(m, source):
+    if not m.placed(source):
         return
     period, first = PATTERNS[pattern]
     rows, columns = element_strides(source)
@@ -93,7 +85,7 @@ def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> Non
 def _gather_blocks(m: Machine, op: Op) -> None:
     """Take blocks of 32 bytes at byte offsets from the source's start."""
     source, places, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
-    if not placed(m, source, places, target):
+    if not m.placed(source, places, target):
         return
     offsets = window(m, places, places.valid)
     across = m.b.index(target.type.cols * target.type.element.nbytes // BLOCK)
@@ -114,7 +106,7 @@ def _gather_blocks(m: Machine, op: Op) -> None:
 def _scatter(m: Machine, op: Op) -> None:
     """Put each element into the row its index names, in its own column."""
     source, places, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
-    if not placed(m, source, places, target):
+    if not m.placed(source, places, target):
         return
     whole = m.b.index(target.type.rows), m.b.index(target.type.cols)
     elements, indices = window(m, source, source.valid), corresponding(m, places, source)
@@ -127,7 +119,7 @@ def _scatter(m: Machine, op: Op) -> None:
 @declare("pto.mgather", tile("yz", "z"))
 def _gather_memory(m: Machine, op: Op) -> None:
     view, places, target = m.get(op.ins[0], View), m.get(op.ins[1], Tile), destination(m, op)
-    if not placed(m, places, target):
+    if not m.placed(places, target):
         return
     indices, made = corresponding(m, places, target), window(m, target, target.valid)
     with each(m, target.valid) as at:
@@ -139,7 +131,7 @@ def _gather_memory(m: Machine, op: Op) -> None:
 @declare("pto.mscatter", tile("zz", "y"))
 def _scatter_memory(m: Machine, op: Op) -> None:
     source, places, view = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), m.get(op.outs[0], View)
-    if not placed(m, source, places):
+    if not m.placed(source, places):
         return
     elements, indices = window(m, source, source.valid), corresponding(m, places, source)
     with each(m, source.valid) as at:

@@ -132,8 +132,7 @@ def _gets_element(op: Op, _: Constants) -> None:
 )
 def _get(m: Machine, op: Op) -> Expr:
     tile, index = m.get(op.ins[0], Tile), m.index(op.ins[1])
-    if tile.slot is not None:
-        m.demote(tile.slot)
+    if not m.placed(tile):
         return constant(0, tile.type.element.dtype)
     return m.b.get(flat(m, tile), index)
 
@@ -141,8 +140,7 @@ def _get(m: Machine, op: Op) -> Expr:
 @declare("pto.tsetval", tile("is"))
 def _set(m: Machine, op: Op) -> None:
     tile, index = destination(m, op), m.index(op.ins[0])
-    if tile.slot is not None:
-        m.demote(tile.slot)
+    if not m.placed(tile):
         return
     m.b.set(flat(m, tile), m.expr(op.ins[1]), index)
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
-from tilewright.core.types import TileType
 from tilewright.errors import AttributeValueError, OutOfBoundsError, UnsupportedFeatureError
-from tilewright.pto.machine.build import element_of, known
+from tilewright.pto.machine.build import element_of, known, tile_type
 from tilewright.pto.machine.elements import arithmetic, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import destination, operand, operands, rows_of
@@ -40,11 +39,9 @@ def _compare(m: Machine, op: Op) -> None:
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     lhs, rhs = read_all(m, source), operand(m, op.ins[1], source)
     mask = m.b.tile("cmp", lhs, rhs, int(comparison(op)))
-    if target.slot is not None:
-        m.demote(target.slot)
+    if not m.placed(target):
         return
-    assert isinstance(mask.type, TileType)
-    rows, cols = (m.b.index(n) if isinstance(n, int) else None for n in mask.type.valid)
+    rows, cols = (m.b.index(n) if isinstance(n, int) else None for n in tile_type(mask).valid)
     region = rows or source.valid[0], cols or _bytes(m, source.valid[1])
     m.b.store(_bit_rows(m, target, region, source), mask)
 
@@ -70,12 +67,10 @@ def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:
     """Return the packed bits that choose among the elements of a destination."""
     width = (target.type.cols + 255) // 256 * 32
     shape = (known(target.valid[0]) or target.type.rows, width)
-    if tile.slot is not None:
-        m.demote(tile.slot)
+    if not m.placed(tile):
         return m.b.tile("full", shape, BYTE.dtype, 0)
     region = target.valid[0], _bytes(m, target.valid[1])
-    view = _bit_rows(m, tile, region, target)
-    return m.b.load(view, shape, region)
+    return m.b.load(_bit_rows(m, tile, region, target), shape, region)
 
 
 @declare("pto.tsel", tile("zttz?"))
@@ -91,8 +86,7 @@ def _select_number(m: Machine, op: Op) -> None:
     target = destination(m, op)
     mask, source, *_, number = op.ins
     bits = _mask(m, m.get(mask, Tile), target)
-    x = operand(m, source, target)
-    cover(m, target, m.b.tile("sels", bits, x, scalar=operand(m, number, target)))
+    cover(m, target, m.b.tile("sels", bits, operand(m, source, target), scalar=operand(m, number, target)))
 
 
 _PARTIAL = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
@@ -116,7 +110,7 @@ def _partly(m: Machine, op: Op) -> None:
 
 def _write_layers(m: Machine, name: str, first: Tile, second: Tile, target: Tile) -> None:
     """Copy both sources, one over the other, and over them what they make where both hold data."""
-    limit = target.type.rows, target.type.cols
+    limit = target.limits
     left, right = _common(m, first, target), _common(m, second, target)
     both = m.b.least(left[0], right[0]), m.b.least(left[1], right[1])
     layers = [read(m, first, left, limit), read(m, second, right, limit)]
@@ -126,14 +120,14 @@ def _write_layers(m: Machine, name: str, first: Tile, second: Tile, target: Tile
 
 
 def _common(m: Machine, source: Tile, target: Tile) -> Extents:
-    """Return how much is valid of a source and of a destination."""
+    """Return how much is valid of two tiles."""
     return m.b.least(source.valid[0], target.valid[0]), m.b.least(source.valid[1], target.valid[1])
 
 
 def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_order: bool) -> None:
     larger, smaller, target = tiles
-    region = m.b.least(larger.valid[0], smaller.valid[0]), m.b.least(larger.valid[1], smaller.valid[1])
-    limit = target.type.rows, target.type.cols
+    region = _common(m, larger, smaller)
+    limit = target.limits
     whole, some, part = read_all(m, larger, limit), read(m, smaller, region, limit), read(m, larger, region, limit)
     met = arithmetic(m, name, part, some) if in_order else arithmetic(m, name, some, part)
     write(m, target, m.b.tile("assemble", whole, met, (0, 0)))

@@ -20,7 +20,6 @@ from tilewright.pto.machine.tiles import bytes_view, check_covers, check_range, 
 from tilewright.pto.machine.values import Number, Pointer, Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.gathers import placed
 from tilewright.pto.text.form import register, tile
 from tilewright.pto.types import SCALARS, Scalar
 from tilewright.records import record
@@ -122,7 +121,7 @@ def _sort(m: Machine, op: Op) -> None:
     """Sort each run of 32 elements of a row; without given indices, elements are numbered along it."""
     source, target = m.get(op.ins[0], Tile), destination(m, op)
     given = m.get(op.ins[1], Tile) if len(op.ins) > 1 else None
-    if not placed(m, *(t for t in (source, given, target) if t is not None)):
+    if not m.placed(*(t for t in (source, given, target) if t is not None)):
         return
     rows, columns = source.valid
     values, indices = window(m, source, source.valid), None if given is None else _indices(m, given, source)
@@ -173,7 +172,7 @@ def _merge(m: Machine, op: Op) -> None:
     tiles = [m.values[v] for v in op.ins]
     sources = [t for t in tiles if isinstance(t, Tile)]
     target, zero = destination(m, op), m.b.index(0)
-    if not placed(m, *sources, target):
+    if not m.placed(*sources, target):
         return
     made = _in_tile(m, target, zero)
     numbers = [t.expr for t in tiles if isinstance(t, Number)]

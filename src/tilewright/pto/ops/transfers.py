@@ -77,8 +77,7 @@ def _pieces(m: Machine, view: View, tile: Tile) -> Generator[Piece | None]:
         yield Piece(view.pointer, ((region[0], row[1]), (region[1], columns[1])), region, limit=tile.limits)
     elif None not in sizes and sizes == tuple(known(extent) for extent in tile.valid):
         yield Piece(view.pointer, axes, tile.valid)
-    elif tile.slot is not None:
-        m.demote(tile.slot)
+    elif not m.placed(tile):
         yield None
     else:
         with _box_columns(m, view, tile) if fractal else _matrices(m, view, tile, rows, columns) as piece:
