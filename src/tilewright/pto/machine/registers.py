@@ -76,10 +76,10 @@ def window(
     return m.b.op("tensor.as_strided", buffer=buffer, shape=(1, count), strides=(0, step), offset=start, dtype=dtype)
 
 
-def spilled(m: Machine, row: Expr, nbytes: int | None = None) -> Expr:
+def spilled(m: Machine, row: Expr) -> Expr:
     """Return a buffer that begins with the elements of a row."""
     lanes, dtype = lanes_of(row), element_of(row)
-    buffer = scratch(m, nbytes or lanes * dtype.get_byte())
+    buffer = scratch(m, lanes * dtype.get_byte())
     m.b.store(window(m, buffer, dtype, lanes), row)
     return buffer
 

@@ -98,10 +98,13 @@ def _constant(m: Machine, op: Op) -> Expr:
 
 
 @declare(f"arith.{' '.join(_SIGNED)}", _INTEGERS)
+@declare(f"arith.{' '.join(_AS_UNSIGNED)}", _INTEGERS)
 @declare(f"arith.{' '.join(_REAL)}", _FLOATS)
 def _binary(m: Machine, op: Op) -> Expr:
-    lhs, rhs = (_signed(m, m.expr(v)) for v in op.operands)
-    return _to(m, m.b.scalar((_SIGNED | _REAL)[op.name.removeprefix("arith.")], lhs, rhs), _result(op))
+    word = op.name.removeprefix("arith.")
+    seen = _unsigned if word in _AS_UNSIGNED else _signed
+    lhs, rhs = (seen(m, m.expr(v)) for v in op.operands)
+    return _to(m, m.b.scalar((_SIGNED | _AS_UNSIGNED | _REAL)[word], lhs, rhs), _result(op))
 
 
 def _signed(m: Machine, value: Expr) -> Expr:
@@ -112,12 +115,6 @@ def _signed(m: Machine, value: Expr) -> Expr:
 def _unsigned(m: Machine, value: Expr) -> Expr:
     """Return the bits of an integer as a number without a sign."""
     return m.b.cast(value, UNSIGNED[4 if element_of(value) == BOOL else element_of(value).get_byte()])
-
-
-@declare(f"arith.{' '.join(_AS_UNSIGNED)}", _INTEGERS)
-def _without_sign(m: Machine, op: Op) -> Expr:
-    lhs, rhs = (_unsigned(m, m.expr(v)) for v in op.operands)
-    return _to(m, m.b.scalar(_AS_UNSIGNED[op.name.removeprefix("arith.")], lhs, rhs), _result(op))
 
 
 @declare("arith.remsi", _INTEGERS)
@@ -223,18 +220,13 @@ def _chosen(m: Machine, condition: Expr, then: Expr, other: Expr) -> Expr:
     return var
 
 
-@declare("arith.index_cast extsi trunci", Form("i", "i", Typing.CAST), rule=_fits)
-@declare("arith.sitofp", Form("i", "f", Typing.CAST), rule=_fits)
+@declare("arith.index_cast extsi trunci extui index_castui", Form("i", "i", Typing.CAST), rule=_fits)
+@declare("arith.sitofp uitofp", Form("i", "f", Typing.CAST), rule=_fits)
 @declare("arith.extf truncf", Form("f", "f", Typing.CAST), rule=_fits)
 @declare("arith.fptosi", Form("f", "i", Typing.CAST), rule=_fits)
 def _convert(m: Machine, op: Op) -> Expr:
-    return _to(m, _signed(m, m.expr(op.operands[0])), _result(op))
-
-
-@declare("arith.extui index_castui", Form("i", "i", Typing.CAST), rule=_fits)
-@declare("arith.uitofp", Form("i", "f", Typing.CAST), rule=_fits)
-def _convert_unsigned(m: Machine, op: Op) -> Expr:
-    return _to(m, _unsigned(m, m.expr(op.operands[0])), _result(op))
+    seen = _unsigned if op.name in ("arith.extui", "arith.index_castui", "arith.uitofp") else _signed
+    return _to(m, seen(m, m.expr(op.operands[0])), _result(op))
 
 
 @declare("arith.fptoui", Form("f", "i", Typing.CAST), rule=_fits)
