@@ -21,12 +21,13 @@ from tilewright.pto.machine.registers import (
     bitcast,
     chosen,
     every,
+    full,
     kept,
     lanes_of,
     lit,
     reshaped,
 )
-from tilewright.pto.machine.tiles import bytes_view, moved
+from tilewright.pto.machine.tiles import bytes_view, cell_view, moved
 from tilewright.pto.machine.values import Pointer, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
@@ -71,13 +72,12 @@ def updated(op: Op, base: Pointer, further: Pointer) -> tuple[Pointer, tuple[Poi
     return (base, (further,)) if is_updating else (further, ())
 
 
-def distribution(op: Op, default: str) -> tuple[str, int]:
-    """Return an op's distribution: its word, and the bytes of the elements it names (0 for none)."""
-    word = str(op.attributes.get("dist", default))
-    found = re.fullmatch(r"(\w+?)(?:_B(8|16|32|64))?", word)
+def _distribution(op: Op, default: str, element: Scalar) -> tuple[str, Scalar]:
+    """Return an op's distribution: its word, and what it moves, an element or the integers of a size that it names."""
+    found = re.fullmatch(r"(\w+?)(?:_B(8|16|32|64))?", str(op.attributes.get("dist", default)))
     if found is None:
         raise _unknown(op)
-    return found[1], int(found[2]) // 8 if found[2] else 0
+    return found[1], element if found[2] in (None, str(element.bits)) else unsigned(int(found[2]) // 8)
 
 
 def _unknown(op: Op) -> UnsupportedFeatureError:
@@ -91,9 +91,8 @@ def _unknown(op: Op) -> UnsupportedFeatureError:
 def _load(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     at, further = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
-    word, size = distribution(op, "NORM")
-    held = replace(at, element=unsigned(size) if size and size != type_.element.nbytes else type_.element)
-    row = _distributed(m, op, held, word)
+    word, element = _distribution(op, "NORM", type_.element)
+    row = _distributed(m, op, replace(at, element=element), word)
     return bitcast(m, row, type_.element.dtype), *further
 
 
@@ -102,8 +101,7 @@ def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
     size = at.element.nbytes
     lanes, block = NBYTES // size, BLOCK // size
     if word == "BRC":
-        number = m.b.get(bytes_view(m, at, (1,), (1,)), 0)
-        return m.b.tile("full", (1, lanes), at.element.dtype, number)
+        return full(m, lanes, at.element.dtype, m.b.get(cell_view(m, at), 0))
     if word in ("UNPK", "UNPK4"):
         times = 4 if word == "UNPK4" else 2
         narrow = load(m, replace(at, element=unsigned(size)), (1, lanes // times), (0, 1))
@@ -125,9 +123,8 @@ def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """Two registers from 512 bytes: every other element, or every other block."""
     at, further = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
-    word, size = distribution(op, "DINTLV")
-    held = replace(at, element=unsigned(size) if size and size != type_.element.nbytes else type_.element)
-    lanes, block = NBYTES // held.element.nbytes, BLOCK // held.element.nbytes
+    word, element = _distribution(op, "DINTLV", type_.element)
+    held, lanes, block = replace(at, element=element), NBYTES // element.nbytes, BLOCK // element.nbytes
     layouts = {"DINTLV": ((1, lanes), (0, 2), 1), "BDINTLV": ((8, block), (2 * block, 1), block)}
     if word not in layouts:
         raise _unknown(op)
@@ -144,15 +141,14 @@ def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
 def _store(m: Machine, op: Op) -> tuple[Pointer, ...]:
     source = m.get(op.operands[0], Vector)
     at, further = accessed(m, op, 1)
-    word, size = distribution(op, "NORM")
+    word, element = _distribution(op, "NORM", source.element)
     if word == "NORM":
         store(m, source.expr, replace(at, element=source.element), (0, 1), lit(m, op, source.element.nbytes))
     elif word == "1PT":
-        element = unsigned(size) if size and size != source.element.nbytes else source.element
         row = bitcast(m, source.expr, element.dtype)
         store(m, every(m, row, 1, 0, 1), replace(at, element=element), (0, 1), None)
     elif word in ("PK", "PK4"):  # the low part of each element
-        size, times = size or source.element.nbytes, 4 if word == "PK4" else 2
+        size, times = element.nbytes, 4 if word == "PK4" else 2
         low = cast(m, bitcast(m, source.expr, UNSIGNED[size]), UNSIGNED[size // times])
         store(m, low, replace(at, element=unsigned(size // times)), (0, 1), lit(m, op, size))
     else:
@@ -165,10 +161,9 @@ def _store_two(m: Machine, op: Op) -> tuple[Pointer, ...]:
     """Elements of two registers in turn; the mask counts for nothing."""
     sources = [m.get(v, Vector) for v in op.operands[:2]]
     at, further = accessed(m, op, 2)
-    word, size = distribution(op, "INTLV")
+    word, element = _distribution(op, "INTLV", sources[0].element)
     if word != "INTLV":
         raise _unknown(op)
-    element = sources[0].element if size in (0, sources[0].element.nbytes) else unsigned(size)
     for first, source in enumerate(sources):
         place = moved(m, replace(at, element=element), m.b.index(first))
         store(m, bitcast(m, source.expr, element.dtype), place, (0, 2), None)
