@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from tilewright.pto.types import Type
+from tilewright.records import record
 from tilewright.source import UNKNOWN, Source, Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Enumerated:
     """A word of a PTO enumeration: `#pto.pipe<PIPE_ALL>`, `#pto<cmp lt>`, or `<PIPE_ALL>` with the family elided."""
 
@@ -23,7 +24,7 @@ class Enumerated:
     word: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Number:
     """A number with its type, as in `4 : i64`."""
 
@@ -31,7 +32,7 @@ class Number:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SymbolRef:
     """The name of a function, as in `@helper`."""
 
