@@ -15,7 +15,6 @@ from tilewright.core.build import call
 from tilewright.core.enums import FunctionType, ParamDirection
 from tilewright.core.expr import Expr, GlobalVar, Invoke, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.extents import symbols_in
-from tilewright.core.op import OPS
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.signature import substituted
@@ -34,6 +33,7 @@ from tilewright.core.stmt import (
 from tilewright.core.types import ScalarType, TensorType, TupleType, Type
 from tilewright.core.visitor import defined, expressions, statements, used, variables
 from tilewright.dtypes import INDEX, TASK_ID
+from tilewright.ops.registry import OPS
 from tilewright.passes.directions import direction_of
 from tilewright.records import record
 

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from tilewright.core.op import OpSpec, specs
+from tilewright.core.op import OpSpec
 from tilewright.core.program import Program
 from tilewright.errors import InternalError, TilewrightError
+from tilewright.ops.registry import specs
 from tilewright.passes.pipeline import DEFAULT
 from tilewright.tools import cache, pto, screen
 from tilewright.tools.files import program_in
@@ -119,7 +120,7 @@ def _after(program: Program, name: str) -> Program:
 
 def _ops(options: argparse.Namespace) -> None:
     if options.name is None:
-        for noun, group in groupby((spec for spec in specs() if not spec.symbol), noun_of):
+        for noun, group in groupby(sorted((s for s in specs() if not s.symbol), key=noun_of), noun_of):
             screen.heading(noun, heading(noun).partition("\n\n")[0])
             screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in group)
         return

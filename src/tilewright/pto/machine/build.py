@@ -10,11 +10,11 @@ from tilewright.core import build
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Call, Const, Expr, Var, constant, integer
 from tilewright.core.extents import bounds
-from tilewright.core.op import OPS
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, SeqStmts, Stmt, WhileStmt
 from tilewright.core.types import ScalarType, TileType, Type
 from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import KernelError
+from tilewright.ops.registry import OPS
 from tilewright.source import UNKNOWN, Span
 
 
