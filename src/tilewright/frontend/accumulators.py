@@ -13,9 +13,10 @@ from tilewright.core.op import OPS, OpSpec
 from tilewright.core.stmt import EvalStmt
 from tilewright.core.types import TensorType
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.frontend.expressions import apply
+from tilewright.frontend.operators import apply
 from tilewright.frontend.scope import State
-from tilewright.frontend.state import Translator, Value
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
 
 
 def accumulated(

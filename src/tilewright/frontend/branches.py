@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from tilewright.core.expr import Const, Expr, Var
 from tilewright.core.stmt import (
@@ -21,7 +22,9 @@ from tilewright.core.visitor import statements
 from tilewright.dtypes import BOOL
 from tilewright.errors import ConditionError, YieldMismatchError
 from tilewright.frontend.scope import Binding
-from tilewright.frontend.state import Translator, Value, YieldFrame, statement
+from tilewright.frontend.state import YieldFrame
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
 from tilewright.source import Span
 
 
@@ -35,10 +38,11 @@ def as_condition(t: Translator, value: Value, node: ast.expr) -> Expr | bool:
     if isinstance(value, bool):
         return value
     if not isinstance(value, Expr) or value.type != ScalarType(BOOL):
-        shown = value.type if isinstance(value, Expr) else repr(value)
         is_shaped = isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
         help = "read one element with pl.read, or choose element by element with pl.sel" if is_shaped else ""
-        raise ConditionError(f"condition must be a Bool-typed scalar, got {shown}", spans=[t.span(node)], help=help)
+        raise ConditionError(
+            f"condition must be a Bool-typed scalar, got {t.describe(value)}", spans=[t.span(node)], help=help
+        )
     return value
 
 
@@ -47,24 +51,20 @@ def predicate(t: Translator, value: Value, node: ast.expr) -> Expr | None:
     return None if value is None else t.expr(as_condition(t, value, node), node)
 
 
-@statement(ast.If)
-def _if(t: Translator, node: ast.If) -> None:
-    test = condition(t, node.test)
-    if isinstance(test, bool):
-        _taken(t, node.body if test else node.orelse)
-        return
+def branch(t: Translator, condition: Expr, node: ast.If) -> None:
+    """Translate both sides of an `if`, and let the names after it stand for what they yield."""
     then_body, then_frame, then_bound = _branch(t, node.body, {})
     else_body, else_frame, else_bound = _branch(t, node.orelse, then_bound)
     if ends(then_body):
         then_frame = else_frame
     names, return_vars = _merged_yields(t, node, then_frame, then_frame if ends(else_body) else else_frame)
     t.scope.merge(then_bound, else_bound, ends(then_body), ends(else_body))
-    t.emit(IfStmt(test, then_body, else_body if node.orelse else None, return_vars, t.span(node)))
+    t.emit(IfStmt(condition, then_body, else_body if node.orelse else None, return_vars, t.span(node)))
     for name, var in zip(names, return_vars, strict=True):
         t.define(name, var)
 
 
-def _taken(t: Translator, body: list[ast.stmt]) -> None:
+def taken(t: Translator, body: Sequence[ast.stmt]) -> None:
     """Translate the branch that a known condition takes, in place; what it yields goes by its names at once."""
     frame = YieldFrame()
     t.yields.append(frame)

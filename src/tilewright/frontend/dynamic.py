@@ -15,10 +15,10 @@ from tilewright.core.annotations import DynVar
 from tilewright.core.expr import Expr, Symbol
 from tilewright.core.types import Extent, TensorType
 from tilewright.errors import DynamicConflictError, OperandError, OutOfBoundsError, ShapeMismatchError
-from tilewright.frontend.expressions import BindDynamic, extent_value
 from tilewright.frontend.frames import Axis, BecomesDynamic, Frame
+from tilewright.frontend.properties import BindDynamic, extent_value
 from tilewright.frontend.signature import axis_of
-from tilewright.frontend.state import Translator
+from tilewright.frontend.translator import Translator
 from tilewright.source import Span
 
 

@@ -24,18 +24,17 @@ from tilewright.errors import (
     UnboundSymbolError,
     UnsupportedFeatureError,
 )
-from tilewright.frontend import branches, loops, scopes, statements, subscripts
+from tilewright.frontend import branches
 from tilewright.frontend.annotations import evaluated, parameter_type, return_types
-from tilewright.frontend.calls import ProgramSelf
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.frames import Frame
+from tilewright.frontend.invocations import ProgramSelf
+from tilewright.frontend.kernel_builder import KernelBuilder
 from tilewright.frontend.names import Resolver
-from tilewright.frontend.state import Callees, Translator, Widened
+from tilewright.frontend.state import Callees, Widened
+from tilewright.frontend.translator import Translator
 from tilewright.records import record
 from tilewright.source import Span
-
-SYNTAX = (branches, loops, scopes, statements, subscripts)
-"""The modules that sign handlers in: importing them is what makes their syntax known."""
 
 
 @record
@@ -133,7 +132,14 @@ def _translate(
     header: Header,
     widened: Mapping[tuple[str, Span], Type],
 ) -> Function:
-    t = Translator(captured, resolver, callees, options.strict_ssa, widened=widened, frame=header.frame)
+    t = KernelBuilder(
+        captured=captured,
+        resolver=resolver,
+        callees=callees,
+        strict_ssa=options.strict_ssa,
+        widened=widened,
+        frame=header.frame,
+    )
     params = tuple(Var(p.name, p.type, p.span, p.bounds) for p in header.parameters)
     for param, p in zip(params, header.parameters, strict=True):
         if p.name not in header.known:

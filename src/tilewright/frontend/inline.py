@@ -16,7 +16,8 @@ from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.names import Resolver
 
 if TYPE_CHECKING:
-    from tilewright.frontend.state import Translator, Value
+    from tilewright.frontend.translator import Translator
+    from tilewright.frontend.walk.walker import Value
 
 
 class GivenArguments(Protocol):
@@ -67,15 +68,15 @@ class InlineFunction:
     ) -> Value:
         """Translate the body into `t`'s program, where `dims` have extents; return what the template returns."""
         captured = self.captured
-        if self.__name__ in t.inlining:
-            cycle = " -> ".join((*t.inlining, self.__name__))
+        if self.function in t.inlining:
+            cycle = " -> ".join(function.__name__ for function in (*t.inlining, self.function))
             raise RecursiveCallError(f"`{self.__name__}` calls itself: {cycle}", spans=[t.span(node)])
         inner = replace(
             t,
             captured=captured,
             resolver=resolver or t.callees.kernels.reader(self.function, captured),
             caller=t.span(node),
-            inlining=(*t.inlining, self.__name__),
+            inlining=(*t.inlining, self.function),
             outputs=set(),
             dims={**t.dims, **(dims or {})},
         )

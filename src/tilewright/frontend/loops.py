@@ -22,16 +22,17 @@ from tilewright.errors import (
     OperandError,
     ParserSyntaxError,
     PlainRangeError,
-    UnsupportedFeatureError,
     YieldMismatchError,
 )
 from tilewright.frontend import directives
+from tilewright.frontend.arguments import Arguments, arguments
 from tilewright.frontend.branches import condition, ends, unnamed_yield
-from tilewright.frontend.calls import Arguments, arguments
 from tilewright.frontend.scope import State
 from tilewright.frontend.scopes import spmd_options
-from tilewright.frontend.state import Translator, Value, Widened, YieldFrame, statement
+from tilewright.frontend.state import Widened, YieldFrame
 from tilewright.frontend.statements import is_directive
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
 from tilewright.source import Span
 
 UNROLL_LIMIT = 4096
@@ -45,12 +46,10 @@ KINDS = {
 }
 
 
-@statement(ast.For)
-def _for(t: Translator, node: ast.For) -> None:
+def loop(t: Translator, node: ast.For) -> None:
+    """Translate a `for` over one of the language's own ranges."""
     named: Any = t.evaluate(node.iter.func) if isinstance(node.iter, ast.Call) else None
     callee: Any = named if isinstance(named, FunctionType) else None  # what else is called may have no hash
-    if node.orelse:
-        raise _has_else(t.span(node.orelse[0]))
     if callee is directives.spmd and isinstance(node.iter, ast.Call):
         _spmd(t, node, node.iter)
     elif callee is directives.while_ and isinstance(node.iter, ast.Call):
@@ -74,11 +73,6 @@ def _instead(node: ast.For, callee: object) -> str:
     if isinstance(node.iter, (ast.List, ast.Tuple)):
         return "count with pl.range or pl.unroll; what does not count comes out of a pl.Tensor, or is written out"
     return ""
-
-
-def _has_else(span: Span) -> UnsupportedFeatureError:
-    help = "put it after the loop"
-    return UnsupportedFeatureError("a loop has no else branch here", spans=[span], help=help)
 
 
 def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> None:
@@ -285,10 +279,8 @@ def _results(
     return body, results
 
 
-@statement(ast.While)
-def _while(t: Translator, node: ast.While) -> None:
-    if node.orelse:
-        raise _has_else(t.span(node.orelse[0]))
+def repeat(t: Translator, node: ast.While) -> None:
+    """Translate a `while`."""
     t.scope.forget(node.body)
     before = len(t.stmts)
     test = condition(t, node.test)

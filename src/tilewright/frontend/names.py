@@ -357,6 +357,10 @@ def _is_hashable(key: object) -> bool:
     return True
 
 
+class Namespace:
+    """What has ops as its attributes, as a module does."""
+
+
 def is_ours(owner: object) -> bool:
     """Return whether a value is a module of this package: what it holds does not change."""
     return isinstance(owner, ModuleType) and owner.__name__.partition(".")[0] == __name__.partition(".")[0]

@@ -31,9 +31,10 @@ from tilewright.errors import (
     UnsupportedFeatureError,
 )
 from tilewright.frontend import directives
+from tilewright.frontend.arguments import arguments
 from tilewright.frontend.branches import predicate
-from tilewright.frontend.calls import arguments
-from tilewright.frontend.state import Translator, sequence, statement
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.known import sequence
 from tilewright.records import record
 
 
@@ -47,8 +48,8 @@ class SpmdOptions:
     predicate: Expr | None
 
 
-@statement(ast.With)
-def _with(t: Translator, node: ast.With) -> None:
+def scope(t: Translator, node: ast.With) -> None:
+    """Translate a `with`: what the scope it opens says about its body."""
     if len(node.items) > 1:
         first, *rest = node.items
         inner = ast.copy_location(ast.With(rest, node.body), node)

@@ -23,12 +23,13 @@ from tilewright.errors import (
     UncallableError,
 )
 from tilewright.frontend.annotations import evaluated, return_types
-from tilewright.frontend.calls import Arguments, fitting
+from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.dynamic import name_axes, spread
 from tilewright.frontend.frames import BecomesDynamic, Frame
 from tilewright.frontend.functions import Header, Options, check_symbols, translated
 from tilewright.frontend.inline import InlineFunction, returns_once
+from tilewright.frontend.invocations import fitting
 from tilewright.frontend.kernels import Declared, Kernel, KernelKind
 from tilewright.frontend.messages import Messages
 from tilewright.frontend.names import Origins, Resolver
@@ -42,7 +43,8 @@ from tilewright.frontend.parameters import (
     tensor_type,
 )
 from tilewright.frontend.signature import axis_of
-from tilewright.frontend.state import Translator, Value
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
 from tilewright.records import record
 from tilewright.source import Span
 

@@ -33,25 +33,25 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import to_type
-from tilewright.frontend.calls import unpack
-from tilewright.frontend.expressions import BINARY, apply
-from tilewright.frontend.state import Listed, Translator, Value, is_action, sequence, statement
+from tilewright.frontend.operators import apply
+from tilewright.frontend.state import is_action
 from tilewright.frontend.subscripts import window
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.known import sequence
+from tilewright.frontend.walk.walker import Listed, Value
 
 
-@statement(ast.Pass)
-def _pass(t: Translator, node: ast.Pass) -> None:
-    pass
+def takes(t: Translator, node: ast.Expr | ast.Assign) -> bool:
+    """Translate a statement that is `names = pl.yield_(values)`, with names or without; return whether it is one."""
+    if not is_directive(t, node.value, directives.yield_):
+        return False
+    assert isinstance(node.value, ast.Call)
+    _yield_values(t, node.value, _yield_names(t, node) if isinstance(node, ast.Assign) else ())
+    return True
 
 
-@statement(ast.Expr)
-def _expression(t: Translator, node: ast.Expr) -> None:
-    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-        return
-    if is_directive(t, node.value, directives.yield_):
-        assert isinstance(node.value, ast.Call)
-        yield_values(t, node.value, ())
-        return
+def effect(t: Translator, node: ast.Expr) -> None:
+    """Translate an expression that stands alone: calls that do something."""
     value = t.evaluate(node.value)
     if isinstance(value, Call) and value.op.spec.writes and isinstance(value.type, TileType):
         target = _written_name(node.value)
@@ -77,7 +77,7 @@ def is_directive(t: Translator, node: ast.expr, directive: object) -> bool:
     return name == getattr(directive, "__name__", "") and t.evaluate(node.func) is directive
 
 
-def yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None:
+def _yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None:
     """Translate `names = pl.yield_(values)`: the values now, the names once the loop or branch has ended."""
     span = t.span(node)
     if not t.yields:
@@ -102,19 +102,6 @@ def yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None:
     t.emit(YieldStmt(values, span))
 
 
-@statement(ast.Assign)
-def _assign(t: Translator, node: ast.Assign) -> None:
-    if is_directive(t, node.value, directives.yield_):
-        assert isinstance(node.value, ast.Call)
-        yield_values(t, node.value, _yield_names(t, node))
-        return
-    value = t.evaluate(node.value)
-    for target in node.targets:
-        if len(node.targets) > 1:
-            value = t.placed(value, node.value)
-        _bind_target(t, target, value, node.value)
-
-
 def _yield_names(t: Translator, node: ast.Assign) -> tuple[str, ...]:
     target = node.targets[0]
     elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
@@ -125,16 +112,9 @@ def _yield_names(t: Translator, node: ast.Assign) -> tuple[str, ...]:
     return names
 
 
-def _bind_target(t: Translator, target: ast.expr, value: Value, source: ast.expr) -> None:
-    if isinstance(target, ast.Name):
-        t.assign(target.id, _not_void(t, value, source), target)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        _unpack(t, target, unpack(t, value, source), source)
-    elif isinstance(target, ast.Subscript):
-        _write(t, target, value, source)
-    else:
-        help = "write `name = value` or `tensor[window] = value`"
-        raise UnsupportedFeatureError("a value is bound to a name or a window", spans=[t.span(target)], help=help)
+def bind(t: Translator, target: ast.Name, value: Value, source: ast.expr) -> None:
+    """Bind a name to what an expression gave."""
+    t.assign(target.id, _not_void(t, value, source), target)
 
 
 def _not_void(t: Translator, value: Value, source: ast.expr) -> Value:
@@ -144,20 +124,7 @@ def _not_void(t: Translator, value: Value, source: ast.expr) -> Value:
     return value
 
 
-def _unpack(t: Translator, target: ast.Tuple | ast.List, value: Value, source: ast.expr) -> None:
-    if not isinstance(value, tuple):
-        shown = value.type if isinstance(value, Expr) else repr(value)
-        help = "unpack x.shape, a tuple, or what a function with several results returns"
-        raise OperandError(f"only several values can be unpacked, got {shown}", spans=[t.span(source)], help=help)
-    count = len(value)  # pyright: ignore[reportUnknownArgumentType]
-    if count != len(target.elts):
-        message = f"{len(target.elts)} name(s) for {count} value(s)"
-        raise OperandError(message, spans=[t.span(target)], help="give each value one name; `_` is one too")
-    for element, part in zip(target.elts, value, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        _bind_target(t, element, part, source)
-
-
-def _write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) -> None:
+def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) -> None:
     """Translate `owner[window] = value`."""
     owner = t.operand(target.value)
     span = t.span(target)
@@ -204,8 +171,8 @@ def _check_window(t: Translator, extents: tuple[Expr, ...], given: Expr, source:
             )
 
 
-@statement(ast.AnnAssign)
-def _annotated(t: Translator, node: ast.AnnAssign) -> None:
+def annotated(t: Translator, node: ast.AnnAssign) -> None:
+    """Bind an annotated name, its value held against the annotation."""
     if node.value is None or not isinstance(node.target, ast.Name):
         message, help = "an annotated name needs a value", "write `name: type = value`"
         raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help)
@@ -299,26 +266,8 @@ def _agrees(declared: Type, actual: Type) -> bool:
             return declared == actual
 
 
-@statement(ast.AugAssign)
-def _augmented(t: Translator, node: ast.AugAssign) -> None:
-    if type(node.op) not in BINARY:
-        help = "write the two operations out"
-        raise UnsupportedFeatureError("this operator is not supported", spans=[t.span(node)], help=help)
-    load = ast.copy_location(_loaded(node.target), node.target)
-    value = t.evaluate(ast.copy_location(ast.BinOp(load, node.op, node.value), node))
-    _bind_target(t, node.target, value, node.value)
-
-
-def _loaded(target: ast.expr) -> ast.expr:
-    if isinstance(target, ast.Name):
-        return ast.Name(target.id, ast.Load())
-    if isinstance(target, ast.Subscript):
-        return ast.Subscript(target.value, target.slice, ast.Load())
-    return target
-
-
-@statement(ast.Return)
-def _return(t: Translator, node: ast.Return) -> None:
+def return_(t: Translator, node: ast.Return) -> None:
+    """Translate a `return`."""
     span = t.span(node)
     if t.kernels and len(t.yields) > t.kernels[-1]:
         raise UnsupportedFeatureError("`return` cannot leave a kernel scope", spans=[span], help=_KERNEL_END)
@@ -331,14 +280,14 @@ def _return(t: Translator, node: ast.Return) -> None:
     t.emit(ReturnStmt(values, span))
 
 
-@statement(ast.Break)
-def _break(t: Translator, node: ast.Break) -> None:
+def break_(t: Translator, node: ast.Break) -> None:
+    """Translate a `break`."""
     _check_exit(t, node, "break")
     t.emit(BreakStmt(_handed_on(t), t.span(node)))
 
 
-@statement(ast.Continue)
-def _continue(t: Translator, node: ast.Continue) -> None:
+def continue_(t: Translator, node: ast.Continue) -> None:
+    """Translate a `continue`."""
     _check_exit(t, node, "continue")
     t.emit(ContinueStmt(_handed_on(t), t.span(node)))
 

@@ -9,16 +9,15 @@ from tilewright.core.expr import Const, Expr, MakeTuple, TupleGetItem, integer
 from tilewright.core.op import OPS
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
 from tilewright.errors import (
-    DriftError,
     NotStaticError,
     OperandError,
     OutOfBoundsError,
     ShapeMismatchError,
-    StaticEvaluationError,
     SubscriptError,
 )
-from tilewright.frontend.expressions import apply, taken_from
-from tilewright.frontend.state import Listed, Translator, Value, expression
+from tilewright.frontend.operators import apply
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
 from tilewright.records import record
 
 
@@ -31,11 +30,8 @@ class Window:
     dropped: tuple[int, ...]
 
 
-@expression(ast.Subscript)
-def _subscript(t: Translator, node: ast.Subscript) -> Value:
-    owner = taken_from(t, node.value)
-    if not isinstance(owner, Expr):
-        return _python_item(t, owner, node)
+def subscript(t: Translator, owner: Expr, node: ast.Subscript) -> Value:
+    """Return a window of a tensor or tile, or an element of an array or of several results."""
     match owner.type:
         case TensorType() | TileType():
             return _window_value(t, owner, window(t, owner, node), node)
@@ -51,38 +47,17 @@ def _subscript(t: Translator, node: ast.Subscript) -> Value:
             raise SubscriptError(f"{owner.type} cannot be subscripted", spans=[t.span(node)], help=help)
 
 
-def _python_item(t: Translator, owner: Value, node: ast.Subscript) -> Value:
-    came = t.resolver.latest
-    index = _python_index(t, node.slice)
-    t.resolver.latest = came
-    try:
-        found = t.resolver.item(owner, index)
-        return Listed(found) if isinstance(owner, Listed) and isinstance(index, slice) else found
-    except IndexError as error:
-        known = f"it holds {len(owner)} value(s), counted from 0"
-        raise OutOfBoundsError(f"`{ast.unparse(node)}`: {error}", spans=[t.span(node.slice)], help=known) from None
-    except DriftError:
-        raise
-    except Exception as error:
-        raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
-
-
-def _python_index(t: Translator, node: ast.expr | None) -> Value:
-    """Return what a Python sequence or mapping is indexed by: a known value, or a slice between two."""
-    if node is None:
-        return None
-    if isinstance(node, ast.Slice):
-        return slice(*(_python_index(t, part) for part in (node.lower, node.upper, node.step)))
-    index = t.operand(node)
-    if isinstance(index, Const):
-        return index.value
-    if isinstance(index, Expr):
+def index(t: Translator, value: Value, node: ast.expr) -> Value:
+    """Return what a Python sequence or mapping is indexed by; NotStaticError unless it is known."""
+    if isinstance(value, Const):
+        return value.value
+    if isinstance(value, Expr):
         raise NotStaticError(
             "a Python sequence is indexed by what the compiler knows",
             spans=[t.span(node)],
             help="a pl.Tensor or pl.Array takes any index",
         )
-    return index
+    return value
 
 
 def _item(t: Translator, owner: Expr, type_: TupleType, node: ast.Subscript) -> TupleGetItem:

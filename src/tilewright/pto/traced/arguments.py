@@ -9,9 +9,9 @@ from typing import Any
 
 from tilewright.errors import ArgumentCountError, OperandError, UnsupportedFeatureError
 from tilewright.frontend.names import nearest
+from tilewright.pto.traced.enumerations import Word
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
-from tilewright.pto.traced.words import Word
 
 
 @dataclass(frozen=True)

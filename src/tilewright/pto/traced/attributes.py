@@ -22,7 +22,7 @@ class Method:
     name: str
 
 
-def attribute_of(t: Tracer, owner: Value, node: ast.Attribute) -> Any:
+def attribute(t: Tracer, owner: Value, node: ast.Attribute) -> Any:
     """Return what `owner.name` is; UnknownAttributeError, with the nearest name, where it has none."""
     found = _known(owner)
     if node.attr not in found:
@@ -61,4 +61,4 @@ def call_method(t: Tracer, method: Method, node: ast.Call) -> Value:
     tile = method.owner.type
     assert isinstance(tile, TileBuf)
     space = tile.space if tile.space is not Space.GM else Space.VEC
-    return t.builder.value("pto.tile_buf_addr", [method.owner], Ptr(tile.element, space), t.span(node))
+    return t.writer.value("pto.tile_buf_addr", [method.owner], Ptr(tile.element, space), t.span(node))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.errors import ArgumentCountError
+from tilewright.frontend.walk.known import known
 from tilewright.pto.module import Value
 from tilewright.pto.traced import arithmetic
 from tilewright.pto.traced.arguments import Arguments
-from tilewright.pto.traced.expressions import known
 from tilewright.pto.traced.infer import register
 from tilewright.pto.traced.namespace import StaticRange
 from tilewright.pto.traced.ops import emit, handles
@@ -40,7 +40,7 @@ def _extreme(t: Tracer, given: Arguments) -> Any:
     lhs, rhs = bound["lhs"].value, bound["rhs"].value
     word = given.word
     if not isinstance(lhs, Value) and not isinstance(rhs, Value):
-        return known(t, given.node, lambda: min(lhs, rhs) if word == "min" else max(lhs, rhs), lhs, rhs)
+        return known(t, given.node, min if word == "min" else max, lhs, rhs)
     return arithmetic.extreme(t, word, lhs, rhs, given.node)
 
 

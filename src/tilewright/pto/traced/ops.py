@@ -11,7 +11,7 @@ from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.forms import FORMS
 from tilewright.pto.traced.arguments import Arguments
 from tilewright.pto.traced.namespace import Operation, Scope
-from tilewright.pto.traced.placing import Placing
+from tilewright.pto.traced.operands import Placing
 from tilewright.pto.traced.tracer import Tracer
 
 Handler = Callable[[Tracer, Arguments], Any]
@@ -53,7 +53,7 @@ def emit(t: Tracer, name: str, given: Arguments) -> Any:
         help = "pass the element type of the result as `dtype=`"
         raise OperandError(f"the type of `{given.name}` does not follow from this", spans=[span], help=help)
     made = tuple(Value("", type_, span) for type_ in types)
-    t.builder.emit(Op(name, operands, clauses, placing.attributes, made, span=span))
+    t.writer.emit(Op(name, operands, clauses, placing.attributes, made, span=span))
     if name.startswith("pto.get_"):
-        t.builder.never_negative.update(made)
+        t.writer.never_negative.update(made)
     return made[0] if len(made) == 1 else made or None

@@ -29,12 +29,12 @@ def constant(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
     if type.is_float:
         if reason := objection(value, type.dtype):
             raise OperandError(f"{show_number(value)} is out of the range of {type}", spans=[span], help=reason)
-        return t.builder.constant(float(round_scalar(value, type.dtype)), type, span)
+        return t.writer.constant(float(round_scalar(value, type.dtype)), type, span)
     if isinstance(value, float):
         raise OperandError(f"{value!r} is no {type}", spans=[span], help=f"round it: `int({value!r})`")
     if not _fits(value, type):
         raise OperandError(f"{show_number(value)} is out of the range of {type}", spans=[span], help="use a wider type")
-    return t.builder.constant(bool(value) if type == I1 else int(value), type, span)
+    return t.writer.constant(bool(value) if type == I1 else int(value), type, span)
 
 
 def _fits(value: int, type: Scalar) -> bool:
@@ -85,9 +85,9 @@ def convert(t: Tracer, value: Value, type: Scalar, span: Span) -> Value:
     assert isinstance(have, Scalar)
     if have == type:
         return value
-    result = t.builder.value(_conversion(have, type), [value], type, span)
-    if value in t.builder.never_negative and type.bits >= have.bits:
-        t.builder.never_negative.add(result)
+    result = t.writer.value(_conversion(have, type), [value], type, span)
+    if value in t.writer.never_negative and type.bits >= have.bits:
+        t.writer.never_negative.add(result)
     return result
 
 

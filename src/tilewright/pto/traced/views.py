@@ -256,5 +256,5 @@ def _made(
 ) -> Value:
     span = t.span(given.node)
     result = Value("", type, span)
-    t.builder.emit(Op(name, operands, tuple(clauses), attributes or {}, (result,), span=span))
+    t.writer.emit(Op(name, operands, tuple(clauses), attributes or {}, (result,), span=span))
     return result

@@ -1,4 +1,4 @@
-"""Builders: one function of a PTO module while it is being written.
+"""Writers: one function of a PTO module while it is being written.
 
 Constants are written once, at the start of the function, under names that say what they are. Other values take the
 name of the Python variable they are bound to first; those that are never bound are numbered at the end.
@@ -27,7 +27,7 @@ class Mark:
 
 
 @dataclass(eq=False)
-class Builder:
+class Writer:
     """Ops in the order they are traced, with a fresh name for each value."""
 
     ops: list[Op] = field(default_factory=list[Op])

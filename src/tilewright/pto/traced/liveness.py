@@ -1,4 +1,4 @@
-"""Names: what the variables of a traced function stand for, and which of them are read again.
+"""Liveness: what the variables of a traced function stand for, and which of them are read again.
 
 A loop or a branch hands on only what somebody still reads. That is decided from the text: the names that the rest of
 the function, or the next round of a loop around it, mentions.
