@@ -40,8 +40,8 @@ def as_condition(t: Translator, value: Value, node: ast.expr) -> Expr | bool:
     if not isinstance(value, Expr) or value.type != ScalarType(BOOL):
         is_shaped = isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
         help = "read one element with pl.read, or choose element by element with pl.sel" if is_shaped else ""
-        raise ConditionError(
-            f"condition must be a Bool-typed scalar, got {t.describe(value)}", spans=[t.span(node)], help=help
+        raise t.error(
+            ConditionError, node, f"condition must be a Bool-typed scalar, got {t.describe(value)}", help=help
         )
     return value
 

@@ -106,11 +106,9 @@ def _check_attributes(
     for p in spec.parameters:
         value = bound[p.name]
         if p.role is Role.ATTRIBUTE and isinstance(value, Expr) and not isinstance(value, Const):
-            raise NotStaticError(
-                f"`{p.name}` of `{spec.name}` must be known before the program runs, got {value.type}",
-                spans=[t.span(spans.get(p.name, node))],
-                help="pass a constant, or a Python value from outside the kernel",
-            )
+            message = f"`{p.name}` of `{spec.name}` must be known before the program runs, got {value.type}"
+            help = "pass a constant, or a Python value from outside the kernel"
+            raise t.error(NotStaticError, spans.get(p.name, node), message, help=help)
 
 
 def _check_namespace(t: Translator, result: Expr, node: ast.Call) -> None:
@@ -121,8 +119,5 @@ def _check_namespace(t: Translator, result: Expr, node: ast.Call) -> None:
         return
     asked, got = node.func.value.attr, result.op.kind
     if {asked, got.value} == {Kind.TILE.value, Kind.TENSOR.value} and len(result.op.spec.kinds) > 1 and result.args:
-        raise OperandError(
-            f"`{ast.unparse(node.func)}` takes {asked}s, got {got.value}s",
-            spans=[t.span(node)],
-            help=f"pl.{node.func.attr} takes either",
-        )
+        help = f"pl.{node.func.attr} takes either"
+        raise t.error(OperandError, node, f"`{ast.unparse(node.func)}` takes {asked}s, got {got.value}s", help=help)

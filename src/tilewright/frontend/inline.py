@@ -6,32 +6,17 @@ import ast
 from collections.abc import Mapping
 from dataclasses import replace
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from tilewright.core.annotations import outside_kernel
 from tilewright.core.expr import Var
 from tilewright.core.stmt import AssignStmt
 from tilewright.errors import ArgumentCountError, RecursiveCallError, UnsupportedFeatureError, brief
+from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.names import Resolver
-
-if TYPE_CHECKING:
-    from tilewright.frontend.translator import Translator
-    from tilewright.frontend.walk.walker import Value
-
-
-class GivenArguments(Protocol):
-    """The arguments of a call."""
-
-    @property
-    def args(self) -> tuple[Value, ...]:
-        """Positional arguments."""
-        ...
-
-    @property
-    def kwargs(self) -> Mapping[str, Value]:
-        """Keyword arguments."""
-        ...
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
 
 
 class InlineFunction:
@@ -61,7 +46,7 @@ class InlineFunction:
     def expand(
         self,
         t: Translator,
-        given: GivenArguments,
+        given: Arguments,
         node: ast.Call,
         resolver: Resolver | None = None,
         dims: Mapping[str, Value] | None = None,
@@ -70,7 +55,7 @@ class InlineFunction:
         captured = self.captured
         if self.function in t.inlining:
             cycle = " -> ".join(function.__name__ for function in (*t.inlining, self.function))
-            raise RecursiveCallError(f"`{self.__name__}` calls itself: {cycle}", spans=[t.span(node)])
+            raise t.error(RecursiveCallError, node, f"`{self.__name__}` calls itself: {cycle}")
         inner = replace(
             t,
             captured=captured,
@@ -91,9 +76,7 @@ class InlineFunction:
             return None
         return inner.operand(last.value)
 
-    def _bound(
-        self, t: Translator, parameters: ast.arguments, given: GivenArguments, node: ast.Call
-    ) -> dict[str, Value]:
+    def _bound(self, t: Translator, parameters: ast.arguments, given: Arguments, node: ast.Call) -> dict[str, Value]:
         names = [arg.arg for arg in parameters.args + parameters.kwonlyargs]
         positional = [arg.arg for arg in parameters.args]
         defaults: dict[str, Value] = dict(
@@ -110,7 +93,7 @@ class InlineFunction:
                 problem = f"{'got' if unknown[0] in names else 'has no parameter'} `{unknown[0]}`"
                 problem += " twice" if unknown[0] in names else ""
             signature = f"{self.__name__}({', '.join(names)})"
-            raise ArgumentCountError(f"`{self.__name__}` {problem}", spans=[t.span(node)], help=signature)
+            raise t.error(ArgumentCountError, node, f"`{self.__name__}` {problem}", help=signature)
         return values
 
 

@@ -53,17 +53,14 @@ def _bound(t: Translator, function: Function, given: Arguments, node: ast.Call) 
         name for name in given.kwargs if name not in {p.name_hint for p in function.params} | {"attrs", "device"}
     ]
     if unknown:
-        raise ArgumentCountError(
-            f"`{function.name}` has no parameter `{unknown[0]}`",
-            spans=[t.span(given.keyword_nodes[unknown[0]])],
-            help=_signature(function),
-        )
+        message = f"`{function.name}` has no parameter `{unknown[0]}`"
+        raise t.error(ArgumentCountError, given.keyword_nodes[unknown[0]], message, help=_signature(function))
     names = [p.name_hint for p in function.params]
     values = dict(zip(names, given.args, strict=False)) | {k: v for k, v in given.kwargs.items() if k in names}
     count = len(given.args) + sum(k in names for k in given.kwargs)
     if count != len(function.params) or len(values) != len(function.params):
         message = f"`{function.name}` expects {len(function.params)} argument(s), got {count}"
-        raise ArgumentCountError(message, spans=[t.span(node)], help=_signature(function))
+        raise t.error(ArgumentCountError, node, message, help=_signature(function))
     spans = dict(zip(names, given.nodes, strict=False)) | dict(given.keyword_nodes)
     return tuple(_argument(t, function, p, values[p.name_hint], spans[p.name_hint]) for p in function.params)
 
@@ -83,11 +80,12 @@ def _argument(t: Translator, function: Function, param: Any, value: Value, node:
         kind, help = _PROBLEMS.get(
             problem, (ShapeMismatchError, "pass a window of it, or give the parameter that shape")
         )
-        raise kind(
+        raise t.error(
+            kind,
+            node,
             f"`{param.name_hint}` of `{function.name}` is {param.type}, got {arg.type}: {problem}",
-            spans=[t.span(node)],
-            notes=[f"`{param.name_hint}` is declared at {param.span}"] if param.span.is_known else (),
             help=help,
+            notes=[f"`{param.name_hint}` is declared at {param.span}"] if param.span.is_known else (),
         )
     return arg
 
@@ -157,7 +155,7 @@ def submit(t: Translator, node: ast.Call) -> Submit:
     core_num = given.kwargs.get("core_num")
     if core_num is None and "core_num" in allowed:
         help = "core_num=n runs the kernel once per block; pl.submit runs it once"
-        raise ArgumentCountError("pl.spmd_submit needs the number of blocks", spans=[t.span(node)], help=help)
+        raise t.error(ArgumentCountError, node, "pl.spmd_submit needs the number of blocks", help=help)
     return Submit(
         called.op,
         called.args,
@@ -181,4 +179,4 @@ def _dispatched(t: Translator, callee: Value, given: Arguments, node: ast.Call) 
         return called
     name = ast.unparse(node.func)
     help = f"{name}(self.kernel, x, y)" if t.frame is None else f"{name}(helper, x, y), `helper` being @pl.jit.incore"
-    raise OperandError(f"`{name}` dispatches a function of the program", spans=[t.span(node)], help=help)
+    raise t.error(OperandError, node, f"`{name}` dispatches a function of the program", help=help)

@@ -79,13 +79,13 @@ class KernelBuilder(Translator):
         """Return the error for syntax that kernels do not have."""
         what, name = "expression" if isinstance(node, ast.expr) else "statement", type(node).__name__
         message = f"Unsupported {what} type: {name}"
-        return UnsupportedFeatureError(message, spans=[self.span(node)], help=_INSTEAD.get(name, ""))
+        return self.error(UnsupportedFeatureError, node, message, help=_INSTEAD.get(name, ""))
 
     def unassignable(self, target: ast.expr) -> UnsupportedFeatureError:
         """Return the error for an assignment to what is neither a name nor a window."""
         help = "write `name = value` or `tensor[window] = value`"
         message = "a value is bound to a name or a window"
-        return UnsupportedFeatureError(message, spans=[self.span(target)], help=help)
+        return self.error(UnsupportedFeatureError, target, message, help=help)
 
 
 _LOOP = "write a loop: `for i in pl.range(...)`, or pl.unroll to have it written out"

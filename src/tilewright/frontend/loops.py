@@ -59,11 +59,8 @@ def loop(t: Translator, node: ast.For) -> None:
     elif callee in directives.LOOPS and isinstance(node.iter, ast.Call):
         _counted(t, node, node.iter, directives.LOOPS[callee])
     else:
-        raise PlainRangeError(
-            "For loop must use pl.range(), pl.parallel(), pl.unroll(), pl.pipeline(), pl.while_() or pl.spmd()",
-            spans=[t.span(node.iter)],
-            help=_instead(node, named),
-        )
+        message = "For loop must use pl.range(), pl.parallel(), pl.unroll(), pl.pipeline(), pl.while_() or pl.spmd()"
+        raise t.error(PlainRangeError, node.iter, message, help=_instead(node, named))
 
 
 def _instead(node: ast.For, callee: object) -> str:
@@ -105,10 +102,10 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
     for value, where in zip(values, given.nodes, strict=True):
         if not (isinstance(value.type, ScalarType) and value.type.dtype.is_int()):
             help = "use `//` to divide, or pl.cast(..., pl.INDEX)"
-            raise OperandError(f"a loop bound is an integer, got {value.type}", spans=[t.span(where)], help=help)
+            raise t.error(OperandError, where, f"a loop bound is an integer, got {value.type}", help=help)
         if value.type.dtype == UINT64 and not isinstance(value, Const):
             help = f"pl.cast({value}, pl.INDEX) counts as far as an index does"
-            raise OperandError("a loop counts in index, which does not hold uint64", spans=[t.span(where)], help=help)
+            raise t.error(OperandError, where, "a loop counts in index, which does not hold uint64", help=help)
     match values:
         case [stop]:
             return integer(0), stop, integer(1)
@@ -117,27 +114,20 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
         case [start, stop, step]:
             if isinstance(step, Const) and step.value == 0:
                 help = "a step of 1 visits every index"
-                raise OperandError("a loop's step cannot be zero", spans=[t.span(given.nodes[2])], help=help)
+                raise t.error(OperandError, given.nodes[2], "a loop's step cannot be zero", help=help)
             return start, stop, step
         case _:
-            raise ArgumentCountError(
-                f"a loop takes stop, start and stop, or start, stop and step, got {len(values)} bounds",
-                spans=[t.span(node)],
-                help="pl.range(stop), pl.range(start, stop) or pl.range(start, stop, step)",
-            )
+            message = f"a loop takes stop, start and stop, or start, stop and step, got {len(values)} bounds"
+            help = "pl.range(stop), pl.range(start, stop) or pl.range(start, stop, step)"
+            raise t.error(ArgumentCountError, node, message, help=help)
 
 
 def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits: Sequence[Expr]) -> dict[str, int]:
-    allowed = {
-        "range": {"init_values"},
-        "parallel": {"init_values"},
-        "pipeline": {"init_values", "stage"},
-        "unroll": {"init_values"},
-    }[word]
+    allowed = {"init_values", "stage"} if word == "pipeline" else {"init_values"}
     for name in given.kwargs:
         if name not in allowed:
             message, help = f"pl.{word} has no parameter `{name}`", f"it takes bounds and {', '.join(sorted(allowed))}"
-            raise ArgumentCountError(message, spans=[t.span(given.keyword_nodes[name])], help=help)
+            raise t.error(ArgumentCountError, given.keyword_nodes[name], message, help=help)
     if word == "unroll" and not all(isinstance(limit, Const) for limit in limits):
         unknown = [
             w for w, v in zip(given.nodes, given.args, strict=True) if isinstance(v, Expr) and v.__class__ is not Const
@@ -147,19 +137,17 @@ def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits:
         raise NotStaticError("pl.unroll needs bounds the compiler knows", spans=spans, help=help)
     if word == "unroll" and (turns := _turns(limits)) > UNROLL_LIMIT:
         message = f"pl.unroll would write this body out {turns} times, more than {UNROLL_LIMIT}"
-        raise AttributeValueError(
-            message, spans=[t.span(node)], help="use pl.range, or unroll an inner loop of fewer turns"
-        )
+        raise t.error(AttributeValueError, node, message, help="use pl.range, or unroll an inner loop of fewer turns")
     if word != "pipeline":
         return {}
     if "stage" not in given.kwargs:
         message, help = "pl.pipeline needs its depth, stage=", "stage=2 loads one iteration ahead"
-        raise ArgumentCountError(message, spans=[t.span(node)], help=help)
+        raise t.error(ArgumentCountError, node, message, help=help)
     stage = given.kwargs["stage"]
     if not isinstance(stage, int) or isinstance(stage, bool) or stage < 1:
         shown = stage.type if isinstance(stage, Expr) else repr(stage)
         message, where = f"stage must be a constant of at least 1, got {shown}", given.keyword_nodes["stage"]
-        raise AttributeValueError(message, spans=[t.span(where)], help="stage=2 loads one iteration ahead")
+        raise t.error(AttributeValueError, where, message, help="stage=2 loads one iteration ahead")
     return {"stage": stage}
 
 
@@ -193,11 +181,9 @@ def _targets(
         ):
             names = (name, *(c.id for c in carried if isinstance(c, ast.Name)))
         case _:
-            raise ParserSyntaxError(
-                "a loop binds its variable, and carried values in a tuple",
-                spans=[t.span(node.target)],
-                help="for i, (a, b) in pl.range(n, init_values=(a0, b0)):",
-            )
+            message = "a loop binds its variable, and carried values in a tuple"
+            help = "for i, (a, b) in pl.range(n, init_values=(a0, b0)):"
+            raise t.error(ParserSyntaxError, node.target, message, help=help)
     _check_carried(t, names[1:], inits, iterable)
     return names, inits
 
@@ -207,7 +193,7 @@ def _check_carried(t: Translator, names: Sequence[str], inits: Value, node: ast.
         count = len(inits) if isinstance(inits, tuple) else 1  # pyright: ignore[reportUnknownArgumentType]
         message = f"{len(names)} carried name(s) for {count} initial value(s)"
         help = "give each carried name one entry of init_values=(...)"
-        raise YieldMismatchError(message, spans=[t.span(node)], help=help)
+        raise t.error(YieldMismatchError, node, message, help=help)
 
 
 def _carried(t: Translator, names: Sequence[str], inits: Sequence[Value], node: ast.For) -> tuple[IterArg, ...]:
@@ -307,11 +293,8 @@ def _while_carrying(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     names = tuple(e.id for e in elements if isinstance(e, ast.Name))
     inits = given.kwargs.get("init_values", ())
     if len(names) != len(elements) or given.args:
-        raise ParserSyntaxError(
-            "pl.while_ binds its carried values",
-            spans=[t.span(node.target)],
-            help="for (x,) in pl.while_(init_values=(x0,)):",
-        )
+        help = "for (x,) in pl.while_(init_values=(x0,)):"
+        raise t.error(ParserSyntaxError, node.target, "pl.while_ binds its carried values", help=help)
     _check_carried(t, names, inits, iterable)
     t.scope.forget(node.body)
     t.scope.enter()
@@ -334,10 +317,9 @@ def _leading_condition(t: Translator, node: ast.For) -> Expr:
         and isinstance(first.value, ast.Call)
     ):
         help = "write `pl.cond(condition)` above this line"
-        raise MisplacedDirectiveError("a pl.while_ body starts with pl.cond(...)", spans=[t.span(first)], help=help)
+        raise t.error(MisplacedDirectiveError, first, "a pl.while_ body starts with pl.cond(...)", help=help)
     if len(first.value.args) != 1:
-        help = "join several with `and`"
-        raise ArgumentCountError("pl.cond takes one condition", spans=[t.span(first)], help=help)
+        raise t.error(ArgumentCountError, first, "pl.cond takes one condition", help="join several with `and`")
     before = len(t.stmts)
     test = condition(t, first.value.args[0])
     if len(t.stmts) != before:
@@ -347,8 +329,7 @@ def _leading_condition(t: Translator, node: ast.For) -> Expr:
 
 def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     if not isinstance(node.target, ast.Name):
-        help = "for block in pl.spmd(n):"
-        raise ParserSyntaxError("pl.spmd binds the block index", spans=[t.span(node.target)], help=help)
+        raise t.error(ParserSyntaxError, node.target, "pl.spmd binds the block index", help="for block in pl.spmd(n):")
     options = spmd_options(t, iterable)
     count = options.core_num
     reach = (0, max(0, int(count.value) - 1)) if isinstance(count, Const) else None
@@ -371,6 +352,6 @@ def _lane(t: Translator, node: ast.For) -> None:
     """Translate `for lane in pl.split_aiv(...)`: there is one lane."""
     if not isinstance(node.target, ast.Name):
         help = "for lane in pl.split_aiv(2):"
-        raise ParserSyntaxError("pl.split_aiv binds the lane", spans=[t.span(node.target)], help=help)
+        raise t.error(ParserSyntaxError, node.target, "pl.split_aiv binds the lane", help=help)
     t.assign(node.target.id, 0, node.target)
     t.execute(node.body)

@@ -80,7 +80,7 @@ def _check_operands(t: Translator, node: ast.AST, *values: Value) -> None:
             is_number = hasattr(value, "item") and getattr(value, "shape", None) == ()
             help = "write int(...) or float(...) around it" if is_number else "take the number you mean out of it first"
             message = f"an operator needs numbers, tiles or tensors, got {value!r}"
-            raise OperandError(message, spans=[t.span(node)], help=help)
+            raise t.error(OperandError, node, message, help=help)
 
 
 def _spec(t: Translator, node: ast.BinOp | ast.UnaryOp, names: tuple[str, str], shaped: bool) -> OpSpec:
@@ -88,7 +88,7 @@ def _spec(t: Translator, node: ast.BinOp | ast.UnaryOp, names: tuple[str, str], 
     if not name:
         where = "tiles and tensors" if shaped else "scalars"
         sign, help = _UNDEFINED[type(node.op)]
-        raise UnsupportedFeatureError(f"`{sign}` is not defined for {where}", spans=[t.span(node)], help=help)
+        raise t.error(UnsupportedFeatureError, node, f"`{sign}` is not defined for {where}", help=help)
     return OPS[f"{'tile' if shaped else 'scalar'}.{name}"].spec
 
 
@@ -123,18 +123,15 @@ def check_comparison(t: Translator, node: ast.Compare) -> None:
     chained = len(node.ops) != 1
     message = "a comparison has one operator here" if chained else "`in` and `is` are not comparisons here"
     help = "join two comparisons with `and`" if chained else "compare with == and !=, joined with `or` and `and`"
-    raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help)
+    raise t.error(UnsupportedFeatureError, node, message, help=help)
 
 
 def compare(t: Translator, operator: ast.cmpop, lhs: Value, rhs: Value, node: ast.Compare) -> Expr:
     """Return a comparison of scalars."""
     name = COMPARE[type(operator)]
     if _is_shaped(lhs) or _is_shaped(rhs):
-        raise OperandError(
-            "tiles and tensors compare with pl.cmp",
-            spans=[t.span(node)],
-            help=f"pl.cmp(a, b, cmp_type=pl.CmpType.{name.upper()})",
-        )
+        help = f"pl.cmp(a, b, cmp_type=pl.CmpType.{name.upper()})"
+        raise t.error(OperandError, node, "tiles and tensors compare with pl.cmp", help=help)
     return _between_scalars(t, name, lhs, rhs, node, (node.left, node.comparators[0]))
 
 
@@ -154,8 +151,5 @@ def _between_scalars(
 
 def select(t: Translator, condition: Value, node: ast.IfExp) -> Value:
     """Raise: conditional expressions are decided while a kernel is read."""
-    raise UnsupportedFeatureError(
-        "a conditional expression needs a condition the compiler knows",
-        spans=[t.span(node.test)],
-        help="use an `if` statement",
-    )
+    message = "a conditional expression needs a condition the compiler knows"
+    raise t.error(UnsupportedFeatureError, node.test, message, help="use an `if` statement")

@@ -37,7 +37,7 @@ def attribute(t: Translator, owner: Expr, node: ast.Attribute) -> Value:
     help = "it has .shape and .dtype" if shaped else "scalars have no attributes"
     if shaped:
         help = meant(node.attr, ast.unparse(node.value)) or help
-    raise UnknownAttributeError(f"{owner.type} has no attribute '{node.attr}'", spans=[t.span(node)], help=help)
+    raise t.error(UnknownAttributeError, node, f"{owner.type} has no attribute '{node.attr}'", help=help)
 
 
 def extent_value(t: Translator, owner: Expr, axis: int, node: ast.AST) -> Value:

@@ -197,7 +197,7 @@ def _uncallable(t: Translator, kernel: Kernel, node: ast.Call) -> UncallableErro
     else:
         message = f"`{kernel.name}` is a {kernel.kind.value} function, which cannot be compiled yet"
         help = "write it with @pl.jit.incore or @pl.jit.opaque"
-    return UncallableError(message, spans=[t.span(node.func)], help=help)
+    return t.error(UncallableError, node.func, message, help=help)
 
 
 def _bound(
@@ -208,13 +208,12 @@ def _bound(
         values = kernel.bind(given.args, given.kwargs)
     except TypeError as error:
         blamed = [n for name, n in given.keyword_nodes.items() if f"`{name}`" in str(error)] or [node]
-        message = f"`{kernel.name}` {error}"
-        raise ArgumentCountError(message, spans=[t.span(blamed[0])], help=kernel.signature_text()) from None
+        raise t.error(ArgumentCountError, blamed[0], f"`{kernel.name}` {error}", help=kernel.signature_text()) from None
     missing = [p.name for p in kernel.parameters if p.name not in values]
     if missing:
         message = f"`{kernel.name}` expects {len(kernel.parameters)} argument(s), got {len(values)}"
         help = f"{kernel.signature_text()}: `{missing[0]}` is missing"
-        raise ArgumentCountError(message, spans=[t.span(node)], help=help)
+        raise t.error(ArgumentCountError, node, message, help=help)
     names = [p.name for p in kernel.parameters]
     return values, dict(zip(names, given.nodes, strict=False)) | dict(given.keyword_nodes)
 

@@ -134,11 +134,9 @@ class Translation(Walker):
             text = ast.unparse(node)
             name = text if text.isidentifier() else "data"
             kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
-            raise OperandError(
-                f"`{text}` is a {kind} from outside the kernel, which takes data as arguments",
-                spans=[self.span(node)],
-                help=f"add a parameter `{name}: pl.Tensor` and pass it; a number can be read out of it before the call",
-            )
+            message = f"`{text}` is a {kind} from outside the kernel, which takes data as arguments"
+            help = f"add a parameter `{name}: pl.Tensor` and pass it; a number can be read out of it before the call"
+            raise self.error(OperandError, node, message, help=help)
 
     def extent(self, formula: DynExpr | int, node: ast.AST) -> Value:
         """Return what a `pl.dynamic` name, or a formula of such names, stands for here; names are noted."""
@@ -161,7 +159,7 @@ class Translation(Walker):
             return constant(value, span=self.span(node))
         if isinstance(value, tuple):
             return MakeTuple(tuple(self.expr(v, node) for v in value), self.span(node))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        raise OperandError(f"{what} must be a value of the kernel, got {value!r}", spans=[self.span(node)])
+        raise self.error(OperandError, node, f"{what} must be a value of the kernel, got {value!r}")
 
 
 def alike(value: Value, elements: Sequence[Value]) -> tuple[Value, ...]:

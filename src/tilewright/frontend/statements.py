@@ -107,8 +107,7 @@ def _yield_names(t: Translator, node: ast.Assign) -> tuple[str, ...]:
     elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
     names = tuple(e.id for e in elements if isinstance(e, ast.Name))
     if len(node.targets) != 1 or len(names) != len(elements):
-        help = "a, b = pl.yield_(x, y)"
-        raise ParserSyntaxError("yielded values are bound to plain names", spans=[t.span(node)], help=help)
+        raise t.error(ParserSyntaxError, node, "yielded values are bound to plain names", help="a, b = pl.yield_(x, y)")
     return names
 
 
@@ -120,7 +119,7 @@ def bind(t: Translator, target: ast.Name, value: Value, source: ast.expr) -> Non
 def _not_void(t: Translator, value: Value, source: ast.expr) -> Value:
     if isinstance(value, Expr) and value.type == TupleType():
         help = "write it on a line of its own, or let the function return something"
-        raise OperandError("this has no result to bind", spans=[t.span(source)], help=help)
+        raise t.error(OperandError, source, "this has no result to bind", help=help)
     return value
 
 
@@ -155,27 +154,22 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
 def _check_window(t: Translator, extents: tuple[Expr, ...], given: Expr, source: ast.expr) -> None:
     """Raise when the source of a window write is known to have another extent."""
     if not isinstance(given.type, (TensorType, TileType)):
-        raise OperandError(
-            f"a window takes a tensor or tile, got {given.type}",
-            spans=[t.span(source)],
-            help="fill with pl.full or pl.expands",
-        )
+        help = "fill with pl.full or pl.expands"
+        raise t.error(OperandError, source, f"a window takes a tensor or tile, got {given.type}", help=help)
     pad = len(extents) - len(given.type.shape)
     shape, valid = (1,) * pad + given.type.shape, (1,) * pad + given.type.valid
     for want, have, part in zip(extents, shape, valid, strict=True):
         if isinstance(want, Const) and isinstance(have, int) and want.value != have and part != want.value:
             sizes = show_shape(tuple(e.value if isinstance(e, Const) else None for e in extents))  # pyright: ignore[reportArgumentType]
             message = f"a window of {sizes} cannot take {given.type}"
-            raise ShapeMismatchError(
-                message, spans=[t.span(source)], help="make the window as large as what goes into it"
-            )
+            raise t.error(ShapeMismatchError, source, message, help="make the window as large as what goes into it")
 
 
 def annotated(t: Translator, node: ast.AnnAssign) -> None:
     """Bind an annotated name, its value held against the annotation."""
     if node.value is None or not isinstance(node.target, ast.Name):
         message, help = "an annotated name needs a value", "write `name: type = value`"
-        raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help)
+        raise t.error(UnsupportedFeatureError, node, message, help=help)
     if (kind := _python_type(t, node.annotation)) is not None:
         value = t.evaluate(node.value)
         _check_kind(t, node, node.target.id, kind, value)
@@ -306,11 +300,8 @@ _KERNEL_END = "a kernel runs to its end: decide outside the scope"
 
 def _check_exit(t: Translator, node: ast.stmt, word: str) -> None:
     if t.loops and t.loops[-1] == "kernel":
-        raise UnsupportedFeatureError(f"`{word}` cannot leave a kernel scope", spans=[t.span(node)], help=_KERNEL_END)
+        raise t.error(UnsupportedFeatureError, node, f"`{word}` cannot leave a kernel scope", help=_KERNEL_END)
     if not t.loops or t.loops[-1] not in ("range", "while"):
         where = f"a pl.{t.loops[-1]} loop" if t.loops else "no loop"
-        raise LoopExitError(
-            f"`{word}` leaves a pl.range or while loop, and the innermost one here is {where}",
-            spans=[t.span(node)],
-            help="use pl.range, or put the rest of the body under an `if`",
-        )
+        message = f"`{word}` leaves a pl.range or while loop, and the innermost one here is {where}"
+        raise t.error(LoopExitError, node, message, help="use pl.range, or put the rest of the body under an `if`")

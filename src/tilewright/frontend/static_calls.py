@@ -47,36 +47,33 @@ def _static_assert(t: Translator, node: ast.Call) -> None:
     given = arguments(t, node)
     if not 1 <= len(given.args) <= 2:
         help = 'pl.static_assert(condition, "what must hold")'
-        raise ArgumentCountError("pl.static_assert takes a condition and a message", spans=[t.span(node)], help=help)
+        raise t.error(ArgumentCountError, node, "pl.static_assert takes a condition and a message", help=help)
     condition = given.args[0].value if isinstance(given.args[0], Const) else given.args[0]
     if isinstance(condition, Expr):
-        raise NotStaticError(
-            f"`{ast.unparse(node.args[0])}` is not known before the program runs",
-            spans=[t.span(node.args[0])],
-            help="a static assertion is about shapes and constants: check run-time values before the call",
-        )
+        message = f"`{ast.unparse(node.args[0])}` is not known before the program runs"
+        help = "a static assertion is about shapes and constants: check run-time values before the call"
+        raise t.error(NotStaticError, node.args[0], message, help=help)
     if not condition:
         message = given.args[1] if len(given.args) > 1 else ast.unparse(node.args[0])
         names = {n.id: t.evaluate(n) for n in ast.walk(node.args[0]) if isinstance(n, ast.Name)}
         known = [f"{name} is {show(value)}" for name, value in names.items() if isinstance(value, (int, float, Expr))]
-        raise StaticAssertionError(f"static_assert failed: {message}", spans=[t.span(node.args[0])], notes=known)
+        raise t.error(StaticAssertionError, node.args[0], f"static_assert failed: {message}", notes=known)
 
 
 def _const(t: Translator, node: ast.Call) -> Const:
     given = arguments(t, node)
     values = dict(zip(("value", "dtype"), given.args, strict=False)) | dict(given.kwargs)
     if not isinstance(values.get("value"), (bool, int, float)) or not isinstance(values.get("dtype"), DataType):
-        raise OperandError("pl.const takes a number and a dtype", spans=[t.span(node)], help="pl.const(1, pl.INT32)")
+        raise t.error(OperandError, node, "pl.const takes a number and a dtype", help="pl.const(1, pl.INT32)")
     return directives.const(values["value"], values["dtype"])
 
 
 def _func_attr(t: Translator, node: ast.Call) -> None:
     if len(node.args) != 1 or not isinstance(node.args[0], ast.Dict):
-        help = 'pl.func_attr({"name": value})'
-        raise OperandError("pl.func_attr takes a dict literal", spans=[t.span(node)], help=help)
+        raise t.error(OperandError, node, "pl.func_attr takes a dict literal", help='pl.func_attr({"name": value})')
     for key, value in zip(node.args[0].keys, node.args[0].values, strict=True):
         if key is None:
-            raise OperandError("pl.func_attr takes a dict literal", spans=[t.span(node)])
+            raise t.error(OperandError, node, "pl.func_attr takes a dict literal")
         t.attrs[str(t.evaluate(key))] = t.evaluate(value)
 
 
@@ -89,7 +86,7 @@ def _misplaced(t: Translator, node: ast.Call) -> None:
     callee, name = t.evaluate(node.func), ast.unparse(node.func)
     help = _PLACES.get(callee, f"write `with {name}(...):`" if callee in directives.SCOPES else "")
     help = help or f"write `for i in {name}(...):`"
-    raise MisplacedDirectiveError(f"`{name}` means nothing here", spans=[t.span(node)], help=help)
+    raise t.error(MisplacedDirectiveError, node, f"`{name}` means nothing here", help=help)
 
 
 _PLACES: dict[Any, str] = {
@@ -150,11 +147,9 @@ def _read_lambda(t: Translator, function: Any, node: ast.Call) -> None:
     """Note what a lambda reads; raise where that cannot be followed."""
     name = unfollowed(t.callees.kernels.reader(function), _is_static_callable)
     if name:
-        raise StaticEvaluationError(
-            f"`{ast.unparse(node.func)}` reads `{name}`, which the cache cannot follow into a lambda",
-            spans=[t.span(node)],
-            help="pass it what it needs as arguments, or write it as a @pl.jit.inline function",
-        )
+        message = f"`{ast.unparse(node.func)}` reads `{name}`, which the cache cannot follow into a lambda"
+        help = "pass it what it needs as arguments, or write it as a @pl.jit.inline function"
+        raise t.error(StaticEvaluationError, node, message, help=help)
 
 
 def _extreme(t: Translator, name: str, given: Arguments, node: ast.Call) -> Value:
@@ -194,4 +189,4 @@ def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
         fix = _CONVERSIONS[callee].format(ast.unparse(node.args[0]))
     else:
         fix = meant(name.rpartition(".")[2]) or _CALLS
-    return UncallableError(f"Unsupported function call: `{name}`", spans=[t.span(node.func)], help=fix)
+    return t.error(UncallableError, node.func, f"Unsupported function call: `{name}`", help=fix)

@@ -49,7 +49,7 @@ class Translator(Translation):
         if binding.state is not State.BOUND:
             line = binding.span.line
             message, help = ended(node.id) if binding.state is State.ENDED else one_sided(node.id, line)
-            raise OutOfScopeError(message, spans=[self.span(node)], help=help)
+            raise self.error(OutOfScopeError, node, message, help=help)
         if binding.known is not UNKNOWN:
             return binding.known
         self.outlives(node.id, binding)

@@ -25,7 +25,7 @@ from tilewright.frontend.worth import MISSING
 def _constant(t: Walker, node: ast.Constant) -> Value:
     if isinstance(node.value, (bytes, complex, type(...))):
         help = "kernels know numbers, bools, text and None"
-        raise UnsupportedFeatureError(f"a kernel has no use for {node.value!r}", spans=[t.span(node)], help=help)
+        raise t.error(UnsupportedFeatureError, node, f"a kernel has no use for {node.value!r}", help=help)
     return node.value
 
 
@@ -38,7 +38,7 @@ def _name(t: Walker, node: ast.Name) -> Value:
             message = f"name '{node.id}' is not defined"
             help = nearest(node.id, [*t.bound_names(), *t.resolver.visible()])
             help = help or "bind it before this line, or define it outside the kernel"
-            raise UndefinedNameError(message, spans=[t.span(node)], help=help) from None
+            raise t.error(UndefinedNameError, node, message, help=help) from None
     return t.met(node, value)
 
 
@@ -104,11 +104,11 @@ def _subscript(t: Walker, node: ast.Subscript) -> Value:
         return Listed(found) if isinstance(owner, Listed) and isinstance(index, slice) else found
     except IndexError as error:
         help = f"it holds {len(owner)} value(s), counted from 0"
-        raise OutOfBoundsError(f"`{ast.unparse(node)}`: {error}", spans=[t.span(node.slice)], help=help) from None
+        raise t.error(OutOfBoundsError, node.slice, f"`{ast.unparse(node)}`: {error}", help=help) from None
     except DriftError:
         raise
     except Exception as error:
-        raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
+        raise t.error(StaticEvaluationError, node, f"cannot evaluate `{ast.unparse(node)}`: {error}") from None
 
 
 def _index(t: Walker, node: ast.expr | None) -> Value:

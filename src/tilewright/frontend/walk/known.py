@@ -111,7 +111,7 @@ def _attempted(t: Walker, node: ast.expr, compute: Callable[[], Any]) -> Value:
         result = compute()
     except Exception as error:
         reason = error.message if isinstance(error, KernelError) else error
-        raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {reason}", spans=[t.span(node)]) from None
+        raise t.error(StaticEvaluationError, node, f"cannot evaluate `{ast.unparse(node)}`: {reason}") from None
     return t.listed(result) if isinstance(result, list) else result  # pyright: ignore[reportUnknownArgumentType]
 
 
@@ -119,12 +119,9 @@ def check_plain(t: Walker, node: ast.expr, *values: Value, deeply: bool = True) 
     """Raise for objects that Python cannot compute with here: nobody would notice when they change."""
     for value in values:
         if is_instance(value) or (deeply and not is_plain(value)):
-            raise StaticEvaluationError(
-                f"`{ast.unparse(node)}` depends on all of an object of type {type(value).__name__}, "
-                "which the cache cannot follow",
-                spans=[t.span(node)],
-                help="use the numbers it holds: its attributes and items are followed one by one",
-            )
+            of = f"an object of type {type(value).__name__}, which the cache cannot follow"
+            help = "use the numbers it holds: its attributes and items are followed one by one"
+            raise t.error(StaticEvaluationError, node, f"`{ast.unparse(node)}` depends on all of {of}", help=help)
 
 
 def as_python(value: Value) -> Value:

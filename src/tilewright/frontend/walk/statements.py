@@ -54,11 +54,11 @@ def _unpack(t: Walker, target: ast.Tuple | ast.List, value: Value, source: ast.e
     if not isinstance(value, (tuple, list)):
         help = "unpack x.shape, a tuple, or what a function with several results returns"
         message = f"only several values can be unpacked, got {t.describe(value)}"
-        raise OperandError(message, spans=[t.span(source)], help=help)
+        raise t.error(OperandError, source, message, help=help)
     count = len(value)  # pyright: ignore[reportUnknownArgumentType]
     if count != len(target.elts):
         message = f"{len(target.elts)} name(s) for {count} value(s)"
-        raise OperandError(message, spans=[t.span(target)], help="give each value one name; `_` is one too")
+        raise t.error(OperandError, target, message, help="give each value one name; `_` is one too")
     for element, part in zip(target.elts, value, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         bind_target(t, element, part, source)
 
@@ -84,7 +84,7 @@ def _while(t: Walker, node: ast.While) -> None:
 def _check_else(t: Walker, node: ast.For | ast.While) -> None:
     if node.orelse:
         help = "put it after the loop"
-        raise UnsupportedFeatureError("a loop has no else branch here", spans=[t.span(node.orelse[0])], help=help)
+        raise t.error(UnsupportedFeatureError, node.orelse[0], "a loop has no else branch here", help=help)
 
 
 STATEMENTS: Mapping[type[ast.AST], Handler] = {

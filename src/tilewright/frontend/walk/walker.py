@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from tilewright.errors import KernelError
 from tilewright.frontend.capture import Captured
@@ -29,6 +29,7 @@ class Listed(tuple[Any, ...]):
     """A list as kernels have it: what it holds is fixed, as in a tuple, yet Python would not take one for the other."""
 
 
+E = TypeVar("E", bound=KernelError)
 Handler: TypeAlias = Callable[[Any, Any], Any]
 
 
@@ -58,6 +59,10 @@ class Walker(ABC):
         """Return where a piece of syntax was written, seen through the inlined call it came from."""
         span = self.captured.span(node)
         return span if self.caller is None else span.called_from(self.caller)
+
+    def error(self, kind: type[E], node: ast.AST, message: str, *, help: str = "", notes: Sequence[str] = ()) -> E:
+        """Return the error for a mistake in a piece of syntax."""
+        return kind(message, spans=[self.span(node)], help=help, notes=notes)
 
     def evaluate(self, node: ast.expr) -> Value:
         """Return what an expression gives."""

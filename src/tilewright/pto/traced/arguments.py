@@ -47,7 +47,7 @@ class Arguments:
         for keyword in node.keywords:
             if keyword.arg is None:
                 help = "write the keywords out"
-                raise UnsupportedFeatureError("a call here has no `**`", spans=[t.span(keyword.value)], help=help)
+                raise t.error(UnsupportedFeatureError, keyword.value, "a call here has no `**`", help=help)
             given.kwargs[keyword.arg] = Argument(_plain(t.evaluate(keyword.value)), keyword.value)
         return given
 
@@ -98,7 +98,5 @@ def listed(argument: Argument) -> list[Argument]:
 
 def _spread(t: Tracer, parts: object, node: ast.Starred) -> Sequence[object]:
     if not is_sequence(parts):
-        raise OperandError(
-            f"`*` needs a tuple, got {describe(parts)}", spans=[t.span(node)], help="write the arguments out"
-        )
+        raise t.error(OperandError, node, f"`*` needs a tuple, got {describe(parts)}", help="write the arguments out")
     return parts

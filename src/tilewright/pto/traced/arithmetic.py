@@ -55,7 +55,7 @@ def binary(t: Tracer, operator: ast.operator, lhs: object, rhs: object, node: as
     if not name or (type_ == I1 and name not in ("andi", "ori", "xori")):
         help = "`/` divides floats and `//` integers; convert with pto.cast" if sign in ("/", "//", "%") else ""
         message = f"`{sign}` is not defined for {type_}"
-        raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help or "convert the operands with pto.cast")
+        raise t.error(UnsupportedFeatureError, node, message, help=help or "convert the operands with pto.cast")
     if name == "remsi" and not _are_never_negative(t, left, right):
         return _floor_remainder(t, left, right, node)
     return _integer(t, name, left, right, node)
@@ -87,7 +87,7 @@ def _moved(t: Tracer, operator: ast.operator, pointer: Value, offset: object, no
     """Return `pointer + offset`, counted in elements."""
     if not isinstance(operator, ast.Add):
         help = "pointers move with `+`, by a number of elements"
-        raise UnsupportedFeatureError(f"{pointer.type} only adds", spans=[t.span(node)], help=help)
+        raise t.error(UnsupportedFeatureError, node, f"{pointer.type} only adds", help=help)
     index = as_index(t, offset, node.right)
     return t.writer.value("pto.addptr", [pointer, index], pointer.type, t.span(node))
 
@@ -103,7 +103,7 @@ def _paired(t: Tracer, lhs: object, rhs: object, node: ast.AST) -> tuple[Value, 
     if left.type != right.type:
         help = "convert one of them with pto.cast"
         message = f"the two sides have different types, {left.type} and {right.type}"
-        raise DTypeMismatchError(message, spans=[t.span(node)], help=help)
+        raise t.error(DTypeMismatchError, node, message, help=help)
     return left, right, common
 
 
@@ -119,7 +119,7 @@ def _check_scalar(t: Tracer, value: object, node: ast.AST) -> None:
     is_scalar = isinstance(value.type, Scalar) if isinstance(value, Value) else isinstance(value, (bool, int, float))
     if not is_scalar:
         help = "tiles and vectors are computed with by ops: pto.tile.add, pto.vadd"
-        raise OperandError(f"an operator needs scalars, got {describe(value)}", spans=[t.span(node)], help=help)
+        raise t.error(OperandError, node, f"an operator needs scalars, got {describe(value)}", help=help)
 
 
 def unary(t: Tracer, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Value:
@@ -143,7 +143,7 @@ def _inverted(t: Tracer, value: Value, node: ast.AST) -> Value:
     """Return an integer with every bit flipped; of an `i1`, its negation."""
     if not isinstance(value.type, Scalar) or not value.type.is_integer:
         help = "`not` and `~` take comparisons and integers"
-        raise OperandError(f"{value.type} has no bits to flip", spans=[t.span(node)], help=help)
+        raise t.error(OperandError, node, f"{value.type} has no bits to flip", help=help)
     ones = constant(t, 1 if value.type == I1 else -1, value.type, node)
     return t.writer.value("arith.xori", [value, ones], value.type, t.span(node))
 
@@ -153,7 +153,7 @@ def compare(t: Tracer, operator: ast.cmpop, lhs: object, rhs: object, node: ast.
     if type(operator) not in _COMPARISONS:
         help = "compare with == and !=, joined with `or` and `and`"
         message = "`is` and `in` need values known at compile time"
-        raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help)
+        raise t.error(UnsupportedFeatureError, node, message, help=help)
     left, right, type_ = _paired(t, lhs, rhs, node)
     word = _choose(_COMPARISONS[type(operator)], type_)
     name = "arith.cmpf" if type_.is_float else "arith.cmpi"

@@ -28,11 +28,11 @@ def attribute(t: Tracer, owner: Value, node: ast.Attribute) -> Any:
     if node.attr not in found:
         message = f"{describe(owner)} has no attribute '{node.attr}'"
         help = nearest(node.attr, list(found)) or (f"it has {', '.join(found)}" if found else "scalars have none")
-        raise UnknownAttributeError(message, spans=[t.span(node)], help=help)
+        raise t.error(UnknownAttributeError, node, message, help=help)
     value: Any = found[node.attr]
     if is_sequence(value) and None in value:
         message = f"`{node.attr}` of {describe(owner)} is only known when the kernel runs"
-        raise NotStaticError(message, spans=[t.span(node)], help="keep the numbers it was made from under a name")
+        raise t.error(NotStaticError, node, message, help="keep the numbers it was made from under a name")
     return value
 
 

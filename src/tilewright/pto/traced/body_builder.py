@@ -53,13 +53,13 @@ class BodyBuilder(Tracer):
         if is_runtime(value):
             help = "write the cases as an `if`, or read the value from memory"
             message = "a Python container needs an index known at compile time"
-            raise SubscriptError(message, spans=[self.span(node)], help=help)
+            raise self.error(SubscriptError, node, message, help=help)
         return value
 
     def subscript(self, owner: Value, node: ast.Subscript) -> Any:
         """Raise: elements are read by ops."""
         help = "pto.load_scalar(tile.as_ptr(), i) reads one element, pto.subview a window"
-        raise SubscriptError(f"{describe(owner)} has no items", spans=[self.span(node)], help=help)
+        raise self.error(SubscriptError, node, f"{describe(owner)} has no items", help=help)
 
     def write(self, target: ast.Subscript, value: object, source: ast.expr) -> None:
         """Raise: elements are written by ops."""
@@ -73,13 +73,13 @@ class BodyBuilder(Tracer):
     def unassignable(self, target: ast.expr) -> ElementWriteError:
         """Return the error for an assignment to anything but names."""
         help = "pto.store_scalar(value, pointer, offset) writes one element, pto.tile ops a whole tile"
-        return ElementWriteError(f"`{ast.unparse(target)}` cannot be assigned", spans=[self.span(target)], help=help)
+        return self.error(ElementWriteError, target, f"`{ast.unparse(target)}` cannot be assigned", help=help)
 
     def unsupported(self, node: ast.AST) -> UnsupportedFeatureError:
         """Return the error for syntax that bodies do not have."""
         what = ast.unparse(node).partition("\n")[0]
         help = _HELP.get(type(node), "kernels have assignments, calls, `for`, `while`, `if`, `with` and `assert`")
-        return UnsupportedFeatureError(f"a @pto.jit body has no `{what}`", spans=[self.span(node)], help=help)
+        return self.error(UnsupportedFeatureError, node, f"a @pto.jit body has no `{what}`", help=help)
 
 
 _HELP: dict[type[ast.AST], str] = {

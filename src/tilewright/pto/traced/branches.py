@@ -20,7 +20,7 @@ def condition(t: Tracer, node: ast.expr) -> Value | bool:
     """Return a condition: a bool that is known, or an `i1`; ConditionError for other values of the module."""
     value = t.evaluate(node)
     if isinstance(value, Value) and value.type != I1:
-        raise ConditionError(f"a condition is an i1, got {value.type}", spans=[t.span(node)])
+        raise t.error(ConditionError, node, f"a condition is an i1, got {value.type}")
     return value if isinstance(value, Value) else bool(value)
 
 

@@ -22,25 +22,12 @@ from tilewright.source import Span
 class Callee(Protocol):
     """What the tracer sees of a decorated function that a body calls."""
 
-    @property
-    def function(self) -> Any:
-        """The Python function."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """The symbol it wants in a module."""
-        ...
-
-    @property
-    def is_entry(self) -> bool:
-        """Whether it is launched rather than called."""
-        ...
-
-    @property
-    def signature(self) -> Signature:
-        """Its parameters."""
-        ...
+    function: Any
+    name: str
+    """The symbol it wants in a module."""
+    is_entry: bool
+    """Whether it is launched rather than called."""
+    signature: Signature
 
 
 def call_function(t: Tracer, callee: Callee, given: Arguments) -> None:
@@ -65,7 +52,7 @@ def _operand(t: Tracer, parameter: Parameter, argument: Argument) -> Value:
     if not isinstance(value, Value) or not _is_a(value.type, wanted):
         help = "pass what its annotation says"
         message = f"parameter `{parameter.name}` is {wanted}, got {describe(value)}"
-        raise OperandError(message, spans=[t.span(argument.node)], help=help)
+        raise t.error(OperandError, argument.node, message, help=help)
     return value
 
 

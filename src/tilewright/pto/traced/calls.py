@@ -53,7 +53,7 @@ def _python(t: Tracer, callee: Any, given: Arguments) -> Any:
     if runtime is not None and callee not in (len, tuple, list):
         message = f"`{given.name}` runs while the kernel is compiled, and {describe(runtime.value)} is not known then"
         help = "pto.cast converts scalars, and operators compute with them"
-        raise UncallableError(message, spans=[t.span(runtime.node)], help=help)
+        raise t.error(UncallableError, runtime.node, message, help=help)
     return called(t, callee, values, {name: argument.value for name, argument in given.kwargs.items()}, node)
 
 
@@ -68,7 +68,7 @@ def _uncallable(t: Tracer, callee: object, given: Arguments) -> KernelError:
     help = "kernels call ops, helper functions and Python's arithmetic" if is_function else "this is not a function"
     if callee is builtins.print:
         help = "kernels print nothing; handle.mlir_text() shows what they do"
-    return UncallableError(f"`{given.name}` cannot be called in a kernel", spans=[t.span(given.node)], help=help)
+    return t.error(UncallableError, given.node, f"`{given.name}` cannot be called in a kernel", help=help)
 
 
 def _inlined(t: Tracer, function: FunctionType, given: Arguments) -> Any:
@@ -76,7 +76,7 @@ def _inlined(t: Tracer, function: FunctionType, given: Arguments) -> Any:
     node = given.node
     if function in t.inlining:
         cycle = " -> ".join(f.__name__ for f in (*t.inlining, function))
-        raise RecursiveCallError(f"`{function.__name__}` calls itself: {cycle}", spans=[t.span(node)])
+        raise t.error(RecursiveCallError, node, f"`{function.__name__}` calls itself: {cycle}")
     captured = text_of(function)
     inner = replace(
         t,
@@ -100,7 +100,7 @@ def _bound(t: Tracer, inner: Tracer, function: FunctionType, given: Arguments) -
     if parameters.vararg is not None or parameters.kwarg is not None:
         help = "write each parameter out"
         message = f"`{function.__name__}` takes any number of arguments"
-        raise ArgumentCountError(message, spans=[t.span(given.node)], help=help)
+        raise t.error(ArgumentCountError, given.node, message, help=help)
     positional = [arg.arg for arg in (*parameters.posonlyargs, *parameters.args)]
     names = [*positional, *(arg.arg for arg in parameters.kwonlyargs)]
     inner.resolver.read_defaults()

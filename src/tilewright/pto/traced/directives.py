@@ -59,7 +59,7 @@ def _static_range(t: Tracer, given: Arguments) -> StaticRange:
     if not 1 <= len(numbers) <= 3 or given.kwargs or numbers[2:] == [0]:
         help = "pto.static_range(stop), (start, stop) or (start, stop, step)"
         message = f"`{given.name}` takes one to three numbers, the step not zero"
-        raise ArgumentCountError(message, spans=[t.span(given.node)], help=help)
+        raise t.error(ArgumentCountError, given.node, message, help=help)
     return StaticRange(range(*numbers))
 
 
@@ -83,6 +83,6 @@ def _flag(t: Tracer, given: Arguments) -> None:
         given.kwargs.get("event_id") or given.kwargs.get("event") or (given.args[2] if len(given.args) > 2 else None)
     )
     if event is None:
-        raise ArgumentCountError(f"`{given.name}` needs `event_id`", spans=[t.span(given.node)], help="event_id=0 to 7")
+        raise t.error(ArgumentCountError, given.node, f"`{given.name}` needs `event_id`", help="event_id=0 to 7")
     is_known = not isinstance(event.value, Value)
     emit(t, f"pto.{word}" if is_known else f"pto.{word}_dyn", given)

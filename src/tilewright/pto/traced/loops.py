@@ -36,7 +36,7 @@ def loop(t: Tracer, node: ast.For) -> None:
     if is_sequence(items) or isinstance(items, range):
         return _unrolled(t, node, items)
     help = "write `for i in range(...)`; pto.static_range and tuples are unrolled"
-    raise PlainRangeError(f"a loop cannot run over {describe(items)}", spans=[t.span(node.iter)], help=help)
+    raise t.error(PlainRangeError, node.iter, f"a loop cannot run over {describe(items)}", help=help)
 
 
 def _unrolled(t: Tracer, node: ast.For, items: Sequence[object]) -> None:
@@ -44,7 +44,7 @@ def _unrolled(t: Tracer, node: ast.For, items: Sequence[object]) -> None:
     if len(items) > MOST_UNROLLED:
         help = "write `for i in range(...)`, which counts when the kernel runs"
         message = f"a loop over {len(items)} items cannot be unrolled"
-        raise UnsupportedFeatureError(message, spans=[t.span(node.iter)], help=help)
+        raise t.error(UnsupportedFeatureError, node.iter, message, help=help)
     for item in items:
         if t.returned is None:
             bind_target(t, node.target, item, node.iter)
@@ -55,7 +55,7 @@ def _counted(t: Tracer, node: ast.For, call: ast.Call) -> None:
     """Trace a loop that counts when the kernel runs."""
     if not isinstance(node.target, ast.Name):
         help = "`for i in range(...)`"
-        raise UnsupportedFeatureError("a loop counts with one variable", spans=[t.span(node.target)], help=help)
+        raise t.error(UnsupportedFeatureError, node.target, "a loop counts with one variable", help=help)
     bounds = _bounds(t, call)
     target = node.target.id
     inside = read_in(node.body)
@@ -86,11 +86,11 @@ def _variable(t: Tracer, target: ast.Name, start: Value) -> Value:
 def _bounds(t: Tracer, call: ast.Call) -> tuple[Value, Value, Value]:
     if call.keywords or not 1 <= len(call.args) <= 3 or any(isinstance(arg, ast.Starred) for arg in call.args):
         help = "range(stop), range(start, stop) or range(start, stop, step)"
-        raise OperandError("range takes one to three numbers", spans=[t.span(call)], help=help)
+        raise t.error(OperandError, call, "range takes one to three numbers", help=help)
     values = [t.evaluate(arg) for arg in call.args]
     if len(values) == 3 and isinstance(values[2], int) and values[2] <= 0:
         help = "count up, and compute the number you mean from the loop variable"
-        raise UnsupportedFeatureError("loops count upwards", spans=[t.span(call.args[2])], help=help)
+        raise t.error(UnsupportedFeatureError, call.args[2], "loops count upwards", help=help)
     numbers = [as_index(t, value, arg) for value, arg in zip(values, call.args, strict=True)]
     if len(numbers) == 1:
         numbers.insert(0, as_index(t, 0, call))
@@ -114,7 +114,7 @@ def repeat(t: Tracer, node: ast.While) -> None:
             break
     if not isinstance(test, Value):
         help = "let the condition depend on something that the body changes"
-        raise UnsupportedFeatureError("this loop never ends", spans=[t.span(node.test)], help=help)
+        raise t.error(UnsupportedFeatureError, node.test, "this loop never ends", help=help)
     kept = carried.finish([before, after], tested)
     before.arguments, after.arguments = (tuple(args[place] for place in kept) for args in (tested, arguments))
     before.ops.append(Op("scf.condition", (test, *before.arguments), span=t.span(node.test)))

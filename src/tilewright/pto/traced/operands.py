@@ -112,7 +112,7 @@ class Placing:
         elif not self._fills(value, slot) or (slot.family == "int" and isinstance(value, str)):
             message = f"the {slot.name} of `{self.given.name}` cannot be {describe(value)}"
             help = "it is a whole number" if slot.family == "int" else "it is a word in quotes"
-            raise AttributeValueError(message, spans=[self.t.span(argument.node)], help=help)
+            raise self.t.error(AttributeValueError, argument.node, message, help=help)
         elif slot.family in ("int", "string", "word"):
             self.attributes[slot.name] = value if isinstance(value, int) else str(value)
         else:
@@ -153,7 +153,7 @@ class Placing:
                     self._refuse(f"`{name}` takes {shown(layout.kinds)} {_noun(word)}, got {len(row)}")
 
     def _refuse(self, message: str) -> None:
-        raise ArgumentCountError(message, spans=[self.t.span(self.given.node)], help=self._usage())
+        raise self.t.error(ArgumentCountError, self.given.node, message, help=self._usage())
 
     def _usage(self) -> str:
         form = self.form
@@ -206,12 +206,12 @@ class Placing:
         is_number = isinstance(value, (bool, int, float)) and letter in "seifbx"
         if not is_number and not (isinstance(value, Value) and KINDS[letter].takes(value.type)):
             message = f"`{self.given.name}` takes {KINDS[letter].name} here, got {describe(value)}"
-            raise OperandError(message, spans=[t.span(node)], help=self._usage())
+            raise t.error(OperandError, node, message, help=self._usage())
         if isinstance(value, Value):
             return as_integer(t, value, wanted, node) if letter == "i" and wanted is not None else value
         if wanted is None:
             help = "make it a value of a type first, `pto.const(value, pto.f32)`, or pass `dtype=`"
-            raise OperandError(f"the type of {value!r} does not follow from this", spans=[t.span(node)], help=help)
+            raise t.error(OperandError, node, f"the type of {value!r} does not follow from this", help=help)
         return constant(t, value, wanted, node)
 
 

@@ -53,7 +53,7 @@ def as_type(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
         return constant(t, value, type, node)
     if value.type != type:
         help = f"convert it: `pto.cast({_text(node)}, pto.{type.name})`"
-        raise DTypeMismatchError(f"{type} is needed here, got {value.type}", spans=[t.span(node)], help=help)
+        raise t.error(DTypeMismatchError, node, f"{type} is needed here, got {value.type}", help=help)
     return value
 
 
@@ -63,7 +63,7 @@ def as_integer(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
         return constant(t, value, type, node)
     if not isinstance(value.type, Scalar) or not value.type.is_integer or value.type == I1:
         help = "sizes, offsets and addresses are integers"
-        raise OperandError(f"an integer is needed here, got {value.type}", spans=[t.span(node)], help=help)
+        raise t.error(OperandError, node, f"an integer is needed here, got {value.type}", help=help)
     return convert(t, value, type, t.span(node))
 
 
@@ -114,10 +114,10 @@ def cast(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
         return constant(t, number, type, node)
     have = value.type
     if not isinstance(have, Scalar):
-        raise OperandError(f"only scalars convert, got {have}", spans=[t.span(node)], help="pto.castptr casts pointers")
+        raise t.error(OperandError, node, f"only scalars convert, got {have}", help="pto.castptr casts pointers")
     if have != type and not _is_convertible(have, type):
         help = f"convert to {'i64' if INDEX in (have, type) else 'f32'} first"
-        raise OperandError(f"there is no conversion from {have} to {type}", spans=[t.span(node)], help=help)
+        raise t.error(OperandError, node, f"there is no conversion from {have} to {type}", help=help)
     return convert(t, value, type, t.span(node))
 
 
@@ -133,8 +133,8 @@ def static_int(t: Tracer, value: object, node: ast.AST, what: str) -> int:
         return value
     if isinstance(value, Value):
         help = "use a literal, a global or a `pto.const_expr` parameter"
-        raise NotStaticError(f"{what} must be known at compile time, got {value.type}", spans=[t.span(node)], help=help)
-    raise OperandError(f"{what} is a whole number, got {describe(value)}", spans=[t.span(node)], help="write an int")
+        raise t.error(NotStaticError, node, f"{what} must be known at compile time, got {value.type}", help=help)
+    raise t.error(OperandError, node, f"{what} is a whole number, got {describe(value)}", help="write an int")
 
 
 def scalar_type(t: Tracer, value: object, node: ast.AST) -> Scalar:
@@ -143,7 +143,7 @@ def scalar_type(t: Tracer, value: object, node: ast.AST) -> Scalar:
         return value
     help = f"scalar types are {', '.join(f'pto.{name}' for name in ('f32', 'f16', 'bf16', 'i32', 'index'))} and others"
     shown = str(value) if isinstance(value, Scalar) else describe(value)
-    raise OperandError(f"a scalar type is needed here, got {shown}", spans=[t.span(node)], help=help)
+    raise t.error(OperandError, node, f"a scalar type is needed here, got {shown}", help=help)
 
 
 def _text(node: ast.AST) -> str:

@@ -23,7 +23,7 @@ def bind(t: Tracer, target: ast.Name, value: object, source: ast.expr) -> None:
     """Let a variable stand for a value."""
     if value is None and isinstance(source, ast.Call):
         help = "tile ops write into their last operand: use that"
-        raise OperandError(f"`{ast.unparse(source.func)}` gives no value", spans=[t.span(source)], help=help)
+        raise t.error(OperandError, source, f"`{ast.unparse(source.func)}` gives no value", help=help)
     t.let(target.id, value, target)
 
 
@@ -38,11 +38,11 @@ def assert_(t: Tracer, node: ast.Assert) -> None:
     holds = t.evaluate(node.test)
     if isinstance(holds, Value):
         help = "assert what follows from const_expr parameters, globals and shapes"
-        raise NotStaticError("`assert` needs a condition known at compile time", spans=[t.span(node.test)], help=help)
+        raise t.error(NotStaticError, node.test, "`assert` needs a condition known at compile time", help=help)
     if not holds:
         message = None if node.msg is None else t.evaluate(node.msg)
         said = "" if message is None else f": {message if isinstance(message, str) else describe(message)}"
-        raise StaticAssertionError(f"`{ast.unparse(node.test)}` does not hold{said}", spans=[t.span(node)])
+        raise t.error(StaticAssertionError, node, f"`{ast.unparse(node.test)}` does not hold{said}")
 
 
 def return_(t: Tracer, node: ast.Return) -> None:
@@ -50,7 +50,7 @@ def return_(t: Tracer, node: ast.Return) -> None:
     if t.region_depth:
         help = "put the rest of the function under an `if`, and return at its end"
         message = "a `return` inside a run-time branch or loop"
-        raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help)
+        raise t.error(UnsupportedFeatureError, node, message, help=help)
     value = None if node.value is None else t.evaluate(node.value)
     t.returned = Returned(value, t.span(node))
 
@@ -59,13 +59,11 @@ def with_(t: Tracer, node: ast.With) -> None:
     """Trace a scope."""
     if len(node.items) != 1 or node.items[0].optional_vars is not None:
         help = "write one `with` for each scope, without `as`"
-        raise UnsupportedFeatureError(
-            "a `with` opens one scope here", spans=[t.span(node.items[0].context_expr)], help=help
-        )
+        raise t.error(UnsupportedFeatureError, node.items[0].context_expr, "a `with` opens one scope here", help=help)
     opened = t.evaluate(node.items[0].context_expr)
     if not isinstance(opened, Scope):
         help = "scopes are pto.vecscope(), pto.section.vector() and pto.section.cube()"
-        raise UncallableError(f"{describe(opened)} is no scope", spans=[t.span(node.items[0].context_expr)], help=help)
+        raise t.error(UncallableError, node.items[0].context_expr, f"{describe(opened)} is no scope", help=help)
     _scope(t, opened, node)
 
 

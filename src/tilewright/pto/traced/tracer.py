@@ -105,7 +105,7 @@ class Tracer(Walker):
             error.locate([self.span(node)])
             raise
         except RecursionError:
-            raise NestingError("this nests too deeply", spans=[self.span(node)]) from None
+            raise self.error(NestingError, node, "this nests too deeply") from None
 
     def is_runtime(self, value: object) -> bool:
         """Return whether a value, or a part of it, is only known when the kernel runs."""
@@ -126,7 +126,7 @@ class Tracer(Walker):
         if binding is None:
             return MISSING
         if binding.problem:
-            raise OutOfScopeError(binding.problem, spans=[self.span(node)], help=binding.help)
+            raise self.error(OutOfScopeError, node, binding.problem, help=binding.help)
         return binding.value
 
     def bound_names(self) -> list[str]:
