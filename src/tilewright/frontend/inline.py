@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import replace
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.core.annotations import outside_kernel
 from tilewright.core.expr import Var
 from tilewright.core.stmt import AssignStmt
-from tilewright.errors import ArgumentCountError, RecursiveCallError, UnsupportedFeatureError, brief
-from tilewright.frontend.arguments import Arguments
+from tilewright.errors import ArgumentCountError, UnsupportedFeatureError, brief
 from tilewright.frontend.capture import Captured, capture
-from tilewright.frontend.names import Resolver
-from tilewright.frontend.translator import Translator
-from tilewright.frontend.walk.walker import Value
+from tilewright.frontend.names import Resolver, defaults_of
+
+if TYPE_CHECKING:  # what translates: programs that others compiled do without
+    from tilewright.frontend.arguments import Arguments
+    from tilewright.frontend.translator import Translator
+    from tilewright.frontend.walk.walker import Value
 
 
 class InlineFunction:
@@ -53,18 +54,9 @@ class InlineFunction:
     ) -> Value:
         """Translate the body into `t`'s program, where `dims` have extents; return what the template returns."""
         captured = self.captured
-        if self.function in t.inlining:
-            cycle = " -> ".join(function.__name__ for function in (*t.inlining, self.function))
-            raise t.error(RecursiveCallError, node, f"`{self.__name__}` calls itself: {cycle}")
-        inner = replace(
-            t,
-            captured=captured,
-            resolver=resolver or t.callees.kernels.reader(self.function, captured),
-            caller=t.span(node),
-            inlining=(*t.inlining, self.function),
-            outputs=set(),
-            dims={**t.dims, **(dims or {})},
-        )
+        reader = resolver or t.callees.kernels.reader(self.function, captured)
+        inner = t.entered(self.function, captured, reader, node)
+        inner.outputs, inner.dims = set(), {**t.dims, **(dims or {})}
         for name, value in self._bound(t, captured.node.args, given, node).items():
             inner.scope.bind(name, _own(inner, name, value, node), t.span(node))
             if name in inner.scope.shared:
@@ -78,14 +70,9 @@ class InlineFunction:
 
     def _bound(self, t: Translator, parameters: ast.arguments, given: Arguments, node: ast.Call) -> dict[str, Value]:
         names = [arg.arg for arg in parameters.args + parameters.kwonlyargs]
-        positional = [arg.arg for arg in parameters.args]
-        defaults: dict[str, Value] = dict(
-            zip(reversed(positional), reversed(self.function.__defaults__ or ()), strict=False)
-        )
-        defaults |= self.function.__kwdefaults__ or {}
         bound = dict(zip(names, given.args, strict=False))
         unknown = [name for name in given.kwargs if name not in names or name in bound]
-        values = {**defaults, **bound, **given.kwargs}
+        values = {**defaults_of(self.function), **bound, **given.kwargs}
         missing = [name for name in names if name not in values]
         if unknown or missing or len(given.args) > len(names):
             problem = f"expects {len(names)} argument(s), got {len(given.args) + len(given.kwargs)}"

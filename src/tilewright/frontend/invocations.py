@@ -12,13 +12,7 @@ from tilewright.core.program import Function
 from tilewright.core.signature import result_type
 from tilewright.core.types import ScalarType, TensorType, TupleType, Type
 from tilewright.dtypes import INDEX, INT64, TASK_ID, DataType
-from tilewright.errors import (
-    ArgumentCountError,
-    DTypeMismatchError,
-    OperandError,
-    ParserTypeError,
-    ShapeMismatchError,
-)
+from tilewright.errors import ArgumentCountError, DTypeMismatchError, OperandError, ParserTypeError, ShapeMismatchError
 from tilewright.frontend import directives
 from tilewright.frontend.arguments import Arguments, arguments
 from tilewright.frontend.branches import predicate

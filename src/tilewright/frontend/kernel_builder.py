@@ -40,7 +40,9 @@ class KernelBuilder(Translator):
         ast.Break: statements.break_,
         ast.Call: calls.call,
         ast.Continue: statements.continue_,
+        ast.For: loops.loop,
         ast.Return: statements.return_,
+        ast.While: loops.repeat,
         ast.With: scopes.scope,
     }
     bind = statements.bind
@@ -60,8 +62,6 @@ class KernelBuilder(Translator):
     condition = branches.condition
     taken = branches.taken
     branch = branches.branch
-    loop = loops.loop
-    repeat = loops.repeat
 
     def describe(self, value: Value) -> str:
         """Return what a value is, as messages say it."""

@@ -32,6 +32,7 @@ from tilewright.frontend.scopes import spmd_options
 from tilewright.frontend.state import Widened, YieldFrame
 from tilewright.frontend.statements import is_directive
 from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.statements import check_else
 from tilewright.frontend.walk.walker import Value
 from tilewright.source import Span
 
@@ -48,6 +49,7 @@ KINDS = {
 
 def loop(t: Translator, node: ast.For) -> None:
     """Translate a `for` over one of the language's own ranges."""
+    check_else(t, node)
     named: Any = t.evaluate(node.iter.func) if isinstance(node.iter, ast.Call) else None
     callee: Any = named if isinstance(named, FunctionType) else None  # what else is called may have no hash
     if callee is directives.spmd and isinstance(node.iter, ast.Call):
@@ -267,6 +269,7 @@ def _results(
 
 def repeat(t: Translator, node: ast.While) -> None:
     """Translate a `while`."""
+    check_else(t, node)
     t.scope.forget(node.body)
     before = len(t.stmts)
     test = condition(t, node.test)

@@ -94,10 +94,7 @@ def _spec(t: Translator, node: ast.BinOp | ast.UnaryOp, names: tuple[str, str], 
 
 _UNDEFINED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.Pow: ("**", "multiply it with itself, or use pl.exp(pl.log(x) * y) on tiles"),
-    ast.FloorDiv: (
-        "//",
-        'pl.cast(a / b, pl.INT32, mode="floor") rounds floats down; integers drop the fraction',
-    ),
+    ast.FloorDiv: ("//", 'pl.cast(a / b, pl.INT32, mode="floor") rounds floats down; integers drop the fraction'),
     ast.Mod: ("%", "pl.fmod(a, b) is the remainder with the sign of the dividend"),
     ast.MatMult: ("@", "`@` is the matrix product of tiles or tensors"),
     ast.Not: ("not", "pl.cmp(x, 0, cmp_type=pl.CmpType.EQ) compares every element"),

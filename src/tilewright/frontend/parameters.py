@@ -62,12 +62,7 @@ def _parts(value: Value) -> Iterator[Value]:
 
 
 def parameters(
-    kernel: Kernel,
-    specs: Mapping[str, Spec],
-    declared: Sequence[Declared],
-    frame: Frame,
-    taken: list[int],
-    site: Site,
+    kernel: Kernel, specs: Mapping[str, Spec], declared: Sequence[Declared], frame: Frame, taken: list[int], site: Site
 ) -> Iterator[Parameter]:
     """Yield the parameters of the function a kernel becomes; values that are no numbers are not among them."""
     taken.clear()

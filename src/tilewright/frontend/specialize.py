@@ -32,16 +32,8 @@ from tilewright.frontend.inline import InlineFunction, returns_once
 from tilewright.frontend.invocations import fitting
 from tilewright.frontend.kernels import Declared, Kernel, KernelKind
 from tilewright.frontend.messages import Messages
-from tilewright.frontend.names import Origins, Resolver
-from tilewright.frontend.parameters import (
-    Site,
-    Spec,
-    argument_spec,
-    known_type,
-    known_value,
-    parameters,
-    tensor_type,
-)
+from tilewright.frontend.names import Origins, Resolver, free_name
+from tilewright.frontend.parameters import Site, Spec, argument_spec, known_type, known_value, parameters, tensor_type
 from tilewright.frontend.signature import axis_of
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
@@ -169,8 +161,7 @@ class Kernels:
 
     def _free_name(self, name: str) -> str:
         taken = {*self.builder.taken, *self.builder.methods, *self.names()}
-        numbered = (f"{name}_{i}" for i in range(1, len(taken) + 2))
-        return name if name not in taken else next(n for n in numbered if n not in taken)
+        return free_name(name, taken)
 
     def _expanded(
         self, t: Translator, kernel: Kernel, values: Mapping[str, Value], nodes: Mapping[str, ast.expr], node: ast.Call

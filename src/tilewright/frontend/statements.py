@@ -8,15 +8,7 @@ from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, TupleGetItem, Var
 from tilewright.core.op import OPS
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, YieldStmt
-from tilewright.core.types import (
-    ArrayType,
-    ScalarType,
-    TensorType,
-    TileType,
-    TupleType,
-    Type,
-    show_shape,
-)
+from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, TupleType, Type, show_shape
 from tilewright.dtypes import BOOL
 from tilewright.errors import (
     AnnotationMismatchError,

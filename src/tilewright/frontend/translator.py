@@ -53,7 +53,7 @@ class Translator(Translation):
         if binding.known is not UNKNOWN:
             return binding.known
         self.outlives(node.id, binding)
-        return binding.value
+        return self.met(node, binding.value) if isinstance(binding.value, DynVar) else binding.value
 
     def bound_names(self) -> list[str]:
         """Return the names that are bound here."""

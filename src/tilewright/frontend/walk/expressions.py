@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from types import ModuleType
 
 from tilewright.errors import (
     DriftError,
@@ -16,7 +15,7 @@ from tilewright.errors import (
     UnknownOpError,
     UnsupportedFeatureError,
 )
-from tilewright.frontend.names import Namespace, nearest
+from tilewright.frontend.names import nearest
 from tilewright.frontend.walk.known import BINARY, COMPARE, UNARY, check_plain, known
 from tilewright.frontend.walk.walker import Handler, Listed, Value, Walker
 from tilewright.frontend.worth import MISSING
@@ -31,15 +30,14 @@ def _constant(t: Walker, node: ast.Constant) -> Value:
 
 def _name(t: Walker, node: ast.Name) -> Value:
     value = t.local(node)
-    if value is MISSING:
-        try:
-            value = t.resolver.lookup(node.id)
-        except KeyError:
-            message = f"name '{node.id}' is not defined"
-            help = nearest(node.id, [*t.bound_names(), *t.resolver.visible()])
-            help = help or "bind it before this line, or define it outside the kernel"
-            raise t.error(UndefinedNameError, node, message, help=help) from None
-    return t.met(node, value)
+    if value is not MISSING:
+        return value
+    try:
+        return t.met(node, t.resolver.lookup(node.id))
+    except KeyError:
+        help = nearest(node.id, [*t.bound_names(), *t.resolver.visible()])
+        help = help or "bind it before this line, or define it outside the kernel"
+        raise t.error(UndefinedNameError, node, f"name '{node.id}' is not defined", help=help) from None
 
 
 def ended(name: str) -> tuple[str, str]:
@@ -76,7 +74,7 @@ def _missing(t: Walker, owner: Value, node: ast.Attribute) -> KernelError:
         message = f"`{name}` cannot grow in place: a kernel's lists are fixed"
         return UnknownAttributeError(message, spans=spans, help=grown(name, owner))
     help = t.missing(owner, node) or nearest(node.attr, dir(owner), f"{name}.")
-    if isinstance(owner, (ModuleType, Namespace)):
+    if isinstance(owner, t.namespaces):
         help = help or f"dir({name}) lists what there is"
         return UnknownOpError(f"there is no `{name}.{node.attr}`", spans=spans, help=help)
     return UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=spans, help=help)

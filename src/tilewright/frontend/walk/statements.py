@@ -71,20 +71,11 @@ def _if(t: Walker, node: ast.If) -> None:
         t.branch(condition, node)
 
 
-def _for(t: Walker, node: ast.For) -> None:
-    _check_else(t, node)
-    t.loop(node)
-
-
-def _while(t: Walker, node: ast.While) -> None:
-    _check_else(t, node)
-    t.repeat(node)
-
-
-def _check_else(t: Walker, node: ast.For | ast.While) -> None:
+def check_else(t: Walker, node: ast.For | ast.While) -> None:
+    """Raise for a loop with an `else`."""
     if node.orelse:
-        help = "put it after the loop"
-        raise t.error(UnsupportedFeatureError, node.orelse[0], "a loop has no else branch here", help=help)
+        message, help = "a loop has no else branch here", "put it after the loop"
+        raise t.error(UnsupportedFeatureError, node.orelse[0], message, help=help)
 
 
 STATEMENTS: Mapping[type[ast.AST], Handler] = {
@@ -93,7 +84,5 @@ STATEMENTS: Mapping[type[ast.AST], Handler] = {
     ast.Assign: _assign,
     ast.AugAssign: _augmented,
     ast.If: _if,
-    ast.For: _for,
-    ast.While: _while,
 }
 """What the walk does at each kind of statement."""

@@ -12,11 +12,11 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import FunctionType
+from dataclasses import dataclass, replace
+from types import FunctionType, ModuleType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from tilewright.errors import KernelError
+from tilewright.errors import KernelError, RecursiveCallError
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.names import Resolver
 from tilewright.source import Span
@@ -29,6 +29,7 @@ class Listed(tuple[Any, ...]):
     """A list as kernels have it: what it holds is fixed, as in a tuple, yet Python would not take one for the other."""
 
 
+W = TypeVar("W", bound="Walker")
 E = TypeVar("E", bound=KernelError)
 Handler: TypeAlias = Callable[[Any, Any], Any]
 
@@ -52,6 +53,8 @@ class Walker(ABC):
     """What a list becomes."""
     short_circuits: ClassVar[bool] = True
     """Whether what an `and` or `or` does not need is left unread."""
+    namespaces: ClassVar[tuple[type, ...]] = (ModuleType,)
+    """What has ops as its attributes."""
     targets: ClassVar[tuple[type[ast.expr], ...]] = (ast.Name,)
     """What `+=` can change."""
 
@@ -63,6 +66,14 @@ class Walker(ABC):
     def error(self, kind: type[E], node: ast.AST, message: str, *, help: str = "", notes: Sequence[str] = ()) -> E:
         """Return the error for a mistake in a piece of syntax."""
         return kind(message, spans=[self.span(node)], help=help, notes=notes)
+
+    def entered(self: W, function: FunctionType, captured: Captured, resolver: Resolver, node: ast.Call) -> W:
+        """Return the walker at the start of a function that a call writes out in place."""
+        inlining = (*self.inlining, function)
+        if function in self.inlining:
+            cycle = " -> ".join(each.__name__ for each in inlining)
+            raise self.error(RecursiveCallError, node, f"`{function.__name__}` calls itself: {cycle}")
+        return replace(self, captured=captured, resolver=resolver, caller=self.span(node), inlining=inlining)
 
     def evaluate(self, node: ast.expr) -> Value:
         """Return what an expression gives."""
@@ -104,16 +115,16 @@ class Walker(ABC):
         """Return the names that are bound here."""
 
     def met(self, node: ast.Name, value: Value) -> Value:
-        """Return the value that a name stands for, noted where the language must know of it."""
+        """Return what a name from outside stands for, noted where the language must know of it."""
         return value
 
     @abstractmethod
     def bind(self, /, target: ast.Name, value: Value, source: ast.expr) -> None:
         """Let a name stand for what `source` gave."""
 
-    @abstractmethod
     def write(self, /, target: ast.Subscript, value: Value, source: ast.expr) -> None:
         """Assign to an item."""
+        raise self.unassignable(target)
 
     def parts(self, /, value: Value, source: ast.expr) -> Value:
         """Return what several names share, a tuple where it has parts."""
@@ -182,14 +193,6 @@ class Walker(ABC):
     @abstractmethod
     def branch(self, /, condition: Value, node: ast.If) -> None:
         """Walk both sides of an `if` that is decided at run time, and merge what they bind."""
-
-    @abstractmethod
-    def loop(self, /, node: ast.For) -> None:
-        """Walk a `for`."""
-
-    @abstractmethod
-    def repeat(self, /, node: ast.While) -> None:
-        """Walk a `while`."""
 
     def missing(self, owner: Value, node: ast.Attribute) -> str:
         """Return what to write instead of an attribute that `owner` does not have, or nothing."""

@@ -15,7 +15,7 @@ from tilewright.frontend.walk.statements import STATEMENTS
 from tilewright.frontend.walk.walker import Handler
 from tilewright.pto.module import Value
 from tilewright.pto.traced import arithmetic, attributes, branches, calls, loops, statements
-from tilewright.pto.traced.namespace import operations
+from tilewright.pto.traced.namespace import Operations, operations
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_runtime
 
@@ -30,9 +30,12 @@ class BodyBuilder(Tracer):
         ast.AnnAssign: statements.annotated,
         ast.Assert: statements.assert_,
         ast.Call: calls.call,
+        ast.For: loops.loop,
         ast.Return: statements.return_,
+        ast.While: loops.repeat,
         ast.With: statements.with_,
     }
+    namespaces: ClassVar[tuple[type, ...]] = (ModuleType, Operations)
     bind = statements.bind
     binary = arithmetic.binary
     unary = arithmetic.unary
@@ -41,8 +44,6 @@ class BodyBuilder(Tracer):
     attribute = attributes.attribute
     condition = branches.condition
     branch = branches.branch
-    loop = loops.loop
-    repeat = loops.repeat
 
     def select(self, condition: Value, node: ast.IfExp) -> Value:
         """Return one of two scalars, both computed."""
@@ -60,10 +61,6 @@ class BodyBuilder(Tracer):
         """Raise: elements are read by ops."""
         help = "pto.load_scalar(tile.as_ptr(), i) reads one element, pto.subview a window"
         raise self.error(SubscriptError, node, f"{describe(owner)} has no items", help=help)
-
-    def write(self, target: ast.Subscript, value: object, source: ast.expr) -> None:
-        """Raise: elements are written by ops."""
-        raise self.unassignable(target)
 
     def missing(self, owner: object, node: ast.Attribute) -> str:
         """Return the op whose name is nearest."""

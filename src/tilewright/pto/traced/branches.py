@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from tilewright.errors import ConditionError
 from tilewright.frontend.walk.expressions import one_sided
 from tilewright.pto.module import Op, Region, Value
-from tilewright.pto.traced.joins import as_leaf, common_type, is_alike, is_same, leaves, rebuilt
 from tilewright.pto.traced.liveness import Binding, assigned_in
+from tilewright.pto.traced.scalars import as_leaf
 from tilewright.pto.traced.tracer import Tracer
-from tilewright.pto.traced.values import describe
+from tilewright.pto.traced.values import common_type, describe, is_alike, is_same, leaves, rebuilt
 from tilewright.pto.types import I1
 
 

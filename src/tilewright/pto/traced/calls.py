@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-from dataclasses import replace
 from functools import reduce
 from types import FunctionType
 from typing import Any
 
-from tilewright.errors import ArgumentCountError, KernelError, RecursiveCallError, UncallableError
+from tilewright.errors import ArgumentCountError, KernelError, UncallableError
+from tilewright.frontend.names import defaults_of
 from tilewright.frontend.walk.known import FUNCTIONS, called, is_mathematical, known
 from tilewright.pto.declarations import const_expr, ptr
 from tilewright.pto.traced import arithmetic, ops
@@ -74,20 +74,9 @@ def _uncallable(t: Tracer, callee: object, given: Arguments) -> KernelError:
 def _inlined(t: Tracer, function: FunctionType, given: Arguments) -> Any:
     """Write a helper out where it is called; return what it returns."""
     node = given.node
-    if function in t.inlining:
-        cycle = " -> ".join(f.__name__ for f in (*t.inlining, function))
-        raise t.error(RecursiveCallError, node, f"`{function.__name__}` calls itself: {cycle}")
     captured = text_of(function)
-    inner = replace(
-        t,
-        captured=captured,
-        resolver=t.program.resolver(function, captured),
-        names={},
-        caller=t.span(node),
-        inlining=(*t.inlining, function),
-        later=frozenset(),
-        region_depth=0,
-    )
+    inner = t.entered(function, captured, t.program.resolver(function, captured), node)
+    inner.names, inner.later, inner.region_depth = {}, frozenset(), 0
     for name, value in _bound(t, inner, function, given).items():
         inner.let(name, value, node)
     inner.execute(captured.node.body)
@@ -104,8 +93,6 @@ def _bound(t: Tracer, inner: Tracer, function: FunctionType, given: Arguments) -
     positional = [arg.arg for arg in (*parameters.posonlyargs, *parameters.args)]
     names = [*positional, *(arg.arg for arg in parameters.kwonlyargs)]
     inner.resolver.read_defaults()
-    values = function.__defaults__ or ()
-    defaults = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
-    defaults |= function.__kwdefaults__ or {}
+    defaults = defaults_of(function)
     bound = given.bound(t, positional, names, [name for name in names if name not in defaults])
     return {**defaults, **{name: argument.value for name, argument in bound.items()}}

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from tilewright.errors import ReassignmentError
 from tilewright.pto.module import Op, Region, Value
-from tilewright.pto.traced.joins import as_leaf, common_type, is_alike, is_same, leaves, rebuilt
 from tilewright.pto.traced.liveness import Binding, assigned_in
+from tilewright.pto.traced.scalars import as_leaf
 from tilewright.pto.traced.tracer import Tracer
-from tilewright.pto.traced.values import describe, is_runtime
+from tilewright.pto.traced.values import common_type, describe, is_alike, is_runtime, is_same, leaves, rebuilt
 from tilewright.pto.traced.writer import Mark
 from tilewright.pto.types import Type
 

@@ -12,8 +12,9 @@ from tilewright.pto.traced.arguments import Arguments
 from tilewright.pto.traced.infer import register
 from tilewright.pto.traced.namespace import StaticRange
 from tilewright.pto.traced.ops import emit, handles
-from tilewright.pto.traced.scalars import cast, natural, scalar_type, static_int
+from tilewright.pto.traced.scalars import cast, scalar_type, static_int
 from tilewright.pto.traced.tracer import Tracer
+from tilewright.pto.traced.values import natural
 from tilewright.pto.types import INDEX
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tilewright.errors import OperandError, PlainRangeError, UnsupportedFeatureError
 from tilewright.frontend.walk.expressions import ended
-from tilewright.frontend.walk.statements import bind_target
+from tilewright.frontend.walk.statements import bind_target, check_else
 from tilewright.pto.module import Clause, Op, Value
 from tilewright.pto.traced.branches import condition
 from tilewright.pto.traced.carried import Carried
@@ -29,6 +29,7 @@ MOST_UNROLLED = 4096
 
 def loop(t: Tracer, node: ast.For) -> None:
     """Trace a `for`: over a range when the kernel runs, over anything else now."""
+    check_else(t, node)
     if isinstance(node.iter, ast.Call) and t.evaluate(node.iter.func) is builtins.range:
         return _counted(t, node, node.iter)
     items = t.evaluate(node.iter)
@@ -99,6 +100,7 @@ def _bounds(t: Tracer, call: ast.Call) -> tuple[Value, Value, Value]:
 
 def repeat(t: Tracer, node: ast.While) -> None:
     """Trace a `while`."""
+    check_else(t, node)
     inside = read_in([node.test, *node.body])
     carried = Carried.of(t, node, inside)
     while True:

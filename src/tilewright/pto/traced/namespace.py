@@ -13,7 +13,6 @@ from keyword import iskeyword
 from typing import Any, NoReturn
 
 from tilewright.errors import OutsideKernelError
-from tilewright.frontend.names import Namespace
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.forms import FORMS
 from tilewright.source import calling_line
@@ -70,7 +69,7 @@ def _outside(name: str) -> NoReturn:
     raise OutsideKernelError(message, spans=[calling_line()], help=help)
 
 
-class Operations(Namespace):
+class Operations:
     """The ops under one word, as in `pto.tile`."""
 
     def __init__(self, prefix: str) -> None:

@@ -9,16 +9,9 @@ from tilewright.dtypes import objection, round_scalar, show_number
 from tilewright.errors import DTypeMismatchError, NotStaticError, OperandError
 from tilewright.pto.module import Value
 from tilewright.pto.traced.tracer import Tracer
-from tilewright.pto.traced.values import describe
-from tilewright.pto.types import F32, I1, INDEX, Scalar
+from tilewright.pto.traced.values import describe, natural
+from tilewright.pto.types import I1, INDEX, Scalar, Type
 from tilewright.source import Span
-
-
-def natural(value: bool | int | float) -> Scalar:
-    """Return the type a Python number takes where nothing else decides: `i1`, `index` or `f32`."""
-    if isinstance(value, bool):
-        return I1
-    return INDEX if isinstance(value, int) else F32
 
 
 def constant(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
@@ -45,6 +38,14 @@ def _fits(value: int, type: Scalar) -> bool:
     low = 0 if is_unsigned else -(1 << (bits - 1))
     high = 1 << (bits - 1) if is_signed or type == INDEX else 1 << bits  # signless text may spell either
     return low <= value < high
+
+
+def as_leaf(t: Tracer, leaf: object, type: Type, node: ast.AST) -> Value:
+    """Return a leaf as a value of the type that was found for it."""
+    if isinstance(leaf, Value):
+        return leaf
+    assert isinstance(type, Scalar)
+    return constant(t, leaf, type, node)
 
 
 def as_type(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:

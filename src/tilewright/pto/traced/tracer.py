@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 from tilewright.errors import KernelError, NestingError, OutOfScopeError
 from tilewright.frontend.capture import Captured, capture
-from tilewright.frontend.names import Origins, Resolver
+from tilewright.frontend.names import Origins, Resolver, free_name
 from tilewright.frontend.walk.walker import Walker
 from tilewright.frontend.worth import MISSING
 from tilewright.pto.module import Func, Value
@@ -40,8 +40,7 @@ class Program:
 
     def symbol(self, name: str) -> str:
         """Return a name that no function of the module has, `name` itself where that is free."""
-        numbered = (f"{name}_{number}" for number in range(1, len(self.symbols) + 2))
-        found = name if name not in self.symbols else next(n for n in numbered if n not in self.symbols)
+        found = free_name(name, self.symbols)
         self.symbols.add(found)
         return found
 

@@ -45,12 +45,7 @@ class Writer:
         return op
 
     def value(
-        self,
-        name: str,
-        operands: Iterable[Value],
-        type: Type,
-        span: Span,
-        attributes: Attributes | None = None,
+        self, name: str, operands: Iterable[Value], type: Type, span: Span, attributes: Attributes | None = None
     ) -> Value:
         """Add an op with one result; return that."""
         result = Value("", type, span)
