@@ -14,7 +14,6 @@ from tilewright.core.stmt import EvalStmt
 from tilewright.core.types import TensorType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.frontend.operators import apply
-from tilewright.frontend.scope import State
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 
@@ -89,7 +88,7 @@ def _rebind(t: Translator, old: Var, value: Expr, node: ast.Call) -> Var:
 def _names(t: Translator, var: Var) -> list[str]:
     """Return the names that stand for a variable here."""
     visible = {name: t.scope.find(name) for frame in t.scope.frames for name in frame}
-    return [n for n, b in visible.items() if b is not None and b.value is var and b.state is State.BOUND]
+    return [n for n, b in visible.items() if b is not None and b.value is var and not b.problem]
 
 
 def keep_sum(t: Translator, value: Value, node: ast.expr) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
 
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.frontend.translator import Translator
@@ -49,3 +52,11 @@ def values_of(t: Translator, node: ast.Call) -> Arguments:
     for value, where in zip(values, nodes, strict=True):
         t.check_no_data(value, where)
     return given
+
+
+@cache
+def parameters_of(directive: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of what a directive takes by position, and of what it takes by name alone."""
+    parameters = inspect.signature(directive).parameters.values()
+    positional = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
+    return positional, tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)

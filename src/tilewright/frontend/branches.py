@@ -21,7 +21,7 @@ from tilewright.core.types import ScalarType, TensorType, TileType, unplaced
 from tilewright.core.visitor import statements
 from tilewright.dtypes import BOOL
 from tilewright.errors import ConditionError, YieldMismatchError
-from tilewright.frontend.scope import Binding
+from tilewright.frontend.scope import Bindings
 from tilewright.frontend.state import YieldFrame
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
@@ -68,10 +68,8 @@ def taken(t: Translator, body: Sequence[ast.stmt]) -> None:
     """Translate the branch that a known condition takes, in place; what it yields goes by its names at once."""
     frame = YieldFrame()
     t.yields.append(frame)
-    try:
-        t.execute(body)
-    finally:
-        t.yields.pop()
+    t.execute(body)
+    t.yields.pop()
     if frame.names is None or not isinstance(last := t.stmts[-1], YieldStmt):
         return
     if len(frame.names) != len(last.values):
@@ -81,18 +79,13 @@ def taken(t: Translator, body: Sequence[ast.stmt]) -> None:
         t.scope.bind(name, value, last.span)
 
 
-def _branch(
-    t: Translator, body: list[ast.stmt], sibling: dict[str, Binding]
-) -> tuple[SeqStmts, YieldFrame, dict[str, Binding]]:
+def _branch(t: Translator, body: list[ast.stmt], sibling: Bindings) -> tuple[SeqStmts, YieldFrame, Bindings]:
     frame = YieldFrame()
     t.yields.append(frame)
     t.scope.enter(sibling)
-    try:
-        translated = t.block(body)
-    finally:
-        bound = t.scope.leave()
-        t.yields.pop()
-    return translated, frame, bound
+    translated = t.block(body)
+    t.yields.pop()
+    return translated, frame, t.scope.leave()
 
 
 def ends(body: SeqStmts) -> bool:

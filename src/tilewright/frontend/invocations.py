@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,8 +12,7 @@ from tilewright.core.signature import result_type
 from tilewright.core.types import ScalarType, TensorType, TupleType, Type
 from tilewright.dtypes import INDEX, INT64, TASK_ID, DataType
 from tilewright.errors import ArgumentCountError, DTypeMismatchError, OperandError, ParserTypeError, ShapeMismatchError
-from tilewright.frontend import directives
-from tilewright.frontend.arguments import Arguments, arguments
+from tilewright.frontend.arguments import Arguments, arguments, parameters_of
 from tilewright.frontend.branches import predicate
 from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.translator import Translator
@@ -111,13 +109,9 @@ def fitting(param: Type, arg: Type) -> str:
         return ""
     if isinstance(param, ScalarType) and isinstance(arg, ScalarType):
         return "" if param == arg or {param.dtype, arg.dtype} == {INDEX, INT64} else "the types differ"
-    return (
-        ""
-        if type(param) is type(arg) and param == arg
-        else "the kinds differ"
-        if type(param) is not type(arg)
-        else "the types differ"
-    )
+    if type(param) is not type(arg):
+        return "the kinds differ"
+    return "" if param == arg else "the types differ"
 
 
 def parts(t: Translator, value: Value, source: ast.expr) -> Value:
@@ -128,19 +122,10 @@ def parts(t: Translator, value: Value, source: ast.expr) -> Value:
     return value
 
 
-def _options_of(directive: Any) -> frozenset[str]:
-    """Return what a directive takes by name alone."""
-    given = inspect.signature(directive).parameters.values()
-    return frozenset(p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY)
-
-
-_SUBMIT_OPTIONS = {directive: _options_of(directive) for directive in (directives.submit, directives.spmd_submit)}
-
-
 def submit(t: Translator, node: ast.Call) -> Submit:
     """Return the task that `pl.submit` and `pl.spmd_submit` dispatch."""
     directive: Any = t.evaluate(node.func)
-    given, allowed = arguments(t, node), _SUBMIT_OPTIONS[directive]
+    given, (_, allowed) = arguments(t, node), parameters_of(directive)
     kwargs = {name: value for name, value in given.kwargs.items() if name not in allowed}
     rest = Arguments(given.args[1:], kwargs, given.nodes[1:], given.keyword_nodes)
     called = _dispatched(t, given.args[0] if given.args else None, rest, node)

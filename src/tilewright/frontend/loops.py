@@ -25,9 +25,8 @@ from tilewright.errors import (
     YieldMismatchError,
 )
 from tilewright.frontend import directives
-from tilewright.frontend.arguments import Arguments, arguments
+from tilewright.frontend.arguments import Arguments, arguments, parameters_of
 from tilewright.frontend.branches import condition, ends, unnamed_yield
-from tilewright.frontend.scope import State
 from tilewright.frontend.scopes import spmd_options
 from tilewright.frontend.state import Widened, YieldFrame
 from tilewright.frontend.statements import is_directive
@@ -89,10 +88,10 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     t.scope.enter()
     t.scope.bind(names[0], loop_var, loop_var.span)
     iter_args = _carried(t, names[1:], inits, node)
-    frame, body = _body(t, node.body, word, len(iter_args), node)
+    frame, body = _body(t, node.body, word, len(iter_args))
     bound = t.scope.leave()
     body, results = _results(t, node, iter_args, frame, body)
-    t.scope.leak(bound, State.BOUND, ended=names)
+    t.scope.leak(bound, names)
     span = t.span(node)
     t.emit(ForStmt(loop_var, start, stop, step, body, kind, iter_args, tuple(results.values()), attrs, span))
     for name, var in results.items():
@@ -125,7 +124,7 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
 
 
 def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits: Sequence[Expr]) -> dict[str, int]:
-    allowed = {"init_values", "stage"} if word == "pipeline" else {"init_values"}
+    allowed = parameters_of(directives.pipeline if word == "pipeline" else directives.range)[1]
     for name in given.kwargs:
         if name not in allowed:
             message, help = f"pl.{word} has no parameter `{name}`", f"it takes bounds and {', '.join(sorted(allowed))}"
@@ -142,14 +141,13 @@ def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits:
         raise t.error(AttributeValueError, node, message, help="use pl.range, or unroll an inner loop of fewer turns")
     if word != "pipeline":
         return {}
+    help = "stage=2 loads one iteration ahead"
     if "stage" not in given.kwargs:
-        message, help = "pl.pipeline needs its depth, stage=", "stage=2 loads one iteration ahead"
-        raise t.error(ArgumentCountError, node, message, help=help)
+        raise t.error(ArgumentCountError, node, "pl.pipeline needs its depth, stage=", help=help)
     stage = given.kwargs["stage"]
     if not isinstance(stage, int) or isinstance(stage, bool) or stage < 1:
-        shown = stage.type if isinstance(stage, Expr) else repr(stage)
-        message, where = f"stage must be a constant of at least 1, got {shown}", given.keyword_nodes["stage"]
-        raise t.error(AttributeValueError, where, message, help="stage=2 loads one iteration ahead")
+        message = f"stage must be a constant of at least 1, got {t.describe(stage)}"
+        raise t.error(AttributeValueError, given.keyword_nodes["stage"], message, help=help)
     return {"stage": stage}
 
 
@@ -222,16 +220,15 @@ def _carried_key(name: str, span: Span) -> tuple[str, Span]:
     return f"{name} as carried", span
 
 
-def _body(t: Translator, nodes: list[ast.stmt], word: str, carries: int, node: ast.AST) -> tuple[YieldFrame, SeqStmts]:
+def _body(t: Translator, nodes: list[ast.stmt], word: str, carries: int = 0) -> tuple[YieldFrame, SeqStmts]:
     frame = YieldFrame(is_loop=True, carries=carries)
     defined = [(name, binding.value) for name, binding in t.scope.frames[-1].items()]
     t.yields.append(frame)
     t.loops.append(word)
-    try:
-        return frame, t.block(nodes, defined)
-    finally:
-        t.loops.pop()
-        t.yields.pop()
+    body = t.block(nodes, defined)
+    t.loops.pop()
+    t.yields.pop()
+    return frame, body
 
 
 def _results(
@@ -271,22 +268,20 @@ def repeat(t: Translator, node: ast.While) -> None:
     """Translate a `while`."""
     check_else(t, node)
     t.scope.forget(node.body)
-    before = len(t.stmts)
-    test = condition(t, node.test)
-    if len(t.stmts) != before:
-        raise _not_scalar(t.span(node.test))
+    test = _test(t, node.test, node.test)
     t.scope.enter()
-    _, body = _body(t, node.body, "while", 0, node)
-    t.scope.leak(t.scope.leave(), State.BOUND)
-    t.emit(WhileStmt(_as_expr(test), body, span=t.span(node)))
+    _, body = _body(t, node.body, "while")
+    t.scope.leak(t.scope.leave())
+    t.emit(WhileStmt(test, body, span=t.span(node)))
 
 
-def _not_scalar(span: Span) -> ConditionError:
-    help = "bind what it reads to a name before the loop, and again at the end of the body"
-    return ConditionError("the condition of a loop is scalar arithmetic", spans=[span], help=help)
-
-
-def _as_expr(test: Expr | bool) -> Expr:
+def _test(t: Translator, node: ast.expr, where: ast.AST) -> Expr:
+    """Return the condition of a loop; ConditionError unless every round can compute it anew."""
+    before = len(t.stmts)
+    test = condition(t, node)
+    if len(t.stmts) != before:
+        help = "bind what it reads to a name before the loop, and again at the end of the body"
+        raise t.error(ConditionError, where, "the condition of a loop is scalar arithmetic", help=help)
     return constant(test) if isinstance(test, bool) else test
 
 
@@ -303,10 +298,10 @@ def _while_carrying(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     t.scope.enter()
     iter_args = _carried(t, names, inits, node)
     test = _leading_condition(t, node)
-    frame, body = _body(t, node.body[1:], "while", len(iter_args), node)
+    frame, body = _body(t, node.body[1:], "while", len(iter_args))
     bound = t.scope.leave()
     body, results = _results(t, node, iter_args, frame, body)
-    t.scope.leak(bound, State.BOUND, ended=names)
+    t.scope.leak(bound, names)
     t.emit(WhileStmt(test, body, iter_args, tuple(results.values()), t.span(node)))
     for name, var in results.items():
         t.define(name, var)
@@ -323,11 +318,7 @@ def _leading_condition(t: Translator, node: ast.For) -> Expr:
         raise t.error(MisplacedDirectiveError, first, "a pl.while_ body starts with pl.cond(...)", help=help)
     if len(first.value.args) != 1:
         raise t.error(ArgumentCountError, first, "pl.cond takes one condition", help="join several with `and`")
-    before = len(t.stmts)
-    test = condition(t, first.value.args[0])
-    if len(t.stmts) != before:
-        raise _not_scalar(t.span(first))
-    return _as_expr(test)
+    return _test(t, first.value.args[0], first)
 
 
 def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
@@ -341,9 +332,9 @@ def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     t.scope.enter()
     t.scope.bind(node.target.id, loop_var, loop_var.span)
     t.kernels.append(len(t.yields))
-    _, body = _body(t, node.body, "spmd", 0, node)
+    _, body = _body(t, node.body, "spmd")
     t.kernels.pop()
-    t.scope.leak(t.scope.leave(), State.BOUND, ended=(node.target.id,))
+    t.scope.leak(t.scope.leave(), (node.target.id,))
     t.emit(
         SpmdScopeStmt(
             count, body, loop_var, options.name_hint, None, options.deps, options.predicate, span=t.span(node)

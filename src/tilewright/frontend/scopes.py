@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from keyword import iskeyword
 from types import FunctionType
 from typing import Any
@@ -31,7 +32,7 @@ from tilewright.errors import (
     UnsupportedFeatureError,
 )
 from tilewright.frontend import directives
-from tilewright.frontend.arguments import arguments
+from tilewright.frontend.arguments import arguments, parameters_of
 from tilewright.frontend.branches import predicate
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
@@ -74,8 +75,9 @@ def _task(t: Translator, node: ast.With) -> Var | None:
     return var
 
 
-def _options(t: Translator, item: ast.Call, positional: tuple[str, ...], allowed: tuple[str, ...]) -> dict[str, Any]:
-    given = arguments(t, item)
+def _options(t: Translator, item: ast.Call, directive: Callable[..., Any]) -> dict[str, Any]:
+    """Return what a scope was given by name, as the directive that opens it declares its parameters."""
+    given, (positional, allowed) = arguments(t, item), parameters_of(directive)
     if len(given.args) > len(positional):
         message = f"`{ast.unparse(item.func)}` takes at most {len(positional)} positional argument(s)"
         raise t.error(ArgumentCountError, item, message, help=f"by name it takes {', '.join((*positional, *allowed))}")
@@ -108,14 +110,13 @@ def _deps(t: Translator, options: dict[str, Any], item: ast.Call) -> tuple[Expr,
 
 
 def _at(t: Translator, node: ast.With, item: ast.Call) -> None:
-    allowed = ("optimizations", "deps", "no_dep_args", "dumps", "allow_early_resolve", "name_hint", "windowize")
-    options = _options(t, item, ("level", "role"), allowed)
+    options = _options(t, item, directives.at)
     level, role = options.get("level"), options.get("role")
+    help = "level=pl.Level.CORE_GROUP makes the body a kernel"
     if "level" not in options:
-        help = "level=pl.Level.CORE_GROUP makes the body a kernel"
         raise t.error(ArgumentCountError, item, "pl.at needs a level", help=help)
     if not isinstance(level, Level):
-        message, help = f"level must be a pl.Level, got {level!r}", "level=pl.Level.CORE_GROUP makes the body a kernel"
+        message = f"level must be a pl.Level, got {level!r}"
         raise t.error(AttributeValueError, _where(item, "level"), message, help=help)
     if role is not None and (not isinstance(role, Role) or level is Level.CORE_GROUP):
         raise t.error(AttributeValueError, _where(item, "role"), "role= is for levels above CORE_GROUP", help="drop it")
@@ -133,17 +134,15 @@ def _kernel_body(t: Translator, nodes: list[ast.stmt]) -> SeqStmts:
     """Translate the body of a kernel, which nothing inside can leave early."""
     t.loops.append("kernel")
     t.kernels.append(len(t.yields))
-    try:
-        return t.block(nodes)
-    finally:
-        t.kernels.pop()
-        t.loops.pop()
+    body = t.block(nodes)
+    t.kernels.pop()
+    t.loops.pop()
+    return body
 
 
 def spmd_options(t: Translator, item: ast.Call) -> SpmdOptions:
     """Return what a `pl.spmd(...)` was given, checked."""
-    allowed = ("sync_start", "name_hint", "optimizations", "deps", "allow_early_resolve", "predicate")
-    options = _options(t, item, ("count",), allowed)
+    options = _options(t, item, directives.spmd)
     if "count" not in options:
         raise t.error(ArgumentCountError, item, "pl.spmd needs the number of blocks", help="pl.spmd(n)")
     count = t.expr(options["count"], item, "the number of blocks")
@@ -194,28 +193,22 @@ def _reads_block(body: SeqStmts) -> bool:
 
 
 def _cluster(t: Translator, node: ast.With, item: ast.Call) -> None:
-    hint = _name_hint(t, _options(t, item, (), ("name_hint",)), item)
+    hint = _name_hint(t, _options(t, item, directives.cluster), item)
     t.emit(ClusterScopeStmt(t.block(node.body), hint, t.span(node)))
 
 
 def _runtime(t: Translator, node: ast.With, item: ast.Call) -> None:
-    mode = _options(t, item, (), ("mode",)).get("mode", ScopeMode.AUTO)
+    mode = _options(t, item, directives.scope).get("mode", ScopeMode.AUTO)
     if t.evaluate(item.func) is directives.manual_scope:
         mode = ScopeMode.MANUAL
     if not isinstance(mode, ScopeMode):
         raise t.error(AttributeValueError, item, f"mode must be a pl.ScopeMode, got {mode!r}")
     if ScopeMode.MANUAL in t.runtime_scopes:
-        inner = "manual" if mode is ScopeMode.MANUAL else "auto"
-        raise t.error(
-            ParserSyntaxError,
-            item,
-            f"an {inner} scope cannot stand inside a manual one".replace("an manual", "a manual"),
-        )
+        inner = "a manual" if mode is ScopeMode.MANUAL else "an auto"
+        raise t.error(ParserSyntaxError, item, f"{inner} scope cannot stand inside a manual one")
     t.runtime_scopes.append(mode)
-    try:
-        body = t.block(node.body)
-    finally:
-        t.runtime_scopes.pop()
+    body = t.block(node.body)
+    t.runtime_scopes.pop()
     t.emit(RuntimeScopeStmt(body, mode, t.span(node)))
 
 

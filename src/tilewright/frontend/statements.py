@@ -256,7 +256,7 @@ def return_(t: Translator, node: ast.Return) -> None:
     """Translate a `return`."""
     span = t.span(node)
     if t.kernels and len(t.yields) > t.kernels[-1]:
-        raise UnsupportedFeatureError("`return` cannot leave a kernel scope", spans=[span], help=_KERNEL_END)
+        raise t.error(UnsupportedFeatureError, node, "`return` cannot leave a kernel scope", help=_KERNEL_END)
     value = None if node.value is None else t.operand(node.value)
     if isinstance(value, Expr) and isinstance(value.type, TupleType):
         value = tuple(t.placed(TupleGetItem(value, i, e, span), node) for i, e in enumerate(value.type.elements))
@@ -266,16 +266,11 @@ def return_(t: Translator, node: ast.Return) -> None:
     t.emit(ReturnStmt(values, span))
 
 
-def break_(t: Translator, node: ast.Break) -> None:
-    """Translate a `break`."""
-    _check_exit(t, node, "break")
-    t.emit(BreakStmt(_handed_on(t), t.span(node)))
-
-
-def continue_(t: Translator, node: ast.Continue) -> None:
-    """Translate a `continue`."""
-    _check_exit(t, node, "continue")
-    t.emit(ContinueStmt(_handed_on(t), t.span(node)))
+def exit_loop(t: Translator, node: ast.Break | ast.Continue) -> None:
+    """Translate a `break` or `continue`."""
+    kind, word = (BreakStmt, "break") if isinstance(node, ast.Break) else (ContinueStmt, "continue")
+    _check_exit(t, node, word)
+    t.emit(kind(_handed_on(t), t.span(node)))
 
 
 def _handed_on(t: Translator) -> tuple[Expr, ...]:

@@ -15,14 +15,12 @@ from tilewright.core.op import OPS
 from tilewright.core.stmt import AssignStmt, SeqStmts
 from tilewright.core.types import ScalarType, TensorType, Type, join
 from tilewright.core.visitor import variables
-from tilewright.errors import DroppedWriteWarning, KernelError, OutOfScopeError, ReassignmentError, SSAViolationError
+from tilewright.errors import DroppedWriteWarning, KernelError, ReassignmentError, SSAViolationError
 from tilewright.frontend.frames import BecomesDynamic
-from tilewright.frontend.scope import UNKNOWN, Binding, State
+from tilewright.frontend.scope import UNKNOWN, ScopedBinding
 from tilewright.frontend.state import Translation, Widened, alike, is_action
-from tilewright.frontend.walk.expressions import ended, one_sided
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Value
-from tilewright.frontend.worth import MISSING
 from tilewright.source import Span
 
 
@@ -33,23 +31,18 @@ class Translator(Translation):
     def block(self, body: Sequence[ast.stmt], defined: Sequence[tuple[str, Var]] = ()) -> SeqStmts:
         """Return statements translated into a body of their own, in which `defined` names have values."""
         outer, self.stmts = self.stmts, []
-        try:
-            for name, var in defined:
-                self.define(name, var)
-            self.execute(body)
-            return SeqStmts(tuple(self.stmts))
-        finally:
-            self.stmts = outer
+        for name, var in defined:
+            self.define(name, var)
+        self.execute(body)
+        translated, self.stmts = SeqStmts(tuple(self.stmts)), outer
+        return translated
 
-    def local(self, node: ast.Name) -> Value:
-        """Return what a name is bound to here."""
-        binding = self.scope.find(node.id)
-        if binding is None:
-            return MISSING
-        if binding.state is not State.BOUND:
-            line = binding.span.line
-            message, help = ended(node.id) if binding.state is State.ENDED else one_sided(node.id, line)
-            raise self.error(OutOfScopeError, node, message, help=help)
+    def find(self, name: str) -> ScopedBinding | None:
+        """Return what a name is bound to here, or None."""
+        return self.scope.find(name)
+
+    def read(self, node: ast.Name, binding: ScopedBinding) -> Value:
+        """Return the value of a name: the number that it is known to be, or its variable."""
         if binding.known is not UNKNOWN:
             return binding.known
         self.outlives(node.id, binding)
@@ -95,7 +88,7 @@ class Translator(Translation):
             self.given.add(id(var))
             self.scope.bind(name, var, var.span)
 
-    def outlives(self, name: str, binding: Binding) -> None:
+    def outlives(self, name: str, binding: ScopedBinding) -> None:
         """Start again with a copy where a name is read outside the block whose loop or branch gave its value."""
         if binding.leaked:
             for value in _elements(binding.value):

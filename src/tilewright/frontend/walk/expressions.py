@@ -9,6 +9,7 @@ from tilewright.errors import (
     DriftError,
     KernelError,
     OutOfBoundsError,
+    OutOfScopeError,
     StaticEvaluationError,
     UndefinedNameError,
     UnknownAttributeError,
@@ -18,7 +19,6 @@ from tilewright.errors import (
 from tilewright.frontend.names import nearest
 from tilewright.frontend.walk.known import BINARY, COMPARE, UNARY, check_plain, known
 from tilewright.frontend.walk.walker import Handler, Listed, Value, Walker
-from tilewright.frontend.worth import MISSING
 
 
 def _constant(t: Walker, node: ast.Constant) -> Value:
@@ -29,26 +29,17 @@ def _constant(t: Walker, node: ast.Constant) -> Value:
 
 
 def _name(t: Walker, node: ast.Name) -> Value:
-    value = t.local(node)
-    if value is not MISSING:
-        return value
+    binding = t.find(node.id)
+    if binding is not None:
+        if binding.problem:
+            raise t.error(OutOfScopeError, node, binding.problem, help=binding.help)
+        return t.read(node, binding)
     try:
         return t.met(node, t.resolver.lookup(node.id))
     except KeyError:
         help = nearest(node.id, [*t.bound_names(), *t.resolver.visible()])
         help = help or "bind it before this line, or define it outside the kernel"
         raise t.error(UndefinedNameError, node, f"name '{node.id}' is not defined", help=help) from None
-
-
-def ended(name: str) -> tuple[str, str]:
-    """Return what is wrong with a loop variable that is read after its loop, and what to do."""
-    return f"'{name}' is a loop variable and ends with its loop", "keep its last value under another name"
-
-
-def one_sided(name: str, line: int) -> tuple[str, str]:
-    """Return what is wrong with a name that only one branch binds, at a line, and what to do."""
-    help = f"line {line} binds it on one path only: bind it before the branch, or in every branch"
-    return f"'{name}' is not bound on every path that leads here", help
 
 
 def _attribute(t: Walker, node: ast.Attribute) -> Value:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 from tilewright.errors import KernelError, RecursiveCallError
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.names import Resolver
+from tilewright.frontend.walk.bindings import Binding
 from tilewright.source import Span
 
 Value: TypeAlias = Any
@@ -107,8 +108,12 @@ class Walker(ABC):
         return isinstance(value, self.runtime)
 
     @abstractmethod
-    def local(self, node: ast.Name) -> Value:
-        """Return what a name is bound to in the function, `MISSING` for nothing; OutOfScopeError where it ended."""
+    def find(self, name: str) -> Binding | None:
+        """Return what a name is bound to in the function, or None."""
+
+    def read(self, node: ast.Name, binding: Any) -> Value:
+        """Return the value of a name that the function has bound."""
+        return binding.value
 
     @abstractmethod
     def bound_names(self) -> list[str]:

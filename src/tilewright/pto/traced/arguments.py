@@ -65,20 +65,16 @@ class Arguments:
         for name, argument in self.kwargs.items():
             if name not in names:
                 help = nearest(name, list(names)) or signature
-                raise self._refusal(t, f"has no parameter `{name}`", help, argument)
+                raise t.error(ArgumentCountError, argument.node, f"`{self.name}` has no parameter `{name}`", help=help)
             if name in bound:
-                raise self._refusal(t, f"got `{name}` twice", signature, argument)
+                raise t.error(ArgumentCountError, argument.node, f"`{self.name}` got `{name}` twice", help=signature)
         if len(self.args) > len(positional):
-            problem = f"takes {len(positional)} arguments, got {len(self.args)}"
-            raise self._refusal(t, problem, signature, self.args[len(positional)])
+            message = f"`{self.name}` takes {len(positional)} arguments, got {len(self.args)}"
+            raise t.error(ArgumentCountError, self.args[len(positional)].node, message, help=signature)
         missing = [name for name in required if name not in bound and name not in self.kwargs]
         if missing:
-            raise self._refusal(t, f"needs `{missing[0]}`", signature)
+            raise t.error(ArgumentCountError, self.node, f"`{self.name}` needs `{missing[0]}`", help=signature)
         return {**bound, **self.kwargs}
-
-    def _refusal(self, t: Tracer, problem: str, help: str, at: Argument | None = None) -> ArgumentCountError:
-        span = t.span(self.node if at is None else at.node)
-        return ArgumentCountError(f"`{self.name}` {problem}", spans=[span], help=help)
 
 
 def _plain(value: Any) -> Any:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tilewright.errors import ConditionError
-from tilewright.frontend.walk.expressions import one_sided
+from tilewright.frontend.walk.bindings import Binding, one_sided
 from tilewright.pto.module import Op, Region, Value
-from tilewright.pto.traced.liveness import Binding, assigned_in
+from tilewright.pto.traced.liveness import assigned_in
 from tilewright.pto.traced.scalars import as_leaf
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import common_type, describe, is_alike, is_same, leaves, rebuilt

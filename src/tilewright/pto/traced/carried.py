@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.errors import ReassignmentError
+from tilewright.frontend.walk.bindings import Binding
 from tilewright.pto.module import Op, Region, Value
-from tilewright.pto.traced.liveness import Binding, assigned_in
+from tilewright.pto.traced.liveness import assigned_in
 from tilewright.pto.traced.scalars import as_leaf
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import common_type, describe, is_alike, is_runtime, is_same, leaves, rebuilt

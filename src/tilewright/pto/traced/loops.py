@@ -11,12 +11,12 @@ import builtins
 from collections.abc import Sequence
 
 from tilewright.errors import OperandError, PlainRangeError, UnsupportedFeatureError
-from tilewright.frontend.walk.expressions import ended
+from tilewright.frontend.walk.bindings import Binding, ended
 from tilewright.frontend.walk.statements import bind_target, check_else
 from tilewright.pto.module import Clause, Op, Value
 from tilewright.pto.traced.branches import condition
 from tilewright.pto.traced.carried import Carried
-from tilewright.pto.traced.liveness import Binding, read_in
+from tilewright.pto.traced.liveness import read_in
 from tilewright.pto.traced.namespace import StaticRange
 from tilewright.pto.traced.scalars import as_index
 from tilewright.pto.traced.tracer import Tracer

@@ -11,9 +11,10 @@ from tilewright.errors import (
     UncallableError,
     UnsupportedFeatureError,
 )
+from tilewright.frontend.walk.bindings import Binding
 from tilewright.frontend.walk.statements import bind_target
 from tilewright.pto.module import Op, Value
-from tilewright.pto.traced.liveness import Binding, assigned_in
+from tilewright.pto.traced.liveness import assigned_in
 from tilewright.pto.traced.namespace import Scope
 from tilewright.pto.traced.tracer import Returned, Tracer
 from tilewright.pto.traced.values import describe, is_runtime

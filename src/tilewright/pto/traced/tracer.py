@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
-from tilewright.errors import KernelError, NestingError, OutOfScopeError
+from tilewright.errors import KernelError, NestingError
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.names import Origins, Resolver, free_name
+from tilewright.frontend.walk.bindings import Binding
 from tilewright.frontend.walk.walker import Walker
-from tilewright.frontend.worth import MISSING
 from tilewright.pto.module import Func, Value
-from tilewright.pto.traced.liveness import Binding, read_after
+from tilewright.pto.traced.liveness import read_after
 from tilewright.pto.traced.values import describe, is_runtime
 from tilewright.pto.traced.writer import Writer
 from tilewright.pto.types import Type
@@ -119,14 +119,9 @@ class Tracer(Walker):
         self.writer.call_it(value, name)
         self.names[name] = Binding(value, self.span(node))
 
-    def local(self, node: ast.Name) -> Any:
-        """Return what a name stands for in the function."""
-        binding = self.names.get(node.id)
-        if binding is None:
-            return MISSING
-        if binding.problem:
-            raise self.error(OutOfScopeError, node, binding.problem, help=binding.help)
-        return binding.value
+    def find(self, name: str) -> Binding | None:
+        """Return what a name stands for in the function, or None."""
+        return self.names.get(name)
 
     def bound_names(self) -> list[str]:
         """Return the names that are bound here."""

@@ -11,14 +11,14 @@ from typing import TypeVar
 
 from tilewright.errors import AttributeValueError, OperandError
 from tilewright.frontend.names import nearest
-from tilewright.pto.module import Attribute, Clause, Enumerated, Op, Value
+from tilewright.pto.module import Attribute, Clause, Enumerated, Value
 from tilewright.pto.text.typetext import CHOICES
 from tilewright.pto.traced.arguments import Argument, Arguments, listed
 from tilewright.pto.traced.ops import emit, handles
 from tilewright.pto.traced.scalars import as_index, as_integer, scalar_type, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe
-from tilewright.pto.types import I64, INDEX, SPACES, Ptr, Scalar, Space, TensorView, TileBuf, Type
+from tilewright.pto.types import I64, INDEX, SPACES, Ptr, Space, TensorView, TileBuf
 
 T = TypeVar("T", Ptr, TensorView, TileBuf)
 
@@ -34,7 +34,7 @@ def _make_tensor_view(t: Tracer, given: Arguments) -> Value:
     attributes: dict[str, Attribute] = {}
     if "layout" in bound:
         attributes["layout"] = Enumerated("layout", str(bound["layout"].value))
-    return _made(t, given, "pto.make_tensor_view", (pointer,), type_, clauses, attributes)
+    return t.writer.value("pto.make_tensor_view", (pointer,), type_, t.span(given.node), attributes, clauses)
 
 
 @handles("partition_view")
@@ -46,7 +46,7 @@ def _partition_view(t: Tracer, given: Arguments) -> Value:
         _check_rank(t, bound[name], parts, len(view_type.shape))
     type_ = TensorView(tuple(_extent(each) for each in sizes), view_type.element, partition=True)
     clauses = _index_clause(t, "offsets", offsets), _index_clause(t, "sizes", sizes)
-    return _made(t, given, "pto.partition_view", (view,), type_, clauses)
+    return t.writer.value("pto.partition_view", (view,), type_, t.span(given.node), clauses=clauses)
 
 
 @handles("tile.load", "tile.store")
@@ -104,7 +104,7 @@ def _alloc_tile(t: Tracer, given: Arguments) -> Value:
     if "addr" in bound:
         clauses.append(Clause("addr", (as_integer(t, bound["addr"].value, I64, bound["addr"].node),)))
     type_, valid = _validity(t, type_, bound)
-    return _made(t, given, "pto.alloc_tile", (), type_, (*clauses, *valid))
+    return t.writer.value("pto.alloc_tile", (), type_, t.span(given.node), clauses=(*clauses, *valid))
 
 
 def _validity(t: Tracer, type_: TileBuf, bound: dict[str, Argument]) -> tuple[TileBuf, list[Clause]]:
@@ -198,7 +198,7 @@ def _reshape(t: Tracer, given: Arguments) -> Value:
     if type_.nbytes != tile_type.nbytes:
         message = f"the tile has {tile_type.nbytes} bytes, and this shape {type_.nbytes}"
         raise t.error(OperandError, bound["shape"].node, message, help="a reshape keeps every byte")
-    return _made(t, given, "pto.treshape", (tile,), type_)
+    return t.writer.value("pto.treshape", (tile,), type_, t.span(given.node))
 
 
 @handles("subview", "subset")
@@ -215,7 +215,7 @@ def _subview(t: Tracer, given: Arguments) -> Value:
         _check_rank(t, bound["valid"], valid, 2)
         type_ = replace(type_, valid_rows=_extent(valid[0]), valid_cols=_extent(valid[1]))
         clauses.append(_index_clause(t, "valid", valid))
-    return _made(t, given, f"pto.{given.word}", (tile,), type_, clauses, {"sizes": (rows, cols)})
+    return t.writer.value(f"pto.{given.word}", (tile,), type_, t.span(given.node), {"sizes": (rows, cols)}, clauses)
 
 
 @handles("castptr")
@@ -229,7 +229,7 @@ def _castptr(t: Tracer, given: Arguments) -> Value:
     value, node = bound["value"].value, bound["value"].node
     is_pointer = isinstance(value, Value) and isinstance(value.type, Ptr)
     operand = value if is_pointer else as_integer(t, value, I64, node)
-    return _made(t, given, "pto.castptr", (operand,), wanted)
+    return t.writer.value("pto.castptr", (operand,), wanted, t.span(given.node))
 
 
 def _typed(t: Tracer, argument: Argument, kind: type[T], what: str) -> tuple[Value, T]:
@@ -238,18 +238,3 @@ def _typed(t: Tracer, argument: Argument, kind: type[T], what: str) -> tuple[Val
     if not isinstance(value, Value) or not isinstance(value.type, kind):
         raise t.error(OperandError, argument.node, f"{what} is needed here, got {describe(value)}", help=f"pass {what}")
     return value, value.type
-
-
-def _made(
-    t: Tracer,
-    given: Arguments,
-    name: str,
-    operands: tuple[Value, ...],
-    type: Type | Scalar,
-    clauses: Sequence[Clause] = (),
-    attributes: dict[str, Attribute] | None = None,
-) -> Value:
-    span = t.span(given.node)
-    result = Value("", type, span)
-    t.writer.emit(Op(name, operands, tuple(clauses), attributes or {}, (result,), span=span))
-    return result

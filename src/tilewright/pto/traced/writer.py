@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tilewright.pto.module import Attributes, Op, Region, Value
+from tilewright.pto.module import Attributes, Clause, Op, Region, Value
 from tilewright.pto.text.constants import constant as held
 from tilewright.pto.traced.values import is_sequence
 from tilewright.pto.types import INDEX, Scalar, Type
@@ -45,11 +45,17 @@ class Writer:
         return op
 
     def value(
-        self, name: str, operands: Iterable[Value], type: Type, span: Span, attributes: Attributes | None = None
+        self,
+        name: str,
+        operands: Iterable[Value],
+        type: Type,
+        span: Span,
+        attributes: Attributes | None = None,
+        clauses: Iterable[Clause] = (),
     ) -> Value:
         """Add an op with one result; return that."""
         result = Value("", type, span)
-        self.emit(Op(name, tuple(operands), attributes=attributes or {}, results=(result,), span=span))
+        self.emit(Op(name, tuple(operands), tuple(clauses), attributes or {}, (result,), span=span))
         return result
 
     def constant(self, value: bool | int | float, type: Scalar, span: Span = UNKNOWN) -> Value:
