@@ -120,29 +120,23 @@ def _merged_yields(
         raise unnamed_yield(first.span or t.span(node))
     if then.names is None or other.names is None:
         where = "else" if then.names is not None else "then"
-        raise YieldMismatchError(
-            "both branches must yield, or neither",
-            spans=[first.span or t.span(node)],
-            notes=[f"the {where} branch yields nothing"],
-            help=f"end the {where} branch with a pl.yield_ of the same names",
-        )
+        message = "both branches must yield, or neither"
+        notes = [f"the {where} branch yields nothing"]
+        help = f"end the {where} branch with a pl.yield_ of the same names"
+        raise YieldMismatchError(message, spans=[first.span or t.span(node)], notes=notes, help=help)
     if then.names != other.names or len(then.types) != len(other.types):
-        raise YieldMismatchError(
-            "both branches must yield the same names",
-            spans=[other.span or t.span(node)],
-            notes=[f"then: {', '.join(then.names)}", f"else: {', '.join(other.names)}"],
-            help="the names after the `if` are those before the `=`: make them equal",
-        )
+        message = "both branches must yield the same names"
+        notes = [f"then: {', '.join(then.names)}", f"else: {', '.join(other.names)}"]
+        help = "the names after the `if` are those before the `=`: make them equal"
+        raise YieldMismatchError(message, spans=[other.span or t.span(node)], notes=notes, help=help)
     variables: list[Var] = []
     for name, a, b in zip(then.names, then.types, other.types, strict=True):
         type_ = t.joined(unplaced(a), unplaced(b), other.span or t.span(node))
         if type_ is None:
-            raise YieldMismatchError(
-                f"the branches yield different types for '{name}'",
-                spans=[other.span or t.span(node)],
-                notes=[f"then: {a}", f"else: {b}"],
-                help="make them alike, for example with pl.cast or the same shape",
-            )
+            message = f"the branches yield different types for '{name}'"
+            notes = [f"then: {a}", f"else: {b}"]
+            help = "make them alike, for example with pl.cast or the same shape"
+            raise YieldMismatchError(message, spans=[other.span or t.span(node)], notes=notes, help=help)
         variables.append(Var(name, type_, other.span or t.span(node)))
     return then.names, tuple(variables)
 

@@ -58,12 +58,9 @@ def _name_axis(t: Translator, frame: Frame, bound: BindDynamic, dim: int, name: 
     known = frame.dynamic.get(axis)
     if known is not None and known.is_named:
         if owner is None or known.owner in (owner, None):
-            raise DynamicConflictError(
-                f"axis {dim} is dynamic by two names: '{known.symbol}' and '{name}'",
-                spans=[span],
-                notes=[f"'{known.symbol}' at {known.span}"],
-                help="give one axis one pl.dynamic name",
-            )
+            message = f"axis {dim} is dynamic by two names: '{known.symbol}' and '{name}'"
+            notes = [f"'{known.symbol}' at {known.span}"]
+            raise DynamicConflictError(message, spans=[span], notes=notes, help="give one axis one pl.dynamic name")
         frame.disown(axis)
     raise BecomesDynamic(frame, [axis], name, is_named=True, span=span, owner=owner)
 

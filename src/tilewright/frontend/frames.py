@@ -55,12 +55,9 @@ class Frame:
         """Note that a variable holds a `pl.dynamic` name; DynamicConflictError when it holds another elsewhere."""
         known, first = self.dynamic_names.setdefault(variable, (symbol, span))
         if known != symbol:
-            raise DynamicConflictError(
-                f"`{variable}` is pl.dynamic('{known}') and pl.dynamic('{symbol}') in one program",
-                spans=[span],
-                notes=[f"'{known}' at {first}"],
-                help="one variable, one name: rename one of them",
-            )
+            message = f"`{variable}` is pl.dynamic('{known}') and pl.dynamic('{symbol}') in one program"
+            help = "one variable, one name: rename one of them"
+            raise DynamicConflictError(message, spans=[span], notes=[f"'{known}' at {first}"], help=help)
 
     def fresh(self, name: str) -> str:
         """Return a symbol that no axis has yet, `name` itself where that is free."""

@@ -167,11 +167,9 @@ def _check_bound(t: Translator, params: Sequence[Var]) -> None:
     told = {e.name for p in params if isinstance(p.type, TensorType) for e in p.type.shape if isinstance(e, Symbol)}
     for name, span in t.symbols.items():
         if name not in told:
-            raise UnboundSymbolError(
-                f"'{name}' is the extent of no parameter, so no argument tells its value",
-                spans=[span],
-                help=f"write it in the shape of a parameter, or say x.bind_dynamic(axis, {name}) in a @pl.jit kernel",
-            )
+            message = f"'{name}' is the extent of no parameter, so no argument tells its value"
+            help = f"write it in the shape of a parameter, or say x.bind_dynamic(axis, {name}) in a @pl.jit kernel"
+            raise UnboundSymbolError(message, spans=[span], help=help)
 
 
 def _bind_parameter(t: Translator, param: Var, p: Parameter) -> None:
@@ -187,11 +185,9 @@ def _parameters(captured: Captured, resolver: Resolver, is_method: bool) -> tupl
     node = captured.node.args
     others = [node.vararg, node.kwarg, *node.posonlyargs, *node.kwonlyargs, *node.defaults]
     if odd := [part for part in others if part is not None]:
-        raise UnsupportedFeatureError(
-            "a kernel's parameters are plain names with annotations",
-            spans=[captured.span(odd[0])],
-            help="drop the star, the slash or the default: callers pass every argument",
-        )
+        message = "a kernel's parameters are plain names with annotations"
+        help = "drop the star, the slash or the default: callers pass every argument"
+        raise UnsupportedFeatureError(message, spans=[captured.span(odd[0])], help=help)
     if is_method and not node.args:
         raise UnsupportedFeatureError(
             "a method of a program takes self first", spans=[captured.span(captured.node)], help="def name(self, ...):"
@@ -222,11 +218,9 @@ def check_symbols(parameters: tuple[Parameter, ...]) -> None:
     bound = {e.name for _, e in extents if isinstance(e, Symbol)}
     for parameter, extent in extents:
         for name in symbols_in(extent) - bound:
-            raise UnboundSymbolError(
-                f"'{name}' stands only inside formulas, so no argument tells its value",
-                spans=[parameter.span],
-                help=f"use '{name}' itself as an extent of some parameter",
-            )
+            message = f"'{name}' stands only inside formulas, so no argument tells its value"
+            help = f"use '{name}' itself as an extent of some parameter"
+            raise UnboundSymbolError(message, spans=[parameter.span], help=help)
 
 
 def declared_returns(captured: Captured, resolver: Resolver) -> tuple[Type, ...] | None:

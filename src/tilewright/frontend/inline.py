@@ -111,8 +111,6 @@ def returns_once(captured: Captured) -> None:
     """Raise when a template returns anywhere but at its end."""
     for statement in ast.walk(captured.node):
         if isinstance(statement, ast.Return) and statement is not captured.node.body[-1]:
-            raise UnsupportedFeatureError(
-                f"inline function `{captured.node.name}` returns once, at its end",
-                spans=[captured.span(statement)],
-                help="bind the result in each branch, and return it after them",
-            )
+            message = f"inline function `{captured.node.name}` returns once, at its end"
+            help = "bind the result in each branch, and return it after them"
+            raise UnsupportedFeatureError(message, spans=[captured.span(statement)], help=help)

@@ -72,13 +72,9 @@ def _argument(t: Translator, function: Function, param: Any, value: Value, node:
         kind, help = _PROBLEMS.get(
             problem, (ShapeMismatchError, "pass a window of it, or give the parameter that shape")
         )
-        raise t.error(
-            kind,
-            node,
-            f"`{param.name_hint}` of `{function.name}` is {param.type}, got {arg.type}: {problem}",
-            help=help,
-            notes=[f"`{param.name_hint}` is declared at {param.span}"] if param.span.is_known else (),
-        )
+        message = f"`{param.name_hint}` of `{function.name}` is {param.type}, got {arg.type}: {problem}"
+        notes = [f"`{param.name_hint}` is declared at {param.span}"] if param.span.is_known else ()
+        raise t.error(kind, node, message, help=help, notes=notes)
     return arg
 
 

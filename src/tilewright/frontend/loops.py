@@ -252,12 +252,10 @@ def _results(
             arg.var.type = unplaced(type_)
         wider = t.joined(arg.var.type, unplaced(type_), frame.span or t.span(node))
         if wider is None:
-            raise YieldMismatchError(
-                f"'{arg.var.name_hint}' is carried as one type and yielded as another",
-                spans=[frame.span or t.span(node)],
-                notes=[f"carried: {arg.var.type}", f"yielded: {type_}"],
-                help="start with a value of the type the body yields, for example with pl.cast",
-            )
+            message = f"'{arg.var.name_hint}' is carried as one type and yielded as another"
+            notes = [f"carried: {arg.var.type}", f"yielded: {type_}"]
+            help = "start with a value of the type the body yields, for example with pl.cast"
+            raise YieldMismatchError(message, spans=[frame.span or t.span(node)], notes=notes, help=help)
         if wider != arg.var.type:
             raise Widened(_carried_key(arg.var.name_hint, arg.var.span), wider)
         results[name] = Var(name, arg.var.type, frame.span or t.span(node))

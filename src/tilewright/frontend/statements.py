@@ -77,12 +77,9 @@ def _yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None
         raise MisplacedDirectiveError(message, spans=[span], help="bind the value to a name, or return it")
     frame = t.yields[-1]
     if frame.names is not None:
-        raise YieldMismatchError(
-            "this block has yielded already",
-            spans=[span],
-            notes=[f"first at line {frame.span.line}"] if frame.span else (),
-            help="yield everything at once: a, b = pl.yield_(x, y)",
-        )
+        notes = [f"first at line {frame.span.line}"] if frame.span else ()
+        help = "yield everything at once: a, b = pl.yield_(x, y)"
+        raise YieldMismatchError("this block has yielded already", spans=[span], notes=notes, help=help)
     if names and len(names) != len(node.args):
         message = f"{len(names)} name(s) for {len(node.args)} yielded value(s)"
         raise YieldMismatchError(message, spans=[span], help="give each value one name")
@@ -176,10 +173,8 @@ def annotated(t: Translator, node: ast.AnnAssign) -> None:
     value = t.evaluate(node.value)
     actual = t.expr(value, node.value).type if not isinstance(value, Expr) else value.type
     if not _agrees(declared, actual):
-        raise AnnotationMismatchError(
-            f"'{node.target.id}' is annotated {declared}, but its value is {actual}",
-            spans=[t.span(node.annotation), t.span(node.value)],
-        )
+        message = f"'{node.target.id}' is annotated {declared}, but its value is {actual}"
+        raise AnnotationMismatchError(message, spans=[t.span(node.annotation), t.span(node.value)])
     limits = getattr(annotation, "bounds", None)
     placed = isinstance(declared, TileType) and declared.memref is not None
     if isinstance(value, Expr) and (placed or limits is not None) and is_action(value):
@@ -211,10 +206,8 @@ def _check_kind(t: Translator, node: ast.AnnAssign, name: str, kind: type, value
             kind, False
         )
     if not fits:
-        raise AnnotationMismatchError(
-            f"'{name}' is annotated {kind.__name__}, but its value is {shown_type(value)}",
-            spans=[t.span(node.annotation), t.span(node.value)],
-        )
+        message = f"'{name}' is annotated {kind.__name__}, but its value is {shown_type(value)}"
+        raise AnnotationMismatchError(message, spans=[t.span(node.annotation), t.span(node.value)])
 
 
 def shown_type(value: Value) -> str:

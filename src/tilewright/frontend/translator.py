@@ -166,11 +166,8 @@ class Translator(Translation):
         elif known.block == self.scope.block or (known.leaked and wider is None):
             self._assign_to(name, self._variable(name, value, span), value, span)
         elif wider is None or id(var) in self.fixed:
-            raise ReassignmentError(
-                f"Cannot reassign '{name}' with a different type",
-                spans=[span],
-                notes=[f"`{name}` is {var.type} from line {var.span.line}", f"the new value is {value.type}"],
-            )
+            notes = [f"`{name}` is {var.type} from line {var.span.line}", f"the new value is {value.type}"]
+            raise ReassignmentError(f"Cannot reassign '{name}' with a different type", spans=[span], notes=notes)
         else:
             raise Widened(key, wider)
 
