@@ -9,7 +9,7 @@ from tilewright.frontend.walk.known import known
 from tilewright.pto.module import Value
 from tilewright.pto.traced import arithmetic
 from tilewright.pto.traced.arguments import Arguments
-from tilewright.pto.traced.infer import register
+from tilewright.pto.traced.inference import register
 from tilewright.pto.traced.namespace import StaticRange
 from tilewright.pto.traced.ops import emit, handles
 from tilewright.pto.traced.scalars import cast, scalar_type, static_int

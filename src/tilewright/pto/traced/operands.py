@@ -1,4 +1,4 @@
-"""Placing: the arguments of a call, sorted into the places that an op's form has.
+"""Operands: the arguments of a call, sorted into the places that an op's form has.
 
 Arguments come in the order of the text: operands, the offset after its pointer, then words such as `"PAT_ALL"`. What
 the text has under a word (`nburst`, `addr`, ...) is a keyword, and so is every other attribute.
@@ -16,7 +16,7 @@ from tilewright.pto.module import Attribute, Clause, Enumerated, Value
 from tilewright.pto.text.form import Form, Layout, Slot
 from tilewright.pto.text.kinds import KINDS, fits, shown, signature
 from tilewright.pto.traced.arguments import Argument, Arguments, listed
-from tilewright.pto.traced.infer import Inference, letters_of
+from tilewright.pto.traced.inference import Inference, letters_of
 from tilewright.pto.traced.scalars import as_integer, constant, scalar_type, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
@@ -25,7 +25,7 @@ from tilewright.source import Span
 
 
 @dataclass
-class Placing:
+class Operands:
     """The arguments of one call on their way to the places of a form."""
 
     t: Tracer
@@ -172,7 +172,7 @@ class Placing:
         known = (value.type for value in values if isinstance(value, Value)) if types is None else types
         return Inference(self.name, tuple(known), self.element)
 
-    def operands(self) -> tuple[Value, ...]:
+    def values(self) -> tuple[Value, ...]:
         """Return the operands, numbers as constants of the type the op wants."""
         return self._row(self.positional, self.form.operands)
 
