@@ -11,6 +11,7 @@ from platform import machine
 from typing import Any
 
 from tilewright.backends.cpu.native import compile_native
+from tilewright.call.launch import Runner, run_interpreted, run_native
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ReturnStmt
 from tilewright.core.types import TileType
@@ -24,7 +25,6 @@ from tilewright.passes.manager import PassManager
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.programs import fields
 from tilewright.programs.artifact import Artifact
-from tilewright.programs.entry import Runner
 from tilewright.programs.folder import free_place
 from tilewright.programs.lowered_stages import Remade
 from tilewright.programs.planning import MemoryPlanner, check_choices, check_context
@@ -132,7 +132,7 @@ def _compiled(source: Program, how: _How) -> CompiledProgram:
     compiled = CompiledProgram(
         source,
         how.platform,
-        native.run if native is not None else _interpreted(source, lowered, how),
+        partial(run_native, native) if native is not None else _interpreted(source, lowered, how),
         _stages(source, how.strategy, artifact, concise=how.dump is PassDumpLevel.CONCISE),
         artifact,
         native,
@@ -147,7 +147,7 @@ def _compiled(source: Program, how: _How) -> CompiledProgram:
 
 def _interpreted(source: Program, lowered: Program, how: _How) -> Runner:
     """Return what runs a program without native code; a checked one as it was written, whose names people know."""
-    return partial(run_checked, source) if how.is_checked else Machine(lowered).run
+    return partial(run_interpreted, partial(run_checked, source) if how.is_checked else Machine(lowered).run)
 
 
 def _check_returned(source: Program) -> None:

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tilewright.call.arguments import Number
+from tilewright.backends.abi import Number
 from tilewright.core.program import Function, Program
 from tilewright.core.types import TensorType, Type
 from tilewright.errors import ArtifactError
