@@ -18,7 +18,7 @@ class Haste:
     """The calls of one program, counted."""
 
     def __init__(self) -> None:
-        self._wait = SOON if sys.modules.get("llvmlite") is not None else LATE
+        self._wait = 0
         self._calls = 0
         self._is_over = False
 
@@ -28,6 +28,7 @@ class Haste:
         ImportError says that they never can be: there is neither LLVM nor machine code that it has made before.
         """
         self._calls += 1
+        self._wait = self._wait or (SOON if sys.modules.get("llvmlite") is not None else LATE)
         if self._is_over or self._calls < self._wait or not _lock.acquire(blocking=False):
             return
         learned = False
