@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from tilewright import settings
 from tilewright.arrays import np
 from tilewright.backends.abi import Number, scalar_result, scalar_word, tensor_result, word_count
+from tilewright.backends.host import HostProgram
+from tilewright.backends.interface import Entries, StandIn
 from tilewright.call.argument import Argument
 from tilewright.call.binding import Bound
 from tilewright.call.packed import is_packed, pack
@@ -16,27 +19,19 @@ from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.native.context import INTERRUPTED, Context, context_words
 from tilewright.native.interrupts import look_address
-from tilewright.native.threads import Emit, parallel_address
+from tilewright.native.threads import parallel_address
 from tilewright.records import record
-
-
-class Native(Protocol):
-    """Loaded code, whose entries are called with words and a context."""
-
-    calls: dict[str, Any]
-    emit: Emit
-
-    def finish(self, name: str, number: int, buffers: int) -> None:
-        """Free what a run has made, and raise what it did wrong."""
-        ...
-
-    def address(self, name: str) -> int:
-        """Return where the code of an entry lies."""
-        ...
-
 
 Runner = Callable[[Bound], "tuple[Any, ...]"]
 """Runs an entry on bound arguments: outputs are written in place, and what it returns is as the caller knows it."""
+
+
+def runner_of(loaded: Entries) -> Runner:
+    """Return what runs the entries of loaded code."""
+    if isinstance(loaded, HostProgram):
+        return partial(run_native, loaded)
+    assert isinstance(loaded, StandIn)
+    return partial(run_interpreted, loaded.run)
 
 
 @record
@@ -106,13 +101,13 @@ def _addressable(argument: Argument) -> Argument:
     return argument if argument.is_addressable else Argument.of_array(np.array(argument.array, order="C"))
 
 
-def context(native: Native) -> Any:
+def context(native: HostProgram) -> Any:
     """Return the context of one run."""
     words = context_words(parallel_address(settings.num_threads(), native.emit), look_address(native.emit))
     return (ctypes.c_int64 * len(words))(*words)
 
 
-def run_native(native: Native, bound: Bound) -> tuple[Any, ...]:
+def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
     """Return what an entry returns; ExecutionError for what the program did wrong."""
     staged = Staged.of(bound)
     room, around = staged.room(), context(native)
@@ -126,7 +121,7 @@ def run_native(native: Native, bound: Bound) -> tuple[Any, ...]:
         native.finish(bound.entry.name, 0, around[Context.BUFFERS])
 
 
-def prepared(native: Native, bound: Bound) -> Callable[[], None]:
+def prepared(native: HostProgram, bound: Bound) -> Callable[[], None]:
     """Return a run of an entry, to be made again and again: its code and hardly anything around it.
 
     Results are dropped, and so is what the program did wrong; an interrupt is not.

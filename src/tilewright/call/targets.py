@@ -15,9 +15,9 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.abi import scalar_word, tensor_word_count, word_count
+from tilewright.backends.host import HostProgram
 from tilewright.call import words as code
 from tilewright.call.guards import Guards
-from tilewright.call.launch import Native
 from tilewright.call.tables import Target, dtype_word, is_itself
 from tilewright.call.words import IN_PLACE, LAUNCH_WORDS, MAX_PARAMS, OF_NUMPY, OF_TORCH, RESULT_WORDS, RETURNING
 from tilewright.core.enums import ParamDirection
@@ -33,7 +33,7 @@ from tilewright.records import entity, record
 class Callee:
     """A program's entry as dispatchers call it."""
 
-    native: Native
+    native: HostProgram
     entry: Function
 
     def finish(self, number: int, buffers: int) -> None:

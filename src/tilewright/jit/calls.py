@@ -227,7 +227,7 @@ class Binder:
         source = self._model(others)
         if source is None or others[source].given != others[name].given:
             return others[name]
-        return Described(Alike(source), ("like", source), others[source].extents)
+        return Described(Alike(source), ("like", source), others[source].extents, others[name].argument)
 
     def _model(self, others: Mapping[str, Described]) -> str | None:
         """Return the input that an output without a stated shape is like: any, where all are alike."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright.backends.abi import Number
-from tilewright.backends.cpu.native import NativeProgram
+from tilewright.backends.host import HostProgram
 from tilewright.call.argument import Argument
 from tilewright.call.binding import Bound, bind, bind_described
 from tilewright.call.entrance import reroute
@@ -43,7 +43,7 @@ class Entry:
         function: Function,
         runner: Runner,
         specialized: Mapping[str, Number] | None = None,
-        native: NativeProgram | None = None,
+        native: HostProgram | None = None,
         enter: Callable[[Callable[..., Any] | None], None] | None = None,
     ) -> None:
         self.function = function
@@ -114,7 +114,7 @@ class Entry:
 
     # calls that do without Python
 
-    def _learn(self, native: NativeProgram, bound: Bound, is_whole: bool) -> bool:
+    def _learn(self, native: HostProgram, bound: Bound, is_whole: bool) -> bool:
         """Return whether calls like this one go without Python from now on, and have not before."""
         from tilewright.call.guards import Guards
         from tilewright.call.targets import Callee, fits

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.arrays import np
-from tilewright.backends.cpu.native import NativeProgram
+from tilewright.backends.host import HostProgram
 from tilewright.call.frameworks import array_of, is_tensor
 from tilewright.call.launch import Runner, run_interpreted, run_native
 from tilewright.core.enums import ParamDirection
@@ -39,7 +39,7 @@ class Compiled(Protocol):
 
     program: Program
     stages: Stages
-    native: NativeProgram | None
+    native: HostProgram | None
 
 
 Subject: TypeAlias = "Program | Function | Compiled | str | os.PathLike[str]"

@@ -14,9 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tilewright import settings
+from tilewright.backends.host import HostProgram
 from tilewright.call.entrance import reroute
 from tilewright.call.haste import Haste
-from tilewright.call.launch import Native, context
+from tilewright.call.launch import context
 from tilewright.errors import InternalError, PtoArgumentError
 from tilewright.frontend.signature import Known, TensorMeta
 from tilewright.native.context import Context
@@ -44,7 +45,7 @@ _COMPILED = "kernel.compile({}={!r})[grid, stream]"
 class Plan(NamedTuple):
     """How code is called for some pointers, whatever the grid and the scalars are."""
 
-    native: Native
+    native: HostProgram
     extra: Words
     """Words that follow from the pointers."""
     pick: Pick
