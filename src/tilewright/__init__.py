@@ -1,3 +1,3 @@
 """Tilewright: a tile-kernel JIT for Python."""
 
-__version__ = "0.1.0"
+from tilewright.version import __version__ as __version__

@@ -17,7 +17,7 @@ from tilewright.keep.fingerprint import toolchain
 from tilewright.keep.store import configured
 from tilewright.native.assemble import assemble
 from tilewright.native.loader import Loaded, load
-from tilewright.native.target import PRESETS
+from tilewright.native.target import PRESETS, llvm_files
 
 FASTCALL_WITH_KEYWORDS = 0x82
 DISPATCHER = "dispatcher"
@@ -58,9 +58,9 @@ def _code() -> tuple[Loaded, _MethodDef]:
 def _object() -> bytes:
     """Return the dispatcher's object code, kept like a program: whoever runs only kept programs needs no LLVM."""
     kept = configured()
-    if kept.directory is None and not kept.shared:
+    if not kept.is_on:
         return _assembled()
-    key = digest(DISPATCHER, toolchain())
+    key = digest(DISPATCHER, toolchain(*llvm_files()))
     found = kept.get(DISPATCHER, key)
     if found is None:
         found = _assembled()

@@ -11,6 +11,9 @@ from tilewright.native.llvm import I1, I64, PTR, Builder, Module, Value, i64
 YES, NO = "true", "false"
 NULL = Value(PTR, "null")
 
+OBJECT_TYPE, TYPE_VECTORCALL = 1, 7
+"""Which word of an object is its type, and which of a type says where its instances keep how they are called."""
+
 TUPLE_SIZE, TUPLE_ITEMS = 2, 3
 """Which word of a tuple says how many items it has, and where they start."""
 

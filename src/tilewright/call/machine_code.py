@@ -16,7 +16,7 @@ fallback, a Python function that knows everything. What it works on are tables o
 
 from __future__ import annotations
 
-from tilewright.call.code import NO, NULL, TUPLE_ITEMS, TUPLE_SIZE, YES, Code
+from tilewright.call.code import NO, NULL, OBJECT_TYPE, TUPLE_ITEMS, TUPLE_SIZE, TYPE_VECTORCALL, YES, Code
 from tilewright.call.code_arguments import ARGUMENTS
 from tilewright.call.code_lookup import LOOKUPS
 from tilewright.call.words import (
@@ -119,7 +119,7 @@ def _make(module: Module) -> None:
     entry, placed = Value(PTR, "%found"), Value(PTR, "%placed")
     c = Code(module, "make", [entry, placed], I1, NO)
     with c.each(c.word(entry, Entry.MAKERS), c.word(entry, Entry.MAKER_TABLE, PTR), 3) as maker:
-        made = c.call(PTR, "PyObject_Vectorcall", c.word(maker, 0, PTR), NULL, i64(0), NULL)
+        made = c.call(PTR, "PyObject_VectorcallDict", c.word(maker, 0, PTR), NULL, i64(0), NULL)
         c.refuse(c.compare("icmp eq", made, NULL))
         c.put(placed, c.word(maker, 1), made)
     c.done(Value(I1, YES))
@@ -251,7 +251,7 @@ def _dispatch(module: Module) -> None:
     c.begin(c.out)
     _count_active(c, state, -1)
     fallback = c.word(state, State.FALLBACK, PTR)
-    c.finish(c.call(PTR, "PyObject_Vectorcall", fallback, args, count, names))
+    c.finish(_vectorcall(c, fallback, args, count, names))
 
 
 def _arranged(c: Code, state: Value, call: tuple[Value, Value, Value], placed: Value) -> tuple[Value, Value]:
@@ -281,10 +281,18 @@ def _fail(c: Code, state: Value, numbers: tuple[Value, Value, Value]) -> None:
     for position, number in enumerate(numbers):
         c.put(told, position, c.call(PTR, "PyLong_FromLongLong", number))
     _count_active(c, state, -1)
-    answer = c.call(PTR, "PyObject_Vectorcall", c.word(state, State.FAILED, PTR), told, i64(len(numbers)), NULL)
+    failed = c.word(state, State.FAILED, PTR)
+    answer = c.call(PTR, "PyObject_VectorcallDict", failed, told, i64(len(numbers)), NULL)
     for position in range(len(numbers)):
         c.invoke("Py_DecRef", c.word(told, position, PTR))
     c.do(f"ret {answer}")
+
+
+def _vectorcall(c: Code, callee: Value, *args: Value) -> Value:
+    """Call a Python function or method, keywords in a tuple; Python 3.10 exports nothing that does."""
+    where = c.word(c.word(callee, OBJECT_TYPE, PTR), TYPE_VECTORCALL)
+    function = c.word(c.offset(callee, where, "i8"), 0, PTR)
+    return c.value(PTR, f"call ptr {function.ref}({', '.join(map(str, (callee, *args)))})")
 
 
 def _count_active(c: Code, state: Value, change: int) -> None:

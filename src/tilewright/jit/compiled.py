@@ -71,6 +71,12 @@ class Compiled:
         return Slot(given, self.types.get(name), dims, made=made)
 
     @property
+    def dynamic(self) -> list[int]:
+        """Which of all the tensors' extents, one after the other, the program takes as they come."""
+        dims = [dim for meta in self.metas.values() if isinstance(meta, TensorMeta) for dim in meta.shape]
+        return [position for position, dim in enumerate(dims) if isinstance(dim, DynDim)]
+
+    @property
     def types(self) -> dict[str, Type]:
         """The types of the program's parameters."""
         params = self.program.entry.function.params

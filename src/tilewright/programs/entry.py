@@ -19,9 +19,9 @@ from tilewright.core.program import Function, Program
 from tilewright.core.types import ScalarType, Type
 from tilewright.forks import computed_once
 from tilewright.frontend.signature import Known, TensorMeta
+from tilewright.passes.aliases import actual_directions
 from tilewright.programs import metadata
 from tilewright.programs.metadata import ParamInfo
-from tilewright.programs.writes import actual_directions
 
 if TYPE_CHECKING:
     from tilewright.call.dispatcher import Parameter
