@@ -9,13 +9,14 @@ from dataclasses import replace
 from tilewright.core.build import arguments, call
 from tilewright.core.enums import AtomicType, MemorySpace
 from tilewright.core.expr import Call, Expr, MakeTuple, Var, integer
-from tilewright.core.op import OPS, OpSpec
+from tilewright.core.op import OpSpec
 from tilewright.core.stmt import EvalStmt
 from tilewright.core.types import TensorType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.frontend.operators import apply
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
+from tilewright.ops.registry import OPS
 
 
 def accumulated(

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 
 from tilewright.core.build import call, locate
 from tilewright.core.expr import Expr
-from tilewright.core.op import OPS, OpSpec
+from tilewright.core.op import OpSpec
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, UnsupportedFeatureError
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
+from tilewright.ops.registry import OPS
 
 BINARY: Mapping[type[ast.operator], tuple[str, str]] = {
     ast.Add: ("add", "add"),

@@ -6,13 +6,13 @@ import ast
 
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_scalar
-from tilewright.core.op import OPS
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import UnknownAttributeError
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.operators import apply
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
+from tilewright.ops.registry import OPS
 from tilewright.records import record
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeAlias
 
-from tilewright.core.op import specs
 from tilewright.core.types import TileType
 from tilewright.frontend.signature import exact
 from tilewright.frontend.walk.bindings import Binding, ended, one_sided
+from tilewright.ops.registry import specs
 from tilewright.source import Span
 
 UNKNOWN: Any = object()

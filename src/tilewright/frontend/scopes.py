@@ -11,7 +11,6 @@ from unicodedata import normalize
 
 from tilewright.core.enums import Level, Role, ScopeMode
 from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Var
-from tilewright.core.op import OPS
 from tilewright.core.stmt import (
     AssignStmt,
     ClusterScopeStmt,
@@ -36,6 +35,7 @@ from tilewright.frontend.arguments import arguments, parameters_of
 from tilewright.frontend.branches import predicate
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
+from tilewright.ops.registry import OPS
 from tilewright.records import record
 
 

@@ -18,10 +18,10 @@ from tilewright.core.types import Type
 from tilewright.errors import OperandError
 from tilewright.frontend.frames import Frame
 from tilewright.frontend.scope import Scope, shared_names
+from tilewright.frontend.value_keys import is_data
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Listed, Value, Walker
 from tilewright.frontend.windows import Windows
-from tilewright.frontend.worth import is_data
 from tilewright.source import Span
 
 

@@ -6,7 +6,6 @@ import ast
 
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, TupleGetItem, Var
-from tilewright.core.op import OPS
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, YieldStmt
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, TupleType, Type, show_shape
 from tilewright.dtypes import BOOL
@@ -31,6 +30,7 @@ from tilewright.frontend.subscripts import window
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Listed, Value
+from tilewright.ops.registry import OPS
 
 
 def takes(t: Translator, node: ast.Expr | ast.Assign) -> bool:

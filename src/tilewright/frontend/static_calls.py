@@ -10,7 +10,6 @@ from typing import Any
 
 from tilewright.core.annotations import Arithmetic, dynamic
 from tilewright.core.expr import Call, Const, Expr, Var
-from tilewright.core.op import OPS
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import DataType
 from tilewright.errors import (
@@ -30,10 +29,11 @@ from tilewright.frontend.invocations import submit
 from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.operators import apply
 from tilewright.frontend.translator import Translator
+from tilewright.frontend.value_keys import is_data
 from tilewright.frontend.walk.expressions import grown
 from tilewright.frontend.walk.known import FUNCTIONS, called, check_plain, is_mathematical, sequence
 from tilewright.frontend.walk.walker import Value
-from tilewright.frontend.worth import is_data
+from tilewright.ops.registry import OPS
 
 
 def _static_print(t: Translator, node: ast.Call) -> None:

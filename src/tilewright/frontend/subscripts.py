@@ -6,12 +6,12 @@ import ast
 
 from tilewright.core.build import scalar
 from tilewright.core.expr import Const, Expr, MakeTuple, TupleGetItem, integer
-from tilewright.core.op import OPS
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
 from tilewright.errors import NotStaticError, OperandError, OutOfBoundsError, ShapeMismatchError, SubscriptError
 from tilewright.frontend.operators import apply
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
+from tilewright.ops.registry import OPS
 from tilewright.records import record
 
 

@@ -11,7 +11,6 @@ from tilewright.core.annotations import DynVar
 from tilewright.core.build import call
 from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.extents import bounds
-from tilewright.core.op import OPS
 from tilewright.core.stmt import AssignStmt, SeqStmts
 from tilewright.core.types import ScalarType, TensorType, Type, join
 from tilewright.core.visitor import variables
@@ -21,6 +20,7 @@ from tilewright.frontend.scope import UNKNOWN, ScopedBinding
 from tilewright.frontend.state import Translation, Widened, alike, is_action
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Value
+from tilewright.ops.registry import OPS
 from tilewright.source import Span
 
 

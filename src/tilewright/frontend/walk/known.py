@@ -10,8 +10,8 @@ from types import BuiltinFunctionType
 from typing import Any, TypeAlias
 
 from tilewright.errors import KernelError, StaticEvaluationError
+from tilewright.frontend.value_keys import is_instance, is_plain
 from tilewright.frontend.walk.walker import Listed, Value, Walker
-from tilewright.frontend.worth import is_instance, is_plain
 
 _Known: TypeAlias = Callable[[Any, Any], Any]
 
