@@ -31,14 +31,14 @@ from tilewright.call.tables import (
 from tilewright.call.torch_layout import forward_level, torch_layout
 from tilewright.call.words import PYTHON, State
 from tilewright.forks import Lock
-from tilewright.frontend.worth import MISSING
+from tilewright.frontend.value_keys import MISSING
 from tilewright.keep.digest import digest
 from tilewright.keep.fingerprint import toolchain
 from tilewright.keep.store import configured
 from tilewright.native.assemble import assemble
 from tilewright.native.interrupts import look_address
 from tilewright.native.loader import Loaded, load
-from tilewright.native.target import PRESETS
+from tilewright.native.target import PRESETS, llvm_files
 from tilewright.native.threads import openmp, parallel_address
 
 FASTCALL_WITH_KEYWORDS = 0x82
@@ -80,9 +80,9 @@ def _code() -> tuple[Loaded, _MethodDef]:
 def _object() -> bytes:
     """Return the dispatcher's object code, kept like a program: whoever runs only kept programs needs no LLVM."""
     kept = configured()
-    if kept.directory is None and not kept.shared:
+    if not kept.is_on:
         return _assembled()
-    key = digest(DISPATCHER, toolchain())
+    key = digest(DISPATCHER, toolchain(*llvm_files()))
     found = kept.get(DISPATCHER, key)
     if found is None:
         found = _assembled()

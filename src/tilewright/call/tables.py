@@ -16,7 +16,7 @@ from tilewright.call import words as code
 from tilewright.call.guards import Guards, field_offset, version_offset
 from tilewright.call.words import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
 from tilewright.frontend.signature import Given, Known, TensorMeta
-from tilewright.frontend.worth import MISSING, kind_of
+from tilewright.frontend.value_keys import MISSING, kind_of
 
 MASK = (1 << 64) - 1
 

@@ -45,7 +45,7 @@ from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.state import Translator, Value, expression, sequence
-from tilewright.frontend.worth import is_data
+from tilewright.frontend.value_keys import is_data
 from tilewright.ops.registry import OPS
 from tilewright.records import record
 from tilewright.source import Span

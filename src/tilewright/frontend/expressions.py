@@ -29,7 +29,7 @@ from tilewright.frontend.foreign import meant
 from tilewright.frontend.names import is_ours, nearest
 from tilewright.frontend.scope import UNKNOWN, State
 from tilewright.frontend.state import Listed, Translator, Value, expression, sequence
-from tilewright.frontend.worth import is_instance, is_plain
+from tilewright.frontend.value_keys import is_instance, is_plain
 from tilewright.ops.registry import OPS
 from tilewright.records import record
 

@@ -28,7 +28,7 @@ from tilewright.errors import AnnotationError, KernelError
 from tilewright.frontend.annotations import evaluated, to_type
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.names import Resolver
-from tilewright.frontend.worth import Same
+from tilewright.frontend.value_keys import Same
 from tilewright.records import record
 from tilewright.source import Span
 

@@ -22,7 +22,15 @@ from typing import Any, TypeAlias, cast
 
 from tilewright.dtypes import DataType
 from tilewright.errors import DriftError
-from tilewright.frontend.worth import MISSING, Same, is_instance, is_known_by_identity, is_mutable, settled, worth
+from tilewright.frontend.value_keys import (
+    MISSING,
+    Same,
+    is_instance,
+    is_known_by_identity,
+    is_mutable,
+    settled,
+    value_key,
+)
 from tilewright.records import entity
 
 
@@ -46,14 +54,14 @@ class Item:
     key: Any
 
     @property
-    def _worth(self) -> object:
-        return Same(self.key) if is_instance(self.key) else worth(self.key)
+    def _value_key(self) -> object:
+        return Same(self.key) if is_instance(self.key) else value_key(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Item) and other._worth == self._worth
+        return isinstance(other, Item) and other._value_key == self._value_key
 
     def __hash__(self) -> int:
-        return hash(self._worth)
+        return hash(self._value_key)
 
 
 Step: TypeAlias = str | Item
@@ -71,7 +79,7 @@ class Read:
     value: Any
     given: Any
     """The value as the kernel saw it: a copy where it is a container."""
-    worth: object
+    value_key: object
     parent: Read | None = None
     """What the holder itself was read from."""
 
@@ -170,7 +178,7 @@ def _items(value: Any) -> Sequence[tuple[Any, Any]]:
 
 
 def _inner(read: Read, holder: Any, key: Any, value: Any) -> Read:
-    return Read(Access.ITEM, (*read.path, Item(key)), holder, value, value, worth(value), read)
+    return Read(Access.ITEM, (*read.path, Item(key)), holder, value, value, value_key(value), read)
 
 
 @dataclass(eq=False)
@@ -202,7 +210,7 @@ class Resolver:
         found = cls(function, code, cells, None, origins or Origins())
         if instance is not None:
             name, owner = instance
-            found.instance = Read(Access.INSTANCE, (name,), owner, owner, owner, worth(owner))
+            found.instance = Read(Access.INSTANCE, (name,), owner, owner, owner, value_key(owner))
             found.origins.add(owner, [(found, found.instance)])
         return found
 
@@ -227,7 +235,7 @@ class Resolver:
     def read_defaults(self) -> None:
         """Note what parameters default to; objects only where something is taken out of them."""
         for name, value in _defaults(self.function).items():
-            read = Read(Access.DEFAULT, (name,), self.function, value, settled(value), worth(value))
+            read = Read(Access.DEFAULT, (name,), self.function, value, settled(value), value_key(value))
             if _travels(value):
                 self.origins.add(value, [(self, read)])
             if not is_instance(value):
@@ -256,7 +264,7 @@ class Resolver:
             self.latest = value, [(self, known)]
             return value
         given = settled(value)
-        return self._handed([(self, Read(access, (name,), holder, value, given, worth(given)))], given)
+        return self._handed([(self, Read(access, (name,), holder, value, given, value_key(given)))], given)
 
     def attribute(self, owner: Any, name: str) -> Any:
         """Return an attribute of a value; AttributeError when it has none."""
@@ -276,7 +284,7 @@ class Resolver:
         if not came:
             return value
         given = settled(value)
-        known = worth(given)
+        known = value_key(given)
         sources = [(r, Read(access, (*read.path, step), owner, value, given, known, read)) for r, read in came]
         return self._handed(sources, given)
 
@@ -313,7 +321,7 @@ class Resolver:
     def _noted(self, read: Read) -> None:
         key = read.root.access, read.path
         known = self.reads.get(key)
-        if known is not None and known.worth != read.worth:
+        if known is not None and known.value_key != read.value_key:
             raise Changed(
                 f"{read.access.value} `{read.name}`, which `{self.function.__qualname__}` of module "
                 f"{self.function.__module__} reads, changed from {known.given!r} to {read.given!r} as it was compiled"

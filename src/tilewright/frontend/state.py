@@ -34,8 +34,8 @@ from tilewright.frontend.capture import Captured
 from tilewright.frontend.frames import BecomesDynamic, Frame
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.scope import Binding, Scope, shared_names
+from tilewright.frontend.value_keys import is_data
 from tilewright.frontend.windows import Windows
-from tilewright.frontend.worth import is_data
 from tilewright.ops.registry import OPS
 from tilewright.source import Span
 

@@ -34,6 +34,12 @@ class Compiled:
         return self.program(*(values[name] for name in self.parameters if name in values))
 
     @property
+    def dynamic(self) -> list[int]:
+        """Which of all the tensors' extents, one after the other, the program takes as they come."""
+        dims = [dim for meta in self.metas.values() if isinstance(meta, TensorMeta) for dim in meta.shape]
+        return [position for position, dim in enumerate(dims) if isinstance(dim, DynDim)]
+
+    @property
     def written(self) -> set[str]:
         """The parameters that the program writes."""
         directions = self.program.directions()

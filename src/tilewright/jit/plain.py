@@ -26,7 +26,7 @@ from tilewright.call.words import RELEASE_BYTES, Probe
 from tilewright.core.types import TensorType
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Given, Known, TensorMeta
-from tilewright.frontend.worth import MISSING
+from tilewright.frontend.value_keys import MISSING
 from tilewright.jit.calls import Call
 from tilewright.jit.fast import Path, as_passed
 from tilewright.native.context import context_words

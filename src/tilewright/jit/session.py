@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from tilewright import settings
 from tilewright.call.buffers import buffer_of
 from tilewright.collector import paused_collection
-from tilewright.errors import DriftError, RunOnlyError, brief
+from tilewright.errors import DriftError, brief
 from tilewright.forks import Lock, undivided
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Changed
-from tilewright.frontend.signature import Alike, DynDim, Known, TensorMeta
+from tilewright.frontend.signature import Alike, Known
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
-from tilewright.jit.misses import explained, shown
-from tilewright.jit.persistent import Persistent, options_of, persistent
+from tilewright.jit.kept import KeptCall
+from tilewright.jit.misses import explained
 from tilewright.jit.store import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
@@ -164,37 +164,19 @@ class Session:
     def _made(self, kinds: object, call: Call, config: RunConfig | None) -> Compiled:
         """Return the program for a call that this process has not made yet; another may have."""
         self.store.misses += 1
-        kept = persistent(self.kernel)
-        found = kept.find(call, options_of(config)) if kept is not None else None
-        if found is not None:
-            compiled = Compiled(
-                found.program, found.listed.parameters, found.listed.metas, found.reads, found.listed.returns
-            )
-            self._add(kinds, found.listed.dynamic, call, config, compiled)
-            return compiled
-        return self._built(kinds, call, config, kept)
-
-    def _built(self, kinds: object, call: Call, config: RunConfig | None, kept: Persistent | None) -> Compiled:
-        """Specialize the kernel, and compile it where no process has compiled the same program before."""
-        made = self._specialized(call)
-        reads, dynamic, options = ReadSet(made.reads), _dynamic_positions(made), options_of(config)
-        for known in self.store.find(kinds, call.extents):
-            if known.reads.worths == reads.worths:  # what was read has changed since the program was looked for
-                return known
-        key, program = kept.artifact(made, options, reads) if kept is not None else (b"", None)
-        if program is None and settings.run_only():
-            raise RunOnlyError(self._not_kept(call, key))
-        if program is None:
-            program = self._code(made, config) if kept is None else self._alone(made, config, kept, key, reads)
-        compiled = Compiled(program, made.parameters, made.metas, reads, self._returns(made))
-        self._add(kinds, dynamic, call, config, compiled)
-        if kept is not None:
-            kept.list(call, options, made, dynamic, key, compiled.returns, reads)
+        kept = KeptCall(self.kernel, call, config)
+        compiled = kept.find()
+        if compiled is None:
+            made = self._specialized(call)
+            reads = ReadSet(made.reads)
+            for known in self.store.find(kinds, call.extents):
+                if known.reads.value_keys == reads.value_keys:  # it has changed since the program was looked for
+                    return known
+            compiled = kept.made(made, reads, self._returns(made), lambda: self._code(made, config))
+        self._add(kinds, call, config, compiled)
         return compiled
 
-    def _add(
-        self, kinds: object, dynamic: Sequence[int], call: Call, config: RunConfig | None, compiled: Compiled
-    ) -> None:
+    def _add(self, kinds: object, call: Call, config: RunConfig | None, compiled: Compiled) -> None:
         """Keep a program in this process; one that was loaded shows its stages all the same."""
         program = compiled.program
         known = {name: one.value for name, one in call.given.items() if isinstance(one, Known)}
@@ -202,31 +184,9 @@ class Session:
         program.specialized.update({name: numbers[name] for name in compiled.parameters if name in numbers})
         if "ir" not in program.stages:
             strategy = OptimizationStrategy.Default if config is None else config.strategy
-            program.stages = program.stages.joined(
-                Remade(program.loaded.code.backend, lambda: self._specialized(call).program, strategy)
-            )
-        self.store.add(kinds, dynamic, call.extents, compiled)
-
-    def _alone(
-        self, made: Specialization, config: RunConfig | None, kept: Persistent, key: bytes, reads: ReadSet
-    ) -> CompiledProgram:
-        """Compile while other processes that want the same program wait for it."""
-        with kept.lock(key):
-            program = kept.loaded(key, reads)  # it may have come while we waited
-            if program is None:
-                program = self._code(made, config)
-                kept.keep(key, program, reads)
-            return program
-
-    def _not_kept(self, call: Call, key: bytes) -> str:
-        """Return what run-only mode has to say about a program that nobody has compiled."""
-        arguments = ", ".join(f"{name}: {shown(one)}" for name, one in call.described.items())
-        places = [str(d) for d in (settings.cache_dir(), *settings.shared_cache_dirs()) if d is not None]
-        return (
-            f"kernel `{self.kernel.name}` is not compiled for ({arguments}), and TILEWRIGHT_RUN_ONLY is set: "
-            f"no artifact {key.hex()[:16] or 'at all'} in {', '.join(places) or 'no cache'}\n"
-            "    help: run it once without TILEWRIGHT_RUN_ONLY, with TILEWRIGHT_CACHE_DIR set to a place both can reach"
-        )
+            backend = program.loaded.code.backend
+            program.stages = program.stages.joined(Remade(backend, lambda: self._specialized(call).program, strategy))
+        self.store.add(kinds, compiled.dynamic, call.extents, compiled)
 
     def _code(self, made: Specialization, config: RunConfig | None) -> CompiledProgram:
         from tilewright.programs.compiler import compile
@@ -306,9 +266,3 @@ class Session:
             self._direct += self.ways.hits
         self.ways = None
         self.enter(None)
-
-
-def _dynamic_positions(made: Specialization) -> list[int]:
-    """Return which of all the tensors' extents, one after the other, the program takes as they come."""
-    dims = [d for meta in made.metas.values() if isinstance(meta, TensorMeta) for d in meta.shape]
-    return [position for position, dim in enumerate(dims) if isinstance(dim, DynDim)]

@@ -253,9 +253,9 @@ class TracedKernel(KernelHandle):
             return compiled
 
     def _compiled(self, constexprs: Mapping[str, object]) -> CompiledKernelHandle:
-        from tilewright.frontend.worth import worth
+        from tilewright.frontend.value_keys import value_key
 
-        values = tuple((worth(value), value) for value in constexprs.values())  # 1 is not True, nor 0.0 -0.0
+        values = tuple((value_key(value), value) for value in constexprs.values())  # 1 is not True, nor 0.0 -0.0
         found = self._found(values)
         if found is not None:
             return found

@@ -18,7 +18,7 @@ from tilewright.errors import (
 )
 from tilewright.frontend.expressions import BINARY, COMPARE, UNARY
 from tilewright.frontend.names import nearest
-from tilewright.frontend.worth import is_instance, is_plain
+from tilewright.frontend.value_keys import is_instance, is_plain
 from tilewright.pto.module import Value
 from tilewright.pto.traced import arithmetic
 from tilewright.pto.traced.attributes import Method, attribute_of

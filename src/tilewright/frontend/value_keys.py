@@ -1,8 +1,8 @@
-"""Worth: what a value from outside counts for in a kernel.
+"""Value keys: what tells values from outside apart in a kernel.
 
-Values of the same worth give the same code, whichever process they live in and whatever object they are. Numbers, text
-and containers count by type and content, bit for bit. Modules, classes and functions count by identity. Any other
-object counts by its type alone: what a kernel takes out of it is read, and counts, on its own.
+Values with equal keys give the same code, whatever objects they are. Numbers, text and containers count by type and
+content, bit for bit. Modules, classes and functions count by identity. Any other object counts by its type alone: what
+a kernel takes out of it is read, and counts, on its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, GenericAlias, MethodType, ModuleType, UnionType
 from typing import Any, TypeAlias, cast
 
 from tilewright.arrays import np
@@ -35,7 +35,7 @@ STATED = (
 
 @entity
 class Same:
-    """The worth of a value that only equals itself."""
+    """The key of a value that only equals itself."""
 
     value: object
 
@@ -55,14 +55,14 @@ def kind_of(value: object) -> type:
     return type(value)
 
 
-def worth(value: object, around: _Around = (), seen: Seen | None = None) -> object:
-    """Return what a value counts for: equal for values that a kernel cannot tell apart, and for no others."""
+def value_key(value: object, around: _Around = (), seen: Seen | None = None) -> object:
+    """Return the key of a value: equal for values that a kernel cannot tell apart, and for no others."""
     if value is None or type(value) in (int, bool, str, bytes):
         return type(value), value
     if isinstance(value, (Enum, DataType)):
         return Same(value)
     if isinstance(value, (MethodType, BuiltinMethodType)) and not isinstance(value.__self__, (ModuleType, type(None))):
-        return type(value), value.__name__, worth(value.__self__, around)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return type(value), value.__name__, value_key(value.__self__, around)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     if is_known_by_identity(value):
         return Same(value)
     if isinstance(value, np.generic) or isinstance(value, _NUMBERS):
@@ -75,8 +75,8 @@ def worth(value: object, around: _Around = (), seen: Seen | None = None) -> obje
         return range, (value.start, value.stop, value.step)
     signature = getattr(type(value), "__cache_signature__", None)
     if signature is not None:
-        return type(value), worth(signature(value), (*around, value))
-    return (type(value), repr(value)) if _is_dtype(value) else ("instance", type(value))
+        return type(value), value_key(signature(value), (*around, value))
+    return (type(value), repr(value)) if _prints_itself(value) else ("instance", type(value))
 
 
 def _parts(value: Any, around: _Around, seen: Seen | None) -> Iterator[object]:
@@ -85,11 +85,11 @@ def _parts(value: Any, around: _Around, seen: Seen | None) -> Iterator[object]:
     if seen is not None:
         seen(value, items)
     if isinstance(value, (set, frozenset)):
-        yield frozenset(worth(item, around, seen) for item in items)
+        yield frozenset(value_key(item, around, seen) for item in items)
     elif isinstance(held, dict):
-        yield from ((worth(key, around), worth(item, around, seen)) for key, item in items)
+        yield from ((value_key(key, around), value_key(item, around, seen)) for key, item in items)
     else:
-        yield from (worth(item, around, seen) for item in items)
+        yield from (value_key(item, around, seen) for item in items)
 
 
 def fields_of(value: Any) -> dict[str, object]:
@@ -99,9 +99,10 @@ def fields_of(value: Any) -> dict[str, object]:
     return {name: getattr(value, name) for name in slots} if held is None else held
 
 
-def _is_dtype(value: object) -> bool:
-    """Return whether a value is the element type of another library, which prints as what it is."""
-    return (type(value).__module__, type(value).__name__) == ("torch", "dtype") or isinstance(value, np.dtype)
+def _prints_itself(value: object) -> bool:
+    """Return whether a value prints as what it is: another library's element type, or an annotation of Python's."""
+    is_torch_dtype = (type(value).__module__, type(value).__name__) == ("torch", "dtype")
+    return is_torch_dtype or isinstance(value, (np.dtype, UnionType, GenericAlias))
 
 
 def number_bits(value: Any) -> bytes:
@@ -126,7 +127,7 @@ def is_known_by_identity(value: object) -> bool:
 
 
 def is_plain(value: object) -> bool:
-    """Return whether everything about a value is in its worth, so that Python may compute with it."""
+    """Return whether everything about a value is in its key, so that Python may compute with it."""
     if isinstance(value, (tuple, list, set, frozenset)):
         return all(map(is_plain, cast("Sequence[object]", value)))
     if isinstance(value, dict):
@@ -137,7 +138,7 @@ def is_plain(value: object) -> bool:
 
 def is_instance(value: object) -> bool:
     """Return whether a value is an object whose parts have to be read one by one."""
-    found = worth(value)
+    found = value_key(value)
     return isinstance(found, tuple) and found[:1] == ("instance",)
 
 
@@ -147,7 +148,7 @@ def is_data(value: object) -> bool:
 
 
 def is_mutable(value: object) -> bool:
-    """Return whether a value may change in place in a way its worth tells."""
+    """Return whether a value may change in place in a way its key tells."""
     if isinstance(value, (list, dict, set)):
         return True
     return isinstance(value, tuple) and any(map(is_mutable, cast("tuple[object, ...]", value)))
