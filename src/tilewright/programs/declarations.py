@@ -20,7 +20,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, Type
 from tilewright.dtypes import BY_NAME, INDEX
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.programs.writes import actual_directions
+from tilewright.passes.aliases import actual_directions
 
 
 def plain_entries(program: Program) -> list[dict[str, Any]]:

@@ -13,10 +13,10 @@ from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
 from tilewright.core.types import Type
 from tilewright.forks import computed_once
+from tilewright.passes.aliases import actual_directions
 from tilewright.programs import metadata
 from tilewright.programs.metadata import ParamInfo
 from tilewright.programs.shortcut import Learned, Shortcut, reroute
-from tilewright.programs.writes import actual_directions
 
 Runner: TypeAlias = Callable[[str, Sequence[Any]], tuple[Any, ...]]
 """Runs one function by name on regions and numbers; outputs are written in place."""
