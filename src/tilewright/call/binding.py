@@ -1,4 +1,4 @@
-"""Arguments: what a call is given, checked whole before anything runs.
+"""Binding: the arguments of a call, placed, described and checked whole before anything runs.
 
 Every mistake is a TypeError (too many or too few, the wrong kind of thing, another element type) or a ValueError
 (another shape, the wrong place, memory that cannot be written) that names the parameter, and nothing has been written.
@@ -10,36 +10,39 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tilewright.call.buffers import Buffer, NumpyBuffer, buffer_of, region_of
+from tilewright.backends.abi import Number
+from tilewright.call.argument import Argument
+from tilewright.call.frameworks import NUMPY, Framework, argument_of, framework_of, is_tensor
 from tilewright.call.overlap import share_memory
-from tilewright.call.packed import is_packed, pack, unpacked
+from tilewright.call.packed import is_packed, unpacked
 from tilewright.call.placement import MISSING, placed
 from tilewright.call.torch_state import INSTEAD, check_unrecorded, is_traced
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Call, Const, Symbol, Var
 from tilewright.core.program import Function
-from tilewright.core.region import Region, overlaps_itself
+from tilewright.core.region import overlaps_itself
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_shape
 from tilewright.dtypes import BOOL, INDEX, DataType, objection, round_scalar, show_number
 from tilewright.records import record
 
-Number: TypeAlias = "int | float | bool"
+Taken: TypeAlias = "Argument | Number"
+"""An argument as a program takes it."""
 
 
 @record
-class Arguments:
-    """One value for each parameter, as the caller knows it and as the program takes it: a region or a number."""
+class Bound:
+    """One value for each parameter of an entry, as the caller knows it and as the program takes it."""
 
+    entry: Function
+    directions: Sequence[ParamDirection]
     given: list[Any]
     values: list[Any]
-    buffer: Buffer
+    framework: Framework
     """How new arrays are made: like the first one given."""
 
-    def finish(self, directions: Sequence[ParamDirection]) -> None:
-        """Bring what was written to copies to the caller's tensors."""
-        for given, value, direction in zip(self.given, self.values, directions, strict=True):
-            if direction is not ParamDirection.In and is_packed(given):
-                pack(value.data, given)
+    def is_written(self, position: int) -> bool:
+        """Return whether the program writes a parameter."""
+        return self.directions[position] is not ParamDirection.In
 
 
 def bind(
@@ -48,68 +51,71 @@ def bind(
     args: Sequence[Any],
     named: Mapping[str, Any] | None = None,
     specialized: Mapping[str, Number] | None = None,
-) -> Arguments:
+) -> Bound:
     """Return the arguments of a call of `entry`, which writes as `directions` say; outputs left out are made.
 
     The code was made for the numbers in `specialized`: others are refused.
     """
     given = placed(entry, args, named or {})
-    if is_traced() and any(buffer_of(value) is not None for value in given):
+    if is_traced() and any(map(is_tensor, given)):
         raise ValueError(f"torch traces or transforms this call of `{entry.name}`, and cannot look into it: {INSTEAD}")
     check_unrecorded((param.name_hint, value) for param, value in zip(entry.params, given, strict=True))
-    values = [_taken(param, value) for param, value in zip(entry.params, given, strict=True)]
+    return bind_described(entry, directions, given, {}, specialized)
+
+
+def bind_described(
+    entry: Function,
+    directions: Sequence[ParamDirection],
+    given: list[Any],
+    described: Mapping[str, Argument],
+    specialized: Mapping[str, Number] | None = None,
+) -> Bound:
+    """Return the arguments of a call that are placed already, and of which some are described."""
+    values = [_taken(param, value, described) for param, value in zip(entry.params, given, strict=True)]
     for name, number in (specialized or {}).items():
         _check_specialized(entry, values, name, number)
     extents = _extents(entry, values)
     for param, value in zip(entry.params, values, strict=True):
-        if isinstance(value, Region):
+        if isinstance(value, Argument):
             _check_shape(param, value, extents)
     for position, direction in enumerate(directions):
-        if isinstance(values[position], Region):
-            if direction is ParamDirection.In:
-                values[position] = _protected(values[position])
-            else:
-                _check_written(entry.params, position, given[position], values)
+        if direction is not ParamDirection.In and isinstance(values[position], Argument):
+            _check_written(entry.params, position, given[position], values)
     arrays = [v for v, param in zip(given, entry.params, strict=True) if isinstance(param.type, TensorType)]
-    buffer = next((b for b in map(buffer_of, arrays) if b is not None), NumpyBuffer())
+    framework = next((f for f in map(framework_of, arrays) if f is not None), NUMPY)
     for position, param in enumerate(entry.params):
         if given[position] is MISSING:
-            given[position] = _made(param, buffer, extents)
-            values[position] = _region(given[position], param.name_hint)
-    return Arguments(given, values, buffer)
+            given[position] = _made(param, framework, extents)
+            values[position] = _argument(given[position], param.name_hint)
+    return Bound(entry, directions, given, values, framework)
 
 
-def _region(value: Any, name: str) -> Region:
-    return region_of(value, name, unpacked if is_packed(value) else None)
+def _argument(value: Any, name: str) -> Argument:
+    """Return a tensor's memory; of a packed one, a copy with a byte for each element."""
+    return Argument.of_array(unpacked(value)) if is_packed(value) else argument_of(value, name)
 
 
-def _taken(param: Var, value: Any) -> Any:
+def _taken(param: Var, value: Any, described: Mapping[str, Argument]) -> Any:
     """Return an argument as the program takes it, of the right kind, element type and rank."""
     if value is MISSING:
         return value
     if isinstance(param.type, ScalarType):
         return _number(param, param.type.dtype, value)
     assert isinstance(param.type, TensorType)
-    region, name, rank = _region(value, param.name_hint), param.name_hint, len(param.type.shape)
-    if region.data.dtype != param.type.dtype.numpy:
-        raise _other_dtype(name, param.type.dtype, region)
-    if region.data.ndim != rank:
-        raise ValueError(f"`{name}` expects rank {rank}, got {region.data.ndim}")
-    return region
-
-
-def _other_dtype(name: str, wanted: DataType, region: Region) -> TypeError:
-    try:
-        return TypeError(f"`{name}` expects dtype {wanted}, got {region.dtype}")
-    except TypeError as error:  # one that no tensor of the language has: it lists those that some have
-        return TypeError(f"`{name}`: {error}")
+    name, rank = param.name_hint, len(param.type.shape)
+    argument = described.get(name) or _argument(value, name)
+    if argument.dtype.numpy != param.type.dtype.numpy:
+        raise TypeError(f"`{name}` expects dtype {param.type.dtype}, got {argument.dtype}")
+    if len(argument.shape) != rank:
+        raise ValueError(f"`{name}` expects rank {rank}, got {len(argument.shape)}")
+    return argument
 
 
 def _number(param: Var, dtype: DataType, value: Any) -> Number:
     name = param.name_hint
     if isinstance(value, _Foreign):
         value = _plain(name, dtype, value)
-    if buffer_of(value) is not None and getattr(value, "ndim", 1) > 0:
+    if is_tensor(value) and getattr(value, "ndim", 1) > 0:
         raise TypeError(f"`{name}` is a scalar, got a tensor")
     try:
         value = value.item() if hasattr(value, "item") else value
@@ -169,19 +175,19 @@ def _extents(entry: Function, values: Sequence[Any]) -> dict[str, int]:
     """Return the value of each symbol, from the first argument that carries it."""
     found: dict[str, int] = {}
     for param, value in zip(entry.params, values, strict=True):
-        if isinstance(value, Region) and isinstance(param.type, TensorType):
-            for extent, have in zip(param.type.shape, value.data.shape, strict=True):
+        if isinstance(value, Argument) and isinstance(param.type, TensorType):
+            for extent, have in zip(param.type.shape, value.shape, strict=True):
                 if isinstance(extent, Symbol):
                     found.setdefault(extent.name, have)
     return found
 
 
-def _check_shape(param: Var, region: Region, extents: dict[str, int]) -> None:
+def _check_shape(param: Var, argument: Argument, extents: dict[str, int]) -> None:
     assert isinstance(param.type, TensorType)
     wanted, declared = shape_of(param.type.shape, extents), show_shape(param.type.shape)
-    if region.data.shape != wanted:
+    if argument.shape != wanted:
         meaning = "" if wanted == param.type.shape else f" = {list(wanted)}"
-        raise ValueError(f"`{param.name_hint}` expects shape {declared}{meaning}, got {list(region.data.shape)}")
+        raise ValueError(f"`{param.name_hint}` expects shape {declared}{meaning}, got {list(argument.shape)}")
 
 
 def shape_of(shape: Shape, extents: dict[str, int]) -> tuple[int, ...]:
@@ -218,35 +224,27 @@ def _computed(call: Call, values: Sequence[int]) -> int:
         raise ValueError(f"the extent {call} divides by zero") from None
 
 
-def _protected(region: Region) -> Region:
-    """Return a region that nobody writes to, not even what it holds already."""
-    data: Any = region.data
-    protected = data.view()
-    protected.flags.writeable = False
-    return Region(protected, region.valid)
-
-
 def _check_written(params: Sequence[Var], position: int, given: Any, values: Sequence[Any]) -> None:
     """Raise when a tensor that is written cannot be, or when writing it would change another or itself."""
-    name, written = params[position].name_hint, values[position].data
-    buffer = buffer_of(given)
-    objection = buffer.write_objection(given) if buffer is not None else ""
+    name, written = params[position].name_hint, values[position]
+    framework = framework_of(given)
+    objection = framework.write_objection(written) if framework is not None else ""
     if objection:
         raise ValueError(f"`{name}` {objection}")
-    if overlaps_itself(written):
+    if overlaps_itself(written.shape, written.strides, written.dtype.get_byte()):
         raise ValueError(f"`{name}` is written, but several of its elements share memory: pass a tensor of its own")
     for other, (param, value) in enumerate(zip(params, values, strict=True)):
-        if other != position and isinstance(value, Region) and share_memory(written, value.data):
+        if other != position and isinstance(value, Argument) and share_memory(written, value):
             raise ValueError(
                 f"`{name}` is written and shares memory with `{param.name_hint}`: pass arrays of their own"
             )
 
 
-def _made(param: Var, buffer: Buffer, extents: dict[str, int]) -> Any:
+def _made(param: Var, framework: Framework, extents: dict[str, int]) -> Any:
     """Return a new output, zero-filled."""
     assert isinstance(param.type, TensorType)
     shape = shape_of(param.type.shape, extents)
     if any(extent < 0 for extent in shape):
         declared = show_shape(param.type.shape)
         raise ValueError(f"`{param.name_hint}` cannot have shape {declared} = {list(shape)}: an extent is negative")
-    return buffer.zeros(shape, param.type.dtype)
+    return framework.zeros(shape, param.type.dtype)
