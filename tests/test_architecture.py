@@ -16,6 +16,9 @@ LAYERS = (  # each imports from itself and from those before it; the package's o
     *("language", "ir", "runtime", "compat", "tools", "__init__", "__main__"),
 )
 
+ROOMS = ("emit", "compute", "host")
+"""The rooms of the CPU back end: a function being emitted, what kernels compute, and the host function around them."""
+
 
 def dotted(path: Path) -> str:
     return ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
@@ -75,6 +78,13 @@ def test_modules_do_not_import_each_other_in_a_cycle() -> None:
 def test_imports_point_to_the_same_layer_or_an_earlier_one() -> None:
     rank = {module: LAYERS.index(layer(module)) for module in GRAPH}
     assert not [f"{a} imports {b}" for a, targets in GRAPH.items() for b in sorted(targets) if rank[b] > rank[a]]
+
+
+def test_rooms_of_the_cpu_back_end_import_from_themselves_and_from_earlier_ones() -> None:
+    inside = {module: module.split(".")[3] for module in GRAPH if module.startswith("tilewright.backends.cpu.")}
+    rank = {module: ROOMS.index(room) for module, room in inside.items() if room in ROOMS}
+    assert {rank[module] for module in rank} == set(range(len(ROOMS)))
+    assert not [f"{a} imports {b}" for a in rank for b in sorted(GRAPH[a]) if rank.get(b, -1) > rank[a]]
 
 
 def test_no_module_loads_a_compiler_or_torch_when_imported() -> None:

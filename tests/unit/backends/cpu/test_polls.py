@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from unit.backends.cpu.running import Native, kernel, native
 
+from tilewright.backends.cpu.emit.work import SMALL, Estimate
 from tilewright.backends.cpu.host.options import Options
-from tilewright.backends.cpu.host.work import SMALL, Estimate
 from tilewright.backends.cpu.native import NativeProgram, compile_native
 from tilewright.core.stmt import ForStmt
 from tilewright.core.visitor import statements

@@ -13,12 +13,13 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.cpu.compute.convert import as_element
-from tilewright.backends.cpu.compute.copies import Bound, element_at, known_or, rows_of, tile_type
+from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type
 from tilewright.backends.cpu.compute.tiles import broadcast_valid, recorded
 from tilewright.backends.cpu.compute.traced import Lanes
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.scopes import body_of
-from tilewright.backends.cpu.host.values import Scalar, Tile, static
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.scopes import body_of
+from tilewright.backends.cpu.emit.values import Scalar, Tile, static
 from tilewright.core.expr import Call, Var
 from tilewright.core.region import PADDING, undefined_message
 from tilewright.core.stmt import AssignStmt, Stmt

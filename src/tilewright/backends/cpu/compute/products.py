@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.convert import to_elements
-from tilewright.backends.cpu.compute.copies import Bound, copy_elements, known_or, packed, rows_of, tile_type
+from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
-from tilewright.backends.cpu.compute.nodes import LoadNode
+from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.pairs import can_pair, emit_pairs
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
-from tilewright.backends.cpu.compute.traced import memory_type
-from tilewright.backends.cpu.host.control import leave_after_an_error
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.scopes import ends_here
-from tilewright.backends.cpu.host.values import Place, Tile, contiguous, static
-from tilewright.backends.cpu.host.work import ELEMENTS, LONG
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import memory_type
+from tilewright.backends.cpu.emit.scopes import ends_here
+from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, contiguous, static
+from tilewright.backends.cpu.emit.work import ELEMENTS, LONG
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
@@ -179,11 +179,11 @@ class Product:
 
 def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
     """Emit a product of matrices; one that is much work ends with its program."""
-    polled = e.program.options.polled and work >= LONG
+    polled = e.program.polled and work >= LONG
     name = emit_gemm(e.b.module, spec._replace(polled=polled))
     e.b.invoke(name, *args, *[e.context] * polled)
     if polled:
-        leave_after_an_error(e)
+        e.leave_after_an_error()
 
 
 def placed(e: FunctionEmitter, tile: Tile) -> Matrix:
@@ -203,8 +203,7 @@ def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
     A load that is still recorded is one whose tensor has not been written since.
     """
     node = tile.node
-    single = sum(e.uses.get(var, 0) for var in set(tile.owners)) == 1
-    if tile.place is not None or not isinstance(node, LoadNode) or not single or not e.withdraw(tile):
+    if tile.place is not None or not isinstance(node, LoadNode) or e.readers(tile) != 1 or not e.withdraw(tile):
         return None
     offset: Value = i64(0)
     for start, stride in zip(node.offsets, node.tensor.strides, strict=True):
@@ -218,6 +217,6 @@ def narrowed(e: FunctionEmitter, call: Call, tile: Tile) -> Tile:
     if tile.type.dtype.bits <= 32:
         return tile
     type_ = TileType(tile.type.shape, INT32, tile.type.valid)
-    result = e.map(type_, tile.valid, to_elements(INT32), [tile], False)
+    result = mapped(e, type_, tile.valid, to_elements(INT32), [tile])
     result.owners = variables(call.args)
     return result

@@ -8,7 +8,6 @@ from typing import Any
 
 from tilewright.backends.cpu.compute.convert import as_element, to_elements
 from tilewright.backends.cpu.compute.copies import (
-    Bound,
     clear_bytes,
     copy,
     inside,
@@ -16,12 +15,15 @@ from tilewright.backends.cpu.compute.copies import (
     whole_extents,
     with_adjacent_rows,
 )
-from tilewright.backends.cpu.compute.nodes import Group, LoadNode, StoreSink
+from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.padding import padded_load
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.compute.views import reshaped, within
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers, room_of
-from tilewright.backends.cpu.host.values import Place, Scalar, Tensor, Tile, static
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.groups import StoreSink
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.memory import room_of
+from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
@@ -62,7 +64,7 @@ def recorded(
     computed = [operand for operand in operands if isinstance(operand, Tile) and operand.node is not None]
     if any(not tile.is_column and tile.valid[-1] != valid[-1] for tile in computed):
         e.flush()
-    return e.map(type_, valid, function, operands, dear)
+    return mapped(e, type_, valid, function, operands, dear)
 
 
 @lowers("tile:elementwise", "tile:expansion")
@@ -105,7 +107,7 @@ def _load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
         valid.append(extent)
     if e.group is not None and any(s.tensor.root is tensor.root for s in e.group.stores):
         e.flush()
-    tile = Tile(type_, tuple(valid), node=LoadNode(0, tensor=tensor, offsets=tuple(starts)))
+    tile = Tile(type_, tuple(valid), node=LoadNode(tensor=tensor, offsets=tuple(starts)))
     return e.record(tile)
 
 
@@ -156,10 +158,8 @@ def write(
     tile = _written(e, with_adjacent_rows(e, tile))
     if _overlaps(e, tensor) or (e.group is not None and (e.group.rows != tile.rows or _meets(e, tile, tensor, starts))):
         e.flush()
-    if e.group is None:
-        e.group = Group(tile.rows)
     add = atomic is AtomicType.Add
-    e.group.stores.append(StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits))
+    e.record_store(StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits))
 
 
 def _fits(e: FunctionEmitter, call: Call, tile: Tile, tensor: Tensor, offsets: Sequence[Scalar]) -> Value | None:
@@ -244,4 +244,4 @@ def _full(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     type_ = tile_type(call)
     value: Scalar = bound.get("value") or bound["scalar"]
     valid = bound["target"].valid if "target" in bound else whole_extents(type_)
-    return e.map(type_, valid, to_elements(type_.dtype), [value], False)
+    return mapped(e, type_, valid, to_elements(type_.dtype), [value])

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tilewright.backends.cpu.compute.copies import rows_of
 from tilewright.backends.cpu.compute.gemm import GemmSpec
 from tilewright.backends.cpu.compute.products import run_gemm
-from tilewright.backends.cpu.compute.tensor_math import broadcast, mapped, result_type
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Tensor, static
+from tilewright.backends.cpu.emit.work import LONG
+from tilewright.backends.cpu.host.tensor_math import broadcast, mapped, result_type
 from tilewright.backends.cpu.host.tensor_views import turned
 from tilewright.backends.cpu.host.tensors import converting, loaded, moved, new_tensor, put, with_adjacent_rows
-from tilewright.backends.cpu.host.values import Tensor, static
-from tilewright.backends.cpu.host.work import LONG
 from tilewright.core.expr import Call
 from tilewright.dtypes import FP32, INT32, DataType
 from tilewright.native.llvm import I1, Value, i64
 from tilewright.ops.matmul import MISSING_ROWS, accumulator
-
-Bound = dict[str, Any]
 
 
 @lowers("tensor.matmul")

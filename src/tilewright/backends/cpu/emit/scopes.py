@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.host.emit import FunctionEmitter
-from tilewright.backends.cpu.host.values import Tile
+from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.values import Tile
 from tilewright.core.expr import Call, Var
 from tilewright.core.stmt import AssignStmt, ForStmt, SeqStmts, WhileStmt
 from tilewright.core.visitor import bodies

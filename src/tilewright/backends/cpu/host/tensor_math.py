@@ -14,8 +14,11 @@ from tilewright.backends.cpu.compute.convert import as_element, cast
 from tilewright.backends.cpu.compute.copies import rows_of
 from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode
 from tilewright.backends.cpu.compute.reduce import ColumnFold, Columns
-from tilewright.backends.cpu.compute.traced import Lanes, combine, literal
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.compute.traced import Lanes, combine
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import literal
+from tilewright.backends.cpu.emit.values import Scalar, Tensor, Tile, static
 from tilewright.backends.cpu.host.tensor_views import turned
 from tilewright.backends.cpu.host.tensors import (
     copy_tensor,
@@ -27,7 +30,6 @@ from tilewright.backends.cpu.host.tensors import (
     stand_in,
     with_adjacent_rows,
 )
-from tilewright.backends.cpu.host.values import Scalar, Tensor, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import FP32, DataType, promote
@@ -37,7 +39,6 @@ from tilewright.ops.convert import round_mode
 from tilewright.ops.families import MEETING
 from tilewright.ops.shape import FILL, pad_number
 
-Bound = dict[str, Any]
 _TESTS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 
@@ -107,7 +108,7 @@ def mapped(
     shape, valid = broadcast(e, call, tensors)
     result = new_tensor(e, shape, dtype, clear=shape != valid)
     tiles = [repeated(e, o, valid) if isinstance(o, Tensor) else o for o in operands]
-    node = MapNode(0, function=function, operands=tuple(tiles))
+    node = MapNode(tuple(tiles), function=function)
     put(e, Tile(stand_in(valid, dtype), valid, node=node), result)
     return Tensor(result.pointer, shape, result.strides, valid, dtype, result.root)
 
@@ -178,7 +179,7 @@ def _reduction(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     operand = loaded(rows, rows.valid)
     if operand.is_column:  # a row of one element is no scalar here: it is folded, and may not be there
         operand.type = TileType((*operand.type.shape[:-1], 2), dtype, (*operand.type.shape[:-1], 2))
-    node = ReduceNode(0, operand=operand, combine=combine(spec.combine), start=spec.start(dtype))
+    node = ReduceNode((operand,), combine=combine(spec.combine), start=spec.start(dtype))
     extents = (*rows.valid[:-1], i64(1))
     put(e, Tile(stand_in(extents, dtype), extents, node=node), target)
     return Tensor(result.pointer, shape, result.strides, valid, dtype, result.root)
