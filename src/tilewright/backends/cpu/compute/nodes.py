@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.backends.cpu.compute.traced import Lanes
-from tilewright.backends.cpu.emit.groups import depth_of
 from tilewright.backends.cpu.emit.recording import Recording
 from tilewright.backends.cpu.emit.values import Node, Scalar, Tile
 from tilewright.core.types import TileType
@@ -50,8 +49,7 @@ def mapped(
     dear: bool = False,
 ) -> Tile:
     """Record a function of the same element of each operand."""
-    depth = 1 + max(map(depth_of, operands), default=0)
-    return e.record(Tile(type_, valid, node=MapNode(tuple(operands), depth=depth, function=function, dear=dear)))
+    return e.record(Tile(type_, valid, node=MapNode(tuple(operands), function=function, dear=dear)))
 
 
 def is_dear(tile: Tile) -> bool:

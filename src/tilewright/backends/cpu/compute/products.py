@@ -105,8 +105,8 @@ class Product:
         e = self.e
         e.look(self.call, "acc", acc, self.valid, self._starts_anew(accumulate))
         place = e.stored(acc)
+        e.flush()  # what is recorded may read it as it is
         if name is not None and place.strides == contiguous(self.type.shape) and ends_here(e, self.call, acc, name):
-            e.flush()  # what is recorded reads it as it is
             same = acc.valid == self.valid and acc.type == self.type
             return self._multiply(acc if same else Tile(self.type, self.valid, place, None, acc.owners), accumulate)
         result = e.fresh(self.type, self.valid)
@@ -198,12 +198,9 @@ def _is_turned(tile: Tile) -> bool:
 
 
 def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
-    """Return where a loaded tile's elements lie in their tensor, if this is all that reads them.
-
-    A load that is still recorded is one whose tensor has not been written since.
-    """
+    """Return where a loaded tile's elements lie in their tensor, if the plan says that they are read there."""
     node = tile.node
-    if tile.place is not None or not isinstance(node, LoadNode) or e.readers(tile) != 1 or not e.withdraw(tile):
+    if tile.place is not None or not isinstance(node, LoadNode) or e.waits(tile):
         return None
     offset: Value = i64(0)
     for start, stride in zip(node.offsets, node.tensor.strides, strict=True):

@@ -13,7 +13,7 @@ from tilewright.backends.cpu.emit.groups import Group
 from tilewright.backends.cpu.emit.handlers import Bound, Handlers
 from tilewright.backends.cpu.emit.llvm_types import literal
 from tilewright.backends.cpu.emit.memory import Block
-from tilewright.backends.cpu.emit.recording import DEEPEST, Recording
+from tilewright.backends.cpu.emit.recording import Recording
 from tilewright.backends.cpu.emit.roots import Roots
 from tilewright.backends.cpu.emit.undefined import follow, lacks
 from tilewright.backends.cpu.emit.unit import Unit
@@ -32,6 +32,7 @@ from tilewright.errors import InternalError
 from tilewright.native.llvm import I64, TRUE, Builder, Value, i64
 from tilewright.passes.accumulators import accumulators
 from tilewright.passes.defined import Defined, looks_at
+from tilewright.passes.fusion import Fusion
 
 
 class Region:
@@ -51,6 +52,8 @@ class FunctionEmitter(Recording):
         """For variables that a loop without turns leaves unset: whether they hold a value."""
         self.symbols: dict[str, Value] = {}
         self.roots = Roots(function)
+        self.fusion = Fusion(function)
+        """Which ops are emitted together."""
         self.has_turned_views = has_turned_views
         """Whether the last axis of a tensor may not be the one whose elements are adjacent."""
         self.regions: list[Region] = []
@@ -87,9 +90,7 @@ class FunctionEmitter(Recording):
 
     def _stmt(self, stmt: Stmt) -> None:
         """Emit or record one statement."""
-        self.at = stmt
-        if self.deepest > DEEPEST:
-            self.flush()
+        self.at, self.step = stmt, self.fusion.at(stmt)
         if isinstance(stmt, AssignStmt):
             self.bind(stmt.var, self._followed(stmt.var, stmt.value))
         elif isinstance(stmt, EvalStmt):

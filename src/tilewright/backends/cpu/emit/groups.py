@@ -61,11 +61,6 @@ def level_of(value: Tile | Scalar) -> int:
     return 0 if isinstance(value, Scalar) or value.node is None else value.node.ready
 
 
-def depth_of(value: Tile | Scalar) -> int:
-    """Return how many functions are applied to each other where a value is computed, not read."""
-    return 0 if isinstance(value, Scalar) or value.place is not None or value.node is None else value.node.depth
-
-
 def operands_of(tile: Tile) -> list[Tile]:
     """Return the tiles that a recorded one is computed from."""
     return [] if tile.node is None else [o for o in tile.node.operands if isinstance(o, Tile)]

@@ -1,7 +1,7 @@
-"""Recording: row-by-row ops that wait to be emitted together.
+"""Recording: row-by-row ops that wait to be emitted together, as the plan of `passes.fusion` says.
 
-Nothing in a group is computed when it is recorded. When something needs a result in memory, the group is emitted as
-one loop over rows; results that are read later get a place in the arena.
+Nothing in a group is computed when it is recorded. When the plan ends it, or something needs a result in memory, the
+group is emitted as one loop over rows; results that are read later get a place in the arena.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ from tilewright.backends.cpu.emit.stops import Spanned
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, static
 from tilewright.errors import InternalError
-from tilewright.native.llvm import Builder, i64
-
-DEEPEST = 64
-"""How many functions may be applied to each other before what they compute is kept: emitting them goes as deep."""
+from tilewright.native.llvm import Builder, Value
+from tilewright.passes.fusion import Step
 
 
 class Recording(Remembering):
@@ -29,65 +27,54 @@ class Recording(Remembering):
         self.group: Group | None = None
         self.floating: list[Tile] = []
         """Tiles of one row that are recorded in no group: every group may read them."""
-        self.deepest = 0
-        """How many functions are applied to each other, at most, in what is recorded."""
+        self.step = Step()
+        """What the plan says about the statement being emitted."""
 
     @abstractmethod
     def emit_group(self, group: Group) -> None:
         """Emit one loop over rows."""
 
-    @property
-    def recorded(self) -> list[Tile]:
-        """What has been recorded and not emitted yet."""
-        return [*self.floating, *(self.group.tiles if self.group is not None else ())]
-
     def record(self, tile: Tile) -> Tile:
-        """Add a tile to the group of its rows, starting another group where the rows differ; one row may float."""
-        node = tile.node
-        assert node is not None
-        self.deepest = max(self.deepest, node.depth)
-        if self._floats(tile):
+        """Let a tile wait in the group of its rows, or beside it, as the plan says."""
+        self._follow()
+        if self.step.in_place:
+            return tile
+        if self.step.floats:
             self.floating.append(tile)
             return tile
-        waiting = [o for o in operands_of(tile) if o.node is not None and o not in self.floating]
-        if any(o.rows != tile.rows for o in waiting) or (self.group is not None and self.group.rows != tile.rows):
-            self.flush()
+        node = tile.node
+        assert node is not None
         node.level = max(map(level_of, node.operands), default=0)
-        if self.group is None:
-            self.group = Group(tile.rows)
-        self.group.tiles.append(tile)
+        self._group(tile.rows).tiles.append(tile)
         return tile
-
-    def _floats(self, tile: Tile) -> bool:
-        """Return whether a tile joins no group: one row that is loaded, or made of such rows beside another group."""
-        if tile.is_column or not tile.rows or any(static(extent) != 1 for extent in tile.rows):
-            return False
-        if isinstance(tile.node, LoadNode):
-            return tile.node.tensor.strides[-1] == i64(1)
-        beside = self.group is not None and self.group.rows != tile.rows
-        return beside and all(o.node is None or o in self.floating for o in operands_of(tile))
 
     def record_store(self, sink: StoreSink) -> None:
         """Add a store to the group of its tile's rows."""
-        if self.group is None:
-            self.group = Group(sink.tile.rows)
-        self.group.stores.append(sink)
+        self._follow()
+        self._group(sink.tile.rows).stores.append(sink)
 
-    def withdraw(self, tile: Tile) -> bool:
-        """Take back what was recorded but not emitted yet; return whether it was."""
-        if tile in self.floating:
-            self.floating.remove(tile)
-            return True
-        if self.group is None or tile not in self.group.tiles:
-            return False
-        self.group.tiles.remove(tile)
-        if not self.group.tiles and not self.group.stores:
-            self.group = None
-        return True
+    def _follow(self) -> None:
+        """Emit what has been recorded where the plan ends it, or begins something else."""
+        if self.step.ends or (self.step.begins and self.group is not None):
+            self.flush()
+
+    def _group(self, rows: tuple[Value, ...]) -> Group:
+        if self.group is None:
+            self.group = Group(rows)
+        if any(static(a) != static(b) for a, b in zip(self.group.rows, rows, strict=True) if _are_known(a, b)):
+            raise InternalError("the plan puts tiles of different rows into one group")
+        return self.group
+
+    def waits(self, tile: Tile) -> bool:
+        """Return whether a tile is recorded and not emitted yet."""
+        return tile in self.floating or (self.group is not None and tile in self.group.tiles)
 
     def stored(self, tile: Tile) -> Place:
         """Return where a tile lies, after emitting what computes it."""
         if tile.place is None:
+            self.flush()
+        if tile.place is None and isinstance(tile.node, LoadNode):  # meant to be read in place
+            self.group = Group(tile.rows, [tile])
             self.flush()
         if tile.place is None:
             raise InternalError("a tile that is read has no place")
@@ -103,7 +90,6 @@ class Recording(Remembering):
         """Emit what has been recorded."""
         group, self.group = self.group, None
         floating, self.floating = self.floating, []
-        self.deepest = 0
         read = {operand for tile in group.tiles for operand in operands_of(tile)} if group is not None else set[Tile]()
         for apart in grouped(tile for tile in floating if group is None or tile.rows != group.rows):
             self._emit(apart, read)
@@ -119,3 +105,7 @@ class Recording(Remembering):
         if wanted or group.stores:
             group.places = {t: self.take(t) for t in wanted}
             self.emit_group(group)
+
+
+def _are_known(*values: Value) -> bool:
+    return all(static(value) is not None for value in values)

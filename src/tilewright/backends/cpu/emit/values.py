@@ -46,8 +46,6 @@ class Node:
 
     operands: tuple[Tile | Scalar, ...] = ()
     level: int = 0
-    depth: int = 0
-    """How many functions are applied to each other to compute it."""
 
     @property
     def ready(self) -> int:

@@ -18,6 +18,7 @@ from tilewright.core.stmt import SeqStmts
 from tilewright.core.types import TensorType, Type
 from tilewright.core.visitor import expressions, statements
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
+from tilewright.passes.fusing import fusion
 
 HEAD = (Value(PTR, "%context"), Value(PTR, "%arena"), Value(I64, "%block_index"), Value(I64, "%block_count"))
 
@@ -80,6 +81,8 @@ def _turns(program: Program, body: SeqStmts) -> bool:
 def write_body(e: FunctionEmitter, signature: Signature, words: Sequence[Value]) -> None:
     """Write a function up to its exit."""
     _bind(e, signature, words)
+    turned = {param for param, is_turned in zip(e.function.params, signature.turned, strict=True) if is_turned}
+    e.fusion = fusion(e.function, e.roots.of, turned)
     e.body(e.function.body)
     e.b.do(f"br label %{e.exit}")
     e.b.begin(e.exit)

@@ -111,7 +111,7 @@ class Task:
         """Return an emitter for the task, given its context, block and number of blocks."""
         outer = self.outer
         inner = FunctionEmitter(outer.program, outer.function, self.b, has_turned_views=outer.has_turned_views)
-        inner.uses, inner.roots = outer.uses, outer.roots
+        inner.uses, inner.roots, inner.fusion = outer.uses, outer.roots, outer.fusion
         inner.is_task = inner.is_concurrent = True
         inner.context, inner.block_index, inner.block_count = head
         note = outer.program.note(NO_ARENA, outer.at.span)
