@@ -202,7 +202,9 @@ class Session:
         program.specialized.update({name: numbers[name] for name in compiled.parameters if name in numbers})
         if "ir" not in program.stages:
             strategy = OptimizationStrategy.Default if config is None else config.strategy
-            program.stages = program.stages.joined(Remade(lambda: self._specialized(call).program, strategy))
+            program.stages = program.stages.joined(
+                Remade(program.loaded.code.backend, lambda: self._specialized(call).program, strategy)
+            )
         self.store.add(kinds, dynamic, call.extents, compiled)
 
     def _alone(

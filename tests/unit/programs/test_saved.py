@@ -186,11 +186,9 @@ def test_a_path_out_of_the_folder_is_not_followed(folder: Path, tmp_path: Path) 
 
 
 def test_code_for_another_processor_is_named(tmp_path: Path) -> None:
-    artifact = ir.compile(program_of(HALVES)).artifact
-    assert artifact is not None
+    program = ir.compile(program_of(HALVES))
     for target, message in ((PRESETS["aarch64"], "it needs aarch64"), (lacking(), "code for next .* it needs avx99")):
-        other = replace(artifact, code=replace(artifact.code, target=target))
-        program = CompiledProgram(artifact.program, "cpu", lambda _name, _values: (), artifact=other)
+        program.loaded.code = replace(program.loaded.code, target=target)
         program.save(tmp_path)
         assert Artifact.from_bytes((tmp_path / "program.twar").read_bytes()).code.target == target
         with pytest.raises(ArtifactError, match=message):

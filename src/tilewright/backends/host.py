@@ -1,89 +1,42 @@
-"""Native programs: a program's object code loaded and called.
+"""Host programs: the host functions of a program's code, loaded and called; every back end that makes any uses this.
 
-Whoever only loads code that was made before pays for nothing else: neither LLVM nor the emitter is imported here.
+Whoever only loads code that was made before pays for nothing else: no compiler is imported here.
 """
 
 from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NoReturn
 
 from tilewright import settings
 from tilewright.arrays import np
-from tilewright.backends.cpu.host.options import Options
+from tilewright.backends.interface import Code
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.dtypes import BOOL, DataType
-from tilewright.errors import ArtifactError, ExecutionError
-from tilewright.native.assemble import assemble
+from tilewright.errors import ExecutionError
 from tilewright.native.context import INTERRUPTED, Context, context_words
 from tilewright.native.interrupts import look_address, raise_interrupt
 from tilewright.native.loader import load
-from tilewright.native.target import Target, host, missing_features
-from tilewright.native.threads import Emit, emitted, parallel_address
+from tilewright.native.support import carried
+from tilewright.native.threads import parallel_address
 from tilewright.records import record
-from tilewright.source import Span
 
 
-@record
-class NativeCode:
-    """A program's code for one target: its entries' symbols, and what the numbers of its errors mean."""
-
-    target: Target
-    object: bytes
-    symbols: Mapping[str, str]
-    errors: Sequence[tuple[str, Span]]
-    text: str = ""
-    """The LLVM IR it was made from; none is left of code that was kept."""
-
-
-Timed = Callable[[str], AbstractContextManager[None]]
-"""Times what happens inside, as the stage of that name."""
-
-
-def compile_native(
-    program: Program,
-    target: Target | None = None,
-    options: Options | None = None,
-    entries: Sequence[str] | None = None,
-    timed: Timed = nullcontext,
-) -> NativeCode:
-    """Return a lowered program as native code with an entry for each function a caller can start.
-
-    The stages are `compiler`, which loads it and takes long only once in a process, `emission` and `LLVM`.
-    """
-    with timed("compiler"):
-        from tilewright.backends.cpu.host.program import ProgramEmitter  # 0.2 s that loading code does without
-
-        emitter = ProgramEmitter(program, target or host(), options or Options.current())
-    with timed("emission"):
-        functions = program.entries if entries is None else [program[name] for name in entries]
-        symbols = {function.name: emitter.entry(function) for function in functions}
-        text = emitter.module.text()
-    with timed("LLVM"):
-        code = assemble(text, emitter.target).object
-    return NativeCode(emitter.target, code, symbols, emitter.errors, text)
-
-
-class NativeProgram:
+class HostProgram:
     """Runs a program's entries; tensors are written in place.
 
-    Of the program only what its entries declare is asked for. `emit` gives the object code that runs chunks in
-    parallel; code that was kept brings its own.
+    Of the program only what its entries declare is asked for.
     """
 
-    def __init__(self, program: Program, code: NativeCode, emit: Emit = emitted) -> None:
-        missing = missing_features(code.target)
-        if missing:
-            raise ArtifactError(f"code for {code.target.cpu} cannot run here: it needs {', '.join(missing)}")
+    def __init__(self, program: Program, code: Code) -> None:
         self.program = program
         self.code = code
-        self.emit = emit
+        self.emit = carried(code.objects)
         self.loaded = load(code.object)
         self.calls = {
             name: self.loaded.function(symbol, None, ctypes.c_void_p, ctypes.c_void_p)
