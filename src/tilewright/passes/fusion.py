@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from tilewright.core.expr import Var
-from tilewright.core.printer import python_print
+from tilewright.core.printer import Printer
 from tilewright.core.program import Function
 from tilewright.core.stmt import Stmt
 
@@ -32,13 +32,17 @@ class FusedGroup:
     """Statements that become one loop over rows, and why no more of them do."""
 
     rows: tuple[Extent, ...]
-    stmts: list[Stmt] = field(default_factory=list[Stmt])
-    ends: str = ""
+    stmts: list[Stmt]
+    ends: str
+    about: Var | None = None
+    """The variable that ends it."""
 
-    def __str__(self) -> str:
+    def lines(self, printer: Printer) -> list[str]:
+        """Return the group as text."""
         rows = " x ".join(str(n) if isinstance(n, int) else "?" for n in self.rows) or "1"
-        lines = [line for stmt in self.stmts for line in python_print(stmt, concise=True).splitlines()]
-        return "\n".join([f"rows {rows}:", *(f"    {line}" for line in lines), f"  ends: {self.ends}"])
+        named = f"`{printer.name(self.about)}` " if self.about is not None else ""
+        lines = [line for stmt in self.stmts for line in printer.stmt(stmt)]
+        return [f"rows {rows}:", *(f"    {line}" for line in lines), f"  ends: {named}{self.ends}"]
 
 
 class Step(NamedTuple):
@@ -71,9 +75,10 @@ class Fusion:
         self.steps[id(stmt)] = self.at(stmt)._replace(**happens)
 
     def __str__(self) -> str:
-        kept = [group for group in self.groups if group.stmts]
-        lines = [line for group in kept for line in str(group).splitlines()]
-        return "\n".join([f"{self.function.name}:", *(f"  {line}" for line in lines)])
+        printer = Printer("pl", concise=True)
+        printer.function(self.function)  # names variables as the whole function does
+        lines = [line for group in self.groups if group.stmts for line in group.lines(printer)]
+        return "\n".join([f"{self.function.name}:", *(f"  {line}" for line in lines or ["nothing row by row"])])
 
 
 @dataclass(eq=False)
@@ -125,12 +130,12 @@ class Recorder:
         self.stores: list[tuple[Var, Window]] = []
         self.deepest = 0
 
-    def end(self, why: str) -> None:
+    def end(self, why: str, about: Var | None = None) -> None:
         """End the group, with all that floats beside it: before the current statement or, if it is in it, after."""
         if self.stmts:
             if self.stmt is not None and self.stmts[-1] is not self.stmt:
                 self.plan.note(self.stmt, ends=True)
-            self.plan.groups.append(FusedGroup(self.rows or (1,), self.stmts, why))
+            self.plan.groups.append(FusedGroup(self.rows or (1,), self.stmts, why, about))
             self._clear(self.number + 1)
 
     def waits(self, tile: Waiting) -> bool:
@@ -141,8 +146,8 @@ class Recorder:
         """End the group where it has to compute what is needed in memory."""
         for tile in tiles:
             if tile is not None and self.waits(tile):
-                name = f"`{tile.owners[0].name_hint}`" if tile.owners else "its result"
-                self.end(f"{name} is needed in memory")
+                about = tile.owners[0] if tile.owners else None
+                self.end("is needed in memory" if about else "what it computes is needed in memory", about)
 
     def record(self, tile: Waiting, operands: Sequence[Waiting], *, may_float: bool) -> Waiting:
         """Let a tile wait, in the group of its rows or beside it."""
@@ -186,7 +191,7 @@ class Recorder:
         assert tile.tensor is not None
         root = self.root_of(tile.tensor)
         if any(self.root_of(tensor) is root for tensor, _ in self.stores):
-            self.end(f"`{tile.tensor.name_hint}` is stored to, then loaded from")
+            self.end("is stored to, then loaded from", tile.tensor)
         return self.record(tile, (), may_float=may_float)
 
     def withdraw(self, tile: Waiting | None) -> None:
@@ -204,9 +209,9 @@ class Recorder:
         """Let a store join the group of its tile's rows."""
         root = self.root_of(tensor)
         if any(load.tensor is not None and self.root_of(load.tensor) is root for load in self.loads):
-            self.end(f"`{tensor.name_hint}` is loaded from, then stored to")
+            self.end("is loaded from, then stored to", tensor)
         if any(self.root_of(t) is root and not (t is tensor and _are_apart(window, w)) for t, w in self.stores):
-            self.end(f"`{tensor.name_hint}` is stored to twice")
+            self.end("is stored to twice", tensor)
         self._join(tile.rows, ())
         self._add(self.stmts)
         self.stores.append((tensor, window))

@@ -132,7 +132,8 @@ def _result(softmax: pl.JITFunction) -> Iterator[str]:
     yield (
         "`softmax.lower(x)` is the last stage above. The call goes on to make native code of it, runs that on `x`, and "
         "keeps it for the next call with such an argument. `softmax.compile(x)` has the rest of the way: "
-        '`.stages["llvm"]`, `["assembly"]` and `["object"]`.'
+        '`.stages["fusion"]` says which ops share a loop over rows, then come `["llvm"]`, `["assembly"]` and '
+        '`["object"]`.'
     )
     yield code("x = np.resize(np.arange(7, dtype=np.float32), (128, 64))\ny = softmax(x)")
     rows = "\n".join(" ".join(f"{value:.4f}" for value in row[:4]) + " ..." for row in y[:3])

@@ -12,6 +12,7 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.forks import computed_once
 from tilewright.native.llvm import Module, spelled
 from tilewright.native.target import Target
+from tilewright.passes.fusion import Fusion
 from tilewright.passes.identity import returned_parameters
 from tilewright.source import Span
 
@@ -35,6 +36,8 @@ class Unit:
     module: Module = field(init=False)
     emitted: dict[tuple[str, Signature], Emitted] = field(default_factory=dict[tuple[str, Signature], Emitted])
     errors: list[tuple[str, Span]] = field(default_factory=list[tuple[str, Span]])
+    plans: list[Fusion] = field(default_factory=list[Fusion])
+    """Which ops of its functions share a loop, in the order they were written."""
     names: int = 0
 
     def __post_init__(self) -> None:
