@@ -46,10 +46,13 @@ class Walk:
         self.copied = {number for number, count in Counter(map(id, every)).items() if count > 1}
         """Statements that stand in several places, where other things may wait for them."""
         self.readers: dict[Var, list[Stmt]] = {}
+        self.reads = self.recorder.plan.reads
         for stmt in every:
-            for var in variables(used(stmt)):
+            self.reads[id(stmt)] = variables(used(stmt))
+            for var in self.reads[id(stmt)]:
                 self.readers.setdefault(var, []).append(stmt)
         self.uses = {var: len(stmts) for var, stmts in self.readers.items()}
+        self.recorder.plan.uses = self.uses.copy()
 
     def is_copied(self, stmt: Stmt | None) -> bool:
         """Return whether a statement stands in several places."""
@@ -64,7 +67,7 @@ class Walk:
             self._stmt(stmt)
             if is_copy:
                 self.recorder.end("the statement stands in several places")
-            for var in variables(used(stmt)):
+            for var in self.reads[id(stmt)]:
                 self.uses[var] -= 1
         self.recorder.stmt = None
         self.recorder.end("nothing follows")

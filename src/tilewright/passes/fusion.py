@@ -65,6 +65,9 @@ class Fusion:
     function: Function
     groups: list[FusedGroup] = field(default_factory=list[FusedGroup])
     steps: dict[int, Step] = field(default_factory=dict[int, Step])
+    reads: dict[int, list[Var]] = field(default_factory=dict[int, list[Var]])
+    """The variables that each statement reads, and how often each variable is read."""
+    uses: dict[Var, int] = field(default_factory=dict[Var, int])
 
     def at(self, stmt: Stmt) -> Step:
         """Return what happens at a statement."""

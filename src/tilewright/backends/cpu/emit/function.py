@@ -26,7 +26,6 @@ from tilewright.core.program import Function
 from tilewright.core.region import PADDING, undefined_message
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType
-from tilewright.core.visitor import statements, used, variables
 from tilewright.dtypes import INDEX
 from tilewright.errors import InternalError
 from tilewright.native.llvm import I64, TRUE, Builder, Value, i64
@@ -68,9 +67,6 @@ class FunctionEmitter(Recording):
         self.followed = self.defined.followed if self.checked else set[Var]()
         """The tiles of which it is followed where they hold data."""
         self.accumulators = accumulators(function) if self.checked else {}
-        for stmt in statements(function.body):
-            for var in variables(used(stmt)):
-                self.uses[var] = self.uses.get(var, 0) + 1
 
     @property
     def lanes(self) -> int:
@@ -98,7 +94,7 @@ class FunctionEmitter(Recording):
         else:
             self.flush()
             HANDLERS.emit(self, stmt)
-        for var in variables(used(stmt)):
+        for var in self.fusion.reads[id(stmt)]:
             self.uses[var] -= 1
 
     def emit_group(self, group: Group) -> None:

@@ -83,6 +83,7 @@ def write_body(e: FunctionEmitter, signature: Signature, words: Sequence[Value])
     _bind(e, signature, words)
     turned = {param for param, is_turned in zip(e.function.params, signature.turned, strict=True) if is_turned}
     e.fusion = fusion(e.function, e.roots.of, turned)
+    e.uses = e.fusion.uses
     e.program.plans.append(e.fusion)
     e.body(e.function.body)
     e.b.do(f"br label %{e.exit}")
