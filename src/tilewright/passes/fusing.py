@@ -18,16 +18,15 @@ from tilewright.passes.fusion import Extent, Fusion, Recorder, Waiting, spans
 
 Given: TypeAlias = "Mapping[str, Argument]"
 Value: TypeAlias = "Waiting | tuple[Value, ...] | None"
-Ask: TypeAlias = "Callable[[Var], object]"
 
 
-def fusion(function: Function, root_of: Ask, turned: Collection[Var] = ()) -> Fusion:
+def fusion(function: Function, roots: Mapping[Var, Var], turned: Collection[Var] = ()) -> Fusion:
     """Return the groups of a function.
 
-    `root_of` gives the same for tensors that may share memory; neighbours along the last axis of `turned` parameters
+    `roots` has the same for tensors that may share memory; neighbours along the last axis of `turned` parameters
     may lie apart.
     """
-    walk = Walk(function, root_of, set(turned))
+    walk = Walk(function, roots, set(turned))
     walk.body(function.body)
     return walk.recorder.plan
 
@@ -35,8 +34,8 @@ def fusion(function: Function, root_of: Ask, turned: Collection[Var] = ()) -> Fu
 class Walk:
     """One walk over a function's statements."""
 
-    def __init__(self, function: Function, root_of: Ask, turned: set[Var]) -> None:
-        self.recorder = Recorder(function, root_of)
+    def __init__(self, function: Function, roots: Mapping[Var, Var], turned: set[Var]) -> None:
+        self.recorder = Recorder(function, roots)
         self.here = function.body
         """The statements among which the current one stands."""
         self.values: dict[Var, Value] = {}

@@ -8,7 +8,7 @@ load that only a matrix product reads is read *in place*, where it lies in its t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -79,7 +79,7 @@ class Fusion:
 
     def __str__(self) -> str:
         printer = Printer("pl", concise=True)
-        printer.function(self.function)  # names variables as the whole function does
+        list(self.function.printed(printer))  # names variables as the whole function does
         lines = [line for group in self.groups if group.stmts for line in group.lines(printer)]
         return "\n".join([f"{self.function.name}:", *(f"  {line}" for line in lines or ["nothing row by row"])])
 
@@ -116,9 +116,9 @@ class Waiting:
 class Recorder:
     """The group under construction."""
 
-    def __init__(self, function: Function, root_of: Callable[[Var], object]) -> None:
+    def __init__(self, function: Function, roots: Mapping[Var, Var]) -> None:
         self.plan = Fusion(function)
-        self.root_of = root_of
+        self.roots = roots
         self.stmt: Stmt | None = None
         """What is being looked at."""
         self._clear(0)
@@ -140,6 +140,10 @@ class Recorder:
                 self.plan.note(self.stmt, ends=True)
             self.plan.groups.append(FusedGroup(self.rows or (1,), self.stmts, why, about))
             self._clear(self.number + 1)
+
+    def root_of(self, tensor: Var) -> Var:
+        """Return what stands for all tensors that may share memory with one."""
+        return self.roots.get(tensor, tensor)
 
     def waits(self, tile: Waiting) -> bool:
         """Return whether a tile is not in memory yet."""

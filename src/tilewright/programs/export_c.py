@@ -14,18 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tilewright import settings
-from tilewright.call.arguments import Number
+from tilewright.backends.abi import Number
 from tilewright.core.enums import ParamDirection
 from tilewright.core.types import TensorType
 from tilewright.errors import ExecutionError, ExportError
 from tilewright.native.elf import read
 from tilewright.native.loader import library_symbol
+from tilewright.passes.aliases import actual_directions
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.c_function import CFunction
 from tilewright.programs.c_names import function_name
 from tilewright.programs.c_source import header, source
 from tilewright.programs.folder import publish
-from tilewright.programs.writes import actual_directions
 
 COMPILERS = ("cc", "gcc", "clang")
 

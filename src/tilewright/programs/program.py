@@ -8,9 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from tilewright.backends.abi import Number
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Entries
-from tilewright.call.arguments import Number
+from tilewright.call.entrance import reroute
+from tilewright.call.launch import runner_of
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
 from tilewright.core.types import Type
@@ -21,7 +23,6 @@ from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of
 from tilewright.programs.metadata import ParamInfo, entry_of
 from tilewright.programs.platforms import DEFAULT, BackendType, backend_of, checked_platform, target_of
 from tilewright.programs.profile import Profile
-from tilewright.programs.shortcut import reroute
 from tilewright.programs.stages import Makers, Stages
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class CompiledProgram(os.PathLike[str]):
         if len(self.program.entries) > 1:
             names = ", ".join(self.entry_names)
             raise TypeError(f"program {self.program.name} has several entries: call one of {names} by name")
-        return self._only(*args, config=config, **named)
+        return self.entry(*args, config=config, **named)
 
     def __getitem__(self, name: str) -> Entry:
         """Return one entry of a program that has several."""
@@ -129,7 +130,7 @@ class CompiledProgram(os.PathLike[str]):
     def _entry(self, name: str) -> Entry:
         is_only = len(self.program.entries) == 1 and type(self).__call__ is CompiledProgram.__call__
         enter = partial(reroute, self) if is_only else None
-        return Entry(self.program, self.program[name], self.loaded.run, self.specialized, self.native, enter)
+        return Entry(self.program, self.program[name], runner_of(self.loaded), self.specialized, self.native, enter)
 
     def __getattr__(self, name: str) -> Entry:
         """Return one entry of a program that has several, as an attribute."""
@@ -139,7 +140,8 @@ class CompiledProgram(os.PathLike[str]):
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     @property
-    def _only(self) -> Entry:
+    def entry(self) -> Entry:
+        """The only entry; ValueError where there are several."""
         return self[entry_of(self.program).name]
 
     # what it takes and gives; ValueError where there are several entries, which have each their own
@@ -157,22 +159,22 @@ class CompiledProgram(os.PathLike[str]):
     @property
     def param_names(self) -> list[str]:
         """The entry's parameters, in order."""
-        return self._only.param_names
+        return self.entry.param_names
 
     @property
     def param_infos(self) -> list[ParamInfo]:
         """What each of the entry's parameters is: its name, direction, shape and element type."""
-        return self._only.param_infos
+        return self.entry.param_infos
 
     @property
     def output_indices(self) -> list[int]:
         """The positions of parameters that are only written."""
-        return self._only.output_indices
+        return self.entry.output_indices
 
     @property
     def return_types(self) -> tuple[Type, ...]:
         """The types of what the entry returns."""
-        return self._only.return_types
+        return self.entry.return_types
 
     @property
     def has_return(self) -> bool:
@@ -181,7 +183,7 @@ class CompiledProgram(os.PathLike[str]):
 
     def directions(self) -> tuple[ParamDirection, ...]:
         """Return what the only entry really does with each of its parameters."""
-        return self._only.directions
+        return self.entry.directions
 
     # as a path
 
@@ -200,7 +202,7 @@ class CompiledProgram(os.PathLike[str]):
 
     def save_inputs(self, *args: Any, entry: str | None = None, **named: Any) -> Path:
         """Keep the arguments of a call in the folder, checked, for its `run.py` to run on; return their file."""
-        return inputs.write(self.output_dir, self._only if entry is None else self[entry], args, named)
+        return inputs.write(self.output_dir, self.entry if entry is None else self[entry], args, named)
 
     def __fspath__(self) -> str:
         return str(self.output_dir)

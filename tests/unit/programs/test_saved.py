@@ -202,3 +202,30 @@ def lacking() -> Any:
 
 def test_nothing_was_compiled_to_load_one(folder: Path) -> None:
     assert CompiledProgram.load(folder).stages["profile"] == "nothing was compiled: the program was kept\n"
+
+
+DOUBLED = """
+import tilewright.language as pl
+M = pl.dynamic("M")
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[M, 8], pl.FP32]) -> pl.Tensor[[M * 2, 8], pl.FP32]:
+        return pl.create_tensor([M * 2, 8], dtype=pl.FP32)
+"""
+
+LOADING_DOUBLED = """
+import sys
+import numpy as np
+from tilewright.runtime import CompiledProgram
+assert CompiledProgram.load(sys.argv[1])(np.ones((3, 8), np.float32)).shape == (6, 8)
+"""
+
+
+def test_a_result_whose_extent_is_computed_is_loaded_where_no_kernel_was_written(tmp_path: Path) -> None:
+    ir.compile(program_of(DOUBLED)).save(tmp_path)
+    subprocess.run(
+        [sys.executable, "-c", LOADING_DOUBLED, tmp_path],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -19,7 +18,7 @@ from tilewright.native import support
 from tilewright.native.assemble import assemble, assembly
 from tilewright.native.elf import listing
 from tilewright.native.regions import POOL, SERIAL
-from tilewright.native.target import Target, fingerprint, host, missing_features
+from tilewright.native.target import Target, fingerprint, host, llvm_files, missing_features
 
 
 class CPU(Backend):
@@ -45,12 +44,8 @@ class CPU(Backend):
         return fingerprint()
 
     def toolchain(self) -> list[Path]:
-        """Return llvmlite's version and its libraries, without importing it."""
-        spec = importlib.util.find_spec("llvmlite")
-        if spec is None or not spec.submodule_search_locations:
-            return []
-        root = Path(spec.submodule_search_locations[0])
-        return [root / "_version.py", *sorted((root / "binding").glob("libllvmlite*"))]
+        """Return llvmlite's files, without importing it."""
+        return llvm_files()
 
     def options(self, *, is_checked: bool = False) -> Options:
         """Return what the settings say now; of races native code knows nothing."""

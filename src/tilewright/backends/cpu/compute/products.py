@@ -14,7 +14,6 @@ from tilewright.backends.cpu.compute.tiles import broadcast_valid
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
-from tilewright.backends.cpu.emit.scopes import ends_here
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, contiguous, static
 from tilewright.backends.cpu.emit.work import ELEMENTS, LONG
 from tilewright.core.build import arguments
@@ -106,13 +105,17 @@ class Product:
         e.look(self.call, "acc", acc, self.valid, self._starts_anew(accumulate))
         place = e.stored(acc)
         e.flush()  # what is recorded may read it as it is
-        if name is not None and place.strides == contiguous(self.type.shape) and ends_here(e, self.call, acc, name):
+        if name is not None and place.strides == contiguous(self.type.shape) and self._ends(acc, name):
             same = acc.valid == self.valid and acc.type == self.type
             return self._multiply(acc if same else Tile(self.type, self.valid, place, None, acc.owners), accumulate)
         result = e.fresh(self.type, self.valid)
         assert result.place is not None
         copy_elements(e, self.type.dtype, place, result.place, self.valid)
         return self._multiply(result, accumulate)
+
+    def _ends(self, acc: Tile, name: Var) -> bool:
+        """Return whether this is the last to read an accumulator that the same body made or was handed."""
+        return self.e.readers(acc) == 1 and self.e.last_use.ends_at(self.call, (name, *acc.owners))
 
     def _starts_anew(self, accumulate: Value) -> Value | None:
         """Return whether the accumulator is not looked at, None where it surely is."""

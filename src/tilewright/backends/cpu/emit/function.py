@@ -6,7 +6,7 @@ else first has what it reads brought into memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.backends.cpu.emit.groups import Group
@@ -14,7 +14,6 @@ from tilewright.backends.cpu.emit.handlers import Bound, Handlers
 from tilewright.backends.cpu.emit.llvm_types import literal
 from tilewright.backends.cpu.emit.memory import Block
 from tilewright.backends.cpu.emit.recording import Recording
-from tilewright.backends.cpu.emit.roots import Roots
 from tilewright.backends.cpu.emit.undefined import follow, lacks
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cpu.emit.values import Array, Binding, Scalar, Tensor, Tile
@@ -32,6 +31,7 @@ from tilewright.native.llvm import I64, TRUE, Builder, Value, i64
 from tilewright.passes.accumulators import accumulators
 from tilewright.passes.defined import Defined, looks_at
 from tilewright.passes.fusion import Fusion
+from tilewright.passes.last_use import LastUse
 
 
 class Region:
@@ -50,7 +50,8 @@ class FunctionEmitter(Recording):
         self.bound: dict[Var, Value] = {}
         """For variables that a loop without turns leaves unset: whether they hold a value."""
         self.symbols: dict[str, Value] = {}
-        self.roots = Roots(function)
+        self.roots: Mapping[Var, Var] = {}
+        """For each tensor, the one that stands for all that may share memory with it."""
         self.fusion = Fusion(function)
         """Which ops are emitted together."""
         self.has_turned_views = has_turned_views
@@ -67,6 +68,7 @@ class FunctionEmitter(Recording):
         self.followed = self.defined.followed if self.checked else set[Var]()
         """The tiles of which it is followed where they hold data."""
         self.accumulators = accumulators(function) if self.checked else {}
+        self.last_use = LastUse(function.body)
 
     @property
     def lanes(self) -> int:
@@ -116,7 +118,7 @@ class FunctionEmitter(Recording):
         if isinstance(binding, (Tile, Array)):
             binding.owners.append(var)
         elif isinstance(binding, Tensor):
-            binding = replace(binding, root=self.roots.of(var))
+            binding = replace(binding, root=self.roots.get(var, var))
         self.bindings[var] = binding
 
     def _action(self, expr: Expr) -> Binding:

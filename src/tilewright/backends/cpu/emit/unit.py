@@ -12,6 +12,7 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.forks import computed_once
 from tilewright.native.llvm import Module, spelled
 from tilewright.native.target import Target
+from tilewright.passes.aliases import Footprints
 from tilewright.passes.fusion import Fusion
 from tilewright.passes.identity import returned_parameters
 from tilewright.source import Span
@@ -50,6 +51,11 @@ class Unit:
     def work(self) -> Estimate:
         """How much its functions do."""
         return Estimate(self.program)
+
+    @computed_once
+    def footprints(self) -> Footprints:
+        """What its functions do to the tensors they are given."""
+        return Footprints(self.program)
 
     @computed_once
     def returned(self) -> dict[str, tuple[int | None, ...]]:

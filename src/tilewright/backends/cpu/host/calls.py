@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from tilewright.backends.cpu.compute.atomics import accumulates
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
@@ -26,7 +25,7 @@ def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
     function = e.program.program[expr.op.name]
     bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
     blocks = expr.core_num if isinstance(expr, Submit) else None
-    is_concurrent = (blocks is not None or e.is_concurrent) and accumulates(e.program.program, function.body)
+    is_concurrent = (blocks is not None or e.is_concurrent) and bool(e.program.footprints[function.name].adds)
     callee = written(e.program, function, Signature.of(bindings, is_concurrent))
     words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
     parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]

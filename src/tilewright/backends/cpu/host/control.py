@@ -18,7 +18,6 @@ from tilewright.backends.cpu.host.loops import (
 )
 from tilewright.backends.cpu.host.parallel import parallel_loop
 from tilewright.backends.cpu.host.slots import Carrier
-from tilewright.core.enums import ForKind
 from tilewright.core.stmt import (
     BreakStmt,
     ContinueStmt,
@@ -34,7 +33,7 @@ from tilewright.native.llvm import i64
 
 @emits(ForStmt)
 def _for(e: FunctionEmitter, stmt: ForStmt) -> None:
-    if stmt.kind is ForKind.Parallel and parallel_loop(e, stmt):
+    if parallel_loop(e, stmt):
         return
     start, stop, step = (e.index(e.scalar(x)) for x in (stmt.start, stmt.stop, stmt.step))
     count = turn_count(e, start, stop, step, stmt)

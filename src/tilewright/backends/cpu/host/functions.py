@@ -82,7 +82,7 @@ def write_body(e: FunctionEmitter, signature: Signature, words: Sequence[Value])
     """Write a function up to its exit."""
     _bind(e, signature, words)
     turned = {param for param, is_turned in zip(e.function.params, signature.turned, strict=True) if is_turned}
-    e.fusion = fusion(e.function, e.roots.of, turned)
+    e.fusion = fusion(e.function, e.roots, turned)
     e.uses = e.fusion.uses
     e.program.plans.append(e.fusion)
     e.body(e.function.body)
@@ -93,9 +93,8 @@ def write_body(e: FunctionEmitter, signature: Signature, words: Sequence[Value])
 def _bind(e: FunctionEmitter, signature: Signature, words: Sequence[Value]) -> None:
     """Bind the parameters; an argument that contradicts the signature is an error, and made harmless."""
     params, given = e.function.params, iter(words)
-    for position, first in enumerate(signature.shared):
-        if first != position:
-            e.roots.join(params[position], params[first])
+    shared = [(params[position], params[first]) for position, first in enumerate(signature.shared)]
+    e.roots = e.program.footprints.aliases(e.function.name).classes(shared)
     for param, is_turned in zip(params, signature.turned, strict=True):
         e.bind(param, parameter(param.type, given, is_turned=is_turned))
     for symbol, (position, axis) in e.function.symbols.items():
