@@ -28,8 +28,6 @@ from tilewright.backends.cpu.host import (
     control,
     scalars,
     system,
-    tensor_math,
-    tensor_products,
     tensor_views,
     tensors,
 )
@@ -54,7 +52,7 @@ from tilewright.native.target import Target
 
 HANDLERS = (
     arrays, byte_views, calls, compare, control, convert, copies, elements, groups, partial, products, reduce, scalars,
-    system, tensor_math, tensor_products, tensor_views, tensors, tiles, views,
+    system, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 
