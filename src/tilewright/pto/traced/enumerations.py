@@ -1,4 +1,4 @@
-"""Words: the enumerations that bodies may write instead of text, as `pto.Pipe.V` for `"PIPE_V"`."""
+"""Enumerations: words that bodies may write instead of text, as `pto.Pipe.V` for `"PIPE_V"`."""
 
 from __future__ import annotations
 

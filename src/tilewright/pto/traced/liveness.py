@@ -1,4 +1,4 @@
-"""Names: what the variables of a traced function stand for, and which of them are read again.
+"""Liveness: which variables of a traced function are read again.
 
 A loop or a branch hands on only what somebody still reads. That is decided from the text: the names that the rest of
 the function, or the next round of a loop around it, mentions.
@@ -8,21 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-
-from tilewright.source import Span
-
-
-@dataclass(frozen=True, eq=False)
-class Binding:
-    """What a variable stands for: a value of Python, a value of the module, or a tuple of such."""
-
-    value: object
-    span: Span
-    problem: str = ""
-    """Why it stands for nothing here, where that is so."""
-    help: str = ""
 
 
 @lru_cache(maxsize=4096)

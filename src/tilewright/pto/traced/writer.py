@@ -1,4 +1,4 @@
-"""Builders: one function of a PTO module while it is being written.
+"""Writers: one function of a PTO module while it is being written.
 
 Constants are written once, at the start of the function, under names that say what they are. Other values take the
 name of the Python variable they are bound to first; those that are never bound are numbered at the end.
@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tilewright.pto.module import Attributes, Op, Region, Value
+from tilewright.pto.module import Attributes, Clause, Op, Region, Value
 from tilewright.pto.text.constants import constant as held
 from tilewright.pto.traced.values import is_sequence
 from tilewright.pto.types import INDEX, Scalar, Type
@@ -27,7 +27,7 @@ class Mark:
 
 
 @dataclass(eq=False)
-class Builder:
+class Writer:
     """Ops in the order they are traced, with a fresh name for each value."""
 
     ops: list[Op] = field(default_factory=list[Op])
@@ -51,10 +51,11 @@ class Builder:
         type: Type,
         span: Span,
         attributes: Attributes | None = None,
+        clauses: Iterable[Clause] = (),
     ) -> Value:
         """Add an op with one result; return that."""
         result = Value("", type, span)
-        self.emit(Op(name, tuple(operands), attributes=attributes or {}, results=(result,), span=span))
+        self.emit(Op(name, tuple(operands), tuple(clauses), attributes or {}, (result,), span=span))
         return result
 
     def constant(self, value: bool | int | float, type: Scalar, span: Span = UNKNOWN) -> Value:

@@ -1,4 +1,4 @@
-"""Placing: the arguments of a call, sorted into the places that an op's form has.
+"""Operands: the arguments of a call, sorted into the places that an op's form has.
 
 Arguments come in the order of the text: operands, the offset after its pointer, then words such as `"PAT_ALL"`. What
 the text has under a word (`nburst`, `addr`, ...) is a keyword, and so is every other attribute.
@@ -16,7 +16,7 @@ from tilewright.pto.module import Attribute, Clause, Enumerated, Value
 from tilewright.pto.text.form import Form, Layout, Slot
 from tilewright.pto.text.kinds import KINDS, fits, shown, signature
 from tilewright.pto.traced.arguments import Argument, Arguments, listed
-from tilewright.pto.traced.infer import Inference, letters_of
+from tilewright.pto.traced.inference import Inference, letters_of
 from tilewright.pto.traced.scalars import as_integer, constant, scalar_type, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
@@ -25,7 +25,7 @@ from tilewright.source import Span
 
 
 @dataclass
-class Placing:
+class Operands:
     """The arguments of one call on their way to the places of a form."""
 
     t: Tracer
@@ -112,7 +112,7 @@ class Placing:
         elif not self._fills(value, slot) or (slot.family == "int" and isinstance(value, str)):
             message = f"the {slot.name} of `{self.given.name}` cannot be {describe(value)}"
             help = "it is a whole number" if slot.family == "int" else "it is a word in quotes"
-            raise AttributeValueError(message, spans=[self.t.span(argument.node)], help=help)
+            raise self.t.error(AttributeValueError, argument.node, message, help=help)
         elif slot.family in ("int", "string", "word"):
             self.attributes[slot.name] = value if isinstance(value, int) else str(value)
         else:
@@ -153,7 +153,7 @@ class Placing:
                     self._refuse(f"`{name}` takes {shown(layout.kinds)} {_noun(word)}, got {len(row)}")
 
     def _refuse(self, message: str) -> None:
-        raise ArgumentCountError(message, spans=[self.t.span(self.given.node)], help=self._usage())
+        raise self.t.error(ArgumentCountError, self.given.node, message, help=self._usage())
 
     def _usage(self) -> str:
         form = self.form
@@ -172,7 +172,7 @@ class Placing:
         known = (value.type for value in values if isinstance(value, Value)) if types is None else types
         return Inference(self.name, tuple(known), self.element)
 
-    def operands(self) -> tuple[Value, ...]:
+    def values(self) -> tuple[Value, ...]:
         """Return the operands, numbers as constants of the type the op wants."""
         return self._row(self.positional, self.form.operands)
 
@@ -206,12 +206,12 @@ class Placing:
         is_number = isinstance(value, (bool, int, float)) and letter in "seifbx"
         if not is_number and not (isinstance(value, Value) and KINDS[letter].takes(value.type)):
             message = f"`{self.given.name}` takes {KINDS[letter].name} here, got {describe(value)}"
-            raise OperandError(message, spans=[t.span(node)], help=self._usage())
+            raise t.error(OperandError, node, message, help=self._usage())
         if isinstance(value, Value):
             return as_integer(t, value, wanted, node) if letter == "i" and wanted is not None else value
         if wanted is None:
             help = "make it a value of a type first, `pto.const(value, pto.f32)`, or pass `dtype=`"
-            raise OperandError(f"the type of {value!r} does not follow from this", spans=[t.span(node)], help=help)
+            raise t.error(OperandError, node, f"the type of {value!r} does not follow from this", help=help)
         return constant(t, value, wanted, node)
 
 
