@@ -48,4 +48,4 @@ def extent_value(t: Translator, owner: Expr, axis: int, node: ast.AST) -> Value:
         return extent
     if extent is not None:
         return as_scalar(extent)
-    return t.placed(apply(t, OPS["tensor.dim"].spec, {"tensor": owner, "axis": axis}, node, {}), node)
+    return t.placed(apply(t, OPS["tensor.dim"].spec, {"tensor": owner, "axis": axis, "valid": False}, node, {}), node)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilewright.errors import OperandError
 from tilewright.pto.module import Op, Value
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.traced.arguments import Arguments
 from tilewright.pto.traced.namespace import Operation, Scope

@@ -111,7 +111,8 @@ def kernel(params: str, *body: str) -> Native:
     lines = "\n".join(f"            {line}" for line in body)
     return native(
         f"""
-M, N = pl.dynamic("M"), pl.dynamic("N")
+M, N, K = pl.dynamic("M"), pl.dynamic("N"), pl.dynamic("K")
+B, C = pl.dynamic("B"), pl.dynamic("C")
 @pl.program
 class P:
     @pl.function(type=pl.FunctionType.Orchestration)

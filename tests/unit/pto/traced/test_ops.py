@@ -13,7 +13,7 @@ from unit.pto.traced.tracing import lines
 
 from tilewright import pto
 from tilewright.errors import OperandError, OutsideKernelError
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.traced import directives, ops, views
 from tilewright.pto.traced.enumerations import BarrierType, MemorySpace, Pipe

@@ -18,8 +18,6 @@ from tilewright.backends.cpu.compute import (
     partial,
     products,
     reduce,
-    tensor_math,
-    tensor_products,
     tiles,
     views,
 )
@@ -58,7 +56,7 @@ from tilewright.source import Span
 
 HANDLERS = (
     arrays, byte_views, compare, control, convert, copies, elements, partial, products, reduce, scalars, system,
-    tensor_math, tensor_products, tensor_views, tensors, tiles, views,
+    tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements and ops."""
 

@@ -14,15 +14,14 @@ from tilewright.backends.cpu.compute.traced import Lanes, literal, memory_type
 from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.host.heap import size_of
 from tilewright.backends.cpu.host.values import Scalar, Tensor, Tile, static
-from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType
-from tilewright.core.expr import Call, Const, Expr, MakeTuple, Var, constant
-from tilewright.core.stmt import AssignStmt, EvalStmt
+from tilewright.core.expr import Call, constant
 from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.native.llvm import I1, Value, i64
 from tilewright.ops.memory import EXTENTS, MOST
+from tilewright.passes.overwritten import is_overwritten
 
 Bound = dict[str, Any]
 
@@ -40,7 +39,9 @@ def extents_of(type_: TensorType) -> list[int | None]:
 
 @lowers("tensor.dim")
 def _dim(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    return Scalar(bound["tensor"].shape[bound["axis"]], INDEX)
+    tensor: Tensor = bound["tensor"]
+    extents, axis = tensor.valid if bound["valid"] else tensor.shape, int(bound["axis"])
+    return Scalar(extents[axis], INDEX)
 
 
 @lowers("tensor.create", "tensor.full")
@@ -48,7 +49,7 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     shape, dtype = e.indices(bound["shape"]), bound["dtype"]
     value = bound.get("value")
     number = bound.get("init_value")
-    clear = value is None and number is None and not _is_overwritten(e, call)
+    clear = value is None and number is None and not is_overwritten(call, e.last_use.body_of(call), e.defined)
     tensor = _in_arena(e, call, shape, dtype, clear) or new_tensor(e, _possible(e, call, shape), dtype, clear=clear)
     if number is not None:
         held = constant(number, dtype)
@@ -56,27 +57,6 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     if value is not None:
         fill(e, tensor, value)
     return tensor
-
-
-def _is_overwritten(e: FunctionEmitter, call: Call) -> bool:
-    """Return whether all of a new buffer is stored to by the statement after the one that makes it."""
-    body = e.last_use.body_of(call).stmts
-    for made, following in zip(body, body[1:], strict=False):
-        if isinstance(made, AssignStmt) and made.value is call and isinstance(following, EvalStmt):
-            return _covers(following.expr, made.var)
-    return False
-
-
-def _covers(expr: Expr, tensor: Var) -> bool:
-    """Return whether an expression stores to every element of a tensor."""
-    if not isinstance(expr, Call) or expr.op.name != "tile.store" or not isinstance(tensor.type, TensorType):
-        return False
-    bound = arguments(expr)
-    tile, offsets = bound["tile"], bound["offsets"]
-    whole = isinstance(tile, Expr) and isinstance(tile.type, TileType) and tile.type.valid == tensor.type.shape
-    starts = offsets.elements if isinstance(offsets, MakeTuple) else ()
-    first = all(isinstance(start, Const) and start.value == 0 for start in starts)
-    return bound["output_tensor"] is tensor and whole and first and bound["atomic"] is not AtomicType.Add
 
 
 def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: DataType, clear: bool) -> Tensor | None:
@@ -180,15 +160,6 @@ def loaded(tensor: Tensor, valid: Sequence[Value]) -> Tile:
     """Return a tile that reads a tensor from its start as it is computed."""
     node = LoadNode(0, tensor=tensor, offsets=(i64(0),) * len(tensor.shape))
     return Tile(stand_in(valid, tensor.dtype), tuple(valid), node=node)
-
-
-def with_adjacent_rows(e: FunctionEmitter, tensor: Tensor) -> Tensor:
-    """Return a tensor whose rows are read with plain loads: a turned view is copied."""
-    if static(tensor.strides[-1]) == 1:
-        return tensor
-    result = new_tensor(e, tensor.shape, tensor.dtype)
-    put(e, loaded(tensor, tensor.valid), result)
-    return Tensor(result.pointer, result.shape, result.strides, tensor.valid, tensor.dtype, result.root)
 
 
 def moved(e: FunctionEmitter, tensor: Tensor, indices: Sequence[Value]) -> Value:
