@@ -116,11 +116,10 @@ def test_importing_the_language_loads_neither_torch_nor_numpy_nor_rich() -> None
 
 
 LARGE = {  # what was too large when the limits came; this list only shrinks
-    "tilewright.call.machine_code": 656,
     "tilewright.errors": 514,
     "tilewright.interpret.machine.Machine": 252,
     "tilewright.jit.calls.Binder": 211,
-    "tilewright.jit.session.Session": 272,
+    "tilewright.jit.session.Session": 242,
     "tilewright.pto.machine.machine.Machine": 205,
 }
 """Files of more than 400 lines and classes of more than 200, each with how many it may have."""
