@@ -8,8 +8,8 @@ from typing import Any, TypeAlias, TypeGuard
 import ml_dtypes
 import numpy as np
 import pytest
-from launched import launched
 from numpy.typing import NDArray
+from ops.launched import launched
 
 import tilewright.language as pl
 from tilewright.backends.cpu.backend import CPU

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from launched import launched
+from ops.launched import launched
 from unit.backends.cpu.running import floats, kernel, native
 
 from tilewright.errors import ExecutionError, UnsupportedFeatureError

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from launched import launched
+from ops.launched import launched
 from unit.backends.cpu.running import Native, floats, native
 
 from tilewright.errors import ExecutionError
