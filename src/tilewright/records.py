@@ -2,11 +2,13 @@
 
 A record is frozen for the type checker, which is where changing one would be written, and a plain object at run time.
 What a frozen dataclass generates, compiles and runs for each class takes most of the time an import takes; here all
-records share one way to compare, hash and show themselves, and only their constructors are generated.
+records share one way to compare, hash and show themselves, and a constructor is generated when it is first called:
+most of the classes that are imported for a call make nothing in it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,7 +31,9 @@ else:
 
     def entity(cls):
         """Make a class a record that is compared by identity."""
-        made = dataclass(eq=False, repr=False)(cls)
+        made = dataclass(init=False, eq=False, repr=False)(cls)
+        if "__init__" not in vars(cls):
+            made.__init__ = constructed_first(made)
         if made.__repr__ is object.__repr__:
             made.__repr__ = _shown
         return made
@@ -51,6 +55,25 @@ else:
         if vars(made).get("__hash__") is None:
             made.__hash__ = hashed
         return made
+
+
+def constructed_first(cls: Any) -> Callable[..., None]:
+    """Return a constructor that makes the real one, and calls it."""
+
+    def __init__(self: object, *args: object, **named: object) -> None:
+        cls.__init__ = made = _constructor(cls)
+        made(self, *args, **named)
+
+    return __init__
+
+
+def _constructor(cls: Any) -> Callable[..., None]:
+    """Return the constructor that a dataclass of the same fields has."""
+    body: dict[str, Any] = {each.name: each for each in fields(cls)}
+    body["__doc__"] = cls.__doc__  # or it would be made up, which takes longer than all the rest
+    body["__annotations__"] = {each.name: each.type for each in fields(cls)}
+    body |= {"__post_init__": cls.__post_init__} if hasattr(cls, "__post_init__") else {}
+    return dataclass(eq=False, repr=False)(type(cls.__name__, (), body)).__init__
 
 
 def _shown(self: Any) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import Enum
 from typing import Any, TypeAlias, get_args
 
@@ -198,6 +197,8 @@ def spec_of(function: object) -> OpSpec | None:
 def get_op(name: str) -> Op:
     """Return an op by its full name, as in `tile.add`; ValueError with the nearest spelling when there is none."""
     if name not in OPS:
+        from difflib import get_close_matches  # mistakes alone pay for it
+
         hints = [f"; did you mean {near!r}?" for near in get_close_matches(name, OPS, 1)]
         raise ValueError("".join([f"no op is called {name!r}", *hints]))
     return OPS[name]

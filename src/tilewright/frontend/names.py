@@ -15,7 +15,6 @@ import builtins
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import Enum
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias, cast
@@ -372,5 +371,7 @@ def is_ours(owner: object) -> bool:
 
 def nearest(name: str, candidates: list[str], prefix: str = "") -> str:
     """Return a help line that names the closest spelling, `prefix` before it, or nothing."""
+    from difflib import get_close_matches  # mistakes alone pay for it
+
     close = get_close_matches(name, [c for c in candidates if not c.startswith("_")], n=1, cutoff=0.6)
     return f"did you mean `{prefix}{close[0]}`?" if close else ""

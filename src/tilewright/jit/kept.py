@@ -18,10 +18,11 @@ from tilewright.keep.programs import KeptPrograms
 from tilewright.keep.reads import ReadSet
 from tilewright.keep.relocate import FunctionSpans
 from tilewright.programs import loading
-from tilewright.programs.config import RunConfig, code_options
+from tilewright.programs.code_options import code_options
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
+    from tilewright.programs.config import RunConfig
     from tilewright.programs.program import CompiledProgram
 
 

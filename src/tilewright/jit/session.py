@@ -21,12 +21,13 @@ from tilewright.jit.misses import explained
 from tilewright.jit.store import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
-from tilewright.programs.config import RunConfig, code_options
+from tilewright.programs.code_options import code_options
 from tilewright.programs.lowered_stages import Remade
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
     from tilewright.jit.ways import Ways
+    from tilewright.programs.config import RunConfig
     from tilewright.programs.program import CompiledProgram
 
 
@@ -76,8 +77,8 @@ class Session:
             found.program.configured(config)
         result = found.run(call.values)
         was_found = self.store.hits > hits
-        reason = lasting_reason(self.kernel, call, found, config is not None)
-        self.detours.note(reason or FIRST if was_found else COMPILED)
+        reason = lasting_reason(self.kernel, call, found, config is not None) or FIRST if was_found else COMPILED
+        self.detours.note(reason)
         if config is None and was_found and all(p.is_positional for p in self.kernel.parameters):
             self._hasten(args, kwargs, call, found, result)
         return result

@@ -8,12 +8,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 from tilewright.keep.store import configured
 
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
 LIBRARY, SOURCES = "library", "sources"
 """What digests are kept as."""
 
@@ -28,7 +27,7 @@ def toolchain() -> bytes:
     A process whose sources were edited after it started runs neither the old nor the new ones for certain: its digest
     is its own.
     """
-    sources = sorted(_sources(str(PACKAGE), ""))
+    sources = sorted(_sources(PACKAGE, ""))
     found = hashlib.sha256(_remembered(SOURCES, [facts for _, facts in sources], lambda: _content(sources)))
     for fact in _llvm():
         found.update(_part(fact))
@@ -53,8 +52,7 @@ def _content(sources: Sequence[tuple[str, Facts]]) -> bytes:
     found = hashlib.sha256()
     for name, (path, *_) in sources:
         found.update(_part(name.encode()))
-        with open(path, "rb") as file:
-            found.update(_part(file.read()))
+        found.update(_part(_read(path)))
     return found.digest()
 
 
@@ -68,20 +66,31 @@ def _llvm() -> list[bytes]:
     spec = importlib.util.find_spec("llvmlite")
     if spec is None or not spec.submodule_search_locations:
         return [b"none"]
-    root = Path(spec.submodule_search_locations[0])
-    version = root / "_version.py"
-    libraries = sorted((root / "binding").glob("libllvmlite*"))
-    return [version.read_bytes() if version.exists() else b"", *map(library_digest, libraries)]
+    root = spec.submodule_search_locations[0]
+    files = sorted(file for file in os.listdir(f"{root}/binding") if file.startswith("libllvmlite"))
+    version = f"{root}/_version.py"
+    return [
+        _read(version) if os.path.exists(version) else b"",
+        *(library_digest(f"{root}/binding/{file}") for file in files),
+    ]
 
 
-def library_digest(path: Path) -> bytes:
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def library_digest(path: str | os.PathLike[str]) -> bytes:
     """Return the digest of a large file's content, remembered in the cache for as long as the file stays the same."""
 
     def read() -> bytes:
-        with path.open("rb") as file:
-            return _digest_of(file)
+        found = hashlib.sha256()
+        with open(path, "rb") as file:
+            while data := file.read(1 << 20):
+                found.update(data)
+        return found.digest()
 
-    return _remembered(LIBRARY, [_facts(str(path), path.stat())], read)
+    return _remembered(LIBRARY, [_facts(os.fspath(path), os.stat(path))], read)
 
 
 def _facts(path: str, status: os.stat_result) -> Facts:
@@ -99,19 +108,11 @@ def _remembered(kind: str, files: Sequence[Facts], read: Callable[[], bytes]) ->
     return known
 
 
-def _digest_of(file: BinaryIO) -> bytes:
-    found = hashlib.sha256()
-    while data := file.read(1 << 20):
-        found.update(data)
-    return found.digest()
-
-
 def _started() -> float:
     """Return when this process started, in seconds since 1970; the end of time where the system does not say."""
     try:
-        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-        lines = Path("/proc/stat").read_text().splitlines()
-        boot = next(float(line.split()[1]) for line in lines if line.startswith("btime"))
+        ticks = int(_read("/proc/self/stat").rpartition(b")")[2].split()[19])
+        boot = next(float(line[5:]) for line in _read("/proc/stat").splitlines() if line.startswith(b"btime"))
         return boot + ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, LookupError, StopIteration):
         return float("inf")

@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import platform
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from tilewright.forks import held_over_forks
 from tilewright.records import record
 
-CPUINFO = Path("/proc/cpuinfo")
-L2_SIZE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
+CPUINFO = "/proc/cpuinfo"
+L2_SIZE = "/sys/devices/system/cpu/cpu0/cache/index2/size"
 L2_DEFAULT = 1 << 20
 
 ALIASES = {  # what LLVM calls a feature, where /proc/cpuinfo differs by more than dots, dashes and underscores
@@ -167,7 +166,7 @@ def _flags() -> frozenset[str]:
 def _cpuinfo() -> dict[str, str]:
     """Return the first processor of /proc/cpuinfo."""
     try:
-        with CPUINFO.open("rb", buffering=0) as file:  # one read: the kernel takes its time over each processor
+        with open(CPUINFO, "rb", buffering=0) as file:  # one read: the kernel takes its time over each processor
             first = file.read(1 << 14).decode().partition("\n\n")[0]
     except OSError:
         return {}
@@ -177,7 +176,8 @@ def _cpuinfo() -> dict[str, str]:
 
 def _l2_bytes() -> int:
     try:
-        text = L2_SIZE.read_text().strip()
+        with open(L2_SIZE, encoding="ascii") as file:
+            text = file.read().strip()
         return int(text.rstrip("KM")) << {"K": 10, "M": 20}.get(text[-1:], 0)
     except (OSError, ValueError):
         return L2_DEFAULT

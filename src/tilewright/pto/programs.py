@@ -22,7 +22,7 @@ from tilewright.jit.store import Store
 from tilewright.keep.manifest import Listed
 from tilewright.keep.programs import KeptPrograms
 from tilewright.programs import loading
-from tilewright.programs.config import DEFAULT_OPTIONS
+from tilewright.programs.code_options import DEFAULT_OPTIONS
 from tilewright.pto.module import Func, Module
 from tilewright.pto.op_spans import OpSpans
 from tilewright.pto.types import Ptr, Scalar
