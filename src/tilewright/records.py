@@ -31,6 +31,7 @@ else:
 
     def entity(cls):
         """Make a class a record that is compared by identity."""
+        cls.__doc__ = cls.__doc__ or cls.__name__  # or it would be made up, which takes longer than all the rest
         made = dataclass(init=False, eq=False, repr=False)(cls)
         if "__init__" not in vars(cls):
             made.__init__ = constructed_first(made)
@@ -70,7 +71,7 @@ def constructed_first(cls: Any) -> Callable[..., None]:
 def _constructor(cls: Any) -> Callable[..., None]:
     """Return the constructor that a dataclass of the same fields has."""
     body: dict[str, Any] = {each.name: each for each in fields(cls)}
-    body["__doc__"] = cls.__doc__  # or it would be made up, which takes longer than all the rest
+    body["__doc__"] = cls.__doc__
     body["__annotations__"] = {each.name: each.type for each in fields(cls)}
     body |= {"__post_init__": cls.__post_init__} if hasattr(cls, "__post_init__") else {}
     return dataclass(eq=False, repr=False)(type(cls.__name__, (), body)).__init__

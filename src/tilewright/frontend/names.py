@@ -141,7 +141,7 @@ class Changed(DriftError):
 _Source: TypeAlias = "tuple[Resolver, Read]"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Origins:
     """Where the objects that travel through the functions of one program come from."""
 
@@ -180,7 +180,7 @@ def _inner(read: Read, holder: Any, key: Any, value: Any) -> Read:
     return Read(Access.ITEM, (*read.path, Item(key)), holder, value, value, value_key(value), read)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Resolver:
     """Looks names up as Python would: enclosing functions, then the module, then the builtins."""
 

@@ -27,7 +27,7 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Variants(Generic[T]):
     """The programs for arguments of the same kinds: for each set of dynamic axes, by the other extents."""
 
@@ -57,7 +57,7 @@ def _static(extents: Extents, dynamic: frozenset[int]) -> Extents:
     return tuple(e for i, e in enumerate(extents) if i not in dynamic) if dynamic else extents
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Store(Generic[T]):
     """All the programs of one kernel."""
 

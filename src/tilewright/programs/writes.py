@@ -27,6 +27,7 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import TensorType
 from tilewright.core.visitor import bodies, statements, used
+from tilewright.records import record
 
 Parameters = frozenset[int]
 """Positions of parameters of a function."""
@@ -43,7 +44,7 @@ def actual_directions(program: Program, entry: Function) -> tuple[ParamDirection
     )
 
 
-@dataclass
+@record
 class Effect:
     """What a function does to its parameters: which it may write, and which its results may share memory with."""
 
@@ -61,7 +62,7 @@ def _effects(program: Program) -> Mapping[str, Effect]:
         known = found
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Aliases:
     """The parameters that each variable of a function may share memory with, wherever it is bound."""
 
