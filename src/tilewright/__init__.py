@@ -1,8 +1,7 @@
 """Tilewright: a tile-kernel JIT for Python."""
 
 from tilewright.programs import providers as _providers
-
-__version__ = "0.1.0"
+from tilewright.version import __version__ as __version__
 
 
 def _shortcut() -> object:

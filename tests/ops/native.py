@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from ops.kernels import Array, floating
 
-from tilewright.backends.cpu.native import NativeProgram, compile_native
+from tilewright.backends.cpu.backend import CPU
 from tilewright.core.program import Function
 from tilewright.core.region import Region, whole
 from tilewright.dtypes import DataType
@@ -31,7 +31,7 @@ class Native:
         self.program = as_program(function)
         self.name = function.name
         lowered = PassManager.get_strategy().run_passes(self.program)
-        self.native = NativeProgram(lowered, compile_native(lowered))
+        self.native = CPU().load(lowered, CPU().compile(lowered))
 
     def run(self, args: Sequence[Array | float], *, packed: bool = False) -> list[tuple[Array, Array]]:
         """Return each array as native code and as the interpreter leave it; native code is given windows, or all."""

@@ -22,7 +22,7 @@ from ops.kernels import Array
 from ops.native import loud
 from unit.backends.cpu.canaries import GuardedArena, WatchedProgram
 
-from tilewright.backends.cpu import native
+from tilewright.backends import host as native
 from tilewright.backends.cpu.host import emit, heap, program
 from tilewright.backends.cpu.host.arena import ALIGNMENT
 from tilewright.native.loader import Loaded

@@ -21,7 +21,8 @@ from property.guards import FencedArray, Guard, Place, guarded
 from property.programs import inputs_for
 from property.running import SEEDS, Outcome, outcome, parsed
 
-from tilewright.backends.cpu.native import NativeProgram, compile_native
+from tilewright.backends.cpu.backend import CPU
+from tilewright.backends.host import HostProgram
 from tilewright.core.expr import Call
 from tilewright.core.program import Program
 from tilewright.core.region import Region, whole
@@ -74,10 +75,10 @@ def check_errors(text: str, origin: str = "a program") -> bool:
     return refused
 
 
-def compiled_natively(program: Program, text: str, origin: str) -> NativeProgram:
+def compiled_natively(program: Program, text: str, origin: str) -> HostProgram:
     """Return the native code of a lowered program."""
     with named(text, f"{origin}, compiled"):
-        return NativeProgram(program, compile_native(program))
+        return CPU().load(program, CPU().compile(program))
 
 
 def _attempted(action: Callable[P, Outcome], *args: P.args, **options: P.kwargs) -> Outcome | ExecutionError:
@@ -114,7 +115,7 @@ def guard_of(text: str) -> Guard:
     return [*Guard][crc32(text.encode()) % len(Guard)]
 
 
-def native_outcome(program: Program, native: NativeProgram, seed: int, *, strided: bool = False) -> Outcome:
+def native_outcome(program: Program, native: HostProgram, seed: int, *, strided: bool = False) -> Outcome:
     """Return what native code computes from the arguments that belong to `seed`, and check that it stays inside them.
 
     Each array ends at a page that traps, or starts after one. Arrays are packed, or `strided`: windows of larger ones,

@@ -5,7 +5,7 @@ strides, builds a key of 64-bit words, finds the entry that the key belongs to i
 entry was compiled from has changed, and calls the program. Whatever it does not know (a missing argument, another type,
 a layout with gaps, a key nobody has compiled) goes to the Python function behind it, which knows everything.
 
-What it works on are tables of words that Python fills; `dispatch_words` says what stands where.
+What it works on are tables of words that Python fills; `words` says what stands where.
 """
 
 from __future__ import annotations
@@ -561,6 +561,9 @@ def _arrange(module: Module) -> None:
 TUPLE_SIZE, TUPLE_ITEMS = 2, 3
 """Which word of a tuple says how many items it has, and where they start."""
 
+OBJECT_TYPE, TYPE_VECTORCALL = 1, 7
+"""Which word of an object is its type, and which of a type says where its instances keep how they are called."""
+
 
 def _dispatch(module: Module) -> None:
     """Write `@dispatch(self, args, count, names)`, what CPython calls."""
@@ -612,14 +615,21 @@ def _dispatch(module: Module) -> None:
     for position, number in enumerate((error, buffers, c.word(entry, Entry.NUMBER))):
         c.put(told, position, c.call(PTR, "PyLong_FromLongLong", number))
     _count_active(c, state, -1)
-    answer = c.call(PTR, "PyObject_Vectorcall", c.word(state, State.FAILED, PTR), told, i64(3), Value(PTR, "null"))
+    answer = c.call(PTR, "PyObject_VectorcallDict", c.word(state, State.FAILED, PTR), told, i64(3), Value(PTR, "null"))
     for position in range(3):
         c.invoke("Py_DecRef", c.word(told, position, PTR))
     c.do(f"ret {answer}")
     c.begin(slow)
     _count_active(c, state, -1)
     fallback = c.word(state, State.FALLBACK, PTR)
-    c.finish(c.call(PTR, "PyObject_Vectorcall", fallback, args, count, names))
+    c.finish(_vectorcall(c, fallback, args, count, names))
+
+
+def _vectorcall(c: Code, callee: Value, *args: Value) -> Value:
+    """Call a Python function or method, keywords in a tuple; Python 3.10 exports nothing that does."""
+    where = c.word(c.word(callee, OBJECT_TYPE, PTR), TYPE_VECTORCALL)
+    function = c.word(c.offset(callee, where, "i8"), 0, PTR)
+    return c.value(PTR, f"call ptr {function.ref}({', '.join(map(str, (callee, *args)))})")
 
 
 def _give_back(c: Code, state: Value, entry: Value, values: Value) -> None:

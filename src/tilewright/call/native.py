@@ -38,7 +38,7 @@ from tilewright.keep.store import configured
 from tilewright.native.assemble import assemble
 from tilewright.native.interrupts import look_address
 from tilewright.native.loader import Loaded, load
-from tilewright.native.target import PRESETS
+from tilewright.native.target import PRESETS, llvm_files
 from tilewright.native.threads import openmp, parallel_address
 
 FASTCALL_WITH_KEYWORDS = 0x82
@@ -82,7 +82,7 @@ def _object() -> bytes:
     kept = configured()
     if not kept.is_on:
         return _assembled()
-    key = digest(DISPATCHER, toolchain())
+    key = digest(DISPATCHER, toolchain(*llvm_files()))
     found = kept.get(DISPATCHER, key)
     if found is None:
         found = _assembled()

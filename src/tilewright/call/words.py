@@ -174,7 +174,7 @@ PYTHON = (
     ("PyObject_IsTrue", "i32", (PTR,)),
     ("PyLong_AsLongLongAndOverflow", I64, (PTR, PTR)),
     ("PyFloat_AsDouble", "double", (PTR,)),
-    ("PyObject_Vectorcall", PTR, (PTR, PTR, I64, PTR)),
+    ("PyObject_VectorcallDict", PTR, (PTR, PTR, I64, PTR)),
     ("PyLong_FromLongLong", PTR, (I64,)),
     ("PyTuple_New", PTR, (I64,)),
     ("PyEval_SaveThread", PTR, ()),

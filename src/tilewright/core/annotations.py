@@ -17,6 +17,8 @@ from tilewright.errors import AnnotationError, OutsideKernelError
 from tilewright.records import record
 from tilewright.source import calling_line
 
+__all__ = ["Array", "DynVar", "Scalar", "Tensor", "TensorView", "Tile", "TileView", "dynamic"]
+
 Self = TypeVar("Self", bound="Arithmetic")
 T = TypeVar("T")
 

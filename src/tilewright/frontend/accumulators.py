@@ -9,13 +9,14 @@ from dataclasses import replace
 from tilewright.core.build import arguments, call
 from tilewright.core.enums import AtomicType, MemorySpace
 from tilewright.core.expr import Call, Expr, MakeTuple, Var, integer
-from tilewright.core.op import OPS, OpSpec
+from tilewright.core.op import OpSpec
 from tilewright.core.stmt import EvalStmt
 from tilewright.core.types import TensorType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.frontend.expressions import apply
 from tilewright.frontend.scope import State
 from tilewright.frontend.state import Translator, Value
+from tilewright.ops.registry import OPS
 
 
 def accumulated(

@@ -13,7 +13,7 @@ from typing import Any
 from tilewright.core.annotations import Arithmetic, dynamic
 from tilewright.core.expr import Call, Const, Expr, GlobalVar, Invoke, Submit, TupleGetItem, constant
 from tilewright.core.extents import bounds
-from tilewright.core.op import OPS, Kind, OpSpec, Role, spec_of
+from tilewright.core.op import Kind, OpSpec, Role, spec_of
 from tilewright.core.operands import bind
 from tilewright.core.program import Function
 from tilewright.core.signature import result_type
@@ -46,6 +46,7 @@ from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.state import Translator, Value, expression, sequence
 from tilewright.frontend.value_keys import is_data
+from tilewright.ops.registry import OPS
 from tilewright.records import record
 from tilewright.source import Span
 

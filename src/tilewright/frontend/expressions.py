@@ -12,7 +12,7 @@ from tilewright.core.annotations import DynVar
 from tilewright.core.build import call, locate
 from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import as_scalar
-from tilewright.core.op import OPS, OpSpec
+from tilewright.core.op import OpSpec
 from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.errors import (
     KernelError,
@@ -30,6 +30,7 @@ from tilewright.frontend.names import is_ours, nearest
 from tilewright.frontend.scope import UNKNOWN, State
 from tilewright.frontend.state import Listed, Translator, Value, expression, sequence
 from tilewright.frontend.value_keys import is_instance, is_plain
+from tilewright.ops.registry import OPS
 from tilewright.records import record
 
 _Known: TypeAlias = Callable[[Any, Any], Any]

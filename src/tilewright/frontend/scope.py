@@ -15,9 +15,9 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
-from tilewright.core.op import specs
 from tilewright.core.types import TileType
 from tilewright.frontend.signature import exact
+from tilewright.ops.registry import specs
 from tilewright.source import Span
 
 UNKNOWN: Any = object()

@@ -10,7 +10,6 @@ from unicodedata import normalize
 
 from tilewright.core.enums import Level, Role, ScopeMode
 from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Var
-from tilewright.core.op import OPS
 from tilewright.core.stmt import (
     AssignStmt,
     ClusterScopeStmt,
@@ -34,6 +33,7 @@ from tilewright.frontend import directives
 from tilewright.frontend.branches import predicate
 from tilewright.frontend.calls import arguments
 from tilewright.frontend.state import Translator, sequence, statement
+from tilewright.ops.registry import OPS
 from tilewright.records import record
 
 

@@ -17,7 +17,7 @@ from tilewright.core.build import call, scalar
 from tilewright.core.enums import ScopeMode
 from tilewright.core.expr import Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var, constant
 from tilewright.core.extents import bounds
-from tilewright.core.op import OPS, Effect, Kind
+from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, TensorType, Type, join
@@ -36,6 +36,7 @@ from tilewright.frontend.names import Resolver
 from tilewright.frontend.scope import Binding, Scope, shared_names
 from tilewright.frontend.value_keys import is_data
 from tilewright.frontend.windows import Windows
+from tilewright.ops.registry import OPS
 from tilewright.source import Span
 
 Value: TypeAlias = Any

@@ -6,7 +6,6 @@ import ast
 
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, TupleGetItem, Var
-from tilewright.core.op import OPS
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, YieldStmt
 from tilewright.core.types import (
     ArrayType,
@@ -37,6 +36,7 @@ from tilewright.frontend.calls import unpack
 from tilewright.frontend.expressions import BINARY, apply
 from tilewright.frontend.state import Listed, Translator, Value, is_action, sequence, statement
 from tilewright.frontend.subscripts import window
+from tilewright.ops.registry import OPS
 
 
 @statement(ast.Pass)

@@ -6,7 +6,6 @@ import ast
 
 from tilewright.core.build import scalar
 from tilewright.core.expr import Const, Expr, MakeTuple, TupleGetItem, integer
-from tilewright.core.op import OPS
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
 from tilewright.errors import (
     DriftError,
@@ -19,6 +18,7 @@ from tilewright.errors import (
 )
 from tilewright.frontend.expressions import apply, taken_from
 from tilewright.frontend.state import Listed, Translator, Value, expression
+from tilewright.ops.registry import OPS
 from tilewright.records import record
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.backends.cpu.native import scalar_word
+from tilewright.backends.host import scalar_word
 from tilewright.core.enums import ParamDirection
 from tilewright.core.types import ScalarType
 from tilewright.forks import computed_once

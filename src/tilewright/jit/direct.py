@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright import settings
-from tilewright.backends.cpu.native import NativeProgram, scalar_word
+from tilewright.backends.host import HostProgram, scalar_word
 from tilewright.call.guards import Guards
 from tilewright.call.native import Native, is_available, surroundings
 from tilewright.call.styles import Meaning, Styles, missed
@@ -33,7 +33,7 @@ class Direct:
     """One entry's calls; `slow` takes those with arguments that were not added, and written in other ways."""
 
     def __init__(
-        self, native: NativeProgram, entry: Function, directions: Sequence[ParamDirection], slow: Callable[..., Any]
+        self, native: HostProgram, entry: Function, directions: Sequence[ParamDirection], slow: Callable[..., Any]
     ) -> None:
         self._program = native
         self._entry = entry
@@ -131,7 +131,7 @@ def _returned(entry: Function) -> tuple[str, ...] | None:
 
 
 def direct(
-    native: NativeProgram, entry: Function, directions: Sequence[ParamDirection], slow: Callable[..., Any]
+    native: HostProgram, entry: Function, directions: Sequence[ParamDirection], slow: Callable[..., Any]
 ) -> Direct | None:
     """Return the direct calls of an entry, None where the dispatcher cannot take any."""
     if settings.native_dispatch() and is_available() and fits(entry, len(entry.params), _returned(entry)):

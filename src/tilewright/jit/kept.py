@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tilewright import settings
+from tilewright.backends.interface import find
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import metas_of
 from tilewright.jit.calls import Call
@@ -31,7 +32,8 @@ class KeptCall:
     def __init__(self, kernel: Kernel, call: Call, config: RunConfig | None) -> None:
         self._kernel = kernel
         self._call = call
-        self._programs = KeptPrograms(kernel.name, [settings.checked(), *code_options(config)], loading)
+        options = code_options(config)
+        self._programs = KeptPrograms(kernel.name, find(options[0]), [settings.checked(), *options], loading)
         self._manifest = self._programs.key(self._known)
 
     def _known(self) -> list[object]:

@@ -186,7 +186,8 @@ class Session:
         program.specialized.update({name: numbers[name] for name in compiled.parameters if name in numbers})
         if "ir" not in program.stages:
             strategy = OptimizationStrategy.Default if config is None else config.strategy
-            program.stages = program.stages.joined(Remade(lambda: self._specialized(call).program, strategy))
+            backend = program.loaded.code.backend
+            program.stages = program.stages.joined(Remade(backend, lambda: self._specialized(call).program, strategy))
         self.store.add(kinds, compiled.dynamic, call.extents, compiled)
 
     def _code(self, made: Specialization, config: RunConfig | None) -> CompiledProgram:

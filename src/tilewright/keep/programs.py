@@ -13,6 +13,7 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from tilewright import settings
+from tilewright.backends.interface import Backend
 from tilewright.errors import ArtifactError, RunOnlyError
 from tilewright.frontend.kernels import Kernel
 from tilewright.keep import manifest
@@ -21,7 +22,6 @@ from tilewright.keep.fingerprint import toolchain
 from tilewright.keep.reads import ReadSet
 from tilewright.keep.relocate import Here, Relocation, SpanTable, freed
 from tilewright.keep.store import configured
-from tilewright.native.target import fingerprint
 from tilewright.records import record
 
 ARTIFACT, MANIFEST = "artifact", "manifest"
@@ -56,8 +56,9 @@ class Found(Generic[P]):
 class KeptPrograms(Generic[P]):
     """The programs of one kernel between processes, compiled with some options."""
 
-    def __init__(self, name: str, options: Sequence[object], form: Form[P]) -> None:
+    def __init__(self, name: str, backend: Backend, options: Sequence[object], form: Form[P]) -> None:
         self.name = name
+        self.backend = backend
         self.options = list(options)
         self.form = form
         self.store = configured()
@@ -67,7 +68,8 @@ class KeptPrograms(Generic[P]):
         if not self.store.is_on:
             return b""
         try:
-            return digest(FORMAT, toolchain(), fingerprint(), self.options, *facts())
+            made_by = toolchain(*self.backend.toolchain()), self.backend.fingerprint()
+            return digest(FORMAT, *made_by, self.options, *facts())
         except NotEncodable:
             return b""
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import platform
 from functools import cache
+from glob import glob
+from importlib.util import find_spec
 from typing import Any
 
 from tilewright.forks import held_over_forks
@@ -110,6 +112,16 @@ def llvm() -> Any:
     binding.initialize_native_asmparser()
     held_over_forks(lambda: binding.ffi.lib._lock)  # pyright: ignore[reportPrivateUsage] - no other way to it
     return binding
+
+
+def llvm_files() -> list[str]:
+    """Return what llvmlite consists of that changes code, without importing it: its version, and its libraries."""
+    spec = find_spec("llvmlite")
+    if spec is None or not spec.submodule_search_locations:
+        return []
+    root = spec.submodule_search_locations[0]
+    found = (sorted(glob(pattern, root_dir=root)) for pattern in ("_version.py", "binding/libllvmlite*"))
+    return [f"{root}/{name}" for names in found for name in names]
 
 
 @cache

@@ -9,12 +9,12 @@ from tilewright.core.build import call
 from tilewright.core.enums import FunctionType
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, Var
 from tilewright.core.extents import as_scalar
-from tilewright.core.op import OPS
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.signature import symbol_extents
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt, Stmt
 from tilewright.core.visitor import expressions, statements
+from tilewright.ops.registry import OPS
 from tilewright.source import Span
 
 

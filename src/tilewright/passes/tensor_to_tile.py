@@ -12,12 +12,13 @@ from typing import Any
 from tilewright.core.build import arguments, call
 from tilewright.core.enums import FunctionType
 from tilewright.core.expr import Call, Expr, MakeTuple, Var, integer
-from tilewright.core.op import OPS, Effect, Kind
+from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt, WhileStmt
 from tilewright.core.types import TensorType, TileType, Type, is_fully_valid, is_static
 from tilewright.errors import KernelError
+from tilewright.ops.registry import OPS
 from tilewright.passes.effects import effect_of, writes_memory
 
 KERNELS = (FunctionType.InCore, FunctionType.AIC, FunctionType.AIV, FunctionType.Spmd)

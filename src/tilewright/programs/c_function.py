@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tilewright.backends.cpu.native import scalar_word
+from tilewright.backends.host import scalar_word
 from tilewright.call.arguments import Number
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Var

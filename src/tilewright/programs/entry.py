@@ -1,4 +1,4 @@
-"""Entries: the functions of a compiled program that a caller starts."""
+"""HostProgram: the functions of a compiled program that a caller starts."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from tilewright.backends.cpu.native import NativeProgram
+from tilewright.backends.host import HostProgram
 from tilewright.call.arguments import Arguments, Number, bind
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
 from tilewright.core.types import Type
 from tilewright.forks import computed_once
+from tilewright.passes.aliases import actual_directions
 from tilewright.programs import metadata
 from tilewright.programs.metadata import ParamInfo
 from tilewright.programs.shortcut import Learned, Shortcut, reroute
-from tilewright.programs.writes import actual_directions
 
 Runner: TypeAlias = Callable[[str, Sequence[Any]], tuple[Any, ...]]
 """Runs one function by name on regions and numbers; outputs are written in place."""
@@ -36,7 +36,7 @@ class Entry:
         function: Function,
         runner: Runner,
         specialized: Mapping[str, Number] | None = None,
-        native: NativeProgram | None = None,
+        native: HostProgram | None = None,
         enter: Callable[[Callable[..., Any]], None] | None = None,
     ) -> None:
         self.function = function

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from tilewright.backends.cpu.native import NativeProgram
+from tilewright.backends.host import HostProgram
+from tilewright.backends.interface import Entries
 from tilewright.call.arguments import Number
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
 from tilewright.core.types import Type
-from tilewright.native.elf import listing
 from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
-from tilewright.programs.entry import Entry, Runner
+from tilewright.programs.entry import Entry
 from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of, path_of
 from tilewright.programs.metadata import ParamInfo, entry_of
 from tilewright.programs.platforms import DEFAULT, BackendType, backend_of, checked_platform, target_of
@@ -46,10 +46,8 @@ class CompiledProgram(os.PathLike[str]):
         self,
         program: Program,
         platform: str,
-        runner: Runner,
+        loaded: Entries,
         stages: Makers | None = None,
-        artifact: Artifact | None = None,
-        native: NativeProgram | None = None,
         *,
         output_dir: str | os.PathLike[str] | None = None,
         profile: Profile | None = None,
@@ -59,13 +57,11 @@ class CompiledProgram(os.PathLike[str]):
         self.program = program
         self.platform = platform
         self.backend_type = backend_of(platform) if backend_type is None else backend_type
-        self.artifact = artifact
-        self.native = native
+        self.loaded = loaded
         self.profile = profile or Profile()
         self.specialized: dict[str, Number] = dict(specialized or {})
         """The numbers that the code was made for: calls with others are refused."""
         self.stages = Stages(stages or {}, self._own_stages())
-        self._runner = runner
         self._entries: dict[str, Entry] = {}
         self._namesakes: dict[tuple[str, str | None], CompiledProgram] = {}
         self._folder = Folder(program.name, output_dir, self._files)
@@ -73,9 +69,18 @@ class CompiledProgram(os.PathLike[str]):
     @classmethod
     def of(cls, artifact: Artifact, platform: str = "cpu", **options: Any) -> CompiledProgram:
         """Return the program of an artifact; ArtifactError where it cannot run here."""
-        native = artifact.load()
-        stages = {"object": lambda: listing(artifact.code.object)}
-        return cls(artifact.program, platform, native.run, stages, artifact, native, **options)
+        return cls(artifact.program, platform, artifact.load(), artifact.code.texts, **options)
+
+    @property
+    def artifact(self) -> Artifact | None:
+        """The program as bytes that another process can run, its errors pointing to where its kernels stand here."""
+        code = self.loaded.code
+        return Artifact(self.program, code) if code.backend.is_kept else None
+
+    @property
+    def native(self) -> HostProgram | None:
+        """Its host functions, None where Python stands for them."""
+        return self.loaded if isinstance(self.loaded, HostProgram) else None
 
     def configured(self, config: RunConfig | None) -> CompiledProgram:
         """Return this program as a configuration names it, its folder written where the configuration says so.
@@ -96,7 +101,7 @@ class CompiledProgram(os.PathLike[str]):
             return self
         if (platform, place) not in self._namesakes:
             made = CompiledProgram(
-                self.program, platform, self._runner, None, self.artifact, self.native,
+                self.program, platform, self.loaded,
                 output_dir=place, profile=self.profile, specialized=self.specialized,
             )  # fmt: skip
             made.stages = self.stages.followed(made._own_stages())
@@ -125,7 +130,7 @@ class CompiledProgram(os.PathLike[str]):
     def _entry(self, name: str) -> Entry:
         is_only = len(self.program.entries) == 1 and type(self).__call__ is CompiledProgram.__call__
         enter = partial(reroute, self) if is_only else None
-        return Entry(self.program, self.program[name], self._runner, self.specialized, self.native, enter)
+        return Entry(self.program, self.program[name], self.loaded.run, self.specialized, self.native, enter)
 
     def __getattr__(self, name: str) -> Entry:
         """Return one entry of a program that has several, as an attribute."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from tilewright.backends.cpu.native import NativeProgram
+from tilewright.backends.host import HostProgram
 from tilewright.call.arguments import Arguments
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function
@@ -56,7 +56,7 @@ class Way(Protocol):
 
 
 Slow: TypeAlias = Callable[..., Any]
-Provider: TypeAlias = Callable[[NativeProgram, Function, Sequence[ParamDirection], Slow], Way | None]
+Provider: TypeAlias = Callable[[HostProgram, Function, Sequence[ParamDirection], Slow], Way | None]
 """Makes the way into an entry, with what takes all other calls behind it; None where there cannot be one."""
 
 
@@ -65,7 +65,7 @@ class Shortcut:
 
     def __init__(
         self,
-        native: NativeProgram | None,
+        native: HostProgram | None,
         entry: Function,
         slow: Slow,
         enter: Callable[[Callable[..., Any]], None],
@@ -94,7 +94,7 @@ class Shortcut:
         self._calls, self._wait = 0, 1 if learned else min(2 * self._wait, LONGEST)
 
     @undivided()
-    def _learn(self, native: NativeProgram, call: Learned, directions: Sequence[ParamDirection]) -> bool:
+    def _learn(self, native: HostProgram, call: Learned, directions: Sequence[ParamDirection]) -> bool:
         """Return whether calls like this one go without Python from now on, and have not before."""
         if self._way is None or not self._way.is_current():
             self._way, self._is_entered = self._made(native, directions), False
@@ -107,7 +107,7 @@ class Shortcut:
             self._is_entered = True
         return learned
 
-    def _made(self, native: NativeProgram, directions: Sequence[ParamDirection]) -> Way | None:
+    def _made(self, native: HostProgram, directions: Sequence[ParamDirection]) -> Way | None:
         provider: Provider | None = provided("shortcut")
         return None if provider is None else provider(native, self._entry, directions, self._slow)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.arrays import np
-from tilewright.backends.cpu.native import NativeProgram
+from tilewright.backends.host import HostProgram
 from tilewright.call.buffers import buffer_of
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
@@ -38,7 +38,7 @@ class Compiled(Protocol):
 
     program: Program
     stages: Stages
-    native: NativeProgram | None
+    native: HostProgram | None
 
 
 Subject: TypeAlias = "Program | Function | Compiled | str | os.PathLike[str]"

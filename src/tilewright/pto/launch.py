@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from tilewright import settings
-from tilewright.backends.cpu.native import NativeProgram
+from tilewright.backends.host import HostProgram
 from tilewright.call.tables import environment
 from tilewright.errors import InternalError, PtoArgumentError
 from tilewright.native.context import Context, context_words
@@ -46,14 +46,14 @@ class Ready(NamedTuple):
 
     call: Any
     room: Any
-    native: NativeProgram
+    native: HostProgram
 
 
 class Plan(NamedTuple):
     """How code is called for some pointers, whatever the grid and the scalars are."""
 
     call: Any
-    native: NativeProgram
+    native: HostProgram
     room: Any
     extra: Words
     """Words that follow from the pointers."""
@@ -174,7 +174,7 @@ _modules = sys.modules
 _contexts: dict[object, tuple[int, ...]] = {}
 
 
-def _surroundings(native: NativeProgram) -> tuple[int, ...]:
+def _surroundings(native: HostProgram) -> tuple[int, ...]:
     """Return the context of a launch, its chunks run in parallel as the settings and torch ask for it now."""
     asked, torch = _environment.get(_THREADS), _modules.get("torch")
     count = getattr(torch, "get_num_threads", None)

@@ -23,6 +23,7 @@ from tilewright.keep.manifest import Listed
 from tilewright.keep.programs import KeptPrograms
 from tilewright.programs import loading
 from tilewright.programs.code_options import DEFAULT_OPTIONS
+from tilewright.programs.platforms import DEFAULT, backend_for
 from tilewright.pto.module import Func, Module
 from tilewright.pto.op_spans import OpSpans
 from tilewright.pto.types import Ptr, Scalar
@@ -104,7 +105,7 @@ class Programs:
     # between processes
 
     def _kept(self) -> KeptPrograms[CompiledProgram]:
-        return KeptPrograms(self.func.name, [settings.checked(), *DEFAULT_OPTIONS], loading)
+        return KeptPrograms(self.func.name, backend_for(DEFAULT), [settings.checked(), *DEFAULT_OPTIONS], loading)
 
     @computed_once
     def _text(self) -> str:

@@ -6,7 +6,7 @@ import math
 import struct
 from typing import Any
 
-from tilewright.backends.cpu.native import scalar_word
+from tilewright.backends.host import scalar_word
 from tilewright.dtypes import BOOL, DataType, round_scalar
 from tilewright.errors import PtoArgumentError, PtoValueError
 from tilewright.pto.declared import Declared

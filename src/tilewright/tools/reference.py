@@ -14,11 +14,12 @@ from typing import Any
 import tilewright.language as pl
 from tilewright import dtypes as dt
 from tilewright.core import enums
-from tilewright.core.op import Kind, OpSpec, Role, specs
+from tilewright.core.op import Kind, OpSpec, Role
 from tilewright.dtypes import DataType
 from tilewright.frontend import directives
 from tilewright.frontend.expressions import BINARY, UNARY
 from tilewright.ops.declare import ANY, FLOATS, INTEGERS, NUMBERS
+from tilewright.ops.registry import specs
 from tilewright.tools.markdown import code, generated, page, table
 from tilewright.tools.signatures import LEGEND, directive, kinds, other_names, signatures
 

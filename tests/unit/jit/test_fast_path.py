@@ -127,7 +127,7 @@ def test_a_hit_makes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise AssertionError("made something on a hit")
 
-    from tilewright.backends.cpu import native
+    from tilewright.backends import host as native
     from tilewright.call import buffers
     from tilewright.core import program, region
     from tilewright.jit import arguments, calls, session
@@ -137,7 +137,7 @@ def test_a_hit_makes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         (np, "asarray"), (np, "from_dlpack"), (np, "array"), (torch.Tensor, "__dlpack__"), (torch.Tensor, "numpy"),
         (torch.Tensor, "detach"), (torch.Tensor, "__dlpack_device__"), (buffers, "region_of"), (region, "whole"),
         (calls, "Call"), (calls.Binder, "call"), (arguments, "describe"), (reads.ReadSet, "drift"),
-        (session.Session, "run"), (native.NativeProgram, "run"), (program.Program, "__init__"),
+        (session.Session, "run"), (native.HostProgram, "run"), (program.Program, "__init__"),
         (ctypes, "addressof"), (JITFunction, "__call__"), (gc, "collect"),
     ]:  # fmt: skip
         monkeypatch.setattr(place, name, refuse)

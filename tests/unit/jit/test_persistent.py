@@ -369,9 +369,13 @@ def test_an_artifact_that_is_none_is_compiled_again(fresh: Any, cache: Path, dat
     assert (call(again), again.kernel.cache_info().compiles) == (2.0, 1)
 
 
+def _another_toolchain(*files: Path) -> bytes:
+    return b"another"
+
+
 def test_another_compiler_has_code_of_its_own(fresh: Any, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(fresh()) == 2.0
-    monkeypatch.setattr(programs, "toolchain", lambda: b"another")
+    monkeypatch.setattr(programs, "toolchain", _another_toolchain)
     other = fresh()
     assert (call(other), other.kernel.cache_info().compiles) == (2.0, 1)
     monkeypatch.undo()
@@ -410,7 +414,7 @@ def test_a_process_knows_when_it_started() -> None:
 
 def test_another_processor_has_code_of_its_own(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(fresh()) == 2.0
-    monkeypatch.setattr(programs, "fingerprint", lambda: "another")
+    monkeypatch.setattr("tilewright.backends.cpu.backend.fingerprint", lambda: "another")
     other = fresh()
     assert (call(other), other.kernel.cache_info().compiles) == (2.0, 1)
 

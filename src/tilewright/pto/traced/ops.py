@@ -7,8 +7,8 @@ from typing import Any
 
 from tilewright.errors import OperandError
 from tilewright.pto.module import Op, Value
+from tilewright.pto.ops import OPS
 from tilewright.pto.text.form import Syntax
-from tilewright.pto.text.forms import FORMS
 from tilewright.pto.traced.arguments import Arguments
 from tilewright.pto.traced.namespace import Operation, Scope
 from tilewright.pto.traced.placing import Placing
@@ -34,7 +34,7 @@ def call(t: Tracer, operation: Operation, given: Arguments) -> Any:
     given.word = operation.name.rpartition(".")[2]
     if handler is not None:
         return handler(t, given)
-    form = FORMS[operation.op]
+    form = OPS[operation.op].form
     if form.syntax is Syntax.REGION:
         given.bind(t)
         return Scope(operation.op)
@@ -43,7 +43,7 @@ def call(t: Tracer, operation: Operation, given: Arguments) -> Any:
 
 def emit(t: Tracer, name: str, given: Arguments) -> Any:
     """Add the op that a call describes; return its results, whose types follow from the operands."""
-    form, span = FORMS[name], t.span(given.node)
+    form, span = OPS[name].form, t.span(given.node)
     placing = Placing(t, name, form, given)
     placing.read()
     operands, clauses = placing.operands(), placing.clauses()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tilewright.backends.cpu import native
+from tilewright.backends import host as native
 from tilewright.backends.cpu.host import emit, program
 from tilewright.backends.cpu.host.arena import ALIGNMENT, Arena
 from tilewright.backends.cpu.host.emit import FunctionEmitter

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import tilewright.language as pl
-from tilewright.backends.cpu.native import NativeProgram, compile_native
+from tilewright.backends.cpu.backend import CPU
 from tilewright.core.program import Program
 from tilewright.core.region import Region, whole
 from tilewright.errors import ExecutionError
@@ -55,7 +55,7 @@ class Native:
         self.program = program
         self.name = program.entries[0].name
         lowered = PassManager.get_strategy().run_passes(program)
-        self.native = NativeProgram(lowered, compile_native(lowered))
+        self.native = CPU().load(lowered, CPU().compile(lowered))
 
     def run(self, args: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
         """Return the arguments after a native run and what it returned; its canaries must be alive."""

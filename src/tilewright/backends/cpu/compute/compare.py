@@ -17,7 +17,6 @@ from tilewright.backends.cpu.compute.copies import Bound, element_at, known_or, 
 from tilewright.backends.cpu.compute.tiles import broadcast_valid, recorded
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.scopes import body_of
 from tilewright.backends.cpu.host.values import Scalar, Tile, static
 from tilewright.core.expr import Call, Var
 from tilewright.core.region import PADDING, undefined_message
@@ -74,7 +73,7 @@ def valid_extents(valid: Sequence[Value]) -> tuple[int | None, ...]:
 
 def _only_chooses(e: FunctionEmitter, call: Call) -> bool:
     """Return whether nothing but `sel` and `sels` in the same body reads what a call gives."""
-    body = body_of(e.function.body, call)
+    body = e.last_use.body_of(call)
     names = {stmt.var for stmt in body if isinstance(stmt, AssignStmt) and stmt.value is call}
     readers = [stmt for stmt in statements(e.function.body) if names & set(variables(used(stmt)))]
     return bool(names) and all(stmt in body.stmts and _is_choice(stmt, names) for stmt in readers)

@@ -14,7 +14,6 @@ from tilewright.backends.cpu.compute.tiles import broadcast_valid
 from tilewright.backends.cpu.compute.traced import memory_type
 from tilewright.backends.cpu.host.control import leave_after_an_error
 from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.scopes import ends_here
 from tilewright.backends.cpu.host.values import Place, Tile, contiguous, static
 from tilewright.backends.cpu.host.work import ELEMENTS, LONG
 from tilewright.core.build import arguments
@@ -105,7 +104,7 @@ class Product:
         e = self.e
         e.look(self.call, "acc", acc, self.valid, self._starts_anew(accumulate))
         place = e.stored(acc)
-        if name is not None and place.strides == contiguous(self.type.shape) and ends_here(e, self.call, acc, name):
+        if name is not None and place.strides == contiguous(self.type.shape) and self._ends(acc, name):
             e.flush()  # what is recorded reads it as it is
             same = acc.valid == self.valid and acc.type == self.type
             return self._multiply(acc if same else Tile(self.type, self.valid, place, None, acc.owners), accumulate)
@@ -113,6 +112,11 @@ class Product:
         assert result.place is not None
         copy_elements(e, self.type.dtype, place, result.place, self.valid)
         return self._multiply(result, accumulate)
+
+    def _ends(self, acc: Tile, name: Var) -> bool:
+        """Return whether this is the last to read an accumulator that the same body made or was handed."""
+        single = sum(self.e.uses.get(var, 0) for var in set(acc.owners)) == 1
+        return single and self.e.last_use.ends_at(self.call, (name, *acc.owners))
 
     def _starts_anew(self, accumulate: Value) -> Value | None:
         """Return whether the accumulator is not looked at, None where it surely is."""

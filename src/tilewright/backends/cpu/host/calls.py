@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
-from tilewright.backends.cpu.compute.atomics import accumulates
 from tilewright.backends.cpu.host.abi import argument_words, room_bytes, take_result
 from tilewright.backends.cpu.host.control import leave_after_an_error
 from tilewright.backends.cpu.host.emit import FunctionEmitter
@@ -68,7 +67,7 @@ def call(e: FunctionEmitter, expr: Invoke | Submit) -> Any:
     function: Function = e.program.program[expr.op.name]
     bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
     blocks = expr.core_num if isinstance(expr, Submit) else None
-    is_concurrent = (blocks is not None or e.is_concurrent) and accumulates(e.program.program, function.body)
+    is_concurrent = (blocks is not None or e.is_concurrent) and bool(e.program.footprints[function.name].adds)
     callee: Emitted = e.program.function(function, Signature.of(bindings, is_concurrent))
     words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
     parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]

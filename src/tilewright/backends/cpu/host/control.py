@@ -9,7 +9,6 @@ from tilewright.backends.cpu.host.emit import FunctionEmitter, emits
 from tilewright.backends.cpu.host.slots import Carrier, hand_on
 from tilewright.backends.cpu.host.values import Binding, Scalar, static
 from tilewright.backends.cpu.host.work import SMALL, SPAN, STRIP
-from tilewright.core.enums import ForKind
 from tilewright.core.expr import Absent, Expr, Var
 from tilewright.core.stmt import (
     BreakStmt,
@@ -44,7 +43,7 @@ class Loop(NamedTuple):
 
 @emits(ForStmt)
 def _for(e: FunctionEmitter, stmt: ForStmt) -> None:
-    if stmt.kind is ForKind.Parallel and e.program.parallel(e, stmt):
+    if e.program.parallel(e, stmt):
         return
     start, stop, step = (e.index(e.value(x)) for x in (stmt.start, stmt.stop, stmt.step))
     count = turn_count(e, start, stop, step, stmt)

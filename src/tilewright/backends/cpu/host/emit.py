@@ -7,7 +7,7 @@ Everything else first has what it reads brought into memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -17,7 +17,6 @@ from tilewright.backends.cpu.compute.traced import Lanes, literal
 from tilewright.backends.cpu.compute.undefined import follow, lacks
 from tilewright.backends.cpu.host.arena import Arena
 from tilewright.backends.cpu.host.polls import Polls, is_over
-from tilewright.backends.cpu.host.roots import Roots
 from tilewright.backends.cpu.host.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous, static
 from tilewright.backends.cpu.host.work import ELEMENTS, LONG, PIECE
 from tilewright.core.build import arguments
@@ -28,7 +27,7 @@ from tilewright.core.program import Function
 from tilewright.core.region import PADDING, undefined_message
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, TileType
-from tilewright.core.visitor import statements, used, variables
+from tilewright.core.visitor import used, variables
 from tilewright.dtypes import INDEX
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.forks import computed_once
@@ -36,6 +35,7 @@ from tilewright.native.context import Context
 from tilewright.native.llvm import I1, I64, PTR, TRUE, Builder, Value, i64
 from tilewright.passes.accumulators import accumulators
 from tilewright.passes.defined import Defined, looks_at
+from tilewright.passes.last_use import LastUse, reads
 from tilewright.source import Span
 
 Lowering = Callable[["FunctionEmitter", Call, dict[str, Any]], Any]
@@ -106,7 +106,8 @@ class FunctionEmitter:
         self.bindings: dict[Var, Binding] = {}
         self.bound: dict[Var, Value] = {}
         """For variables that a loop without turns leaves unset: whether they hold a value."""
-        self.roots = Roots(function)
+        self.roots: Mapping[Var, Var] = {}
+        """For each tensor, the one that stands for all that may share memory with it."""
         self.has_turned_views: bool = program.turns(function)
         """Whether the last axis of a tensor may not be the one whose elements are adjacent."""
         self.regions: list[Any] = []
@@ -134,10 +135,8 @@ class FunctionEmitter:
         self.followed = self.defined.followed if self.checked else set[Var]()
         """The tiles of which it is followed where they hold data."""
         self.accumulators = accumulators(function) if self.checked else {}
-        self.uses: dict[Var, int] = {}
-        for stmt in statements(function.body):
-            for var in variables(used(stmt)):
-                self.uses[var] = self.uses.get(var, 0) + 1
+        self.uses = reads(function.body)
+        self.last_use = LastUse(function.body)
 
     @property
     def lanes(self) -> int:
@@ -184,7 +183,7 @@ class FunctionEmitter:
         if isinstance(binding, (Tile, Array)):
             binding.owners.append(var)
         elif isinstance(binding, Tensor):
-            binding = replace(binding, root=self.roots.of(var))
+            binding = replace(binding, root=self.roots.get(var, var))
         self.bindings[var] = binding
 
     def action(self, expr: Expr) -> Any:

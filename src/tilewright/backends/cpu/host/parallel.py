@@ -14,10 +14,11 @@ from tilewright.backends.cpu.host.control import counted_loop, leave_after_an_er
 from tilewright.backends.cpu.host.emit import FunctionEmitter
 from tilewright.backends.cpu.host.heap import NO_ARENA, Memory
 from tilewright.backends.cpu.host.values import static
-from tilewright.core.stmt import BreakStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, WhileStmt
-from tilewright.core.visitor import bodies, statements, used, variables
+from tilewright.core.stmt import ForStmt
+from tilewright.core.visitor import statements, used, variables
 from tilewright.native.context import Context
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
+from tilewright.passes.launches import runs_side_by_side
 
 CHUNKS = 64
 """How many pieces a region is cut into at most."""
@@ -27,7 +28,7 @@ _DATA, _CHUNK = Value(PTR, "%data"), Value(I64, "%chunk")
 
 def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     """Emit a loop as a task where its turns can run side by side; return whether they can."""
-    if e.is_task or stmt.iter_args or leaves_early(stmt.body):
+    if e.is_task or not runs_side_by_side(stmt):
         return False
     outside = list(dict.fromkeys(v for s in statements(stmt.body) for v in variables(used(s)) if v in e.bindings))
     flagged = [var for var in outside if var in e.bound]
@@ -140,15 +141,3 @@ class Task:
         e.b.do(f"call void {run.ref}(ptr @{self.name}, {data}, {self.chunks}, {e.context})")
         e.arena.give_back(part)
         leave_after_an_error(e)
-
-
-def leaves_early(body: SeqStmts) -> bool:
-    """Return whether a loop's body may end the loop or the function."""
-    for stmt in body:
-        if isinstance(stmt, (BreakStmt, ReturnStmt)):
-            return True
-        if isinstance(stmt, IfStmt) and any(leaves_early(inner) for inner in bodies(stmt)):
-            return True
-        if isinstance(stmt, (ForStmt, WhileStmt)) and any(isinstance(s, ReturnStmt) for s in statements(stmt.body)):
-            return True
-    return False

@@ -52,6 +52,7 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.forks import computed_once
 from tilewright.native.llvm import I64, PTR, Builder, Module, Value, i64, spelled
 from tilewright.native.target import Target
+from tilewright.passes.aliases import Footprints
 from tilewright.passes.identity import returned_parameters
 from tilewright.source import Span
 
@@ -86,6 +87,11 @@ class ProgramEmitter:
     def work(self) -> Estimate:
         """How much its functions do."""
         return Estimate(self.program)
+
+    @computed_once
+    def footprints(self) -> Footprints:
+        """What its functions do to the tensors they are given."""
+        return Footprints(self.program)
 
     @computed_once
     def returned(self) -> dict[str, tuple[int | None, ...]]:
@@ -180,9 +186,8 @@ class ProgramEmitter:
     def _bind(self, e: FunctionEmitter, signature: Signature, words: list[Value]) -> None:
         """Bind the parameters; an argument that contradicts the signature is an error, and made harmless."""
         params, given = e.function.params, iter(words)
-        for position, first in enumerate(signature.shared):
-            if first != position:
-                e.roots.join(params[position], params[first])
+        shared = [(params[position], params[first]) for position, first in enumerate(signature.shared)]
+        e.roots = self.footprints.aliases(e.function.name).classes(shared)
         for param, is_turned in zip(params, signature.turned, strict=True):
             e.bind(param, parameter(param.type, given, is_turned=is_turned))
         for symbol, (position, axis) in e.function.symbols.items():

@@ -13,7 +13,6 @@ from tilewright.backends.cpu.compute.tiles import write
 from tilewright.backends.cpu.compute.traced import Lanes, literal, memory_type
 from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
 from tilewright.backends.cpu.host.heap import size_of
-from tilewright.backends.cpu.host.scopes import body_of
 from tilewright.backends.cpu.host.values import Scalar, Tensor, Tile, static
 from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType
@@ -61,7 +60,7 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
 
 def _is_overwritten(e: FunctionEmitter, call: Call) -> bool:
     """Return whether all of a new buffer is stored to by the statement after the one that makes it."""
-    body = body_of(e.function.body, call).stmts
+    body = e.last_use.body_of(call).stmts
     for made, following in zip(body, body[1:], strict=False):
         if isinstance(made, AssignStmt) and made.value is call and isinstance(following, EvalStmt):
             return _covers(following.expr, made.var)
@@ -84,7 +83,11 @@ def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: Dat
     """Return a buffer that ends with its function, where it is small and nobody reads it later."""
     known = [extent for extent in map(static, shape) if extent is not None]
     nbytes = prod(known) * dtype.get_byte()
-    if len(known) < len(shape) or not 0 < nbytes <= LOCAL or not e.roots.is_local(call):
+    if (
+        len(known) < len(shape)
+        or not 0 < nbytes <= LOCAL
+        or not e.program.footprints.aliases(e.function.name).is_local(call)
+    ):
         return None
     pointer = e.address(e.arena.take(nbytes)[0])
     if clear:
