@@ -9,7 +9,7 @@ most of the classes that are imported for a call make nothing in it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -69,12 +69,23 @@ def constructed_first(cls: Any) -> Callable[..., None]:
 
 
 def _constructor(cls: Any) -> Callable[..., None]:
-    """Return the constructor that a dataclass of the same fields has."""
-    body: dict[str, Any] = {each.name: each for each in fields(cls)}
-    body["__doc__"] = cls.__doc__
-    body["__annotations__"] = {each.name: each.type for each in fields(cls)}
-    body |= {"__post_init__": cls.__post_init__} if hasattr(cls, "__post_init__") else {}
-    return dataclass(eq=False, repr=False)(type(cls.__name__, (), body)).__init__
+    """Return the constructor that a dataclass of the same fields has, which takes three times as long to make one."""
+    scope: dict[str, Any] = {"MISSING": MISSING}
+    heads, named, body = ["self"], ["*"], ["pass"]
+    for each in fields(cls):
+        head = value = name = each.name
+        if each.default_factory is not MISSING:
+            scope[f"default_{name}"] = each.default_factory
+            head, value = f"{name}=MISSING", f"default_{name}() if {name} is MISSING else {name}"
+        elif each.default is not MISSING:
+            scope[f"default_{name}"] = each.default
+            head = f"{name}=default_{name}"
+        (named if each.kw_only else heads).append(head)
+        body.append(f"self.{name} = {value}")
+    body += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else []
+    exec(f"def __init__({', '.join(heads + named[len(named) == 1 :])}):\n " + "\n ".join(body), scope)
+    scope["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
+    return scope["__init__"]
 
 
 def _shown(self: Any) -> str:
