@@ -101,7 +101,7 @@ def bound_symbols(function: Function, args: Sequence[Expr]) -> tuple[list[Stmt],
             symbols[name] = as_scalar(extent)
             continue
         position, axis = function.symbols[name]
-        value = call(OPS["tensor.dim"].spec, {"tensor": args[position], "axis": axis})
+        value = call(OPS["tensor.dim"].spec, {"tensor": args[position], "axis": axis, "valid": False})
         var = Var(name, value.type)
         stmts.append(AssignStmt(var, value))
         symbols[name] = var

@@ -7,6 +7,7 @@ of a loop within a turn, and the blocks that a block dispatches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 from tilewright.core.access import Access
@@ -19,6 +20,7 @@ from tilewright.passes.aliases import NOBODY, Footprints, Owners
 from tilewright.records import record
 
 Touched: TypeAlias = Mapping[Access, Owners]
+Given: TypeAlias = Mapping[Var, Owners]
 
 
 @record
@@ -32,7 +34,7 @@ class Launch:
     """The loops and branches it is started in, outermost first."""
     touched: Touched
     """Whose memory it reads, writes and adds to."""
-    after: tuple[int, ...]
+    after: tuple[int, ...] = ()
     """The numbers of those before it that it has to wait for."""
 
     @property
@@ -68,66 +70,52 @@ def _leaves_early(body: SeqStmts) -> bool:
 def launches(program: Program, entry: Function) -> tuple[Launch, ...]:
     """Return what a function of a lowered program starts, in order."""
     found: list[Launch] = []
-    for name, count, around, touched in _Walk(program, Footprints(program)).function(entry.name, {}, ()):
-        after = tuple(i for i, other in enumerate(found) if _conflict(other.touched, touched))
-        found.append(Launch(name, count, around, touched, after))
+    for launch in _Walk(program).body(entry.body, entry.name, {}, ()):
+        after = tuple(i for i, other in enumerate(found) if _conflict(other.touched, launch.touched))
+        found.append(replace(launch, after=after))
     return tuple(found)
-
-
-_Started: TypeAlias = "tuple[str, str, tuple[str, ...], Touched]"
 
 
 class _Walk:
     """The functions of a program, walked from one that is called."""
 
-    def __init__(self, program: Program, footprints: Footprints) -> None:
-        self.program, self.footprints = program, footprints
+    def __init__(self, program: Program) -> None:
+        self.program, self.footprints = program, Footprints(program)
 
-    def function(self, name: str, given: Mapping[Var, Owners], around: tuple[str, ...]) -> Iterator[_Started]:
-        """Yield what a function starts; `given` says whose memory its parameters are for its caller."""
-        yield from self._body(self.program[name].body, name, given, around)
-
-    def _body(
-        self, body: SeqStmts, name: str, given: Mapping[Var, Owners], around: tuple[str, ...]
-    ) -> Iterator[_Started]:
+    def body(self, body: SeqStmts, name: str, given: Given, around: tuple[str, ...]) -> Iterator[Launch]:
+        """Yield what a body starts; `given` says whose memory its function's parameters are for the entry."""
         for stmt in body:
             if isinstance(stmt, ForStmt) and runs_side_by_side(stmt):
-                yield f"parallel {stmt.loop_var.name_hint}", _range(stmt), around, self._touched(stmt.body, name, given)
+                turns = f"[{stmt.start}:{stmt.stop}:{stmt.step}]"
+                yield Launch(f"parallel {stmt.loop_var.name_hint}", turns, around, self._touched(stmt, name, given))
                 continue
             for call in (e for e in expressions(stmt) if isinstance(e, (Invoke, Submit))):
                 yield from self._call(call, name, given, around)
             for inner in bodies(stmt):
-                yield from self._body(inner, name, given, (*around, _heading(stmt)))
+                yield from self.body(inner, name, given, (*around, _heading(stmt)))
 
-    def _call(
-        self, call: Invoke | Submit, name: str, given: Mapping[Var, Owners], around: tuple[str, ...]
-    ) -> Iterator[_Started]:
+    def _call(self, call: Invoke | Submit, name: str, given: Given, around: tuple[str, ...]) -> Iterator[Launch]:
         """Yield a call as one launch, unless it is what it calls that starts something."""
         aliases, callee = self.footprints.aliases(name), self.program[call.op.name]
         passed = {p: _seen(aliases.owners(a), given) for p, a in zip(callee.params, call.args, strict=True)}
         count = call.core_num if isinstance(call, Submit) else None
-        inside = list(self.function(callee.name, passed, around)) if count is None else []
-        if inside:
-            yield from inside
-            return
+        inside = list(self.body(callee.body, callee.name, passed, around)) if count is None else []
         found = self.footprints[callee.name]
-        touched = {
-            access: NOBODY.union(*(passed[callee.params[p]] for p in positions))
-            for access, positions in zip(Access, (found.reads, found.writes, found.adds), strict=True)
-        }
-        yield ("" if count is None else "grid ") + callee.name, "" if count is None else f"[{count}]", around, touched
+        positions = zip(Access, (found.reads, found.writes, found.adds), strict=True)
+        touched = {access: NOBODY.union(*(passed[callee.params[p]] for p in each)) for access, each in positions}
+        grid = ("", "") if count is None else ("grid ", f"[{count}]")
+        yield from inside or [Launch(grid[0] + callee.name, grid[1], around, touched)]
 
-    def _touched(self, body: SeqStmts, name: str, given: Mapping[Var, Owners]) -> Touched:
-        """Return what a body does to memory from outside it."""
-        aliases = self.footprints.aliases(name)
-        own = {var for stmt in statements(body) for var in defined(stmt)}
+    def _touched(self, loop: ForStmt, name: str, given: Given) -> Touched:
+        """Return what a loop does to memory from outside it."""
+        own = {var for stmt in statements(loop.body) for var in defined(stmt)}
         touched: dict[Access, Owners] = dict.fromkeys(Access, NOBODY)
-        for access, owners in aliases.accesses(body):
-            touched[access] |= _seen(frozenset(owner for owner in owners if owner not in own), given)
+        for access, owners in self.footprints.aliases(name).accesses(loop.body):
+            touched[access] |= _seen(owners - own, given)
         return touched
 
 
-def _seen(owners: Owners, given: Mapping[Var, Owners]) -> Owners:
+def _seen(owners: Owners, given: Given) -> Owners:
     return NOBODY.union(*(given.get(owner, frozenset((owner,))) for owner in owners))
 
 
@@ -135,10 +123,6 @@ def _conflict(first: Touched, second: Touched) -> bool:
     """Return whether one has to have ended before the other begins: either writes what both touch."""
     everything = [NOBODY.union(*touched.values()) for touched in (first, second)]
     return bool(first[Access.WRITE] & everything[1] or second[Access.WRITE] & everything[0])
-
-
-def _range(loop: ForStmt) -> str:
-    return f"[{loop.start}:{loop.stop}:{loop.step}]"
 
 
 def _heading(stmt: Stmt) -> str:

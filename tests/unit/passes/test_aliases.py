@@ -6,6 +6,7 @@ import pytest
 from unit.passes.texts import function, kernel, program
 
 import tilewright.language as pl
+from tilewright.core.expr import Var
 from tilewright.core.program import Program
 from tilewright.passes.aliases import Aliases, Footprint, Footprints, actual_directions
 from tilewright.passes.manager import PassManager
@@ -64,23 +65,23 @@ def test_what_is_written_is_found(name: str, lowered: bool) -> None:
 
 
 def classes(body: str) -> str:
-    """Return the names that share a class with each tensor of a kernel over x and y, in the order they are bound."""
-    body_ = kernel(body)["main"].body
-    found = Aliases(body_).classes()
-    names: dict[str, str] = {}
-    for var in Aliases(body_).known:
-        names[found.get(var, var).name_hint] = names.get(found.get(var, var).name_hint, "") + var.name_hint
-    return " ".join(f"{owner}:{shares}" for owner, shares in names.items())
+    """Return the names of a kernel's tensors, x and y among them, those that may share memory together."""
+    function = kernel(body)["main"]
+    aliases = Aliases(function.body)
+    found, names = aliases.classes(), dict[Var, set[str]]()
+    for var in (*function.params[:2], *aliases.known):
+        names.setdefault(found.get(var, var), set()).add(var.name_hint)
+    return " ".join(sorted("".join(sorted(each)) for each in names.values()))
 
 
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("s = pl.slice(x, [4, 8], [0, 0])\nt = pl.transpose(s, 0, 1)", "x:st"),
-        ("s = pl.create_tensor([16, 8], pl.FP32)\nt = pl.slice(s, [4, 8], [0, 0])", "s:st"),
-        ("s = pl.add(x, y)\nt = pl.store(pl.load(x, [0, 0], [16, 8]), [0, 0], y)", "s:s y:t"),
-        ("for i, (c,) in pl.range(4, init_values=(x,)):\n    r = pl.yield_(y)", "y:cr"),
-        ("if b:\n    r = pl.yield_(x)\nelse:\n    r = pl.yield_(y)\ns = pl.slice(y, [4, 8], [0, 0])", "y:rs"),
+        ("s = pl.slice(x, [4, 8], [0, 0])\nt = pl.transpose(s, 0, 1)", "stx y"),
+        ("s = pl.create_tensor([16, 8], pl.FP32)\nt = pl.slice(s, [4, 8], [0, 0])", "st x y"),
+        ("s = pl.add(x, y)\nt = pl.store(pl.load(x, [0, 0], [16, 8]), [0, 0], y)", "s ty x"),
+        ("for i, (c,) in pl.range(4, init_values=(x,)):\n    r = pl.yield_(y)", "crxy"),
+        ("if b:\n    r = pl.yield_(x)\nelse:\n    r = pl.yield_(y)\ns = pl.slice(y, [4, 8], [0, 0])", "rsxy"),
     ],
 )
 def test_tensors_that_may_share_memory_are_of_one_class(body: str, expected: str) -> None:
