@@ -56,7 +56,7 @@ class KeptCall:
         compile: Callable[[], CompiledProgram],
     ) -> Compiled:  # fmt: skip
         """Return the program of a specialization, kept by now; RunOnlyError where nothing may be compiled."""
-        from tilewright.jit.misses import shown
+        from tilewright.jit.explanations import shown
 
         arguments = ", ".join(f"{name}: {shown(one)}" for name, one in self._call.described.items())
         key = self._programs.key(lambda: _said(made))

@@ -17,7 +17,7 @@ from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.kept import KeptCall
-from tilewright.jit.store import CacheInfo, Store
+from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
@@ -128,7 +128,7 @@ class Session:
             return f"a program is found for these arguments{f', through Python: {reason}' if reason else ''}"
         if drifts:
             return str(drifts[0])
-        from tilewright.jit.misses import explained
+        from tilewright.jit.explanations import explained
 
         return explained(self.kernel.name, list(call.described.items()), kinds, self.store)
 

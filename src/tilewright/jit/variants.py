@@ -1,4 +1,4 @@
-"""Stores: the programs that one kernel has been compiled to, found by its arguments.
+"""Variants: the programs that one kernel has been compiled to, found by its arguments.
 
 A dynamic axis is one that a program takes as it comes. Which axes those are is known once the kernel has been
 specialized, since any helper may name one; so programs are grouped by their dynamic axes, and a lookup leaves those
