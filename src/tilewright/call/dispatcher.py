@@ -146,34 +146,17 @@ class Dispatcher:
 
 
 def _torch() -> dict[State, int]:
+    """Return how torch lays tensors out, by the names that both have for it."""
     layout = torch_layout()
-    if layout is None:
-        return {}
-    return {
-        State.TORCH_TENSOR: layout.tensor,
-        State.TORCH_PARAMETER: layout.parameter,
-        State.TORCH_DTYPES: address(layout.dtypes),
-        State.TORCH_IMPL: layout.impl,
-        State.TORCH_KEYS: layout.keys,
-        State.TORCH_PLAIN: layout.plain,
-        State.TORCH_INFERENCE: layout.inference,
-        State.TORCH_GRAD: layout.grad,
-        State.TORCH_STORAGE: layout.storage,
-        State.STORAGE_DATA: layout.data,
-        State.STORAGE_BYTES: layout.bytes,
-        State.STORAGE_LAZY: layout.lazy,
-        State.TORCH_RANK: layout.rank,
-        State.TORCH_SIZES: layout.sizes,
-        State.TORCH_STRIDES: layout.strides,
-        State.TORCH_OFFSET: layout.offset,
-        State.TORCH_DTYPE: layout.dtype,
-        State.TORCH_REQUIRES: layout.requires,
-        State.TORCH_RECORDS: layout.records,
-        State.GET_THREAD_LOCAL: layout.get_thread_local,
-        State.TORCH_THREAD: address(layout.thread),
-        State.THREAD_PLAIN: layout.thread_plain,
-        State.THREAD_INFERENCE: layout.thread_inference,
-    }
+    found = {} if layout is None else vars(layout)
+    words = {name: value if isinstance(value, int) else address(value) for name, value in found.items()}
+    return {State[_PREFIXES.get(name, "TORCH_") + name.upper()]: word for name, word in words.items()}
+
+
+_PREFIXES = {
+    **dict.fromkeys(("data", "bytes", "lazy"), "STORAGE_"),
+    **dict.fromkeys(("get_thread_local", "thread_plain", "thread_inference"), ""),
+}
 
 
 def _threads() -> dict[State, int]:
