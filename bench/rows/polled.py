@@ -13,8 +13,9 @@ from contest import Contest, Field, Run, Work
 import tilewright.language as pl
 from tilewright.backends.cpu.backend import CPU
 from tilewright.backends.cpu.host.options import Options
+from tilewright.call.binding import bind
+from tilewright.call.launch import prepared
 from tilewright.core.program import Program
-from tilewright.core.region import whole
 from tilewright.passes.manager import PassManager
 
 NUMBERS, SUMS, COLUMNS = 4096, 4096, 64
@@ -80,8 +81,8 @@ def compiled_with(polled: bool, program: Program, *inputs: torch.Tensor | int, o
     """Return a run of `program`, with or without polls, that writes `out`."""
     lowered = PassManager.get_strategy().run_passes(program)
     native = CPU().load(lowered, CPU().compile(lowered, options=Options(polled=polled)))
-    args = (*inputs, out)
-    call = native.prepared("main", [arg if isinstance(arg, int) else whole(arg.numpy()) for arg in args])
+    entry = lowered["main"]
+    call = prepared(native, bind(entry, entry.param_directions, (*inputs, out)))
 
     def run() -> torch.Tensor:
         call()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from launched import launched
 from ops.kernels import Array, floating
 
 from tilewright.backends.cpu.backend import CPU
@@ -39,7 +40,7 @@ class Native:
         theirs = [_copied(arg) for arg in args]
         ours = [Embedded(np.reshape(arg, -1) if packed and isinstance(arg, np.ndarray) else arg) for arg in args]
         given: list[Any] = [_shaped_like(held.inner, arg) for held, arg in zip(ours, args, strict=True)]
-        self.native.run(self.name, [_argument(arg) for arg in given])
+        launched(self.native, self.name, given)
         machine.run(self.program, self.name, [_argument(arg) for arg in theirs])
         for held in ours:
             held.assert_untouched_around()
@@ -50,7 +51,7 @@ class Native:
         args = _numbers(args)
         ours = [Embedded(arg) for arg in args]
         found = [
-            _error(lambda: self.native.run(self.name, [_argument(held.inner) for held in ours])),
+            _error(lambda: launched(self.native, self.name, [held.inner for held in ours])),
             _error(lambda: machine.run(self.program, self.name, [_argument(_copied(a)) for a in args])),
         ]
         for held in ours:

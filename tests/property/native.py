@@ -14,6 +14,7 @@ from typing import ParamSpec
 from zlib import crc32
 
 import numpy as np
+from launched import launched
 from ops.kernels import Array
 from property.accuracy import assert_within_declared_accuracy
 from property.crashes import note_of
@@ -25,7 +26,6 @@ from tilewright.backends.cpu.backend import CPU
 from tilewright.backends.host import HostProgram
 from tilewright.core.expr import Call
 from tilewright.core.program import Program
-from tilewright.core.region import Region, whole
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import ExecutionError
 from tilewright.passes.context import CallbackInstrument, PassContext
@@ -126,12 +126,12 @@ def native_outcome(program: Program, native: HostProgram, seed: int, *, strided:
     held = [_held(arg, place, strided) for arg, place in zip(given, places, strict=True)]
     fenced = [arg for arg in held if isinstance(arg, FencedArray)]
     try:
-        returned = native.run("main", [whole(arg.array) if isinstance(arg, FencedArray) else arg for arg in held])
+        returned = launched(native, "main", [arg.array if isinstance(arg, FencedArray) else arg for arg in held])
     finally:
         for arg in fenced:
             arg.assert_untouched_around()
     return Outcome(
-        tuple(np.array(arg.array) for arg in fenced), tuple(r for r in returned if not isinstance(r, Region))
+        tuple(np.array(arg.array) for arg in fenced), tuple(r for r in returned if not isinstance(r, np.ndarray))
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.core.program import Program
 from tilewright.errors import ArtifactError, ExportError
@@ -60,12 +60,17 @@ class Entries(Protocol):
 
     code: Code
 
-    def run(self, name: str, args: Sequence[Any], /) -> tuple[Any, ...]:
-        """Return what an entry returns for `args`; tensors are written in place."""
-        ...
-
     def address(self, name: str, /) -> int | None:
         """Return where the host function of an entry lies, None where Python stands for it."""
+        ...
+
+
+@runtime_checkable
+class StandIn(Entries, Protocol):
+    """Code for whose host functions Python stands."""
+
+    def run(self, name: str, args: Sequence[Any], /) -> tuple[Any, ...]:
+        """Return what an entry returns for `args`, numbers and regions; tensors are written in place."""
         ...
 
 

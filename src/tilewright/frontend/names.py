@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import builtins
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum
@@ -113,7 +113,7 @@ class Read:
             case Access.BUILTIN:
                 return holder.get(self.key, vars(builtins).get(self.key, MISSING))
             case Access.DEFAULT:
-                return _defaults(holder).get(self.key, MISSING)
+                return defaults_of(holder).get(self.key, MISSING)
             case Access.ANNOTATION:
                 return holder.__annotations__.get(self.key)
             case Access.INSTANCE:
@@ -234,7 +234,7 @@ class Resolver:
 
     def read_defaults(self) -> None:
         """Note what parameters default to; objects only where something is taken out of them."""
-        for name, value in _defaults(self.function).items():
+        for name, value in defaults_of(self.function).items():
             read = Read(Access.DEFAULT, (name,), self.function, value, settled(value), value_key(value))
             if _travels(value):
                 self.origins.add(value, [(self, read)])
@@ -249,7 +249,7 @@ class Resolver:
         if access is Access.ANNOTATION:
             return self.annotation(name)
         if access is Access.DEFAULT:
-            return self._started(Access.DEFAULT, name, self.function, _defaults(self.function)[name])
+            return self._started(Access.DEFAULT, name, self.function, defaults_of(self.function)[name])
         return self.lookup(name)
 
     def pass_through(self) -> None:
@@ -350,7 +350,7 @@ def _contents(cell: CellType) -> Any:
         return MISSING
 
 
-def _defaults(function: Any) -> dict[str, Any]:
+def defaults_of(function: Any) -> dict[str, Any]:
     """Return the defaults of a function's parameters by name."""
     code, values = function.__code__, function.__defaults__ or ()
     positional = code.co_varnames[: code.co_argcount]
@@ -363,6 +363,12 @@ def _is_hashable(key: object) -> bool:
     except TypeError:
         return False
     return True
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken: `name` itself, or with the first number that makes it free."""
+    numbered = (f"{name}_{number}" for number in range(1, len(taken) + 2))
+    return name if name not in taken else next(each for each in numbered if each not in taken)
 
 
 def is_ours(owner: object) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
-from tilewright.call.buffers import buffer_of
+from tilewright.call.frameworks import is_tensor
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError, brief
 from tilewright.forks import Lock, undivided
@@ -25,17 +25,21 @@ from tilewright.programs.config import RunConfig, code_options
 from tilewright.programs.lowered_stages import Remade
 
 if TYPE_CHECKING:
+    from tilewright.call.memo import Written
+    from tilewright.call.warm import Warm
     from tilewright.frontend.entries import Specialization
-    from tilewright.jit.ways import Ways
     from tilewright.programs.program import CompiledProgram
 
+
+CONFIG = "config"
+"""The keyword that every kernel's call takes for itself."""
 
 ATTEMPTS = 8
 """How often a kernel is read where other threads change what it reads meanwhile."""
 
 
 class Session:
-    """The programs of one kernel, and the ways to them.
+    """The programs of one kernel, and the calls that find them.
 
     `slow` is the kernel's call through Python; `enter` lets its calls go elsewhere first, or with None no longer.
     """
@@ -49,9 +53,10 @@ class Session:
         self.enter = enter
         self._binder = Binder(kernel)
         self.store: Store[Compiled] = Store()
-        self.ways: Ways | None = None
+        self._warm: Warm | None = None
         self._direct = 0
-        """How many calls went ways that were left."""
+        """How many warm calls were taken by what is forgotten; how many of all, when programs were forgotten."""
+        self._uncounted = 0
         self.lock = Lock()
         self.detours = Detours()
 
@@ -63,7 +68,7 @@ class Session:
             if self.store.variants:
                 self._refuse(drift)
             with self.lock:
-                self._leave_ways()
+                self._cool()
                 self._binder = Binder(self.kernel)
         return self._binder
 
@@ -74,12 +79,12 @@ class Session:
         found = self._compiled(call, config)
         if config is not None and config.writes_folder:
             found.program.configured(config)
-        result = found.run(call.values)
+        result = found.run(call)
         was_found = self.store.hits > hits
         reason = lasting_reason(self.kernel, call, found, config is not None)
         self.detours.note(reason or FIRST if was_found else COMPILED)
         if config is None and was_found and all(p.is_positional for p in self.kernel.parameters):
-            self._hasten(args, kwargs, call, found, result)
+            self._hasten(call, found, result, (args, kwargs))
         return result
 
     def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
@@ -93,16 +98,22 @@ class Session:
     def info(self) -> CacheInfo:
         """Return what the cache has done."""
         info = self.store.info()
-        return info._replace(hits=info.hits + (self.ways.hits if self.ways is not None else 0))
+        return info._replace(hits=info.hits + self.direct - self._uncounted)
 
     def calls(self) -> CallInfo:
         """Return how calls went."""
-        return self.detours.info(self._direct + (self.ways.hits if self.ways is not None else 0))
+        return self.detours.info(self.direct)
+
+    @property
+    def direct(self) -> int:
+        """How many calls did without the session."""
+        return self._direct + (self._warm.hits if self._warm is not None else 0)
 
     def clear(self) -> None:
         """Forget every program."""
         with self.lock:
-            self._leave_ways()
+            self._cool()
+            self._uncounted = self._direct
             self.store = Store()
 
     def explain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -120,13 +131,13 @@ class Session:
         return explained(self.kernel.name, list(call.described.items()), kinds, self.store)
 
     def _described(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
-        if any(buffer_of(value) is not None for value in (*args, *kwargs.values())):
+        if any(map(is_tensor, (*args, *kwargs.values()))):
             return self.binder.call(args, kwargs, is_run=False)
         return self.binder.signature(args, kwargs)
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
         """Return everything that a program is found by but its extents."""
-        return call.kinds, code_options(config), settings.checked()
+        return call.kinds, code_options(config), settings.checked(), call.device
 
     @brief
     def _compiled(self, call: Call, config: RunConfig | None) -> Compiled:
@@ -230,39 +241,42 @@ class Session:
                 "for example pl.Out[pl.Tensor[[M, 1], pl.FP32]]"
             )
 
-    # the ways in that do not ask the session
+    # calls that do without the session
 
     @undivided()
-    def _hasten(self, args: Sequence[Any], kwargs: Mapping[str, Any], call: Call, found: Compiled, result: Any) -> None:
+    def _hasten(self, call: Call, found: Compiled, result: Any, written: Written) -> None:
         """Let later calls like one that gave `result` find their program without the session."""
         if not self.lock.acquire(blocking=False):  # somebody compiles, which is no reason to wait
             return
         try:
-            if self.ways is not None and not self.ways.is_current():
-                self._leave_ways()
-            if self.ways is None:
-                self.ways = self._new_ways()
-            if self.ways.learn(self._binder, (args, kwargs), call, found, result):
-                self.enter(self.ways.entrance())
+            learned = found.learned(call, result)
+            if learned is not None:
+                self._warmed().learn(learned, found.guards, written)
         finally:
             self.lock.release()
 
-    def _new_ways(self) -> Ways:
-        from tilewright.jit.ways import Ways
+    def _warmed(self) -> Warm:
+        from tilewright.call.dispatcher import Parameter
+        from tilewright.call.warm import Warm
 
-        return Ways(self.kernel, self.slow)
+        if self._warm is None:
+            outputs = self._binder.outputs
+            names = [(p.name, p.name if p.is_keyword and p.name != CONFIG else "") for p in self.kernel.parameters]
+            parameters = [Parameter(known, name in outputs) for name, known in names]
+            self._warm = Warm(parameters, self.slow, self.enter, self.kernel.function)
+        return self._warm
 
     def set_back(self) -> None:
         """Let calls come to the session again, unless it is busy."""
         if self.lock.acquire(blocking=False):
             try:
-                self._leave_ways()
+                self._cool()
             finally:
                 self.lock.release()
 
-    def _leave_ways(self) -> None:
-        if self.ways is not None:
-            self.store.hits += self.ways.hits
-            self._direct += self.ways.hits
-        self.ways = None
-        self.enter(None)
+    def _cool(self) -> None:
+        """Forget what takes warm calls."""
+        if self._warm is not None:
+            self._direct += self._warm.hits
+            self._warm.leave()
+        self._warm = None

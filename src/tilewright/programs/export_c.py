@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tilewright import settings
-from tilewright.call.arguments import Number
+from tilewright.backends.abi import Number
 from tilewright.core.enums import ParamDirection
 from tilewright.core.types import TensorType
 from tilewright.errors import ExecutionError, ExportError

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tilewright.call.arguments import Number
+from tilewright.backends.abi import Number
 from tilewright.core.program import Function, Program
 from tilewright.core.types import TensorType, Type
 from tilewright.errors import ArtifactError

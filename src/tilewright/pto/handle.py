@@ -6,7 +6,6 @@ import functools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -78,7 +77,7 @@ class KernelHandle(ABC):
             message = "a function with entry=False is not launchable"
             raise self._refusal(PtoNotLaunchableError, message, "launch the kernel that calls it")
         grid = launch_spec(self.declared, spec)
-        return partial(self._current().launcher, grid)
+        return self._current().launcher.on(grid)
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         """Raise: kernels are launched, and other functions called by kernels."""

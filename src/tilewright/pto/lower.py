@@ -17,7 +17,7 @@ from tilewright.pto.machine.machine import Blocks, Machine
 from tilewright.pto.machine.memory import Knowledge
 from tilewright.pto.machine.values import Lowered, Number, Pointer
 from tilewright.pto.module import Func, Module, Value
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.types import Ptr, Scalar
 
 MOST_BLOCKS = (1 << 31) - 1

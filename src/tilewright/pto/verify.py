@@ -20,7 +20,7 @@ from tilewright.errors import (
 )
 from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, Value
 from tilewright.pto.operand_rules import any_packed, refuse_kinds, refuse_packed, refuse_slots
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.counts import refuse_counts
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.spellings import missing

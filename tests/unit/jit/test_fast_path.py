@@ -22,7 +22,7 @@ import torch
 
 import tilewright.language as pl
 from tilewright import errors
-from tilewright.call.native import is_available
+from tilewright.call.builtin import is_available
 from tilewright.jit.function import JITFunction
 
 pytestmark = pytest.mark.skipif(not is_available(), reason="there is no native dispatcher here")
@@ -86,7 +86,7 @@ text_functions = {f.__name__: f for f in (global_, mixed, configured)}
 
 def hits(kernel: Any) -> int:
     """Return how many calls the dispatcher has taken."""
-    return kernel._session.ways.hits if kernel._session.ways is not None else 0
+    return kernel.call_info().direct
 
 
 def warm(kernel: Any, *args: Any) -> None:
@@ -127,17 +127,17 @@ def test_a_hit_makes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise AssertionError("made something on a hit")
 
-    from tilewright.backends import host as native
-    from tilewright.call import buffers
-    from tilewright.core import program, region
+    from tilewright.call import argument, frameworks, launch
+    from tilewright.core import program
     from tilewright.jit import arguments, calls, session
     from tilewright.keep import reads
 
     for place, name in [
         (np, "asarray"), (np, "from_dlpack"), (np, "array"), (torch.Tensor, "__dlpack__"), (torch.Tensor, "numpy"),
-        (torch.Tensor, "detach"), (torch.Tensor, "__dlpack_device__"), (buffers, "region_of"), (region, "whole"),
+        (torch.Tensor, "detach"), (torch.Tensor, "__dlpack_device__"), (frameworks, "argument_of"),
+        (argument.Argument, "of_array"),
         (calls, "Call"), (calls.Binder, "call"), (arguments, "describe"), (reads.ReadSet, "drift"),
-        (session.Session, "run"), (native.HostProgram, "run"), (program.Program, "__init__"),
+        (session.Session, "run"), (launch, "run_native"), (program.Program, "__init__"),
         (ctypes, "addressof"), (JITFunction, "__call__"), (gc, "collect"),
     ]:  # fmt: skip
         monkeypatch.setattr(place, name, refuse)
@@ -866,7 +866,7 @@ def test_tables_that_a_call_may_look_at_are_kept_until_it_ends() -> None:
 
     kernel, x, out = made("configured", CFG=types.SimpleNamespace(k=2.0)), ones(4, 8), torch.zeros(4, 8)
     warm(kernel, x, out)
-    native = kernel._session.ways.fast._native
+    dispatcher = kernel._session._warm._dispatcher
 
     def replace() -> None:
         kernel.function.__globals__["CFG"] = types.SimpleNamespace(k=2.0)
@@ -874,14 +874,14 @@ def test_tables_that_a_call_may_look_at_are_kept_until_it_ends() -> None:
             kernel(x, out)
         assert took(kernel, x, out)
 
-    assert native.state[State.ACTIVE] == 0
-    native.state[State.ACTIVE] = 1
+    assert dispatcher.state[State.ACTIVE] == 0
+    dispatcher.state[State.ACTIVE] = 1
     replace()
     replace()
-    assert len(native.lookup.aside) == 4
-    native.state[State.ACTIVE] = 0
+    assert len(dispatcher._lookup.aside) == 4
+    dispatcher.state[State.ACTIVE] = 0
     replace()
-    assert native.lookup.aside == []
+    assert dispatcher._lookup.aside == []
 
 
 def test_a_kernel_may_be_dropped_while_it_runs(busy: None) -> None:

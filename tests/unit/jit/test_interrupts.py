@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.call.native import is_available
+from tilewright.call.builtin import is_available
 
 pytestmark = pytest.mark.skipif(not is_available(), reason="kernels run natively on x86-64 only")
 

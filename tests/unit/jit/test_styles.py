@@ -17,8 +17,7 @@ from unit.jit.test_fast_path import freed, ones, took
 
 import tilewright.language as pl
 from tilewright import errors
-from tilewright.call.native import is_available
-from tilewright.call.styles import LIMIT
+from tilewright.call.builtin import is_available
 
 WAYS = ["native", "python"] if is_available() else ["python"]
 M = pl.dynamic("M")
@@ -325,8 +324,8 @@ def test_a_configuration_goes_through_the_session() -> None:
     warm(kernel, x, x)
     from tilewright.programs.config import RunConfig
 
-    hits = kernel._session.ways.hits
-    assert (kernel(x, x, config=RunConfig()) == 3.0).all() and kernel._session.ways.hits == hits
+    before = kernel.call_info().direct
+    assert (kernel(x, x, config=RunConfig()) == 3.0).all() and kernel.call_info().direct == before
 
 
 def test_positional_only_parameters_have_no_name() -> None:
@@ -364,15 +363,14 @@ def test_methods_return_and_take_names() -> None:
     assert (one.run(x) == 6.0).all()
 
 
-def test_there_is_an_end_to_what_is_remembered() -> None:
+def test_there_is_an_end_to_what_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("dispatcher", "memo"):
+        monkeypatch.setattr(f"tilewright.call.{place}.LIMIT", 3)
     kernel = fresh(rows)
     warm(kernel, ones(4, 8))
-    styles = kernel._session.ways.styles
-    ((_, table),) = styles._tables.values()
-    table.update({number: None for number in range(LIMIT)})
-    for _ in range(3):
-        assert (kernel(ones(8, 8)) == 2.0).all()
-    assert len(table) < LIMIT
+    for count in (8, 12, 16, 20, 4):
+        assert (warm(kernel, ones(count, 8)) == 2.0).all()
+    assert took(kernel, ones(4, 8)) and not took(kernel, ones(8, 8))
 
 
 def test_threads_get_their_own_results() -> None:

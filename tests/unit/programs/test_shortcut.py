@@ -18,9 +18,9 @@ import torch
 from unit.programs.programs import HALVES, SEVERAL, UNDECLARED, program_of, rows
 
 from tilewright import ir, settings
+from tilewright.call.haste import LATE
 from tilewright.errors import ExecutionError
 from tilewright.ir import CompiledProgram
-from tilewright.programs.shortcut import LATE
 
 X = rows(8)
 
@@ -142,14 +142,14 @@ def test_results_are_returned_where_there_is_no_output() -> None:
     assert [entry(x, 1)[0] for _ in range(6)] == [2] * 6
 
 
-def test_numbers_are_checked_and_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilewright.jit.direct.LIMIT", 3)
+def test_numbers_are_checked_and_none_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     program, out = halves(), np.zeros_like(X)
     for wrong in (0.0, True, "0", 1 << 70):
         with pytest.raises(TypeError, match="`n` is a scalar"):
             program(X, wrong, out)
     for number in range(-40, 0):
-        with pytest.raises(ExecutionError):
+        with pytest.raises(ExecutionError), monkeypatch.context() as patched:
+            patched.setattr("tilewright.programs.entry.bind", _asked)
             program(X, number, out)
     assert takes_shortcut(program, monkeypatch, X, 0, out)
 

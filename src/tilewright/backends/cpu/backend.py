@@ -26,7 +26,7 @@ class CPU(Backend):
 
     name = "cpu"
     devices = ("cpu",)
-    stages = ("llvm", "assembly", "object")
+    stages = ("fusion", "llvm", "assembly", "object")
     is_kept = True
 
     def objection(self) -> str:
@@ -73,7 +73,9 @@ class CPU(Backend):
             text = emitter.module.text()
         with timed("LLVM"):
             made = assemble(text, emitter.target).object
-        texts = {"llvm": lambda: text, "assembly": lambda: assembly(text, emitter.target), **_texts(made)}
+        plans, target = emitter.plans, emitter.target
+        code = {"llvm": lambda: text, "assembly": lambda: assembly(text, target), **_texts(made)}
+        texts = {"fusion": lambda: "\n\n".join(map(str, plans)) + "\n", **code}
         return Code(self, emitter.target, {PROGRAM: made}, symbols, emitter.errors, texts)
 
     def load(self, program: Program, code: Code) -> HostProgram:

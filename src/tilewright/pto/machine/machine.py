@@ -71,6 +71,15 @@ def _value(result: Lowered | Expr, type_: Type | None) -> Lowered:
     return Predicate(result, type_.bits) if isinstance(type_, Mask) else Number(result)
 
 
+def refuse_unlike(value: Lowered, other: Lowered) -> None:
+    """Refuse two values that cannot stand for one: where they lie is known before the program runs."""
+    if value.frame != other.frame and None not in (value.frame, other.frame):
+        raise UnsupportedFeatureError(
+            "this would be in one buffer or another, as the running program decides",
+            help="choose an offset or an address instead, or branch around the ops that use it",
+        )
+
+
 @record
 class Carried:
     """A value that a loop or branch hands on, in variables."""
@@ -258,22 +267,13 @@ class Machine:
         """Assign the parts of values to variables, all of them read before any is written."""
         pairs: list[tuple[Var, Expr]] = []
         for one, value in zip(carried, values, strict=True):
-            self.check_alike(one.like, value)
+            refuse_unlike(one.like, value)
             pairs += zip(one.variables, self.parts(value), strict=False)
         targets = {var for var, _ in pairs}
         copies = [(var, self._copied(part) if part in targets and part is not var else part) for var, part in pairs]
         for var, part in copies:
             if part is not var:
                 self.b.assign(var, part)
-
-    def check_alike(self, value: Lowered, other: Lowered) -> None:
-        """Refuse two values that cannot stand for one: where they lie is known before the program runs."""
-        if value.frame != other.frame and None not in (value.frame, other.frame):
-            raise UnsupportedFeatureError(
-                "this would be in one buffer or another, as the running program decides",
-                spans=[self.b.span],
-                help="choose an offset or an address instead, or branch around the ops that use it",
-            )
 
     def _copied(self, part: Expr) -> Expr:
         copy = self.b.variable(part.type, "was")

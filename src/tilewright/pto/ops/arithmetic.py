@@ -14,7 +14,7 @@ from tilewright.dtypes import BOOL, INDEX, INT64, UINT64, UNSIGNED, DataType, ro
 from tilewright.errors import PtoAttributeError, PtoTypeMismatchError, UnsupportedFeatureError
 from tilewright.pto import types
 from tilewright.pto.machine.build import element_of, known
-from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.machine import Machine, refuse_unlike
 from tilewright.pto.machine.tiles import cell_view
 from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Op
@@ -201,7 +201,7 @@ def _compare_floats(m: Machine, op: Op) -> Expr:
 def _select(m: Machine, op: Op) -> Lowered:
     condition, then, other = op.operands
     chosen, spare = m.values[then], m.values[other]
-    m.check_alike(chosen, spare)
+    refuse_unlike(chosen, spare)
     parts = [_chosen(m, m.expr(condition), a, b) for a, b in zip(m.parts(chosen), m.parts(spare), strict=True)]
     return chosen if not parts else chosen.having(parts)
 

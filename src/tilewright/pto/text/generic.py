@@ -6,7 +6,7 @@ from itertools import takewhile
 
 from tilewright.errors import PtoSyntaxError
 from tilewright.pto.module import Attribute, Clause, Op, Value
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import SEGMENTS, dictionary, fits_slot
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Form, Syntax

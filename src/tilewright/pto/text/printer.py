@@ -16,7 +16,7 @@ from tilewright.pto.module import (
     Region,
     Value,
 )
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import fits_slot
 from tilewright.pto.text.form import Form, Layout, Slot, Syntax, Typing
 from tilewright.pto.text.literals import attribute, constant_text, dictionary, items, symbol

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tilewright.errors import PtoSyntaxError
 from tilewright.pto.module import Op
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.counts import operands_of
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Form, Typing

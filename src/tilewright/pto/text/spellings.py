@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from tilewright.errors import PtoUnknownOpError, PtoUnsupportedOpError
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.suggestions import nearest
 
 NAMES = {**{name: name for name in OPS}, "return": "func.return", "call": "func.call", "yield": "scf.yield"}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tilewright.errors import KernelError, PtoSyntaxError
 from tilewright.pto.module import Clause, Op, Region, SymbolRef, Value
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import dictionary, number
 from tilewright.pto.text.constants import constant
 from tilewright.pto.text.cursor import Cursor

@@ -98,7 +98,7 @@ def operation(name: str) -> Operation | None:
 @cache
 def operations() -> dict[str, Operation]:
     """Return every op and directive by its Python name."""
-    from tilewright.pto.ops import OPS
+    from tilewright.pto.ops.registry import OPS
 
     words = {name: Operation(name, _ALIASES.get(name, "")) for name in DIRECTIVES}
     forms = ((op, declared.form) for op, declared in OPS.items() if op.startswith("pto."))

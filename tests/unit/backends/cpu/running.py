@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeGuard
 import ml_dtypes
 import numpy as np
 import pytest
+from launched import launched
 from numpy.typing import NDArray
 
 import tilewright.language as pl
@@ -62,7 +63,7 @@ class Native:
         fenced = [Fenced(a) if is_array(a) else a for a in args]
         given = [f.array if isinstance(f, Fenced) else f for f in fenced]
         try:
-            returned = self.native.run(self.name, _regions(given))
+            returned = launched(self.native, self.name, given)
         finally:
             assert all(f.is_intact for f in fenced if isinstance(f, Fenced)), "memory around an argument was written"
         return given, returned

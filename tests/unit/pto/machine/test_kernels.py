@@ -11,7 +11,7 @@ import pytest
 from tilewright.programs.compiler import compile
 from tilewright.pto.lower import lower
 from tilewright.pto.module import Module
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.parser import parse
 from tilewright.pto.verify import verify
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tilewright.pto.module import Attribute, Clause, Enumerated, Func, Module, Op, Region, Value
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Form, Slot, Syntax, Typing
 from tilewright.pto.text.kinds import signature
 from tilewright.pto.text.typetext import read_type

@@ -9,7 +9,7 @@ import pytest
 from unit.pto.traced.tracing import unverified
 
 from tilewright import pto
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Form, Layout, Syntax
 from tilewright.pto.text.kinds import signature
 from tilewright.pto.traced.namespace import operations

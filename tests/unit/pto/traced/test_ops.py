@@ -13,11 +13,11 @@ from unit.pto.traced.tracing import lines
 
 from tilewright import pto
 from tilewright.errors import OperandError, OutsideKernelError
-from tilewright.pto.ops import OPS
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.traced import directives, ops, views
+from tilewright.pto.traced.enumerations import BarrierType, MemorySpace, Pipe
 from tilewright.pto.traced.namespace import DIRECTIVES, operations
-from tilewright.pto.traced.words import BarrierType, MemorySpace, Pipe
 
 TILE = r"!pto\.tile_buf<loc=(\w+), dtype=(\w+), rows=(\d+), cols=(\d+)[^>]*>"
 UB = pto.ptr(pto.f32, "ub")
