@@ -84,9 +84,9 @@ class PointerTaker:
             if (
                 value.dtype is self._torch.dtype
                 and value.is_cpu
+                and value.layout is self._torch.strided
                 and value.is_contiguous()
                 and not value.requires_grad
-                and value.layout is self._torch.strided
                 and not value.is_neg()
                 and (size := value.nbytes)
                 and value.storage_offset() * self._itemsize + size <= len(value.untyped_storage())
