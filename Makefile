@@ -3,9 +3,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 ENV := $(VENV)/.installed
 MINUTES ?= 10
+TESTS ?= test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz check format bench docs clean
+.PHONY: help demo test fuzz check format bench docs wheel try release clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +43,20 @@ $(VENV)/.bench: $(ENV)
 docs: $(ENV) ## regenerate the generated pages of docs
 	$(BIN)/python -m tilewright.tools.docs
 
+wheel: $(ENV) ## build the wheel, into dist
+	rm -rf build dist
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+try: wheel ## install the wheel in a fresh environment and run the README's kernel there: alone, and with what TESTS=test needs
+	$(PYTHON) -m venv --clear build/try
+	build/try/bin/python -m pip install --quiet dist/*.whl
+	build/try/bin/python -I .ci/try_wheel.py
+	build/try/bin/python -m pip install --quiet "$$(ls dist/*.whl)[$(TESTS)]"
+	build/try/bin/python -I .ci/try_wheel.py
+
+release: $(ENV) ## gather the changelog, set VERSION=x.y.z, build the wheel and say what to do next
+	$(BIN)/python .ci/release.py "$(VERSION)"
+
 clean: ## remove the environment, caches and build outputs
 	rm -rf $(VENV) build build_output dist src/*.egg-info .hypothesis .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -49,5 +64,5 @@ clean: ## remove the environment, caches and build outputs
 $(ENV): pyproject.toml
 	@echo "setting up $(VENV): a minute or two, once"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet -e '.[test,check]'
+	@$(BIN)/python -m pip install --quiet -e '.[$(TESTS),check]'
 	touch $@

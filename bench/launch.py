@@ -324,9 +324,8 @@ def saves(rounds: int) -> Report:
 
 def lookups() -> Report:
     """Measure a warm call of a kernel that has been compiled for few and for many shapes."""
-    from tilewright.call.guards import Guards
-    from tilewright.call.native import Native
-    from tilewright.call.tables import Target, key_words
+    from tilewright.call.dispatcher import Dispatcher, Parameter
+    from tilewright.call.targets import Callee, Learned, Slot
     from tilewright.dtypes import FP32
     from tilewright.frontend.signature import TensorMeta
 
@@ -336,11 +335,13 @@ def lookups() -> Report:
     assert code is not None
     rows: list[list[str]] = []
     for count in (10, 1000, 100_000):
-        native = Native(3, noop, noop)  # pyright: ignore[reportArgumentType] - neither is called
+        dispatcher, callee = Dispatcher([Parameter()] * 3, noop), Callee(code, entry)
         for number in range(count):
-            key = key_words([TensorMeta((SIZE, SIZE + number), FP32)] * 3) or []
-            native.put(number, Target(key, [-1] * len(key), code.address(entry.name), Guards()), 0b100)
-        clock = timer(native.builtin(), (x, y, out))
+            call = Learned(callee, [Slot(TensorMeta((SIZE, SIZE + number), FP32), None)] * 3, (), 0b100)
+            target = call.target()
+            assert target is not None
+            dispatcher.put(call, target)
+        clock = timer(dispatcher.entrance(), (x, y, out))
         times = [clock.timeit(BATCH) / BATCH * 1e9 for _ in range(50)]
         rows.append([f"{count:,} programs", f"{statistics.median(times):.0f}"])
     return Report("A warm call among many programs", ["kernel with", "ns"], rows)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from dataclasses import dataclass
 from difflib import unified_diff
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +63,29 @@ def golden(pytestconfig: pytest.Config) -> Golden:
 def target(request: pytest.FixtureRequest) -> str:
     """The platform that a numeric test runs on, as `RunConfig(platform=...)` and `ir.compile(platform=...)` take it."""
     return request.param
+
+
+def _asks_for_torch(error: BaseException | str) -> bool:
+    return find_spec("torch") is None and "No module named 'torch'" in str(error)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Skip the files that import torch where there is none."""
+    report = yield
+    if report.failed and _asks_for_torch(str(report.longrepr)):
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 0, "Skipped: needs torch")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    """Skip the tests that import torch where there is none."""
+    try:
+        return (yield)
+    except Exception as error:
+        if _asks_for_torch(error):
+            pytest.skip("needs torch")
+        raise

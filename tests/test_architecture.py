@@ -11,10 +11,13 @@ from pathlib import Path
 
 SRC = Path(__file__).parents[1] / "src"
 LAYERS = (  # each imports from itself and from those before it; the package's own faces see everything
-    *("source", "arrays", "records", "errors", "dtypes", "settings", "forks", "collector", "native"),
+    *("version", "source", "arrays", "records", "errors", "dtypes", "settings", "forks", "collector", "native"),
     *("core", "ops", "frontend", "passes", "interpret", "backends", "keep", "call", "programs", "jit", "pto"),
     *("language", "ir", "runtime", "compat", "tools", "__init__", "__main__"),
 )
+
+ROOMS = ("emit", "compute", "host")
+"""The rooms of the CPU back end: a function being emitted, what kernels compute, and the host function around them."""
 
 
 def dotted(path: Path) -> str:
@@ -61,6 +64,16 @@ def layer(module: str) -> str:
     return [*module.split("."), "__init__"][1]
 
 
+FACES = ("", "compat", "ir", "language", "pto", "runtime")
+"""The packages whose names are for callers."""
+
+
+def test_packages_below_the_public_faces_say_what_they_are_and_load_nothing() -> None:
+    faces = {".".join(filter(None, ["tilewright", face])) for face in FACES}
+    packages = {module for module, path in PATHS.items() if path.stem == "__init__"} - faces
+    assert not [m for m in packages if [ast.Expr] != [type(node) for node in TREES[m].body]]
+
+
 def test_every_module_belongs_to_a_layer() -> None:
     assert not [module for module in GRAPH if layer(module) not in LAYERS]
 
@@ -77,6 +90,19 @@ def test_imports_point_to_the_same_layer_or_an_earlier_one() -> None:
     assert not [f"{a} imports {b}" for a, targets in GRAPH.items() for b in sorted(targets) if rank[b] > rank[a]]
 
 
+def test_rooms_of_the_cpu_back_end_import_from_themselves_and_from_earlier_ones() -> None:
+    inside = {module: module.split(".")[3] for module in GRAPH if module.startswith("tilewright.backends.cpu.")}
+    rank = {module: ROOMS.index(room) for module, room in inside.items() if room in ROOMS}
+    assert {rank[module] for module in rank} == set(range(len(ROOMS)))
+    assert not [f"{a} imports {b}" for a in rank for b in sorted(GRAPH[a]) if rank.get(b, -1) > rank[a]]
+
+
+def test_nothing_outside_of_backends_names_a_back_end() -> None:
+    shared = {"tilewright.backends", *(f"tilewright.backends.{name}" for name in ("abi", "host", "interface"))}
+    named = {a: {b for b in found if layer(b) == "backends"} - shared for a, found in GRAPH.items()}
+    assert not {a: found for a, found in named.items() if found and layer(a) != "backends"}
+
+
 def test_no_module_loads_a_compiler_or_torch_when_imported() -> None:
     heavy = {"llvmlite", "torch", "triton"}
     loads = ((m, name) for m, tree in TREES.items() for node in runs_on_import(tree) for name in imports(m, node))
@@ -87,3 +113,28 @@ def test_importing_the_language_loads_neither_torch_nor_numpy_nor_rich() -> None
     code = "import sys, tilewright.language; print({'torch', 'numpy', 'rich'} & sys.modules.keys())"
     run = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
     assert run.stdout.strip() == "set()"
+
+
+LARGE = {  # what was too large when the limits came; this list only shrinks
+    "tilewright.errors": 514,
+    "tilewright.interpret.machine.Machine": 252,
+    "tilewright.jit.calls.Binder": 211,
+    "tilewright.jit.session.Session": 242,
+    "tilewright.pto.machine.machine.Machine": 205,
+}
+"""Files of more than 400 lines and classes of more than 200, each with how many it may have."""
+
+
+def lines_over_the_limits() -> Iterator[tuple[str, int]]:
+    for module, tree in TREES.items():
+        if (lines := len(PATHS[module].read_bytes().splitlines())) > 400:
+            yield module, lines
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and (lines := (node.end_lineno or 0) - node.lineno + 1) > 200:
+                yield f"{module}.{node.name}", lines
+
+
+def test_files_have_400_lines_at_most_and_classes_200() -> None:
+    found = dict(lines_over_the_limits())
+    assert not {name: lines for name, lines in found.items() if lines > LARGE.get(name, 0)}
+    assert not LARGE.keys() - found.keys(), "these are small now: take them off the list"

@@ -37,6 +37,23 @@ def test_links_lead_to_files(page: Path) -> None:
     assert not [target for target in links(page) if not (page.parent / target).exists()]
 
 
+def test_pages_and_sources_name_files_that_are_there() -> None:
+    tracked = {
+        f"/{path.relative_to(ROOT).as_posix()}"
+        for top in ("src", "tests", "docs", "examples", "bench", ".ci")
+        for path in (ROOT / top).rglob("*.py")
+    }
+    texts = [*PAGES, *(ROOT / "src").rglob("*.py")]
+    named = {
+        (text.name, path)
+        for text in texts
+        for path in re.findall(r"(?<![\w.])(?:[a-z_]+/)+[a-z_]+\.py\b", text.read_text(encoding="utf-8"))
+    }
+    assert not [
+        f"{text} names {path}" for text, path in named if not any(each.endswith(f"/{path}") for each in tracked)
+    ]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_name_no_machine(page: Path) -> None:
     assert not re.findall(r"(?<![\w.])/(?:home|root|tmp|work|Users|usr|opt)\b\S*", page.read_text(encoding="utf-8"))

@@ -11,10 +11,11 @@ import torch
 from contest import Contest, Field, Run, Work
 
 import tilewright.language as pl
+from tilewright.backends.cpu.backend import CPU
 from tilewright.backends.cpu.host.options import Options
-from tilewright.backends.cpu.native import NativeProgram, compile_native
+from tilewright.call.binding import bind
+from tilewright.call.launch import prepared
 from tilewright.core.program import Program
-from tilewright.core.region import whole
 from tilewright.passes.manager import PassManager
 
 NUMBERS, SUMS, COLUMNS = 4096, 4096, 64
@@ -79,9 +80,9 @@ def doubled() -> Program:
 def compiled_with(polled: bool, program: Program, *inputs: torch.Tensor | int, out: torch.Tensor) -> Run:
     """Return a run of `program`, with or without polls, that writes `out`."""
     lowered = PassManager.get_strategy().run_passes(program)
-    native = NativeProgram(lowered, compile_native(lowered, options=Options(polled=polled)))
-    args = (*inputs, out)
-    call = native.prepared("main", [arg if isinstance(arg, int) else whole(arg.numpy()) for arg in args])
+    native = CPU().load(lowered, CPU().compile(lowered, options=Options(polled=polled)))
+    entry = lowered["main"]
+    call = prepared(native, bind(entry, entry.param_directions, (*inputs, out)))
 
     def run() -> torch.Tensor:
         call()

@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.arrays import ml_dtypes, np
 
+__all__ = ["BF16", "BOOL", "DataType", "FP16", "FP32", "FP4", "FP8E4M3FN", "FP8E5M2", "FP8E8M0", "HF4", "HF8"]
+__all__ += ["INDEX", "INT16", "INT32", "INT4", "INT64", "INT8", "TASK_ID", "UINT16", "UINT32", "UINT4", "UINT64"]
+__all__ += ["UINT8"]
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -172,7 +176,7 @@ STORABLE = tuple(t for t in ALL if t.numpy_name is not None and t not in (INDEX,
 
 @cache
 def _numpy_dtype(name: str) -> np.dtype[Any]:
-    return np.dtype(name if hasattr(np, name) else getattr(ml_dtypes, name))
+    return np.dtype(name if name in np.sctypeDict else getattr(ml_dtypes, name))
 
 
 @cache

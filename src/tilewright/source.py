@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+from collections.abc import Mapping
 from types import FrameType
 from typing import NamedTuple
 
@@ -22,6 +23,20 @@ class Source:
         if 1 <= number <= len(self.lines):
             return self.lines[number - 1].rstrip("\n")
         return None
+
+
+class Excerpt(Source):
+    """Some lines of a source, by their numbers as text."""
+
+    __slots__ = ("kept",)
+
+    def __init__(self, filename: str, kept: Mapping[str, str | None]) -> None:
+        super().__init__(filename, ())
+        self.kept = kept
+
+    def line(self, number: int) -> str | None:
+        """Return line `number` (from 1), or None when it was not kept."""
+        return self.kept.get(str(number))
 
 
 class Span(NamedTuple):

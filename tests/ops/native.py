@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from launched import launched
 from ops.kernels import Array, floating
 
-from tilewright.backends.cpu.native import NativeProgram, compile_native
+from tilewright.backends.cpu.backend import CPU
 from tilewright.core.program import Function
 from tilewright.core.region import Region, whole
 from tilewright.dtypes import DataType
@@ -31,7 +32,7 @@ class Native:
         self.program = as_program(function)
         self.name = function.name
         lowered = PassManager.get_strategy().run_passes(self.program)
-        self.native = NativeProgram(lowered, compile_native(lowered))
+        self.native = CPU().load(lowered, CPU().compile(lowered))
 
     def run(self, args: Sequence[Array | float], *, packed: bool = False) -> list[tuple[Array, Array]]:
         """Return each array as native code and as the interpreter leave it; native code is given windows, or all."""
@@ -39,7 +40,7 @@ class Native:
         theirs = [_copied(arg) for arg in args]
         ours = [Embedded(np.reshape(arg, -1) if packed and isinstance(arg, np.ndarray) else arg) for arg in args]
         given: list[Any] = [_shaped_like(held.inner, arg) for held, arg in zip(ours, args, strict=True)]
-        self.native.run(self.name, [_argument(arg) for arg in given])
+        launched(self.native, self.name, given)
         machine.run(self.program, self.name, [_argument(arg) for arg in theirs])
         for held in ours:
             held.assert_untouched_around()
@@ -50,7 +51,7 @@ class Native:
         args = _numbers(args)
         ours = [Embedded(arg) for arg in args]
         found = [
-            _error(lambda: self.native.run(self.name, [_argument(held.inner) for held in ours])),
+            _error(lambda: launched(self.native, self.name, [held.inner for held in ours])),
             _error(lambda: machine.run(self.program, self.name, [_argument(_copied(a)) for a in args])),
         ]
         for held in ours:

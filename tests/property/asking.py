@@ -12,10 +12,9 @@ import tilewright.language as pl
 from tilewright.core.expr import Expr, Symbol, constant
 from tilewright.core.types import Type
 from tilewright.errors import KernelError
-from tilewright.frontend import functions as _functions  # pyright: ignore[reportUnusedImport]  # noqa: F401 - signs the syntax in
 from tilewright.frontend.capture import capture
+from tilewright.frontend.kernel_builder import KernelBuilder
 from tilewright.frontend.names import Resolver
-from tilewright.frontend.state import Translator
 from tilewright.source import UNKNOWN
 
 
@@ -44,7 +43,7 @@ def value_of(text: str, values: Mapping[str, Value], symbols: Iterable[str] = ()
 
     A number is one that the front end itself knows.
     """
-    translator = Translator(_CAPTURED, Resolver.of(stub), NoCallees())  # pyright: ignore[reportArgumentType]
+    translator = KernelBuilder(captured=_CAPTURED, resolver=Resolver.of(stub), callees=NoCallees())  # pyright: ignore[reportArgumentType]
     for name in symbols:
         translator.scope.bind(name, Symbol(name), UNKNOWN)
     for name, value in values.items():

@@ -14,6 +14,7 @@ from typing import ParamSpec
 from zlib import crc32
 
 import numpy as np
+from launched import launched
 from ops.kernels import Array
 from property.accuracy import assert_within_declared_accuracy
 from property.crashes import note_of
@@ -21,10 +22,10 @@ from property.guards import FencedArray, Guard, Place, guarded
 from property.programs import inputs_for
 from property.running import SEEDS, Outcome, outcome, parsed
 
-from tilewright.backends.cpu.native import NativeProgram, compile_native
+from tilewright.backends.cpu.backend import CPU
+from tilewright.backends.host import HostProgram
 from tilewright.core.expr import Call
 from tilewright.core.program import Program
-from tilewright.core.region import Region, whole
 from tilewright.core.visitor import expressions, statements
 from tilewright.errors import ExecutionError
 from tilewright.passes.context import CallbackInstrument, PassContext
@@ -74,10 +75,10 @@ def check_errors(text: str, origin: str = "a program") -> bool:
     return refused
 
 
-def compiled_natively(program: Program, text: str, origin: str) -> NativeProgram:
+def compiled_natively(program: Program, text: str, origin: str) -> HostProgram:
     """Return the native code of a lowered program."""
     with named(text, f"{origin}, compiled"):
-        return NativeProgram(program, compile_native(program))
+        return CPU().load(program, CPU().compile(program))
 
 
 def _attempted(action: Callable[P, Outcome], *args: P.args, **options: P.kwargs) -> Outcome | ExecutionError:
@@ -114,7 +115,7 @@ def guard_of(text: str) -> Guard:
     return [*Guard][crc32(text.encode()) % len(Guard)]
 
 
-def native_outcome(program: Program, native: NativeProgram, seed: int, *, strided: bool = False) -> Outcome:
+def native_outcome(program: Program, native: HostProgram, seed: int, *, strided: bool = False) -> Outcome:
     """Return what native code computes from the arguments that belong to `seed`, and check that it stays inside them.
 
     Each array ends at a page that traps, or starts after one. Arrays are packed, or `strided`: windows of larger ones,
@@ -125,12 +126,12 @@ def native_outcome(program: Program, native: NativeProgram, seed: int, *, stride
     held = [_held(arg, place, strided) for arg, place in zip(given, places, strict=True)]
     fenced = [arg for arg in held if isinstance(arg, FencedArray)]
     try:
-        returned = native.run("main", [whole(arg.array) if isinstance(arg, FencedArray) else arg for arg in held])
+        returned = launched(native, "main", [arg.array if isinstance(arg, FencedArray) else arg for arg in held])
     finally:
         for arg in fenced:
             arg.assert_untouched_around()
     return Outcome(
-        tuple(np.array(arg.array) for arg in fenced), tuple(r for r in returned if not isinstance(r, Region))
+        tuple(np.array(arg.array) for arg in fenced), tuple(r for r in returned if not isinstance(r, np.ndarray))
     )
 
 

@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from functools import partial
+from functools import partialmethod
 from random import Random
 
 import pytest
-from property import native
 from property.native import check
 from property.programs import program
 
+from tilewright.backends.cpu.backend import CPU
 from tilewright.backends.cpu.host.options import Options
-from tilewright.backends.cpu.native import compile_native
 from tilewright.native.target import Target, by_name, host, missing_features
 
 M_PERTURB = -6
@@ -53,6 +52,7 @@ def test_a_product_of_integers_is_the_same_on_every_processor(spelling: str, mon
     text = program(Random(seed).randint, 40, about=["tensor.matmul"])
     for target in targets():
         for checked in (True, False):
-            made = partial(compile_native, target=target, options=Options(checked=checked))
-            monkeypatch.setattr(native, "compile_native", made)
-            check(text)
+            with monkeypatch.context() as patch:
+                made = partialmethod(CPU.compile, target=target, options=Options(checked=checked))
+                patch.setattr(CPU, "compile", made)
+                check(text)

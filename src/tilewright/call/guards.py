@@ -1,7 +1,7 @@
 """Guards: a read set as tests of identity, for calls that do not ask Python.
 
 Where every object is the very one it was, nothing can have changed. The opposite does not hold: a guard that fails only
-says that Python has to look, and to make the guards anew where everything is worth what it was.
+says that Python has to look, and to make the guards anew where everything is what it was.
 
 All tests are on objects that were looked at once: what they expect is what was compared with the record, whatever other
 threads change meanwhile. None of them runs anybody's code; what can only be reached by running some, as a property, has
@@ -25,7 +25,7 @@ from tilewright.call.words import Probe
 from tilewright.dtypes import DataType
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Access, Read, Resolver
-from tilewright.frontend.worth import MISSING, kind_of, worth
+from tilewright.frontend.value_keys import MISSING, kind_of, value_key
 from tilewright.keep.reads import ReadSet
 
 
@@ -118,7 +118,7 @@ class _Maker:
                     raise Unguarded(f"it reads {read.access.value} `{read.name}`, which only Python can") from None
         for leaf in reads.leaves:
             value = self.live[id(leaf.read)]
-            if worth(value, seen=self._inside) != leaf.read.worth:
+            if value_key(value, seen=self._inside) != leaf.read.value_key:
                 raise Unguarded
         return self.guards
 

@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.call.torch_memory import view_of
+from tilewright.call.argument import CPU, Argument
 from tilewright.core.region import Array
-from tilewright.dtypes import TORCH_PACKED
+from tilewright.dtypes import TORCH_PACKED, UINT8
 
 
 def is_packed(value: Any) -> bool:
@@ -29,7 +29,7 @@ def _packed_dtypes() -> frozenset[Any]:
 
 def unpacked(value: Any) -> Array:
     """Return the elements of a packed tensor, a byte each."""
-    data: Any = view_of(value, np.dtype(np.uint8))
+    data = _bytes(value)
     halves: Any = np.stack([data & 15, data >> 4], axis=-1)
     dtype = TORCH_PACKED[str(value.dtype).removeprefix("torch.")]
     return halves.reshape(*data.shape[:-1], -1).view(dtype.numpy)
@@ -39,4 +39,8 @@ def pack(data: Array, value: Any) -> None:
     """Write elements into a packed tensor."""
     dense: Any = np.ascontiguousarray(data)
     halves = dense.view(np.uint8)
-    view_of(value, np.dtype(np.uint8))[...] = halves[..., ::2] & 15 | halves[..., 1::2] << 4
+    _bytes(value)[...] = halves[..., ::2] & 15 | halves[..., 1::2] << 4
+
+
+def _bytes(value: Any) -> Any:
+    return Argument(value.data_ptr(), tuple(value.shape), value.stride(), UINT8, CPU, value).array

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import os
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.backends.abi import signed
 from tilewright.call import words as code
 from tilewright.call.guards import Guards, field_offset, version_offset
 from tilewright.call.words import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
-from tilewright.frontend.signature import Given, Known, TensorMeta
-from tilewright.frontend.worth import MISSING, kind_of
+from tilewright.frontend.value_keys import MISSING, kind_of
 
 MASK = (1 << 64) - 1
 
@@ -49,12 +48,7 @@ def numpy_dtypes() -> Any:
 
 def words(numbers: Sequence[int]) -> Any:
     """Return numbers as a table of 64-bit words."""
-    return (ctypes.c_int64 * max(len(numbers), 1))(*(_signed(n) for n in numbers))
-
-
-def _signed(number: int) -> int:
-    number &= MASK
-    return number - (1 << 64) if number >> 63 else number
+    return (ctypes.c_int64 * max(len(numbers), 1))(*(signed(n) for n in numbers))
 
 
 def address(table: Any) -> int:
@@ -69,38 +63,6 @@ def digest(key: Sequence[int]) -> int:
         product = ((value ^ (word & MASK)) * HASH_FACTOR) & MASK
         value = product ^ product >> 29
     return value
-
-
-def key_words(given: Sequence[Given]) -> list[int] | None:
-    """Return the words that arguments add to a key, None for arguments that the dispatcher leaves to Python."""
-    result: list[int] = []
-    for one in given:
-        added = _tensor_words(one) if isinstance(one, TensorMeta) else _scalar_words(one)
-        if added is None:
-            return None
-        result += added
-    return result
-
-
-def _tensor_words(meta: TensorMeta) -> list[int] | None:
-    dtype = dtype_word(meta.dtype.name)
-    extents = [extent for extent in meta.shape if isinstance(extent, int)]
-    if dtype is None or len(extents) != len(meta.shape) or len(extents) > code.MAX_RANK:
-        return None
-    return [code.TENSOR | len(extents) << 32 | dtype, *extents]
-
-
-def _scalar_words(given: Given) -> list[int] | None:
-    value = given.value if isinstance(given, Known) else MASK
-    if value is None:
-        return [code.NONE]
-    if type(value) is bool:
-        return [code.BOOL, int(value)]
-    if type(value) is float:
-        return [code.FLOAT, struct.unpack("<q", struct.pack("<d", value))[0]]
-    if type(value) is int and -(1 << 63) <= value < 1 << 63 and isinstance(given, Known):
-        return [code.INTEGER, value]
-    return [code.ITSELF, id(value)] if is_itself(value) else None
 
 
 def is_itself(value: object) -> bool:
@@ -137,6 +99,10 @@ class Target:
     keep: list[Any] = field(default_factory=list[Any])
     returns: Sequence[int] = ()
     """The parameters that a call gives back, by number."""
+    ranges: Sequence[tuple[int, int, int]] = ()
+    """Key words that any number within some may be."""
+    makers: Sequence[tuple[Callable[[], Any], int, int]] = ()
+    """What makes the outputs that a call leaves out: a function, a parameter, and which tensor to clear, or -1."""
 
     @property
     def masked(self) -> list[int]:
@@ -147,23 +113,30 @@ class Target:
         """Return the words of an entry that goes by a number; everything they point to stays in `keep`."""
         key, fields = words(self.masked), field_words(self.guards)
         watches = watch_words(self.guards.watched, self.keep)
-        pairs = [words([n for pair in found for n in pair]) for found in (fields, self.scalars, self.same)]
+        makers = [(id(make), parameter, number) for make, parameter, number in self.makers]
+        rows = [_flat(found) for found in (fields, self.scalars, self.same, self.ranges, makers)]
         probes = words([n for kind, *rest in self.guards.probes for n in (kind, *_probe_words(rest))])
         returns = words(self.returns)
         made = words([0] * len(Entry))
         filled = {
             Entry.HASH: digest(self.masked), Entry.KEY: address(key), Entry.FUNCTION: self.function,
             Entry.NUMBER: number, Entry.WATCHES: len(self.guards.watched), Entry.WATCH_TABLE: address(watches),
-            Entry.FIELDS: len(fields), Entry.FIELD_TABLE: address(pairs[0]),
-            Entry.SCALARS: len(self.scalars), Entry.SCALAR_TABLE: address(pairs[1]),
-            Entry.SAME: len(self.same), Entry.SAME_TABLE: address(pairs[2]),
+            Entry.FIELDS: len(fields), Entry.FIELD_TABLE: address(rows[0]),
+            Entry.SCALARS: len(self.scalars), Entry.SCALAR_TABLE: address(rows[1]),
+            Entry.SAME: len(self.same), Entry.SAME_TABLE: address(rows[2]),
             Entry.PROBES: len(self.guards.probes), Entry.PROBE_TABLE: address(probes),
             Entry.RETURNS: len(self.returns), Entry.RETURN_TABLE: address(returns),
+            Entry.RANGES: len(self.ranges), Entry.RANGE_TABLE: address(rows[3]),
+            Entry.MAKERS: len(makers), Entry.MAKER_TABLE: address(rows[4]),
         }  # fmt: skip
         for place, value in filled.items():
-            made[place] = _signed(value)
-        self.keep += [key, *pairs, probes, returns, self.guards, made]
+            made[place] = signed(value)
+        self.keep += [key, *rows, probes, returns, self.guards, self.makers, made]
         return made
+
+
+def _flat(rows: Sequence[Sequence[int]]) -> Any:
+    return words([number for row in rows for number in row])
 
 
 def field_words(guards: Guards) -> list[tuple[int, int]]:
@@ -192,8 +165,10 @@ class Lookup:
     not away, until no call is under way.
     """
 
-    entries: dict[int, tuple[Target, Any]] = field(default_factory=dict[int, tuple[Target, Any]])
-    """By the number of a program; the words go with what they were made from."""
+    entries: dict[tuple[int, ...], tuple[Target, Any]] = field(
+        default_factory=dict[tuple[int, ...], tuple[Target, Any]]
+    )
+    """By the number of a program and its key; the words go with what they were made from."""
     tables: list[Any] = field(default_factory=list[Any])
     slots: dict[tuple[int, ...], Any] = field(default_factory=dict[tuple[int, ...], Any])
     """The hash table of each group, by the mask its entries share."""
@@ -203,13 +178,24 @@ class Lookup:
 
     def put(self, number: int, target: Target, state: Any) -> None:
         """Let the dispatcher find an entry by a program's number, in place of the one it had."""
-        mask, known = tuple(target.mask), self.entries.get(number)
-        self.entries[number] = target, (entry := target.table(number))
+        mask, name = tuple(target.mask), (number, *target.masked)
+        known = self.entries.get(name)
+        self.entries[name] = target, (entry := target.table(number))
         if known is None and self.room.get(mask, 0):
             self.room[mask] -= 1
             _insert(self.slots[mask], entry, len(self.slots[mask]) - 1)
         else:
             self._rebuild(state, known)
+
+    def known(self, number: int, masked: Sequence[int]) -> Target | None:
+        """Return the entry that a program has for a key, or None."""
+        found = self.entries.get((number, *masked))
+        return None if found is None else found[0]
+
+    def forget(self, state: Any) -> None:
+        """Leave out the entries for return-style calls."""
+        self.entries = {name: entry for name, entry in self.entries.items() if entry[0].key[0] == code.IN_PLACE}
+        self._rebuild(state, None)
 
     def _rebuild(self, state: Any, replaced: object) -> None:
         """Lay all entries out anew, in tables with room for as many again."""

@@ -67,6 +67,16 @@ def has_memory(value: Any) -> bool:
     return not (_kind(value) or torch._C._dispatch_keys(value).has(torch._C.DispatchKey.Python))
 
 
+def holds_its_elements(value: Any) -> bool:
+    """Return whether a strided tensor has all its memory: a storage can be freed or shrunk."""
+    if value.numel() == 0:
+        return True
+    if value.untyped_storage().data_ptr() == 0:
+        return False
+    reach = sum((extent - 1) * stride for extent, stride in zip(value.shape, value.stride(), strict=True))
+    return (value.storage_offset() + reach + 1) * value.element_size() <= value.untyped_storage().nbytes()
+
+
 def _kind(value: Any) -> str:
     torch: Any = sys.modules["torch"]
     keys, known = torch._C._dispatch_keys(value), torch._C.DispatchKey
@@ -81,8 +91,10 @@ def memory_objection(value: Any) -> str:
 
 
 def gradient_objection(value: Any) -> str:
-    """Return why derivatives would be lost if a program took a tensor, or nothing."""
-    torch: Any = sys.modules["torch"]
+    """Return why derivatives would be lost if a program took a tensor, or nothing; nobody follows other arrays."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return ""
     if value.requires_grad and torch.is_grad_enabled():
         return (
             "requires grad, and gradients do not flow through a call: call under torch.no_grad(), pass "
@@ -103,7 +115,7 @@ def check_unrecorded(named: Iterable[tuple[str, Any]]) -> None:
     if torch is None or torch.compiler.is_dynamo_compiling() or getattr(_local, "is_inside", False):
         return  # what torch compiles says by itself, in its backward, that there is none
     for name, value in named:
-        if isinstance(value, torch.Tensor) and (objection := gradient_objection(value)):
+        if objection := gradient_objection(value):
             raise ValueError(f"`{name}` {objection}")
 
 

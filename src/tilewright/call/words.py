@@ -10,7 +10,7 @@ from enum import IntEnum
 from tilewright.native.llvm import I64, PTR
 
 MAX_PARAMS, MAX_RANK = 24, 8
-KEY_WORDS = MAX_PARAMS * (1 + MAX_RANK)
+KEY_WORDS = 1 + MAX_PARAMS * (1 + MAX_RANK)
 LAUNCH_WORDS = MAX_PARAMS * (1 + 2 * MAX_RANK)
 RESULT_WORDS = 64
 RELEASE_BYTES = 1 << 16
@@ -18,6 +18,11 @@ RELEASE_BYTES = 1 << 16
 
 TENSOR, INTEGER, FLOAT, BOOL, NONE, ITSELF = (kind << 48 for kind in range(1, 7))
 """The kinds of arguments, in the upper bits of the first word that each adds to the key."""
+
+
+IN_PLACE, RETURNING = 0, 1
+OF_NUMPY, OF_TORCH = 2, 4
+"""The styles of calls, the first word of a key: with every argument, and with the inputs alone, arrays or tensors."""
 
 
 class State(IntEnum):
@@ -89,6 +94,16 @@ class State(IntEnum):
     STR = 45
     LOOK = 46
     """What looks for signals while a program runs."""
+    OUTPUTS = 47
+    """One bit for each parameter that a return-style call leaves out."""
+    POINTERS = 48
+    """One bit for each parameter that takes a tensor's elements in one line."""
+    INPUTS = 49
+    INPUT_TABLE = 50
+    """How many inputs there are; the parameter of each argument of a return-style call, and of one in place."""
+    PLACE_TABLE = 51
+    LEADING = 52
+    """How many launch words come before those of arguments."""
 
 
 class Group(IntEnum):
@@ -124,6 +139,12 @@ class Entry(IntEnum):
     RETURNS = 14
     """Which parameters a call gives back: how many, and their numbers. None where there are none."""
     RETURN_TABLE = 15
+    RANGES = 16
+    """Triples of a key word, and the smallest and largest number that it may be."""
+    RANGE_TABLE = 17
+    MAKERS = 18
+    """Triples of a function that makes an output, its parameter, and which of the tensors it is if to be cleared."""
+    MAKER_TABLE = 19
 
 
 class Watch(IntEnum):
@@ -152,6 +173,8 @@ class Frame(IntEnum):
     LAUNCH = 1
     BYTES = 2
     TENSORS = 3
+    FRAMEWORKS = 4
+    """Whose arrays there are."""
 
 
 TORCH_RANKS, TORCH_KINDS = 5, 64
@@ -174,10 +197,11 @@ PYTHON = (
     ("PyObject_IsTrue", "i32", (PTR,)),
     ("PyLong_AsLongLongAndOverflow", I64, (PTR, PTR)),
     ("PyFloat_AsDouble", "double", (PTR,)),
-    ("PyObject_Vectorcall", PTR, (PTR, PTR, I64, PTR)),
+    ("PyObject_VectorcallDict", PTR, (PTR, PTR, I64, PTR)),
     ("PyLong_FromLongLong", PTR, (I64,)),
     ("PyTuple_New", PTR, (I64,)),
     ("PyEval_SaveThread", PTR, ()),
     ("PyEval_RestoreThread", "void", (PTR,)),
+    ("memset", PTR, (PTR, "i32", I64)),
 )
-"""What it calls of Python: name, result, parameters."""
+"""What it calls of Python, and of C: name, result, parameters."""

@@ -1,3 +1,1 @@
 """The IR itself: types, expressions, statements, functions, and the record every op is."""
-
-from tilewright.core import printer as printer

@@ -17,6 +17,8 @@ from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import AnnotationError, OutsideKernelError
 from tilewright.source import calling_line
 
+__all__ = ["Array", "DynVar", "Scalar", "Tensor", "TensorView", "Tile", "TileView", "dynamic"]
+
 Self = TypeVar("Self", bound="Arithmetic")
 T = TypeVar("T")
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from enum import Enum, IntEnum
 
+__all__ = ["AtomicType", "CmpType", "CompactMode", "ForKind", "FunctionType", "Level", "MemorySpace"]
+__all__ += ["PadValue", "PipeType", "Role", "RoundMode", "ScopeMode", "SplitMode", "TensorLayout", "TileLayout"]
+
 
 class FunctionType(Enum):
     """What a function is: control plane, device kernel, or something between."""

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import ClassVar
 
 from tilewright.core.enums import FunctionType, Level, ParamDirection, Role, SplitMode
 from tilewright.core.expr import Attribute, GlobalVar, Symbol, Var
+from tilewright.core.extents import symbols_in
 from tilewright.core.node import node
+from tilewright.core.printer import INDENT, Printable, Printer
 from tilewright.core.stmt import EMPTY, Attributes, SeqStmts
-from tilewright.core.types import TensorType, Type
+from tilewright.core.types import TensorType, TileType, Type
+from tilewright.core.visitor import expressions, statements, types_of
 from tilewright.source import UNKNOWN, Span
-
-
-class Printable:
-    """A node that can show itself as Python; the printer signs in here, being a layer above."""
-
-    __slots__ = ()
-    printer: ClassVar[Callable[..., str]]
-
-    def as_python(self, prefix: str = "pl", *, concise: bool = False) -> str:
-        """Return the node as Python text that `pl.parse` reads back; `concise` leaves out types of locals."""
-        return type(self).printer(self, prefix, concise=concise)
-
-    def __str__(self) -> str:
-        return self.as_python()
 
 
 @node
@@ -73,6 +61,46 @@ class Function(Printable):
         """Return this function with another body."""
         return self if body is self.body else replace(self, body=body)
 
+    def mentioned(self) -> Iterator[str]:
+        """Yield the name of every symbol in the function, as often as it stands there."""
+        types = [*(param.type for param in self.params), *self.return_types]
+        for stmt in statements(self.body):
+            types += types_of(stmt)
+            yield from (expr.name for expr in expressions(stmt) if isinstance(expr, Symbol))
+        for type_ in types:
+            if isinstance(type_, (TensorType, TileType)):
+                yield from (name for extent in (*type_.shape, *type_.valid) for name in symbols_in(extent))
+
+    def printed(self, printer: Printer) -> Iterator[str]:
+        """Yield symbols, unless a program has declared them, decorator, signature and body."""
+        if not printer.in_program:
+            yield from printer.declared(self.mentioned())
+        printer.begin_function()
+        signature = f"({', '.join(self._printed_params(printer))}){self._printed_returns(printer)}"
+        attrs = ", ".join(f"{name!r}: {printer.attribute(value)}" for name, value in self.attrs.items())
+        body = [*([f"{printer.pl}.func_attr({{{attrs}}})"] if attrs else []), *printer.body(self.body)]
+        yield self._printed_decorator(printer)
+        yield f"def {self.name}{signature}:"
+        yield from (INDENT + line for line in (body or ["pass"]))
+
+    def _printed_params(self, printer: Printer) -> Iterator[str]:
+        yield from ["self"] if printer.in_program else []
+        for param, direction in zip(self.params, self.param_directions, strict=True):
+            type_ = printer.bounded_type(param)
+            wrapped = type_ if direction is ParamDirection.In else f"{printer.pl}.{direction.name}[{type_}]"
+            yield f"{printer.name(param)}: {wrapped}"
+
+    def _printed_returns(self, printer: Printer) -> str:
+        returns = ", ".join(map(printer.type, self.return_types))
+        several = f"{printer.pl}.Tuple[{returns}]" if len(self.return_types) > 1 else returns
+        return f" -> {several}" if returns else ""
+
+    def _printed_decorator(self, printer: Printer) -> str:
+        kind = None if self.func_type is FunctionType.Opaque else self.func_type
+        stated = {"type": kind, "level": self.level, "role": self.role}
+        options = ", ".join(f"{name}={printer.attribute(value)}" for name, value in stated.items() if value)
+        return f"@{printer.pl}.function" + (f"({options})" if options else "")
+
 
 @node
 class Program(Printable):
@@ -117,3 +145,13 @@ class Program(Printable):
         if found or len(self.function_list) != 1:
             return found
         return self.function_list
+
+    def printed(self, printer: Printer) -> Iterator[str]:
+        """Yield header, symbols and class."""
+        printer.in_program = True
+        yield from (f"# tilewright.program: {self.name}", f"import tilewright.language as {printer.pl}", "")
+        yield from printer.declared(name for function in self.function_list for name in function.mentioned())
+        yield from (f"@{printer.pl}.program", f"class {self.name}:")
+        for function in self.function_list:
+            yield from (INDENT + line if line else "" for line in function.printed(printer))
+            yield ""

@@ -153,12 +153,12 @@ def exact(values: Array) -> Array:
         return values.astype(wide)
 
 
-def overlaps_itself(array: Array) -> bool:
-    """Return whether elements of an array share memory, as where it is expanded, or may share it."""
-    if array.size == 0:
+def overlaps_itself(shape: Sequence[int], strides: Sequence[int], size: int) -> bool:
+    """Return whether elements of so many bytes share memory, as where an array is expanded, or may share it."""
+    if 0 in shape:
         return False
-    reach = array.itemsize
-    for stride, extent in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+    reach = size
+    for stride, extent in sorted((abs(s), n) for s, n in zip(strides, shape, strict=True) if n > 1):
         if stride < reach:
             return True
         reach += stride * (extent - 1)

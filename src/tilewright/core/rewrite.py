@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from operator import is_
 from typing import Any
 
-from tilewright.core.build import rebuild
-from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
-from tilewright.core.extents import as_extent, bounds
-from tilewright.core.op import Effect
-from tilewright.core.signature import substituted
+from tilewright.core.expr import Absent, Const, Expr, Symbol, Var
+from tilewright.core.extents import bounds
+from tilewright.core.rewrite_expressions import ExpressionRewriter
 from tilewright.core.stmt import (
     EMPTY,
     AssignStmt,
@@ -37,28 +34,11 @@ from tilewright.core.stmt import (
     WhileStmt,
     YieldStmt,
 )
-from tilewright.core.types import ScalarType, TensorType, TileType, TupleType, Type, join, unplaced
-from tilewright.errors import OutOfBoundsError
+from tilewright.core.types import ScalarType, TensorType, TileType, Type, join, unplaced
 
 
-class Rewriter:
-    """Rebuilds bodies; subclasses override the methods of the statements they change.
-
-    `replaced` maps variables to what stands for them now, `symbols` named extents likewise. With `fresh` every
-    definition gets a new variable, which is how a body is copied.
-    """
-
-    def __init__(
-        self,
-        replaced: Mapping[Var, Expr] | None = None,
-        symbols: Mapping[str, Expr] | None = None,
-        *,
-        fresh: bool = False,
-    ) -> None:
-        self.replaced: dict[Var, Expr] = dict(replaced or {})
-        self.symbols = dict(symbols or {})
-        self.extents = {name: as_extent(expr) for name, expr in self.symbols.items()}
-        self.fresh = fresh
+class Rewriter(ExpressionRewriter):
+    """Rebuilds bodies; subclasses override the methods of the statements they change."""
 
     def body(self, body: SeqStmts) -> SeqStmts:
         """Return a body with every statement rewritten; what follows an exit never runs and goes away."""
@@ -75,71 +55,6 @@ class Rewriter:
     def stmt(self, stmt: Stmt) -> Sequence[Stmt]:
         """Return what stands for a statement: nothing, one or several."""
         return _STATEMENTS[type(stmt)](self, stmt)
-
-    def expr(self, expr: Expr) -> Expr:
-        """Return an expression with variables and symbols replaced."""
-        if isinstance(expr, Var):
-            return self.replaced.get(expr, expr)
-        if isinstance(expr, Const):
-            return expr
-        if isinstance(expr, Call):
-            args = self.exprs(expr.args)
-            if args is expr.args:
-                return expr
-            if all(map(_stands_for, args, expr.args)):
-                return Call(expr.op, args, expr.attributes, expr.type, expr.span)
-            return _rebuilt(expr, args)
-        return self._other(expr)
-
-    def exprs(self, exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return expressions rewritten; the same tuple when nothing changed."""
-        result = tuple([self.expr(e) for e in exprs])
-        return exprs if all(map(is_, result, exprs)) else result
-
-    def _other(self, expr: Expr) -> Expr:
-        match expr:
-            case MakeTuple():
-                elements = self.exprs(expr.elements)
-                return expr if elements is expr.elements else replace(expr, elements=elements)
-            case Symbol():
-                return self.symbols.get(expr.name, expr)
-            case TupleGetItem():
-                value = self.expr(expr.value)
-                if value is expr.value:
-                    return expr
-                if isinstance(value, MakeTuple):
-                    return value.elements[expr.index]
-                type_ = value.type.elements[expr.index] if isinstance(value.type, TupleType) else expr.type
-                return replace(expr, value=value, type=type_)
-            case Invoke():
-                args, type_ = self.exprs(expr.args), self.type(expr.type)
-                return expr if args is expr.args and type_ is expr.type else replace(expr, args=args, type=type_)
-            case Submit():
-                core_num = None if expr.core_num is None else self.expr(expr.core_num)
-                predicate = None if expr.predicate is None else self.expr(expr.predicate)
-                return replace(
-                    expr,
-                    args=self.exprs(expr.args),
-                    deps=self.exprs(expr.deps),
-                    core_num=core_num,
-                    type=self.type(expr.type),
-                    predicate=predicate,
-                )
-            case _:
-                return expr
-
-    def type(self, type_: Type) -> Type:
-        """Return a type with symbols replaced."""
-        return substituted(type_, self.extents) if self.extents else type_
-
-    def define(self, var: Var, type_: Type | None = None) -> Var:
-        """Return the variable that now stands for `var` where it is bound."""
-        wanted = self.type(var.type) if type_ is None else type_
-        if not self.fresh and (wanted is var.type or wanted == var.type):
-            return var
-        new = Var(var.name_hint, wanted, var.span, var.bounds)
-        self.replaced[var] = new
-        return new
 
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
         """Rewrite an assignment; a variable that turned out to be another value is replaced by it."""
@@ -172,18 +87,8 @@ class Rewriter:
         same = (start, stop, step, loop_var, body) == (stmt.start, stmt.stop, stmt.step, stmt.loop_var, stmt.body)
         if same and iter_args is stmt.iter_args and results == stmt.return_vars:
             return (stmt,)
-        return (
-            replace(
-                stmt,
-                loop_var=loop_var,
-                start=start,
-                stop=stop,
-                step=step,
-                iter_args=iter_args,
-                body=body,
-                return_vars=results,
-            ),
-        )
+        bounded = replace(stmt, loop_var=loop_var, start=start, stop=stop, step=step)
+        return (replace(bounded, iter_args=iter_args, body=body, return_vars=results),)
 
     def _bounded(self, old: Var, var: Var, reach: tuple[int, int]) -> Var:
         """Return a loop variable that knows its bounds, once they have become known."""
@@ -246,12 +151,8 @@ class Rewriter:
         iter_args, body = self._carrying(stmt.iter_args, inits, stmt.body)
         condition = self.expr(stmt.condition)
         results = self._handed_out(stmt.return_vars, iter_args)
-        if (
-            condition is stmt.condition
-            and body is stmt.body
-            and iter_args is stmt.iter_args
-            and results == stmt.return_vars
-        ):
+        same = condition is stmt.condition and body is stmt.body and iter_args is stmt.iter_args
+        if same and results == stmt.return_vars:
             return (stmt,)
         return (replace(stmt, condition=condition, body=body, iter_args=iter_args, return_vars=results),)
 
@@ -313,33 +214,6 @@ _STATEMENTS: Mapping[type, Callable[[Rewriter, Any], Sequence[Stmt]]] = {
 }
 
 
-def _stands_for(new: Expr, old: Expr) -> bool:
-    """Return whether an operand can take another's place without the op's type being inferred anew."""
-    if new is old:
-        return True
-    if isinstance(new, Var) and isinstance(old, Var):
-        same = new.type is old.type or unplaced(new.type) == unplaced(old.type)
-        return same and new.bounds == old.bounds
-    if isinstance(new, MakeTuple) and isinstance(old, MakeTuple):
-        return all(map(_stands_for, new.elements, old.elements))
-    if isinstance(new, Call) and isinstance(old, Call):
-        return new.op is old.op and all(map(_stands_for, new.args, old.args))
-    return False
-
-
-def _rebuilt(old: Call, args: Sequence[Expr]) -> Expr:
-    """Return a call with other operands; a read that is now known to be cut short says so."""
-    try:
-        return rebuild(old, args)
-    except OutOfBoundsError:
-        if old.op.spec.effect is not Effect.READ or ("clamp", False) not in old.attributes:
-            raise
-        options = tuple((name, True if name == "clamp" else value) for name, value in old.attributes)
-        cut = rebuild(Call(old.op, old.args, options, old.type, old.span), args)
-        finds_nothing = isinstance(cut.type, (TileType, TensorType)) and 0 in cut.type.valid
-        return Call(old.op, tuple(args), old.attributes, old.type, old.span) if finds_nothing else cut
-
-
 def _narrower(init: Expr, var: Var) -> Type | None:
     """Return the type a carried value starts with where it is narrower than the one it is carried as."""
     return None if isinstance(init, Absent) else _narrowed(var, unplaced(init.type))
@@ -353,9 +227,12 @@ def _narrowed(var: Var, type_: Type | None) -> Type | None:
 
 def _handed_on(var: Var, position: int, body: SeqStmts) -> Type | None:
     """Return the type that turns give a value their loop starts without, where it is narrower than the one it has."""
-    types = [unplaced(values[position].type) for values in exits(body) if values]
-    joined = reduce(lambda a, b: None if a is None else join(a, b), types[1:], types[0]) if types else None
-    return _narrowed(var, joined)
+    return _narrowed(var, _covering([unplaced(values[position].type) for values in exits(body) if values]))
+
+
+def _covering(types: Sequence[Type]) -> Type | None:
+    """Return the type that covers all of some, or None where there is none."""
+    return reduce(lambda a, b: None if a is None else join(a, b), types[1:], types[0]) if types else None
 
 
 def _keeps(values: Sequence[Expr], iter_args: Sequence[IterArg]) -> bool:
@@ -387,12 +264,7 @@ def _joined(var: Var, position: int, *bodies: SeqStmts | None) -> Type | None:
     """Return the type that covers what branches yield, or None to leave it as it was."""
     yields = [b.stmts[-1] for b in bodies if b is not None and b.stmts and isinstance(b.stmts[-1], YieldStmt)]
     types = [unplaced(y.values[position].type) for y in yields if position < len(y.values)]
-    if not types or not isinstance(var.type, (TileType, TensorType)):
-        return None
-    joined: Type | None = types[0]
-    for type_ in types[1:]:
-        joined = None if joined is None else join(joined, type_)
-    return joined
+    return _covering(types) if isinstance(var.type, (TileType, TensorType)) else None
 
 
 def is_trivial(value: Expr) -> bool:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from tilewright.core.expr import Call, ConstInt, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
-from tilewright.core.program import Function, Program
 from tilewright.core.stmt import (
     SCOPES,
     AssignStmt,
@@ -135,32 +133,3 @@ def types_of(stmt: Stmt) -> Iterator[Type]:
     """Yield the types of the variables a statement binds."""
     for var in defined(stmt):
         yield var.type
-
-
-class IRVisitor:
-    """A walk over the IR that calls `visit_<ClassName>` where a subclass has one, and goes on below."""
-
-    def visit(self, node: Any) -> None:
-        """Visit one node: its own method if there is one, else everything below it."""
-        method = getattr(self, f"visit_{type(node).__name__}", None)
-        if method is not None:
-            method(node)
-        else:
-            self.generic_visit(node)
-
-    def generic_visit(self, node: Any) -> None:
-        """Visit everything directly below a node."""
-        for child in _below(node):
-            self.visit(child)
-
-
-def _below(node: Any) -> Iterable[Any]:
-    if isinstance(node, Program):
-        return node.function_list
-    if isinstance(node, Function):
-        return (*node.params, node.body)
-    if isinstance(node, SeqStmts):
-        return node.stmts
-    if isinstance(node, Expr):
-        return children(node)
-    return (*defined(node), *used(node), *bodies(node))

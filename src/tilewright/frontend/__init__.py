@@ -1,3 +1,1 @@
 """From Python text to IR: capture, names, expressions, statements, programs."""
-
-from tilewright import ops as ops

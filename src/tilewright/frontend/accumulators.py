@@ -9,13 +9,14 @@ from dataclasses import replace
 from tilewright.core.build import arguments, call
 from tilewright.core.enums import AtomicType, MemorySpace
 from tilewright.core.expr import Call, Expr, MakeTuple, Var, integer
-from tilewright.core.op import OPS, OpSpec
+from tilewright.core.op import OpSpec
 from tilewright.core.stmt import EvalStmt
 from tilewright.core.types import TensorType
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.frontend.expressions import apply
-from tilewright.frontend.scope import State
-from tilewright.frontend.state import Translator, Value
+from tilewright.frontend.operators import apply
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
+from tilewright.ops.registry import OPS
 
 
 def accumulated(
@@ -47,7 +48,7 @@ def _check(t: Translator, acc: Var, node: ast.Call) -> None:
     else:
         return None
     help = "add to the tile itself, or move the slice with pl.move and write the sum back with pl.assemble"
-    raise UnsupportedFeatureError(what, spans=[t.span(node)], help=help)
+    raise t.error(UnsupportedFeatureError, node, what, help=help)
 
 
 def _write_back(t: Translator, acc: Var, summed: Var, node: ast.Call) -> None:
@@ -77,7 +78,7 @@ def _rebind(t: Translator, old: Var, value: Expr, node: ast.Call) -> Var:
         if binding is not None and name not in t.scope.shared and binding.block != t.scope.block:
             message = f"this changes `{name}` in place, which a block around this one has bound"
             help = "call the op by its own name, as in pl.matmul_acc(...), or assign its result"
-            raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help)
+            raise t.error(UnsupportedFeatureError, node, message, help=help)
         t.assign(name, value if found is old else found, node)
         bound = t.scope.find(name)
         assert bound is not None and isinstance(bound.value, Var)
@@ -88,7 +89,7 @@ def _rebind(t: Translator, old: Var, value: Expr, node: ast.Call) -> Var:
 def _names(t: Translator, var: Var) -> list[str]:
     """Return the names that stand for a variable here."""
     visible = {name: t.scope.find(name) for frame in t.scope.frames for name in frame}
-    return [n for n, b in visible.items() if b is not None and b.value is var and b.state is State.BOUND]
+    return [n for n, b in visible.items() if b is not None and b.value is var and not b.problem]
 
 
 def keep_sum(t: Translator, value: Value, node: ast.expr) -> bool:

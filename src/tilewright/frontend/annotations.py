@@ -60,10 +60,8 @@ def to_type(annotation: Any) -> Type:
             help = "one parameter or name per value"
             raise AnnotationError("tuples do not nest, and parameters are no tuples", help=help)
         case _ if annotation in (ann.Tensor, ann.Tile):
-            raise AnnotationError(
-                f"bare 'pl.{annotation.__name__}' says neither shape nor dtype",
-                help=f"write pl.{annotation.__name__}[[rows, cols], pl.FP32]",
-            )
+            message = f"bare 'pl.{annotation.__name__}' says neither shape nor dtype"
+            raise AnnotationError(message, help=f"write pl.{annotation.__name__}[[rows, cols], pl.FP32]")
         case _:
             raise AnnotationError(
                 f"{_shown(annotation)} is not a type of the language", help="for example pl.Tensor[[64, 64], pl.FP32]"

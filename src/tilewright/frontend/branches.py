@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from tilewright.core.expr import Const, Expr, Var
 from tilewright.core.stmt import (
@@ -20,8 +21,10 @@ from tilewright.core.types import ScalarType, TensorType, TileType, unplaced
 from tilewright.core.visitor import statements
 from tilewright.dtypes import BOOL
 from tilewright.errors import ConditionError, YieldMismatchError
-from tilewright.frontend.scope import Binding
-from tilewright.frontend.state import Translator, Value, YieldFrame, statement
+from tilewright.frontend.scope import Bindings
+from tilewright.frontend.state import YieldFrame
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
 from tilewright.source import Span
 
 
@@ -35,10 +38,11 @@ def as_condition(t: Translator, value: Value, node: ast.expr) -> Expr | bool:
     if isinstance(value, bool):
         return value
     if not isinstance(value, Expr) or value.type != ScalarType(BOOL):
-        shown = value.type if isinstance(value, Expr) else repr(value)
         is_shaped = isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
         help = "read one element with pl.read, or choose element by element with pl.sel" if is_shaped else ""
-        raise ConditionError(f"condition must be a Bool-typed scalar, got {shown}", spans=[t.span(node)], help=help)
+        raise t.error(
+            ConditionError, node, f"condition must be a Bool-typed scalar, got {t.describe(value)}", help=help
+        )
     return value
 
 
@@ -47,31 +51,25 @@ def predicate(t: Translator, value: Value, node: ast.expr) -> Expr | None:
     return None if value is None else t.expr(as_condition(t, value, node), node)
 
 
-@statement(ast.If)
-def _if(t: Translator, node: ast.If) -> None:
-    test = condition(t, node.test)
-    if isinstance(test, bool):
-        _taken(t, node.body if test else node.orelse)
-        return
+def branch(t: Translator, condition: Expr, node: ast.If) -> None:
+    """Translate both sides of an `if`, and let the names after it stand for what they yield."""
     then_body, then_frame, then_bound = _branch(t, node.body, {})
     else_body, else_frame, else_bound = _branch(t, node.orelse, then_bound)
     if ends(then_body):
         then_frame = else_frame
     names, return_vars = _merged_yields(t, node, then_frame, then_frame if ends(else_body) else else_frame)
     t.scope.merge(then_bound, else_bound, ends(then_body), ends(else_body))
-    t.emit(IfStmt(test, then_body, else_body if node.orelse else None, return_vars, t.span(node)))
+    t.emit(IfStmt(condition, then_body, else_body if node.orelse else None, return_vars, t.span(node)))
     for name, var in zip(names, return_vars, strict=True):
         t.define(name, var)
 
 
-def _taken(t: Translator, body: list[ast.stmt]) -> None:
+def taken(t: Translator, body: Sequence[ast.stmt]) -> None:
     """Translate the branch that a known condition takes, in place; what it yields goes by its names at once."""
     frame = YieldFrame()
     t.yields.append(frame)
-    try:
-        t.execute(body)
-    finally:
-        t.yields.pop()
+    t.execute(body)
+    t.yields.pop()
     if frame.names is None or not isinstance(last := t.stmts[-1], YieldStmt):
         return
     if len(frame.names) != len(last.values):
@@ -81,18 +79,13 @@ def _taken(t: Translator, body: list[ast.stmt]) -> None:
         t.scope.bind(name, value, last.span)
 
 
-def _branch(
-    t: Translator, body: list[ast.stmt], sibling: dict[str, Binding]
-) -> tuple[SeqStmts, YieldFrame, dict[str, Binding]]:
+def _branch(t: Translator, body: list[ast.stmt], sibling: Bindings) -> tuple[SeqStmts, YieldFrame, Bindings]:
     frame = YieldFrame()
     t.yields.append(frame)
     t.scope.enter(sibling)
-    try:
-        translated = t.block(body)
-    finally:
-        bound = t.scope.leave()
-        t.yields.pop()
-    return translated, frame, bound
+    translated = t.block(body)
+    t.yields.pop()
+    return translated, frame, t.scope.leave()
 
 
 def ends(body: SeqStmts) -> bool:
@@ -127,29 +120,23 @@ def _merged_yields(
         raise unnamed_yield(first.span or t.span(node))
     if then.names is None or other.names is None:
         where = "else" if then.names is not None else "then"
-        raise YieldMismatchError(
-            "both branches must yield, or neither",
-            spans=[first.span or t.span(node)],
-            notes=[f"the {where} branch yields nothing"],
-            help=f"end the {where} branch with a pl.yield_ of the same names",
-        )
+        message = "both branches must yield, or neither"
+        notes = [f"the {where} branch yields nothing"]
+        help = f"end the {where} branch with a pl.yield_ of the same names"
+        raise YieldMismatchError(message, spans=[first.span or t.span(node)], notes=notes, help=help)
     if then.names != other.names or len(then.types) != len(other.types):
-        raise YieldMismatchError(
-            "both branches must yield the same names",
-            spans=[other.span or t.span(node)],
-            notes=[f"then: {', '.join(then.names)}", f"else: {', '.join(other.names)}"],
-            help="the names after the `if` are those before the `=`: make them equal",
-        )
+        message = "both branches must yield the same names"
+        notes = [f"then: {', '.join(then.names)}", f"else: {', '.join(other.names)}"]
+        help = "the names after the `if` are those before the `=`: make them equal"
+        raise YieldMismatchError(message, spans=[other.span or t.span(node)], notes=notes, help=help)
     variables: list[Var] = []
     for name, a, b in zip(then.names, then.types, other.types, strict=True):
         type_ = t.joined(unplaced(a), unplaced(b), other.span or t.span(node))
         if type_ is None:
-            raise YieldMismatchError(
-                f"the branches yield different types for '{name}'",
-                spans=[other.span or t.span(node)],
-                notes=[f"then: {a}", f"else: {b}"],
-                help="make them alike, for example with pl.cast or the same shape",
-            )
+            message = f"the branches yield different types for '{name}'"
+            notes = [f"then: {a}", f"else: {b}"]
+            help = "make them alike, for example with pl.cast or the same shape"
+            raise YieldMismatchError(message, spans=[other.span or t.span(node)], notes=notes, help=help)
         variables.append(Var(name, type_, other.span or t.span(node)))
     return then.names, tuple(variables)
 

@@ -71,11 +71,8 @@ def capture(function: Any, as_compiled: bool = False) -> Captured:
     With `as_compiled` the text must still be what Python compiled the function from: files change under a process.
     """
     if not isinstance(function, PythonFunction) or iscoroutinefunction(function) or isasyncgenfunction(function):
-        raise UnsupportedFeatureError(
-            f"a kernel is a plain Python function, got {_shown(function)}",
-            spans=[calling_line()],
-            help="put the decorator right above a `def`",
-        )
+        message = f"a kernel is a plain Python function, got {_shown(function)}"
+        raise UnsupportedFeatureError(message, spans=[calling_line()], help="put the decorator right above a `def`")
     code = function.__code__
     file = _file(code.co_filename, function)
     found = file.functions.get((code.co_firstlineno, code.co_name))
@@ -135,11 +132,9 @@ def remember(lines: list[str], source: Source, tree: ast.Module) -> _File:
 
 
 def _unavailable(function: PythonFunction, reason: str, help: str = "") -> SourceUnavailableError:
-    return SourceUnavailableError(
-        f"the source of kernel `{function.__name__}` is not available: {reason}",
-        spans=[calling_line()],
-        help=help or "define it in a file or a notebook cell, or hand its text to pl.parse",
-    )
+    message = f"the source of kernel `{function.__name__}` is not available: {reason}"
+    help = help or "define it in a file or a notebook cell, or hand its text to pl.parse"
+    return SourceUnavailableError(message, spans=[calling_line()], help=help)
 
 
 def parse_text(text: str, source: Source) -> ast.Module:

@@ -15,6 +15,10 @@ from tilewright.core.enums import Level, Role, ScopeMode, SplitMode
 from tilewright.core.expr import Const, constant
 from tilewright.dtypes import DataType
 
+__all__ = ["at", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
+__all__ += ["no_dep", "parallel", "pipeline", "range", "scope", "split", "split_aiv", "spmd", "spmd_submit"]
+__all__ += ["static_assert", "static_print", "submit", "unroll", "while_", "yield_"]
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 LOOPS: dict[Callable[..., Any], str] = {}

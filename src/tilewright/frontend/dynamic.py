@@ -15,10 +15,10 @@ from tilewright.core.annotations import DynVar
 from tilewright.core.expr import Expr, Symbol
 from tilewright.core.types import Extent, TensorType
 from tilewright.errors import DynamicConflictError, OperandError, OutOfBoundsError, ShapeMismatchError
-from tilewright.frontend.expressions import BindDynamic, extent_value
 from tilewright.frontend.frames import Axis, BecomesDynamic, Frame
+from tilewright.frontend.properties import BindDynamic, extent_value
 from tilewright.frontend.signature import axis_of
-from tilewright.frontend.state import Translator
+from tilewright.frontend.translator import Translator
 from tilewright.source import Span
 
 
@@ -29,7 +29,7 @@ def bind_dynamic(t: Translator, bound: BindDynamic, node: ast.Call) -> None:
     if not 0 <= dim < len(shape):
         assert isinstance(node.func, ast.Attribute)
         message = f"`{ast.unparse(node.func.value)}` has axes 0 to {len(shape) - 1}, not {dim}"
-        raise OutOfBoundsError(message, spans=[t.span(node)], help="name one of its axes, counted from 0")
+        raise t.error(OutOfBoundsError, node, message, help="name one of its axes, counted from 0")
     if t.frame is None:
         return
     if t.inlining:
@@ -44,7 +44,7 @@ def _arguments(t: Translator, node: ast.Call) -> tuple[int, str]:
     dim, var = values.get("dim"), values.get("var")
     if set(values) != {"dim", "var"} or not isinstance(dim, int) or not isinstance(var, (DynVar, Symbol)):
         help = 'x.bind_dynamic(0, M), where M = pl.dynamic("M")'
-        raise OperandError("bind_dynamic takes an axis and a pl.dynamic name", spans=[t.span(node)], help=help)
+        raise t.error(OperandError, node, "bind_dynamic takes an axis and a pl.dynamic name", help=help)
     return dim, var.name
 
 
@@ -58,12 +58,9 @@ def _name_axis(t: Translator, frame: Frame, bound: BindDynamic, dim: int, name: 
     known = frame.dynamic.get(axis)
     if known is not None and known.is_named:
         if owner is None or known.owner in (owner, None):
-            raise DynamicConflictError(
-                f"axis {dim} is dynamic by two names: '{known.symbol}' and '{name}'",
-                spans=[span],
-                notes=[f"'{known.symbol}' at {known.span}"],
-                help="give one axis one pl.dynamic name",
-            )
+            message = f"axis {dim} is dynamic by two names: '{known.symbol}' and '{name}'"
+            notes = [f"'{known.symbol}' at {known.span}"]
+            raise DynamicConflictError(message, spans=[span], notes=notes, help="give one axis one pl.dynamic name")
         frame.disown(axis)
     raise BecomesDynamic(frame, [axis], name, is_named=True, span=span, owner=owner)
 
@@ -86,8 +83,7 @@ def name_axes(t: Translator, dims: Mapping[str, Any], named: Iterable[tuple[str,
             raise BecomesDynamic(t.frame, axes, name, is_named=False, span=t.span(node))
         value = dims.setdefault(name, extent_value(t, owner, dim, node))
         if isinstance(value, int) and isinstance(extent, int) and value != extent:
-            message = f"'{name}' is {value}, and axis {dim} of {owner.type} is {extent}"
-            raise ShapeMismatchError(message, spans=[t.span(node)])
+            raise t.error(ShapeMismatchError, node, f"'{name}' is {value}, and axis {dim} of {owner.type} is {extent}")
 
 
 def _axis_called(frame: Frame, extent: Any) -> Axis | None:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 from tilewright.core.expr import Symbol
 from tilewright.core.program import Program
-from tilewright.core.types import ScalarType, TensorType, Type
+from tilewright.core.types import ScalarType, TensorType
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.parameters import Site, Spec
 from tilewright.frontend.programs import Builder
-from tilewright.frontend.signature import Alike, DynDim, Given, Known, RuntimeScalar, TensorMeta, meta_of
+from tilewright.frontend.signature import Alike, DynDim, Given, Known, RuntimeScalar, TensorMeta, metas_of
 from tilewright.records import record
 
 
@@ -43,19 +43,9 @@ def specialize(kernel: Kernel, given: Mapping[str, Given]) -> Specialization:
     program = Program(kernel.name, builder.brought, entry.function.span)
     names = [p.name for p in kernel.parameters]
     taken = tuple(names[position] for position in entry.taken)
-    types = dict(zip(taken, (p.type for p in entry.function.params), strict=True))
-    metas = {name: _meta(one, types.get(name), given) for name, one in given.items()}
     for resolver in store.resolvers:
         resolver.close()
-    return Specialization(program, taken, metas, tuple(store.resolvers))
-
-
-def _meta(one: Given, type_: Type | None, given: Mapping[str, Given]) -> Given:
-    """Return what the program takes for granted about an argument."""
-    source = given[one.source] if isinstance(one, Alike) else one
-    if isinstance(source, TensorMeta) and isinstance(type_, TensorType):
-        return meta_of(type_, [d.static_bound if isinstance(d, DynDim) else d for d in source.shape])
-    return one
+    return Specialization(program, taken, metas_of(entry.function, taken, given), tuple(store.resolvers))
 
 
 def _entry_spec(given: Given) -> Spec:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.core.op import OPS, REQUIRED
+from tilewright.core.op import REQUIRED
 from tilewright.dtypes import STORABLE
+from tilewright.ops.registry import OPS
 
 _FULL = "pl.tile_full(shape, dtype=pl.FP32, value={}) is a tile of one number, pl.full a tensor"
 _NEW = "pl.create_tensor(shape, dtype=pl.FP32) is a buffer, pl.create_tile(shape, dtype=pl.FP32) a tile"

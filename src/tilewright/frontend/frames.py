@@ -9,6 +9,7 @@ from tilewright.core.expr import Symbol
 from tilewright.core.types import Extent
 from tilewright.errors import DynamicConflictError
 from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.names import free_name
 from tilewright.frontend.signature import axis_of
 from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
@@ -54,18 +55,13 @@ class Frame:
         """Note that a variable holds a `pl.dynamic` name; DynamicConflictError when it holds another elsewhere."""
         known, first = self.dynamic_names.setdefault(variable, (symbol, span))
         if known != symbol:
-            raise DynamicConflictError(
-                f"`{variable}` is pl.dynamic('{known}') and pl.dynamic('{symbol}') in one program",
-                spans=[span],
-                notes=[f"'{known}' at {first}"],
-                help="one variable, one name: rename one of them",
-            )
+            message = f"`{variable}` is pl.dynamic('{known}') and pl.dynamic('{symbol}') in one program"
+            help = "one variable, one name: rename one of them"
+            raise DynamicConflictError(message, spans=[span], notes=[f"'{known}' at {first}"], help=help)
 
     def fresh(self, name: str) -> str:
         """Return a symbol that no axis has yet, `name` itself where that is free."""
-        taken = {axis.symbol for axis in self.dynamic.values()}
-        numbered = (f"{name}_{i}" for i in range(1, len(taken) + 2))
-        return name if name not in taken else next(n for n in numbered if n not in taken)
+        return free_name(name, {axis.symbol for axis in self.dynamic.values()})
 
     def opened(self, axis: Axis, parameter: str, have: Extent) -> Symbol:
         """Return the symbol of an axis whose extent the caller does not know: the caller's own, where that is free."""
@@ -113,13 +109,7 @@ class BecomesDynamic(Exception):
     """
 
     def __init__(
-        self,
-        frame: Frame,
-        axes: Sequence[Axis],
-        symbol: str,
-        is_named: bool,
-        span: Span,
-        owner: int | None = None,
+        self, frame: Frame, axes: Sequence[Axis], symbol: str, is_named: bool, span: Span, owner: int | None = None
     ) -> None:
         self.frame = frame
         self.axes = tuple(axes)

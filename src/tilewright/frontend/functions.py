@@ -24,18 +24,17 @@ from tilewright.errors import (
     UnboundSymbolError,
     UnsupportedFeatureError,
 )
-from tilewright.frontend import branches, loops, scopes, statements, subscripts
+from tilewright.frontend import branches
 from tilewright.frontend.annotations import evaluated, parameter_type, return_types
-from tilewright.frontend.calls import ProgramSelf
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.frames import Frame
+from tilewright.frontend.invocations import ProgramSelf
+from tilewright.frontend.kernel_builder import KernelBuilder
 from tilewright.frontend.names import Resolver
-from tilewright.frontend.state import Callees, Translator, Widened
+from tilewright.frontend.state import Callees, Widened
+from tilewright.frontend.translator import Translator
 from tilewright.records import record
 from tilewright.source import Span
-
-SYNTAX = (branches, loops, scopes, statements, subscripts)
-"""The modules that sign handlers in: importing them is what makes their syntax known."""
 
 
 @record
@@ -133,7 +132,14 @@ def _translate(
     header: Header,
     widened: Mapping[tuple[str, Span], Type],
 ) -> Function:
-    t = Translator(captured, resolver, callees, options.strict_ssa, widened=widened, frame=header.frame)
+    t = KernelBuilder(
+        captured=captured,
+        resolver=resolver,
+        callees=callees,
+        strict_ssa=options.strict_ssa,
+        widened=widened,
+        frame=header.frame,
+    )
     params = tuple(Var(p.name, p.type, p.span, p.bounds) for p in header.parameters)
     for param, p in zip(params, header.parameters, strict=True):
         if p.name not in header.known:
@@ -161,11 +167,9 @@ def _check_bound(t: Translator, params: Sequence[Var]) -> None:
     told = {e.name for p in params if isinstance(p.type, TensorType) for e in p.type.shape if isinstance(e, Symbol)}
     for name, span in t.symbols.items():
         if name not in told:
-            raise UnboundSymbolError(
-                f"'{name}' is the extent of no parameter, so no argument tells its value",
-                spans=[span],
-                help=f"write it in the shape of a parameter, or say x.bind_dynamic(axis, {name}) in a @pl.jit kernel",
-            )
+            message = f"'{name}' is the extent of no parameter, so no argument tells its value"
+            help = f"write it in the shape of a parameter, or say x.bind_dynamic(axis, {name}) in a @pl.jit kernel"
+            raise UnboundSymbolError(message, spans=[span], help=help)
 
 
 def _bind_parameter(t: Translator, param: Var, p: Parameter) -> None:
@@ -181,11 +185,9 @@ def _parameters(captured: Captured, resolver: Resolver, is_method: bool) -> tupl
     node = captured.node.args
     others = [node.vararg, node.kwarg, *node.posonlyargs, *node.kwonlyargs, *node.defaults]
     if odd := [part for part in others if part is not None]:
-        raise UnsupportedFeatureError(
-            "a kernel's parameters are plain names with annotations",
-            spans=[captured.span(odd[0])],
-            help="drop the star, the slash or the default: callers pass every argument",
-        )
+        message = "a kernel's parameters are plain names with annotations"
+        help = "drop the star, the slash or the default: callers pass every argument"
+        raise UnsupportedFeatureError(message, spans=[captured.span(odd[0])], help=help)
     if is_method and not node.args:
         raise UnsupportedFeatureError(
             "a method of a program takes self first", spans=[captured.span(captured.node)], help="def name(self, ...):"
@@ -216,11 +218,9 @@ def check_symbols(parameters: tuple[Parameter, ...]) -> None:
     bound = {e.name for _, e in extents if isinstance(e, Symbol)}
     for parameter, extent in extents:
         for name in symbols_in(extent) - bound:
-            raise UnboundSymbolError(
-                f"'{name}' stands only inside formulas, so no argument tells its value",
-                spans=[parameter.span],
-                help=f"use '{name}' itself as an extent of some parameter",
-            )
+            message = f"'{name}' stands only inside formulas, so no argument tells its value"
+            help = f"use '{name}' itself as an extent of some parameter"
+            raise UnboundSymbolError(message, spans=[parameter.span], help=help)
 
 
 def declared_returns(captured: Captured, resolver: Resolver) -> tuple[Type, ...] | None:

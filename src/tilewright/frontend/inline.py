@@ -4,33 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import replace
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tilewright.core.annotations import outside_kernel
 from tilewright.core.expr import Var
 from tilewright.core.stmt import AssignStmt
-from tilewright.errors import ArgumentCountError, RecursiveCallError, UnsupportedFeatureError, brief
+from tilewright.errors import ArgumentCountError, UnsupportedFeatureError, brief
 from tilewright.frontend.capture import Captured, capture
-from tilewright.frontend.names import Resolver
+from tilewright.frontend.names import Resolver, defaults_of
 
-if TYPE_CHECKING:
-    from tilewright.frontend.state import Translator, Value
-
-
-class GivenArguments(Protocol):
-    """The arguments of a call."""
-
-    @property
-    def args(self) -> tuple[Value, ...]:
-        """Positional arguments."""
-        ...
-
-    @property
-    def kwargs(self) -> Mapping[str, Value]:
-        """Keyword arguments."""
-        ...
+if TYPE_CHECKING:  # what translates: programs that others compiled do without
+    from tilewright.frontend.arguments import Arguments
+    from tilewright.frontend.translator import Translator
+    from tilewright.frontend.walk.walker import Value
 
 
 class InlineFunction:
@@ -60,25 +47,16 @@ class InlineFunction:
     def expand(
         self,
         t: Translator,
-        given: GivenArguments,
+        given: Arguments,
         node: ast.Call,
         resolver: Resolver | None = None,
         dims: Mapping[str, Value] | None = None,
     ) -> Value:
         """Translate the body into `t`'s program, where `dims` have extents; return what the template returns."""
         captured = self.captured
-        if self.__name__ in t.inlining:
-            cycle = " -> ".join((*t.inlining, self.__name__))
-            raise RecursiveCallError(f"`{self.__name__}` calls itself: {cycle}", spans=[t.span(node)])
-        inner = replace(
-            t,
-            captured=captured,
-            resolver=resolver or t.callees.kernels.reader(self.function, captured),
-            caller=t.span(node),
-            inlining=(*t.inlining, self.__name__),
-            outputs=set(),
-            dims={**t.dims, **(dims or {})},
-        )
+        reader = resolver or t.callees.kernels.reader(self.function, captured)
+        inner = t.entered(self.function, captured, reader, node)
+        inner.outputs, inner.dims = set(), {**t.dims, **(dims or {})}
         for name, value in self._bound(t, captured.node.args, given, node).items():
             inner.scope.bind(name, _own(inner, name, value, node), t.span(node))
             if name in inner.scope.shared:
@@ -90,18 +68,11 @@ class InlineFunction:
             return None
         return inner.operand(last.value)
 
-    def _bound(
-        self, t: Translator, parameters: ast.arguments, given: GivenArguments, node: ast.Call
-    ) -> dict[str, Value]:
+    def _bound(self, t: Translator, parameters: ast.arguments, given: Arguments, node: ast.Call) -> dict[str, Value]:
         names = [arg.arg for arg in parameters.args + parameters.kwonlyargs]
-        positional = [arg.arg for arg in parameters.args]
-        defaults: dict[str, Value] = dict(
-            zip(reversed(positional), reversed(self.function.__defaults__ or ()), strict=False)
-        )
-        defaults |= self.function.__kwdefaults__ or {}
         bound = dict(zip(names, given.args, strict=False))
         unknown = [name for name in given.kwargs if name not in names or name in bound]
-        values = {**defaults, **bound, **given.kwargs}
+        values = {**defaults_of(self.function), **bound, **given.kwargs}
         missing = [name for name in names if name not in values]
         if unknown or missing or len(given.args) > len(names):
             problem = f"expects {len(names)} argument(s), got {len(given.args) + len(given.kwargs)}"
@@ -109,7 +80,7 @@ class InlineFunction:
                 problem = f"{'got' if unknown[0] in names else 'has no parameter'} `{unknown[0]}`"
                 problem += " twice" if unknown[0] in names else ""
             signature = f"{self.__name__}({', '.join(names)})"
-            raise ArgumentCountError(f"`{self.__name__}` {problem}", spans=[t.span(node)], help=signature)
+            raise t.error(ArgumentCountError, node, f"`{self.__name__}` {problem}", help=signature)
         return values
 
 
@@ -140,8 +111,6 @@ def returns_once(captured: Captured) -> None:
     """Raise when a template returns anywhere but at its end."""
     for statement in ast.walk(captured.node):
         if isinstance(statement, ast.Return) and statement is not captured.node.body[-1]:
-            raise UnsupportedFeatureError(
-                f"inline function `{captured.node.name}` returns once, at its end",
-                spans=[captured.span(statement)],
-                help="bind the result in each branch, and return it after them",
-            )
+            message = f"inline function `{captured.node.name}` returns once, at its end"
+            help = "bind the result in each branch, and return it after them"
+            raise UnsupportedFeatureError(message, spans=[captured.span(statement)], help=help)

@@ -28,7 +28,7 @@ from tilewright.errors import AnnotationError, KernelError
 from tilewright.frontend.annotations import evaluated, to_type
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.names import Resolver
-from tilewright.frontend.worth import Same
+from tilewright.frontend.value_keys import Same
 from tilewright.records import record
 from tilewright.source import Span
 
@@ -190,11 +190,9 @@ def _parameters(kernel: Kernel) -> Iterator[KernelParameter]:
             continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
-            raise AnnotationError(
-                f"a kernel's parameters are plain names, got `{stars}{parameter.name}`",
-                spans=[kernel.captured.span(kernel.captured.node)],
-                help="write each parameter out: code is made for a fixed number of them",
-            )
+            message = f"a kernel's parameters are plain names, got `{stars}{parameter.name}`"
+            help = "write each parameter out: code is made for a fixed number of them"
+            raise AnnotationError(message, spans=[kernel.captured.span(kernel.captured.node)], help=help)
         is_positional = parameter.kind is not parameter.KEYWORD_ONLY
         is_keyword = parameter.kind is not parameter.POSITIONAL_ONLY
         yield KernelParameter(parameter.name, parameter.default, is_positional, is_keyword, kernel)
@@ -251,10 +249,8 @@ def _unsigned(annotation: type) -> AnnotationError:
         return AnnotationError(
             message, help="write pl.Tensor, or pl.Tensor[[64, 64], pl.FP32] to state shape and dtype"
         )
-    return AnnotationError(
-        f"{annotation.__name__!r} does not say which parts of it the code depends on",
-        help="give it a method `__cache_signature__(self)` that returns them, as a tuple of numbers and strings",
-    )
+    help = "give it a method `__cache_signature__(self)` that returns them, as a tuple of numbers and strings"
+    return AnnotationError(f"{annotation.__name__!r} does not say which parts of it the code depends on", help=help)
 
 
 def _optional(annotation: Any) -> Any:

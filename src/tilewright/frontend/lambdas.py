@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 
 from tilewright.frontend.names import Resolver
-from tilewright.frontend.worth import is_known_by_identity, is_plain
+from tilewright.frontend.value_keys import is_known_by_identity, is_plain
 
 _NAMES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")

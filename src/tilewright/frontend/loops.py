@@ -22,16 +22,17 @@ from tilewright.errors import (
     OperandError,
     ParserSyntaxError,
     PlainRangeError,
-    UnsupportedFeatureError,
     YieldMismatchError,
 )
 from tilewright.frontend import directives
+from tilewright.frontend.arguments import Arguments, arguments, parameters_of
 from tilewright.frontend.branches import condition, ends, unnamed_yield
-from tilewright.frontend.calls import Arguments, arguments
-from tilewright.frontend.scope import State
 from tilewright.frontend.scopes import spmd_options
-from tilewright.frontend.state import Translator, Value, Widened, YieldFrame, statement
+from tilewright.frontend.state import Widened, YieldFrame
 from tilewright.frontend.statements import is_directive
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.statements import check_else
+from tilewright.frontend.walk.walker import Value
 from tilewright.source import Span
 
 UNROLL_LIMIT = 4096
@@ -45,12 +46,11 @@ KINDS = {
 }
 
 
-@statement(ast.For)
-def _for(t: Translator, node: ast.For) -> None:
+def loop(t: Translator, node: ast.For) -> None:
+    """Translate a `for` over one of the language's own ranges."""
+    check_else(t, node)
     named: Any = t.evaluate(node.iter.func) if isinstance(node.iter, ast.Call) else None
     callee: Any = named if isinstance(named, FunctionType) else None  # what else is called may have no hash
-    if node.orelse:
-        raise _has_else(t.span(node.orelse[0]))
     if callee is directives.spmd and isinstance(node.iter, ast.Call):
         _spmd(t, node, node.iter)
     elif callee is directives.while_ and isinstance(node.iter, ast.Call):
@@ -60,11 +60,8 @@ def _for(t: Translator, node: ast.For) -> None:
     elif callee in directives.LOOPS and isinstance(node.iter, ast.Call):
         _counted(t, node, node.iter, directives.LOOPS[callee])
     else:
-        raise PlainRangeError(
-            "For loop must use pl.range(), pl.parallel(), pl.unroll(), pl.pipeline(), pl.while_() or pl.spmd()",
-            spans=[t.span(node.iter)],
-            help=_instead(node, named),
-        )
+        message = "For loop must use pl.range(), pl.parallel(), pl.unroll(), pl.pipeline(), pl.while_() or pl.spmd()"
+        raise t.error(PlainRangeError, node.iter, message, help=_instead(node, named))
 
 
 def _instead(node: ast.For, callee: object) -> str:
@@ -74,11 +71,6 @@ def _instead(node: ast.For, callee: object) -> str:
     if isinstance(node.iter, (ast.List, ast.Tuple)):
         return "count with pl.range or pl.unroll; what does not count comes out of a pl.Tensor, or is written out"
     return ""
-
-
-def _has_else(span: Span) -> UnsupportedFeatureError:
-    help = "put it after the loop"
-    return UnsupportedFeatureError("a loop has no else branch here", spans=[span], help=help)
 
 
 def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> None:
@@ -96,10 +88,10 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     t.scope.enter()
     t.scope.bind(names[0], loop_var, loop_var.span)
     iter_args = _carried(t, names[1:], inits, node)
-    frame, body = _body(t, node.body, word, len(iter_args), node)
+    frame, body = _body(t, node.body, word, len(iter_args))
     bound = t.scope.leave()
     body, results = _results(t, node, iter_args, frame, body)
-    t.scope.leak(bound, State.BOUND, ended=names)
+    t.scope.leak(bound, names)
     span = t.span(node)
     t.emit(ForStmt(loop_var, start, stop, step, body, kind, iter_args, tuple(results.values()), attrs, span))
     for name, var in results.items():
@@ -111,10 +103,10 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
     for value, where in zip(values, given.nodes, strict=True):
         if not (isinstance(value.type, ScalarType) and value.type.dtype.is_int()):
             help = "use `//` to divide, or pl.cast(..., pl.INDEX)"
-            raise OperandError(f"a loop bound is an integer, got {value.type}", spans=[t.span(where)], help=help)
+            raise t.error(OperandError, where, f"a loop bound is an integer, got {value.type}", help=help)
         if value.type.dtype == UINT64 and not isinstance(value, Const):
             help = f"pl.cast({value}, pl.INDEX) counts as far as an index does"
-            raise OperandError("a loop counts in index, which does not hold uint64", spans=[t.span(where)], help=help)
+            raise t.error(OperandError, where, "a loop counts in index, which does not hold uint64", help=help)
     match values:
         case [stop]:
             return integer(0), stop, integer(1)
@@ -123,27 +115,20 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
         case [start, stop, step]:
             if isinstance(step, Const) and step.value == 0:
                 help = "a step of 1 visits every index"
-                raise OperandError("a loop's step cannot be zero", spans=[t.span(given.nodes[2])], help=help)
+                raise t.error(OperandError, given.nodes[2], "a loop's step cannot be zero", help=help)
             return start, stop, step
         case _:
-            raise ArgumentCountError(
-                f"a loop takes stop, start and stop, or start, stop and step, got {len(values)} bounds",
-                spans=[t.span(node)],
-                help="pl.range(stop), pl.range(start, stop) or pl.range(start, stop, step)",
-            )
+            message = f"a loop takes stop, start and stop, or start, stop and step, got {len(values)} bounds"
+            help = "pl.range(stop), pl.range(start, stop) or pl.range(start, stop, step)"
+            raise t.error(ArgumentCountError, node, message, help=help)
 
 
 def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits: Sequence[Expr]) -> dict[str, int]:
-    allowed = {
-        "range": {"init_values"},
-        "parallel": {"init_values"},
-        "pipeline": {"init_values", "stage"},
-        "unroll": {"init_values"},
-    }[word]
+    allowed = parameters_of(directives.pipeline if word == "pipeline" else directives.range)[1]
     for name in given.kwargs:
         if name not in allowed:
             message, help = f"pl.{word} has no parameter `{name}`", f"it takes bounds and {', '.join(sorted(allowed))}"
-            raise ArgumentCountError(message, spans=[t.span(given.keyword_nodes[name])], help=help)
+            raise t.error(ArgumentCountError, given.keyword_nodes[name], message, help=help)
     if word == "unroll" and not all(isinstance(limit, Const) for limit in limits):
         unknown = [
             w for w, v in zip(given.nodes, given.args, strict=True) if isinstance(v, Expr) and v.__class__ is not Const
@@ -153,19 +138,16 @@ def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits:
         raise NotStaticError("pl.unroll needs bounds the compiler knows", spans=spans, help=help)
     if word == "unroll" and (turns := _turns(limits)) > UNROLL_LIMIT:
         message = f"pl.unroll would write this body out {turns} times, more than {UNROLL_LIMIT}"
-        raise AttributeValueError(
-            message, spans=[t.span(node)], help="use pl.range, or unroll an inner loop of fewer turns"
-        )
+        raise t.error(AttributeValueError, node, message, help="use pl.range, or unroll an inner loop of fewer turns")
     if word != "pipeline":
         return {}
+    help = "stage=2 loads one iteration ahead"
     if "stage" not in given.kwargs:
-        message, help = "pl.pipeline needs its depth, stage=", "stage=2 loads one iteration ahead"
-        raise ArgumentCountError(message, spans=[t.span(node)], help=help)
+        raise t.error(ArgumentCountError, node, "pl.pipeline needs its depth, stage=", help=help)
     stage = given.kwargs["stage"]
     if not isinstance(stage, int) or isinstance(stage, bool) or stage < 1:
-        shown = stage.type if isinstance(stage, Expr) else repr(stage)
-        message, where = f"stage must be a constant of at least 1, got {shown}", given.keyword_nodes["stage"]
-        raise AttributeValueError(message, spans=[t.span(where)], help="stage=2 loads one iteration ahead")
+        message = f"stage must be a constant of at least 1, got {t.describe(stage)}"
+        raise t.error(AttributeValueError, given.keyword_nodes["stage"], message, help=help)
     return {"stage": stage}
 
 
@@ -199,11 +181,9 @@ def _targets(
         ):
             names = (name, *(c.id for c in carried if isinstance(c, ast.Name)))
         case _:
-            raise ParserSyntaxError(
-                "a loop binds its variable, and carried values in a tuple",
-                spans=[t.span(node.target)],
-                help="for i, (a, b) in pl.range(n, init_values=(a0, b0)):",
-            )
+            message = "a loop binds its variable, and carried values in a tuple"
+            help = "for i, (a, b) in pl.range(n, init_values=(a0, b0)):"
+            raise t.error(ParserSyntaxError, node.target, message, help=help)
     _check_carried(t, names[1:], inits, iterable)
     return names, inits
 
@@ -213,7 +193,7 @@ def _check_carried(t: Translator, names: Sequence[str], inits: Value, node: ast.
         count = len(inits) if isinstance(inits, tuple) else 1  # pyright: ignore[reportUnknownArgumentType]
         message = f"{len(names)} carried name(s) for {count} initial value(s)"
         help = "give each carried name one entry of init_values=(...)"
-        raise YieldMismatchError(message, spans=[t.span(node)], help=help)
+        raise t.error(YieldMismatchError, node, message, help=help)
 
 
 def _carried(t: Translator, names: Sequence[str], inits: Sequence[Value], node: ast.For) -> tuple[IterArg, ...]:
@@ -240,16 +220,15 @@ def _carried_key(name: str, span: Span) -> tuple[str, Span]:
     return f"{name} as carried", span
 
 
-def _body(t: Translator, nodes: list[ast.stmt], word: str, carries: int, node: ast.AST) -> tuple[YieldFrame, SeqStmts]:
+def _body(t: Translator, nodes: list[ast.stmt], word: str, carries: int = 0) -> tuple[YieldFrame, SeqStmts]:
     frame = YieldFrame(is_loop=True, carries=carries)
     defined = [(name, binding.value) for name, binding in t.scope.frames[-1].items()]
     t.yields.append(frame)
     t.loops.append(word)
-    try:
-        return frame, t.block(nodes, defined)
-    finally:
-        t.loops.pop()
-        t.yields.pop()
+    body = t.block(nodes, defined)
+    t.loops.pop()
+    t.yields.pop()
+    return frame, body
 
 
 def _results(
@@ -273,39 +252,34 @@ def _results(
             arg.var.type = unplaced(type_)
         wider = t.joined(arg.var.type, unplaced(type_), frame.span or t.span(node))
         if wider is None:
-            raise YieldMismatchError(
-                f"'{arg.var.name_hint}' is carried as one type and yielded as another",
-                spans=[frame.span or t.span(node)],
-                notes=[f"carried: {arg.var.type}", f"yielded: {type_}"],
-                help="start with a value of the type the body yields, for example with pl.cast",
-            )
+            message = f"'{arg.var.name_hint}' is carried as one type and yielded as another"
+            notes = [f"carried: {arg.var.type}", f"yielded: {type_}"]
+            help = "start with a value of the type the body yields, for example with pl.cast"
+            raise YieldMismatchError(message, spans=[frame.span or t.span(node)], notes=notes, help=help)
         if wider != arg.var.type:
             raise Widened(_carried_key(arg.var.name_hint, arg.var.span), wider)
         results[name] = Var(name, arg.var.type, frame.span or t.span(node))
     return body, results
 
 
-@statement(ast.While)
-def _while(t: Translator, node: ast.While) -> None:
-    if node.orelse:
-        raise _has_else(t.span(node.orelse[0]))
+def repeat(t: Translator, node: ast.While) -> None:
+    """Translate a `while`."""
+    check_else(t, node)
     t.scope.forget(node.body)
-    before = len(t.stmts)
-    test = condition(t, node.test)
-    if len(t.stmts) != before:
-        raise _not_scalar(t.span(node.test))
+    test = _test(t, node.test, node.test)
     t.scope.enter()
-    _, body = _body(t, node.body, "while", 0, node)
-    t.scope.leak(t.scope.leave(), State.BOUND)
-    t.emit(WhileStmt(_as_expr(test), body, span=t.span(node)))
+    _, body = _body(t, node.body, "while")
+    t.scope.leak(t.scope.leave())
+    t.emit(WhileStmt(test, body, span=t.span(node)))
 
 
-def _not_scalar(span: Span) -> ConditionError:
-    help = "bind what it reads to a name before the loop, and again at the end of the body"
-    return ConditionError("the condition of a loop is scalar arithmetic", spans=[span], help=help)
-
-
-def _as_expr(test: Expr | bool) -> Expr:
+def _test(t: Translator, node: ast.expr, where: ast.AST) -> Expr:
+    """Return the condition of a loop; ConditionError unless every round can compute it anew."""
+    before = len(t.stmts)
+    test = condition(t, node)
+    if len(t.stmts) != before:
+        help = "bind what it reads to a name before the loop, and again at the end of the body"
+        raise t.error(ConditionError, where, "the condition of a loop is scalar arithmetic", help=help)
     return constant(test) if isinstance(test, bool) else test
 
 
@@ -315,20 +289,17 @@ def _while_carrying(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     names = tuple(e.id for e in elements if isinstance(e, ast.Name))
     inits = given.kwargs.get("init_values", ())
     if len(names) != len(elements) or given.args:
-        raise ParserSyntaxError(
-            "pl.while_ binds its carried values",
-            spans=[t.span(node.target)],
-            help="for (x,) in pl.while_(init_values=(x0,)):",
-        )
+        help = "for (x,) in pl.while_(init_values=(x0,)):"
+        raise t.error(ParserSyntaxError, node.target, "pl.while_ binds its carried values", help=help)
     _check_carried(t, names, inits, iterable)
     t.scope.forget(node.body)
     t.scope.enter()
     iter_args = _carried(t, names, inits, node)
     test = _leading_condition(t, node)
-    frame, body = _body(t, node.body[1:], "while", len(iter_args), node)
+    frame, body = _body(t, node.body[1:], "while", len(iter_args))
     bound = t.scope.leave()
     body, results = _results(t, node, iter_args, frame, body)
-    t.scope.leak(bound, State.BOUND, ended=names)
+    t.scope.leak(bound, names)
     t.emit(WhileStmt(test, body, iter_args, tuple(results.values()), t.span(node)))
     for name, var in results.items():
         t.define(name, var)
@@ -342,21 +313,15 @@ def _leading_condition(t: Translator, node: ast.For) -> Expr:
         and isinstance(first.value, ast.Call)
     ):
         help = "write `pl.cond(condition)` above this line"
-        raise MisplacedDirectiveError("a pl.while_ body starts with pl.cond(...)", spans=[t.span(first)], help=help)
+        raise t.error(MisplacedDirectiveError, first, "a pl.while_ body starts with pl.cond(...)", help=help)
     if len(first.value.args) != 1:
-        help = "join several with `and`"
-        raise ArgumentCountError("pl.cond takes one condition", spans=[t.span(first)], help=help)
-    before = len(t.stmts)
-    test = condition(t, first.value.args[0])
-    if len(t.stmts) != before:
-        raise _not_scalar(t.span(first))
-    return _as_expr(test)
+        raise t.error(ArgumentCountError, first, "pl.cond takes one condition", help="join several with `and`")
+    return _test(t, first.value.args[0], first)
 
 
 def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     if not isinstance(node.target, ast.Name):
-        help = "for block in pl.spmd(n):"
-        raise ParserSyntaxError("pl.spmd binds the block index", spans=[t.span(node.target)], help=help)
+        raise t.error(ParserSyntaxError, node.target, "pl.spmd binds the block index", help="for block in pl.spmd(n):")
     options = spmd_options(t, iterable)
     count = options.core_num
     reach = (0, max(0, int(count.value) - 1)) if isinstance(count, Const) else None
@@ -365,9 +330,9 @@ def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     t.scope.enter()
     t.scope.bind(node.target.id, loop_var, loop_var.span)
     t.kernels.append(len(t.yields))
-    _, body = _body(t, node.body, "spmd", 0, node)
+    _, body = _body(t, node.body, "spmd")
     t.kernels.pop()
-    t.scope.leak(t.scope.leave(), State.BOUND, ended=(node.target.id,))
+    t.scope.leak(t.scope.leave(), (node.target.id,))
     t.emit(
         SpmdScopeStmt(
             count, body, loop_var, options.name_hint, None, options.deps, options.predicate, span=t.span(node)
@@ -379,6 +344,6 @@ def _lane(t: Translator, node: ast.For) -> None:
     """Translate `for lane in pl.split_aiv(...)`: there is one lane."""
     if not isinstance(node.target, ast.Name):
         help = "for lane in pl.split_aiv(2):"
-        raise ParserSyntaxError("pl.split_aiv binds the lane", spans=[t.span(node.target)], help=help)
+        raise t.error(ParserSyntaxError, node.target, "pl.split_aiv binds the lane", help=help)
     t.assign(node.target.id, 0, node.target)
     t.execute(node.body)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import builtins
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum
@@ -22,7 +22,15 @@ from typing import Any, TypeAlias, cast
 
 from tilewright.dtypes import DataType
 from tilewright.errors import DriftError
-from tilewright.frontend.worth import MISSING, Same, is_instance, is_known_by_identity, is_mutable, settled, worth
+from tilewright.frontend.value_keys import (
+    MISSING,
+    Same,
+    is_instance,
+    is_known_by_identity,
+    is_mutable,
+    settled,
+    value_key,
+)
 from tilewright.records import entity
 
 
@@ -46,14 +54,14 @@ class Item:
     key: Any
 
     @property
-    def _worth(self) -> object:
-        return Same(self.key) if is_instance(self.key) else worth(self.key)
+    def _value_key(self) -> object:
+        return Same(self.key) if is_instance(self.key) else value_key(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Item) and other._worth == self._worth
+        return isinstance(other, Item) and other._value_key == self._value_key
 
     def __hash__(self) -> int:
-        return hash(self._worth)
+        return hash(self._value_key)
 
 
 Step: TypeAlias = str | Item
@@ -71,7 +79,7 @@ class Read:
     value: Any
     given: Any
     """The value as the kernel saw it: a copy where it is a container."""
-    worth: object
+    value_key: object
     parent: Read | None = None
     """What the holder itself was read from."""
 
@@ -105,7 +113,7 @@ class Read:
             case Access.BUILTIN:
                 return holder.get(self.key, vars(builtins).get(self.key, MISSING))
             case Access.DEFAULT:
-                return _defaults(holder).get(self.key, MISSING)
+                return defaults_of(holder).get(self.key, MISSING)
             case Access.ANNOTATION:
                 return holder.__annotations__.get(self.key)
             case Access.INSTANCE:
@@ -170,7 +178,7 @@ def _items(value: Any) -> Sequence[tuple[Any, Any]]:
 
 
 def _inner(read: Read, holder: Any, key: Any, value: Any) -> Read:
-    return Read(Access.ITEM, (*read.path, Item(key)), holder, value, value, worth(value), read)
+    return Read(Access.ITEM, (*read.path, Item(key)), holder, value, value, value_key(value), read)
 
 
 @dataclass(eq=False)
@@ -202,7 +210,7 @@ class Resolver:
         found = cls(function, code, cells, None, origins or Origins())
         if instance is not None:
             name, owner = instance
-            found.instance = Read(Access.INSTANCE, (name,), owner, owner, owner, worth(owner))
+            found.instance = Read(Access.INSTANCE, (name,), owner, owner, owner, value_key(owner))
             found.origins.add(owner, [(found, found.instance)])
         return found
 
@@ -226,8 +234,8 @@ class Resolver:
 
     def read_defaults(self) -> None:
         """Note what parameters default to; objects only where something is taken out of them."""
-        for name, value in _defaults(self.function).items():
-            read = Read(Access.DEFAULT, (name,), self.function, value, settled(value), worth(value))
+        for name, value in defaults_of(self.function).items():
+            read = Read(Access.DEFAULT, (name,), self.function, value, settled(value), value_key(value))
             if _travels(value):
                 self.origins.add(value, [(self, read)])
             if not is_instance(value):
@@ -241,7 +249,7 @@ class Resolver:
         if access is Access.ANNOTATION:
             return self.annotation(name)
         if access is Access.DEFAULT:
-            return self._started(Access.DEFAULT, name, self.function, _defaults(self.function)[name])
+            return self._started(Access.DEFAULT, name, self.function, defaults_of(self.function)[name])
         return self.lookup(name)
 
     def pass_through(self) -> None:
@@ -256,7 +264,7 @@ class Resolver:
             self.latest = value, [(self, known)]
             return value
         given = settled(value)
-        return self._handed([(self, Read(access, (name,), holder, value, given, worth(given)))], given)
+        return self._handed([(self, Read(access, (name,), holder, value, given, value_key(given)))], given)
 
     def attribute(self, owner: Any, name: str) -> Any:
         """Return an attribute of a value; AttributeError when it has none."""
@@ -276,7 +284,7 @@ class Resolver:
         if not came:
             return value
         given = settled(value)
-        known = worth(given)
+        known = value_key(given)
         sources = [(r, Read(access, (*read.path, step), owner, value, given, known, read)) for r, read in came]
         return self._handed(sources, given)
 
@@ -313,7 +321,7 @@ class Resolver:
     def _noted(self, read: Read) -> None:
         key = read.root.access, read.path
         known = self.reads.get(key)
-        if known is not None and known.worth != read.worth:
+        if known is not None and known.value_key != read.value_key:
             raise Changed(
                 f"{read.access.value} `{read.name}`, which `{self.function.__qualname__}` of module "
                 f"{self.function.__module__} reads, changed from {known.given!r} to {read.given!r} as it was compiled"
@@ -342,7 +350,7 @@ def _contents(cell: CellType) -> Any:
         return MISSING
 
 
-def _defaults(function: Any) -> dict[str, Any]:
+def defaults_of(function: Any) -> dict[str, Any]:
     """Return the defaults of a function's parameters by name."""
     code, values = function.__code__, function.__defaults__ or ()
     positional = code.co_varnames[: code.co_argcount]
@@ -355,6 +363,12 @@ def _is_hashable(key: object) -> bool:
     except TypeError:
         return False
     return True
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken: `name` itself, or with the first number that makes it free."""
+    numbered = (f"{name}_{number}" for number in range(1, len(taken) + 2))
+    return name if name not in taken else next(each for each in numbered if each not in taken)
 
 
 def is_ours(owner: object) -> bool:

@@ -14,11 +14,11 @@ from tilewright.core.build import arguments
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import ABSENT, Absent, Call, Expr, Invoke, MakeTuple, Submit, Var
 from tilewright.core.extents import bounds
-from tilewright.core.op import OPS
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import expressions, statements
+from tilewright.ops.registry import OPS
 from tilewright.records import record
 
 Reach = list[int | None] | None

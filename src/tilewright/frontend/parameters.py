@@ -11,12 +11,13 @@ from tilewright.core.expr import Const, Expr, Symbol, literal_type
 from tilewright.core.types import Extent, ScalarType, TensorType, TileType, Type, unplaced
 from tilewright.dtypes import BOOL, DataType, objection, round_scalar, show_number
 from tilewright.errors import DTypeMismatchError, KernelError, OperandError, ShapeMismatchError
-from tilewright.frontend.calls import fitting
 from tilewright.frontend.frames import Frame
 from tilewright.frontend.functions import Parameter
+from tilewright.frontend.invocations import fitting
 from tilewright.frontend.kernels import Declared, Kernel, KernelParameter
 from tilewright.frontend.signature import Dim, Known
-from tilewright.frontend.state import Translator, Value
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
 from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
 
@@ -61,12 +62,7 @@ def _parts(value: Value) -> Iterator[Value]:
 
 
 def parameters(
-    kernel: Kernel,
-    specs: Mapping[str, Spec],
-    declared: Sequence[Declared],
-    frame: Frame,
-    taken: list[int],
-    site: Site,
+    kernel: Kernel, specs: Mapping[str, Spec], declared: Sequence[Declared], frame: Frame, taken: list[int], site: Site
 ) -> Iterator[Parameter]:
     """Yield the parameters of the function a kernel becomes; values that are no numbers are not among them."""
     taken.clear()

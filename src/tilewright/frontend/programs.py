@@ -73,11 +73,8 @@ class Builder:
         known = self.taken.get(function.name)
         is_other = function.name in self.methods or function.name in self.kernels.names()
         if is_other or (known is not None and known is not function):
-            raise DuplicateFunctionError(
-                f"two functions are called '{function.name}'",
-                spans=[span],
-                notes=[f"this one is from {function.span}", f"the other one is from {self._named(function.name)}"],
-            )
+            notes = [f"this one is from {function.span}", f"the other one is from {self._named(function.name)}"]
+            raise DuplicateFunctionError(f"two functions are called '{function.name}'", spans=[span], notes=notes)
         self.taken[function.name] = function
         for callee in function.callees:
             self.free(callee, span)
@@ -181,11 +178,9 @@ def _only(captured: Captured) -> Captured:
     """Return a method; DuplicateFunctionError when its class has defined it before."""
     same = [node for node in captured.siblings if node.name == captured.node.name]
     if len(same) > 1:
-        raise DuplicateFunctionError(
-            f"two functions are called '{captured.node.name}'",
-            spans=[captured.span(captured.node)],
-            notes=[f"the other one is at line {same[0].lineno}, and Python keeps only the last"],
-        )
+        message = f"two functions are called '{captured.node.name}'"
+        notes = [f"the other one is at line {same[0].lineno}, and Python keeps only the last"]
+        raise DuplicateFunctionError(message, spans=[captured.span(captured.node)], notes=notes)
     return captured
 
 

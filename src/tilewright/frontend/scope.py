@@ -11,39 +11,31 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
-from tilewright.core.op import specs
 from tilewright.core.types import TileType
 from tilewright.frontend.signature import exact
+from tilewright.frontend.walk.bindings import Binding, ended, one_sided
+from tilewright.ops.registry import specs
 from tilewright.source import Span
 
 UNKNOWN: Any = object()
 """Stands for a value that only the running program has."""
 
 
-class State(Enum):
-    """Whether every path to this point has bound a name."""
+@dataclass(eq=False)
+class ScopedBinding(Binding):
+    """What a name stands for from some line of a block on."""
 
-    BOUND = "bound"
-    MAYBE = "maybe"
-    ENDED = "ended"
-
-
-@dataclass
-class Binding:
-    """What a name stands for: an expression of the IR, or a Python value known to the compiler."""
-
-    value: Any
-    span: Span
-    block: int
-    state: State = State.BOUND
+    block: int = 0
     leaked: bool = False
     """Whether the block that bound it has ended."""
     known: Any = UNKNOWN
     """The number that a variable is at this point, where the compiler knows it."""
+
+
+Bindings: TypeAlias = dict[str, ScopedBinding]
 
 
 @dataclass
@@ -52,9 +44,9 @@ class Scope:
 
     shared: frozenset[str]
     """Names assigned in more than one block."""
-    frames: list[dict[str, Binding]] = field(default_factory=lambda: [{}])
+    frames: list[Bindings] = field(default_factory=lambda: [{}])
     blocks: list[int] = field(default_factory=lambda: [0])
-    siblings: list[dict[str, Binding]] = field(default_factory=lambda: [{}])
+    siblings: list[Bindings] = field(default_factory=lambda: [{}])
     """What the other branch bound, while one branch is translated."""
     count: int = 1
 
@@ -63,13 +55,13 @@ class Scope:
         """The block being translated."""
         return self.blocks[-1]
 
-    def find(self, name: str) -> Binding | None:
+    def find(self, name: str) -> ScopedBinding | None:
         """Return what a name stands for here, or None."""
         return next((frame[name] for frame in reversed(self.frames) if name in frame), None)
 
     def bind(self, name: str, value: Any, span: Span) -> None:
         """Let `name` stand for `value` from here to the end of the block."""
-        self.frames[-1][name] = Binding(value, span, self.block)
+        self.frames[-1][name] = ScopedBinding(value, span, block=self.block)
 
     def know(self, name: str, value: Any) -> None:
         """Note which number the variable that `name` has just been bound to is."""
@@ -82,34 +74,37 @@ class Scope:
                 if name in frame:
                     frame[name].known = UNKNOWN
 
-    def variable(self, name: str) -> Binding | None:
+    def variable(self, name: str) -> ScopedBinding | None:
         """Return what an assignment to `name` would rebind: a visible name, or one the other branch bound."""
         for frame, sibling in zip(reversed(self.frames), reversed(self.siblings), strict=True):
             if name in frame or name in sibling:
                 return frame.get(name) or sibling[name]
         return None
 
-    def enter(self, sibling: dict[str, Binding] | None = None) -> None:
+    def enter(self, sibling: Bindings | None = None) -> None:
         """Begin a block; `sibling` is what the other branch bound."""
         self.frames.append({})
         self.siblings.append(sibling or {})
         self.blocks.append(self.count)
         self.count += 1
 
-    def leave(self) -> dict[str, Binding]:
+    def leave(self) -> Bindings:
         """End a block and return what it bound."""
         self.blocks.pop()
         self.siblings.pop()
         return self.frames.pop()
 
-    def leak(self, bound: dict[str, Binding], state: State, ended: Sequence[str] = ()) -> None:
-        """Make a finished block's names visible outside it; `ended` names must not be used there."""
+    def leak(self, bound: Bindings, loop_names: Sequence[str] = (), is_sure: bool = True) -> None:
+        """Make a finished block's names visible outside it; those of its loop, and unsure ones, must not be used."""
         for name, binding in bound.items():
             binding.leaked, binding.known = True, UNKNOWN
-            binding.state = State.ENDED if name in ended else max(binding.state, state, key=_SEVERITY.index)
+            if name in loop_names:
+                binding.problem, binding.help = ended(name)
+            elif not is_sure and not binding.problem:
+                binding.problem, binding.help = one_sided(name, binding.span.line)
             self.frames[-1][name] = binding
 
-    def merge(self, then: dict[str, Binding], other: dict[str, Binding], then_ends: bool, other_ends: bool) -> None:
+    def merge(self, then: Bindings, other: Bindings, then_ends: bool, other_ends: bool) -> None:
         """Make the names of two branches visible: bound where each branch that goes on bound them alike."""
         for name in {**then, **other}:
             before = self.find(name)
@@ -118,26 +113,23 @@ class Scope:
                 for found, has_ended in ((then, then_ends), (other, other_ends))
                 if not has_ended
             ]
-            known = [binding for binding in reached if binding is not None and binding.state is State.BOUND]
+            known = [binding for binding in reached if binding is not None and not binding.problem]
             sure = len(known) == len(reached) and all(binding.value == known[0].value for binding in known)
             binding = known[0] if known else then.get(name) or other[name]
             number = _agreed(reached)
             if binding is not before:
-                self.leak({name: binding}, State.BOUND if sure else State.MAYBE)
+                self.leak({name: binding}, is_sure=sure)
             elif not sure:
-                self.leak({name: replace(binding)}, State.MAYBE)
+                self.leak({name: replace(binding)}, is_sure=False)
             if (merged := self.find(name)) is not None:
                 merged.known = number
 
 
-def _agreed(reached: Sequence[Binding | None]) -> Any:
+def _agreed(reached: Sequence[ScopedBinding | None]) -> Any:
     """Return the number that a variable is on every path that goes on, or `UNKNOWN`."""
     numbers = [UNKNOWN if binding is None else binding.known for binding in reached]
     first = numbers[0] if numbers else UNKNOWN
     return first if all(exact(number) == exact(first) for number in numbers) else UNKNOWN
-
-
-_SEVERITY = [State.BOUND, State.MAYBE, State.ENDED]
 
 
 def shared_names(node: ast.FunctionDef) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from keyword import iskeyword
 from types import FunctionType
 from typing import Any
@@ -10,7 +11,6 @@ from unicodedata import normalize
 
 from tilewright.core.enums import Level, Role, ScopeMode
 from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Var
-from tilewright.core.op import OPS
 from tilewright.core.stmt import (
     AssignStmt,
     ClusterScopeStmt,
@@ -31,9 +31,11 @@ from tilewright.errors import (
     UnsupportedFeatureError,
 )
 from tilewright.frontend import directives
+from tilewright.frontend.arguments import arguments, parameters_of
 from tilewright.frontend.branches import predicate
-from tilewright.frontend.calls import arguments
-from tilewright.frontend.state import Translator, sequence, statement
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.known import sequence
+from tilewright.ops.registry import OPS
 from tilewright.records import record
 
 
@@ -47,8 +49,8 @@ class SpmdOptions:
     predicate: Expr | None
 
 
-@statement(ast.With)
-def _with(t: Translator, node: ast.With) -> None:
+def scope(t: Translator, node: ast.With) -> None:
+    """Translate a `with`: what the scope it opens says about its body."""
     if len(node.items) > 1:
         first, *rest = node.items
         inner = ast.copy_location(ast.With(rest, node.body), node)
@@ -56,11 +58,8 @@ def _with(t: Translator, node: ast.With) -> None:
     item = node.items[0].context_expr
     callee: Any = t.evaluate(item.func) if isinstance(item, ast.Call) else None
     if not isinstance(item, ast.Call) or not isinstance(callee, FunctionType) or callee not in directives.SCOPES:
-        raise UnsupportedFeatureError(
-            "`with` opens a scope of the language",
-            spans=[t.span(item)],
-            help="pl.at, pl.spmd, pl.cluster, pl.scope or pl.manual_scope",
-        )
+        help = "pl.at, pl.spmd, pl.cluster, pl.scope or pl.manual_scope"
+        raise t.error(UnsupportedFeatureError, item, "`with` opens a scope of the language", help=help)
     _HANDLERS[directives.SCOPES[callee]](t, node, item)
 
 
@@ -70,25 +69,23 @@ def _task(t: Translator, node: ast.With) -> Var | None:
     if target is None:
         return None
     if not isinstance(target, ast.Name):
-        raise ParserSyntaxError("a task id has one name", spans=[t.span(target)], help="with pl.at(...) as task:")
+        raise t.error(ParserSyntaxError, target, "a task id has one name", help="with pl.at(...) as task:")
     var = Var(target.id, ScalarType(TASK_ID), t.span(target))
     t.scope.bind(target.id, var, var.span)
     return var
 
 
-def _options(t: Translator, item: ast.Call, positional: tuple[str, ...], allowed: tuple[str, ...]) -> dict[str, Any]:
-    given = arguments(t, item)
+def _options(t: Translator, item: ast.Call, directive: Callable[..., Any]) -> dict[str, Any]:
+    """Return what a scope was given by name, as the directive that opens it declares its parameters."""
+    given, (positional, allowed) = arguments(t, item), parameters_of(directive)
     if len(given.args) > len(positional):
-        raise ArgumentCountError(
-            f"`{ast.unparse(item.func)}` takes at most {len(positional)} positional argument(s)",
-            spans=[t.span(item)],
-            help=f"by name it takes {', '.join((*positional, *allowed))}",
-        )
+        message = f"`{ast.unparse(item.func)}` takes at most {len(positional)} positional argument(s)"
+        raise t.error(ArgumentCountError, item, message, help=f"by name it takes {', '.join((*positional, *allowed))}")
     values = dict(zip(positional, given.args, strict=False)) | dict(given.kwargs)
     for name in values:
         if name not in positional and name not in allowed:
             message, help = f"`{ast.unparse(item.func)}` has no parameter `{name}`", ", ".join((*positional, *allowed))
-            raise ArgumentCountError(message, spans=[t.span(_where(item, name))], help=f"it takes {help}")
+            raise t.error(ArgumentCountError, _where(item, name), message, help=f"it takes {help}")
     return values
 
 
@@ -101,7 +98,7 @@ def _name_hint(t: Translator, options: dict[str, Any], item: ast.Call) -> str:
     hint = options.get("name_hint", "")
     if not isinstance(hint, str) or (hint and (not hint.isidentifier() or iskeyword(hint))):
         message, help = f"name_hint must be an identifier, got {hint!r}", "letters, digits and underscores"
-        raise AttributeValueError(message, spans=[t.span(_where(item, "name_hint"))], help=help)
+        raise t.error(AttributeValueError, _where(item, "name_hint"), message, help=help)
     return hint if hint.isascii() else normalize("NFKC", hint)  # as Python reads the name of a function
 
 
@@ -113,18 +110,16 @@ def _deps(t: Translator, options: dict[str, Any], item: ast.Call) -> tuple[Expr,
 
 
 def _at(t: Translator, node: ast.With, item: ast.Call) -> None:
-    allowed = ("optimizations", "deps", "no_dep_args", "dumps", "allow_early_resolve", "name_hint", "windowize")
-    options = _options(t, item, ("level", "role"), allowed)
+    options = _options(t, item, directives.at)
     level, role = options.get("level"), options.get("role")
+    help = "level=pl.Level.CORE_GROUP makes the body a kernel"
     if "level" not in options:
-        help = "level=pl.Level.CORE_GROUP makes the body a kernel"
-        raise ArgumentCountError("pl.at needs a level", spans=[t.span(item)], help=help)
+        raise t.error(ArgumentCountError, item, "pl.at needs a level", help=help)
     if not isinstance(level, Level):
-        message, help = f"level must be a pl.Level, got {level!r}", "level=pl.Level.CORE_GROUP makes the body a kernel"
-        raise AttributeValueError(message, spans=[t.span(_where(item, "level"))], help=help)
+        message = f"level must be a pl.Level, got {level!r}"
+        raise t.error(AttributeValueError, _where(item, "level"), message, help=help)
     if role is not None and (not isinstance(role, Role) or level is Level.CORE_GROUP):
-        message, help = "role= is for levels above CORE_GROUP", "drop it"
-        raise AttributeValueError(message, spans=[t.span(_where(item, "role"))], help=help)
+        raise t.error(AttributeValueError, _where(item, "role"), "role= is for levels above CORE_GROUP", help="drop it")
     hint, deps = _name_hint(t, options, item), _deps(t, options, item)
     body = _kernel_body(t, node.body) if level is Level.CORE_GROUP else t.block(node.body)
     task = _task(t, node)
@@ -139,25 +134,23 @@ def _kernel_body(t: Translator, nodes: list[ast.stmt]) -> SeqStmts:
     """Translate the body of a kernel, which nothing inside can leave early."""
     t.loops.append("kernel")
     t.kernels.append(len(t.yields))
-    try:
-        return t.block(nodes)
-    finally:
-        t.kernels.pop()
-        t.loops.pop()
+    body = t.block(nodes)
+    t.kernels.pop()
+    t.loops.pop()
+    return body
 
 
 def spmd_options(t: Translator, item: ast.Call) -> SpmdOptions:
     """Return what a `pl.spmd(...)` was given, checked."""
-    allowed = ("sync_start", "name_hint", "optimizations", "deps", "allow_early_resolve", "predicate")
-    options = _options(t, item, ("count",), allowed)
+    options = _options(t, item, directives.spmd)
     if "count" not in options:
-        raise ArgumentCountError("pl.spmd needs the number of blocks", spans=[t.span(item)], help="pl.spmd(n)")
+        raise t.error(ArgumentCountError, item, "pl.spmd needs the number of blocks", help="pl.spmd(n)")
     count = t.expr(options["count"], item, "the number of blocks")
     if not (isinstance(count.type, ScalarType) and count.type.dtype.is_int()) or (
         isinstance(count, Const) and count.value <= 0
     ):
         message, help = f"pl.spmd needs a positive number of blocks, got {count}", "an integer of at least 1"
-        raise OperandError(message, spans=[t.span(item)], help=help)
+        raise t.error(OperandError, item, message, help=help)
     return SpmdOptions(
         count,
         _name_hint(t, options, item),
@@ -169,16 +162,12 @@ def spmd_options(t: Translator, item: ast.Call) -> SpmdOptions:
 def _spmd(t: Translator, node: ast.With, item: ast.Call) -> None:
     options = spmd_options(t, item)
     if options.deps and node.items[0].optional_vars is None:
-        raise ParserSyntaxError(
-            "deps= goes with a named task", spans=[t.span(item)], help="with pl.spmd(n, deps=[...]) as tid:"
-        )
+        help = "with pl.spmd(n, deps=[...]) as tid:"
+        raise t.error(ParserSyntaxError, item, "deps= goes with a named task", help=help)
     body = _kernel_body(t, node.body)
     if not (_dispatches_once(body) or _reads_block(body)):
-        raise ParserSyntaxError(
-            "the body of `with pl.spmd(n)` dispatches one kernel or reads the block index",
-            spans=[t.span(item)],
-            help="write `for i in pl.spmd(n):` to have the index by name",
-        )
+        message = "the body of `with pl.spmd(n)` dispatches one kernel or reads the block index"
+        raise t.error(ParserSyntaxError, item, message, help="write `for i in pl.spmd(n):` to have the index by name")
     task = _task(t, node)
     t.emit(
         SpmdScopeStmt(
@@ -204,26 +193,22 @@ def _reads_block(body: SeqStmts) -> bool:
 
 
 def _cluster(t: Translator, node: ast.With, item: ast.Call) -> None:
-    hint = _name_hint(t, _options(t, item, (), ("name_hint",)), item)
+    hint = _name_hint(t, _options(t, item, directives.cluster), item)
     t.emit(ClusterScopeStmt(t.block(node.body), hint, t.span(node)))
 
 
 def _runtime(t: Translator, node: ast.With, item: ast.Call) -> None:
-    mode = _options(t, item, (), ("mode",)).get("mode", ScopeMode.AUTO)
+    mode = _options(t, item, directives.scope).get("mode", ScopeMode.AUTO)
     if t.evaluate(item.func) is directives.manual_scope:
         mode = ScopeMode.MANUAL
     if not isinstance(mode, ScopeMode):
-        raise AttributeValueError(f"mode must be a pl.ScopeMode, got {mode!r}", spans=[t.span(item)])
+        raise t.error(AttributeValueError, item, f"mode must be a pl.ScopeMode, got {mode!r}")
     if ScopeMode.MANUAL in t.runtime_scopes:
-        inner = "manual" if mode is ScopeMode.MANUAL else "auto"
-        raise ParserSyntaxError(
-            f"an {inner} scope cannot stand inside a manual one".replace("an manual", "a manual"), spans=[t.span(item)]
-        )
+        inner = "a manual" if mode is ScopeMode.MANUAL else "an auto"
+        raise t.error(ParserSyntaxError, item, f"{inner} scope cannot stand inside a manual one")
     t.runtime_scopes.append(mode)
-    try:
-        body = t.block(node.body)
-    finally:
-        t.runtime_scopes.pop()
+    body = t.block(node.body)
+    t.runtime_scopes.pop()
     t.emit(RuntimeScopeStmt(body, mode, t.span(node)))
 
 

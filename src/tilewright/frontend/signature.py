@@ -16,7 +16,8 @@ from typing import Any, TypeAlias, cast
 
 from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Symbol
-from tilewright.core.types import Extent, TensorType
+from tilewright.core.program import Function
+from tilewright.core.types import Extent, TensorType, Type
 from tilewright.dtypes import DataType
 from tilewright.records import entity, record
 
@@ -114,8 +115,17 @@ def axis_of(extent: Extent, frame: object) -> tuple[int, int] | None:
     return None
 
 
-def meta_of(type_: TensorType, bounds: Sequence[int | None]) -> TensorMeta:
-    """Return a parameter's type as its meta; `bounds` are the extents it was specialized with."""
+def metas_of(entry: Function, taken: Sequence[str], given: Mapping[str, Given]) -> dict[str, Given]:
+    """Return what an entry takes for granted about each argument, of which it has the `taken` ones as parameters."""
+    types = dict(zip(taken, (param.type for param in entry.params), strict=True))
+    return {name: _meta(one, types.get(name), given) for name, one in given.items()}
+
+
+def _meta(one: Given, type_: Type | None, given: Mapping[str, Given]) -> Given:
+    source = given[one.source] if isinstance(one, Alike) else one
+    if not isinstance(source, TensorMeta) or not isinstance(type_, TensorType):
+        return one
+    bounds = [d.static_bound if isinstance(d, DynDim) else d for d in source.shape]
     shape = tuple(
         int(extent) if isinstance(extent, int) else _dynamic(extent, bound)
         for extent, bound in zip(type_.shape, bounds, strict=True)

@@ -23,26 +23,20 @@ from tilewright.errors import (
     UncallableError,
 )
 from tilewright.frontend.annotations import evaluated, return_types
-from tilewright.frontend.calls import Arguments, fitting
+from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.dynamic import name_axes, spread
 from tilewright.frontend.frames import BecomesDynamic, Frame
 from tilewright.frontend.functions import Header, Options, check_symbols, translated
 from tilewright.frontend.inline import InlineFunction, returns_once
+from tilewright.frontend.invocations import fitting
 from tilewright.frontend.kernels import Declared, Kernel, KernelKind
 from tilewright.frontend.messages import Messages
-from tilewright.frontend.names import Origins, Resolver
-from tilewright.frontend.parameters import (
-    Site,
-    Spec,
-    argument_spec,
-    known_type,
-    known_value,
-    parameters,
-    tensor_type,
-)
+from tilewright.frontend.names import Origins, Resolver, free_name
+from tilewright.frontend.parameters import Site, Spec, argument_spec, known_type, known_value, parameters, tensor_type
 from tilewright.frontend.signature import axis_of
-from tilewright.frontend.state import Translator, Value
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
 from tilewright.records import record
 from tilewright.source import Span
 
@@ -167,8 +161,7 @@ class Kernels:
 
     def _free_name(self, name: str) -> str:
         taken = {*self.builder.taken, *self.builder.methods, *self.names()}
-        numbered = (f"{name}_{i}" for i in range(1, len(taken) + 2))
-        return name if name not in taken else next(n for n in numbered if n not in taken)
+        return free_name(name, taken)
 
     def _expanded(
         self, t: Translator, kernel: Kernel, values: Mapping[str, Value], nodes: Mapping[str, ast.expr], node: ast.Call
@@ -195,7 +188,7 @@ def _uncallable(t: Translator, kernel: Kernel, node: ast.Call) -> UncallableErro
     else:
         message = f"`{kernel.name}` is a {kernel.kind.value} function, which cannot be compiled yet"
         help = "write it with @pl.jit.incore or @pl.jit.opaque"
-    return UncallableError(message, spans=[t.span(node.func)], help=help)
+    return t.error(UncallableError, node.func, message, help=help)
 
 
 def _bound(
@@ -206,13 +199,12 @@ def _bound(
         values = kernel.bind(given.args, given.kwargs)
     except TypeError as error:
         blamed = [n for name, n in given.keyword_nodes.items() if f"`{name}`" in str(error)] or [node]
-        message = f"`{kernel.name}` {error}"
-        raise ArgumentCountError(message, spans=[t.span(blamed[0])], help=kernel.signature_text()) from None
+        raise t.error(ArgumentCountError, blamed[0], f"`{kernel.name}` {error}", help=kernel.signature_text()) from None
     missing = [p.name for p in kernel.parameters if p.name not in values]
     if missing:
         message = f"`{kernel.name}` expects {len(kernel.parameters)} argument(s), got {len(values)}"
         help = f"{kernel.signature_text()}: `{missing[0]}` is missing"
-        raise ArgumentCountError(message, spans=[t.span(node)], help=help)
+        raise t.error(ArgumentCountError, node, message, help=help)
     names = [p.name for p in kernel.parameters]
     return values, dict(zip(names, given.nodes, strict=False)) | dict(given.keyword_nodes)
 

@@ -6,17 +6,8 @@ import ast
 
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, TupleGetItem, Var
-from tilewright.core.op import OPS
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, YieldStmt
-from tilewright.core.types import (
-    ArrayType,
-    ScalarType,
-    TensorType,
-    TileType,
-    TupleType,
-    Type,
-    show_shape,
-)
+from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, TupleType, Type, show_shape
 from tilewright.dtypes import BOOL
 from tilewright.errors import (
     AnnotationMismatchError,
@@ -33,25 +24,26 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import to_type
-from tilewright.frontend.calls import unpack
-from tilewright.frontend.expressions import BINARY, apply
-from tilewright.frontend.state import Listed, Translator, Value, is_action, sequence, statement
+from tilewright.frontend.operators import apply
+from tilewright.frontend.state import is_action
 from tilewright.frontend.subscripts import window
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.known import sequence
+from tilewright.frontend.walk.walker import Listed, Value
+from tilewright.ops.registry import OPS
 
 
-@statement(ast.Pass)
-def _pass(t: Translator, node: ast.Pass) -> None:
-    pass
+def takes(t: Translator, node: ast.Expr | ast.Assign) -> bool:
+    """Translate a statement that is `names = pl.yield_(values)`, with names or without; return whether it is one."""
+    if not is_directive(t, node.value, directives.yield_):
+        return False
+    assert isinstance(node.value, ast.Call)
+    _yield_values(t, node.value, _yield_names(t, node) if isinstance(node, ast.Assign) else ())
+    return True
 
 
-@statement(ast.Expr)
-def _expression(t: Translator, node: ast.Expr) -> None:
-    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-        return
-    if is_directive(t, node.value, directives.yield_):
-        assert isinstance(node.value, ast.Call)
-        yield_values(t, node.value, ())
-        return
+def effect(t: Translator, node: ast.Expr) -> None:
+    """Translate an expression that stands alone: calls that do something."""
     value = t.evaluate(node.value)
     if isinstance(value, Call) and value.op.spec.writes and isinstance(value.type, TileType):
         target = _written_name(node.value)
@@ -77,7 +69,7 @@ def is_directive(t: Translator, node: ast.expr, directive: object) -> bool:
     return name == getattr(directive, "__name__", "") and t.evaluate(node.func) is directive
 
 
-def yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None:
+def _yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None:
     """Translate `names = pl.yield_(values)`: the values now, the names once the loop or branch has ended."""
     span = t.span(node)
     if not t.yields:
@@ -85,12 +77,9 @@ def yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None:
         raise MisplacedDirectiveError(message, spans=[span], help="bind the value to a name, or return it")
     frame = t.yields[-1]
     if frame.names is not None:
-        raise YieldMismatchError(
-            "this block has yielded already",
-            spans=[span],
-            notes=[f"first at line {frame.span.line}"] if frame.span else (),
-            help="yield everything at once: a, b = pl.yield_(x, y)",
-        )
+        notes = [f"first at line {frame.span.line}"] if frame.span else ()
+        help = "yield everything at once: a, b = pl.yield_(x, y)"
+        raise YieldMismatchError("this block has yielded already", spans=[span], notes=notes, help=help)
     if names and len(names) != len(node.args):
         message = f"{len(names)} name(s) for {len(node.args)} yielded value(s)"
         raise YieldMismatchError(message, spans=[span], help="give each value one name")
@@ -102,62 +91,28 @@ def yield_values(t: Translator, node: ast.Call, names: tuple[str, ...]) -> None:
     t.emit(YieldStmt(values, span))
 
 
-@statement(ast.Assign)
-def _assign(t: Translator, node: ast.Assign) -> None:
-    if is_directive(t, node.value, directives.yield_):
-        assert isinstance(node.value, ast.Call)
-        yield_values(t, node.value, _yield_names(t, node))
-        return
-    value = t.evaluate(node.value)
-    for target in node.targets:
-        if len(node.targets) > 1:
-            value = t.placed(value, node.value)
-        _bind_target(t, target, value, node.value)
-
-
 def _yield_names(t: Translator, node: ast.Assign) -> tuple[str, ...]:
     target = node.targets[0]
     elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
     names = tuple(e.id for e in elements if isinstance(e, ast.Name))
     if len(node.targets) != 1 or len(names) != len(elements):
-        help = "a, b = pl.yield_(x, y)"
-        raise ParserSyntaxError("yielded values are bound to plain names", spans=[t.span(node)], help=help)
+        raise t.error(ParserSyntaxError, node, "yielded values are bound to plain names", help="a, b = pl.yield_(x, y)")
     return names
 
 
-def _bind_target(t: Translator, target: ast.expr, value: Value, source: ast.expr) -> None:
-    if isinstance(target, ast.Name):
-        t.assign(target.id, _not_void(t, value, source), target)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        _unpack(t, target, unpack(t, value, source), source)
-    elif isinstance(target, ast.Subscript):
-        _write(t, target, value, source)
-    else:
-        help = "write `name = value` or `tensor[window] = value`"
-        raise UnsupportedFeatureError("a value is bound to a name or a window", spans=[t.span(target)], help=help)
+def bind(t: Translator, target: ast.Name, value: Value, source: ast.expr) -> None:
+    """Bind a name to what an expression gave."""
+    t.assign(target.id, _not_void(t, value, source), target)
 
 
 def _not_void(t: Translator, value: Value, source: ast.expr) -> Value:
     if isinstance(value, Expr) and value.type == TupleType():
         help = "write it on a line of its own, or let the function return something"
-        raise OperandError("this has no result to bind", spans=[t.span(source)], help=help)
+        raise t.error(OperandError, source, "this has no result to bind", help=help)
     return value
 
 
-def _unpack(t: Translator, target: ast.Tuple | ast.List, value: Value, source: ast.expr) -> None:
-    if not isinstance(value, tuple):
-        shown = value.type if isinstance(value, Expr) else repr(value)
-        help = "unpack x.shape, a tuple, or what a function with several results returns"
-        raise OperandError(f"only several values can be unpacked, got {shown}", spans=[t.span(source)], help=help)
-    count = len(value)  # pyright: ignore[reportUnknownArgumentType]
-    if count != len(target.elts):
-        message = f"{len(target.elts)} name(s) for {count} value(s)"
-        raise OperandError(message, spans=[t.span(target)], help="give each value one name; `_` is one too")
-    for element, part in zip(target.elts, value, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        _bind_target(t, element, part, source)
-
-
-def _write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) -> None:
+def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) -> None:
     """Translate `owner[window] = value`."""
     owner = t.operand(target.value)
     span = t.span(target)
@@ -188,27 +143,22 @@ def _write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr)
 def _check_window(t: Translator, extents: tuple[Expr, ...], given: Expr, source: ast.expr) -> None:
     """Raise when the source of a window write is known to have another extent."""
     if not isinstance(given.type, (TensorType, TileType)):
-        raise OperandError(
-            f"a window takes a tensor or tile, got {given.type}",
-            spans=[t.span(source)],
-            help="fill with pl.full or pl.expands",
-        )
+        help = "fill with pl.full or pl.expands"
+        raise t.error(OperandError, source, f"a window takes a tensor or tile, got {given.type}", help=help)
     pad = len(extents) - len(given.type.shape)
     shape, valid = (1,) * pad + given.type.shape, (1,) * pad + given.type.valid
     for want, have, part in zip(extents, shape, valid, strict=True):
         if isinstance(want, Const) and isinstance(have, int) and want.value != have and part != want.value:
             sizes = show_shape(tuple(e.value if isinstance(e, Const) else None for e in extents))  # pyright: ignore[reportArgumentType]
             message = f"a window of {sizes} cannot take {given.type}"
-            raise ShapeMismatchError(
-                message, spans=[t.span(source)], help="make the window as large as what goes into it"
-            )
+            raise t.error(ShapeMismatchError, source, message, help="make the window as large as what goes into it")
 
 
-@statement(ast.AnnAssign)
-def _annotated(t: Translator, node: ast.AnnAssign) -> None:
+def annotated(t: Translator, node: ast.AnnAssign) -> None:
+    """Bind an annotated name, its value held against the annotation."""
     if node.value is None or not isinstance(node.target, ast.Name):
         message, help = "an annotated name needs a value", "write `name: type = value`"
-        raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help)
+        raise t.error(UnsupportedFeatureError, node, message, help=help)
     if (kind := _python_type(t, node.annotation)) is not None:
         value = t.evaluate(node.value)
         _check_kind(t, node, node.target.id, kind, value)
@@ -223,10 +173,8 @@ def _annotated(t: Translator, node: ast.AnnAssign) -> None:
     value = t.evaluate(node.value)
     actual = t.expr(value, node.value).type if not isinstance(value, Expr) else value.type
     if not _agrees(declared, actual):
-        raise AnnotationMismatchError(
-            f"'{node.target.id}' is annotated {declared}, but its value is {actual}",
-            spans=[t.span(node.annotation), t.span(node.value)],
-        )
+        message = f"'{node.target.id}' is annotated {declared}, but its value is {actual}"
+        raise AnnotationMismatchError(message, spans=[t.span(node.annotation), t.span(node.value)])
     limits = getattr(annotation, "bounds", None)
     placed = isinstance(declared, TileType) and declared.memref is not None
     if isinstance(value, Expr) and (placed or limits is not None) and is_action(value):
@@ -258,10 +206,8 @@ def _check_kind(t: Translator, node: ast.AnnAssign, name: str, kind: type, value
             kind, False
         )
     if not fits:
-        raise AnnotationMismatchError(
-            f"'{name}' is annotated {kind.__name__}, but its value is {shown_type(value)}",
-            spans=[t.span(node.annotation), t.span(node.value)],
-        )
+        message = f"'{name}' is annotated {kind.__name__}, but its value is {shown_type(value)}"
+        raise AnnotationMismatchError(message, spans=[t.span(node.annotation), t.span(node.value)])
 
 
 def shown_type(value: Value) -> str:
@@ -299,29 +245,11 @@ def _agrees(declared: Type, actual: Type) -> bool:
             return declared == actual
 
 
-@statement(ast.AugAssign)
-def _augmented(t: Translator, node: ast.AugAssign) -> None:
-    if type(node.op) not in BINARY:
-        help = "write the two operations out"
-        raise UnsupportedFeatureError("this operator is not supported", spans=[t.span(node)], help=help)
-    load = ast.copy_location(_loaded(node.target), node.target)
-    value = t.evaluate(ast.copy_location(ast.BinOp(load, node.op, node.value), node))
-    _bind_target(t, node.target, value, node.value)
-
-
-def _loaded(target: ast.expr) -> ast.expr:
-    if isinstance(target, ast.Name):
-        return ast.Name(target.id, ast.Load())
-    if isinstance(target, ast.Subscript):
-        return ast.Subscript(target.value, target.slice, ast.Load())
-    return target
-
-
-@statement(ast.Return)
-def _return(t: Translator, node: ast.Return) -> None:
+def return_(t: Translator, node: ast.Return) -> None:
+    """Translate a `return`."""
     span = t.span(node)
     if t.kernels and len(t.yields) > t.kernels[-1]:
-        raise UnsupportedFeatureError("`return` cannot leave a kernel scope", spans=[span], help=_KERNEL_END)
+        raise t.error(UnsupportedFeatureError, node, "`return` cannot leave a kernel scope", help=_KERNEL_END)
     value = None if node.value is None else t.operand(node.value)
     if isinstance(value, Expr) and isinstance(value.type, TupleType):
         value = tuple(t.placed(TupleGetItem(value, i, e, span), node) for i, e in enumerate(value.type.elements))
@@ -331,16 +259,11 @@ def _return(t: Translator, node: ast.Return) -> None:
     t.emit(ReturnStmt(values, span))
 
 
-@statement(ast.Break)
-def _break(t: Translator, node: ast.Break) -> None:
-    _check_exit(t, node, "break")
-    t.emit(BreakStmt(_handed_on(t), t.span(node)))
-
-
-@statement(ast.Continue)
-def _continue(t: Translator, node: ast.Continue) -> None:
-    _check_exit(t, node, "continue")
-    t.emit(ContinueStmt(_handed_on(t), t.span(node)))
+def exit_loop(t: Translator, node: ast.Break | ast.Continue) -> None:
+    """Translate a `break` or `continue`."""
+    kind, word = (BreakStmt, "break") if isinstance(node, ast.Break) else (ContinueStmt, "continue")
+    _check_exit(t, node, word)
+    t.emit(kind(_handed_on(t), t.span(node)))
 
 
 def _handed_on(t: Translator) -> tuple[Expr, ...]:
@@ -357,11 +280,8 @@ _KERNEL_END = "a kernel runs to its end: decide outside the scope"
 
 def _check_exit(t: Translator, node: ast.stmt, word: str) -> None:
     if t.loops and t.loops[-1] == "kernel":
-        raise UnsupportedFeatureError(f"`{word}` cannot leave a kernel scope", spans=[t.span(node)], help=_KERNEL_END)
+        raise t.error(UnsupportedFeatureError, node, f"`{word}` cannot leave a kernel scope", help=_KERNEL_END)
     if not t.loops or t.loops[-1] not in ("range", "while"):
         where = f"a pl.{t.loops[-1]} loop" if t.loops else "no loop"
-        raise LoopExitError(
-            f"`{word}` leaves a pl.range or while loop, and the innermost one here is {where}",
-            spans=[t.span(node)],
-            help="use pl.range, or put the rest of the body under an `if`",
-        )
+        message = f"`{word}` leaves a pl.range or while loop, and the innermost one here is {where}"
+        raise t.error(LoopExitError, node, message, help="use pl.range, or put the rest of the body under an `if`")

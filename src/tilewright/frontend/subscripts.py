@@ -6,19 +6,12 @@ import ast
 
 from tilewright.core.build import scalar
 from tilewright.core.expr import Const, Expr, MakeTuple, TupleGetItem, integer
-from tilewright.core.op import OPS
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
-from tilewright.errors import (
-    DriftError,
-    NotStaticError,
-    OperandError,
-    OutOfBoundsError,
-    ShapeMismatchError,
-    StaticEvaluationError,
-    SubscriptError,
-)
-from tilewright.frontend.expressions import apply, taken_from
-from tilewright.frontend.state import Listed, Translator, Value, expression
+from tilewright.errors import NotStaticError, OperandError, OutOfBoundsError, ShapeMismatchError, SubscriptError
+from tilewright.frontend.operators import apply
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
+from tilewright.ops.registry import OPS
 from tilewright.records import record
 
 
@@ -31,11 +24,8 @@ class Window:
     dropped: tuple[int, ...]
 
 
-@expression(ast.Subscript)
-def _subscript(t: Translator, node: ast.Subscript) -> Value:
-    owner = taken_from(t, node.value)
-    if not isinstance(owner, Expr):
-        return _python_item(t, owner, node)
+def subscript(t: Translator, owner: Expr, node: ast.Subscript) -> Value:
+    """Return a window of a tensor or tile, or an element of an array or of several results."""
     match owner.type:
         case TensorType() | TileType():
             return _window_value(t, owner, window(t, owner, node), node)
@@ -48,48 +38,24 @@ def _subscript(t: Translator, node: ast.Subscript) -> Value:
             return _item(t, owner, owner.type, node)
         case _:
             help = "tensors, tiles, arrays and several results have elements"
-            raise SubscriptError(f"{owner.type} cannot be subscripted", spans=[t.span(node)], help=help)
+            raise t.error(SubscriptError, node, f"{owner.type} cannot be subscripted", help=help)
 
 
-def _python_item(t: Translator, owner: Value, node: ast.Subscript) -> Value:
-    came = t.resolver.latest
-    index = _python_index(t, node.slice)
-    t.resolver.latest = came
-    try:
-        found = t.resolver.item(owner, index)
-        return Listed(found) if isinstance(owner, Listed) and isinstance(index, slice) else found
-    except IndexError as error:
-        known = f"it holds {len(owner)} value(s), counted from 0"
-        raise OutOfBoundsError(f"`{ast.unparse(node)}`: {error}", spans=[t.span(node.slice)], help=known) from None
-    except DriftError:
-        raise
-    except Exception as error:
-        raise StaticEvaluationError(f"cannot evaluate `{ast.unparse(node)}`: {error}", spans=[t.span(node)]) from None
-
-
-def _python_index(t: Translator, node: ast.expr | None) -> Value:
-    """Return what a Python sequence or mapping is indexed by: a known value, or a slice between two."""
-    if node is None:
-        return None
-    if isinstance(node, ast.Slice):
-        return slice(*(_python_index(t, part) for part in (node.lower, node.upper, node.step)))
-    index = t.operand(node)
-    if isinstance(index, Const):
-        return index.value
-    if isinstance(index, Expr):
-        raise NotStaticError(
-            "a Python sequence is indexed by what the compiler knows",
-            spans=[t.span(node)],
-            help="a pl.Tensor or pl.Array takes any index",
-        )
-    return index
+def index(t: Translator, value: Value, node: ast.expr) -> Value:
+    """Return what a Python sequence or mapping is indexed by; NotStaticError unless it is known."""
+    if isinstance(value, Const):
+        return value.value
+    if isinstance(value, Expr):
+        help = "a pl.Tensor or pl.Array takes any index"
+        raise t.error(NotStaticError, node, "a Python sequence is indexed by what the compiler knows", help=help)
+    return value
 
 
 def _item(t: Translator, owner: Expr, type_: TupleType, node: ast.Subscript) -> TupleGetItem:
     index = t.operand(node.slice)
     if not isinstance(index, int) or not -len(type_.elements) <= index < len(type_.elements):
         message = f"there are {len(type_.elements)} results, taken by a constant"
-        raise OutOfBoundsError(message, spans=[t.span(node.slice)], help="count from 0")
+        raise t.error(OutOfBoundsError, node.slice, message, help="count from 0")
     return TupleGetItem(owner, index % len(type_.elements), type_.elements[index], t.span(node))
 
 
@@ -118,11 +84,8 @@ def window(t: Translator, owner: Expr, node: ast.Subscript) -> Window:
     type_ = _shaped(owner)
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     if len(parts) > len(type_.shape):
-        raise ShapeMismatchError(
-            f"{type_} has {len(type_.shape)} axes, this subscript {len(parts)}",
-            spans=[t.span(node.slice)],
-            help="give each axis one index or slice",
-        )
+        message = f"{type_} has {len(type_.shape)} axes, this subscript {len(parts)}"
+        raise t.error(ShapeMismatchError, node.slice, message, help="give each axis one index or slice")
     offsets: list[Expr] = []
     extents: list[Expr] = []
     dropped: list[int] = []
@@ -151,7 +114,7 @@ def _check_part(t: Translator, part: ast.expr) -> None:
     known = part.value if isinstance(part, ast.Constant) else part
     if known is None or known is Ellipsis or isinstance(part, (ast.Tuple, ast.List, ast.Starred)):
         help = "pl.reshape adds axes" if known is None else "write `:` for a whole axis"
-        raise SubscriptError("a subscript is an index or a slice per axis", spans=[t.span(part)], help=help)
+        raise t.error(SubscriptError, part, "a subscript is an index or a slice per axis", help=help)
 
 
 def _index(t: Translator, part: ast.expr) -> Expr:
@@ -159,17 +122,17 @@ def _index(t: Translator, part: ast.expr) -> Expr:
     index = t.expr(value, part)
     if not (isinstance(index.type, ScalarType) and index.type.dtype.is_int()):
         help = "use `//` to divide, or pl.cast(..., pl.INDEX)"
-        raise OperandError(f"an index is an integer, got {index.type}", spans=[t.span(part)], help=help)
+        raise t.error(OperandError, part, f"an index is an integer, got {index.type}", help=help)
     if isinstance(index, Const) and index.value < 0:
         help = "subtract from the extent, as in x.shape[0] - 1"
-        raise SubscriptError(f"indices count from the front, got {index.value}", spans=[t.span(part)], help=help)
+        raise t.error(SubscriptError, part, f"indices count from the front, got {index.value}", help=help)
     return index
 
 
 def _ends(t: Translator, owner: Expr, axis: int, part: ast.Slice, node: ast.Subscript) -> tuple[Expr, Expr]:
     if part.step is not None:
         help = "take the whole slice, or loop over the elements you need"
-        raise SubscriptError("a slice has no step here", spans=[t.span(part.step)], help=help)
+        raise t.error(SubscriptError, part.step, "a slice has no step here", help=help)
     lower = integer(0) if part.lower is None else _index(t, part.lower)
     if part.upper is not None:
         return lower, _index(t, part.upper)

@@ -17,7 +17,8 @@ from tilewright.core.expr import (
     TupleGetItem,
     Var,
 )
-from tilewright.core.op import Op, get_op
+from tilewright.core.node_visitor import IRVisitor
+from tilewright.core.op import Op
 from tilewright.core.printer import python_print, python_print_type
 from tilewright.core.program import Function, Program
 from tilewright.core.serialize import deserialize, serialize
@@ -41,11 +42,11 @@ from tilewright.core.stmt import (
     YieldStmt,
 )
 from tilewright.core.types import ArrayType, MemRef, ScalarType, TensorType, TileType, TupleType, Type
-from tilewright.core.visitor import IRVisitor
 from tilewright.dtypes import DataType
 from tilewright.ir.compiled_program import CompiledProgram
 from tilewright.ir.pass_manager import OptimizationStrategy, PassManager
 from tilewright.ir.passes import PassContext, VerificationLevel
+from tilewright.ops.registry import get_op
 from tilewright.programs.compiler import compile
 from tilewright.source import Span
 

@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Any, cast
 
 from tilewright.arrays import np
-from tilewright.call.buffers import buffer_of, elsewhere, region_of
-from tilewright.core.region import Region
+from tilewright.call.argument import CPU, Argument
+from tilewright.call.frameworks import argument_of, elsewhere, is_tensor
 from tilewright.dtypes import DataType
 from tilewright.frontend.signature import Given, Known, RuntimeScalar, TensorMeta
 from tilewright.records import record
@@ -34,14 +34,16 @@ class Described:
     kind: object
     """Everything about it but its extents, hashable and exact."""
     extents: tuple[int | None, ...] = ()
+    argument: Argument | None = None
+    """Where a tensor lies, unless only its annotation is known."""
 
 
 def describe(name: str, value: Any) -> Described:
     """Return what a specialization knows about an argument; TypeError naming the parameter for one it cannot know."""
-    if buffer_of(value) is not None:
-        region = region_of(value, name)
-        dtype, shape = _element_type(region, name), region.data.shape
-        return Described(TensorMeta(shape, dtype), (dtype.name, len(shape)), shape)
+    if is_tensor(value):
+        argument = argument_of(value, name)
+        dtype, shape = argument.dtype, argument.shape
+        return Described(TensorMeta(shape, dtype), (dtype.name, len(shape)), shape, argument)
     if isinstance(value, np.generic):
         return describe(name, cast(Any, value).item())
     unsigned = unsigned_type(value)
@@ -53,13 +55,6 @@ def describe(name: str, value: Any) -> Described:
         )
     known = Known(value)
     return Described(known, known.key)
-
-
-def _element_type(region: Region, name: str) -> DataType:
-    try:
-        return region.dtype
-    except TypeError as error:
-        raise TypeError(f"`{name}`: {error}") from None
 
 
 _SIGNED = (bool, int, float, str, type(None), Enum, DataType)
@@ -98,7 +93,7 @@ def device_of(value: Any) -> str | None:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return str(value.device)
-    return "cpu" if buffer_of(value) is not None else None
+    return CPU if is_tensor(value) else None
 
 
 def check_one_device(named: Sequence[tuple[str, Any]]) -> None:

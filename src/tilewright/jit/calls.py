@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.call.buffers import buffer_of
+from tilewright.call.argument import CPU, Argument
+from tilewright.call.frameworks import is_tensor
 from tilewright.call.torch_state import check_unrecorded
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol, literal_type
@@ -38,9 +39,25 @@ class Call:
         return {name: described.given for name, described in self.described.items()}
 
     @property
+    def arguments(self) -> dict[str, Argument]:
+        """Where the tensors lie."""
+        return {name: one.argument for name, one in self.described.items() if one.argument is not None}
+
+    @property
+    def device(self) -> str:
+        """The device that all tensors are on."""
+        return next((argument.device for argument in self.arguments.values()), CPU)
+
+    @property
     def kinds(self) -> tuple[object, ...]:
         """Everything about the arguments but their extents."""
         return tuple(described.kind for described in self.described.values())
+
+    def passed(self, name: str) -> Given:
+        """Return what is known about an argument, an output that is like an input by its own shape."""
+        given = self.described[name].given
+        source = self.described[given.source].given if isinstance(given, Alike) else given
+        return source if isinstance(source, TensorMeta) else given
 
     @property
     def extents(self) -> tuple[int | None, ...]:
@@ -94,7 +111,7 @@ class Binder:
         try:
             values = self.kernel.bind(args, kwargs)
         except TypeError as error:
-            if all(buffer_of(kwargs.get(name)) is not None for name in self.outputs):
+            if all(is_tensor(kwargs.get(name)) for name in self.outputs):
                 raise self._error(str(error)) from None
             values = None
         if values is None or not self._is_in_place(values, args, kwargs):
@@ -114,7 +131,7 @@ class Binder:
 
     def _is_in_place(self, values: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         """Return whether a call gives every output a tensor, and does not make better sense as one of the inputs."""
-        if not all(name in values and buffer_of(values[name]) is not None for name in self.outputs):
+        if not all(name in values and is_tensor(values[name]) for name in self.outputs):
             return False
         if self._fits(values):
             return True
@@ -127,7 +144,7 @@ class Binder:
         """Return whether every input is there, tensors where there must be some."""
         needed = [name for name, says in self.declared.items() if says.is_tensor and not says.is_optional]
         tensors = (name for name in needed if name not in self.outputs)
-        return not self._missing(values) and all(buffer_of(values[name]) is not None for name in tensors)
+        return not self._missing(values) and all(is_tensor(values[name]) for name in tensors)
 
     def _inputs_only(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of a call that leaves its outputs to us; TypeError where it passes some of them."""
@@ -155,7 +172,7 @@ class Binder:
             return ""
         if len(args) <= len(positional):
             for name, value in zip(positional, args, strict=False):
-                if name in self.outputs and buffer_of(value) is None:
+                if name in self.outputs and not is_tensor(value):
                     return self._no_output(name, value)
         return f"takes {len(positional)} (in-place) or {len(inputs)} (return) positional arguments, got {len(args)}"
 
@@ -210,7 +227,7 @@ class Binder:
         source = self._model(others)
         if source is None or others[source].given != others[name].given:
             return others[name]
-        return Described(Alike(source), ("like", source), others[source].extents)
+        return Described(Alike(source), ("like", source), others[source].extents, others[name].argument)
 
     def _model(self, others: Mapping[str, Described]) -> str | None:
         """Return the input that an output without a stated shape is like: any, where all are alike."""

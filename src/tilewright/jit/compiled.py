@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.backends.cpu.native import scalar_word
+from tilewright.call.placement import MISSING
 from tilewright.core.enums import ParamDirection
-from tilewright.core.types import ScalarType
+from tilewright.core.types import Type
 from tilewright.forks import computed_once
-from tilewright.frontend.signature import DynDim, Given, Known, TensorMeta
+from tilewright.frontend.signature import DynDim, Given, TensorMeta
+from tilewright.jit.calls import Call
 from tilewright.keep.reads import ReadSet
 from tilewright.programs.program import CompiledProgram
 
 if TYPE_CHECKING:  # the fast path, which a first call does without
-    from tilewright.call.tables import Target
+    from tilewright.call.guards import Guards
+    from tilewright.call.targets import Callee, Learned, Slot
 
 
 @dataclass(eq=False)
@@ -29,83 +31,79 @@ class Compiled:
     returns: tuple[str, ...] | None
     """The parameters that it gives back where outputs are left out, None where it may give back something else."""
 
-    def run(self, values: Mapping[str, Any]) -> Any:
-        """Run the program on a call's arguments."""
-        return self.program(*(values[name] for name in self.parameters if name in values))
+    def run(self, call: Call) -> Any:
+        """Run the program on a call's arguments, which are described already."""
+        given = [call.values.get(name, MISSING) for name in self.parameters]
+        return self.program.entry.run_described(given, call.arguments)
+
+    @computed_once
+    def callee(self) -> Callee | None:
+        """The program as dispatchers call it, None on the interpreter."""
+        from tilewright.call.targets import Callee
+
+        native = self.program.native
+        return None if native is None else Callee(native, self.program.entry.function)
+
+    def learned(self, call: Call, result: Any) -> Learned | None:
+        """Return a call that gave `result` as a dispatcher learns it, None where it cannot take calls like it."""
+        from tilewright.call.targets import Learned, fits, given_back
+
+        names, entry, callee = list(call.described), self.program.entry.function, self.callee
+        left_out = [name for name in names if name not in call.values]
+        if callee is None or not fits(entry, len(names), self.returns):
+            return None
+        if left_out and (self.returns is None or not {*left_out} <= {*self.returns}):
+            return None
+        results = result if left_out and len(self.returns or ()) > 1 else (result,)
+        made = dict(zip(self.returns or (), results, strict=False)) if left_out else {}
+        slots = [self._slot(call, name, made.get(name) if name in left_out else None) for name in names]
+        returns = (self.returns or ()) if left_out else given_back(entry, self.returns)
+        written = sum(1 << place for place, name in enumerate(names) if name in self.written)
+        return Learned(callee, slots, [names.index(name) for name in returns], written, self)
+
+    def _slot(self, call: Call, name: str, made: Any) -> Slot:
+        from tilewright.call.targets import Slot
+
+        meta = self.metas[name]
+        shape = meta.shape if isinstance(meta, TensorMeta) else ()
+        dims = [dim.name if isinstance(dim, DynDim) else None for dim in shape]
+        given = call.passed(name) if made is None else TensorMeta(tuple(made.shape), meta.dtype)  # pyright: ignore
+        return Slot(given, self.types.get(name), dims, made=made)
 
     @property
-    def written(self) -> set[str]:
+    def dynamic(self) -> list[int]:
+        """Which of all the tensors' extents, one after the other, the program takes as they come."""
+        dims = [dim for meta in self.metas.values() if isinstance(meta, TensorMeta) for dim in meta.shape]
+        return [position for position, dim in enumerate(dims) if isinstance(dim, DynDim)]
+
+    @property
+    def types(self) -> dict[str, Type]:
+        """The types of the program's parameters."""
+        params = self.program.entry.function.params
+        return dict(zip(self.parameters, (param.type for param in params), strict=True))
+
+    @computed_once
+    def written(self) -> frozenset[str]:
         """The parameters that the program writes."""
-        directions = self.program.directions()
-        names = zip(self.parameters, directions, strict=True)
-        return {name for name, direction in names if direction is not ParamDirection.In}
+        names = zip(self.parameters, self.program.directions(), strict=True)
+        return frozenset(name for name, direction in names if direction is not ParamDirection.In)
 
-    def target(self, given: Sequence[tuple[str, Given]]) -> Target | None:
-        """Return the program as an entry of the dispatcher for a call's arguments, None where it cannot be one."""
+    def guards(self) -> Guards | None:
+        """Return what to test before it is run, as everything is now; None where only Python can."""
         from tilewright.call.guards import Guards
-        from tilewright.call.tables import Target, key_words
-        from tilewright.jit.direct import fits, given_back
 
-        native, key = self.program.native, key_words([one for _, one in given])
-        (entry,) = self.program.program.entries
-        if native is None or key is None or not fits(entry, len(given), self.returns):
-            return None
-        guards = Guards.of(self.reads)
-        if guards is None:
-            return None
-        axes = self._axes(given)
-        mask = [-1] * len(key)
-        for places in axes.values():
-            for place in places:
-                mask[place] = 0
-        same = [(places[0], other) for places in axes.values() for other in places[1:]]
-        names = [name for name, _ in given]
-        returns = [names.index(name) for name in given_back(entry, self.returns)]
-        keep = [self, *(one.value for _, one in given if isinstance(one, Known))]  # some go by their identity
-        return Target(key, mask, native.address(entry.name), guards, self._scalars(given), same, keep, returns)
+        return Guards.of(self.reads)
 
     @computed_once
     def obstacle(self) -> str:
         """Why the dispatcher can call the program for no arguments at all, or nothing."""
         from tilewright.call.guards import Guards
-        from tilewright.jit.direct import fits
+        from tilewright.call.targets import fits
 
-        (entry,) = self.program.program.entries
+        entry = self.program.entry.function
         if self.program.native is None:
             return "it runs on the interpreter"
         if not fits(entry, len(self.metas), self.returns):
             known = self.returns is not None or not entry.return_types
             return "it has too many parameters, or computes an extent" if known else "it returns what it made itself"
         return Guards.obstacle(self.reads)
-
-    def _axes(self, given: Sequence[tuple[str, Given]]) -> dict[str, list[int]]:
-        """Return the places in the key of the axes that go by each name."""
-        found: dict[str, list[int]] = {}
-        at = 0
-        for name, one in given:
-            if isinstance(one, TensorMeta):
-                meta = self.metas[name]
-                dims = meta.shape if isinstance(meta, TensorMeta) else ()
-                for axis, dim in enumerate(dims):
-                    if isinstance(dim, DynDim):
-                        found.setdefault(dim.name, []).append(at + 1 + axis)
-                at += 1 + len(one.shape)
-            else:
-                at += 1 if isinstance(one, Known) and one.value is None else 2
-        return found
-
-    def _scalars(self, given: Sequence[tuple[str, Given]]) -> list[tuple[int, int]]:
-        """Return which launch words numbers are, and their values."""
-        (entry,) = self.program.program.entries
-        types = dict(zip(self.parameters, (p.type for p in entry.params), strict=True))
-        found: list[tuple[int, int]] = []
-        at = 0
-        for name, one in given:
-            if isinstance(one, TensorMeta):
-                at += 1 + 2 * len(one.shape)
-            elif isinstance(one, Known) and name in types:
-                type_ = types[name]
-                assert isinstance(type_, ScalarType)
-                found.append((at, scalar_word(type_.dtype, one.value)))
-                at += 1
-        return found

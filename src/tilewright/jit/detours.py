@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.arrays import np
-from tilewright.call.buffers import buffer_of
+from tilewright.call.frameworks import is_tensor
+from tilewright.call.overlap import may_share_memory
 from tilewright.call.tables import is_itself
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Known
@@ -70,7 +71,7 @@ def _argument(name: str, call: Call, value: Any) -> str:
     given = call.described[name].given
     if isinstance(value, np.generic):
         return f"`{name}` is a number of NumPy: pass `{name}.item()`"
-    if buffer_of(value) is not None:
+    if is_tensor(value):
         return _tensor(name, value)
     if not isinstance(given, Known) or isinstance(value, (bool, int, float, type(None))) or is_itself(value):
         return ""
@@ -105,10 +106,9 @@ def _returned(call: Call, found: Compiled) -> str:
 
 def _shared(call: Call, found: Compiled) -> str:
     """Return what is written close enough to another tensor to be looked at twice, or nothing."""
-    buffers = {name: buffer for name, value in call.values.items() if (buffer := buffer_of(value)) is not None}
-    views = {name: buffer.view(call.values[name]) for name, buffer in buffers.items()}
-    for name in views.keys() & found.written:
-        for other, data in views.items():
-            if other != name and np.may_share_memory(views[name], data):
+    arguments = call.arguments
+    for name in arguments.keys() & found.written:
+        for other, argument in arguments.items():
+            if other != name and may_share_memory(arguments[name], argument):
                 return f"`{name}`, which is written, lies between elements of `{other}`"
     return ""

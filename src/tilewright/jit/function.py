@@ -8,6 +8,7 @@ from operator import is_not
 from types import FunctionType as PythonFunction
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tilewright.call.entrance import reroute
 from tilewright.call.torch_state import is_watched
 from tilewright.core.enums import Level
 from tilewright.errors import brief
@@ -159,10 +160,7 @@ class JITFunction(Kernel):
             from tilewright.jit.torch_compiler import tell
 
             tell(self, self._session)
-        held = staticmethod(call) if isinstance(call, PythonFunction) else call  # it takes the arguments alone
-        body = {"__call__": held, "__doc__": JITFunction.__doc__, "__module__": JITFunction.__module__}
-        chosen = JITFunction if call is None else type(JITFunction.__name__, (JITFunction,), body)
-        self.__class__ = chosen  # pyright: ignore[reportAttributeAccessIssue]
+        reroute(self, call)
 
     def _check_there(self) -> None:
         """Raise for the kinds of functions that can be declared and nothing more."""

@@ -42,6 +42,8 @@ def _differences(
         found.append(f"the configuration is {', '.join(kinds[1])}, and was {', '.join(known[1])}")
     if kinds[2] != known[2]:
         found.append(f"TILEWRIGHT_CHECKED is {_switch(kinds[2])}, and was {_switch(known[2])}")
+    if kinds[3] != known[3]:
+        found.append(f"the tensors are on {kinds[3]}, and were on {known[3]}")
     if not found and len(mine) == len(extents):
         found += _extent_differences(described, mine, extents)
     return found or ["the ranks differ"]

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
-from tilewright.call.buffers import buffer_of
+from tilewright.call.frameworks import is_tensor
 from tilewright.collector import paused_collection
-from tilewright.errors import DriftError, RunOnlyError, brief
+from tilewright.errors import DriftError, brief
 from tilewright.forks import Lock, undivided
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Changed
-from tilewright.frontend.signature import Alike, DynDim, Known, TensorMeta
+from tilewright.frontend.signature import Alike, Known
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
-from tilewright.jit.misses import explained, shown
-from tilewright.jit.persistent import Persistent, options_of, persistent
+from tilewright.jit.kept import KeptCall
+from tilewright.jit.misses import explained
 from tilewright.jit.store import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
@@ -25,17 +25,21 @@ from tilewright.programs.config import RunConfig, code_options
 from tilewright.programs.lowered_stages import Remade
 
 if TYPE_CHECKING:
+    from tilewright.call.memo import Written
+    from tilewright.call.warm import Warm
     from tilewright.frontend.entries import Specialization
-    from tilewright.jit.ways import Ways
     from tilewright.programs.program import CompiledProgram
 
+
+CONFIG = "config"
+"""The keyword that every kernel's call takes for itself."""
 
 ATTEMPTS = 8
 """How often a kernel is read where other threads change what it reads meanwhile."""
 
 
 class Session:
-    """The programs of one kernel, and the ways to them.
+    """The programs of one kernel, and the calls that find them.
 
     `slow` is the kernel's call through Python; `enter` lets its calls go elsewhere first, or with None no longer.
     """
@@ -49,9 +53,10 @@ class Session:
         self.enter = enter
         self._binder = Binder(kernel)
         self.store: Store[Compiled] = Store()
-        self.ways: Ways | None = None
+        self._warm: Warm | None = None
         self._direct = 0
-        """How many calls went ways that were left."""
+        """How many warm calls were taken by what is forgotten; how many of all, when programs were forgotten."""
+        self._uncounted = 0
         self.lock = Lock()
         self.detours = Detours()
 
@@ -63,7 +68,7 @@ class Session:
             if self.store.variants:
                 self._refuse(drift)
             with self.lock:
-                self._leave_ways()
+                self._cool()
                 self._binder = Binder(self.kernel)
         return self._binder
 
@@ -74,12 +79,12 @@ class Session:
         found = self._compiled(call, config)
         if config is not None and config.writes_folder:
             found.program.configured(config)
-        result = found.run(call.values)
+        result = found.run(call)
         was_found = self.store.hits > hits
         reason = lasting_reason(self.kernel, call, found, config is not None)
         self.detours.note(reason or FIRST if was_found else COMPILED)
         if config is None and was_found and all(p.is_positional for p in self.kernel.parameters):
-            self._hasten(args, kwargs, call, found, result)
+            self._hasten(call, found, result, (args, kwargs))
         return result
 
     def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
@@ -93,16 +98,22 @@ class Session:
     def info(self) -> CacheInfo:
         """Return what the cache has done."""
         info = self.store.info()
-        return info._replace(hits=info.hits + (self.ways.hits if self.ways is not None else 0))
+        return info._replace(hits=info.hits + self.direct - self._uncounted)
 
     def calls(self) -> CallInfo:
         """Return how calls went."""
-        return self.detours.info(self._direct + (self.ways.hits if self.ways is not None else 0))
+        return self.detours.info(self.direct)
+
+    @property
+    def direct(self) -> int:
+        """How many calls did without the session."""
+        return self._direct + (self._warm.hits if self._warm is not None else 0)
 
     def clear(self) -> None:
         """Forget every program."""
         with self.lock:
-            self._leave_ways()
+            self._cool()
+            self._uncounted = self._direct
             self.store = Store()
 
     def explain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -120,13 +131,13 @@ class Session:
         return explained(self.kernel.name, list(call.described.items()), kinds, self.store)
 
     def _described(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
-        if any(buffer_of(value) is not None for value in (*args, *kwargs.values())):
+        if any(map(is_tensor, (*args, *kwargs.values()))):
             return self.binder.call(args, kwargs, is_run=False)
         return self.binder.signature(args, kwargs)
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
         """Return everything that a program is found by but its extents."""
-        return call.kinds, code_options(config), settings.checked()
+        return call.kinds, code_options(config), settings.checked(), call.device
 
     @brief
     def _compiled(self, call: Call, config: RunConfig | None) -> Compiled:
@@ -164,37 +175,19 @@ class Session:
     def _made(self, kinds: object, call: Call, config: RunConfig | None) -> Compiled:
         """Return the program for a call that this process has not made yet; another may have."""
         self.store.misses += 1
-        kept = persistent(self.kernel)
-        found = kept.find(call, options_of(config)) if kept is not None else None
-        if found is not None:
-            compiled = Compiled(
-                found.program, found.listed.parameters, found.listed.metas, found.reads, found.listed.returns
-            )
-            self._add(kinds, found.listed.dynamic, call, config, compiled)
-            return compiled
-        return self._built(kinds, call, config, kept)
-
-    def _built(self, kinds: object, call: Call, config: RunConfig | None, kept: Persistent | None) -> Compiled:
-        """Specialize the kernel, and compile it where no process has compiled the same program before."""
-        made = self._specialized(call)
-        reads, dynamic, options = ReadSet(made.reads), _dynamic_positions(made), options_of(config)
-        for known in self.store.find(kinds, call.extents):
-            if known.reads.worths == reads.worths:  # what was read has changed since the program was looked for
-                return known
-        key, program = kept.artifact(made, options, reads) if kept is not None else (b"", None)
-        if program is None and settings.run_only():
-            raise RunOnlyError(self._not_kept(call, key))
-        if program is None:
-            program = self._code(made, config) if kept is None else self._alone(made, config, kept, key, reads)
-        compiled = Compiled(program, made.parameters, made.metas, reads, self._returns(made))
-        self._add(kinds, dynamic, call, config, compiled)
-        if kept is not None:
-            kept.list(call, options, made, dynamic, key, compiled.returns, reads)
+        kept = KeptCall(self.kernel, call, config)
+        compiled = kept.find()
+        if compiled is None:
+            made = self._specialized(call)
+            reads = ReadSet(made.reads)
+            for known in self.store.find(kinds, call.extents):
+                if known.reads.value_keys == reads.value_keys:  # it has changed since the program was looked for
+                    return known
+            compiled = kept.made(made, reads, self._returns(made), lambda: self._code(made, config))
+        self._add(kinds, call, config, compiled)
         return compiled
 
-    def _add(
-        self, kinds: object, dynamic: Sequence[int], call: Call, config: RunConfig | None, compiled: Compiled
-    ) -> None:
+    def _add(self, kinds: object, call: Call, config: RunConfig | None, compiled: Compiled) -> None:
         """Keep a program in this process; one that was loaded shows its stages all the same."""
         program = compiled.program
         known = {name: one.value for name, one in call.given.items() if isinstance(one, Known)}
@@ -202,29 +195,9 @@ class Session:
         program.specialized.update({name: numbers[name] for name in compiled.parameters if name in numbers})
         if "ir" not in program.stages:
             strategy = OptimizationStrategy.Default if config is None else config.strategy
-            program.stages = program.stages.joined(Remade(lambda: self._specialized(call).program, strategy))
-        self.store.add(kinds, dynamic, call.extents, compiled)
-
-    def _alone(
-        self, made: Specialization, config: RunConfig | None, kept: Persistent, key: bytes, reads: ReadSet
-    ) -> CompiledProgram:
-        """Compile while other processes that want the same program wait for it."""
-        with kept.lock(key):
-            program = kept.loaded(key, reads)  # it may have come while we waited
-            if program is None:
-                program = self._code(made, config)
-                kept.keep(key, program, reads)
-            return program
-
-    def _not_kept(self, call: Call, key: bytes) -> str:
-        """Return what run-only mode has to say about a program that nobody has compiled."""
-        arguments = ", ".join(f"{name}: {shown(one)}" for name, one in call.described.items())
-        places = [str(d) for d in (settings.cache_dir(), *settings.shared_cache_dirs()) if d is not None]
-        return (
-            f"kernel `{self.kernel.name}` is not compiled for ({arguments}), and TILEWRIGHT_RUN_ONLY is set: "
-            f"no artifact {key.hex()[:16] or 'at all'} in {', '.join(places) or 'no cache'}\n"
-            "    help: run it once without TILEWRIGHT_RUN_ONLY, with TILEWRIGHT_CACHE_DIR set to a place both can reach"
-        )
+            backend = program.loaded.code.backend
+            program.stages = program.stages.joined(Remade(backend, lambda: self._specialized(call).program, strategy))
+        self.store.add(kinds, compiled.dynamic, call.extents, compiled)
 
     def _code(self, made: Specialization, config: RunConfig | None) -> CompiledProgram:
         from tilewright.programs.compiler import compile
@@ -268,45 +241,42 @@ class Session:
                 "for example pl.Out[pl.Tensor[[M, 1], pl.FP32]]"
             )
 
-    # the ways in that do not ask the session
+    # calls that do without the session
 
     @undivided()
-    def _hasten(self, args: Sequence[Any], kwargs: Mapping[str, Any], call: Call, found: Compiled, result: Any) -> None:
+    def _hasten(self, call: Call, found: Compiled, result: Any, written: Written) -> None:
         """Let later calls like one that gave `result` find their program without the session."""
         if not self.lock.acquire(blocking=False):  # somebody compiles, which is no reason to wait
             return
         try:
-            if self.ways is not None and not self.ways.is_current():
-                self._leave_ways()
-            if self.ways is None:
-                self.ways = self._new_ways()
-            if self.ways.learn(self._binder, (args, kwargs), call, found, result):
-                self.enter(self.ways.entrance())
+            learned = found.learned(call, result)
+            if learned is not None:
+                self._warmed().learn(learned, found.guards, written)
         finally:
             self.lock.release()
 
-    def _new_ways(self) -> Ways:
-        from tilewright.jit.ways import Ways
+    def _warmed(self) -> Warm:
+        from tilewright.call.dispatcher import Parameter
+        from tilewright.call.warm import Warm
 
-        return Ways(self.kernel, self.slow)
+        if self._warm is None:
+            outputs = self._binder.outputs
+            names = [(p.name, p.name if p.is_keyword and p.name != CONFIG else "") for p in self.kernel.parameters]
+            parameters = [Parameter(known, name in outputs) for name, known in names]
+            self._warm = Warm(parameters, self.slow, self.enter, self.kernel.function)
+        return self._warm
 
     def set_back(self) -> None:
         """Let calls come to the session again, unless it is busy."""
         if self.lock.acquire(blocking=False):
             try:
-                self._leave_ways()
+                self._cool()
             finally:
                 self.lock.release()
 
-    def _leave_ways(self) -> None:
-        if self.ways is not None:
-            self.store.hits += self.ways.hits
-            self._direct += self.ways.hits
-        self.ways = None
-        self.enter(None)
-
-
-def _dynamic_positions(made: Specialization) -> list[int]:
-    """Return which of all the tensors' extents, one after the other, the program takes as they come."""
-    dims = [d for meta in made.metas.values() if isinstance(meta, TensorMeta) for d in meta.shape]
-    return [position for position, dim in enumerate(dims) if isinstance(dim, DynDim)]
+    def _cool(self) -> None:
+        """Forget what takes warm calls."""
+        if self._warm is not None:
+            self._direct += self._warm.hits
+            self._warm.leave()
+        self._warm = None

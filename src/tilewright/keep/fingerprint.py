@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,16 +21,16 @@ Facts: TypeAlias = tuple[str, int, int, int, int]
 
 
 @cache
-def toolchain() -> bytes:
-    """Return a digest of this package's own sources and of the LLVM it uses; any change of either changes it.
+def toolchain(*files: Path) -> bytes:
+    """Return a digest of this package's own sources and of the compiler's files; any change of either changes it.
 
     A process whose sources were edited after it started runs neither the old nor the new ones for certain: its digest
     is its own.
     """
     sources = sorted(_sources(str(PACKAGE), ""))
     found = hashlib.sha256(_remembered(SOURCES, [facts for _, facts in sources], lambda: _content(sources)))
-    for fact in _llvm():
-        found.update(_part(fact))
+    for path in files:
+        found.update(_part(library_digest(path)))
     if max(facts[2] for _, facts in sources) > _started() * 1e9:
         found.update(os.urandom(32))
     return found.digest()
@@ -61,17 +60,6 @@ def _content(sources: Sequence[tuple[str, Facts]]) -> bytes:
 def python() -> str:
     """Return the version of Python, whose compiler a function's code comes from."""
     return sys.version
-
-
-def _llvm() -> list[bytes]:
-    """Return what llvmlite is, without importing it: its version's text, and digests of its libraries."""
-    spec = importlib.util.find_spec("llvmlite")
-    if spec is None or not spec.submodule_search_locations:
-        return [b"none"]
-    root = Path(spec.submodule_search_locations[0])
-    version = root / "_version.py"
-    libraries = sorted((root / "binding").glob("libllvmlite*"))
-    return [version.read_bytes() if version.exists() else b"", *map(library_digest, libraries)]
 
 
 def library_digest(path: Path) -> bytes:

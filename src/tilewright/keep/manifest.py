@@ -2,23 +2,20 @@
 
 A manifest belongs to a kernel's own code and what is known about its arguments. It lists, for each program made so,
 every value that was read from outside, as a path to follow and a digest of what was found, and the artifact to run
-where all still agree.
+where all still agree. The text of a PTO module reads nothing: its manifest lists one program, under no condition.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, TypeAlias
 
-from tilewright.core.enums import TensorLayout
-from tilewright.dtypes import BY_NAME
 from tilewright.errors import DriftError
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Access, Item, Origins, Path, Read, Resolver
-from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
 from tilewright.keep.digest import NotEncodable, digest, function_bytes
 from tilewright.keep.reads import ReadSet
 from tilewright.records import record
@@ -34,16 +31,16 @@ LIMIT = 16
 class Listed:
     """One program of a manifest."""
 
-    artifact: str
-    parameters: tuple[str, ...]
-    metas: Mapping[str, Given]
-    dynamic: tuple[int, ...]
-    returns: tuple[str, ...] | None
-    functions: tuple[tuple[Any, ...], ...]
+    artifact: bytes
+    """Its key, which has 32 bytes."""
+    parameters: tuple[str, ...] = ()
+    returns: tuple[str, ...] | None = None
+    """What the program is to its kernel's calls; see `Compiled`."""
+    functions: tuple[tuple[Any, ...], ...] = ()
     """How each function was reached, and the digest of its code, the kernel's own first."""
-    reads: tuple[PlainRead, ...]
+    reads: tuple[PlainRead, ...] = ()
 
-    def replayed(self, kernel: Kernel) -> ReadSet | None:
+    def replayed(self, kernel: Kernel | None) -> ReadSet | None:
         """Return the reads done again in this process, None where anything is not what it was."""
         try:
             return _replay(self, kernel)
@@ -52,9 +49,8 @@ class Listed:
 
 
 def listed(
-    kernel: Kernel, artifact: bytes, parameters: Sequence[str], metas: Mapping[str, Given], dynamic: Sequence[int],
-    returns: tuple[str, ...] | None, reads: ReadSet,
-) -> Listed | None:  # fmt: skip
+    artifact: bytes, parameters: tuple[str, ...], returns: tuple[str, ...] | None, reads: ReadSet
+) -> Listed | None:
     """Return a program as a manifest lists it, None where something that was read means nothing elsewhere."""
     try:
         functions = tuple(_reached(reads.resolvers, number) for number in range(len(reads.resolvers)))
@@ -65,7 +61,7 @@ def listed(
         )
     except (NotEncodable, LookupError, RecursionError):  # a container may hold itself
         return None
-    return Listed(artifact.hex(), tuple(parameters), metas, tuple(dynamic), returns, functions, found)
+    return Listed(artifact, parameters, returns, functions, found)
 
 
 def _reached(resolvers: Sequence[Resolver], number: int) -> tuple[Any, ...]:
@@ -92,8 +88,8 @@ def function_of(value: object) -> Any:
 
 def _plain_read(number: int, resolver: Resolver, read: Read) -> PlainRead:
     key = read.root.access, read.path
-    worth = digest(read.given).hex() if resolver.uses[key] > 0 else None
-    return number, read.root.access.name, _plain_path(read.path), worth
+    found = digest(read.given).hex() if resolver.uses[key] > 0 else None
+    return number, read.root.access.name, _plain_path(read.path), found
 
 
 def _plain_path(path: Path) -> tuple[Any, ...]:
@@ -104,7 +100,7 @@ def _plain_path(path: Path) -> tuple[Any, ...]:
     return tuple((step.key,) if isinstance(step, Item) else step for step in path)
 
 
-def _replay(entry: Listed, kernel: Kernel) -> ReadSet | None:
+def _replay(entry: Listed, kernel: Kernel | None) -> ReadSet | None:
     resolvers: list[Resolver] = []
     origins = Origins()
     for reached, access, path, code in entry.functions:
@@ -115,11 +111,11 @@ def _replay(entry: Listed, kernel: Kernel) -> ReadSet | None:
         owner = (found.self_name, found.owner) if isinstance(found, Kernel) and found.self_name else None
         resolvers.append(resolver := Resolver.of(function, owner, origins))
         number = len(resolvers) - 1
-        for _, root, way, worth in (read for read in entry.reads if read[0] == number):
+        for _, root, way, used in (read for read in entry.reads if read[0] == number):
             value = _follow(resolver, root, way)
-            if worth is None:
+            if used is None:
                 resolver.pass_through()
-            elif digest(value).hex() != worth:
+            elif digest(value).hex() != used:
                 return None
     for resolver in resolvers:
         resolver.close()
@@ -136,7 +132,8 @@ def _follow(resolver: Resolver, root: str, path: Sequence[Any]) -> Any:
 
 def written(entries: Sequence[Listed]) -> bytes:
     """Return a manifest as bytes."""
-    return json.dumps([_plain(entry) for entry in entries[-LIMIT:]], separators=(",", ":")).encode()
+    plain = [[e.artifact.hex(), e.parameters, e.returns, e.functions, e.reads] for e in entries[-LIMIT:]]
+    return json.dumps(plain, separators=(",", ":")).encode()
 
 
 def read(data: bytes) -> list[Listed]:
@@ -147,40 +144,18 @@ def read(data: bytes) -> list[Listed]:
         return []
 
 
-def _plain(entry: Listed) -> list[Any]:
-    metas = {name: _plain_meta(meta) for name, meta in entry.metas.items()}
-    return [entry.artifact, entry.parameters, metas, entry.dynamic, entry.returns, entry.functions, entry.reads]
-
-
 def _entry(plain: Sequence[Any]) -> Listed:
-    artifact, parameters, metas, dynamic, returns, functions, reads = plain
+    artifact, parameters, returns, functions, reads = plain
+    if len(artifact) != 64:
+        raise ValueError(f"{artifact!r} is no artifact's key")
     return Listed(
-        bytes.fromhex(artifact).hex(),
+        bytes.fromhex(artifact),
         tuple(parameters),
-        {name: _meta(meta) for name, meta in metas.items()},
-        tuple(dynamic),
         None if returns is None else tuple(returns),
         tuple((reached, root, _steps(path), code) for reached, root, path, code in functions),
-        tuple((number, root, _steps(path), worth) for number, root, path, worth in reads),
+        tuple((number, root, _steps(path), found) for number, root, path, found in reads),
     )
 
 
 def _steps(path: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(tuple(step) if isinstance(step, list) else step for step in path)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-
-
-def _plain_meta(meta: Given) -> Any:
-    if isinstance(meta, TensorMeta):
-        shape = [[d.name, d.literal] if isinstance(d, DynDim) else d for d in meta.shape]
-        return [shape, meta.dtype.name, meta.layout.name]
-    return meta.source if isinstance(meta, Alike) else None
-
-
-def _meta(plain: Any) -> Given:
-    if isinstance(plain, str):
-        return Alike(plain)
-    if plain is None:
-        return Known(None)
-    shape, dtype, layout = plain
-    dims = tuple(DynDim(*d) if isinstance(d, list) else d for d in shape)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return TensorMeta(dims, BY_NAME[dtype], TensorLayout[layout])

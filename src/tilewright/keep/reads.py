@@ -1,7 +1,7 @@
 """Read sets: what a program was compiled from besides its arguments.
 
 The front end notes every value it takes from outside a kernel. Here those notes become a question that can be asked
-again: whether everything that was used is worth what it was. An object that was merely passed through on the way to an
+again: whether everything that was used is what it was. An object that was merely passed through on the way to an
 attribute may be another one by now.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.frontend.names import Access, Read, Resolver
-from tilewright.frontend.worth import MISSING, is_mutable, worth
+from tilewright.frontend.value_keys import MISSING, is_mutable, value_key
 from tilewright.records import record
 
 
@@ -58,10 +58,10 @@ class Leaf:
         )
 
     def is_same(self, new: object) -> bool:
-        """Return whether a value is worth what was found."""
+        """Return whether a kernel could not tell a value from what was found."""
         if new is self.read.value and not is_mutable(new):
             return True
-        return new is not MISSING and worth(new) == self.read.worth
+        return new is not MISSING and value_key(new) == self.read.value_key
 
 
 class ReadSet:
@@ -73,10 +73,10 @@ class ReadSet:
         self.leaves = sorted(leaves, key=lambda leaf: not leaf.is_own)
 
     @property
-    def worths(self) -> list[object]:
-        """Everything that was used, and what it was worth: equal for programs that were compiled from the same."""
+    def value_keys(self) -> list[object]:
+        """Everything that was used, by its key: equal for programs that were compiled from the same."""
         functions = [(resolver.function, resolver.code) for resolver in self.resolvers]
-        return [*functions, *((leaf.read.root.access, leaf.read.path, leaf.read.worth) for leaf in self.leaves)]
+        return [*functions, *((leaf.read.root.access, leaf.read.path, leaf.read.value_key) for leaf in self.leaves)]
 
     def drift(self) -> Drift | None:
         """Return the first value that is no longer what it was, or None; the instance's own attributes come first."""

@@ -44,6 +44,11 @@ class Store:
         self.misses = Counter[Miss]()
         self._warnings = [CacheWarning]
 
+    @property
+    def is_on(self) -> bool:
+        """Whether anything can be found: the settings may ask for no store at all."""
+        return self.directory is not None or bool(self.shared)
+
     def get(self, kind: str, digest: bytes) -> bytes | None:
         """Return what was kept under a key, or None; `misses` counts why."""
         name, why = file_name(kind, digest), Miss.ABSENT

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -283,9 +283,3 @@ def mangled(type_: str) -> str:
         element(type_), element(type_)
     )
     return base if lanes(type_) == 1 else f"v{lanes(type_)}{base}"
-
-
-def constant_vector(type_: str, values: Iterable[int | float]) -> Value:
-    """Return a vector of constants."""
-    numbers = list(values)
-    return Value(vector(type_, len(numbers)), f"<{', '.join(f'{type_} {number}' for number in numbers)}>")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,15 @@ def llvm() -> Any:
     binding.initialize_native_asmparser()
     held_over_forks(lambda: binding.ffi.lib._lock)  # pyright: ignore[reportPrivateUsage] - no other way to it
     return binding
+
+
+def llvm_files() -> list[Path]:
+    """Return what llvmlite consists of that changes code, without importing it: its version, and its libraries."""
+    spec = find_spec("llvmlite")
+    if spec is None or not spec.submodule_search_locations:
+        return []
+    root = Path(spec.submodule_search_locations[0])
+    return [*root.glob("_version.py"), *sorted((root / "binding").glob("libllvmlite*"))]
 
 
 @cache

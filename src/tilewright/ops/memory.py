@@ -114,7 +114,7 @@ def write_window(target: Region, source: Region, offsets: Sequence[int], atomic:
 
 def _add(into: Any, live: Any, dtype: DataType) -> None:
     """Add elements to what is there, one after the other where several of them go to one place."""
-    places: Any = np.ndindex(into.shape) if overlaps_itself(into) else [()]
+    places: Any = np.ndindex(into.shape) if overlaps_itself(into.shape, into.strides, into.itemsize) else [()]
     for index in places:
         place = (*index, ...)
         into[place] = round_to(exact(into[place]) + exact(live[place]), dtype)
@@ -253,19 +253,19 @@ def _write(result: ShapedType, x: Region, indices: tuple[int, ...], value: Any) 
     return target
 
 
-def _dim_type(tensor: Expr, axis: int) -> ScalarType:
+def _dim_type(tensor: Expr, axis: int, valid: bool) -> ScalarType:
     rank = len(shaped(tensor).shape)
     if not -rank <= axis < rank:
         raise OutOfBoundsError(f"axis {axis} of a {rank}-D tensor does not exist", blame=["tensor"])
     return ScalarType(INDEX)
 
 
-def _dim(result: ScalarType, tensor: Region, axis: int) -> int:
-    return tensor.data.shape[axis]
+def _dim(result: ScalarType, tensor: Region, axis: int, valid: bool) -> int:
+    return tensor.valid[axis] if valid else tensor.data.shape[axis]
 
 
-def _known_dim(tensor: Expr, axis: int) -> Expr | None:
-    extent = shaped(tensor).shape[axis]
+def _known_dim(tensor: Expr, axis: int, valid: bool) -> Expr | None:
+    extent = (shaped(tensor).valid if valid else shaped(tensor).shape)[axis]
     return None if extent is None else as_scalar(extent)
 
 
@@ -372,6 +372,6 @@ def write(x: X, indices: Extents, value: Number) -> X:
     kinds=TENSOR, infer=_dim_type, fold=_known_dim, evaluate=_dim, control_plane=True, accepts=ANY,
     example="rows = pl.tensor.dim(x, 0)\nout = pl.store(pl.add(a, pl.cast(rows, pl.FP32)), [0, 0], out)",
 )  # fmt: skip
-def dim(tensor: Tensor, axis: int) -> Scalar:
-    """Return the extent of one axis."""
+def dim(tensor: Tensor, axis: int, valid: bool = False) -> Scalar:
+    """Return the extent of one axis, or of what is `valid` of it."""
     ...

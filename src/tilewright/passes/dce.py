@@ -21,8 +21,9 @@ from tilewright.core.stmt import (
     YieldStmt,
 )
 from tilewright.core.visitor import bodies, defined, used, variables
+from tilewright.passes.aliases import Aliases
 from tilewright.passes.effects import effect_of
-from tilewright.passes.identity import viewed_tensor, written_tensor
+from tilewright.passes.identity import written_tensor
 from tilewright.passes.narrow import Narrower
 
 
@@ -48,6 +49,7 @@ class _Marks:
         self._exits: dict[int, list[Stmt]] = {}
         self._pending: list[Var] = []
         self._writers: dict[Var, list[Stmt]] = {}
+        self._aliases = Aliases(body)
         roots = list(self._collect(body, None, None, None))
         for stmt in roots:
             self._revive(stmt)
@@ -103,12 +105,12 @@ class _Marks:
     def _is_local_write(self, value: Expr, stmt: Stmt) -> bool:
         """Note a write into a buffer this function made: it only matters if the buffer does."""
         target = written_tensor(value)
-        while isinstance(target, Var) and isinstance(owner := self._owner.get(target), AssignStmt):
-            if effect_of(owner.value) is Effect.ALLOCATE:
-                self._writers.setdefault(target, []).append(stmt)
-                return True
-            target = viewed_tensor(owner.value)
-        return False
+        owners = () if target is None else self._aliases.owners(target)
+        if not owners or not all(owner in self._aliases.made for owner in owners):
+            return False
+        for owner in owners:
+            self._writers.setdefault(owner, []).append(stmt)
+        return True
 
     def _handed_on(self, owner: Stmt | None, values: Sequence[Expr]) -> None:
         if isinstance(owner, (ForStmt, WhileStmt)):

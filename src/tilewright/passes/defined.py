@@ -269,23 +269,7 @@ class Defined:
         facts = [(v, f) for v in read if (f := self.of(v)) is not None]
         if call.op.spec.family == "partial" and facts[-1][1].is_sure:
             facts = facts[:-1]  # where the second tile is not valid, the first one's elements stay
-        return self._within(valid, [(shape_of(v), f) for v, f in facts], type_, call.span)
-
-    def _within(
-        self, valid: Box, operands: Sequence[tuple[tuple[int, ...], Facts]], type_: TileType, span: Span
-    ) -> Facts:
-        """Return the facts of a result that holds data where all of its operands do."""
-        box = list(valid)
-        for shape, facts in operands:
-            for axis in range(-len(shape), 0):
-                if shape[axis] == 1 and type_.shape[axis] != 1:
-                    box[axis] = box[axis] if facts.box[axis] == 1 else least(box[axis], facts.box[axis])
-                elif not covers(facts.box[axis], box[axis], shape[axis]):
-                    box[axis] = least(box[axis], facts.box[axis])
-        if tuple(box) == valid:
-            return Facts(valid)
-        origin = next((f.origin for _, f in operands if not f.is_sure), span)
-        return Facts(valid, tuple(box), False, origin)
+        return _within(valid, [(shape_of(v), f) for v, f in facts], type_, call.span)
 
     def _moved(self, call: Call, bound: Mapping[str, Argument], type_: TileType) -> Facts:
         value = next(v for v in bound.values() if self.of(v) is not None)
@@ -318,3 +302,18 @@ class Defined:
             return Facts(valid)
         origin = next((f.origin for f in (first, second) if not f.is_sure), call.span)
         return Facts(valid, unknown(call), False, origin)
+
+
+def _within(valid: Box, operands: Sequence[tuple[tuple[int, ...], Facts]], type_: TileType, span: Span) -> Facts:
+    """Return the facts of a result that holds data where all of its operands do."""
+    box = list(valid)
+    for shape, facts in operands:
+        for axis in range(-len(shape), 0):
+            if shape[axis] == 1 and type_.shape[axis] != 1:
+                box[axis] = box[axis] if facts.box[axis] == 1 else least(box[axis], facts.box[axis])
+            elif not covers(facts.box[axis], box[axis], shape[axis]):
+                box[axis] = least(box[axis], facts.box[axis])
+    if tuple(box) == valid:
+        return Facts(valid)
+    origin = next((f.origin for _, f in operands if not f.is_sure), span)
+    return Facts(valid, tuple(box), False, origin)

@@ -9,12 +9,12 @@ from tilewright.core.build import call
 from tilewright.core.enums import FunctionType
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, Var
 from tilewright.core.extents import as_scalar
-from tilewright.core.op import OPS
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.signature import symbol_extents
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt, Stmt
 from tilewright.core.visitor import expressions, statements
+from tilewright.ops.registry import OPS
 from tilewright.source import Span
 
 
@@ -101,7 +101,7 @@ def bound_symbols(function: Function, args: Sequence[Expr]) -> tuple[list[Stmt],
             symbols[name] = as_scalar(extent)
             continue
         position, axis = function.symbols[name]
-        value = call(OPS["tensor.dim"].spec, {"tensor": args[position], "axis": axis})
+        value = call(OPS["tensor.dim"].spec, {"tensor": args[position], "axis": axis, "valid": False})
         var = Var(name, value.type)
         stmts.append(AssignStmt(var, value))
         symbols[name] = var

@@ -15,7 +15,6 @@ from tilewright.core.build import call
 from tilewright.core.enums import FunctionType, ParamDirection
 from tilewright.core.expr import Expr, GlobalVar, Invoke, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.extents import symbols_in
-from tilewright.core.op import OPS
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.signature import substituted
@@ -34,7 +33,9 @@ from tilewright.core.stmt import (
 from tilewright.core.types import ScalarType, TensorType, TupleType, Type
 from tilewright.core.visitor import defined, expressions, statements, used, variables
 from tilewright.dtypes import INDEX, TASK_ID
-from tilewright.passes.directions import direction_of
+from tilewright.ops.registry import OPS
+from tilewright.passes.aliases import directions
+from tilewright.passes.last_use import reads
 from tilewright.records import record
 
 
@@ -75,7 +76,7 @@ class _Outliner(Rewriter):
         self.taken = taken
         self.kernels: list[Function] = []
         self.counts = {"incore": 0, "spmd": 0}
-        self.uses = _uses(function.body)
+        self.uses = reads(function.body)
 
     def scope(self, stmt: Any) -> Sequence[Stmt]:
         """Replace a scope by a call of the function it becomes, or by its statements."""
@@ -104,7 +105,7 @@ class _Outliner(Rewriter):
         predicate: Expr | None = None,
     ) -> Sequence[Stmt]:
         """Make the kernel and return the statements that call it."""
-        interface = self._interface(body, _uses(stmt.body))
+        interface = self._interface(body, reads(stmt.body))
         kernel = self._kernel(stmt, body, interface, kind, word)
         self.kernels.append(kernel)
         args = (*interface.inputs, *(Symbol(name) for name in interface.symbols))
@@ -149,9 +150,9 @@ class _Outliner(Rewriter):
         results = copy.exprs(interface.outputs)
         closing = (ReturnStmt(results, stmt.span),) if results else ()
         whole = SeqStmts((*stmts, *closing))
-        directions = (*(direction_of(param, whole) for param in params), *(ParamDirection.In for _ in extents))
+        used = (*directions(params, whole), *(ParamDirection.In for _ in extents))
         types: tuple[Type, ...] = tuple(r.type for r in results)
-        return Function(name, (*params, *extents), types, whole, stmt.span, kind, directions)
+        return Function(name, (*params, *extents), types, whole, stmt.span, kind, used)
 
     def _name(self, hint: str, word: str) -> str:
         """Return a name for a kernel: its hint, or one made from the function's; unique in the program."""
@@ -182,14 +183,6 @@ def _bound(value: Expr, targets: tuple[Var, ...], stmt: Stmt) -> Sequence[Stmt]:
         AssignStmt(whole, value, stmt.span),
         *(AssignStmt(t, p, stmt.span) for t, p in zip(targets, parts, strict=True)),
     )
-
-
-def _uses(body: SeqStmts) -> dict[Var, int]:
-    counts: dict[Var, int] = {}
-    for stmt in statements(body):
-        for var in variables(used(stmt)):
-            counts[var] = counts.get(var, 0) + 1
-    return counts
 
 
 def _symbols(body: SeqStmts) -> set[str]:

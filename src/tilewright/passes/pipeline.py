@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tilewright.core.program import Program
 from tilewright.passes import (
+    block_tensors,
     control_plane,
     cse,
     dce,
@@ -46,6 +47,7 @@ DEFAULT = (
     Pass("OutlineScopes", outline.run),
     Pass("CheckSkippedTasks", skipped.run),
     Pass("ConvertTensorToTileOps", tensor_to_tile.run),
+    Pass("BlockTensorOps", block_tensors.run),
     Pass("SimplifyKernels", simplify.run),
     Pass("CommonSubexpressionsInKernels", cse.run),
     Pass("DeadCodeInKernels", dce.run),

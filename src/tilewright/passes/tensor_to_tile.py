@@ -7,17 +7,18 @@ which only a part holds data, since the buffer a result is stored into would no 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tilewright.core.build import arguments, call
 from tilewright.core.enums import FunctionType
-from tilewright.core.expr import Call, Expr, MakeTuple, Var, integer
-from tilewright.core.op import OPS, Effect, Kind
+from tilewright.core.expr import Call, Expr, Var, integer
+from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt, WhileStmt
-from tilewright.core.types import TensorType, TileType, Type, is_fully_valid, is_static
+from tilewright.core.types import TensorType, TileType, Type, is_fully_valid, is_static, static_shape
 from tilewright.errors import KernelError
+from tilewright.ops.registry import OPS
+from tilewright.passes.blocks import ZERO, Blocks
 from tilewright.passes.effects import effect_of, writes_memory
 
 KERNELS = (FunctionType.InCore, FunctionType.AIC, FunctionType.AIV, FunctionType.Spmd)
@@ -54,18 +55,13 @@ class _Converter(Rewriter):
             return (kept,)
         loads, value = converted
         assert isinstance(value.type, TileType)
-        computed = Var(kept.var.name_hint, value.type, kept.var.span)
-        fresh = call(OPS["tensor.create"].spec, _create(value.type), kept.span)
-        tensor = Var(kept.var.name_hint, fresh.type, kept.var.span)
-        self.replaced[stmt.var] = tensor
+        shape = [*map(integer, value.type.shape)]
+        written = Blocks(kept.span, kept.var.name_hint)
+        computed = written.bind(value)
+        tensor = self.replaced[stmt.var] = written.create(shape, value.type.dtype)
+        written.store(computed, [ZERO] * len(shape), tensor)
         self.tiles[-1][tensor] = computed
-        stored = call(OPS["tile.store"].spec, _store(computed, tensor, len(value.type.shape)), kept.span)
-        return (
-            *loads,
-            AssignStmt(computed, value, kept.span),
-            AssignStmt(tensor, fresh, kept.span),
-            EvalStmt(stored, kept.span),
-        )
+        return (*loads, *written.stmts)
 
     def evaluate(self, stmt: EvalStmt) -> Sequence[Stmt]:
         """Write a computed tensor's tile directly where the tensor is assembled."""
@@ -98,16 +94,8 @@ class _Converter(Rewriter):
         source = bound["source"]
         is_tile = isinstance(source, Var) and isinstance(source.type, TileType)
         tile = source if is_tile else self._known(source) if isinstance(source, Var) else None
-        if tile is None:
-            return None
-        store = {
-            "tile": tile,
-            "offsets": bound["offset"],
-            "output_tensor": bound["target"],
-            "shapes": None,
-            "atomic": bound["atomic"],
-        }
-        return call(OPS["tile.store"].spec, store, expr.span)
+        place = {"offsets": bound["offset"], "output_tensor": bound["target"], "atomic": bound["atomic"]}
+        return None if tile is None else Blocks(expr.span).op("tile.store", tile=tile, **place)
 
     def _forget(self, value: Expr) -> None:
         """After a write, loaded tiles may no longer be what memory holds."""
@@ -122,35 +110,28 @@ class _Converter(Rewriter):
         """Return a tensor computation as loads and a tile op, or None where it has to stay."""
         if not isinstance(value, Call) or not _is_computation(value):
             return None
-        loads: dict[Var, AssignStmt] = {}
-        bound = {
-            name: self._tile(arg, loads) if isinstance(arg, Expr) else arg for name, arg in arguments(value).items()
-        }
+        loads: dict[Var, Stmt] = {}
+        bound = {n: self._tile(arg, loads) if isinstance(arg, Expr) else arg for n, arg in arguments(value).items()}
         try:
             result = call(value.op.at(Kind.TILE).spec, bound, value.span)
         except KernelError:
             return None
         if not _gives_the_same(result.type, value.type):
             return None
-        self.tiles[-1].update({tensor: load.var for tensor, load in loads.items()})
+        self.tiles[-1].update({tensor: load.var for tensor, load in loads.items() if isinstance(load, AssignStmt)})
         return [*loads.values()], result
 
-    def _tile(self, arg: Expr, loads: dict[Var, AssignStmt]) -> Expr:
+    def _tile(self, arg: Expr, loads: dict[Var, Stmt]) -> Expr:
         """Return a tensor operand as a tile, adding to `loads` where it is not at hand."""
         if not isinstance(arg, Var) or not isinstance(arg.type, TensorType):
             return arg
-        known = loads[arg].var if arg in loads else self._known(arg)
+        known = load.var if isinstance(load := loads.get(arg), AssignStmt) else self._known(arg)
         if known is not None:
             return known
-        zeros = MakeTuple(tuple(integer(0) for _ in arg.type.shape))
-        shape = MakeTuple(tuple(integer(e) for e in arg.type.shape if isinstance(e, int)))
-        spec = OPS["tile.load"].spec
-        given = {"tensor": arg, "offsets": zeros, "shapes": shape}
-        bound = {p.name: p.default for p in spec.parameters} | given
-        loaded = call(OPS["tile.load"].spec, bound, arg.span)
-        var = Var(arg.name_hint, loaded.type, arg.span)
-        loads[arg] = AssignStmt(var, loaded, arg.span)
-        return var
+        written = Blocks(arg.span, arg.name_hint)
+        tile = written.load(arg, [ZERO] * len(arg.type.shape), static_shape(arg.type.shape))
+        (loads[arg],) = written.stmts
+        return tile
 
 
 def _is_computation(value: Call) -> bool:
@@ -169,14 +150,3 @@ def _gives_the_same(tile: Type, tensor: Type) -> bool:
     if not isinstance(tile, TileType) or not isinstance(tensor, TensorType):
         return False
     return (tile.dtype, tile.shape, tile.valid) == (tensor.dtype, tensor.shape, tensor.valid)
-
-
-def _create(type_: TileType) -> dict[str, Any]:
-    spec = OPS["tensor.create"].spec
-    return {p.name: p.default for p in spec.parameters} | {"shape": type_.shape, "dtype": type_.dtype}
-
-
-def _store(tile: Var, tensor: Var, rank: int) -> dict[str, Any]:
-    spec = OPS["tile.store"].spec
-    zeros = MakeTuple(tuple(integer(0) for _ in range(rank)))
-    return {p.name: p.default for p in spec.parameters} | {"tile": tile, "offsets": zeros, "output_tensor": tensor}

@@ -2,10 +2,10 @@
 
     artifact := "TWAR" version:byte size:u64 sha256(body):32 bytes  body       size is the body's; little-endian
     body     := length:u32 header  object*
-    header   := JSON: target, entries and their symbols, what the numbers of errors mean, each object's name and size
+    header   := JSON: back end, target, entries and their symbols, what errors mean, each object's name and size
 
-Running one takes neither the program's IR nor LLVM. The header declares the entries; beside the program's object lie
-those that run chunks in parallel and look for signals. Nothing depends on the process that made it: equal programs give
+Running one takes neither the program's IR nor a compiler. The header declares the entries; beside the program's object
+lie those that its back end runs beside every program. Nothing depends on the process that made it: equal programs give
 equal bytes. The checksum finds accidents. Whoever plants an artifact plants code, so they belong where nobody else can
 write.
 """
@@ -16,37 +16,22 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from hashlib import sha256
 from typing import Any
 
-from tilewright.backends.cpu.native import NativeCode, NativeProgram
+from tilewright.backends.interface import Code, Entries, backend_names, find
 from tilewright.core.program import Program
 from tilewright.errors import ArtifactError
-from tilewright.native.interrupts import LOOK
-from tilewright.native.regions import POOL, SERIAL, TEAM
-from tilewright.native.target import Target
-from tilewright.native.threads import Emit, emitted
 from tilewright.programs.declarations import plain_entries, read_entries
 from tilewright.programs.error_table import plain_errors, read_errors
 from tilewright.records import record
 
 MAGIC = b"TWAR"
-VERSION = 2
+VERSION = 3
 """Of this layout and of how entries are called; it goes up when either changes."""
-
-PROGRAM = "program"
-REGIONS = (SERIAL, SERIAL + TEAM, SERIAL + POOL, LOOK)
-"""What `threads` and `interrupts` may ask for while a program runs."""
 
 _HEAD = struct.Struct("<4sBQ32s")
 _LENGTH = struct.Struct("<I")
-
-
-@cache
-def made(text: str) -> bytes:
-    """Return the object code of one of the regions; LLVM makes it once per process."""
-    return emitted(text)
 
 
 @record
@@ -54,15 +39,13 @@ class Artifact:
     """A program and its code for one target; of a program that was read, only the declarations are left."""
 
     program: Program
-    code: NativeCode
-    emit: Emit = made
-    """Gives the object code that runs chunks in parallel and looks for signals."""
+    code: Code
     origins: Sequence[tuple[str, int]] = ()
     """The file and the first line of each function that its errors may point into."""
 
     def to_bytes(self) -> bytes:
         """Return everything but the LLVM IR, as `from_bytes` reads it in any process."""
-        objects = {PROGRAM: self.code.object, **{_digest(text): self.emit(text) for text in REGIONS}}
+        objects = {**self.code.backend.companions(), **self.code.objects}
         header = json.dumps(self._header(objects), sort_keys=True, separators=(",", ":")).encode()
         body = b"".join([_LENGTH.pack(len(header)), header, *objects.values()])
         return _HEAD.pack(MAGIC, VERSION, len(body), sha256(body).digest()) + body
@@ -76,13 +59,14 @@ class Artifact:
         except (LookupError, TypeError, ValueError, AttributeError, struct.error, RecursionError) as error:
             raise ArtifactError(f"this artifact is malformed: {error!r}") from error
 
-    def load(self) -> NativeProgram:
-        """Return the program ready to run; ArtifactError names what this processor lacks for it."""
-        return NativeProgram(self.program, self.code, self.emit)
+    def load(self) -> Entries:
+        """Return the program ready to run; ArtifactError names what this machine lacks for it."""
+        return self.code.backend.load(self.program, self.code)
 
     def _header(self, objects: Mapping[str, bytes]) -> dict[str, Any]:
         return {
             "name": self.program.name,
+            "backend": self.code.backend.name,
             "target": asdict(self.code.target),
             "entries": plain_entries(self.program),
             "symbols": dict(self.code.symbols),
@@ -116,17 +100,10 @@ def _read(body: bytes) -> Artifact:
     objects: dict[str, bytes] = {}
     for name, size in header["objects"]:
         objects[name], start = body[start : start + size], start + size
-    target, errors = Target(**header["target"]), read_errors(header["errors"])
-    code = NativeCode(target, objects[PROGRAM], header["symbols"], errors)
+    if header["backend"] not in backend_names():
+        there = ", ".join(backend_names())
+        raise ArtifactError(f"this artifact is for back end {header['backend']!r}, and there are {there}")
+    errors = read_errors(header["errors"])
+    code = find(header["backend"]).restored(header["target"], objects, header["symbols"], errors)
     origins = [(str(file), int(line)) for file, line in header["origins"]]
-    return Artifact(read_entries(header["name"], header["entries"]), code, _carried(objects), origins)
-
-
-def _carried(objects: Mapping[str, bytes]) -> Emit:
-    """Return a function that gives the objects an artifact has, and asks LLVM for others."""
-    return lambda text: objects.get(_digest(text)) or made(text)
-
-
-@cache
-def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()
+    return Artifact(read_entries(header["name"], header["entries"]), code, origins)

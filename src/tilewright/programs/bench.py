@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from tilewright.call.arguments import bind
+from tilewright.call.binding import bind
+from tilewright.call.launch import prepared
 from tilewright.programs.metadata import entry_of
 from tilewright.programs.program import CompiledProgram
 from tilewright.programs.timings import Timings
@@ -141,8 +142,7 @@ def _alone(compiled: Callable[..., Any], args: Sequence[Any]) -> Callable[[], An
     if not isinstance(compiled, CompiledProgram) or compiled.native is None:
         return None
     entry, native = entry_of(compiled.program), compiled.native
-    bound = bind(entry, compiled.directions(), args)
-    return native.prepared(entry.name, bound.values)
+    return prepared(native, bind(entry, compiled.directions(), args))
 
 
 def _timed(run: Callable[[], Any], rounds: int, warmup: int) -> tuple[float, ...]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tilewright.backends.cpu.native import scalar_word
-from tilewright.call.arguments import Number
+from tilewright.backends.abi import Number, scalar_word, word_count, word_places
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Var
 from tilewright.core.program import Function
@@ -96,19 +95,15 @@ class CFunction:
     def _run(self, words: list[str], tensors: Sequence[str], refusals: Refusals) -> list[str]:
         """Return the call, and the check that tensors it returns are those it was given."""
         returned = list(self.entry.return_types)
-        room = sum(1 + 2 * len(t.shape) if isinstance(t, TensorType) else 1 for t in returned)
         lines = [
-            f"int64_t tw_words[{max(1, len(words) + room)}] = {{{', '.join(words) or '0'}}};",
+            f"int64_t tw_words[{max(1, len(words) + word_count(*returned))}] = {{{', '.join(words) or '0'}}};",
             f"int tw_status = tw_run({self.symbol}, tw_words);",
             "if (tw_status) return tw_status;",
         ]
-        at = len(words)
-        for type_ in returned:
+        for type_, at in zip(returned, word_places(returned), strict=True):
             if isinstance(type_, TensorType):
-                known = " && ".join(f"tw_words[{at}] != (int64_t)(intptr_t){name}" for name in tensors)
+                known = " && ".join(f"tw_words[{len(words) + at}] != (int64_t)(intptr_t){name}" for name in tensors)
                 lines.append(f"if ({known}) return {refusals.status('the program returned a tensor of its own')};")
-                at += 2 * len(type_.shape)
-            at += 1
         return lines
 
 
@@ -161,9 +156,8 @@ def _words(param: Var, name: str, extents: Mapping[str, str]) -> list[str]:
 def _results(entry: Function, at: int, names: Sequence[str]) -> list[str]:
     """Return the statements that hand numbers to whoever wants them."""
     lines, left = list[str](), iter(names)
-    for type_ in entry.return_types:
+    for type_, place in zip(entry.return_types, word_places(entry.return_types), strict=True):
         if isinstance(type_, ScalarType):
             name = next(left)
-            lines.append(f"if ({name} != NULL) memcpy({name}, &tw_words[{at}], sizeof *{name});")
-        at += 1 + 2 * len(type_.shape) if isinstance(type_, TensorType) else 1
+            lines.append(f"if ({name} != NULL) memcpy({name}, &tw_words[{at + place}], sizeof *{name});")
     return lines

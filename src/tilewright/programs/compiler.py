@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from platform import machine
 from typing import Any
 
-from tilewright.backends.cpu.native import compile_native
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ReturnStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import statements
 from tilewright.errors import ReturnMismatchError, brief
 from tilewright.frontend.programs import as_program
-from tilewright.interpret.checked import run_checked
-from tilewright.interpret.machine import Machine
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.programs import fields
-from tilewright.programs.artifact import Artifact
-from tilewright.programs.entry import Runner
 from tilewright.programs.folder import free_place
 from tilewright.programs.lowered_stages import Remade
 from tilewright.programs.planning import MemoryPlanner, check_choices, check_context
-from tilewright.programs.platforms import DEFAULT, INTERPRETER, OURS, BackendType, backend_of, checked_platform
+from tilewright.programs.platforms import (
+    DEFAULT,
+    INTERPRETER,
+    NPUS,
+    BackendType,
+    backend_for,
+    backend_of,
+    checked_platform,
+)
 from tilewright.programs.profile import Profile
 from tilewright.programs.program import CompiledProgram
 from tilewright.records import record
@@ -106,7 +106,7 @@ class _How:
             fields.one_of(OptimizationStrategy)("strategy", strategy),
             fields.either(PassDumpLevel)("dump_passes", dump),
             name,
-            chosen if chosen is not None and name in OURS else backend_of(name),
+            chosen if chosen is not None and name not in NPUS else backend_of(name),
             is_checked,
             fields.flag("profiling", profiling),
             fields.optional(fields.one_of(VerificationLevel))("verification_level", verification),
@@ -120,22 +120,23 @@ class _How:
 
 
 def _compiled(source: Program, how: _How) -> CompiledProgram:
-    if how.platform != INTERPRETER and (sys.platform, machine()) != ("linux", "x86_64"):
-        help = f"pass platform={INTERPRETER!r} to run programs here"
-        raise ValueError(f"native code runs on Linux and x86-64, not on {sys.platform} and {machine()}: {help}")
+    backend = backend_for(how.platform)
+    if objection := backend.objection():
+        raise ValueError(f"{objection}: pass platform={INTERPRETER!r} to run programs here")
     _check_returned(source)
     profile, directory = Profile(), how.directory(source.name)
     lowered = _lowered(source, how, directory, profile)
-    artifact = None if how.platform == INTERPRETER else _artifact(source, lowered, profile)
+    names = [entry.name for entry in source.entries]
+    options = backend.options(is_checked=how.is_checked)
+    seen = source if how.is_checked else lowered  # turns that race are reported by the names that people gave
+    code = backend.compile(seen, names, options=options, timed=profile.timed)
     with profile.timed("load"):
-        native = artifact.load() if artifact is not None else None
+        entries = backend.load(source, code)
     compiled = CompiledProgram(
         source,
         how.platform,
-        native.run if native is not None else _interpreted(source, lowered, how),
-        _stages(source, how.strategy, artifact, concise=how.dump is PassDumpLevel.CONCISE),
-        artifact,
-        native,
+        entries,
+        Remade(backend, lambda: source, how.strategy, lambda: code, concise=how.dump is PassDumpLevel.CONCISE),
         output_dir=directory,
         profile=profile,
         backend_type=how.backend,
@@ -143,11 +144,6 @@ def _compiled(source: Program, how: _How) -> CompiledProgram:
     if directory is not None:
         compiled.write()
     return compiled
-
-
-def _interpreted(source: Program, lowered: Program, how: _How) -> Runner:
-    """Return what runs a program without native code; a checked one as it was written, whose names people know."""
-    return partial(run_checked, source) if how.is_checked else Machine(lowered).run
 
 
 def _check_returned(source: Program) -> None:
@@ -171,14 +167,3 @@ def _lowered(source: Program, how: _How, directory: Path | None, profile: Profil
     level = context.verification_level if how.verification is None else how.verification
     with replace(context, instruments=[*context.instruments, profile], verification_level=level):
         return PassManager.get_strategy(how.strategy).run_passes(source, dump_ir=how.dump, output_dir=directory)
-
-
-def _artifact(source: Program, lowered: Program, profile: Profile) -> Artifact:
-    entries = [entry.name for entry in source.entries]
-    return Artifact(source, compile_native(lowered, entries=entries, timed=profile.timed))
-
-
-def _stages(source: Program, strategy: OptimizationStrategy, artifact: Artifact | None, *, concise: bool) -> Remade:
-    if artifact is None:
-        return Remade(lambda: source, strategy, is_native=False, concise=concise)
-    return Remade(lambda: source, strategy, lambda: artifact.code, concise=concise)

@@ -15,7 +15,7 @@ from tilewright.programs.planning import MemoryPlanner
 from tilewright.programs.platforms import (
     DEFAULT,
     INTERPRETER,
-    OURS,
+    NPUS,
     BackendType,
     backend_of,
     checked_platform,
@@ -93,7 +93,7 @@ class RunConfig:
                 self._keep(each.name, each.metadata[RULE](each.name, getattr(self, each.name)))
         if self.checked:
             self._keep("platform", INTERPRETER)
-        if self.platform not in OURS or self.backend_type is None:
+        if self.platform in NPUS or self.backend_type is None:
             self._keep("backend_type", backend_of(self.platform))
         if self.any_dfx_enabled() or self.save_kernels_dir is not None:
             self._keep("save_kernels", True)

@@ -16,12 +16,11 @@ from typing import Any
 from tilewright.core.enums import FunctionType, ParamDirection, TensorLayout
 from tilewright.core.expr import Call, ConstInt, Expr, Symbol, Var
 from tilewright.core.extents import as_scalar
-from tilewright.core.op import get_op
 from tilewright.core.program import Function, Program
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, Type
 from tilewright.dtypes import BY_NAME, INDEX
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.programs.writes import actual_directions
+from tilewright.passes.aliases import actual_directions
 
 
 def plain_entries(program: Program) -> list[dict[str, Any]]:
@@ -110,6 +109,8 @@ def _read_extent(plain: Any) -> Extent:
         case str():
             return Symbol(plain)
         case [str(name), *args]:
+            from tilewright.ops.registry import get_op  # most programs are declared without one
+
             return Call(get_op(name), tuple(as_scalar(_read_extent(arg)) for arg in args), (), ScalarType(INDEX))
         case int() | None:
             return plain

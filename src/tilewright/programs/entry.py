@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from tilewright.backends.cpu.native import NativeProgram
-from tilewright.call.arguments import Arguments, Number, bind
+from tilewright.backends.abi import Number
+from tilewright.backends.host import HostProgram
+from tilewright.call.argument import Argument
+from tilewright.call.binding import Bound, bind, bind_described
+from tilewright.call.entrance import reroute
+from tilewright.call.haste import Haste
+from tilewright.call.launch import Runner
+from tilewright.call.placement import MISSING
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
-from tilewright.core.region import Region
-from tilewright.core.types import Type
+from tilewright.core.types import ScalarType, Type
 from tilewright.forks import computed_once
+from tilewright.frontend.signature import Known, TensorMeta
+from tilewright.passes.aliases import actual_directions
 from tilewright.programs import metadata
 from tilewright.programs.metadata import ParamInfo
-from tilewright.programs.shortcut import Learned, Shortcut, reroute
-from tilewright.programs.writes import actual_directions
 
-Runner: TypeAlias = Callable[[str, Sequence[Any]], tuple[Any, ...]]
-"""Runs one function by name on regions and numbers; outputs are written in place."""
+if TYPE_CHECKING:
+    from tilewright.call.dispatcher import Parameter
+    from tilewright.call.targets import Learned, Slot
+    from tilewright.call.warm import Warm
 
 
 class Entry:
@@ -36,14 +43,17 @@ class Entry:
         function: Function,
         runner: Runner,
         specialized: Mapping[str, Number] | None = None,
-        native: NativeProgram | None = None,
-        enter: Callable[[Callable[..., Any]], None] | None = None,
+        native: HostProgram | None = None,
+        enter: Callable[[Callable[..., Any] | None], None] | None = None,
     ) -> None:
         self.function = function
         self.specialized: Mapping[str, Number] = {} if specialized is None else specialized
         self._program = program
         self._runner = runner
-        self._shortcut = Shortcut(native, function, partial(Entry.__call__, self), enter or partial(reroute, self))
+        self._native = native
+        self._enter = enter or partial(reroute, self)
+        self._warm: Warm | None = None
+        self._haste = Haste()
 
     @property
     def name(self) -> str:
@@ -75,7 +85,7 @@ class Entry:
         """What the function really does with each of its parameters, whatever it declares."""
         return actual_directions(self._program, self.function)
 
-    def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
+    def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> Bound:
         """Return the arguments of a call, checked as the call itself checks them."""
         return bind(self.function, self.directions, args, named, self.specialized)
 
@@ -84,24 +94,82 @@ class Entry:
         if config is not None and "config" in self.param_names:
             named["config"] = config
         bound = self.bound(args, named)
-        returned = self._runner(self.name, bound.values)
-        bound.finish(self.directions)
-        self._shortcut.learn(Learned(len(args), named, bound), self.directions)
-        outputs = self.output_indices
-        if outputs and len(args) + len(named) == len(self.function.params):
+        is_whole = len(args) + len(named) == len(self.function.params)
+        result = self._run(bound, is_whole)
+        if self._native is not None:
+            self._haste.look(partial(self._learn, self._native, bound, is_whole))
+        return result
+
+    def run_described(self, given: list[Any], described: Mapping[str, Argument]) -> Any:
+        """Run the function on arguments that were placed and described elsewhere, `MISSING` for outputs left out."""
+        is_whole = not any(value is MISSING for value in given)
+        return self._run(bind_described(self.function, self.directions, given, described), is_whole)
+
+    def _run(self, bound: Bound, is_whole: bool) -> Any:
+        returned, outputs = self._runner(bound), self.output_indices
+        if outputs and is_whole:
             return None
-        results = [_returned(r, bound) for r in returned] or [bound.given[i] for i in outputs]
+        results = list(returned) or [bound.given[i] for i in outputs]
         return results[0] if len(results) == 1 else tuple(results) if results else None
+
+    # calls that do without Python
+
+    def _learn(self, native: HostProgram, bound: Bound, is_whole: bool) -> bool:
+        """Return whether calls like this one go without Python from now on, and have not before."""
+        from tilewright.call.guards import Guards
+        from tilewright.call.targets import Callee, fits
+        from tilewright.call.warm import Warm, is_native
+
+        if not is_native() or not fits(self.function, len(self.param_names), self._returns):
+            raise ImportError
+        if self._warm is None:
+            self._callee = Callee(native, self.function)
+            self._warm = Warm(self._parameters(), partial(Entry.__call__, self), self._enter)
+        call = self._learned(bound, is_whole)
+        return call is not None and self._warm.learn(call, Guards)
+
+    def _parameters(self) -> list[Parameter]:
+        from tilewright.call.dispatcher import Parameter
+
+        names = self.param_names
+        may_be_named = "config" not in names  # which has a meaning of its own
+        return [Parameter(name if may_be_named else "", k in self.output_indices) for k, name in enumerate(names)]
+
+    def _learned(self, bound: Bound, is_whole: bool) -> Learned | None:
+        from tilewright.call.targets import Learned, given_back
+
+        names, returns = self.param_names, self._returns
+        outputs = [] if is_whole else self.output_indices
+        if outputs and (returns is None or "config" in names or not {names[k] for k in outputs} <= {*returns}):
+            return None
+        slots = [self._slot(bound, k, k in outputs) for k in range(len(names))]
+        back = (returns or ()) if outputs else given_back(self.function, returns)
+        written = sum(1 << k for k in range(len(names)) if bound.is_written(k))
+        return Learned(self._callee, slots, [names.index(name) for name in back], written)
+
+    def _slot(self, bound: Bound, position: int, is_made: bool) -> Slot:
+        from tilewright.call.targets import Slot, open_bounds, symbols
+
+        param, value, given = self.function.params[position], bound.values[position], bound.given[position]
+        if isinstance(value, Argument):
+            return Slot(
+                TensorMeta(value.shape, value.dtype), param.type, symbols(param.type), made=given if is_made else None
+            )
+        assert isinstance(param.type, ScalarType)
+        is_fixed = param.name_hint in self.specialized
+        return Slot(
+            Known(given), param.type, bounds=None if is_fixed else open_bounds(param.type.dtype, given, param.bounds)
+        )
+
+    @computed_once
+    def _returns(self) -> tuple[str, ...] | None:
+        """The parameters that it gives back, whatever it is called on; None where that is not known."""
+        from tilewright.frontend.outputs import returned_parameters
+
+        if self.function.return_types and not self.function.body:
+            return None  # of a loaded program only the declaration is there
+        found = returned_parameters(self.function)
+        return None if found is None else tuple(self.param_names[k] for k in found)
 
     def __repr__(self) -> str:
         return f"<entry {self.name}({', '.join(self.param_names)}) of {self._program.name}>"
-
-
-def _returned(value: Any, bound: Arguments) -> Any:
-    """Return a result as the caller knows it: their own array where it is one, a new one otherwise."""
-    if not isinstance(value, Region):
-        return value
-    for original, region in zip(bound.given, bound.values, strict=True):
-        if isinstance(region, Region) and region.data is value.data:
-            return original
-    return bound.buffer.wrap(value.data)

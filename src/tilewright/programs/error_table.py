@@ -11,21 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tilewright.source import UNKNOWN, Source, Span
-
-
-class Excerpt(Source):
-    """Some lines of a source."""
-
-    __slots__ = ("kept",)
-
-    def __init__(self, filename: str, kept: Mapping[str, str]) -> None:
-        super().__init__(filename, ())
-        self.kept = kept
-
-    def line(self, number: int) -> str | None:
-        """Return line `number` (from 1), or None when it was not kept."""
-        return self.kept.get(str(number))
+from tilewright.source import UNKNOWN, Excerpt, Source, Span
 
 
 def plain_errors(errors: Sequence[tuple[str, Span]]) -> dict[str, Any]:

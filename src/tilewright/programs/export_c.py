@@ -14,19 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tilewright import settings
-from tilewright.call.arguments import Number
+from tilewright.backends.abi import Number
 from tilewright.core.enums import ParamDirection
 from tilewright.core.types import TensorType
 from tilewright.errors import ExecutionError, ExportError
 from tilewright.native.elf import read
 from tilewright.native.loader import library_symbol
-from tilewright.native.regions import POOL, SERIAL
+from tilewright.passes.aliases import actual_directions
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.c_function import CFunction
 from tilewright.programs.c_names import function_name
 from tilewright.programs.c_source import header, source
 from tilewright.programs.folder import publish
-from tilewright.programs.writes import actual_directions
 
 COMPILERS = ("cc", "gcc", "clang")
 
@@ -36,12 +35,14 @@ def export(artifact: Artifact, directory: Path, name: str | None, specialized: M
     chosen = function_name(name or artifact.program.name)
     functions = list(_functions(artifact, chosen, specialized))
     errors = [str(ExecutionError(message, spans=[span])) for message, span in artifact.code.errors]
-    features = [each[1:] for each in artifact.code.target.features.split(",") if each.startswith("+")]
-    texts = {f"{chosen}.h": header(chosen, functions), f"{chosen}.c": source(chosen, functions, errors, features)}
+    exported = artifact.code.backend.exported(artifact.code)
+    texts = {
+        f"{chosen}.h": header(chosen, functions),
+        f"{chosen}.c": source(chosen, functions, errors, exported.features),
+    }
     files = {name: text.encode() for name, text in texts.items()}
-    objects = [artifact.code.object, artifact.emit(SERIAL + POOL)]
-    _check_free([chosen, *(function.name for function in functions)], objects)
-    files[f"lib{chosen}.so"] = _linked(chosen, files, objects, [function.name for function in functions])
+    _check_free([chosen, *(function.name for function in functions)], exported.objects)
+    files[f"lib{chosen}.so"] = _linked(chosen, files, exported.objects, [function.name for function in functions])
     publish(directory, files)
 
 

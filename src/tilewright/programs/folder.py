@@ -32,6 +32,7 @@ DUMPS = "passes_dump"
 FILES = {
     "program": "program.py",
     "ir": "ir.py",
+    "fusion": "fusion.txt",
     "llvm": "program.ll",
     "assembly": "program.s",
     "object": "object.txt",

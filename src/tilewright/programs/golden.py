@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tilewright.arrays import np
-from tilewright.call.buffers import buffer_of
+from tilewright.call.frameworks import array_of
 from tilewright.core.region import Array
 from tilewright.dtypes import BF16, FP4, FP8E4M3FN, FP8E5M2, FP8E8M0, FP16, FP32, STORABLE, DataType
 from tilewright.errors import TilewrightError
@@ -117,17 +117,11 @@ def _paired(name: str, actual: Results, expected: Results) -> list[tuple[str, Ar
         if len(actual) != len(expected):  # pyright: ignore[reportUnknownArgumentType]
             raise GoldenError(f"{name} has {len(actual)} parts, expected {len(expected)}")  # pyright: ignore[reportUnknownArgumentType]
         return [pair for i, (a, e) in enumerate(items) for pair in _paired(f"{name}[{i}]", a, e)]
-    return [(name, as_array(actual), as_array(expected))]
+    return [(name, array_of(actual), array_of(expected))]
 
 
 def _keys(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, Mapping) else type(value).__name__  # pyright: ignore[reportUnknownArgumentType]
-
-
-def as_array(value: Any) -> Array:
-    """Return an array, a tensor or a number as a NumPy array that shares its memory."""
-    buffer = buffer_of(value)
-    return np.asarray(value) if buffer is None else buffer.view(value)
 
 
 def _types(array: Array) -> list[DataType]:

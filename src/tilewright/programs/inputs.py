@@ -18,7 +18,7 @@ def write(folder: Path, entry: Entry, args: Sequence[Any], named: Mapping[str, A
     """Keep what a call of an entry reads, checked as the call checks it; return the file."""
     values = entry.bound(args, named).values
     given = zip(entry.param_names, entry.function.param_directions, values, strict=True)
-    kept = {name: getattr(v, "data", v) for name, direction, v in given if direction is not ParamDirection.Out}
+    kept = {name: getattr(v, "array", v) for name, direction, v in given if direction is not ParamDirection.Out}
     np.savez(folder / INPUTS, **kept)
     return folder / INPUTS
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING
 
+from tilewright.backends.interface import Backend, Code
 from tilewright.core.program import Program
 from tilewright.forks import computed_once
 from tilewright.passes.strategy import OptimizationStrategy
-
-if TYPE_CHECKING:
-    from tilewright.backends.cpu.native import NativeCode
 
 Maker = Callable[[], str]
 
@@ -25,17 +22,17 @@ class Remade(Mapping[str, Maker]):
 
     def __init__(
         self,
+        backend: Backend,
         source: Callable[[], Program],
         strategy: OptimizationStrategy = OptimizationStrategy.Default,
-        code: Callable[[], NativeCode] | None = None,
+        code: Callable[[], Code] | None = None,
         *,
-        is_native: bool = True,
         concise: bool = False,
     ) -> None:
         self._source = cache(source)
         self._strategy = strategy
+        self._backend = backend
         self._code = cache(code or self._compiled)
-        self._is_native = is_native
         self._concise = concise
 
     def __getitem__(self, name: str) -> Maker:
@@ -55,20 +52,10 @@ class Remade(Mapping[str, Maker]):
         found: dict[str, Maker] = {"program": lambda: str(self._source()), "00_frontend": partial(self._dumped, 0)}
         found |= {f"{n:02}_after_{name}": partial(self._dumped, n) for n, name in enumerate(names, start=1)}
         found["ir"] = partial(self._dumped, -1)
-        return found | self._native() if self._is_native else found
+        return found | {stage: partial(self._text, stage) for stage in self._backend.stages}
 
-    def _native(self) -> dict[str, Maker]:
-        return {"llvm": lambda: self._code().text, "assembly": self._assembly, "object": self._object}
-
-    def _object(self) -> str:
-        from tilewright.native.elf import listing
-
-        return listing(self._code().object)
-
-    def _assembly(self) -> str:
-        from tilewright.native.assemble import assembly
-
-        return assembly(self._code().text, self._code().target)
+    def _text(self, stage: str) -> str:
+        return self._code().texts[stage]()
 
     @computed_once
     def _programs(self) -> list[Program]:
@@ -84,7 +71,5 @@ class Remade(Mapping[str, Maker]):
     def _dumped(self, number: int) -> str:
         return self._programs[number].as_python(concise=self._concise)
 
-    def _compiled(self) -> NativeCode:
-        from tilewright.backends.cpu.native import compile_native
-
-        return compile_native(self._programs[-1], entries=[entry.name for entry in self._source().entries])
+    def _compiled(self) -> Code:
+        return self._backend.compile(self._programs[-1], [entry.name for entry in self._source().entries])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 
-DEFAULT, INTERPRETER = "cpu", "interpret"
-PLATFORMS = (DEFAULT, INTERPRETER, "a2a3sim", "a2a3", "a5sim", "a5")
-"""Where a program can run: the interpreter, or the processor, which is also what the PTO family's names stand for."""
+from tilewright.backends.interface import Backend, backend_names, find
 
-OURS = PLATFORMS[:2]
-"""The names that say nothing about an NPU."""
+DEFAULT, INTERPRETER = "cpu", "interpret"
+NPUS = ("a2a3sim", "a2a3", "a5sim", "a5")
+"""The PTO family's names, all of which stand for the processor here."""
 
 
 class BackendType(Enum):
@@ -19,17 +18,27 @@ class BackendType(Enum):
     Ascend950 = "Ascend950"
 
 
+def platforms() -> list[str]:
+    """Return where a program can run: on each back end, and on what the PTO family's names stand for."""
+    return [*backend_names(), *NPUS]
+
+
 def checked_platform(name: object) -> str:
     """Return a platform's name as we write it; ValueError lists the known ones."""
     spelled = name.strip().lower() if isinstance(name, str) else name
-    if spelled not in PLATFORMS:
-        raise ValueError(f"unknown platform {name!r}; one of {', '.join(PLATFORMS)}")
+    if spelled not in platforms():
+        raise ValueError(f"unknown platform {name!r}; one of {', '.join(platforms())}")
     return str(spelled)
 
 
 def target_of(platform: str) -> str:
-    """Return what really runs a platform's programs: the processor or the interpreter."""
-    return INTERPRETER if platform == INTERPRETER else DEFAULT
+    """Return the back end that really runs a platform's programs: the PTO family's names stand for the processor."""
+    return DEFAULT if platform in NPUS else platform
+
+
+def backend_for(platform: str) -> Backend:
+    """Return what compiles and runs a platform's programs."""
+    return find(target_of(platform))
 
 
 def backend_of(platform: str) -> BackendType:

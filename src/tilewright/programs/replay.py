@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any, cast
 
 from tilewright.arrays import np
-from tilewright.call.arguments import shape_of
+from tilewright.call.binding import shape_of
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.types import ScalarType, TensorType

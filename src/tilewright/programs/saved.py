@@ -13,11 +13,10 @@ import errno
 import json
 from dataclasses import asdict
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tilewright.call.arguments import Number
+from tilewright.backends.abi import Number
 from tilewright.core.program import Function, Program
 from tilewright.core.types import TensorType, Type
 from tilewright.errors import ArtifactError
@@ -25,6 +24,7 @@ from tilewright.programs.artifact import Artifact
 from tilewright.programs.folder import ARTIFACT, META, publish
 from tilewright.programs.metadata import ParamInfo, dims, output_indices, param_infos
 from tilewright.records import record
+from tilewright.version import __version__
 
 SCHEMA = 1
 """Of the folder and its metadata; the artifact has a version of its own."""
@@ -46,7 +46,7 @@ def describe(
     target = None if artifact is None else asdict(artifact.code.target)
     file = None if artifact is None else {"file": ARTIFACT, "sha256": sha256(data).hexdigest()}
     plain = {
-        "schema": SCHEMA, "tilewright": _version(), "name": program.name, "platform": platform, "target": target,
+        "schema": SCHEMA, "tilewright": __version__, "name": program.name, "platform": platform, "target": target,
         "artifact": file, "specialized": specialized, "entries": [_entry(entry) for entry in program.entries],
     }  # fmt: skip
     return json.dumps(plain, indent=1) + "\n"
@@ -103,7 +103,3 @@ def _param(info: ParamInfo) -> dict[str, Any]:
 def _type(type_: Type) -> dict[str, Any]:
     shape = dims(type_.shape) if isinstance(type_, TensorType) else None
     return {"shape": shape, "dtype": str(getattr(type_, "dtype", type_))}
-
-
-def _version() -> str:
-    return str(import_module("tilewright").__version__)  # by name: the package's own face lies above this file

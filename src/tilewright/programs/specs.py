@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tilewright.arrays import np
-from tilewright.call.buffers import Buffer, NumpyBuffer, TorchBuffer, buffer_of
+from tilewright.call.frameworks import NUMPY, TORCH, Framework, array_of, is_tensor
 from tilewright.dtypes import TORCH_NAMES, DataType, from_numpy
 
 Initial: TypeAlias = int | float | Callable[..., Any] | Any
@@ -35,10 +35,10 @@ class TensorSpec:
 
     def create_tensor(self) -> Any:
         """Return a new tensor; ValueError when the initial value has another shape, TypeError when it is none."""
-        buffer, dtype = _home(self.dtype)
-        made = buffer.zeros(tuple(self.shape), dtype)
+        framework, dtype = _home(self.dtype)
+        made = framework.zeros(tuple(self.shape), dtype)
         if self.init_value is not None and not self.is_output:
-            view = buffer.view(made)
+            view = array_of(made)
             view[...] = self._initial().astype(view.dtype)
         return made
 
@@ -46,9 +46,8 @@ class TensorSpec:
         value = self.init_value
         if callable(value):
             value = value(tuple(self.shape), dtype=self.dtype) if _is_factory(value) else value()
-        buffer = buffer_of(value)
-        if buffer is not None:
-            value = buffer.view(value)
+        if is_tensor(value):
+            value = array_of(value)
         elif not isinstance(value, (int, float, list, tuple)):
             raise TypeError(f"`{self.name}` cannot start as {type(value).__name__}: give a number or an array")
         initial = np.asarray(value)
@@ -86,12 +85,12 @@ class RunResult:
         return f"{'PASS' if self.passed else 'FAIL'}{name}{time}" + (f": {self.error}" if self.error else "")
 
 
-def _home(dtype: Any) -> tuple[Buffer, DataType]:
+def _home(dtype: Any) -> tuple[Framework, DataType]:
     """Return whose arrays have an element type, and which one it is to us."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(dtype, torch.dtype):
-        return TorchBuffer(), TORCH_NAMES[str(dtype).removeprefix("torch.")]
-    return NumpyBuffer(), dtype if isinstance(dtype, DataType) else from_numpy(np.dtype(dtype))
+        return TORCH, TORCH_NAMES[str(dtype).removeprefix("torch.")]
+    return NUMPY, dtype if isinstance(dtype, DataType) else from_numpy(np.dtype(dtype))
 
 
 def _is_factory(value: Any) -> bool:

@@ -17,9 +17,9 @@ from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
 from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.dtypes import BOOL, DataType
+from tilewright.passes.aliases import actual_directions
 from tilewright.programs.metadata import entry_of
 from tilewright.programs.torch_shapes import check_shapes, extents_of, shape_of, torch_dtype
-from tilewright.programs.writes import actual_directions
 from tilewright.records import record
 
 TENSOR = "Tensor"

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.arrays import np
-from tilewright.backends.cpu.native import NativeProgram
-from tilewright.call.buffers import buffer_of
+from tilewright.backends.host import HostProgram
+from tilewright.call.frameworks import array_of, is_tensor
+from tilewright.call.launch import Runner, run_interpreted, run_native
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Array
@@ -25,9 +26,9 @@ from tilewright.frontend.text import parse
 from tilewright.interpret.checked import run_checked
 from tilewright.passes.context import CallbackInstrument, PassContext
 from tilewright.passes.manager import PassManager
-from tilewright.programs.entry import Entry, Runner
+from tilewright.programs.entry import Entry
 from tilewright.programs.folder import DUMPS
-from tilewright.programs.golden import GoldenError, as_array, assert_golden
+from tilewright.programs.golden import GoldenError, assert_golden
 from tilewright.programs.metadata import entry_of
 from tilewright.programs.stages import Stages
 
@@ -38,7 +39,7 @@ class Compiled(Protocol):
 
     program: Program
     stages: Stages
-    native: NativeProgram | None
+    native: HostProgram | None
 
 
 Subject: TypeAlias = "Program | Function | Compiled | str | os.PathLike[str]"
@@ -97,13 +98,12 @@ class _Trial:
         args, named = _copied(self.given)
         try:
             bound = entry.bound(args, named)
-            returned = runner(entry.name, bound.values)
+            returned = runner(bound)
         except TilewrightError as error:
             raise WrongPassError(f"the program does not run after {stage}: {error}") from error
         written = zip(entry.param_names, entry.directions, bound.given, strict=True)
-        outputs = {name: as_array(value) for name, direction, value in written if direction is not ParamDirection.In}
-        results = {f"{RESULT}{i}": getattr(value, "data", value) for i, value in enumerate(returned)}
-        return outputs | {name: as_array(value) for name, value in results.items()}
+        outputs = {name: array_of(value) for name, direction, value in written if direction is not ParamDirection.In}
+        return outputs | {f"{RESULT}{i}": array_of(value) for i, value in enumerate(returned)}
 
     def compare(self, stage: str, answer: Answer, wanted: Answer, before: list[str]) -> None:
         try:
@@ -116,9 +116,9 @@ class _Trial:
 def _stages(subject: Subject, manager: PassManager | None) -> Iterator[tuple[str, Program, Runner]]:
     """Yield each stage by the name of its pass, with what runs it."""
     for name, program in _programs(subject, manager):
-        yield name, program, partial(run_checked, program)
+        yield name, program, partial(run_interpreted, partial(run_checked, program))
     if isinstance(subject, Compiled) and subject.native is not None:
-        yield NATIVE, subject.program, subject.native.run
+        yield NATIVE, subject.program, partial(run_native, subject.native)
 
 
 def _programs(subject: Subject, manager: PassManager | None) -> Iterator[tuple[str, Program]]:
@@ -160,7 +160,7 @@ def _wanted(program: Program, answer: Answer, expected: Given | None) -> Answer:
     unknown = [name for name in expected if name not in answer]
     if unknown:
         raise ValueError(f"{program.name} does not give {', '.join(unknown)}; it gives {', '.join(answer)}")
-    return {name: as_array(value) for name, value in expected.items()}
+    return {name: array_of(value) for name, value in expected.items()}
 
 
 def _copied(given: Given) -> tuple[list[Any], dict[str, Any]]:
@@ -170,4 +170,4 @@ def _copied(given: Given) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _copy(value: Any) -> Any:
-    return value if buffer_of(value) is None else np.array(as_array(value))
+    return np.array(array_of(value)) if is_tensor(value) else value

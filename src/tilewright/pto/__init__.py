@@ -44,8 +44,8 @@ from tilewright.pto.handle import KernelHandle
 from tilewright.pto.merging import merge_jit_modules
 from tilewright.pto.module import Module
 from tilewright.pto.reading import parse
+from tilewright.pto.traced.enumerations import BarrierType, MemorySpace, Pipe
 from tilewright.pto.traced.namespace import operation, section, sync, tile
-from tilewright.pto.traced.words import BarrierType, MemorySpace, Pipe
 
 if TYPE_CHECKING:
     from tilewright.pto.traced.namespace import Operation

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -59,7 +58,7 @@ class CompiledKernelHandle:
     @brief
     def __getitem__(self, spec: Any) -> Callable[..., None]:
         """Return what launches the kernel on `[grid, stream]`."""
-        return partial(self.launcher, launch_spec(self._declared, spec))
+        return self.launcher.on(launch_spec(self._declared, spec))
 
     @computed_once
     def launcher(self) -> Launcher:

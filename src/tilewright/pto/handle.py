@@ -6,7 +6,6 @@ import functools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -78,7 +77,7 @@ class KernelHandle(ABC):
             message = "a function with entry=False is not launchable"
             raise self._refusal(PtoNotLaunchableError, message, "launch the kernel that calls it")
         grid = launch_spec(self.declared, spec)
-        return partial(self._current().launcher, grid)
+        return self._current().launcher.on(grid)
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         """Raise: kernels are launched, and other functions called by kernels."""
@@ -253,9 +252,9 @@ class TracedKernel(KernelHandle):
             return compiled
 
     def _compiled(self, constexprs: Mapping[str, object]) -> CompiledKernelHandle:
-        from tilewright.frontend.worth import worth
+        from tilewright.frontend.value_keys import value_key
 
-        values = tuple((worth(value), value) for value in constexprs.values())  # 1 is not True, nor 0.0 -0.0
+        values = tuple((value_key(value), value) for value in constexprs.values())  # 1 is not True, nor 0.0 -0.0
         found = self._found(values)
         if found is not None:
             return found

@@ -1,25 +1,26 @@
 """Launches: a grid and arguments as the words that native code takes.
 
-Everything is checked before anything runs. What was worked out for some words, which variant runs and with which
-buffers, is kept for the next launch with the same ones, so a launch on known buffers is the taking of its arguments and
-one call. The words of a launch are only read by the code: threads share them.
+Everything is checked before anything runs. Launches on plain tensors that share no memory go to the dispatcher once
+some have gone well. How code is called for other pointers, which variant runs and with which buffers, is kept for the
+next launch on the same ones.
 """
 
 from __future__ import annotations
 
 import ctypes
 import operator
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tilewright import settings
-from tilewright.backends.cpu.native import NativeProgram
-from tilewright.call.tables import environment
+from tilewright.backends.host import HostProgram
+from tilewright.call.entrance import reroute
+from tilewright.call.haste import Haste
+from tilewright.call.launch import context
 from tilewright.errors import InternalError, PtoArgumentError
-from tilewright.native.context import Context, context_words
-from tilewright.native.interrupts import look_address
-from tilewright.native.threads import parallel_address
+from tilewright.frontend.signature import Known, TensorMeta
+from tilewright.native.context import Context
 from tilewright.pto.declared import Declared
 from tilewright.pto.groups import UNKNOWN, Groups, Reach, grouped
 from tilewright.pto.pointers import PointerTaker, Words
@@ -27,42 +28,58 @@ from tilewright.pto.programs import Programs
 from tilewright.pto.scalars import ScalarTaker
 from tilewright.pto.signature import Kind, Signature
 
+if TYPE_CHECKING:
+    from tilewright.call.dispatcher import Parameter
+    from tilewright.call.targets import Callee, Learned, Slot
+    from tilewright.call.warm import Warm
+
 KNOWN = 256
-"""How many sets of words one kernel remembers."""
+"""How many sets of pointers one kernel remembers, and how many grids."""
 
-Taker: TypeAlias = PointerTaker | ScalarTaker
 Pick: TypeAlias = Callable[[Words], Words]
-
-_Context: Any = ctypes.c_int64 * len(Context)
-_CHECKED, _THREADS = (f"{settings.PREFIX}{name}".encode() for name in ("CHECKED", "NUM_THREADS"))
-
 
 _COMPILED = "kernel.compile({}={!r})[grid, stream]"
 """How a kernel is launched with a constant of one's own."""
 
 
-class Ready(NamedTuple):
-    """A launch that can start: its code, its words, and whose they are."""
-
-    call: Any
-    room: Any
-    native: NativeProgram
-
-
 class Plan(NamedTuple):
     """How code is called for some pointers, whatever the grid and the scalars are."""
 
-    call: Any
-    native: NativeProgram
-    room: Any
+    native: HostProgram
     extra: Words
     """Words that follow from the pointers."""
     pick: Pick
     """Picks the words of the code from those of the launch and the extra ones."""
+    callee: Callee | None
+    """The code as dispatchers call it, where no two pointers share memory."""
 
-    def ready(self, key: Words) -> Ready:
-        """Return the launch for the words of its arguments."""
-        return Ready(self.call, self.room(*self.pick(key + self.extra)), self.native)
+
+class Launch:
+    """Launches of one compiled kernel on so many blocks, called with its arguments."""
+
+    def __init__(self, launcher: Launcher, grid: int) -> None:
+        self._launcher = launcher
+        self._grid = grid
+        self._haste = Haste()
+        self._warm: Warm | None = None
+
+    def __call__(self, *args: Any, **named: Any) -> None:
+        """Run the kernel; it has run when this returns."""
+        words, plan = self._launcher.run(self._grid, args, named)
+        if plan.callee is not None:
+            self._haste.look(partial(self._learn, args, words, plan.callee))
+
+    def _learn(self, args: Sequence[Any], words: Words, callee: Callee) -> bool:
+        """Return whether launches like one go without Python from now on, and have not before."""
+        from tilewright.call.guards import Guards
+        from tilewright.call.warm import Warm, is_native
+
+        if not is_native():
+            raise ImportError
+        if self._warm is None:
+            slow = partial(Launch.__call__, self)
+            self._warm = Warm(self._launcher.parameters(), slow, partial(reroute, self), leading=1)
+        return self._warm.learn(self._launcher.learned(args, words, callee), Guards)
 
 
 class Launcher:
@@ -73,7 +90,7 @@ class Launcher:
         self._programs = programs
         self._parameters = signature.runtime
         self._constants = signature.constants
-        self._takers: list[Taker] = [
+        self._takers: list[PointerTaker | ScalarTaker] = [
             PointerTaker(declared, p) if p.kind is Kind.POINTER else ScalarTaker(declared, p) for p in signature.runtime
         ]
         widths = [2 if p.kind is Kind.POINTER else 1 for p in signature.runtime]
@@ -82,28 +99,34 @@ class Launcher:
         self._width = 1 + sum(widths)
         self._pointer_places = {place for place, width in zip(self._places, widths, strict=True) if width == 2}
         self._pointers = picker([n for place in sorted(self._pointer_places) for n in (place, place + 1)])
-        self._known: dict[Words, Ready] = {}
         self._plans: dict[Words, Plan] = {}
-        self._checked: bytes | None = None
+        self._launches: dict[int, Launch] = {}
+        self._callee: Callee | None = None
+        self._checked = settings.checked()
 
-    def __call__(self, grid: int, *args: Any, **named: Any) -> None:
-        """Run the kernel on `grid` blocks; it has run when this returns."""
-        takers = self._takers
+    def on(self, grid: int) -> Launch:
+        """Return the launches on so many blocks."""
+        found = self._launches.get(grid)
+        if found is None:
+            if len(self._launches) >= KNOWN:
+                self._launches.clear()
+            found = self._launches[grid] = Launch(self, grid)
+        return found
+
+    def run(self, grid: int, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Words, Plan]:
+        """Run the kernel on `grid` blocks; return its words, and how its code was called."""
         if named:
             raise self._named(named)
-        if len(args) != len(takers):
+        if len(args) != len(self._takers):
             raise self._wrong_count(len(args))
-        words = [grid]
-        for taker, value in zip(takers, args):  # noqa: B905
-            words += taker(value)
-        key = tuple(words)
-        ready = self._known.get(key)
-        if ready is None or _environment.get(_CHECKED) != self._checked:
-            ready = self._prepared(key)
-        context = _Context(*_surroundings(ready.native))
-        ready.call(ready.room, context)
-        if context[1] or context[2]:
-            ready.native.finish(self._programs.func.name, context[1], context[2])
+        key = (grid, *(word for taker, value in zip(self._takers, args, strict=True) for word in taker(value)))
+        plan = self._planned(self._pointers(key))
+        words = plan.pick(key + plan.extra)
+        room, around = (ctypes.c_int64 * len(words))(*words), context(plan.native)
+        plan.native.calls[self._programs.func.name](room, around)
+        if around[Context.ERROR] or around[Context.BUFFERS]:
+            plan.native.finish(self._programs.func.name, around[Context.ERROR], around[Context.BUFFERS])
+        return key, plan
 
     def _named(self, named: Mapping[str, Any]) -> PtoArgumentError:
         """Return the error for arguments by name: constants belong to `compile`, and the rest has an order."""
@@ -120,31 +143,33 @@ class Launcher:
         message = f"a launch takes {len(self._parameters)} arguments ({names}), got {count}"
         return self._declared.refusal(PtoArgumentError, message)
 
-    def _prepared(self, key: Words) -> Ready:
-        """Return the launch for some words, and keep it."""
-        checked = _environment.get(_CHECKED)
-        if checked != self._checked or len(self._known) >= KNOWN or len(self._plans) >= KNOWN:
-            self._known, self._plans, self._checked = {}, {}, checked
-        known, plans = self._known, self._plans
-        pointers = self._pointers(key)
-        plan = plans.get(pointers)
-        if plan is None:
-            plan = plans[pointers] = self._planned(pointers)
-        ready = known[key] = plan.ready(key)
-        return ready
+    # how code is called
 
     def _planned(self, pointers: Words) -> Plan:
         """Return how to call code for pointers, compiled where there is none."""
+        checked = settings.checked()
+        if checked != self._checked or len(self._plans) >= KNOWN:
+            self._plans, self._checked = {}, checked
+        plans = self._plans
+        found = plans.get(pointers)
+        if found is None:
+            found = plans[pointers] = self._plan(pointers)
+        return found
+
+    def _plan(self, pointers: Words) -> Plan:
+        from tilewright.call.targets import Callee
+
         sizes = [taker.itemsize for taker in self._takers if isinstance(taker, PointerTaker)]
         pairs = zip(pointers[::2], pointers[1::2], sizes, strict=True)
         groups = grouped([Reach(at, count * size if count != UNKNOWN else UNKNOWN, size) for at, count, size in pairs])
         program = self._programs.get(None if groups is None else groups.shared)
         if program.native is None:
             raise InternalError(f"@{self._programs.func.name} has no native code")
-        extra = (1,) if groups is None else groups.words
-        places = [0, *(self._separate() if groups is None else self._together(groups))]
-        call = program.native.calls[self._programs.func.name]
-        return Plan(call, program.native, ctypes.c_int64 * len(places), extra, picker(places))
+        if groups is not None:
+            return Plan(program.native, groups.words, picker([0, *self._together(groups)]), None)
+        if self._callee is None or self._callee.native is not program.native:
+            self._callee = Callee(program.native, program[self._programs.func.name].function)
+        return Plan(program.native, (1,), picker([0, *self._separate()]), self._callee)
 
     def _separate(self) -> Iterable[int]:
         """Yield which words code takes where each pointer has a buffer: address, extent and stride, or a number."""
@@ -159,28 +184,33 @@ class Launcher:
         for place in self._places:
             yield next(offsets) if place in self._pointer_places else place
 
+    # as the dispatcher has it
+
+    def parameters(self) -> list[Parameter]:
+        """Return the parameters of launches."""
+        from tilewright.call.dispatcher import Parameter
+
+        return [Parameter(is_pointer=p.kind is Kind.POINTER) for p in self._parameters]
+
+    def learned(self, args: Sequence[Any], words: Words, callee: Callee) -> Learned:
+        """Return a launch that went well, which any on as plain tensors and on other numbers are like."""
+        from tilewright.call.targets import Learned
+
+        slots = [self._slot(k, value, words) for k, value in enumerate(args)]
+        written = sum(1 << k for k, p in enumerate(self._parameters) if p.kind is Kind.POINTER)
+        return Learned(callee, slots, (), written, leading=words[:1])
+
+    def _slot(self, position: int, value: Any, words: Words) -> Slot:
+        from tilewright.call.targets import Slot, open_bounds
+
+        taker, place = self._takers[position], self._places[position]
+        if isinstance(taker, PointerTaker):
+            return Slot(TensorMeta((words[place + 1],), taker.dtype), None, [f"{position}"])
+        return Slot(Known(value), taker.type, bounds=open_bounds(taker.type.dtype, value, None))
+
 
 def picker(places: Sequence[int]) -> Pick:
     """Return what takes the items at some places out of a tuple, as a tuple."""
     if len(places) > 1:
         return operator.itemgetter(*places)
     return lambda words: tuple(words[place] for place in places)
-
-
-# threads
-
-_environment = environment()
-_modules = sys.modules
-_contexts: dict[object, tuple[int, ...]] = {}
-
-
-def _surroundings(native: NativeProgram) -> tuple[int, ...]:
-    """Return the context of a launch, its chunks run in parallel as the settings and torch ask for it now."""
-    asked, torch = _environment.get(_THREADS), _modules.get("torch")
-    count = getattr(torch, "get_num_threads", None)
-    key = (asked, torch is None, count() if count is not None else 0)
-    found = _contexts.get(key)
-    if found is None:
-        parallel = parallel_address(settings.num_threads(), native.emit)
-        found = _contexts[key] = context_words(parallel, look_address(native.emit))
-    return found

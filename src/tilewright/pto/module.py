@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tilewright.pto.types import Type
+from tilewright.records import record
 from tilewright.source import UNKNOWN, Source, Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Enumerated:
     """A word of a PTO enumeration: `#pto.pipe<PIPE_ALL>`, `#pto<cmp lt>`, or `<PIPE_ALL>` with the family elided."""
 
@@ -23,7 +24,7 @@ class Enumerated:
     word: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Number:
     """A number with its type, as in `4 : i64`."""
 
@@ -31,12 +32,14 @@ class Number:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SymbolRef:
     """The name of a function, as in `@helper`."""
 
     name: str
 
+
+T = TypeVar("T", bound=Type)
 
 Attribute: TypeAlias = (
     "None | bool | int | float | str | Enumerated | Number | SymbolRef | Type | tuple[Attribute, ...]"
@@ -52,6 +55,11 @@ class Value:
     name: str
     type: Type
     span: Span = UNKNOWN
+
+    def of(self, kind: type[T]) -> T:
+        """Return its type, which its op's form says is of a kind."""
+        assert isinstance(self.type, kind)
+        return self.type
 
 
 @dataclass(slots=True)

@@ -1,23 +1,33 @@
-"""Operand rules: whether the operands of an op are of the kinds its form takes, and go together."""
+"""Operand rules: whether operands and static tokens are of the kinds their form takes, and go together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tilewright.errors import PtoOperandError, PtoTypeMismatchError
-from tilewright.pto.module import Op, Value
+from tilewright.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
+from tilewright.pto.module import Enumerated, Op, Value
 from tilewright.pto.text.form import Form
 from tilewright.pto.text.kinds import misfit, row_of
+from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import PACKED, Mask, Scalar, TileBuf, VReg
 
-_COPIES = ("mte_gm_ub", "mte_ub_gm", "mte_ub_ub", "mte_ub_l1", "copy_gm_to_ubuf", "copy_ubuf_to_gm")
-_PLACES = (
-    *("castptr", "addptr", "make_tensor_view", "partition_view", "alloc_tile", "subview", "subset", "treshape"),
-    *("tile_buf_addr", "set_validshape", "vecscope", "strict_vecscope", "section.cube", "section.vector"),
-)
-_BY_BYTES = frozenset(f"pto.{name}" for name in (*_COPIES, *_PLACES))
-"""The ops that ask no more of elements than how many bytes they take."""
+PIPES = frozenset(
+    f"PIPE_{word}" for word in (*"SVM", "MTE1", "MTE2", "MTE3", "MTE4", "MTE5", "ALL", "V2", "FIX", "UNASSIGNED")
+) | {"VIRTUAL_PIPE_MTE2_L1A", "VIRTUAL_PIPE_MTE2_L1B"}
+_WORDS = {"pipe": PIPES, "event": frozenset(f"EVENT_ID{i}" for i in range(8))}
+
+
+def refuse_slots(op: Op, form: Form) -> None:
+    """Raise where a static token is no word of its enumeration."""
+    for slot in form.slots:
+        value = op.attributes.get(slot.name)
+        known = _WORDS.get(slot.family)
+        if known is None or value is None:
+            continue
+        if not isinstance(value, Enumerated) or value.word not in known:
+            word = value.word if isinstance(value, Enumerated) else str(value)
+            raise PtoAttributeError(f"`{word}` is no {slot.family}", help=nearest(word, known))
 
 
 def any_packed(values: Iterable[Value]) -> bool:
@@ -34,20 +44,20 @@ def _packed(value: Value) -> Scalar | None:
     return element if isinstance(element, Scalar) and element.name in PACKED else None
 
 
-def refuse_packed(op: Op) -> None:
+def refuse_packed(op: Op, is_by_bytes: bool) -> None:
     """Raise where an op would have to know what the bits of a packed type mean."""
     for value in (*op.uses, *op.results):
         element = _packed(value)
         if element is not None:
-            _refuse_bits(op, value, element)
+            _refuse_bits(op, value, element, is_by_bytes)
 
 
-def _refuse_bits(op: Op, value: Value, element: Scalar) -> None:
+def _refuse_bits(op: Op, value: Value, element: Scalar, is_by_bytes: bool) -> None:
     """Raise unless an op only hands a value on, or copies elements where it lies."""
     is_scalar = value.type is element
     if op.name.startswith(("scf.", "func.")):
         return
-    if not is_scalar and op.name in _BY_BYTES and op.clause("pad") is None:
+    if not is_scalar and is_by_bytes and op.clause("pad") is None:
         return
     message = f"`{op.name}` does not know the bits of {element}, which `%{value.name}` {'is' if is_scalar else 'holds'}"
     help = f"such elements are only copied; see their bytes as ui{element.bits} with `pto.castptr`"

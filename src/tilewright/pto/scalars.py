@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import struct
 from typing import Any
 
-from tilewright.backends.cpu.native import scalar_word
+from tilewright.backends.abi import scalar_word
+from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL, DataType, round_scalar
 from tilewright.errors import PtoArgumentError, PtoValueError
 from tilewright.pto.declared import Declared
@@ -14,15 +14,9 @@ from tilewright.pto.pointers import Words
 from tilewright.pto.signature import Parameter
 from tilewright.pto.types import Scalar
 
-_FLOAT, _WORD = struct.Struct("<f"), struct.Struct("<i")
-_WRAP = 1 << 64
-_type: Any = type
-
 
 class ScalarTaker:
     """Takes the arguments of one scalar parameter: numbers that its type holds, floats rounded to it."""
-
-    __slots__ = ("_declared", "_dtype", "_high", "_is_int", "_is_single", "_low", "_name", "_type")
 
     def __init__(self, declared: Declared, parameter: Parameter) -> None:
         assert isinstance(parameter.annotation, Scalar)
@@ -31,19 +25,15 @@ class ScalarTaker:
         self._type = parameter.annotation
         self._dtype: DataType = self._type.dtype
         self._is_int = self._dtype.is_int()
-        self._is_single = self._dtype.name == "fp32"
         self._low, self._high = self._dtype.limits if self._is_int else (0, 1)
+
+    @property
+    def type(self) -> ScalarType:
+        """The type of the numbers."""
+        return ScalarType(self._dtype)
 
     def __call__(self, value: Any) -> Words:
         """Return the word of a number; TypeError or ValueError naming the parameter otherwise."""
-        kind = _type(value)
-        if kind is int and self._is_int and self._low <= value <= self._high:
-            return (value if value < 1 << 63 else value - _WRAP,)
-        if kind is float and self._is_single:
-            try:
-                return _WORD.unpack(_FLOAT.pack(value))
-            except OverflowError:
-                pass
         return (scalar_word(self._dtype, self._number(value)),)
 
     def _number(self, value: Any) -> int | float | bool:

@@ -6,12 +6,12 @@ Types are plain frozen values: two spellings of one type parse to equal objects,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from tilewright import dtypes
 from tilewright.dtypes import DataType
+from tilewright.records import record
 
 
 class Space(Enum):
@@ -36,7 +36,7 @@ SPACES = {word: space for space in Space for word in (space.value, space.loc)}
 """Every word that names a memory space."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scalar:
     """A number; signless integers behave as signed ones but are types of their own."""
 
@@ -101,7 +101,7 @@ Dims: TypeAlias = tuple[int | None, ...]
 """Extents; None is `?`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ptr:
     """An address in one memory space, counted in elements."""
 
@@ -112,7 +112,7 @@ class Ptr:
         return f"!pto.ptr<{self.element}, {self.space.value}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TensorView:
     """A strided window on global memory: `shape` is what the type says, the op has the real extents."""
 
@@ -125,7 +125,7 @@ class TensorView:
         return f"!pto.{word}<{''.join(f'{show(d)}x' for d in self.shape)}{self.element}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TileBuf:
     """A two-dimensional buffer in local memory with a layout and a valid region."""
 
@@ -155,7 +155,7 @@ class TileBuf:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VReg:
     """A vector register: always 256 bytes."""
 
@@ -166,7 +166,7 @@ class VReg:
         return f"!pto.vreg<{self.lanes}x{self.element}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mask:
     """A predicate register seen in lanes of 8, 16 or 32 bits."""
 
@@ -181,7 +181,7 @@ class Mask:
         return f"!pto.mask<b{self.bits}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Opaque:
     """A type that is carried and printed but never looked into, as in `!pto.align`."""
 

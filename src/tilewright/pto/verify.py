@@ -18,13 +18,12 @@ from tilewright.errors import (
     PtoUndeclaredValueError,
     brief,
 )
-from tilewright.pto.constant_rules import RULES as CONSTANT_RULES
 from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, Value
-from tilewright.pto.op_rules import RULES, refuse_reach, refuse_slots
-from tilewright.pto.operand_rules import any_packed, refuse_kinds, refuse_packed
+from tilewright.pto.operand_rules import any_packed, refuse_kinds, refuse_packed, refuse_slots
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.counts import refuse_counts
-from tilewright.pto.text.forms import FORMS
-from tilewright.pto.text.forms import missing as no_form
+from tilewright.pto.text.form import Syntax
+from tilewright.pto.text.spellings import missing
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import Type
@@ -97,29 +96,24 @@ class _Checker:
             raise PtoReturnError(f"`{name}` must end with `{short}`", spans=(span,), help=_ENDINGS[ending])
 
     def _op(self, op: Op) -> None:
-        form = FORMS.get(op.name)
+        declared = OPS.get(op.name)
         try:
-            if form is None:
-                raise no_form(op.name)
+            if declared is None:
+                raise missing(op.name)
+            form = declared.form
             refuse_counts(op, form)
             refuse_kinds(op, form)
             if self._has_packed or (op.results and any_packed(op.results)):
                 self._has_packed = True
-                refuse_packed(op)
+                refuse_packed(op, declared.is_by_bytes)
             if form.slots:
                 refuse_slots(op, form)
-            if form.is_pointwise:
-                refuse_reach(op)
-            rule = RULES.get(op.name)
-            if rule is not None:
-                rule(op)
-            constant_rule = CONSTANT_RULES.get(op.name)
-            if constant_rule is not None:
-                constant_rule(op, self._constants)
+            if declared.rule is not None:
+                declared.rule(op, self._constants)
         except KernelError as error:
             error.locate((op.span,), _origins(op))
             raise
-        check = _STRUCTURED.get(op.name)
+        check = _STRUCTURED.get(form.syntax)
         if check is not None:
             check(self, op)
 
@@ -207,13 +201,10 @@ _ENDINGS = {
     "scf.condition": "the first region of `scf.while` ends with one `scf.condition`",
 }
 _STRUCTURED = {
-    "arith.constant": _Checker._constant,  # pyright: ignore[reportPrivateUsage]
-    "scf.for": _Checker._for,  # pyright: ignore[reportPrivateUsage]
-    "scf.if": _Checker._if,  # pyright: ignore[reportPrivateUsage]
-    "scf.while": _Checker._while,  # pyright: ignore[reportPrivateUsage]
-    "func.call": _Checker._call,  # pyright: ignore[reportPrivateUsage]
-    "pto.vecscope": _Checker._scope,  # pyright: ignore[reportPrivateUsage]
-    "pto.strict_vecscope": _Checker._scope,  # pyright: ignore[reportPrivateUsage]
-    "pto.section.cube": _Checker._scope,  # pyright: ignore[reportPrivateUsage]
-    "pto.section.vector": _Checker._scope,  # pyright: ignore[reportPrivateUsage]
+    Syntax.CONSTANT: _Checker._constant,  # pyright: ignore[reportPrivateUsage]
+    Syntax.FOR: _Checker._for,  # pyright: ignore[reportPrivateUsage]
+    Syntax.IF: _Checker._if,  # pyright: ignore[reportPrivateUsage]
+    Syntax.WHILE: _Checker._while,  # pyright: ignore[reportPrivateUsage]
+    Syntax.CALL: _Checker._call,  # pyright: ignore[reportPrivateUsage]
+    Syntax.REGION: _Checker._scope,  # pyright: ignore[reportPrivateUsage]
 }

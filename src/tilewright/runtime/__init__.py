@@ -37,19 +37,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BackendType": "platforms",
-    "BenchmarkStats": "bench",
-    "CompiledProgram": "program",
-    "RunConfig": "config",
-    "RunResult": "specs",
-    "ScalarSpec": "specs",
-    "TensorSpec": "specs",
-    "assert_golden": "golden",
-    "benchmark": "bench",
-    "compile": "compiler",
-    "execute_compiled": "execute",
-    "run": "execute",
-    "validate_ir": "validate",
+    **dict.fromkeys(("BenchmarkStats", "benchmark"), "bench"),
+    **dict.fromkeys(("RunResult", "ScalarSpec", "TensorSpec"), "specs"),
+    **dict.fromkeys(("execute_compiled", "run"), "execute"),
+    **{"BackendType": "platforms", "CompiledProgram": "program", "RunConfig": "config", "compile": "compiler"},
+    **{"assert_golden": "golden", "validate_ir": "validate"},
 }
 
 

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from tilewright.core.op import OpSpec, specs
+from tilewright.core.op import OpSpec
 from tilewright.core.program import Program
 from tilewright.errors import InternalError, TilewrightError
+from tilewright.ops.registry import specs
+from tilewright.passes.launches import launches
 from tilewright.passes.pipeline import DEFAULT
 from tilewright.tools import cache, pto, screen
 from tilewright.tools.files import program_in
@@ -22,6 +24,7 @@ EPILOG = """examples:
   tilewright show kernel.py                       what the front end read
   tilewright show kernel.py --pass OutlineScopes  the program after one pass
   tilewright show kernel.py --all                 the program after every pass that changed it
+  tilewright show kernel.py --launches            what runs side by side, in which order
   tilewright show kernel.py --types               with the type of every local
   tilewright show kernels.py --kernel softmax     one of several @pl.jit kernels
   tilewright ops                                  the ops of the language
@@ -78,6 +81,9 @@ def _parser(version: str) -> argparse.ArgumentParser:
     stage = show.add_mutually_exclusive_group()
     stage.add_argument("--pass", dest="after", metavar="NAME", help="after this pass (default: after the front end)")
     stage.add_argument("--all", action="store_true", help="after the front end and every pass that changed something")
+    stage.add_argument(
+        "--launches", action="store_true", help="what it starts, in order, and what each reads and writes"
+    )
     show.add_argument("--types", action="store_true", help="write the type of every local")
     show.set_defaults(command=_show)
     ops = commands.add_parser("ops", help="list ops, or explain one", description="List ops, or explain one.")
@@ -100,12 +106,21 @@ def _show(options: argparse.Namespace) -> None:
     if options.file.endswith(".pto"):
         raise CommandError(f"{options.file} is PTO text\n    help: tilewright pto check --show {options.file}")
     program = program_in(options.file, options.kernel)
-    if options.all:
+    if options.launches:
+        _launches(stages(program)[-1].after)
+    elif options.all:
         screen.titled("front end", "what was read", _text(program, options))
         for stage in (stage for stage in stages(program) if stage.changed):
             screen.titled(stage.each.name, summary(stage.each), _text(stage.after, options))
     else:
         screen.code(_text(_after(program, options.after) if options.after else program, options))
+
+
+def _launches(program: Program) -> None:
+    for function in program.entries:
+        found = enumerate(launches(program, function), start=1)
+        screen.heading(function.name, "what it starts, in order")
+        screen.columns((f"{number:2} {launch.what}", launch.does) for number, launch in found)
 
 
 def _text(program: Program, options: argparse.Namespace) -> str:
@@ -119,7 +134,7 @@ def _after(program: Program, name: str) -> Program:
 
 def _ops(options: argparse.Namespace) -> None:
     if options.name is None:
-        for noun, group in groupby((spec for spec in specs() if not spec.symbol), noun_of):
+        for noun, group in groupby(sorted((s for s in specs() if not s.symbol), key=noun_of), noun_of):
             screen.heading(noun, heading(noun).partition("\n\n")[0])
             screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in group)
         return

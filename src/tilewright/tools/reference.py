@@ -14,11 +14,12 @@ from typing import Any
 import tilewright.language as pl
 from tilewright import dtypes as dt
 from tilewright.core import enums
-from tilewright.core.op import Kind, OpSpec, Role, specs
+from tilewright.core.op import Kind, OpSpec, Role
 from tilewright.dtypes import DataType
 from tilewright.frontend import directives
-from tilewright.frontend.expressions import BINARY, UNARY
+from tilewright.frontend.operators import BINARY, UNARY
 from tilewright.ops.declare import ANY, FLOATS, INTEGERS, NUMBERS
+from tilewright.ops.registry import specs
 from tilewright.tools.markdown import code, generated, page, table
 from tilewright.tools.signatures import LEGEND, directive, kinds, other_names, signatures
 
@@ -109,11 +110,11 @@ def element_types(accepts: Collection[DataType]) -> str:
 
 
 def _operators(members: list[OpSpec]) -> str:
-    shaped = {scalar: name for _, scalar, name in (*BINARY.values(), *UNARY.values()) if scalar and name}
+    shaped = {scalar: name for scalar, name in (*BINARY.values(), *UNARY.values()) if scalar and name}
     rows = [(f"`{_written(spec)}`", _shaped(shaped.get(spec.name)), spec.doc) for spec in members]
     rows += [
         (f"`{ast.unparse(ast.BinOp(ast.Name('lhs'), operator(), ast.Name('rhs')))}`", _shaped(name), "")
-        for operator, (_, scalar, name) in BINARY.items()
+        for operator, (scalar, name) in BINARY.items()
         if name and not scalar
     ]
     return table(("Written", "On tiles and tensors", "Between scalars"), rows)

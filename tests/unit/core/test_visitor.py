@@ -7,6 +7,7 @@ from unit.core.programs import everything, function
 from tilewright.core.build import scalar
 from tilewright.core.enums import Level
 from tilewright.core.expr import ABSENT, Call, Const, GlobalVar, Invoke, MakeTuple, Submit, TupleGetItem, Var, integer
+from tilewright.core.node_visitor import IRVisitor
 from tilewright.core.stmt import (
     AssignStmt,
     BreakStmt,
@@ -28,7 +29,6 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import VOID, ScalarType
 from tilewright.core.visitor import (
-    IRVisitor,
     bodies,
     children,
     defined,

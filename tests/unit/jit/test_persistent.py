@@ -16,8 +16,8 @@ import pytest
 from unit.jit.processes import finish, run, start
 
 from tilewright.errors import CacheWarning, ExecutionError
-from tilewright.jit import persistent
-from tilewright.keep import fingerprint, manifest
+from tilewright.jit import kept
+from tilewright.keep import fingerprint, manifest, programs
 from tilewright.keep.directory import Directory
 from tilewright.keep.store import Store
 
@@ -339,9 +339,10 @@ def test_a_damaged_entry_is_made_again(fresh: Any, cache: Path, kind: str, damag
 
 
 WRONG: list[bytes] = [
-    b"", b"null", b"[]", b"{}", b"[[]]", b'"text"', b"\xff\xfe", b"[[1,2,3,4,5,6]]", b'[["zz",[],{},[],[],[]]]',
-    b'[["00",[],{},[],[[0,"GLOBAL",["x"],"00"]],[]]]', b"[" * 10_000,
-    b'[["",[],{},[],[[null,"",[],"00"]],[[5,"?",[],null]]]]',
+    b"", b"null", b"[]", b"{}", b"[[]]", b'"text"', b"\xff\xfe", b"[[1,2,3,4,5]]", b'[["zz",[],null,[],[]]]',
+    b'[["00",[],null,[],[]]]',
+    b'[["00",[],null,[[0,"GLOBAL",["x"],"00"]],[]]]', b"[" * 10_000,
+    b'[["",[],null,[[null,"",[],"00"]],[[5,"?",[],null]]]]',
 ]  # fmt: skip
 
 
@@ -368,9 +369,13 @@ def test_an_artifact_that_is_none_is_compiled_again(fresh: Any, cache: Path, dat
     assert (call(again), again.kernel.cache_info().compiles) == (2.0, 1)
 
 
+def _another_toolchain(*files: Path) -> bytes:
+    return b"another"
+
+
 def test_another_compiler_has_code_of_its_own(fresh: Any, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(fresh()) == 2.0
-    monkeypatch.setattr(persistent, "toolchain", lambda: b"another")
+    monkeypatch.setattr(programs, "toolchain", _another_toolchain)
     other = fresh()
     assert (call(other), other.kernel.cache_info().compiles) == (2.0, 1)
     monkeypatch.undo()
@@ -409,14 +414,14 @@ def test_a_process_knows_when_it_started() -> None:
 
 def test_another_processor_has_code_of_its_own(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(fresh()) == 2.0
-    monkeypatch.setattr(persistent, "fingerprint", lambda: "another")
+    monkeypatch.setattr("tilewright.backends.cpu.backend.fingerprint", lambda: "another")
     other = fresh()
     assert (call(other), other.kernel.cache_info().compiles) == (2.0, 1)
 
 
 def test_another_python_reads_the_kernel_and_finds_the_code(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(fresh()) == 2.0
-    monkeypatch.setattr(persistent, "python", lambda: "another")
+    monkeypatch.setattr(kept, "python", lambda: "another")
     other = fresh()
     assert (call(other), other.kernel.cache_info().compiles) == (2.0, 0)
 

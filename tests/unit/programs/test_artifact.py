@@ -20,8 +20,9 @@ from unit.programs.programs import HALVES, SEVERAL, UNDECLARED, program_of, rows
 
 from tilewright import ir
 from tilewright.errors import ArtifactError, ExecutionError
+from tilewright.native.support import REGIONS, carried, made
 from tilewright.native.target import PRESETS, Target
-from tilewright.programs.artifact import REGIONS, VERSION, Artifact, made
+from tilewright.programs.artifact import VERSION, Artifact
 from tilewright.programs.loading import load
 
 HEAD = 4 + 1 + 8 + 32
@@ -111,7 +112,9 @@ def test_a_loaded_program_still_has_its_artifact_and_object() -> None:
 LOADING = """
 import os, sys, time
 import numpy as np
+from tilewright.backends.interface import find
 from tilewright.programs.loading import load
+find("cpu")
 data = open(sys.argv[1], "rb").read()
 start = time.perf_counter()
 program = load(data)
@@ -120,7 +123,7 @@ x = np.arange(20 * 64, dtype=np.float32).reshape(20, 64)
 for threads in ("1", "2"):
     os.environ["TILEWRIGHT_NUM_THREADS"] = threads
     assert (program(x, 0) == x / 2).all()
-emitter = {"tilewright.backends.cpu.host.emit", "tilewright.backends.cpu.host.program"}
+emitter = {"tilewright.backends.cpu.emit.function", "tilewright.backends.cpu.host.program"}
 assert not {"llvmlite", "torch", *emitter} & sys.modules.keys()
 """
 
@@ -187,6 +190,7 @@ def test_foreign_bytes_are_refused(foreign: bytes) -> None:
 
 
 HEADER: dict[str, Any] = {
+    "backend": "cpu",
     "name": "P",
     "target": {"triple": "x86_64-unknown-linux-gnu", "cpu": "x86-64", "features": "", "l2_bytes": 1},
     "entries": [],
@@ -226,6 +230,13 @@ def test_a_body_that_is_no_header_is_refused(body: bytes) -> None:
         Artifact.from_bytes(sealed(body))
 
 
+def test_a_back_end_that_is_not_there_is_named() -> None:
+    with pytest.raises(ArtifactError, match="is for back end 'quantum', and there are cpu, interpret"):
+        load(with_header(HEADER | {"backend": "quantum"}))
+    with pytest.raises(ArtifactError, match="is of back end 'interpret', which keeps none"):
+        load(with_header(HEADER | {"backend": "interpret"}))
+
+
 def test_an_object_that_is_none_is_refused() -> None:
     with pytest.raises(ArtifactError, match="broken object"):
         load(with_header(HEADER))
@@ -233,9 +244,9 @@ def test_an_object_that_is_none_is_refused() -> None:
 
 @pytest.mark.parametrize("text", REGIONS, ids=["serial", "team", "pool", "look"])
 def test_whatever_runs_chunks_is_carried_along(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = made(text)
-    monkeypatch.setattr("tilewright.programs.artifact.made", None)
-    assert Artifact.from_bytes(data()).emit(text) == wanted
+    wanted, kept = made(text), Artifact.from_bytes(data()).code.objects
+    monkeypatch.setattr("tilewright.native.support.made", None)
+    assert carried(kept)(text) == wanted
 
 
 def test_features_this_processor_lacks_are_named() -> None:

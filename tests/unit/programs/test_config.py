@@ -15,7 +15,7 @@ import tilewright.language as pl
 from tilewright.errors import RaceError
 from tilewright.ir import OptimizationStrategy
 from tilewright.ir.pass_manager import PassDumpLevel
-from tilewright.programs.platforms import PLATFORMS, BackendType
+from tilewright.programs.platforms import BackendType, platforms
 from tilewright.runtime import RunConfig
 
 UPSTREAM: dict[str, Any] = {
@@ -55,7 +55,7 @@ def test_a_field_of_the_pto_family_is_accepted_with_its_default(name: str) -> No
     assert RunConfig(**{name: UPSTREAM[name]}) == RunConfig()
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("platform", platforms())
 def test_a_platform_names_a_target_and_an_npu(platform: str) -> None:
     config = RunConfig(platform=platform)
     assert config.target == ("interpret" if platform == "interpret" else "cpu")
@@ -155,7 +155,7 @@ def shared(x: pl.Tensor, out: pl.InOut[pl.Tensor]) -> Any:
 
 def test_a_checked_run_reports_turns_that_race_whatever_the_platform() -> None:
     kernel, x = pl.jit(shared), np.ones((4, 8), np.float32)
-    for platform in PLATFORMS:
+    for platform in platforms():
         with pytest.raises(RaceError, match=r"turn i = 1 writes out\[0, 0\], which turn i = 0 writes"):
             kernel(x, np.zeros((4, 8), np.float32), config=RunConfig(platform, checked=True))
     assert kernel.cache_info().compiles == 1

@@ -102,7 +102,7 @@ program = CompiledProgram.load(sys.argv[1])
 print(1e3 * (time.perf_counter() - start))
 x = np.arange(20 * 64, dtype=np.float32).reshape(20, 64)
 assert (program(x, 0) == x / 2).all() and (program(n=0, x=x) == x / 2).all()
-compiler = {"tilewright.backends.cpu.host.emit", "tilewright.programs.compiler", "tilewright.passes.manager"}
+compiler = {"tilewright.backends.cpu.emit.function", "tilewright.programs.compiler", "tilewright.passes.manager"}
 assert not {"llvmlite", "torch", *compiler} & sys.modules.keys(), compiler & sys.modules.keys()
 """
 
@@ -186,11 +186,9 @@ def test_a_path_out_of_the_folder_is_not_followed(folder: Path, tmp_path: Path) 
 
 
 def test_code_for_another_processor_is_named(tmp_path: Path) -> None:
-    artifact = ir.compile(program_of(HALVES)).artifact
-    assert artifact is not None
+    program = ir.compile(program_of(HALVES))
     for target, message in ((PRESETS["aarch64"], "it needs aarch64"), (lacking(), "code for next .* it needs avx99")):
-        other = replace(artifact, code=replace(artifact.code, target=target))
-        program = CompiledProgram(artifact.program, "cpu", lambda _name, _values: (), artifact=other)
+        program.loaded.code = replace(program.loaded.code, target=target)
         program.save(tmp_path)
         assert Artifact.from_bytes((tmp_path / "program.twar").read_bytes()).code.target == target
         with pytest.raises(ArtifactError, match=message):
@@ -204,3 +202,30 @@ def lacking() -> Any:
 
 def test_nothing_was_compiled_to_load_one(folder: Path) -> None:
     assert CompiledProgram.load(folder).stages["profile"] == "nothing was compiled: the program was kept\n"
+
+
+DOUBLED = """
+import tilewright.language as pl
+M = pl.dynamic("M")
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: pl.Tensor[[M, 8], pl.FP32]) -> pl.Tensor[[M * 2, 8], pl.FP32]:
+        return pl.create_tensor([M * 2, 8], dtype=pl.FP32)
+"""
+
+LOADING_DOUBLED = """
+import sys
+import numpy as np
+from tilewright.runtime import CompiledProgram
+assert CompiledProgram.load(sys.argv[1])(np.ones((3, 8), np.float32)).shape == (6, 8)
+"""
+
+
+def test_a_result_whose_extent_is_computed_is_loaded_where_no_kernel_was_written(tmp_path: Path) -> None:
+    ir.compile(program_of(DOUBLED)).save(tmp_path)
+    subprocess.run(
+        [sys.executable, "-c", LOADING_DOUBLED, tmp_path],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+    )

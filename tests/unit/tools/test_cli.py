@@ -195,3 +195,9 @@ def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_package_runs_as_a_command() -> None:
     run = subprocess.run([sys.executable, "-m", "tilewright", "--version"], check=True, stdout=subprocess.PIPE)
     assert run.stdout.decode().split() == ["tilewright", tilewright.__version__]
+
+
+def test_show_launches_says_what_runs_side_by_side(jit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "show", str(jit), "--launches").split("\n")
+    assert lines[1] == "scale. what it starts, in order"
+    assert lines[2].split() == "1 parallel row [0:M:8] reads x; writes out".split()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from itertools import groupby
+
 import pytest
 
 import tilewright.language as pl
@@ -29,3 +32,9 @@ def test_every_pass_says_in_a_sentence_what_it_does(each: Pass) -> None:
 def test_the_page_has_every_pass() -> None:
     page = life_page()
     assert not [each.name for each in DEFAULT if each.name not in page]
+
+
+def test_the_way_leads_down_the_folders_and_never_back_up() -> None:
+    folders = [path.partition("/")[0] for path in re.findall(r"`([a-z_/]+\.py)`", life_page())]
+    visited = [folder for folder, _ in groupby(folders)]
+    assert len(visited) == len(set(visited)) and {"frontend", "backends", "jit"} <= set(visited)

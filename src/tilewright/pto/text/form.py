@@ -8,10 +8,11 @@ printer writes it, and the verifier counts by it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from tilewright.pto.types import Type
+from tilewright.records import record
 
 
 class Typing(Enum):
@@ -52,7 +53,7 @@ class Syntax(Enum):
     REGION = "a region after the name"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Word:
     """Operands under a word: their layout, their signature, and whether the word may be left out or repeated."""
 
@@ -62,7 +63,7 @@ class Word:
     repeated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slot:
     """A static token: its attribute's name and what it is a word of.
 
@@ -73,7 +74,7 @@ class Slot:
     family: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Form:
     """The layout of one op."""
 
@@ -103,5 +104,26 @@ class Form:
     family: str = ""
     """The family of result types written as `<...>`; that of the first operand where empty."""
     syntax: Syntax = Syntax.PLAIN
-    is_pointwise: bool = False
-    """Whether every tile is read where the output is written."""
+
+
+def tile(ins: str, outs: str = "t") -> Form:
+    """Return the form of an op on tiles: `pto.tX ins(...) outs(...) {...}`.
+
+    Scratch tiles, packed bits, indices and casts are tiles whose element type is their own (`z`).
+    """
+    words = {"ins": Word(Layout.TYPED, ins, required=True), "outs": Word(Layout.TYPED, outs, required=True)}
+    return Form(words=words)
+
+
+def register(operands: str, results: str = "v", slot: str = "", needs_slot: bool = True) -> Form:
+    """Return the form of an op on registers and masks; a word in quotes may follow its operands."""
+    slots = (Slot(slot, "string"),) if slot else ()
+    return Form(operands, results, slots=slots, needed_slots=None if needs_slot else 0)
+
+
+def memory(operands: str, results: str = "", slot: str = "") -> Form:
+    """Return the form of a load or store of registers, whose pointer has an offset in brackets."""
+    offset, slots = {"offset": Word(Layout.INDEX, "i")}, (Slot(slot, "string"),) if slot else ()
+    return Form(
+        operands, results, words=offset, slots=slots, needed_slots=0, index="offset", indexed=operands.index("l")
+    )

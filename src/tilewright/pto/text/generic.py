@@ -6,12 +6,13 @@ from itertools import takewhile
 
 from tilewright.errors import PtoSyntaxError
 from tilewright.pto.module import Attribute, Clause, Op, Value
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import SEGMENTS, dictionary, fits_slot
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Form, Syntax
-from tilewright.pto.text.forms import FORMS, NAMES, missing
 from tilewright.pto.text.kinds import signature
 from tilewright.pto.text.pieces import Head, Names, Pieces, check_enclosed, finished, operands_in, values_of
+from tilewright.pto.text.spellings import NAMES, missing
 
 
 def read_generic(cursor: Cursor, names: Names) -> Op:
@@ -20,7 +21,7 @@ def read_generic(cursor: Cursor, names: Names) -> Op:
     name = NAMES.get(cursor.take()[1:-1])
     if name is None:
         raise cursor.placed(missing(cursor.tokens.texts[at][1:-1]), at)
-    form = FORMS[name]
+    form = OPS[name].form
     if form.syntax not in (Syntax.PLAIN, Syntax.CALL):
         raise PtoSyntaxError(f"`{name}` is written without quotes", spans=(cursor.span(at, at),))
     placed = operands_in(cursor, "(", ")")

@@ -8,18 +8,18 @@ that goes with it, `m` a mask as wide.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
 from tilewright.pto.types import ALIGN, I1, Mask, Opaque, Ptr, Scalar, Space, TensorView, TileBuf, Type, VReg
+from tilewright.records import record
 
 Count: TypeAlias = tuple[int, int]
 """The fewest and the most of something."""
 _MANY = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kind:
     """One letter: what it takes, in words and as a test."""
 
@@ -51,7 +51,7 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Signature:
     """Rows of kinds, one of which operands must follow."""
 

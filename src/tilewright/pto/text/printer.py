@@ -16,9 +16,9 @@ from tilewright.pto.module import (
     Region,
     Value,
 )
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import fits_slot
 from tilewright.pto.text.form import Form, Layout, Slot, Syntax, Typing
-from tilewright.pto.text.forms import FORMS
 from tilewright.pto.text.literals import attribute, constant_text, dictionary, items, symbol
 from tilewright.pto.types import INDEX, Type
 
@@ -72,7 +72,7 @@ class _Names:
         yield f"{indent}}}"
 
     def op(self, op: Op, indent: str) -> Iterator[str]:
-        form = FORMS[op.name]
+        form = OPS[op.name].form
         write = self._writers.get(form.syntax)
         if write is None:
             text = self._plain(op, form)
@@ -221,7 +221,7 @@ class _Names:
         yield f"{op.name} {attribute(callee)}({self._uses(op.operands)}){_after(kept)} : {types}"
 
     def _scope(self, op: Op, indent: str) -> Iterator[str]:
-        is_strict = bool(FORMS[op.name].operands)
+        is_strict = bool(OPS[op.name].form.operands)
         taken = f"({self._uses(op.operands)})" if is_strict else ""
         yield f"{op.name}{taken} {{"
         yield from self._region(op.regions[0], indent)

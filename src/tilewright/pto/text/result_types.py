@@ -5,17 +5,16 @@ They name each operand's type, or the one that all share, or only the result's; 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
 from tilewright.errors import PtoSyntaxError
+from tilewright.pto.module import Op
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.counts import operands_of
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Form, Typing
 from tilewright.pto.text.kinds import signature
 from tilewright.pto.text.pieces import Head, Pieces, Placed
 from tilewright.pto.text.typetext import BUILTIN_SHAPED, family_of
-from tilewright.pto.types import I1, TensorView, TileBuf, Type
+from tilewright.pto.types import I1, Type
 
 
 def result_types(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:
@@ -58,35 +57,10 @@ def _each(cursor: Cursor, head: Head, pieces: Pieces) -> list[Type]:
         cursor.check(value, at)
     if cursor.accept("->"):
         return cursor.types(form.family or (family_of(pieces.operands[0].type) if pieces.operands else ""))
-    derive = _LEFT_OUT.get(head.name)
-    return [derive(pieces)] if derive is not None else []
-
-
-def _partition_of(pieces: Pieces) -> Type:
-    """Return the type old text leaves out: what the sizes of a partition make of its view."""
-    view = pieces.operands[0].type
-    sizes = next((clause.values for clause in pieces.clauses if clause.name == "sizes"), ())
-    if not isinstance(view, TensorView):
-        return view
-    return TensorView((None,) * max(1, len(sizes)), view.element, partition=True)
-
-
-def _window_of(pieces: Pieces) -> Type:
-    """Return the type old text leaves out: what the sizes of a window make of its tile."""
-    tile, sizes = pieces.operands[0].type, pieces.attributes.get("sizes")
-    if not isinstance(tile, TileBuf) or not isinstance(sizes, tuple) or len(sizes) != 2:
-        return tile
-    rows, cols = (size if isinstance(size, int) and size > 0 else 1 for size in sizes)
-    if any(clause.name == "valid" for clause in pieces.clauses):
-        return replace(tile, rows=rows, cols=cols, valid_rows=None, valid_cols=None)
-    return replace(tile, rows=rows, cols=cols, valid_rows=rows, valid_cols=cols)
-
-
-_LEFT_OUT: dict[str, Callable[[Pieces], Type]] = {
-    "pto.partition_view": _partition_of,
-    "pto.subview": _window_of,
-    "pto.subset": _window_of,
-}
+    derive = OPS[head.name].left_out
+    if derive is None:
+        return []
+    return [derive(Op(head.name, tuple(pieces.operands), tuple(pieces.clauses), pieces.attributes))]
 
 
 def _count_types(cursor: Cursor, form: Form) -> int:

@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 from tilewright.errors import KernelError, PtoSyntaxError
 from tilewright.pto.module import Clause, Op, Region, SymbolRef, Value
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import dictionary, number
 from tilewright.pto.text.constants import constant
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Syntax
-from tilewright.pto.text.forms import FORMS, NAMES, missing
 from tilewright.pto.text.generic import read_generic
 from tilewright.pto.text.pieces import Head, Names, Pieces, check_enclosed, finished, operands_in, values_of
 from tilewright.pto.text.plain import read_plain
+from tilewright.pto.text.spellings import NAMES, missing
 from tilewright.pto.types import I1, INDEX, Type
 
 
@@ -63,7 +64,7 @@ def read_op(cursor: Cursor) -> Op:
     if name is None:
         return read_generic(cursor, names) if token.startswith('"') and len(token) > 1 else _refuse(cursor)
     cursor.at += 1
-    form = FORMS[name]
+    form = OPS[name].form
     return _RULES[form.syntax](cursor, Head(name, form, names, at))
 
 
@@ -196,7 +197,7 @@ def _read_condition(cursor: Cursor, head: Head) -> Op:
     cursor.expect("(")
     condition = cursor.value()
     cursor.expect(")")
-    op = read_plain(cursor, Head(head.name, FORMS["scf.yield"], head.names, head.at))
+    op = read_plain(cursor, Head(head.name, OPS["scf.yield"].form, head.names, head.at))
     op.operands = (condition, *op.operands)
     return op
 

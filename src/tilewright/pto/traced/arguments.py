@@ -9,9 +9,9 @@ from typing import Any
 
 from tilewright.errors import ArgumentCountError, OperandError, UnsupportedFeatureError
 from tilewright.frontend.names import nearest
+from tilewright.pto.traced.enumerations import Word
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
-from tilewright.pto.traced.words import Word
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Arguments:
         for keyword in node.keywords:
             if keyword.arg is None:
                 help = "write the keywords out"
-                raise UnsupportedFeatureError("a call here has no `**`", spans=[t.span(keyword.value)], help=help)
+                raise t.error(UnsupportedFeatureError, keyword.value, "a call here has no `**`", help=help)
             given.kwargs[keyword.arg] = Argument(_plain(t.evaluate(keyword.value)), keyword.value)
         return given
 
@@ -65,20 +65,16 @@ class Arguments:
         for name, argument in self.kwargs.items():
             if name not in names:
                 help = nearest(name, list(names)) or signature
-                raise self._refusal(t, f"has no parameter `{name}`", help, argument)
+                raise t.error(ArgumentCountError, argument.node, f"`{self.name}` has no parameter `{name}`", help=help)
             if name in bound:
-                raise self._refusal(t, f"got `{name}` twice", signature, argument)
+                raise t.error(ArgumentCountError, argument.node, f"`{self.name}` got `{name}` twice", help=signature)
         if len(self.args) > len(positional):
-            problem = f"takes {len(positional)} arguments, got {len(self.args)}"
-            raise self._refusal(t, problem, signature, self.args[len(positional)])
+            message = f"`{self.name}` takes {len(positional)} arguments, got {len(self.args)}"
+            raise t.error(ArgumentCountError, self.args[len(positional)].node, message, help=signature)
         missing = [name for name in required if name not in bound and name not in self.kwargs]
         if missing:
-            raise self._refusal(t, f"needs `{missing[0]}`", signature)
+            raise t.error(ArgumentCountError, self.node, f"`{self.name}` needs `{missing[0]}`", help=signature)
         return {**bound, **self.kwargs}
-
-    def _refusal(self, t: Tracer, problem: str, help: str, at: Argument | None = None) -> ArgumentCountError:
-        span = t.span(self.node if at is None else at.node)
-        return ArgumentCountError(f"`{self.name}` {problem}", spans=[span], help=help)
 
 
 def _plain(value: Any) -> Any:
@@ -98,7 +94,5 @@ def listed(argument: Argument) -> list[Argument]:
 
 def _spread(t: Tracer, parts: object, node: ast.Starred) -> Sequence[object]:
     if not is_sequence(parts):
-        raise OperandError(
-            f"`*` needs a tuple, got {describe(parts)}", spans=[t.span(node)], help="write the arguments out"
-        )
+        raise t.error(OperandError, node, f"`*` needs a tuple, got {describe(parts)}", help="write the arguments out")
     return parts

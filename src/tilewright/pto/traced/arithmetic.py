@@ -45,7 +45,7 @@ _COMPARISONS: Mapping[type[ast.cmpop], tuple[str, str, str]] = {
 """Each comparison: its predicate on signed, unsigned and floating-point numbers."""
 
 
-def binary(t: Tracer, operator: ast.operator, lhs: object, rhs: object, node: ast.BinOp | ast.AugAssign) -> Value:
+def binary(t: Tracer, operator: ast.operator, lhs: object, rhs: object, node: ast.BinOp) -> Value:
     """Return an operator applied to scalars, one of them at least a value of the module."""
     sign, *_ = _BINARY.get(type(operator), ("**", ""))
     if isinstance(lhs, Value) and isinstance(lhs.type, Ptr):
@@ -55,7 +55,7 @@ def binary(t: Tracer, operator: ast.operator, lhs: object, rhs: object, node: as
     if not name or (type_ == I1 and name not in ("andi", "ori", "xori")):
         help = "`/` divides floats and `//` integers; convert with pto.cast" if sign in ("/", "//", "%") else ""
         message = f"`{sign}` is not defined for {type_}"
-        raise UnsupportedFeatureError(message, spans=[t.span(node)], help=help or "convert the operands with pto.cast")
+        raise t.error(UnsupportedFeatureError, node, message, help=help or "convert the operands with pto.cast")
     if name == "remsi" and not _are_never_negative(t, left, right):
         return _floor_remainder(t, left, right, node)
     return _integer(t, name, left, right, node)
@@ -67,14 +67,14 @@ def _choose(names: tuple[str, ...], type: Scalar) -> str:
 
 
 def _integer(t: Tracer, name: str, left: Value, right: Value, node: ast.AST) -> Value:
-    result = t.builder.value(f"arith.{name}", [left, right], left.type, t.span(node))
+    result = t.writer.value(f"arith.{name}", [left, right], left.type, t.span(node))
     if name in _KEEPS_SIGN and _are_never_negative(t, left, right):
-        t.builder.never_negative.add(result)
+        t.writer.never_negative.add(result)
     return result
 
 
 def _are_never_negative(t: Tracer, *values: Value) -> bool:
-    return all(value in t.builder.never_negative for value in values)
+    return all(value in t.writer.never_negative for value in values)
 
 
 def _floor_remainder(t: Tracer, left: Value, right: Value, node: ast.AST) -> Value:
@@ -83,13 +83,13 @@ def _floor_remainder(t: Tracer, left: Value, right: Value, node: ast.AST) -> Val
     return _integer(t, "subi", left, _integer(t, "muli", quotient, right, node), node)
 
 
-def _moved(t: Tracer, operator: ast.operator, pointer: Value, offset: object, node: ast.BinOp | ast.AugAssign) -> Value:
+def _moved(t: Tracer, operator: ast.operator, pointer: Value, offset: object, node: ast.BinOp) -> Value:
     """Return `pointer + offset`, counted in elements."""
     if not isinstance(operator, ast.Add):
         help = "pointers move with `+`, by a number of elements"
-        raise UnsupportedFeatureError(f"{pointer.type} only adds", spans=[t.span(node)], help=help)
-    index = as_index(t, offset, node.right if isinstance(node, ast.BinOp) else node.value)
-    return t.builder.value("pto.addptr", [pointer, index], pointer.type, t.span(node))
+        raise t.error(UnsupportedFeatureError, node, f"{pointer.type} only adds", help=help)
+    index = as_index(t, offset, node.right)
+    return t.writer.value("pto.addptr", [pointer, index], pointer.type, t.span(node))
 
 
 def _paired(t: Tracer, lhs: object, rhs: object, node: ast.AST) -> tuple[Value, Value, Scalar]:
@@ -103,7 +103,7 @@ def _paired(t: Tracer, lhs: object, rhs: object, node: ast.AST) -> tuple[Value, 
     if left.type != right.type:
         help = "convert one of them with pto.cast"
         message = f"the two sides have different types, {left.type} and {right.type}"
-        raise DTypeMismatchError(message, spans=[t.span(node)], help=help)
+        raise t.error(DTypeMismatchError, node, message, help=help)
     return left, right, common
 
 
@@ -119,43 +119,63 @@ def _check_scalar(t: Tracer, value: object, node: ast.AST) -> None:
     is_scalar = isinstance(value.type, Scalar) if isinstance(value, Value) else isinstance(value, (bool, int, float))
     if not is_scalar:
         help = "tiles and vectors are computed with by ops: pto.tile.add, pto.vadd"
-        raise OperandError(f"an operator needs scalars, got {describe(value)}", spans=[t.span(node)], help=help)
+        raise t.error(OperandError, node, f"an operator needs scalars, got {describe(value)}", help=help)
 
 
-def negative(t: Tracer, value: Value, node: ast.UnaryOp) -> Value:
-    """Return minus a scalar."""
+def unary(t: Tracer, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Value:
+    """Return an operator applied to a scalar."""
+    if isinstance(operator, ast.UAdd):
+        return value
+    if isinstance(operator, ast.USub):
+        return _negative(t, value, node)
+    return _inverted(t, as_type(t, value, I1, node) if isinstance(operator, ast.Not) else value, node)
+
+
+def _negative(t: Tracer, value: Value, node: ast.UnaryOp) -> Value:
     _check_scalar(t, value, node)
     assert isinstance(value.type, Scalar)
     if value.type.is_float:
-        return t.builder.value("arith.negf", [value], value.type, t.span(node))
+        return t.writer.value("arith.negf", [value], value.type, t.span(node))
     return _integer(t, "subi", constant(t, 0, value.type, node), value, node)
 
 
-def inverted(t: Tracer, value: Value, node: ast.AST) -> Value:
+def _inverted(t: Tracer, value: Value, node: ast.AST) -> Value:
     """Return an integer with every bit flipped; of an `i1`, its negation."""
     if not isinstance(value.type, Scalar) or not value.type.is_integer:
         help = "`not` and `~` take comparisons and integers"
-        raise OperandError(f"{value.type} has no bits to flip", spans=[t.span(node)], help=help)
+        raise t.error(OperandError, node, f"{value.type} has no bits to flip", help=help)
     ones = constant(t, 1 if value.type == I1 else -1, value.type, node)
-    return t.builder.value("arith.xori", [value, ones], value.type, t.span(node))
+    return t.writer.value("arith.xori", [value, ones], value.type, t.span(node))
 
 
-def compare(t: Tracer, operator: ast.cmpop, lhs: object, rhs: object, node: ast.AST) -> Value:
+def compare(t: Tracer, operator: ast.cmpop, lhs: object, rhs: object, node: ast.Compare) -> Value:
     """Return the `i1` that says whether a comparison holds."""
+    if type(operator) not in _COMPARISONS:
+        help = "compare with == and !=, joined with `or` and `and`"
+        message = "`is` and `in` need values known at compile time"
+        raise t.error(UnsupportedFeatureError, node, message, help=help)
     left, right, type_ = _paired(t, lhs, rhs, node)
     word = _choose(_COMPARISONS[type(operator)], type_)
     name = "arith.cmpf" if type_.is_float else "arith.cmpi"
-    return t.builder.value(name, [left, right], I1, t.span(node), {"predicate": word})
+    return t.writer.value(name, [left, right], I1, t.span(node), {"predicate": word})
+
+
+def logical(t: Tracer, is_and: bool, lhs: object, rhs: object, node: ast.expr, where: ast.expr) -> object:
+    """Return `and` or `or` of `i1` values, both of which are computed."""
+    if not isinstance(lhs, Value):
+        return rhs
+    operands = as_type(t, lhs, I1, node), as_type(t, rhs, I1, where)
+    return t.writer.value("arith.andi" if is_and else "arith.ori", operands, I1, t.span(node))
 
 
 def extreme(t: Tracer, word: str, lhs: object, rhs: object, node: ast.AST) -> Value:
     """Return the smaller or larger of two scalars; `word` is `min` or `max`."""
     left, right, type_ = _paired(t, lhs, rhs, node)
     name = _choose((f"{word}si", f"{word}ui", f"{word}imumf"), type_)
-    result = t.builder.value(f"arith.{name}", [left, right], type_, t.span(node))
+    result = t.writer.value(f"arith.{name}", [left, right], type_, t.span(node))
     both, either = _are_never_negative(t, left, right), any(_are_never_negative(t, v) for v in (left, right))
     if both or (either and word == "max"):
-        t.builder.never_negative.add(result)
+        t.writer.never_negative.add(result)
     return result
 
 
@@ -167,4 +187,4 @@ def select(t: Tracer, condition: Value, lhs: object, rhs: object, node: ast.AST)
     else:
         left, right = as_number(t, lhs, node), as_number(t, rhs, node)
         left, right, type_ = _paired(t, left, right, node)
-    return t.builder.value("arith.select", [test, left, right], type_, t.span(node))
+    return t.writer.value("arith.select", [test, left, right], type_, t.span(node))

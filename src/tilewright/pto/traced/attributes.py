@@ -22,17 +22,17 @@ class Method:
     name: str
 
 
-def attribute_of(t: Tracer, owner: Value, node: ast.Attribute) -> Any:
+def attribute(t: Tracer, owner: Value, node: ast.Attribute) -> Any:
     """Return what `owner.name` is; UnknownAttributeError, with the nearest name, where it has none."""
     found = _known(owner)
     if node.attr not in found:
         message = f"{describe(owner)} has no attribute '{node.attr}'"
         help = nearest(node.attr, list(found)) or (f"it has {', '.join(found)}" if found else "scalars have none")
-        raise UnknownAttributeError(message, spans=[t.span(node)], help=help)
+        raise t.error(UnknownAttributeError, node, message, help=help)
     value: Any = found[node.attr]
     if is_sequence(value) and None in value:
         message = f"`{node.attr}` of {describe(owner)} is only known when the kernel runs"
-        raise NotStaticError(message, spans=[t.span(node)], help="keep the numbers it was made from under a name")
+        raise t.error(NotStaticError, node, message, help="keep the numbers it was made from under a name")
     return value
 
 
@@ -61,4 +61,4 @@ def call_method(t: Tracer, method: Method, node: ast.Call) -> Value:
     tile = method.owner.type
     assert isinstance(tile, TileBuf)
     space = tile.space if tile.space is not Space.GM else Space.VEC
-    return t.builder.value("pto.tile_buf_addr", [method.owner], Ptr(tile.element, space), t.span(node))
+    return t.writer.value("pto.tile_buf_addr", [method.owner], Ptr(tile.element, space), t.span(node))

@@ -7,19 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tilewright.errors import ConditionError
+from tilewright.frontend.walk.bindings import Binding, one_sided
 from tilewright.pto.module import Op, Region, Value
-from tilewright.pto.traced.meeting import as_leaf, common_type, is_alike, is_same, leaves, rebuilt
-from tilewright.pto.traced.names import Binding, assigned_in
-from tilewright.pto.traced.tracer import Returned, Tracer, statement
-from tilewright.pto.traced.values import describe
+from tilewright.pto.traced.liveness import assigned_in
+from tilewright.pto.traced.scalars import as_leaf
+from tilewright.pto.traced.tracer import Tracer
+from tilewright.pto.traced.values import common_type, describe, is_alike, is_same, leaves, rebuilt
 from tilewright.pto.types import I1
 
 
-@statement(ast.If)
-def _if(t: Tracer, node: ast.If) -> Returned | None:
-    condition = test_of(t, node.test)
-    if not isinstance(condition, Value):
-        return t.execute(node.body if condition else node.orelse, t.later)
+def condition(t: Tracer, node: ast.expr) -> Value | bool:
+    """Return a condition: a bool that is known, or an `i1`; ConditionError for other values of the module."""
+    value = t.evaluate(node)
+    if isinstance(value, Value) and value.type != I1:
+        raise t.error(ConditionError, node, f"a condition is an i1, got {value.type}")
+    return value if isinstance(value, Value) else bool(value)
+
+
+def branch(t: Tracer, condition: Value, node: ast.If) -> None:
+    """Trace both sides of an `if`, and hand on what is read after it."""
     before, later = dict(t.names), t.later
     then, otherwise = (_side(t, body, before) for body in (node.body, node.orelse))
     t.names = before
@@ -27,15 +33,6 @@ def _if(t: Tracer, node: ast.If) -> Returned | None:
     for name in assigned_in([*node.body, *node.orelse]):
         t.names.pop(name, None) if name not in later else join.add(name)
     join.emit(condition)
-    return None
-
-
-def test_of(t: Tracer, node: ast.expr) -> Value | bool:
-    """Return a condition: a bool that is known, or an `i1`; ConditionError for other values of the module."""
-    value = t.evaluate(node)
-    if isinstance(value, Value) and value.type != I1:
-        raise ConditionError(f"a condition is an i1, got {value.type}", spans=[t.span(node)])
-    return value if isinstance(value, Value) else bool(value)
 
 
 @dataclass
@@ -49,8 +46,8 @@ class _Side:
 def _side(t: Tracer, body: Sequence[ast.stmt], before: dict[str, Binding]) -> _Side:
     t.names = dict(before)
     t.region_depth += 1
-    with t.builder.region() as region:
-        t.execute(body, t.later)
+    with t.writer.region() as region:
+        t.execute(body)
     t.region_depth -= 1
     return _Side(region, t.names)
 
@@ -72,7 +69,7 @@ class _Join:
         if lhs is None or rhs is None:
             bound = lhs or rhs
             if bound is not None:
-                self._spoil(name, bound, *_one_sided(name, bound))
+                self._spoil(name, bound, *one_sided(name, bound.span.line))
         elif lhs.problem or rhs.problem:
             self.t.names[name] = lhs if lhs.problem else rhs
         elif not self._meets(lhs.value, rhs.value):
@@ -100,7 +97,7 @@ class _Join:
         for yielded, leaf in zip(self.yields, (left, right), strict=True):
             yielded.append(as_leaf(self.t, leaf, type_, self.node))
         result = Value("", type_, self.t.span(self.node))
-        self.t.builder.call_it(result, name)
+        self.t.writer.call_it(result, name)
         self.results.append(result)
         return result
 
@@ -115,9 +112,4 @@ class _Join:
         if not self.results and not regions[1].ops:
             del regions[1]
         results = tuple(self.results)
-        self.t.builder.emit(Op("scf.if", (condition,), results=results, regions=tuple(regions), span=span))
-
-
-def _one_sided(name: str, bound: Binding) -> tuple[str, str]:
-    problem = f"'{name}' is not bound on every path that leads here"
-    return problem, f"line {bound.span.line} binds it on one path only: bind it before the branch, or in every branch"
+        self.t.writer.emit(Op("scf.if", (condition,), results=results, regions=tuple(regions), span=span))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-from types import FunctionType
+from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from tilewright.errors import OperandError, PtoArgumentError, RecursiveCallError, ReturnMismatchError
 from tilewright.pto.declarations import Marker, PartitionTensorView, Tile
-from tilewright.pto.module import Func, Op, Region, SymbolRef, Value
+from tilewright.pto.module import Func, Op, SymbolRef, Value
 from tilewright.pto.signature import Parameter, Signature
 from tilewright.pto.traced.arguments import Argument, Arguments
-from tilewright.pto.traced.builder import Builder
 from tilewright.pto.traced.scalars import as_type
-from tilewright.pto.traced.tracer import Program, Tracer
+from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe
 from tilewright.pto.types import Ptr, Scalar, TensorView, TileBuf, Type
 from tilewright.source import Span
@@ -23,25 +22,12 @@ from tilewright.source import Span
 class Callee(Protocol):
     """What the tracer sees of a decorated function that a body calls."""
 
-    @property
-    def function(self) -> Any:
-        """The Python function."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """The symbol it wants in a module."""
-        ...
-
-    @property
-    def is_entry(self) -> bool:
-        """Whether it is launched rather than called."""
-        ...
-
-    @property
-    def signature(self) -> Signature:
-        """Its parameters."""
-        ...
+    function: Any
+    name: str
+    """The symbol it wants in a module."""
+    is_entry: bool
+    """Whether it is launched rather than called."""
+    signature: Signature
 
 
 def call_function(t: Tracer, callee: Callee, given: Arguments) -> None:
@@ -55,7 +41,7 @@ def call_function(t: Tracer, callee: Callee, given: Arguments) -> None:
     bound = given.bind(t, *names)
     operands = tuple(_operand(t, parameter, bound[parameter.name]) for parameter in parameters)
     func = _func(t, callee, names, operands, span)
-    t.builder.emit(Op("func.call", operands, attributes={"callee": SymbolRef(func.name)}, span=span))
+    t.writer.emit(Op("func.call", operands, attributes={"callee": SymbolRef(func.name)}, span=span))
 
 
 def _operand(t: Tracer, parameter: Parameter, argument: Argument) -> Value:
@@ -66,7 +52,7 @@ def _operand(t: Tracer, parameter: Parameter, argument: Argument) -> Value:
     if not isinstance(value, Value) or not _is_a(value.type, wanted):
         help = "pass what its annotation says"
         message = f"parameter `{parameter.name}` is {wanted}, got {describe(value)}"
-        raise OperandError(message, spans=[t.span(argument.node)], help=help)
+        raise t.error(OperandError, argument.node, message, help=help)
     return value
 
 
@@ -87,7 +73,8 @@ def _func(t: Tracer, callee: Callee, names: tuple[str, ...], operands: tuple[Val
     if identity in program.calling:
         raise RecursiveCallError(f"`{callee.name}` calls itself", spans=[span])
     program.calling = (*program.calling, identity)
-    func = trace_function(program, callee.function, program.symbol(callee.name), dict(zip(names, types, strict=True)))
+    inner = t.of(callee.function, program)
+    func = traced(inner, program.symbol(callee.name), dict(zip(names, types, strict=True)))
     func.private = True
     program.calling = program.calling[:-1]
     program.funcs[identity, types] = func
@@ -95,34 +82,25 @@ def _func(t: Tracer, callee: Callee, names: tuple[str, ...], operands: tuple[Val
     return func
 
 
-def trace_function(
-    program: Program,
-    function: FunctionType,
-    name: str,
-    parameters: dict[str, Type],
-    constants: dict[str, object] | None = None,
-) -> Func:
-    """Return the function that a Python function's body describes."""
-    builder = Builder()
-    t = Tracer.of(function, program, builder)
+def traced(t: Tracer, name: str, parameters: Mapping[str, Type], constants: Mapping[str, object] | None = None) -> Func:
+    """Return the function that the body at whose start a tracer is describes."""
     node = t.captured.node
     written = {arg.arg: arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     arguments: list[Value] = []
     for each, type_ in parameters.items():
         where = written.get(each, node)
-        argument = Value(builder.fresh(each), type_, t.span(where))
+        argument = Value(t.writer.fresh(each), type_, t.span(where))
         arguments.append(argument)
-        t.bind(each, argument, where)
+        t.let(each, argument, where)
     for each, value in (constants or {}).items():
-        t.bind(each, value, written.get(each, node))
-    returned = t.execute(node.body, ())
+        t.let(each, value, written.get(each, node))
+    t.execute(node.body)
+    returned, span = t.returned, _heading(t, node)
     if returned is not None and returned.value is not None:
         help = "write results through pointers, and `return` alone"
         raise ReturnMismatchError("a @pto.jit function returns nothing", spans=[returned.span], help=help)
-    span = _heading(t, node)
-    builder.emit(Op("func.return", span=span if returned is None else returned.span))
-    body: Region = builder.body(tuple(arguments))
-    return Func(name, tuple(arguments), body=body, span=span)
+    t.writer.emit(Op("func.return", span=span if returned is None else returned.span))
+    return Func(name, tuple(arguments), body=t.writer.body(tuple(arguments)), span=span)
 
 
 def _heading(t: Tracer, node: ast.FunctionDef) -> Span:

@@ -4,38 +4,28 @@ from __future__ import annotations
 
 import ast
 import builtins
-import math
-from collections.abc import Callable
-from dataclasses import replace
 from functools import reduce
-from types import BuiltinFunctionType, FunctionType
+from types import FunctionType
 from typing import Any
 
-from tilewright.errors import (
-    ArgumentCountError,
-    KernelError,
-    RecursiveCallError,
-    UncallableError,
-)
+from tilewright.errors import ArgumentCountError, KernelError, UncallableError
+from tilewright.frontend.names import defaults_of
+from tilewright.frontend.walk.known import FUNCTIONS, called, is_mathematical, known
 from tilewright.pto.declarations import const_expr, ptr
 from tilewright.pto.traced import arithmetic, ops
 from tilewright.pto.traced.arguments import Arguments
 from tilewright.pto.traced.attributes import Method, call_method
 from tilewright.pto.traced.callees import Callee, call_function
-from tilewright.pto.traced.expressions import known
 from tilewright.pto.traced.namespace import Operation
-from tilewright.pto.traced.tracer import Tracer, expression, text_of
-from tilewright.pto.traced.values import describe, is_runtime, is_sequence
+from tilewright.pto.traced.tracer import Tracer, text_of
+from tilewright.pto.traced.values import describe, is_runtime
 
-_STATIC = (
-    *(int, float, bool, str, tuple, list, range),
-    *(abs, len, sum, min, max, divmod, pow, round, sorted, any, all, ptr),
-)
+_STATIC = (*FUNCTIONS, range, sorted, any, all, ptr)
 """What Python computes while a body is traced, on values that it knows."""
 
 
-@expression(ast.Call)
-def _call(t: Tracer, node: ast.Call) -> Any:
+def call(t: Tracer, node: ast.Call) -> Any:
+    """Return what a call gives, as what is called says."""
     callee = t.evaluate(node.func)
     given = Arguments.of(t, node)
     if isinstance(callee, Operation):
@@ -55,34 +45,22 @@ def _call(t: Tracer, node: ast.Call) -> Any:
 def _python(t: Tracer, callee: Any, given: Arguments) -> Any:
     """Return what a function of Python's makes of known values; `min` and `max` also take scalars."""
     node, values = given.node, [argument.value for argument in given.args]
-    if callee in (builtins.min, builtins.max) and len(values) > 1 and is_runtime(tuple(values)):
+    if (callee is min or callee is max) and len(values) > 1 and is_runtime(tuple(values)):
         return reduce(lambda a, b: _extreme(t, callee, a, b, node), values)
-    if not _is_static(callee):
+    if not is_mathematical(callee) and all(callee is not each for each in _STATIC):
         raise _uncallable(t, callee, given)
-    named = {name: argument.value for name, argument in given.kwargs.items()}
     runtime = next((a for a in (*given.args, *given.kwargs.values()) if is_runtime(a.value)), None)
-    if runtime is not None and callee not in (builtins.len, builtins.tuple, builtins.list):
+    if runtime is not None and callee not in (len, tuple, list):
         message = f"`{given.name}` runs while the kernel is compiled, and {describe(runtime.value)} is not known then"
         help = "pto.cast converts scalars, and operators compute with them"
-        raise UncallableError(message, spans=[t.span(runtime.node)], help=help)
-    result = known(t, node, lambda: _applied(callee, values, named), *(v for v in values if not is_runtime(v)))
-    return tuple(result) if is_sequence(result) else result
+        raise t.error(UncallableError, runtime.node, message, help=help)
+    return called(t, callee, values, {name: argument.value for name, argument in given.kwargs.items()}, node)
 
 
 def _extreme(t: Tracer, callee: Any, lhs: Any, rhs: Any, node: ast.Call) -> Any:
     if is_runtime((lhs, rhs)):
         return arithmetic.extreme(t, callee.__name__, lhs, rhs, node)
-    return known(t, node, lambda: callee(lhs, rhs), lhs, rhs)
-
-
-def _applied(function: Callable[..., Any], values: list[Any], named: dict[str, Any]) -> Any:
-    return function(*values, **named)
-
-
-def _is_static(callee: Any) -> bool:
-    if isinstance(callee, BuiltinFunctionType) and callee.__module__ == math.__name__:
-        return True
-    return any(callee is each for each in _STATIC)
+    return known(t, node, callee, lhs, rhs)
 
 
 def _uncallable(t: Tracer, callee: object, given: Arguments) -> KernelError:
@@ -90,25 +68,19 @@ def _uncallable(t: Tracer, callee: object, given: Arguments) -> KernelError:
     help = "kernels call ops, helper functions and Python's arithmetic" if is_function else "this is not a function"
     if callee is builtins.print:
         help = "kernels print nothing; handle.mlir_text() shows what they do"
-    return UncallableError(f"`{given.name}` cannot be called in a kernel", spans=[t.span(given.node)], help=help)
+    return t.error(UncallableError, given.node, f"`{given.name}` cannot be called in a kernel", help=help)
 
 
 def _inlined(t: Tracer, function: FunctionType, given: Arguments) -> Any:
     """Write a helper out where it is called; return what it returns."""
     node = given.node
-    if function in t.inlining:
-        cycle = " -> ".join(f.__name__ for f in (*t.inlining, function))
-        raise RecursiveCallError(f"`{function.__name__}` calls itself: {cycle}", spans=[t.span(node)])
     captured = text_of(function)
-    resolver = t.program.resolver(function, captured)
-    inlining = (*t.inlining, function)
-    inner = replace(
-        t, captured=captured, resolver=resolver, names={}, caller=t.span(node), inlining=inlining, region_depth=0
-    )
+    inner = t.entered(function, captured, t.program.resolver(function, captured), node)
+    inner.names, inner.later, inner.region_depth = {}, frozenset(), 0
     for name, value in _bound(t, inner, function, given).items():
-        inner.bind(name, value, node)
-    returned = inner.execute(captured.node.body, ())
-    return None if returned is None else returned.value
+        inner.let(name, value, node)
+    inner.execute(captured.node.body)
+    return None if inner.returned is None else inner.returned.value
 
 
 def _bound(t: Tracer, inner: Tracer, function: FunctionType, given: Arguments) -> dict[str, Any]:
@@ -117,12 +89,10 @@ def _bound(t: Tracer, inner: Tracer, function: FunctionType, given: Arguments) -
     if parameters.vararg is not None or parameters.kwarg is not None:
         help = "write each parameter out"
         message = f"`{function.__name__}` takes any number of arguments"
-        raise ArgumentCountError(message, spans=[t.span(given.node)], help=help)
+        raise t.error(ArgumentCountError, given.node, message, help=help)
     positional = [arg.arg for arg in (*parameters.posonlyargs, *parameters.args)]
     names = [*positional, *(arg.arg for arg in parameters.kwonlyargs)]
     inner.resolver.read_defaults()
-    values = function.__defaults__ or ()
-    defaults = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
-    defaults |= function.__kwdefaults__ or {}
+    defaults = defaults_of(function)
     bound = given.bound(t, positional, names, [name for name in names if name not in defaults])
     return {**defaults, **{name: argument.value for name, argument in bound.items()}}

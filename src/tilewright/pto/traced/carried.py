@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.errors import ReassignmentError
+from tilewright.frontend.walk.bindings import Binding
 from tilewright.pto.module import Op, Region, Value
-from tilewright.pto.traced.builder import Mark
-from tilewright.pto.traced.meeting import as_leaf, common_type, is_alike, is_same, leaves, rebuilt
-from tilewright.pto.traced.names import Binding, assigned_in
+from tilewright.pto.traced.liveness import assigned_in
+from tilewright.pto.traced.scalars import as_leaf
 from tilewright.pto.traced.tracer import Tracer
-from tilewright.pto.traced.values import describe, is_runtime
+from tilewright.pto.traced.values import common_type, describe, is_alike, is_runtime, is_same, leaves, rebuilt
+from tilewright.pto.traced.writer import Mark
 from tilewright.pto.types import Type
 
 
@@ -31,7 +32,7 @@ class Carried:
     before: Mapping[str, Binding]
     assigned: Sequence[str]
     mark: Mark
-    """The state of the builder before the loop, to start again from."""
+    """The state of the writer before the loop, to start again from."""
     starts: dict[str, object]
     """What each variable is before the first round."""
     after: Mapping[str, Binding] = field(default_factory=dict[str, Binding])
@@ -47,7 +48,7 @@ class Carried:
         read = t.later | inside
         bound = ((name, t.names[name]) for name in assigned if name in t.names and name in read)
         starts = {name: binding.value for name, binding in bound if not binding.problem}
-        return cls(t, node, t.later, dict(t.names), assigned, t.builder.mark(), starts)
+        return cls(t, node, t.later, dict(t.names), assigned, t.writer.mark(), starts)
 
     def enter(self, names: Mapping[str, Binding]) -> tuple[Value, ...]:
         """Let each variable, among `names`, stand for an argument of a region; return the arguments."""
@@ -62,7 +63,7 @@ class Carried:
     def _argument(self, name: str, leaf: object, arguments: list[Value]) -> object:
         if not isinstance(leaf, Value):
             return leaf
-        argument = Value(self.t.builder.fresh(name), leaf.type, self.before[name].span)
+        argument = Value(self.t.writer.fresh(name), leaf.type, self.before[name].span)
         arguments.append(argument)
         return argument
 
@@ -70,7 +71,7 @@ class Carried:
         """Trace one round, after which the next reads `inside`."""
         t = self.t
         t.region_depth += 1
-        t.execute(self.node.body, self.later | inside)
+        t.execute(self.node.body, inside)
         t.region_depth -= 1
         self.after = t.names
 
@@ -80,12 +81,12 @@ class Carried:
         if types:
             self.abandon()
             self.starts |= {name: self._typed(self.starts[name], found) for name, found in types.items()}
-            self.mark = self.t.builder.mark()  # what the variables start from now stays
+            self.mark = self.t.writer.mark()  # what the variables start from now stays
         return not types
 
     def abandon(self) -> None:
         """Forget what was traced of the loop."""
-        self.t.builder.reset(self.mark)
+        self.t.writer.reset(self.mark)
         self.t.names = dict(self.before)
 
     def _found_types(self, name: str) -> list[Type | None]:
@@ -179,7 +180,7 @@ class Carried:
             self.inits, self.results = (*self.inits, leaf), (*self.results, result)
             parts.append(result)
         value = rebuilt(start, iter(parts))
-        self.t.bind(name, value, self.node)
+        self.t.let(name, value, self.node)
         return yields
 
     def _spoil(self, name: str) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.errors import ArgumentCountError
+from tilewright.frontend.walk.known import known
 from tilewright.pto.module import Value
 from tilewright.pto.traced import arithmetic
 from tilewright.pto.traced.arguments import Arguments
-from tilewright.pto.traced.expressions import known
-from tilewright.pto.traced.infer import register
+from tilewright.pto.traced.inference import register
 from tilewright.pto.traced.namespace import StaticRange
 from tilewright.pto.traced.ops import emit, handles
-from tilewright.pto.traced.scalars import cast, natural, scalar_type, static_int
+from tilewright.pto.traced.scalars import cast, scalar_type, static_int
 from tilewright.pto.traced.tracer import Tracer
+from tilewright.pto.traced.values import natural
 from tilewright.pto.types import INDEX
 
 
@@ -40,7 +41,7 @@ def _extreme(t: Tracer, given: Arguments) -> Any:
     lhs, rhs = bound["lhs"].value, bound["rhs"].value
     word = given.word
     if not isinstance(lhs, Value) and not isinstance(rhs, Value):
-        return known(t, given.node, lambda: min(lhs, rhs) if word == "min" else max(lhs, rhs), lhs, rhs)
+        return known(t, given.node, min if word == "min" else max, lhs, rhs)
     return arithmetic.extreme(t, word, lhs, rhs, given.node)
 
 
@@ -59,7 +60,7 @@ def _static_range(t: Tracer, given: Arguments) -> StaticRange:
     if not 1 <= len(numbers) <= 3 or given.kwargs or numbers[2:] == [0]:
         help = "pto.static_range(stop), (start, stop) or (start, stop, step)"
         message = f"`{given.name}` takes one to three numbers, the step not zero"
-        raise ArgumentCountError(message, spans=[t.span(given.node)], help=help)
+        raise t.error(ArgumentCountError, given.node, message, help=help)
     return StaticRange(range(*numbers))
 
 
@@ -83,6 +84,6 @@ def _flag(t: Tracer, given: Arguments) -> None:
         given.kwargs.get("event_id") or given.kwargs.get("event") or (given.args[2] if len(given.args) > 2 else None)
     )
     if event is None:
-        raise ArgumentCountError(f"`{given.name}` needs `event_id`", spans=[t.span(given.node)], help="event_id=0 to 7")
+        raise t.error(ArgumentCountError, given.node, f"`{given.name}` needs `event_id`", help="event_id=0 to 7")
     is_known = not isinstance(event.value, Value)
     emit(t, f"pto.{word}" if is_known else f"pto.{word}_dyn", given)

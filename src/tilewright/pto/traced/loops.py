@@ -11,14 +11,15 @@ import builtins
 from collections.abc import Sequence
 
 from tilewright.errors import OperandError, PlainRangeError, UnsupportedFeatureError
+from tilewright.frontend.walk.bindings import Binding, ended
+from tilewright.frontend.walk.statements import bind_target, check_else
 from tilewright.pto.module import Clause, Op, Value
-from tilewright.pto.traced.branches import test_of
+from tilewright.pto.traced.branches import condition
 from tilewright.pto.traced.carried import Carried
-from tilewright.pto.traced.names import Binding, read_in
+from tilewright.pto.traced.liveness import read_in
 from tilewright.pto.traced.namespace import StaticRange
 from tilewright.pto.traced.scalars import as_index
-from tilewright.pto.traced.statements import bind_target
-from tilewright.pto.traced.tracer import Returned, Tracer, statement
+from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
 from tilewright.pto.types import INDEX
 
@@ -26,10 +27,9 @@ MOST_UNROLLED = 4096
 """How many rounds of a loop are written out at most."""
 
 
-@statement(ast.For)
-def _for(t: Tracer, node: ast.For) -> Returned | None:
-    if node.orelse:
-        raise UnsupportedFeatureError("a loop has no `else` here", spans=[t.span(node)], help="write it after the loop")
+def loop(t: Tracer, node: ast.For) -> None:
+    """Trace a `for`: over a range when the kernel runs, over anything else now."""
+    check_else(t, node)
     if isinstance(node.iter, ast.Call) and t.evaluate(node.iter.func) is builtins.range:
         return _counted(t, node, node.iter)
     items = t.evaluate(node.iter)
@@ -37,28 +37,26 @@ def _for(t: Tracer, node: ast.For) -> Returned | None:
     if is_sequence(items) or isinstance(items, range):
         return _unrolled(t, node, items)
     help = "write `for i in range(...)`; pto.static_range and tuples are unrolled"
-    raise PlainRangeError(f"a loop cannot run over {describe(items)}", spans=[t.span(node.iter)], help=help)
+    raise t.error(PlainRangeError, node.iter, f"a loop cannot run over {describe(items)}", help=help)
 
 
-def _unrolled(t: Tracer, node: ast.For, items: Sequence[object]) -> Returned | None:
+def _unrolled(t: Tracer, node: ast.For, items: Sequence[object]) -> None:
     """Trace the body once for each item; UnsupportedFeatureError for more items than anybody wants written out."""
     if len(items) > MOST_UNROLLED:
         help = "write `for i in range(...)`, which counts when the kernel runs"
         message = f"a loop over {len(items)} items cannot be unrolled"
-        raise UnsupportedFeatureError(message, spans=[t.span(node.iter)], help=help)
+        raise t.error(UnsupportedFeatureError, node.iter, message, help=help)
     for item in items:
-        bind_target(t, node.target, item, node.iter)
-        returned = t.execute(node.body, t.later | read_in(node.body))
-        if returned is not None:
-            return returned
-    return None
+        if t.returned is None:
+            bind_target(t, node.target, item, node.iter)
+            t.execute(node.body, read_in(node.body))
 
 
 def _counted(t: Tracer, node: ast.For, call: ast.Call) -> None:
     """Trace a loop that counts when the kernel runs."""
     if not isinstance(node.target, ast.Name):
         help = "`for i in range(...)`"
-        raise UnsupportedFeatureError("a loop counts with one variable", spans=[t.span(node.target)], help=help)
+        raise t.error(UnsupportedFeatureError, node.target, "a loop counts with one variable", help=help)
     bounds = _bounds(t, call)
     target = node.target.id
     inside = read_in(node.body)
@@ -66,8 +64,8 @@ def _counted(t: Tracer, node: ast.For, call: ast.Call) -> None:
     while True:
         variable = _variable(t, node.target, bounds[0])
         arguments = carried.enter(carried.before)
-        with t.builder.region((variable, *arguments)) as region:
-            t.bind(target, variable, node.target)
+        with t.writer.region((variable, *arguments)) as region:
+            t.let(target, variable, node.target)
             carried.trace(inside)
         if carried.is_settled():
             break
@@ -75,58 +73,52 @@ def _counted(t: Tracer, node: ast.For, call: ast.Call) -> None:
     region.arguments = (variable, *(arguments[place] for place in kept))
     clauses = (Clause("iter_args", carried.inits, t.span(node)),) if kept else ()
     span = t.span(node.iter)
-    t.builder.emit(Op("scf.for", bounds, clauses, results=carried.results, regions=(region,), span=span))
-    t.names[target] = Binding(None, t.span(node.target), *_ended(target))
+    t.writer.emit(Op("scf.for", bounds, clauses, results=carried.results, regions=(region,), span=span))
+    t.names[target] = Binding(None, t.span(node.target), *ended(target))
 
 
 def _variable(t: Tracer, target: ast.Name, start: Value) -> Value:
-    variable = Value(t.builder.fresh(target.id), INDEX, t.span(target))
-    if start in t.builder.never_negative:
-        t.builder.never_negative.add(variable)
+    variable = Value(t.writer.fresh(target.id), INDEX, t.span(target))
+    if start in t.writer.never_negative:
+        t.writer.never_negative.add(variable)
     return variable
-
-
-def _ended(name: str) -> tuple[str, str]:
-    return f"'{name}' is a loop variable and ends with its loop", "keep its last value under another name"
 
 
 def _bounds(t: Tracer, call: ast.Call) -> tuple[Value, Value, Value]:
     if call.keywords or not 1 <= len(call.args) <= 3 or any(isinstance(arg, ast.Starred) for arg in call.args):
         help = "range(stop), range(start, stop) or range(start, stop, step)"
-        raise OperandError("range takes one to three numbers", spans=[t.span(call)], help=help)
+        raise t.error(OperandError, call, "range takes one to three numbers", help=help)
     values = [t.evaluate(arg) for arg in call.args]
     if len(values) == 3 and isinstance(values[2], int) and values[2] <= 0:
         help = "count up, and compute the number you mean from the loop variable"
-        raise UnsupportedFeatureError("loops count upwards", spans=[t.span(call.args[2])], help=help)
+        raise t.error(UnsupportedFeatureError, call.args[2], "loops count upwards", help=help)
     numbers = [as_index(t, value, arg) for value, arg in zip(values, call.args, strict=True)]
     if len(numbers) == 1:
         numbers.insert(0, as_index(t, 0, call))
     return numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else as_index(t, 1, call)
 
 
-@statement(ast.While)
-def _while(t: Tracer, node: ast.While) -> None:
-    if node.orelse:
-        raise UnsupportedFeatureError("a loop has no `else` here", spans=[t.span(node)], help="write it after the loop")
+def repeat(t: Tracer, node: ast.While) -> None:
+    """Trace a `while`."""
+    check_else(t, node)
     inside = read_in([node.test, *node.body])
     carried = Carried.of(t, node, inside)
     while True:
         tested = carried.enter(carried.before)
-        with t.builder.region(tested) as before:
-            condition = test_of(t, node.test)
-        if condition is False and not tested:
+        with t.writer.region(tested) as before:
+            test = condition(t, node.test)
+        if test is False and not tested:
             return carried.abandon()
         arguments = carried.enter(t.names)
-        with t.builder.region(arguments) as after:
+        with t.writer.region(arguments) as after:
             carried.trace(inside)
         if carried.is_settled():
             break
-    if not isinstance(condition, Value):
+    if not isinstance(test, Value):
         help = "let the condition depend on something that the body changes"
-        raise UnsupportedFeatureError("this loop never ends", spans=[t.span(node.test)], help=help)
+        raise t.error(UnsupportedFeatureError, node.test, "this loop never ends", help=help)
     kept = carried.finish([before, after], tested)
     before.arguments, after.arguments = (tuple(args[place] for place in kept) for args in (tested, arguments))
-    before.ops.append(Op("scf.condition", (condition, *before.arguments), span=t.span(node.test)))
+    before.ops.append(Op("scf.condition", (test, *before.arguments), span=t.span(node.test)))
     regions = (before, after)
-    t.builder.emit(Op("scf.while", carried.inits, results=carried.results, regions=regions, span=t.span(node)))
-    return None
+    t.writer.emit(Op("scf.while", carried.inits, results=carried.results, regions=regions, span=t.span(node)))

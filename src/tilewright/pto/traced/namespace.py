@@ -1,7 +1,7 @@
 """The namespace: the ops of PTO as Python names, `pto.tile.add` for `pto.tadd`.
 
-The names follow from the table of op forms. They say something inside a `@pto.jit` body only, where calls are read and
-not made; anywhere else a call raises OutsideKernelError.
+The names follow from the declarations of ops. They say something inside a `@pto.jit` body only, where calls are read
+and not made; anywhere else a call raises OutsideKernelError.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from keyword import iskeyword
 from typing import Any, NoReturn
 
 from tilewright.errors import OutsideKernelError
-from tilewright.pto.text.form import Syntax
-from tilewright.pto.text.forms import FORMS
+from tilewright.pto.text.form import Form, Syntax
 from tilewright.source import calling_line
 
 DIRECTIVES = (
@@ -99,8 +98,11 @@ def operation(name: str) -> Operation | None:
 @cache
 def operations() -> dict[str, Operation]:
     """Return every op and directive by its Python name."""
+    from tilewright.pto.ops.registry import OPS
+
     words = {name: Operation(name, _ALIASES.get(name, "")) for name in DIRECTIVES}
-    spelled = ((_spelling(op), op) for op, form in FORMS.items() if op.startswith("pto.") and _is_callable(form.syntax))
+    forms = ((op, declared.form) for op, declared in OPS.items() if op.startswith("pto."))
+    spelled = ((_spelling(op, form), op) for op, form in forms if _is_callable(form.syntax))
     return words | {name: Operation(name, op) for name, op in spelled}
 
 
@@ -108,9 +110,9 @@ def _is_callable(syntax: Syntax) -> bool:
     return syntax in (Syntax.PLAIN, Syntax.REGION)
 
 
-def _spelling(op: str) -> str:
+def _spelling(op: str, form: Form) -> str:
     name = op.removeprefix("pto.")
-    if "outs" not in FORMS[op].words and name not in ("treshape", "tgetval"):
+    if "outs" not in form.words and name not in ("treshape", "tgetval"):
         return name
     plain = (name[1:] if name.startswith("t") else name).replace(".", "_")
     return f"tile.{plain}_" if iskeyword(plain) else f"tile.{plain}"

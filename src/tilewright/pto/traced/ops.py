@@ -7,11 +7,11 @@ from typing import Any
 
 from tilewright.errors import OperandError
 from tilewright.pto.module import Op, Value
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Syntax
-from tilewright.pto.text.forms import FORMS
 from tilewright.pto.traced.arguments import Arguments
 from tilewright.pto.traced.namespace import Operation, Scope
-from tilewright.pto.traced.placing import Placing
+from tilewright.pto.traced.operands import Operands
 from tilewright.pto.traced.tracer import Tracer
 
 Handler = Callable[[Tracer, Arguments], Any]
@@ -34,7 +34,7 @@ def call(t: Tracer, operation: Operation, given: Arguments) -> Any:
     given.word = operation.name.rpartition(".")[2]
     if handler is not None:
         return handler(t, given)
-    form = FORMS[operation.op]
+    form = OPS[operation.op].form
     if form.syntax is Syntax.REGION:
         given.bind(t)
         return Scope(operation.op)
@@ -43,17 +43,17 @@ def call(t: Tracer, operation: Operation, given: Arguments) -> Any:
 
 def emit(t: Tracer, name: str, given: Arguments) -> Any:
     """Add the op that a call describes; return its results, whose types follow from the operands."""
-    form, span = FORMS[name], t.span(given.node)
-    placing = Placing(t, name, form, given)
-    placing.read()
-    operands, clauses = placing.operands(), placing.clauses()
+    form, span = OPS[name].form, t.span(given.node)
+    placed = Operands(t, name, form, given)
+    placed.read()
+    operands, clauses = placed.values(), placed.clauses()
     values = (*operands, *(value for clause in clauses for value in clause.values))
-    types = placing.inference(value.type for value in values).results(form)
+    types = placed.inference(value.type for value in values).results(form)
     if types is None:
         help = "pass the element type of the result as `dtype=`"
         raise OperandError(f"the type of `{given.name}` does not follow from this", spans=[span], help=help)
     made = tuple(Value("", type_, span) for type_ in types)
-    t.builder.emit(Op(name, operands, clauses, placing.attributes, made, span=span))
+    t.writer.emit(Op(name, operands, clauses, placed.attributes, made, span=span))
     if name.startswith("pto.get_"):
-        t.builder.never_negative.update(made)
+        t.writer.never_negative.update(made)
     return made[0] if len(made) == 1 else made or None

@@ -9,16 +9,9 @@ from tilewright.dtypes import objection, round_scalar, show_number
 from tilewright.errors import DTypeMismatchError, NotStaticError, OperandError
 from tilewright.pto.module import Value
 from tilewright.pto.traced.tracer import Tracer
-from tilewright.pto.traced.values import describe
-from tilewright.pto.types import F32, I1, INDEX, Scalar
+from tilewright.pto.traced.values import describe, natural
+from tilewright.pto.types import I1, INDEX, Scalar, Type
 from tilewright.source import Span
-
-
-def natural(value: bool | int | float) -> Scalar:
-    """Return the type a Python number takes where nothing else decides: `i1`, `index` or `f32`."""
-    if isinstance(value, bool):
-        return I1
-    return INDEX if isinstance(value, int) else F32
 
 
 def constant(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
@@ -29,12 +22,12 @@ def constant(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
     if type.is_float:
         if reason := objection(value, type.dtype):
             raise OperandError(f"{show_number(value)} is out of the range of {type}", spans=[span], help=reason)
-        return t.builder.constant(float(round_scalar(value, type.dtype)), type, span)
+        return t.writer.constant(float(round_scalar(value, type.dtype)), type, span)
     if isinstance(value, float):
         raise OperandError(f"{value!r} is no {type}", spans=[span], help=f"round it: `int({value!r})`")
     if not _fits(value, type):
         raise OperandError(f"{show_number(value)} is out of the range of {type}", spans=[span], help="use a wider type")
-    return t.builder.constant(bool(value) if type == I1 else int(value), type, span)
+    return t.writer.constant(bool(value) if type == I1 else int(value), type, span)
 
 
 def _fits(value: int, type: Scalar) -> bool:
@@ -47,13 +40,21 @@ def _fits(value: int, type: Scalar) -> bool:
     return low <= value < high
 
 
+def as_leaf(t: Tracer, leaf: object, type: Type, node: ast.AST) -> Value:
+    """Return a leaf as a value of the type that was found for it."""
+    if isinstance(leaf, Value):
+        return leaf
+    assert isinstance(type, Scalar)
+    return constant(t, leaf, type, node)
+
+
 def as_type(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
     """Return a scalar operand of exactly a type: numbers become constants, values must have it already."""
     if not isinstance(value, Value):
         return constant(t, value, type, node)
     if value.type != type:
         help = f"convert it: `pto.cast({_text(node)}, pto.{type.name})`"
-        raise DTypeMismatchError(f"{type} is needed here, got {value.type}", spans=[t.span(node)], help=help)
+        raise t.error(DTypeMismatchError, node, f"{type} is needed here, got {value.type}", help=help)
     return value
 
 
@@ -63,7 +64,7 @@ def as_integer(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
         return constant(t, value, type, node)
     if not isinstance(value.type, Scalar) or not value.type.is_integer or value.type == I1:
         help = "sizes, offsets and addresses are integers"
-        raise OperandError(f"an integer is needed here, got {value.type}", spans=[t.span(node)], help=help)
+        raise t.error(OperandError, node, f"an integer is needed here, got {value.type}", help=help)
     return convert(t, value, type, t.span(node))
 
 
@@ -85,9 +86,9 @@ def convert(t: Tracer, value: Value, type: Scalar, span: Span) -> Value:
     assert isinstance(have, Scalar)
     if have == type:
         return value
-    result = t.builder.value(_conversion(have, type), [value], type, span)
-    if value in t.builder.never_negative and type.bits >= have.bits:
-        t.builder.never_negative.add(result)
+    result = t.writer.value(_conversion(have, type), [value], type, span)
+    if value in t.writer.never_negative and type.bits >= have.bits:
+        t.writer.never_negative.add(result)
     return result
 
 
@@ -114,10 +115,10 @@ def cast(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
         return constant(t, number, type, node)
     have = value.type
     if not isinstance(have, Scalar):
-        raise OperandError(f"only scalars convert, got {have}", spans=[t.span(node)], help="pto.castptr casts pointers")
+        raise t.error(OperandError, node, f"only scalars convert, got {have}", help="pto.castptr casts pointers")
     if have != type and not _is_convertible(have, type):
         help = f"convert to {'i64' if INDEX in (have, type) else 'f32'} first"
-        raise OperandError(f"there is no conversion from {have} to {type}", spans=[t.span(node)], help=help)
+        raise t.error(OperandError, node, f"there is no conversion from {have} to {type}", help=help)
     return convert(t, value, type, t.span(node))
 
 
@@ -133,8 +134,8 @@ def static_int(t: Tracer, value: object, node: ast.AST, what: str) -> int:
         return value
     if isinstance(value, Value):
         help = "use a literal, a global or a `pto.const_expr` parameter"
-        raise NotStaticError(f"{what} must be known at compile time, got {value.type}", spans=[t.span(node)], help=help)
-    raise OperandError(f"{what} is a whole number, got {describe(value)}", spans=[t.span(node)], help="write an int")
+        raise t.error(NotStaticError, node, f"{what} must be known at compile time, got {value.type}", help=help)
+    raise t.error(OperandError, node, f"{what} is a whole number, got {describe(value)}", help="write an int")
 
 
 def scalar_type(t: Tracer, value: object, node: ast.AST) -> Scalar:
@@ -143,7 +144,7 @@ def scalar_type(t: Tracer, value: object, node: ast.AST) -> Scalar:
         return value
     help = f"scalar types are {', '.join(f'pto.{name}' for name in ('f32', 'f16', 'bf16', 'i32', 'index'))} and others"
     shown = str(value) if isinstance(value, Scalar) else describe(value)
-    raise OperandError(f"a scalar type is needed here, got {shown}", spans=[t.span(node)], help=help)
+    raise t.error(OperandError, node, f"a scalar type is needed here, got {shown}", help=help)
 
 
 def _text(node: ast.AST) -> str:

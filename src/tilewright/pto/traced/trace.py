@@ -9,13 +9,14 @@ from types import FunctionType
 from tilewright.errors import KernelError
 from tilewright.frontend.names import Resolver
 from tilewright.pto.module import Attribute, Enumerated, Module
-from tilewright.pto.traced import branches, calls, directives, expressions, loops, statements, views
-from tilewright.pto.traced.callees import trace_function
+from tilewright.pto.traced import directives, views
+from tilewright.pto.traced.body_builder import BodyBuilder
+from tilewright.pto.traced.callees import traced
 from tilewright.pto.traced.tracer import Program
 from tilewright.pto.types import Type
 
-LANGUAGE = (branches, calls, directives, expressions, loops, statements, views)
-"""The files that say what statements, expressions and calls mean."""
+HANDLERS = (directives, views)
+"""The files that say what calls mean whose form does not."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def trace(
     program = Program(target)
     program.symbol(symbol)
     try:
-        func = trace_function(program, function, symbol, dict(parameters), dict(constants or {}))
+        func = traced(BodyBuilder.of(function, program), symbol, dict(parameters), constants)
     except KernelError as error:
         error.function = error.function or symbol
         raise

@@ -11,14 +11,14 @@ from typing import TypeVar
 
 from tilewright.errors import AttributeValueError, OperandError
 from tilewright.frontend.names import nearest
-from tilewright.pto.module import Attribute, Clause, Enumerated, Op, Value
+from tilewright.pto.module import Attribute, Clause, Enumerated, Value
 from tilewright.pto.text.typetext import CHOICES
 from tilewright.pto.traced.arguments import Argument, Arguments, listed
 from tilewright.pto.traced.ops import emit, handles
 from tilewright.pto.traced.scalars import as_index, as_integer, scalar_type, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe
-from tilewright.pto.types import I64, INDEX, SPACES, Ptr, Scalar, Space, TensorView, TileBuf, Type
+from tilewright.pto.types import I64, INDEX, SPACES, Ptr, Space, TensorView, TileBuf
 
 T = TypeVar("T", Ptr, TensorView, TileBuf)
 
@@ -34,7 +34,7 @@ def _make_tensor_view(t: Tracer, given: Arguments) -> Value:
     attributes: dict[str, Attribute] = {}
     if "layout" in bound:
         attributes["layout"] = Enumerated("layout", str(bound["layout"].value))
-    return _made(t, given, "pto.make_tensor_view", (pointer,), type_, clauses, attributes)
+    return t.writer.value("pto.make_tensor_view", (pointer,), type_, t.span(given.node), attributes, clauses)
 
 
 @handles("partition_view")
@@ -46,7 +46,7 @@ def _partition_view(t: Tracer, given: Arguments) -> Value:
         _check_rank(t, bound[name], parts, len(view_type.shape))
     type_ = TensorView(tuple(_extent(each) for each in sizes), view_type.element, partition=True)
     clauses = _index_clause(t, "offsets", offsets), _index_clause(t, "sizes", sizes)
-    return _made(t, given, "pto.partition_view", (view,), type_, clauses)
+    return t.writer.value("pto.partition_view", (view,), type_, t.span(given.node), clauses=clauses)
 
 
 @handles("tile.load", "tile.store")
@@ -69,18 +69,14 @@ def _window(t: Tracer, view: Argument, tile: Argument, window: dict[str, Argumen
     valid = (type_.valid_rows, type_.valid_cols)
     if "sizes" not in window and (rank != 2 or None in valid):
         help = "sizes=[rows, cols]"
-        raise OperandError(
-            "the sizes of this partition do not follow from the tile", spans=[t.span(tile.node)], help=help
-        )
+        raise t.error(OperandError, tile.node, "the sizes of this partition do not follow from the tile", help=help)
     return {"offsets": Argument((0,) * rank, view.node), "sizes": Argument(valid, tile.node), **window}
 
 
 def _check_rank(t: Tracer, argument: Argument, parts: Sequence[Argument], rank: int) -> None:
     if len(parts) != rank:
         message = f"{rank} numbers are needed here, one for each axis, got {len(parts)}"
-        raise OperandError(
-            message, spans=[t.span(argument.node)], help="views have as many strides and offsets as axes"
-        )
+        raise t.error(OperandError, argument.node, message, help="views have as many strides and offsets as axes")
 
 
 def _index_clause(t: Tracer, word: str, parts: Sequence[Argument]) -> Clause:
@@ -108,7 +104,7 @@ def _alloc_tile(t: Tracer, given: Arguments) -> Value:
     if "addr" in bound:
         clauses.append(Clause("addr", (as_integer(t, bound["addr"].value, I64, bound["addr"].node),)))
     type_, valid = _validity(t, type_, bound)
-    return _made(t, given, "pto.alloc_tile", (), type_, (*clauses, *valid))
+    return t.writer.value("pto.alloc_tile", (), type_, t.span(given.node), clauses=(*clauses, *valid))
 
 
 def _validity(t: Tracer, type_: TileBuf, bound: dict[str, Argument]) -> tuple[TileBuf, list[Clause]]:
@@ -132,7 +128,7 @@ def _within(t: Tracer, argument: Argument, full: int) -> int:
     number = static_int(t, argument.value, argument.node, "a valid size")
     if not 0 <= number <= full:
         message = f"the valid region is at most the tile's {full}, got {number}"
-        raise OperandError(message, spans=[t.span(argument.node)], help="make the tile larger, or this smaller")
+        raise t.error(OperandError, argument.node, message, help="make the tile larger, or this smaller")
     return number
 
 
@@ -167,7 +163,7 @@ def _choice(t: Tracer, word: str, argument: Argument) -> str:
     if numbered not in CHOICES[word]:
         message = f"`{word}` cannot be {argument.value!r}"
         help = nearest(plain, list(CHOICES[word])) or f"it is {', '.join(CHOICES[word])}"
-        raise AttributeValueError(message, spans=[t.span(argument.node)], help=help)
+        raise t.error(AttributeValueError, argument.node, message, help=help)
     return numbered
 
 
@@ -178,7 +174,7 @@ def _space(t: Tracer, argument: Argument | None) -> Space:
     if space is None or space is Space.GM:
         help = "tiles live in vec, mat, left, right, acc, bias or scaling"
         message = f"no tile lives in {argument.value!r}"
-        raise AttributeValueError(message, spans=[t.span(argument.node)], help=help)
+        raise t.error(AttributeValueError, argument.node, message, help=help)
     return space
 
 
@@ -186,7 +182,7 @@ def _shape(t: Tracer, argument: Argument) -> tuple[int, int]:
     sizes = [static_int(t, part.value, part.node, "the size of a tile") for part in listed(argument)]
     if len(sizes) != 2 or min(sizes, default=0) <= 0:
         message = f"a tile has two sizes above zero, got {describe(argument.value)}"
-        raise OperandError(message, spans=[t.span(argument.node)], help="shape=[rows, cols]")
+        raise t.error(OperandError, argument.node, message, help="shape=[rows, cols]")
     return sizes[0], sizes[1]
 
 
@@ -201,8 +197,8 @@ def _reshape(t: Tracer, given: Arguments) -> Value:
     type_ = _laid_out(t, type_, bound)
     if type_.nbytes != tile_type.nbytes:
         message = f"the tile has {tile_type.nbytes} bytes, and this shape {type_.nbytes}"
-        raise OperandError(message, spans=[t.span(bound["shape"].node)], help="a reshape keeps every byte")
-    return _made(t, given, "pto.treshape", (tile,), type_)
+        raise t.error(OperandError, bound["shape"].node, message, help="a reshape keeps every byte")
+    return t.writer.value("pto.treshape", (tile,), type_, t.span(given.node))
 
 
 @handles("subview", "subset")
@@ -219,7 +215,7 @@ def _subview(t: Tracer, given: Arguments) -> Value:
         _check_rank(t, bound["valid"], valid, 2)
         type_ = replace(type_, valid_rows=_extent(valid[0]), valid_cols=_extent(valid[1]))
         clauses.append(_index_clause(t, "valid", valid))
-    return _made(t, given, f"pto.{given.word}", (tile,), type_, clauses, {"sizes": (rows, cols)})
+    return t.writer.value(f"pto.{given.word}", (tile,), type_, t.span(given.node), {"sizes": (rows, cols)}, clauses)
 
 
 @handles("castptr")
@@ -229,32 +225,16 @@ def _castptr(t: Tracer, given: Arguments) -> Value:
     if not isinstance(wanted, Ptr) and wanted not in (I64, INDEX):
         help = 'pto.castptr(address, pto.ptr(pto.f32, "ub"))'
         message = f"a pointer type is needed here, got {describe(wanted)}"
-        raise OperandError(message, spans=[t.span(bound["type"].node)], help=help)
+        raise t.error(OperandError, bound["type"].node, message, help=help)
     value, node = bound["value"].value, bound["value"].node
     is_pointer = isinstance(value, Value) and isinstance(value.type, Ptr)
     operand = value if is_pointer else as_integer(t, value, I64, node)
-    return _made(t, given, "pto.castptr", (operand,), wanted)
+    return t.writer.value("pto.castptr", (operand,), wanted, t.span(given.node))
 
 
 def _typed(t: Tracer, argument: Argument, kind: type[T], what: str) -> tuple[Value, T]:
     """Return an argument that is a value of some kind of type, with its type; OperandError for another."""
     value = argument.value
     if not isinstance(value, Value) or not isinstance(value.type, kind):
-        message = f"{what} is needed here, got {describe(value)}"
-        raise OperandError(message, spans=[t.span(argument.node)], help=f"pass {what}")
+        raise t.error(OperandError, argument.node, f"{what} is needed here, got {describe(value)}", help=f"pass {what}")
     return value, value.type
-
-
-def _made(
-    t: Tracer,
-    given: Arguments,
-    name: str,
-    operands: tuple[Value, ...],
-    type: Type | Scalar,
-    clauses: Sequence[Clause] = (),
-    attributes: dict[str, Attribute] | None = None,
-) -> Value:
-    span = t.span(given.node)
-    result = Value("", type, span)
-    t.builder.emit(Op(name, operands, tuple(clauses), attributes or {}, (result,), span=span))
-    return result

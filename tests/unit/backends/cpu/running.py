@@ -8,10 +8,11 @@ from typing import Any, TypeAlias, TypeGuard
 import ml_dtypes
 import numpy as np
 import pytest
+from launched import launched
 from numpy.typing import NDArray
 
 import tilewright.language as pl
-from tilewright.backends.cpu.native import NativeProgram, compile_native
+from tilewright.backends.cpu.backend import CPU
 from tilewright.core.program import Program
 from tilewright.core.region import Region, whole
 from tilewright.errors import ExecutionError
@@ -55,14 +56,14 @@ class Native:
         self.program = program
         self.name = program.entries[0].name
         lowered = PassManager.get_strategy().run_passes(program)
-        self.native = NativeProgram(lowered, compile_native(lowered))
+        self.native = CPU().load(lowered, CPU().compile(lowered))
 
     def run(self, args: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
         """Return the arguments after a native run and what it returned; its canaries must be alive."""
         fenced = [Fenced(a) if is_array(a) else a for a in args]
         given = [f.array if isinstance(f, Fenced) else f for f in fenced]
         try:
-            returned = self.native.run(self.name, _regions(given))
+            returned = launched(self.native, self.name, given)
         finally:
             assert all(f.is_intact for f in fenced if isinstance(f, Fenced)), "memory around an argument was written"
         return given, returned
@@ -110,7 +111,8 @@ def kernel(params: str, *body: str) -> Native:
     lines = "\n".join(f"            {line}" for line in body)
     return native(
         f"""
-M, N = pl.dynamic("M"), pl.dynamic("N")
+M, N, K = pl.dynamic("M"), pl.dynamic("N"), pl.dynamic("K")
+B, C = pl.dynamic("B"), pl.dynamic("C")
 @pl.program
 class P:
     @pl.function(type=pl.FunctionType.Orchestration)

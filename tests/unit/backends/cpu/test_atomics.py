@@ -37,7 +37,7 @@ def bits(dtype: DataType, *shape: int) -> Any:
 
 
 def text_of(adding: Native) -> str:
-    return adding.native.code.text
+    return adding.native.code.texts["llvm"]()
 
 
 @pytest.mark.parametrize("width", [1, 5, 16, 70, 128])

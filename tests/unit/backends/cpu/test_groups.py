@@ -18,7 +18,7 @@ LOAD_X, LOAD_W = f"t = pl.load(x, [0, 0], [{R}, {N}])", f"row = pl.load(w, [0, 0
 
 def code_of(program: Native) -> str:
     """Return the LLVM IR of the function that computes."""
-    functions = re.findall(r"^define.*?^}", program.native.code.text, re.MULTILINE | re.DOTALL)
+    functions = re.findall(r"^define.*?^}", program.native.code.texts["llvm"](), re.MULTILINE | re.DOTALL)
     return next(text for text in functions if "_incore_" in text.splitlines()[0])
 
 

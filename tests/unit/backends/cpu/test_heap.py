@@ -149,7 +149,7 @@ class P:
         y: Any = np.lib.stride_tricks.as_strided(floats(1, 1), (1, columns), (4, 4))
         with pytest.raises(ExecutionError) as caught:
             outer.native.run("main", [whole(x), whole(y), whole(np.zeros(4, np.float32))])
-        assert (caught.value.span.line, caught.value.message) == (9, "there is no memory for this tensor")
+        assert (caught.value.span.line, caught.value.message) == (9, "no tensor can have these extents")
 
 
 def test_tiles_that_no_machine_holds_are_refused_before_they_are_made() -> None:
@@ -178,4 +178,4 @@ def test_only_large_tiles_take_memory_from_the_heap(columns: int, asks: bool) ->
         "out = pl.store(pl.transpose(pl.exp(t), 0, 1), [0, 0], out)",
     )
     turned.check(floats(8, columns), np.zeros((columns, 8), np.float32))
-    assert ("aligned_alloc" in turned.native.code.text) == asks
+    assert ("aligned_alloc" in turned.native.code.texts["llvm"]()) == asks

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from unit.backends.cpu.running import Native, kernel, native
 
+from tilewright.backends.cpu.backend import CPU
+from tilewright.backends.cpu.emit.work import SMALL, Estimate
 from tilewright.backends.cpu.host.options import Options
-from tilewright.backends.cpu.host.work import SMALL, Estimate
-from tilewright.backends.cpu.native import NativeProgram, compile_native
+from tilewright.backends.host import HostProgram
 from tilewright.core.stmt import ForStmt
 from tilewright.core.visitor import statements
 from tilewright.errors import DependentTurnsWarning, ExecutionError
@@ -146,14 +147,14 @@ def test_a_branch_that_is_seldom_taken_does_not_make_its_loop_look_more_often() 
 
 def test_short_loops_do_not_look() -> None:
     short = kernel(f"{X}, {OUT}", "for i in pl.range(8):", "    pl.write(out, [i], pl.read(x, [i]))")
-    assert "@poll" not in short.native.code.text
-    assert "@poll" in COUNTED.native.code.text
+    assert "@poll" not in short.native.code.texts["llvm"]()
+    assert "@poll" in COUNTED.native.code.texts["llvm"]()
 
 
 def test_polls_can_be_left_out_to_measure_them() -> None:
-    assert "@poll" not in _without_polls(COUNTED).code.text
+    assert "@poll" not in _without_polls(COUNTED).code.texts["llvm"]()
 
 
-def _without_polls(program: Native) -> NativeProgram:
+def _without_polls(program: Native) -> HostProgram:
     lowered = PassManager.get_strategy().run_passes(program.program)
-    return NativeProgram(lowered, compile_native(lowered, options=Options(polled=False)))
+    return CPU().load(lowered, CPU().compile(lowered, options=Options(polled=False)))

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tilewright.pto.module import Attribute, Clause, Enumerated, Func, Module, Op, Region, Value
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Form, Slot, Syntax, Typing
-from tilewright.pto.text.forms import FORMS
 from tilewright.pto.text.kinds import signature
 from tilewright.pto.text.typetext import read_type
 from tilewright.pto.types import Type
 
 VALID = sorted((Path(__file__).parent / "valid").glob("*.pto"))
-PLAIN = sorted(name for name, form in FORMS.items() if form.syntax is Syntax.PLAIN)
+PLAIN = sorted(name for name, op in OPS.items() if op.form.syntax is Syntax.PLAIN)
 SAMPLES = {
     **dict.fromkeys("tz", "!pto.tile_buf<vec, 16x64xf32, valid=?x?>"),
     **dict.fromkeys("vu", "!pto.vreg<64xf32>"),
@@ -48,7 +48,7 @@ def types_of(kinds: str) -> Iterator[tuple[Type, ...]]:
 
 def modules_of(name: str) -> Iterator[Module]:
     """Yield modules with one op of this name, with few and with many operands."""
-    form = FORMS[name]
+    form = OPS[name].form
     for fill in (0, -1):
         yield _module(name, form, fill)
 

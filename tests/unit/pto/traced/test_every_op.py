@@ -9,8 +9,8 @@ import pytest
 from unit.pto.traced.tracing import unverified
 
 from tilewright import pto
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Form, Layout, Syntax
-from tilewright.pto.text.forms import FORMS
 from tilewright.pto.text.kinds import signature
 from tilewright.pto.traced.namespace import operations
 from tilewright.pto.traced.ops import HANDLERS
@@ -51,14 +51,14 @@ def required(kinds: str) -> str:
 
 
 def callable_ops() -> list[str]:
-    plain = (name for name, each in operations().items() if each.op and FORMS[each.op].syntax is Syntax.PLAIN)
+    plain = (name for name, each in operations().items() if each.op and OPS[each.op].form.syntax is Syntax.PLAIN)
     return sorted(name for name in plain if "array" not in name and name not in HANDLERS)  # text alone makes arrays
 
 
 @pytest.mark.parametrize("name", callable_ops())
 def test_an_op_is_called_with_what_its_form_says(name: str) -> None:
     op = operations()[name].op
-    given = arguments(FORMS[op]) + (["dtype=pto.i32"] if op in TOLD else [])
+    given = arguments(OPS[op].form) + (["dtype=pto.i32"] if op in TOLD else [])
     module = unverified(body_of(f"pto.{name}({', '.join(given)})")).module
     func = next(module.funcs())
     assert func.body is not None

@@ -13,11 +13,11 @@ from unit.pto.traced.tracing import lines
 
 from tilewright import pto
 from tilewright.errors import OperandError, OutsideKernelError
+from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Syntax
-from tilewright.pto.text.forms import FORMS
 from tilewright.pto.traced import directives, ops, views
+from tilewright.pto.traced.enumerations import BarrierType, MemorySpace, Pipe
 from tilewright.pto.traced.namespace import DIRECTIVES, operations
-from tilewright.pto.traced.words import BarrierType, MemorySpace, Pipe
 
 TILE = r"!pto\.tile_buf<loc=(\w+), dtype=(\w+), rows=(\d+), cols=(\d+)[^>]*>"
 UB = pto.ptr(pto.f32, "ub")
@@ -275,7 +275,7 @@ def test_what_types_have_is_known_at_compile_time() -> None:
 def test_every_op_of_the_table_has_a_name() -> None:
     spelled = {operation.op for operation in operations().values()}
     callable_syntax = (Syntax.PLAIN, Syntax.REGION)
-    assert {op for op, form in FORMS.items() if op.startswith("pto.") and form.syntax in callable_syntax} <= spelled
+    assert {op for op, each in OPS.items() if op.startswith("pto.") and each.form.syntax in callable_syntax} <= spelled
 
 
 def test_every_directive_does_something() -> None:

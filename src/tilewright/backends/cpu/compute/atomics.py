@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.compute.traced import Lanes, from_memory, memory_type, to_memory
-from tilewright.core.enums import AtomicType
-from tilewright.core.expr import Call, Invoke, Submit
-from tilewright.core.program import Program
-from tilewright.core.stmt import SeqStmts
-from tilewright.core.visitor import expressions, statements
+from tilewright.backends.cpu.compute.traced import Lanes, from_memory, to_memory
+from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.native.llvm import I1, I64, Builder, Value, element, i64
-
-
-def accumulates(program: Program, body: SeqStmts) -> bool:
-    """Return whether a body or what it calls adds to memory."""
-    for stmt in statements(body):
-        for expr in expressions(stmt):
-            if isinstance(expr, Call) and expr.kwargs.get("atomic") is AtomicType.Add:
-                return True
-            if isinstance(expr, (Invoke, Submit)) and accumulates(program, program[expr.op.name].body):
-                return True
-    return False
 
 
 def add_each(b: Builder, pointer: Value, lane: Lanes, stride: Value, mask: Value | None) -> None:

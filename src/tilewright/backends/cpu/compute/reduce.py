@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
-from tilewright.backends.cpu.compute.copies import Bound, element_at, known_or, rows_of, tile_type, with_adjacent_rows
-from tilewright.backends.cpu.compute.nodes import ReduceNode, level_of
+from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.nodes import ReduceNode
 from tilewright.backends.cpu.compute.storage import first_lanes, load, store
 from tilewright.backends.cpu.compute.tiles import recorded
-from tilewright.backends.cpu.compute.traced import Lanes, combine, from_memory, literal, memory_type, rounded, to_memory
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.values import Place, Scalar, Tile, static
+from tilewright.backends.cpu.compute.traced import Lanes, combine, from_memory, rounded, to_memory
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import literal, memory_type
+from tilewright.backends.cpu.emit.values import Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.core.types import TileType
-from tilewright.dtypes import BOOL, DataType
+from tilewright.dtypes import BOOL
 from tilewright.native.llvm import Value, i64, vector
 
 VECTORS = 4
@@ -32,9 +34,7 @@ def _reduction(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     spec, type_ = call.op.spec, tile_type(call)
     source = with_adjacent_rows(e, source)
     valid = (*source.valid[:-1], i64(1))
-    if e.group is not None and e.group.rows != valid[:-1]:
-        e.flush()
-    node = ReduceNode(level_of(source), operand=source, combine=combine(spec.combine), start=start_of(spec, type_))
+    node = ReduceNode((source,), combine=combine(spec.combine), start=start_of(spec, type_))
     return e.record(Tile(type_, valid, node=node))
 
 
@@ -70,39 +70,20 @@ def _columns(e: FunctionEmitter, call: Call, source: Tile, in_pairs: bool) -> Ti
     e.stored(source)
     source = with_adjacent_rows(e, source)
     result = e.fresh(type_, known_or(type_, (*source.valid[:-2], i64(1), source.valid[-1])))
-    matrix = Columns(type_.dtype, source.valid[-2], _address(e, source), _address(e, result))
-    fold = ColumnFold(e, call.op.spec, matrix)
+    fold = ColumnFold(e, call.op.spec, source, result)
     pairs = PairedFold(fold, source.type.shape[-2]) if in_pairs and fold.is_stepwise else None
     with rows_of(e, source.valid[:-2]) as batch:
         fold.emit(batch, result.valid[-1], pairs)
     return result
 
 
-def _address(e: FunctionEmitter, tile: Tile) -> Address:
-    place = tile.place
-    assert isinstance(place, Place)
-    return lambda indices: element_at(e, tile.type.dtype, place, indices)
-
-
-Address: TypeAlias = Callable[[tuple[Value, ...]], Value]
-"""Where the element of some indices lies."""
-
-
-class Columns(NamedTuple):
-    """Matrices whose columns are folded: how many rows they have, where they lie, and where their one row goes."""
-
-    dtype: DataType
-    rows: Value
-    source: Address
-    result: Address
-
-
 class ColumnFold:
-    """One folding of columns being emitted."""
+    """One folding of columns being emitted: the tile they are in, and the one of a row they go to."""
 
-    def __init__(self, e: FunctionEmitter, spec: OpSpec, columns: Columns) -> None:
-        assert spec.start is not None
-        self.e, self.columns, self.dtype = e, columns, columns.dtype
+    def __init__(self, e: FunctionEmitter, spec: OpSpec, source: Tile, result: Tile) -> None:
+        assert spec.start is not None and source.place is not None and result.place is not None
+        self.e, self.dtype, self.rows = e, source.type.dtype, source.valid[-2]
+        self.source, self.result = source.place, result.place
         self.combine: Callable[[Lanes, Lanes], Lanes] = combine(spec.combine)
         self.start = literal(self.dtype, spec.start(self.dtype), e.lanes)
         self.is_stepwise = self.dtype in spec.stepwise
@@ -139,7 +120,7 @@ class ColumnFold:
             return
         b, lanes = self.e.b, self.e.lanes
         places = [b.op("add", column, i64(number * lanes)) if number else column for number in range(vectors)]
-        loop = b.open_loop(i64(0), self.columns.rows, i64(1), [self.start] * vectors)
+        loop = b.open_loop(i64(0), self.rows, i64(1), [self.start] * vectors)
         totals = [Lanes(b, total, self.dtype) for total in loop.values]
         following = [
             self.folded(total, self.row(batch, loop.index, at, mask)).value
@@ -151,7 +132,7 @@ class ColumnFold:
     def row(self, batch: tuple[Value, ...], row: Value, column: Value, mask: Value | None) -> Lanes:
         """Emit the loading of one vector of a row."""
         b, dtype = self.e.b, self.dtype
-        pointer = self.columns.source((*batch, row, column))
+        pointer = element_at(self.e, dtype, self.source, (*batch, row, column))
         raw = load(b, vector(memory_type(dtype), self.e.lanes), pointer, dtype.get_byte(), mask)
         return from_memory(b, raw, dtype)
 
@@ -162,7 +143,7 @@ class ColumnFold:
 
     def _put(self, total: Lanes, batch: tuple[Value, ...], column: Value, mask: Value | None) -> None:
         lane = rounded(total, self.dtype)
-        pointer = self.columns.result((*batch, i64(0), column))
+        pointer = element_at(self.e, self.dtype, self.result, (*batch, i64(0), column))
         store(self.e.b, to_memory(lane), pointer, self.dtype.get_byte(), mask)
 
 
@@ -179,7 +160,7 @@ class PairedFold:
     def folded(self, batch: tuple[Value, ...], column: Value, mask: Value | None) -> Lanes:
         """Emit the folding of one vector of columns."""
         fold, b = self.fold, self.fold.e.b
-        rows = fold.columns.rows
+        rows = fold.rows
         self._write(i64(0), Lanes(b, fold.start, fold.dtype))
         with b.loop(i64(0), rows, i64(1)) as row:
             self._write(row, fold.row(batch, row, column, mask))

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
 
 from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
 from tilewright.backends.cpu.compute.copies import clear_bytes, inside
-from tilewright.backends.cpu.compute.nodes import Group, LoadNode, MapNode, StoreSink
+from tilewright.backends.cpu.compute.nodes import MapNode
 from tilewright.backends.cpu.compute.tiles import write
-from tilewright.backends.cpu.compute.traced import Lanes, literal, memory_type
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.heap import size_of
-from tilewright.backends.cpu.host.scopes import body_of
-from tilewright.backends.cpu.host.values import Scalar, Tensor, Tile, static
-from tilewright.core.build import arguments
+from tilewright.backends.cpu.compute.traced import Lanes
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.groups import Group, StoreSink, operands_of
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import literal, memory_type
+from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tensor, Tile, static
+from tilewright.backends.cpu.host.heap import allocate, size_of
 from tilewright.core.enums import AtomicType
-from tilewright.core.expr import Call, Const, Expr, MakeTuple, Var, constant
-from tilewright.core.stmt import AssignStmt, EvalStmt
+from tilewright.core.expr import Call, constant
 from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.native.llvm import I1, Value, i64
 from tilewright.ops.memory import EXTENTS, MOST
-
-Bound = dict[str, Any]
+from tilewright.passes.overwritten import is_overwritten
 
 LOCAL = 1 << 20
 """Bytes of a buffer that may lie in its function's arena."""
@@ -41,7 +39,9 @@ def extents_of(type_: TensorType) -> list[int | None]:
 
 @lowers("tensor.dim")
 def _dim(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    return Scalar(bound["tensor"].shape[bound["axis"]], INDEX)
+    tensor: Tensor = bound["tensor"]
+    extents, axis = tensor.valid if bound["valid"] else tensor.shape, int(bound["axis"])
+    return Scalar(extents[axis], INDEX)
 
 
 @lowers("tensor.create", "tensor.full")
@@ -49,7 +49,7 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     shape, dtype = e.indices(bound["shape"]), bound["dtype"]
     value = bound.get("value")
     number = bound.get("init_value")
-    clear = value is None and number is None and not _is_overwritten(e, call)
+    clear = value is None and number is None and not is_overwritten(call, e.last_use.body_of(call), e.defined)
     tensor = _in_arena(e, call, shape, dtype, clear) or new_tensor(e, _possible(e, call, shape), dtype, clear=clear)
     if number is not None:
         held = constant(number, dtype)
@@ -59,32 +59,12 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     return tensor
 
 
-def _is_overwritten(e: FunctionEmitter, call: Call) -> bool:
-    """Return whether all of a new buffer is stored to by the statement after the one that makes it."""
-    body = body_of(e.function.body, call).stmts
-    for made, following in zip(body, body[1:], strict=False):
-        if isinstance(made, AssignStmt) and made.value is call and isinstance(following, EvalStmt):
-            return _covers(following.expr, made.var)
-    return False
-
-
-def _covers(expr: Expr, tensor: Var) -> bool:
-    """Return whether an expression stores to every element of a tensor."""
-    if not isinstance(expr, Call) or expr.op.name != "tile.store" or not isinstance(tensor.type, TensorType):
-        return False
-    bound = arguments(expr)
-    tile, offsets = bound["tile"], bound["offsets"]
-    whole = isinstance(tile, Expr) and isinstance(tile.type, TileType) and tile.type.valid == tensor.type.shape
-    starts = offsets.elements if isinstance(offsets, MakeTuple) else ()
-    first = all(isinstance(start, Const) and start.value == 0 for start in starts)
-    return bound["output_tensor"] is tensor and whole and first and bound["atomic"] is not AtomicType.Add
-
-
 def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: DataType, clear: bool) -> Tensor | None:
     """Return a buffer that ends with its function, where it is small and nobody reads it later."""
     known = [extent for extent in map(static, shape) if extent is not None]
     nbytes = prod(known) * dtype.get_byte()
-    if len(known) < len(shape) or not 0 < nbytes <= LOCAL or not e.roots.is_local(call):
+    is_local = e.program.footprints.aliases(e.function.name).is_local
+    if len(known) < len(shape) or not 0 < nbytes <= LOCAL or not is_local(call):
         return None
     pointer = e.address(e.arena.take(nbytes)[0])
     if clear:
@@ -115,7 +95,7 @@ def new_tensor(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType, *, c
     if prod(known) > MOST:
         raise UnsupportedFeatureError(f"no tensor can have extents {known}", spans=[e.at.span])
     strides, _ = packed_strides(e, shape)
-    pointer = e.program.allocate(e, size_of(e, shape, dtype.get_byte()), clear)
+    pointer = allocate(e, size_of(e, shape, dtype.get_byte()), clear)
     return Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
 
 
@@ -139,7 +119,7 @@ def times(e: FunctionEmitter, a: Value, b: Value) -> Value:
 
 def fill(e: FunctionEmitter, tensor: Tensor, value: Scalar) -> None:
     """Emit the writing of one number to every element."""
-    node = MapNode(0, function=converting(tensor.dtype), operands=(value,))
+    node = MapNode((value,), function=converting(tensor.dtype))
     put(e, Tile(stand_in(tensor.shape, tensor.dtype), tensor.shape, node=node), tensor)
 
 
@@ -160,32 +140,18 @@ def stand_in(shape: Sequence[Value], dtype: DataType) -> TileType:
 
 def put(e: FunctionEmitter, tile: Tile, tensor: Tensor, offsets: Sequence[Value] | None = None) -> None:
     """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor."""
-    e.flush()
-    group = Group(tile.rows, _recorded(tile))
-    group.stores.append(StoreSink(tile, tensor=tensor, offsets=tuple(offsets or (i64(0),) * len(tensor.shape))))
-    e.group = group
-    e.flush()
+    sink = StoreSink(tile, tensor=tensor, offsets=tuple(offsets or (i64(0),) * len(tensor.shape)))
+    e.run(Group(tile.rows, _recorded(tile), [sink]))
 
 
 def _recorded(tile: Tile) -> list[Tile]:
-    node = tile.node
-    operands = getattr(node, "operands", None) or [getattr(node, "operand", None)]
-    return [*(t for o in operands if isinstance(o, Tile) for t in _recorded(o)), tile]
+    return [*(t for o in operands_of(tile) for t in _recorded(o)), tile]
 
 
 def loaded(tensor: Tensor, valid: Sequence[Value]) -> Tile:
     """Return a tile that reads a tensor from its start as it is computed."""
-    node = LoadNode(0, tensor=tensor, offsets=(i64(0),) * len(tensor.shape))
+    node = LoadNode(tensor=tensor, offsets=(i64(0),) * len(tensor.shape))
     return Tile(stand_in(valid, tensor.dtype), tuple(valid), node=node)
-
-
-def with_adjacent_rows(e: FunctionEmitter, tensor: Tensor) -> Tensor:
-    """Return a tensor whose rows are read with plain loads: a turned view is copied."""
-    if static(tensor.strides[-1]) == 1:
-        return tensor
-    result = new_tensor(e, tensor.shape, tensor.dtype)
-    put(e, loaded(tensor, tensor.valid), result)
-    return Tensor(result.pointer, result.shape, result.strides, tensor.valid, tensor.dtype, result.root)
 
 
 def moved(e: FunctionEmitter, tensor: Tensor, indices: Sequence[Value]) -> Value:

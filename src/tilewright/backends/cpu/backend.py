@@ -1,0 +1,108 @@
+"""The CPU as a back end: a whole program as one object of native code, through LLVM."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from platform import machine
+from typing import Any
+
+from tilewright.backends.cpu.host.options import Options
+from tilewright.backends.host import HostProgram
+from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Exported, Texts, Timed
+from tilewright.core.program import Program
+from tilewright.errors import ArtifactError
+from tilewright.native import support
+from tilewright.native.assemble import assemble, assembly
+from tilewright.native.elf import listing
+from tilewright.native.regions import POOL, SERIAL
+from tilewright.native.target import Target, fingerprint, host, llvm_files, missing_features
+
+
+class CPU(Backend):
+    """Programs as native code of this machine's processor."""
+
+    name = "cpu"
+    devices = ("cpu",)
+    stages = ("fusion", "llvm", "assembly", "object")
+    is_kept = True
+
+    def objection(self) -> str:
+        """Return what this machine is, where native code does not run on it."""
+        if (sys.platform, machine()) == ("linux", "x86_64"):
+            return ""
+        return f"native code runs on Linux and x86-64, not on {sys.platform} and {machine()}"
+
+    def target(self) -> Target:
+        """Return the processor this process runs on; loads LLVM."""
+        return host()
+
+    def fingerprint(self) -> str:
+        """Return what this processor is called and can do."""
+        return fingerprint()
+
+    def toolchain(self) -> list[Path]:
+        """Return llvmlite's files, without importing it."""
+        return llvm_files()
+
+    def options(self, *, is_checked: bool = False) -> Options:
+        """Return what the settings say now; of races native code knows nothing."""
+        return Options.current()
+
+    def compile(
+        self,
+        program: Program,
+        entries: Sequence[str] | None = None,
+        target: Target | None = None,
+        options: Options | None = None,
+        timed: Timed = nullcontext,
+    ) -> Code:
+        """Return a lowered program as native code with a host function for each entry.
+
+        The steps are `compiler`, which loads it and takes long only once in a process, `emission` and `LLVM`.
+        """
+        with timed("compiler"):
+            from tilewright.backends.cpu.host.program import ProgramEmitter  # 0.2 s that loading code does without
+
+            emitter = ProgramEmitter(program, target or host(), options or Options.current())
+        with timed("emission"):
+            functions = program.entries if entries is None else [program[name] for name in entries]
+            symbols = {function.name: emitter.entry(function) for function in functions}
+            text = emitter.module.text()
+        with timed("LLVM"):
+            made = assemble(text, emitter.target).object
+        plans, target = emitter.plans, emitter.target
+        code = {"llvm": lambda: text, "assembly": lambda: assembly(text, target), **_texts(made)}
+        texts = {"fusion": lambda: "\n\n".join(map(str, plans)) + "\n", **code}
+        return Code(self, emitter.target, {PROGRAM: made}, symbols, emitter.errors, texts)
+
+    def load(self, program: Program, code: Code) -> HostProgram:
+        """Return code mapped into this process; ArtifactError names what this processor lacks for it."""
+        missing = missing_features(code.target)
+        if missing:
+            raise ArtifactError(f"code for {code.target.cpu} cannot run here: it needs {', '.join(missing)}")
+        return HostProgram(program, code)
+
+    def companions(self) -> dict[str, bytes]:
+        """Return the code that runs chunks in parallel and looks for signals."""
+        return support.objects()
+
+    def restored(
+        self, target: Mapping[str, Any], objects: Mapping[str, bytes], symbols: Mapping[str, str], errors: Errors
+    ) -> Code:
+        """Return code that was kept."""
+        return Code(self, Target(**target), objects, symbols, errors, _texts(objects[PROGRAM]))
+
+    def exported(self, code: Code) -> Exported:
+        """Return the program's object and the one that runs chunks on threads of its own."""
+        features = [each[1:] for each in code.target.features.split(",") if each.startswith("+")]
+        return Exported([code.object, support.carried(code.objects)(SERIAL + POOL)], features)
+
+
+def _texts(made: bytes) -> Texts:
+    return {"object": lambda: listing(made)}
+
+
+BACKEND = CPU()

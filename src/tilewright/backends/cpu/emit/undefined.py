@@ -1,0 +1,196 @@
+"""Undefined elements, while the program runs: the box at a tile's origin in which it holds data.
+
+Only tiles that `passes.defined` is not sure about have one; others hold data wherever they are valid. An op that
+looks at such a tile compares the box with the valid part, once, and leaves its function where elements that nobody
+wrote would be looked at.
+
+A tile that is created holds zeros, so that nothing older can show, and may be put together from parts in any order. It
+counts the elements it is given: as many as are valid are taken for all of them. A part of a tile whose parts do not lie
+side by side is taken to be defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Scalar, Tile, static
+from tilewright.core.expr import Call
+from tilewright.core.op import Undefined
+from tilewright.native.llvm import FALSE, TRUE, Builder, Value, i64
+
+Index = Callable[[Scalar], Value]
+
+
+def box(tile: Tile) -> tuple[Value, ...]:
+    """Return the extents in which a tile holds data."""
+    return tile.valid if tile.defined is None else tile.defined
+
+
+def _lent(b: Builder, tile: Tile) -> tuple[Value, ...]:
+    """Return the extents in which what is made of a tile holds data."""
+    if tile.defined is None or tile.is_scattered is None:
+        return box(tile)
+    return tuple(b.select(tile.is_scattered, v, have) for v, have in zip(tile.valid, tile.defined, strict=True))
+
+
+def lacks(b: Builder, tile: Tile, needed: Sequence[Value]) -> Value | None:
+    """Return whether an element of what is needed of a tile was written by nobody, None where surely not."""
+    if any(static(want) == 0 for want in needed):
+        return None
+    short: Value | None = None
+    some: Value | None = None
+    for have, want in zip(box(tile), needed, strict=True):
+        if not _surely_covers(have, want):
+            less = b.compare("icmp slt", have, want)
+            short = less if short is None else b.op("or", short, less)
+        if static(want) is None:
+            there = b.compare("icmp sgt", want, i64(0))
+            some = there if some is None else b.op("and", some, there)
+    return short if short is None or some is None else b.op("and", short, some)
+
+
+def _surely_covers(have: Value, want: Value) -> bool:
+    a, b = static(have), static(want)
+    return have == want or (a is not None and b is not None and a >= b)
+
+
+def follow(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    """Give the result of an op the box in which it holds data, from those of its operands."""
+    name = call.op.spec.name
+    if name == "create":
+        tile.defined, tile.written, tile.is_scattered = (i64(0),) * len(tile.valid), i64(0), FALSE
+    elif call.op.spec.undefined is Undefined.SPREADS:
+        unread = (*call.op.spec.unread, "mask")
+        tiles = [t for name, t in bound.items() if isinstance(t, Tile) and name not in unread]
+        tile.defined = _partly(b, tile, *tiles) if call.op.spec.family == "partial" else _met(b, tile, tiles)
+        _count(b, tile, tiles)
+    elif name in _MOVES:
+        _MOVES[name](b, index, call, bound, tile)
+
+
+def _met(b: Builder, result: Tile, operands: Sequence[Tile]) -> tuple[Value, ...]:
+    """Return where all operands hold data; one element serves a whole axis."""
+    extents = list(result.valid)
+    for operand in operands:
+        for axis in range(-len(operand.valid), 0):
+            have = box(operand)[axis]
+            if operand.type.shape[axis] == 1 and result.type.shape[axis] != 1:
+                if static(have) != 1:
+                    extents[axis] = b.select(b.compare("icmp sgt", have, i64(0)), extents[axis], i64(0))
+            elif not _surely_covers(have, extents[axis]):
+                extents[axis] = b.intrinsic("llvm.smin", have, extents[axis])
+    return tuple(extents)
+
+
+def _count(b: Builder, result: Tile, operands: Sequence[Tile]) -> None:
+    """Let a result have been given as many elements as the operand that was given the fewest."""
+    parts = [(t.written, t.is_scattered) for t in operands if t.written is not None and t.is_scattered is not None]
+    if not parts or result.defined is None:
+        return
+    result.written = reduce(lambda x, y: b.intrinsic("llvm.smin", x, y), [written for written, _ in parts])
+    result.is_scattered = reduce(lambda x, y: b.op("or", x, y), [scattered for _, scattered in parts])
+    enough = b.op("and", result.is_scattered, _is_enough(b, result))
+    result.defined = tuple(b.select(enough, v, d) for v, d in zip(result.valid, result.defined, strict=True))
+
+
+def _is_enough(b: Builder, tile: Tile) -> Value:
+    """Return whether a tile was given as many elements as are valid."""
+    assert tile.written is not None
+    return b.compare("icmp sge", tile.written, reduce(lambda x, y: b.op("mul", x, y), tile.valid))
+
+
+def _partly(b: Builder, result: Tile, first: Tile, second: Tile) -> tuple[Value, ...]:
+    """Return where a first tile that is changed by a second holds data: where the second is not valid, it stays."""
+    alone, missing = _met(b, result, [first]), lacks(b, second, second.valid)
+    if missing is None:
+        return alone
+    return tuple(b.select(missing, x, y) for x, y in zip(_met(b, result, [first, second]), alone, strict=True))
+
+
+def _slice(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    starts = [index(start) for start in bound["offset"]]
+    dropped: set[int] = {axis % len(starts) for axis in bound["drop_dims"] or ()}
+    kept = [axis for axis in range(len(starts)) if axis not in dropped]
+    there = [_clamped(b, b.op("sub", have, start)) for have, start in zip(_lent(b, bound["x"]), starts, strict=True)]
+    inside = [b.intrinsic("llvm.smin", there[axis], live) for axis, live in zip(kept, tile.valid, strict=True)]
+    for axis in dropped:
+        some = b.compare("icmp sgt", there[axis], i64(0))
+        inside = [b.select(some, extent, i64(0)) for extent in inside]
+    tile.defined = tuple(inside)
+
+
+def _clamped(b: Builder, extent: Value) -> Value:
+    return b.intrinsic("llvm.smax", extent, i64(0))
+
+
+def _turned(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    source: Tile = bound["x"] if "x" in bound else bound["tile"]
+    extents, axis1, axis2 = list(_lent(b, source)), bound.get("axis1", -1), bound.get("axis2", -2)
+    extents[axis1], extents[axis2] = extents[axis2], extents[axis1]
+    tile.defined = tuple(extents)
+
+
+def _resized(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    if tile is not bound["x"]:
+        tile.defined = _lent(b, bound["x"])
+
+
+def _concat(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    first, second = _lent(b, bound["a"]), _lent(b, bound["b"])
+    rows = [b.intrinsic("llvm.smin", x, y) for x, y in zip(first[:-1], second[:-1], strict=True)]
+    width = i64(bound["a"].type.shape[-1])
+    joined = b.select(b.compare("icmp sge", first[-1], width), b.op("add", width, second[-1]), first[-1])
+    tile.defined = (*rows, joined)
+
+
+def _assemble(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    sizes = (*(i64(1),) * (len(tile.valid) - len(bound["source"].valid)), *bound["source"].valid)
+    _grow(b, tile, bound["target"], [index(start) for start in bound["offset"]], sizes)
+
+
+def _write(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    _grow(b, tile, bound["x"], [index(i) for i in bound["indices"]], (i64(1),) * len(tile.valid))
+
+
+def _grow(b: Builder, tile: Tile, target: Tile, starts: Sequence[Value], sizes: Sequence[Value]) -> None:
+    """Let a part that touches the box on one side, all along it, make it larger; count the part's elements."""
+    extents, beside = list(box(target)), FALSE
+    for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        touches = b.compare("icmp sle", start, extents[axis])
+        for other in range(len(extents)):
+            if other != axis:
+                at_edge = b.compare("icmp eq", starts[other], i64(0))
+                along = b.compare("icmp sge", sizes[other], extents[other])
+                touches = b.op("and", touches, b.op("and", at_edge, along))
+        grown = b.intrinsic("llvm.smax", extents[axis], b.op("add", start, size))
+        extents[axis] = b.select(touches, grown, extents[axis])
+        beside = b.op("or", beside, touches)
+    if target.written is not None and target.is_scattered is not None:
+        tile.is_scattered = b.op("or", target.is_scattered, b.op("xor", beside, TRUE))
+        tile.written = b.op("add", target.written, reduce(lambda x, y: b.op("mul", x, y), sizes))
+        enough = _is_enough(b, tile)
+        extents = [b.select(enough, v, extent) for v, extent in zip(tile.valid, extents, strict=True)]
+    tile.defined = tuple(extents)
+
+
+_MOVES: dict[str, Callable[[Builder, Index, Call, Bound, Tile], None]] = {
+    "slice": _slice,
+    "transpose": _turned,
+    "transpose_view": _turned,
+    "set_validshape": _resized,
+    "concat": _concat,
+    "assemble": _assemble,
+    "write": _write,
+}
+
+
+def shrinks(b: Builder, held: Sequence[Value], is_made: Value, value: Tile) -> Value | None:
+    """Return whether a tile is valid in less than what it was computed from, which held more than one number."""
+    less: Value | None = None
+    for old, new in zip(held, value.valid, strict=True):
+        if not _surely_covers(new, old):
+            short = b.compare("icmp slt", new, old)
+            less = short if less is None else b.op("or", less, short)
+    return None if less is None else b.op("and", less, b.op("xor", is_made, TRUE))

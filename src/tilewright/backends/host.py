@@ -1,0 +1,70 @@
+"""Host programs: the host functions of a program's code, loaded and called; every back end that makes any uses this.
+
+Whoever only loads code that was made before pays for nothing else: no compiler is imported here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import NoReturn
+
+from tilewright.backends.interface import Code
+from tilewright.core.program import Program
+from tilewright.errors import ExecutionError
+from tilewright.native.context import INTERRUPTED
+from tilewright.native.interrupts import raise_interrupt
+from tilewright.native.loader import load
+from tilewright.native.support import carried
+
+
+class HostProgram:
+    """A program's entries, called with words and a context as `abi` has them.
+
+    Of the program only what its entries declare is asked for.
+    """
+
+    def __init__(self, program: Program, code: Code) -> None:
+        self.program = program
+        self.code = code
+        self.emit = carried(code.objects)
+        self.loaded = load(code.object)
+        self.calls = {
+            name: self.loaded.function(symbol, None, ctypes.c_void_p, ctypes.c_void_p)
+            for name, symbol in code.symbols.items()
+        }
+
+    def finish(self, name: str, number: int, buffers: int) -> None:
+        """Free what a run that was started elsewhere has made, and raise what it did wrong."""
+        _free(buffers)
+        if number:
+            self._fail(name, number)
+
+    def address(self, name: str) -> int:
+        """Return where the code of an entry lies."""
+        return self.loaded.address(self.code.symbols[name])
+
+    def _fail(self, name: str, number: int) -> NoReturn:
+        """Raise what ended a run."""
+        if number == INTERRUPTED:
+            raise_interrupt()
+        message, span = self.code.errors[number - 1]
+        error = ExecutionError(message, spans=[span])
+        error.function = name
+        raise error
+
+
+def _free(head: int) -> None:
+    """Free the list of buffers a program made."""
+    while head:
+        following = ctypes.c_int64.from_address(head).value
+        _libc_free()(head)
+        head = following
+
+
+@cache
+def _libc_free() -> Callable[[int], None]:
+    function = ctypes.CDLL(None).free
+    function.argtypes, function.restype = [ctypes.c_void_p], None
+    return function

@@ -1,0 +1,169 @@
+"""What a back end is: how it is asked for code, and what its code is to everybody else.
+
+A back end makes host functions: every entry of a program is one C function `entry(words, context)`, whatever it starts
+on which device, or stands for one. So whoever calls, keeps, exports or shows programs knows no back end by name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from tilewright.core.program import Program
+from tilewright.errors import ArtifactError, ExportError
+from tilewright.records import record
+from tilewright.source import Span
+
+Target: TypeAlias = Any
+"""What a back end makes code for: a record of plain values, part of keys and of an artifact's header."""
+
+Options: TypeAlias = Any
+"""What changes the code besides program and target: a record of plain values."""
+
+Timed: TypeAlias = Callable[[str], AbstractContextManager[None]]
+"""Times what happens inside, as the step of that name."""
+
+Texts: TypeAlias = Mapping[str, Callable[[], str]]
+"""What code was on its way, in order: each text by its stage, made when it is looked at."""
+
+Errors: TypeAlias = Sequence[tuple[str, Span]]
+"""What the numbers of errors mean, from one on: a message, and the line it is about."""
+
+PROGRAM = "program"
+"""The object that a program's entries lie in."""
+
+
+@record
+class Code:
+    """A program as a back end has made it; all but the texts can be kept as bytes and run by another process."""
+
+    backend: Backend
+    target: Target
+    objects: Mapping[str, bytes]
+    symbols: Mapping[str, str]
+    """The host function of each entry."""
+    errors: Errors
+    texts: Texts
+
+    @property
+    def object(self) -> bytes:
+        """The object that its entries lie in."""
+        return self.objects[PROGRAM]
+
+
+class Entries(Protocol):
+    """Code that this process can run."""
+
+    code: Code
+
+    def address(self, name: str, /) -> int | None:
+        """Return where the host function of an entry lies, None where Python stands for it."""
+        ...
+
+
+@runtime_checkable
+class StandIn(Entries, Protocol):
+    """Code for whose host functions Python stands."""
+
+    def run(self, name: str, args: Sequence[Any], /) -> tuple[Any, ...]:
+        """Return what an entry returns for `args`, numbers and regions; tensors are written in place."""
+        ...
+
+
+@record
+class Exported:
+    """What a library of a program's own is linked from, and the processor's features that it takes."""
+
+    objects: Sequence[bytes]
+    features: Sequence[str]
+
+
+class Backend(ABC):
+    """One way to run programs; asking it anything but `target` and `compile` loads no compiler."""
+
+    name: str
+    devices: Sequence[str] = ()
+    """The kinds of memory that its programs take, as torch calls them."""
+    stages: Sequence[str] = ()
+    """The texts that its code comes with when it is made here, in order."""
+    is_kept = False
+    """Whether its code is bytes that another process can run."""
+
+    def objection(self) -> str:
+        """Return why its programs cannot run on this machine, or nothing."""
+        return ""
+
+    def target(self) -> Target:
+        """Return this machine as something to make code for."""
+        return None
+
+    def fingerprint(self) -> str:
+        """Return a text that changes whenever `target` may."""
+        return ""
+
+    def toolchain(self) -> Sequence[Path]:
+        """Return the files that its compiler consists of, besides this package's own."""
+        return ()
+
+    def options(self, *, is_checked: bool = False) -> Options:
+        """Return what the settings say now; programs that are checked report turns that race, where it can."""
+        return None
+
+    @abstractmethod
+    def compile(
+        self,
+        program: Program,
+        entries: Sequence[str] | None = None,
+        target: Target = None,
+        options: Options = None,
+        timed: Timed = nullcontext,
+    ) -> Code:
+        """Return a lowered program as code with a host function for each entry: for this machine, as settings say."""
+
+    @abstractmethod
+    def load(self, program: Program, code: Code) -> Entries:
+        """Return code ready to run; ArtifactError says why not. Of the program its declarations are enough."""
+
+    def companions(self) -> Mapping[str, bytes]:
+        """Return the objects that running any of its programs takes besides the program's own."""
+        return {}
+
+    def restored(
+        self, target: Mapping[str, Any], objects: Mapping[str, bytes], symbols: Mapping[str, str], errors: Errors
+    ) -> Code:
+        """Return code that was kept; TypeError where a target is none of its own."""
+        raise ArtifactError(f"this artifact is of back end {self.name!r}, which keeps none")
+
+    def exported(self, code: Code) -> Exported:
+        """Return what a C library is made from; ExportError says why there can be none."""
+        raise ExportError(f"back end {self.name!r} makes no code that C could call")
+
+
+_HOMES = {"cpu": "tilewright.backends.cpu.backend", "interpret": "tilewright.backends.interpreter"}
+_backends: dict[str, Backend] = {}
+
+
+def register(backend: Backend) -> None:
+    """Let a back end be found by its name."""
+    _backends[backend.name] = backend
+
+
+def backend_names() -> list[str]:
+    """Return the names of all back ends, ours first."""
+    return list(dict.fromkeys([*_HOMES, *_backends]))
+
+
+def find(name: str) -> Backend:
+    """Return a back end by its name, loading it where nobody has yet; KeyError for a name that none has."""
+    if name not in _backends:
+        register(import_module(_HOMES[name]).BACKEND)
+    return _backends[name]
+
+
+def find_for(device: str) -> Backend | None:
+    """Return the back end whose programs run on a kind of device, the first there is."""
+    return next((backend for backend in map(find, backend_names()) if device in backend.devices), None)

@@ -1,0 +1,102 @@
+"""Arguments: a caller's tensor once its framework is gone, where it lies and what its elements are."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+from tilewright.arrays import np
+from tilewright.backends.abi import tensor_words
+from tilewright.core.region import Array
+from tilewright.dtypes import DataType, from_numpy
+
+CPU = "cpu"
+
+
+class Argument:
+    """Memory that a program reads or writes; `owner` keeps it, and strides count bytes."""
+
+    __slots__ = ("address", "device", "dtype", "owner", "shape", "strides")
+
+    def __init__(
+        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: DataType, device: str, owner: Any
+    ) -> None:
+        self.address = address
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+        self.device = device
+        self.owner = owner
+
+    @staticmethod
+    def of_array(data: Array) -> Argument:
+        """Return a NumPy array as an argument; TypeError for an element type that the language has not."""
+        address: int = data.__array_interface__["data"][0]
+        return Argument(address, data.shape, data.strides, from_numpy(data.dtype), CPU, data)
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The first byte of all elements, and the byte after the last; the same where there is none."""
+        low = high = self.address
+        for extent, stride in zip(self.shape, self.strides, strict=True):
+            if extent == 0:
+                return self.address, self.address
+            low += (extent - 1) * min(stride, 0)
+            high += (extent - 1) * max(stride, 0)
+        return low, high + self.dtype.get_byte()
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie one after the other in the order of the axes."""
+        wanted = self.dtype.get_byte()
+        for extent, stride in zip(self.shape[::-1], self.strides[::-1], strict=True):
+            if extent > 1 and stride != wanted:
+                return 0 in self.shape
+            wanted *= extent
+        return True
+
+    @property
+    def is_addressable(self) -> bool:
+        """Whether code can read it: rows of adjacent elements, each at an address that is a multiple of its size."""
+        size = self.dtype.get_byte()
+        if self.shape and self.shape[-1] > 1 and self.strides[-1] != size:
+            return False
+        return not self.address % size and not any(stride % size for stride in self.strides)
+
+    @property
+    def words(self) -> list[int]:
+        """Its words, where code can read it."""
+        size = self.dtype.get_byte()
+        return tensor_words(self.address, self.shape, [stride // size for stride in self.strides])
+
+    @property
+    def array(self) -> Array:
+        """The same memory as a NumPy array, for the interpreter and for copies."""
+        if is_array(self.owner):
+            return self.owner
+        if 0 in self.shape:
+            return np.zeros(self.shape, self.dtype.numpy)
+        data: Any = np.asarray(_Memory(self))
+        return data.view(self.dtype.numpy)
+
+
+class _Memory:
+    """An argument by NumPy's protocol for foreign memory; the arrays that are made of it keep it.
+
+    `Tensor.numpy` would mark the memory of a tensor as one that may never be resized again, for good, since somebody
+    else may look at it. An array that lives no longer than a call is no reason for that.
+    """
+
+    def __init__(self, argument: Argument) -> None:
+        self.argument = argument
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": argument.shape,
+            "strides": argument.strides,
+            "typestr": f"<u{argument.dtype.get_byte()}",
+            "data": (argument.address, False),
+        }
+
+
+def is_array(value: object) -> TypeGuard[Array]:
+    """Return whether a value is an array of NumPy."""
+    return isinstance(value, np.ndarray)

@@ -1,0 +1,175 @@
+"""Frameworks: torch tensors, NumPy arrays and DLPack producers as arguments, and arrays made like theirs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Protocol
+
+from tilewright.arrays import np
+from tilewright.call.argument import Argument, is_array
+from tilewright.call.packed import is_packed, pack
+from tilewright.call.torch_state import holds_its_elements, memory_objection
+from tilewright.core.region import Array
+from tilewright.dtypes import TORCH_PACKED, DataType, from_numpy, from_torch, to_torch
+
+
+class Framework(Protocol):
+    """How one framework's arrays are looked at and made."""
+
+    def objection(self, value: Any) -> str:
+        """Return why the memory of an array cannot be looked at, or nothing."""
+        ...
+
+    def argument(self, value: Any) -> Argument:
+        """Return where an array lies; TypeError for an element type that the language has not."""
+        ...
+
+    def write_objection(self, argument: Argument) -> str:
+        """Return why an array that can be read must not be written, or nothing."""
+        ...
+
+    def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Any:
+        """Return a new zero-filled array."""
+        ...
+
+    def wrap(self, data: Array) -> Any:
+        """Return data that a program made as the framework's own kind of array."""
+        ...
+
+
+class NumpyArrays:
+    """NumPy arrays, and anything that hands its memory over by DLPack."""
+
+    def objection(self, value: Any) -> str:
+        """Return what an array's elements are besides their bytes, or where else they lie."""
+        if not is_array(value):
+            kind, number = value.__dlpack_device__()
+            return "" if int(kind) in _HOST else f"is on {_device(value, int(kind), number)}: {_COPY}"
+        masked = sys.modules.get("numpy.ma")  # where nobody has imported it there are none
+        if masked is not None and isinstance(value, masked.MaskedArray):
+            return "is a masked array: pass what its mask should stand for, as `x.filled(...)` gives it"
+        return "" if value.dtype.isnative else 'is in another byte order: pass `x.astype(x.dtype.newbyteorder("="))`'
+
+    def argument(self, value: Any) -> Argument:
+        """Return an array itself, or what another producer hands over."""
+        return Argument.of_array(np.asarray(value) if is_array(value) else np.from_dlpack(value))
+
+    def write_objection(self, argument: Argument) -> str:
+        """Return whether an array is read-only."""
+        return "" if argument.array.flags.writeable else "is written, but the array given is read-only"
+
+    def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Array:
+        """Return a new zero-filled array."""
+        return np.zeros(shape, dtype.numpy)
+
+    def wrap(self, data: Array) -> Array:
+        """Return the data as it is."""
+        return data
+
+
+class TorchTensors:
+    """Tensors of torch."""
+
+    def objection(self, value: Any) -> str:
+        """Return what a tensor is besides strided memory of this machine."""
+        if value.device.type != "cpu":
+            return f"is on {elsewhere(str(value.device))}"
+        if value.layout is not sys.modules["torch"].strided or value.is_nested:
+            return f"is a {str(value.layout).removeprefix('torch.')} tensor: pass `x.to_dense()`"
+        if value.is_conj() or value.is_neg():
+            return "is a view that torch negates as it reads: pass `x.resolve_conj().resolve_neg()`"
+        if objection := memory_objection(value):
+            return objection
+        return "" if holds_its_elements(value) else "has no memory: its storage was freed or shrunk"
+
+    def argument(self, value: Any) -> Argument:
+        """Return where a tensor lies; torch is not told that anybody looks."""
+        dtype = from_torch(value.dtype)
+        if dtype in TORCH_PACKED.values():
+            raise TypeError(f"a tensor of {value.dtype} packs two elements into a byte: only compiled programs take it")
+        strides = tuple(value.element_size() * step for step in value.stride())
+        return Argument(value.data_ptr(), tuple(value.shape), strides, dtype, str(value.device), value)
+
+    def write_objection(self, argument: Argument) -> str:
+        """Return nothing: a tensor whose memory can be read can be written."""
+        return ""
+
+    def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Any:
+        """Return a new zero-filled tensor; ValueError for an odd number of elements of which two make a byte."""
+        chosen = to_torch(dtype)
+        if dtype in TORCH_PACKED.values():
+            if not shape or shape[-1] % 2:
+                raise ValueError(f"torch packs two elements of {dtype} into a byte, which {list(shape)} does not allow")
+            shape = (*shape[:-1], shape[-1] // 2)
+        return sys.modules["torch"].zeros(shape, dtype=chosen)
+
+    def wrap(self, data: Array) -> Any:
+        """Return the data as a tensor of its own."""
+        result = self.zeros(data.shape, from_numpy(data.dtype))
+        if is_packed(result):
+            pack(data, result)
+        else:
+            self.argument(result).array[...] = data
+        return result
+
+
+NUMPY, TORCH = NumpyArrays(), TorchTensors()
+
+
+def framework_of(value: object) -> Framework | None:
+    """Return whose array a value is, or None when it is none."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return TORCH
+    if is_array(value) or (hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__")):
+        return NUMPY
+    return None
+
+
+def is_tensor(value: object) -> bool:
+    """Return whether a value is somebody's array."""
+    return framework_of(value) is not None
+
+
+def argument_of(value: object, name: str) -> Argument:
+    """Return an array as an argument; TypeError or ValueError naming the parameter when it cannot be one."""
+    framework = framework_of(value)
+    if framework is None:
+        raise TypeError(f"`{name}` is a tensor: pass a torch tensor or a NumPy array, got {type(value).__name__}")
+    objection = framework.objection(value)
+    if objection:
+        raise ValueError(f"`{name}` {objection}")
+    try:
+        return framework.argument(value)
+    except TypeError as error:
+        raise TypeError(f"`{name}`: {error}") from None
+    except (RuntimeError, BufferError) as error:  # what frameworks say of arrays that only look like memory
+        raise ValueError(f"`{name}` cannot be read as memory: {error}") from error
+
+
+def array_of(value: Any) -> Array:
+    """Return an array's memory as NumPy sees it."""
+    framework = framework_of(value)
+    if framework is TORCH:
+        return TORCH.argument(value).array
+    return np.asarray(value) if framework is None or is_array(value) else np.from_dlpack(value)
+
+
+_HOST = (1, 3, 13)  # DLPack's numbers for plain, pinned and managed memory of the host
+_DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 14: "oneAPI", 15: "WebGPU"}
+_COPY = "programs run on memory of the host, so pass a copy there, such as CuPy's `x.get()` or jax.device_get(x)"
+
+
+def _device(value: Any, kind: int, number: Any) -> str:
+    """Return what a DLPack producer calls the device that its memory is of, or what DLPack does."""
+    named = getattr(value, "device", None)
+    return f"device {named}" if named is not None else f"{_DEVICES.get(kind, f'DLPack kind {kind},')} device {number}"
+
+
+def elsewhere(device: str) -> str:
+    """Return where a torch tensor is that no program can look at, and what to pass instead."""
+    if device.partition(":")[0] == "meta":
+        return (
+            "device meta, where tensors have no elements: pass one with data, such as torch.zeros_like(x, device='cpu')"
+        )
+    return f"device {device}, and programs run on CPU tensors: pass `x.cpu()`"

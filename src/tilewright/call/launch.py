@@ -1,0 +1,171 @@
+"""Launches: bound arguments as words, a native entry called on them, and its results as the caller knows arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from tilewright import settings
+from tilewright.arrays import np
+from tilewright.backends.abi import Number, scalar_result, scalar_word, tensor_result, word_count
+from tilewright.backends.host import HostProgram
+from tilewright.backends.interface import Entries, StandIn
+from tilewright.call.argument import Argument
+from tilewright.call.binding import Bound
+from tilewright.call.packed import is_packed, pack
+from tilewright.core.region import Array, Region, whole
+from tilewright.core.types import ScalarType, TensorType
+from tilewright.native.context import INTERRUPTED, Context, context_words
+from tilewright.native.interrupts import look_address
+from tilewright.native.threads import parallel_address
+from tilewright.records import record
+
+Runner = Callable[[Bound], "tuple[Any, ...]"]
+"""Runs an entry on bound arguments: outputs are written in place, and what it returns is as the caller knows it."""
+
+
+def runner_of(loaded: Entries) -> Runner:
+    """Return what runs the entries of loaded code."""
+    if isinstance(loaded, HostProgram):
+        return partial(run_native, loaded)
+    assert isinstance(loaded, StandIn)
+    return partial(run_interpreted, loaded.run)
+
+
+@record
+class Staged:
+    """The arguments of one run: their words, with packed copies of arrays that code cannot address."""
+
+    bound: Bound
+    used: Sequence[Argument | Number]
+    words: Sequence[int]
+
+    @staticmethod
+    def of(bound: Bound) -> Staged:
+        """Return a call's arguments as code takes them."""
+        used = [_addressable(v) if isinstance(v, Argument) else v for v in bound.values]
+        words: list[int] = []
+        for param, value in zip(bound.entry.params, used, strict=True):
+            if isinstance(value, Argument):
+                words += value.words
+            else:
+                assert isinstance(param.type, ScalarType)
+                words.append(scalar_word(param.type.dtype, value))
+        return Staged(bound, used, words)
+
+    def room(self) -> Any:
+        """Return the words of a call, and room for those of its results."""
+        return (ctypes.c_int64 * (len(self.words) + word_count(*self.bound.entry.return_types)))(*self.words)
+
+    def write_back(self) -> None:
+        """Bring what the program wrote into copies to the caller's arrays."""
+        for position, (value, used) in enumerate(zip(self.bound.values, self.used, strict=True)):
+            if isinstance(value, Argument) and isinstance(used, Argument) and self.bound.is_written(position):
+                if used is not value:
+                    value.array[...] = used.array
+        repack(self.bound)
+
+    def results(self, room: Any) -> tuple[Any, ...]:
+        """Return what an entry returns, read from behind the words of its arguments."""
+        found: list[Any] = []
+        at = len(self.words)
+        for type_ in self.bound.entry.return_types:
+            words: list[int] = room[at : at + word_count(type_)]
+            at += len(words)
+            is_number = isinstance(type_, ScalarType)
+            found.append(scalar_result(type_.dtype, words[0]) if is_number else self._tensor(type_, words))
+        return tuple(found)
+
+    def _tensor(self, type_: Any, words: Sequence[int]) -> Any:
+        """Return a result: the argument whose memory it is, or a copy of what the program made."""
+        assert isinstance(type_, TensorType)
+        address, shape, strides = tensor_result(words)
+        for given, used in zip(self.bound.given, self.used, strict=True):
+            if isinstance(used, Argument) and (used.address, used.shape) == (address, shape):
+                return given
+        size = type_.dtype.get_byte()
+        made = Argument(address, shape, tuple(size * step for step in strides), type_.dtype, "cpu", None)
+        return self.bound.framework.wrap(np.array(made.array))
+
+
+def repack(bound: Bound) -> None:
+    """Bring what a program wrote to the caller's packed tensors."""
+    for position, (given, value) in enumerate(zip(bound.given, bound.values, strict=True)):
+        if bound.is_written(position) and is_packed(given):
+            pack(value.array, given)
+
+
+def _addressable(argument: Argument) -> Argument:
+    return argument if argument.is_addressable else Argument.of_array(np.array(argument.array, order="C"))
+
+
+def context(native: HostProgram) -> Any:
+    """Return the context of one run."""
+    words = context_words(parallel_address(settings.num_threads(), native.emit), look_address(native.emit))
+    return (ctypes.c_int64 * len(words))(*words)
+
+
+def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
+    """Return what an entry returns; ExecutionError for what the program did wrong."""
+    staged = Staged.of(bound)
+    room, around = staged.room(), context(native)
+    native.calls[bound.entry.name](room, around)
+    try:
+        if around[Context.ERROR]:
+            native.finish(bound.entry.name, around[Context.ERROR], 0)
+        staged.write_back()
+        return staged.results(room)
+    finally:
+        native.finish(bound.entry.name, 0, around[Context.BUFFERS])
+
+
+def prepared(native: HostProgram, bound: Bound) -> Callable[[], None]:
+    """Return a run of an entry, to be made again and again: its code and hardly anything around it.
+
+    Results are dropped, and so is what the program did wrong; an interrupt is not.
+    """
+    staged, name = Staged.of(bound), bound.entry.name
+    room, around, call = staged.room(), context(native), native.calls[bound.entry.name]
+    places = ctypes.addressof(room), ctypes.addressof(around)
+
+    def run(held: object = (room, around, staged)) -> None:
+        call(*places)
+        if around[1] or around[2]:
+            number, buffers = around[1:3]
+            around[1:3] = 0, 0
+            native.finish(name, number if number == INTERRUPTED else 0, buffers)
+
+    return run
+
+
+def run_interpreted(machine: Callable[[str, Sequence[Any]], tuple[Any, ...]], bound: Bound) -> tuple[Any, ...]:
+    """Return what the interpreter returns, whose tensors are NumPy regions in the caller's memory."""
+    regions = [
+        _region(value, bound.is_written(position)) if isinstance(value, Argument) else value
+        for position, value in enumerate(bound.values)
+    ]
+    returned = machine(bound.entry.name, regions)
+    repack(bound)
+    return tuple(_result(value, regions, bound) for value in returned)
+
+
+def _region(argument: Argument, is_written: bool) -> Region:
+    """Return the memory of an argument; nobody writes to what is only read, not even what it holds already."""
+    data: Any = argument.array
+    if not is_written:
+        data = data.view()
+        data.flags.writeable = False
+    return whole(data)
+
+
+def _result(value: Any, regions: Sequence[Any], bound: Bound) -> Any:
+    """Return a result as the caller knows it: their own array where it is one, a new one otherwise."""
+    if not isinstance(value, Region):
+        return value
+    for given, region in zip(bound.given, regions, strict=True):
+        if isinstance(region, Region) and region.data is value.data:
+            return given
+    data: Array = value.data
+    return bound.framework.wrap(data)

@@ -1,0 +1,208 @@
+"""Targets: a program and a call that it ran as an entry of the dispatcher, for all calls like that one.
+
+Element types, ranks and fixed extents of tensors, and numbers that are part of the code, are words of the key. Axes
+that go by a name must agree and are left out of it, and so are numbers that stay parameters of the program. Of a call
+that leaves outputs out every extent counts: what is made follows from them.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from tilewright.arrays import np
+from tilewright.backends.abi import scalar_word, tensor_word_count, word_count
+from tilewright.backends.host import HostProgram
+from tilewright.call import words as code
+from tilewright.call.guards import Guards
+from tilewright.call.tables import Target, dtype_word, is_itself
+from tilewright.call.words import IN_PLACE, LAUNCH_WORDS, MAX_PARAMS, OF_NUMPY, OF_TORCH, RESULT_WORDS, RETURNING
+from tilewright.core.enums import ParamDirection
+from tilewright.core.expr import Symbol
+from tilewright.core.program import Function
+from tilewright.core.types import ScalarType, TensorType, Type
+from tilewright.dtypes import FP32, INDEX, DataType, round_scalar
+from tilewright.frontend.signature import DynDim, Given, Known, TensorMeta
+from tilewright.records import entity, record
+
+
+@entity
+class Callee:
+    """A program's entry as dispatchers call it."""
+
+    native: HostProgram
+    entry: Function
+
+    def finish(self, number: int, buffers: int) -> None:
+        """Free what a run has made, and raise what it did wrong."""
+        self.native.finish(self.entry.name, number, buffers)
+
+
+@record
+class Slot:
+    """One parameter of a call: what was given, and what the program has it for."""
+
+    given: Given
+    type: Type | None
+    """None where the program has no such parameter."""
+    dims: Sequence[str | None] = ()
+    """The names of the axes that it takes as they come."""
+    bounds: tuple[int, int] | None = None
+    """The numbers that it may be where it is no part of the code."""
+    made: Any = None
+    """The output that was made for a call that leaves it out."""
+
+
+@record
+class Learned:
+    """A call that went well: the program it ran, its arguments, and the parameters that it was returned."""
+
+    callee: Callee
+    slots: Sequence[Slot]
+    returns: Sequence[int]
+    written: int
+    """One bit for each parameter that the program writes."""
+    keep: object = None
+    leading: Sequence[int] = ()
+    """The words before those of the arguments."""
+
+    @property
+    def style(self) -> int:
+        """Whether it gave every argument, or whose arrays were made for it."""
+        made = next((slot.made for slot in self.slots if slot.made is not None), None)
+        if made is None:
+            return IN_PLACE
+        return RETURNING | (OF_NUMPY if is_cleared(made) else OF_TORCH)
+
+    def target(self) -> Target | None:
+        """Return it as an entry of the dispatcher, not guarded yet; None for arguments that are left to Python."""
+        key, mask, ranges, same = [self.style], [-1], list[tuple[int, int, int]](), dict[str, list[int]]()
+        for slot in self.slots:
+            added = _key(slot.given)
+            if added is None:
+                return None
+            if slot.made is not None:
+                continue
+            if slot.bounds is not None:
+                ranges.append((len(key) + 1, *slot.bounds))
+            for axis, name in enumerate(slot.dims if self.style == IN_PLACE else ()):
+                if name is not None:
+                    same.setdefault(name, []).append(len(key) + 1 + axis)
+            mask += [-1, *[0 if slot.bounds is not None else -1] * (len(added) - 1)]
+            key += added
+        for places in same.values():
+            for place in places:
+                mask[place] = 0
+        pairs = [(places[0], other) for places in same.values() for other in places[1:]]
+        known = [slot.given.value for slot in self.slots if isinstance(slot.given, Known)]  # some go by their identity
+        address = self.callee.native.address(self.callee.entry.name)
+        return Target(
+            key, mask, address, Guards(), self._scalars(), pairs, [self.callee, self.keep, known], self.returns,
+            ranges, self._makers(),
+        )  # fmt: skip
+
+    def _scalars(self) -> list[tuple[int, int]]:
+        """Return which launch words are numbers of the code, and their values."""
+        found = list(enumerate(self.leading))
+        at = len(found)
+        for slot in self.slots:
+            if isinstance(slot.given, TensorMeta):
+                at += tensor_word_count(len(slot.given.shape))
+            elif isinstance(slot.given, Known) and isinstance(slot.type, ScalarType):
+                if slot.bounds is None:
+                    found.append((at, scalar_word(slot.type.dtype, round_scalar(slot.given.value, slot.type.dtype))))
+                at += 1
+        return found
+
+    def _makers(self) -> list[tuple[Callable[[], Any], int, int]]:
+        """Return what makes each output that was left out."""
+        tensors = [number for number, slot in enumerate(self.slots) if isinstance(slot.given, TensorMeta)]
+        found: list[tuple[Callable[[], Any], int, int]] = []
+        for number, slot in enumerate(self.slots):
+            if slot.made is not None:
+                found.append((maker(slot.made), number, -1 if is_cleared(slot.made) else tensors.index(number)))
+        return found
+
+
+def maker(output: Any) -> Callable[[], Any]:
+    """Return the function that makes another output like one: of torch, with anything in it."""
+    if is_cleared(output):
+        return partial(np.zeros, output.shape, output.dtype)
+    torch: Any = sys.modules["torch"]
+    return partial(torch.empty_like, torch.zeros_like(output))
+
+
+def is_cleared(output: Any) -> bool:
+    """Return whether outputs like one are made of zeros; others have to be cleared."""
+    return isinstance(output, np.ndarray)
+
+
+def open_bounds(dtype: DataType, value: object, bounds: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Return the numbers that may stand for one that is a parameter of the program; None where each is told apart.
+
+    Integers are what they are; a float is the word of a single one. What else there is has to be rounded first.
+    """
+    if dtype.is_int() and type(value) is int:
+        low, high = int(max(dtype.limits[0], INDEX.limits[0])), int(min(dtype.limits[1], INDEX.limits[1]))
+        return (low, high) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
+    if dtype == FP32 and type(value) is float and bounds is None:
+        return -(1 << 63), (1 << 63) - 1
+    return None
+
+
+def symbols(type_: Type) -> list[str | None]:
+    """Return the names of the axes that a program takes as they come."""
+    shape = type_.shape if isinstance(type_, TensorType) else ()
+    return [extent.name if isinstance(extent, Symbol) else None for extent in shape]
+
+
+def given_back(entry: Function, returns: Sequence[str] | None) -> Sequence[str]:
+    """Return the parameters that a call with every argument gives back: none where it is for its outputs."""
+    has_output = any(d is ParamDirection.Out for d in entry.param_directions)
+    return () if has_output or returns is None or not entry.return_types else returns
+
+
+def fits(entry: Function, count: int, returns: Sequence[str] | None) -> bool:
+    """Return whether the dispatcher can call an entry with so many arguments, which returns some of them.
+
+    It gives back arguments alone, its tables have so much room, and it takes extents that are numbers or names.
+    """
+    params = [param.type for param in entry.params]
+    if count > MAX_PARAMS or not all(isinstance(type_, (TensorType, ScalarType)) for type_ in params):
+        return False
+    extents = [extent for type_ in params if isinstance(type_, TensorType) for extent in type_.shape]
+    has_output = any(d is ParamDirection.Out for d in entry.param_directions)
+    is_given = has_output or returns is not None or not entry.return_types
+    has_room = word_count(*params, *entry.return_types) <= LAUNCH_WORDS + RESULT_WORDS
+    return has_room and is_given and all(isinstance(extent, (int, Symbol)) for extent in extents)
+
+
+def _key(given: Given) -> list[int] | None:
+    if isinstance(given, TensorMeta):
+        return tensor_key(given.dtype, given.shape)
+    return scalar_key(given.value) if isinstance(given, Known) else None
+
+
+def tensor_key(dtype: DataType, shape: Sequence[int | DynDim]) -> list[int] | None:
+    """Return the words that a tensor adds to a key, None for one that is left to Python."""
+    word = dtype_word(dtype.name)
+    extents = [extent for extent in shape if isinstance(extent, int)]
+    if word is None or len(extents) != len(shape) or len(extents) > code.MAX_RANK:
+        return None
+    return [code.TENSOR | len(extents) << 32 | word, *extents]
+
+
+def scalar_key(value: object) -> list[int] | None:
+    """Return the words that anything else adds to a key, None for what is left to Python."""
+    if value is None:
+        return [code.NONE]
+    if type(value) is bool:
+        return [code.BOOL, int(value)]
+    if type(value) is float:
+        return [code.FLOAT, struct.unpack("<q", struct.pack("<d", value))[0]]
+    if type(value) is int and -(1 << 63) <= value < 1 << 63:
+        return [code.INTEGER, value]
+    return [code.ITSELF, id(value)] if is_itself(value) else None

@@ -1,0 +1,153 @@
+"""Operators: Python's signs on scalars, tiles and tensors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from tilewright.core.build import call, locate
+from tilewright.core.expr import Expr
+from tilewright.core.op import OpSpec
+from tilewright.core.types import TensorType, TileType
+from tilewright.errors import KernelError, NotStaticError, OperandError, UnsupportedFeatureError
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
+from tilewright.ops.registry import OPS
+
+BINARY: Mapping[type[ast.operator], tuple[str, str]] = {
+    ast.Add: ("add", "add"),
+    ast.Sub: ("sub", "sub"),
+    ast.Mult: ("mul", "mul"),
+    ast.Div: ("div", "div"),
+    ast.FloorDiv: ("floordiv", ""),
+    ast.Mod: ("mod", ""),
+    ast.LShift: ("shl", "shl"),
+    ast.RShift: ("shr", "shr"),
+    ast.BitAnd: ("bit_and", "and_"),
+    ast.BitOr: ("bit_or", "or_"),
+    ast.BitXor: ("bit_xor", "xor"),
+    ast.MatMult: ("", "matmul"),
+    ast.Pow: ("", ""),
+}
+"""Each operator: the op between scalars, and on tiles and tensors."""
+
+UNARY: Mapping[type[ast.unaryop], tuple[str, str]] = {
+    ast.USub: ("neg", "neg"),
+    ast.Invert: ("invert", "not_"),
+    ast.Not: ("not_", ""),
+    ast.UAdd: ("", ""),
+}
+
+COMPARE: Mapping[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+
+
+def apply(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.AST, spans: Mapping[str, ast.AST]) -> Expr:
+    """Return an op applied to operands, with any mistake shown at the operands it is about."""
+    try:
+        return call(spec, bound, t.span(node))
+    except KernelError as error:
+        if isinstance(error, NotStaticError):
+            error.message = f"`{spec.name}` needs to know its sizes before the program runs: {error.message}"
+        locate(error, bound, t.span(node), {name: t.span(where) for name, where in spans.items()})
+        raise
+
+
+def binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: ast.BinOp) -> Expr:
+    """Return an operator between scalars, tiles and tensors."""
+    spec = _spec(t, node, BINARY[type(operator)], _is_shaped(lhs) or _is_shaped(rhs))
+    _check_operands(t, node, lhs, rhs)
+    spans = dict(zip((p.name for p in spec.parameters), (node.left, node.right), strict=False))
+    return apply(t, spec, _defaults(spec) | dict(zip(spans, (lhs, rhs), strict=True)), node, spans)
+
+
+def unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Expr:
+    """Return an operator on a scalar, a tile or a tensor."""
+    spec = _spec(t, node, UNARY[type(operator)], _is_shaped(value))
+    name = spec.parameters[0].name
+    return apply(t, spec, _defaults(spec) | {name: value}, node, {name: node.operand})
+
+
+def _check_operands(t: Translator, node: ast.AST, *values: Value) -> None:
+    for value in values:
+        t.check_no_data(value, node)
+        if not isinstance(value, (Expr, bool, int, float)):
+            is_number = hasattr(value, "item") and getattr(value, "shape", None) == ()
+            help = "write int(...) or float(...) around it" if is_number else "take the number you mean out of it first"
+            message = f"an operator needs numbers, tiles or tensors, got {value!r}"
+            raise t.error(OperandError, node, message, help=help)
+
+
+def _spec(t: Translator, node: ast.BinOp | ast.UnaryOp, names: tuple[str, str], shaped: bool) -> OpSpec:
+    name = names[shaped]
+    if not name:
+        where = "tiles and tensors" if shaped else "scalars"
+        sign, help = _UNDEFINED[type(node.op)]
+        raise t.error(UnsupportedFeatureError, node, f"`{sign}` is not defined for {where}", help=help)
+    return OPS[f"{'tile' if shaped else 'scalar'}.{name}"].spec
+
+
+_UNDEFINED: Mapping[type[ast.AST], tuple[str, str]] = {
+    ast.Pow: ("**", "multiply it with itself, or use pl.exp(pl.log(x) * y) on tiles"),
+    ast.FloorDiv: ("//", 'pl.cast(a / b, pl.INT32, mode="floor") rounds floats down; integers drop the fraction'),
+    ast.Mod: ("%", "pl.fmod(a, b) is the remainder with the sign of the dividend"),
+    ast.MatMult: ("@", "`@` is the matrix product of tiles or tensors"),
+    ast.Not: ("not", "pl.cmp(x, 0, cmp_type=pl.CmpType.EQ) compares every element"),
+    ast.UAdd: ("+", "drop the sign"),
+}
+"""The operators that some operands do not have, and what to write instead."""
+
+
+def _defaults(spec: OpSpec) -> dict[str, Value]:
+    return {p.name: p.default for p in spec.parameters}
+
+
+def _is_shaped(value: Value) -> bool:
+    return isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
+
+
+def check_comparison(t: Translator, node: ast.Compare) -> None:
+    """Raise for chained comparisons, and for `is` and `in` other than with None."""
+    op, right = node.ops[0], node.comparators[0]
+    is_none = isinstance(right, ast.Constant) and right.value is None
+    if len(node.ops) == 1 and (type(op) in COMPARE or (is_none and isinstance(op, (ast.Is, ast.IsNot)))):
+        return
+    chained = len(node.ops) != 1
+    message = "a comparison has one operator here" if chained else "`in` and `is` are not comparisons here"
+    help = "join two comparisons with `and`" if chained else "compare with == and !=, joined with `or` and `and`"
+    raise t.error(UnsupportedFeatureError, node, message, help=help)
+
+
+def compare(t: Translator, operator: ast.cmpop, lhs: Value, rhs: Value, node: ast.Compare) -> Expr:
+    """Return a comparison of scalars."""
+    name = COMPARE[type(operator)]
+    if _is_shaped(lhs) or _is_shaped(rhs):
+        help = f"pl.cmp(a, b, cmp_type=pl.CmpType.{name.upper()})"
+        raise t.error(OperandError, node, "tiles and tensors compare with pl.cmp", help=help)
+    return _between_scalars(t, name, lhs, rhs, node, (node.left, node.comparators[0]))
+
+
+def logical(t: Translator, is_and: bool, lhs: Value, rhs: Value, node: ast.expr, where: ast.expr) -> Expr:
+    """Return `and` or `or` of two conditions."""
+    first = node.values[0] if isinstance(node, ast.BoolOp) else node
+    return _between_scalars(t, "and_" if is_and else "or_", lhs, rhs, node, (first, where))
+
+
+def _between_scalars(
+    t: Translator, name: str, lhs: Value, rhs: Value, node: ast.expr, spans: tuple[ast.expr, ast.expr]
+) -> Expr:
+    _check_operands(t, node, lhs, rhs)
+    spec = OPS[f"scalar.{name}"].spec
+    return apply(t, spec, {"lhs": lhs, "rhs": rhs}, node, {"lhs": spans[0], "rhs": spans[1]})
+
+
+def select(t: Translator, condition: Value, node: ast.IfExp) -> Value:
+    """Raise: conditional expressions are decided while a kernel is read."""
+    message = "a conditional expression needs a condition the compiler knows"
+    raise t.error(UnsupportedFeatureError, node.test, message, help="use an `if` statement")

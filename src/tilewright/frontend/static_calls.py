@@ -1,0 +1,192 @@
+"""Static calls: what runs while a kernel is read, directives and Python's own functions on known values."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Mapping
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+from tilewright.core.annotations import Arithmetic, dynamic
+from tilewright.core.expr import Call, Const, Expr, Var
+from tilewright.core.types import ScalarType
+from tilewright.dtypes import DataType
+from tilewright.errors import (
+    ArgumentCountError,
+    KernelError,
+    MisplacedDirectiveError,
+    NotStaticError,
+    OperandError,
+    StaticAssertionError,
+    StaticEvaluationError,
+    UncallableError,
+)
+from tilewright.frontend import directives
+from tilewright.frontend.arguments import Arguments, arguments
+from tilewright.frontend.foreign import meant
+from tilewright.frontend.invocations import submit
+from tilewright.frontend.lambdas import is_lambda, unfollowed
+from tilewright.frontend.operators import apply
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.value_keys import is_data
+from tilewright.frontend.walk.expressions import grown
+from tilewright.frontend.walk.known import FUNCTIONS, called, check_plain, is_mathematical, sequence
+from tilewright.frontend.walk.walker import Value
+from tilewright.ops.registry import OPS
+
+
+def _static_print(t: Translator, node: ast.Call) -> None:
+    given = arguments(t, node)
+    span = t.span(node)
+    shown = " ".join([f"static_print [{span.filename}:{span.line}]:", *(show(value) for value in given.args)])
+    t.tell(lambda: print(shown))
+
+
+def _static_assert(t: Translator, node: ast.Call) -> None:
+    given = arguments(t, node)
+    if not 1 <= len(given.args) <= 2:
+        help = 'pl.static_assert(condition, "what must hold")'
+        raise t.error(ArgumentCountError, node, "pl.static_assert takes a condition and a message", help=help)
+    condition = given.args[0].value if isinstance(given.args[0], Const) else given.args[0]
+    if isinstance(condition, Expr):
+        message = f"`{ast.unparse(node.args[0])}` is not known before the program runs"
+        help = "a static assertion is about shapes and constants: check run-time values before the call"
+        raise t.error(NotStaticError, node.args[0], message, help=help)
+    if not condition:
+        message = given.args[1] if len(given.args) > 1 else ast.unparse(node.args[0])
+        names = {n.id: t.evaluate(n) for n in ast.walk(node.args[0]) if isinstance(n, ast.Name)}
+        known = [f"{name} is {show(value)}" for name, value in names.items() if isinstance(value, (int, float, Expr))]
+        raise t.error(StaticAssertionError, node.args[0], f"static_assert failed: {message}", notes=known)
+
+
+def _const(t: Translator, node: ast.Call) -> Const:
+    given = arguments(t, node)
+    values = dict(zip(("value", "dtype"), given.args, strict=False)) | dict(given.kwargs)
+    if not isinstance(values.get("value"), (bool, int, float)) or not isinstance(values.get("dtype"), DataType):
+        raise t.error(OperandError, node, "pl.const takes a number and a dtype", help="pl.const(1, pl.INT32)")
+    return directives.const(values["value"], values["dtype"])
+
+
+def _func_attr(t: Translator, node: ast.Call) -> None:
+    if len(node.args) != 1 or not isinstance(node.args[0], ast.Dict):
+        raise t.error(OperandError, node, "pl.func_attr takes a dict literal", help='pl.func_attr({"name": value})')
+    for key, value in zip(node.args[0].keys, node.args[0].values, strict=True):
+        if key is None:
+            raise t.error(OperandError, node, "pl.func_attr takes a dict literal")
+        t.attrs[str(t.evaluate(key))] = t.evaluate(value)
+
+
+def _transparent(t: Translator, node: ast.Call) -> Value:
+    given = arguments(t, node)
+    return given.args[0] if given.args else None
+
+
+def _misplaced(t: Translator, node: ast.Call) -> None:
+    callee, name = t.evaluate(node.func), ast.unparse(node.func)
+    help = _PLACES.get(callee, f"write `with {name}(...):`" if callee in directives.SCOPES else "")
+    help = help or f"write `for i in {name}(...):`"
+    raise t.error(MisplacedDirectiveError, node, f"`{name}` means nothing here", help=help)
+
+
+_PLACES: dict[Any, str] = {
+    directives.yield_: "write `r = pl.yield_(value)` at the end of a loop body or branch",
+    directives.cond: "write `pl.cond(condition)` first in the body of a `pl.while_` loop",
+}
+
+DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
+    directives.submit: submit,
+    directives.spmd_submit: submit,
+    directives.static_print: _static_print,
+    directives.static_assert: _static_assert,
+    directives.const: _const,
+    directives.func_attr: _func_attr,
+    directives.no_dep: _transparent,
+    directives.dump_tag: _transparent,
+    directives.yield_: _misplaced,
+    directives.cond: _misplaced,
+    **dict.fromkeys([*directives.LOOPS, *directives.SCOPES], _misplaced),
+}
+
+
+def show(value: Value) -> str:
+    """Return a value as `pl.static_print` and messages write it."""
+    if isinstance(value, tuple):
+        parts = [show(part) for part in sequence(value)]  # pyright: ignore[reportUnknownArgumentType]
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    if isinstance(value, Var):
+        return f"{value.name_hint}: {value.type}"
+    if isinstance(value, Call) and not isinstance(value.type, ScalarType):
+        return f"{value.op.name}(...): {value.type}"
+    return str(value.value) if isinstance(value, Const) else str(value)
+
+
+def call_python(t: Translator, callee: object, given: Arguments, node: ast.Call) -> Value:
+    """Return a call that Python itself makes while compiling, on values the compiler knows."""
+    values = (*given.args, *given.kwargs.values())
+    if (callee is min or callee is max) and any(isinstance(v, Expr) for v in values):
+        return _extreme(t, "min" if callee is min else "max", given, node)
+    if any(isinstance(v, Expr) for v in values) or not (_is_static_callable(callee) or is_lambda(callee)):
+        raise _not_callable(t, callee, node)
+    if is_lambda(callee):
+        check_plain(t, node, *values)
+        _read_lambda(t, callee, node)
+    return called(t, callee, given.args, given.kwargs, node)
+
+
+def _is_static_callable(callee: object) -> bool:
+    if isinstance(callee, MethodType):
+        return isinstance(callee.__self__, DataType)
+    if isinstance(callee, type) and callee.__module__.startswith("tilewright.core"):
+        return True
+    ours = (isinstance, dynamic, directives.split, directives.cross_core_slot)
+    return is_mathematical(callee) or any(callee is each for each in (*FUNCTIONS, *ours))
+
+
+def _read_lambda(t: Translator, function: Any, node: ast.Call) -> None:
+    """Note what a lambda reads; raise where that cannot be followed."""
+    name = unfollowed(t.callees.kernels.reader(function), _is_static_callable)
+    if name:
+        message = f"`{ast.unparse(node.func)}` reads `{name}`, which the cache cannot follow into a lambda"
+        help = "pass it what it needs as arguments, or write it as a @pl.jit.inline function"
+        raise t.error(StaticEvaluationError, node, message, help=help)
+
+
+def _extreme(t: Translator, name: str, given: Arguments, node: ast.Call) -> Value:
+    result, *rest = given.args
+    for value in rest:
+        result = apply(t, OPS[f"scalar.{name}"].spec, {"lhs": result, "rhs": value}, node, {})
+    return result
+
+
+_CONVERSIONS: Mapping[object, str] = {
+    float: "pl.cast({}, pl.FP32) converts what only the running program knows",
+    int: "pl.cast({}, pl.INT32) converts what only the running program knows",
+    bool: "a comparison asks what only the running program knows: `{} != 0`",
+}
+"""What to write for Python's own conversions, which are for numbers the compiler knows."""
+
+
+_CALLS = "a kernel calls ops (pl.*), functions of its program, and functions decorated for it"
+
+
+def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
+    name = ast.unparse(node.func)
+    if callee is builtins.range:
+        fix = "loops are written `for i in pl.range(...)`"
+    elif callee is builtins.print:
+        fix = meant("print")
+    elif isinstance(owner := getattr(callee, "__self__", None), (list, tuple)):
+        fix = grown(name.rpartition(".")[0], owner)
+    elif is_data(owner):
+        fix = "data of other libraries is read before the call: pass the tensor, or the number, as an argument"
+    elif isinstance(callee, FunctionType):
+        kinds = "@pl.inline or @pl.function" if t.frame is None else "@pl.jit.inline or @pl.jit.incore"
+        fix = f"decorate `{name}` with {kinds} so that a kernel can call it"
+    elif not callable(callee) or isinstance(callee, (ModuleType, Arithmetic)):
+        fix = "this is not a function"
+    elif isinstance(callee, type) and callee in _CONVERSIONS and node.args:
+        fix = _CONVERSIONS[callee].format(ast.unparse(node.args[0]))
+    else:
+        fix = meant(name.rpartition(".")[2]) or _CALLS
+    return t.error(UncallableError, node.func, f"Unsupported function call: `{name}`", help=fix)

@@ -1,0 +1,199 @@
+"""The translator: what names stand for, and what becomes of the values that are bound to them."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tilewright.core.annotations import DynVar
+from tilewright.core.build import call
+from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Symbol, TupleGetItem, Var
+from tilewright.core.extents import bounds
+from tilewright.core.stmt import AssignStmt, SeqStmts
+from tilewright.core.types import ScalarType, TensorType, Type, join
+from tilewright.core.visitor import variables
+from tilewright.errors import DroppedWriteWarning, KernelError, ReassignmentError, SSAViolationError
+from tilewright.frontend.frames import BecomesDynamic
+from tilewright.frontend.scope import UNKNOWN, ScopedBinding
+from tilewright.frontend.state import Translation, Widened, alike, is_action
+from tilewright.frontend.walk.known import sequence
+from tilewright.frontend.walk.walker import Value
+from tilewright.ops.registry import OPS
+from tilewright.source import Span
+
+
+@dataclass(eq=False, kw_only=True)
+class Translator(Translation):
+    """One function on its way from syntax to IR: its names and their variables."""
+
+    def block(self, body: Sequence[ast.stmt], defined: Sequence[tuple[str, Var]] = ()) -> SeqStmts:
+        """Return statements translated into a body of their own, in which `defined` names have values."""
+        outer, self.stmts = self.stmts, []
+        for name, var in defined:
+            self.define(name, var)
+        self.execute(body)
+        translated, self.stmts = SeqStmts(tuple(self.stmts)), outer
+        return translated
+
+    def find(self, name: str) -> ScopedBinding | None:
+        """Return what a name is bound to here, or None."""
+        return self.scope.find(name)
+
+    def read(self, node: ast.Name, binding: ScopedBinding) -> Value:
+        """Return the value of a name: the number that it is known to be, or its variable."""
+        if binding.known is not UNKNOWN:
+            return binding.known
+        self.outlives(node.id, binding)
+        return self.met(node, binding.value) if isinstance(binding.value, DynVar) else binding.value
+
+    def bound_names(self) -> list[str]:
+        """Return the names that are bound here."""
+        return [name for frame in self.scope.frames for name in frame]
+
+    def met(self, node: ast.Name, value: Value) -> Value:
+        """Return the value that a name stands for; a variable that holds a `pl.dynamic` name is noted."""
+        if isinstance(value, DynVar) and self.frame is not None:
+            self.frame.meet(node.id, value.name, self.span(node))
+        return value
+
+    def assign(self, name: str, value: Value, node: ast.AST) -> None:
+        """Bind `name` to what an expression gave."""
+        span = self.span(node)
+        if self.strict_ssa and (first := self.scope.find(name)) is not None:
+            message, note = f"'{name}' is bound twice in a strict_ssa=True function", f"first at line {first.span.line}"
+            raise SSAViolationError(message, spans=[span], notes=[note])
+        self._warn_dropped_write(name, value, span)
+        if name in self.scope.shared:
+            self._assign_shared(name, value, node)
+        elif is_action(value) or isinstance(value, Call):
+            var = Var(name, value.type, span, bounds(value) if isinstance(value.type, ScalarType) else None)
+            self._assign_to(name, var, value, span)
+        else:
+            self.scope.bind(name, self._settled(value, name, node), span)
+
+    def assign_known(self, name: str, value: Value, node: ast.AST) -> None:
+        """Let a name stand for a value the compiler knows; where blocks assign it, for a variable that starts so."""
+        if name in self.scope.shared and isinstance(value, (bool, int, float)):
+            self._assign_shared(name, value, node)
+        else:
+            self.scope.bind(name, value, self.span(node))
+
+    def define(self, name: str, var: Var) -> None:
+        """Let a name stand for what a loop, branch or scope gives; where blocks below assign it too, for a copy."""
+        if (name, var.span) in self.widened:
+            self._assign_to(name, self._variable(name, var, var.span), var, var.span)
+        else:
+            self.given.add(id(var))
+            self.scope.bind(name, var, var.span)
+
+    def outlives(self, name: str, binding: ScopedBinding) -> None:
+        """Start again with a copy where a name is read outside the block whose loop or branch gave its value."""
+        if binding.leaked:
+            for value in _elements(binding.value):
+                if isinstance(value, Var) and id(value) in self.given:
+                    raise Widened((name, binding.span), value.type)
+
+    def _settled(self, value: Value, name: str, node: ast.AST) -> Value:
+        """Return a value that later assignments cannot change: what depends on a variable is copied now."""
+        if isinstance(value, tuple):
+            return alike(value, [self._settled(element, name, node) for element in sequence(value)])  # pyright: ignore[reportUnknownArgumentType]
+        if not isinstance(value, Expr) or isinstance(value, Const):
+            return value
+        is_variable = any(id(var) in self.variables for var in variables([value]))
+        if not is_variable and (name, self.span(node)) not in self.widened:
+            return value
+        var = Var(name, value.type, self.span(node))
+        self.emit(AssignStmt(var, value, self.span(node)))
+        return var
+
+    def _warn_dropped_write(self, name: str, value: Value, span: Span) -> None:
+        """Warn when an output's name is bound to something that is not that output."""
+        known = self.scope.find(name)
+        if known is None or id(known.value) not in self.outputs or isinstance(value, (Invoke, Submit, TupleGetItem)):
+            return
+        if isinstance(value, Var) or (isinstance(value, Call) and value.op.spec.alias):
+            return
+        mistake = KernelError(
+            f"'{name}' is an output, and this only rebinds the name: the caller's buffer stays as it was",
+            spans=[span],
+            help=f"write it with pl.store(..., {name}) or `{name}[:] = ...`",
+        )
+        mistake.function = self.captured.node.name
+        text = str(mistake)
+        self.tell(lambda: warnings.warn_explicit(text, DroppedWriteWarning, span.filename, span.line))
+
+    def _assign_shared(self, name: str, value: Value, node: ast.AST) -> None:
+        """Assign a name that several blocks share; each element of a tuple is a variable of its own."""
+        if not isinstance(value, tuple):
+            self._assign_variable(name, self._as_expr(name, value, node), self.span(node))
+        else:
+            parts = sequence(value)  # pyright: ignore[reportUnknownArgumentType]
+            for position, part in enumerate(parts):
+                self._assign_shared(f"{name}.{position}", part, node)
+            bindings = [self.scope.find(f"{name}.{position}") for position in range(len(parts))]
+            self.scope.bind(name, tuple(b.value for b in bindings if b is not None), self.span(node))
+        self.note_known(name, value)
+
+    def note_known(self, name: str, value: Value) -> None:
+        """Note the number that a variable was just given, where a specialization can go on computing with it."""
+        if self.frame is not None and all(isinstance(part, (bool, int, float, Const)) for part in _elements(value)):
+            self.scope.know(name, value)
+
+    def _as_expr(self, name: str, value: Value, node: ast.AST) -> Expr:
+        if isinstance(value, Expr):
+            return value
+        if value is None:
+            return call(OPS["system.task_invalid"].spec, {}, self.span(node))
+        return self.expr(value, node, f"`{name}`, which several blocks assign,")
+
+    def _assign_variable(self, name: str, value: Expr, span: Span) -> None:
+        """Assign a name that several blocks share: one variable of the IR, as long as its type allows."""
+        known = self.scope.variable(name)
+        var = known.value if known is not None else None
+        if known is None or not isinstance(var, Var):
+            self._assign_to(name, self._variable(name, value, span), value, span)
+            return
+        wider = self.joined(var.type, value.type, span)
+        key = name, var.span
+        if id(var) not in self.variables and known.block == self.scope.block:
+            self._assign_to(name, self._variable(name, value, span), value, span)
+        elif id(var) not in self.variables and self.widened.get(key) != var.type:
+            raise Widened(key, var.type)
+        elif wider == var.type:
+            self._assign_to(name, var, value, span)
+        elif known.block == self.scope.block or (known.leaked and wider is None):
+            self._assign_to(name, self._variable(name, value, span), value, span)
+        elif wider is None or id(var) in self.fixed:
+            notes = [f"`{name}` is {var.type} from line {var.span.line}", f"the new value is {value.type}"]
+            raise ReassignmentError(f"Cannot reassign '{name}' with a different type", spans=[span], notes=notes)
+        else:
+            raise Widened(key, wider)
+
+    def joined(self, first: Type, second: Type, span: Span) -> Type | None:
+        """Return the type that covers two, or None; an axis that meets one a helper made dynamic becomes so too."""
+        if self.frame is not None and isinstance(first, TensorType) and isinstance(second, TensorType):
+            for pair in zip(first.shape, second.shape, strict=False):
+                for have, met in (pair, pair[::-1]):
+                    if (axis := self.frame.asked(have, met)) is not None and isinstance(met, Symbol):
+                        raise BecomesDynamic(self.frame, [axis], met.name, is_named=False, span=span)
+        return join(first, second)
+
+    def _variable(self, name: str, value: Expr, span: Span) -> Var:
+        var = Var(name.replace(".", "_"), self.widened.get((name, span), value.type), span)
+        self.variables.add(id(var))
+        return var
+
+    def _assign_to(self, name: str, var: Var, value: Expr, span: Span) -> None:
+        self.emit(AssignStmt(var, value, span))
+        self.scope.bind(name, var, span)
+
+
+def _elements(value: Value) -> Iterator[Value]:
+    """Yield a value, or what a tuple holds at any depth."""
+    if not isinstance(value, tuple):
+        yield value
+    else:
+        for element in sequence(value):  # pyright: ignore[reportUnknownArgumentType]
+            yield from _elements(element)

@@ -1,0 +1,1 @@
+"""The walk over Python's syntax, which every language written as Python functions shares."""

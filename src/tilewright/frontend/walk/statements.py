@@ -1,0 +1,88 @@
+"""Statements: assignments, expressions evaluated for their effect, and which way control goes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from tilewright.errors import OperandError, UnsupportedFeatureError
+from tilewright.frontend.walk.walker import Handler, Value, Walker
+
+
+def _pass(t: Walker, node: ast.Pass) -> None:
+    return None
+
+
+def _expression(t: Walker, node: ast.Expr) -> None:
+    if not isinstance(node.value, ast.Constant) and not t.takes(node):  # a docstring does nothing
+        t.effect(node)
+
+
+def _assign(t: Walker, node: ast.Assign) -> None:
+    if t.takes(node):
+        return
+    value = t.evaluate(node.value)
+    if len(node.targets) > 1:
+        value = t.placed(value, node.value)
+    for target in node.targets:
+        bind_target(t, target, value, node.value)
+
+
+def _augmented(t: Walker, node: ast.AugAssign) -> None:
+    target = node.target
+    if not isinstance(target, t.targets):
+        raise t.unassignable(target)
+    read = ast.Name(target.id) if isinstance(target, ast.Name) else ast.Subscript(target.value, target.slice)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+    read = ast.copy_location(read, target)
+    value = t.evaluate(ast.copy_location(ast.BinOp(read, node.op, node.value), node))
+    bind_target(t, target, value, node.value)
+
+
+def bind_target(t: Walker, target: ast.expr, value: Value, source: ast.expr) -> None:
+    """Let a name, or several, stand for what `source` gave, or write it into an item."""
+    if isinstance(target, ast.Name):
+        t.bind(target, value, source)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(t, target, t.parts(value, source), source)
+    elif isinstance(target, ast.Subscript):
+        t.write(target, value, source)
+    else:
+        raise t.unassignable(target)
+
+
+def _unpack(t: Walker, target: ast.Tuple | ast.List, value: Value, source: ast.expr) -> None:
+    if not isinstance(value, (tuple, list)):
+        help = "unpack x.shape, a tuple, or what a function with several results returns"
+        message = f"only several values can be unpacked, got {t.describe(value)}"
+        raise t.error(OperandError, source, message, help=help)
+    count = len(value)  # pyright: ignore[reportUnknownArgumentType]
+    if count != len(target.elts):
+        message = f"{len(target.elts)} name(s) for {count} value(s)"
+        raise t.error(OperandError, target, message, help="give each value one name; `_` is one too")
+    for element, part in zip(target.elts, value, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        bind_target(t, element, part, source)
+
+
+def _if(t: Walker, node: ast.If) -> None:
+    condition = t.condition(node.test)
+    if isinstance(condition, bool):
+        t.taken(node.body if condition else node.orelse)
+    else:
+        t.branch(condition, node)
+
+
+def check_else(t: Walker, node: ast.For | ast.While) -> None:
+    """Raise for a loop with an `else`."""
+    if node.orelse:
+        message, help = "a loop has no else branch here", "put it after the loop"
+        raise t.error(UnsupportedFeatureError, node.orelse[0], message, help=help)
+
+
+STATEMENTS: Mapping[type[ast.AST], Handler] = {
+    ast.Pass: _pass,
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AugAssign: _augmented,
+    ast.If: _if,
+}
+"""What the walk does at each kind of statement."""

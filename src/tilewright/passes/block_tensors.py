@@ -1,0 +1,253 @@
+"""Blocking: compute on whole tensors becomes loops over tiles, whatever their extents.
+
+What is left after `tensor_to_tile`: tensors whose extents only the running program knows, and those of which only a
+part holds data. The result is a new tensor, written block by block. Sums and products of matrices go on from block to
+block in a tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tilewright.core.build import arguments, call, scalar
+from tilewright.core.expr import Call, Expr, MakeTuple, Var, integer
+from tilewright.core.op import Kind
+from tilewright.core.operands import Argument
+from tilewright.core.program import Program
+from tilewright.core.rewrite import Rewriter
+from tilewright.core.stmt import AssignStmt, EvalStmt, Stmt
+from tilewright.core.types import ScalarType, TensorType, TileType
+from tilewright.dtypes import FP32, INT32, DataType, promote
+from tilewright.errors import KernelError
+from tilewright.ops.compare import beside_scalar
+from tilewright.ops.matmul import accumulator
+from tilewright.ops.shape import FILL, pad_number
+from tilewright.passes.blocks import ZERO, Blocks, Offsets, sizes_of, tensor_type
+
+Given = Mapping[str, Argument]
+Rule = Callable[[Blocks, Call, Given], Var]
+
+
+def run(program: Program) -> Program:
+    """Block what the functions of a program compute on whole tensors."""
+    return program.with_functions([f.with_body(_Blocker().body(f.body)) for f in program.function_list])
+
+
+class _Blocker(Rewriter):
+    def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
+        """Write the blocks of a tensor computation; its name goes to the tensor they are stored into."""
+        (kept,) = super().assign(stmt) or (None,)
+        if not isinstance(kept, AssignStmt) or (rule := _rule(kept.value)) is None:
+            return () if kept is None else (kept,)
+        assert isinstance(kept.value, Call)
+        blocks = Blocks(kept.span, kept.var.name_hint)
+        result = rule(blocks, kept.value, arguments(kept.value))
+        self.replaced[stmt.var] = result
+        return blocks.stmts
+
+    def evaluate(self, stmt: EvalStmt) -> Sequence[Stmt]:
+        """Drop what is computed for nobody."""
+        return () if _rule(stmt.expr) is not None else super().evaluate(stmt)
+
+
+def _rule(value: Expr) -> Rule | None:
+    if not isinstance(value, Call) or value.op.kind is not Kind.TENSOR or not isinstance(value.type, TensorType):
+        return None
+    return _RULES.get(value.op.spec.family) or _RULES.get(value.op.spec.name)
+
+
+def _operand(given: Given, name: str) -> Var:
+    operand = given[name]
+    assert isinstance(operand, Var)
+    return operand
+
+
+def _tensors(given: Given) -> dict[str, Var]:
+    return {name: v for name, v in given.items() if isinstance(v, Var) and isinstance(v.type, TensorType)}
+
+
+def _mapped(b: Blocks, value: Call, given: Given, compute: Callable[[Blocks, Given], Var]) -> Var:
+    """Write a function of the same element of each operand."""
+    tensors = _tensors(given)
+    shape, valid, met = b.met(list(tensors.values()))
+    sizes, made = sizes_of(valid), b.create(shape, tensor_type(value).dtype)
+
+    def block(inner: Blocks, at: Offsets) -> None:
+        tiles = {name: inner.load(t, at, sizes) for name, t in zip(tensors, met, strict=True)}
+        inner.store(compute(inner, {**given, **tiles}), at, made)
+
+    b.each(valid, sizes, block)
+    return b.part(made, shape, valid)
+
+
+def _elementwise(b: Blocks, value: Call, given: Given) -> Var:
+    """Write an op as the same op on tiles, their elements converted where a scalar would not meet them."""
+    dtype, spec = tensor_type(value).dtype, value.op.at(Kind.TILE).spec
+
+    def compute(inner: Blocks, bound: Given) -> Var:
+        try:
+            result = call(spec, bound, value.span)
+        except KernelError:
+            result = None
+        if result is None or not isinstance(result.type, TileType) or result.type.dtype != dtype:
+            tiles = {n: inner.cast(t, dtype) for n, t in bound.items() if isinstance(t, Var) and _is_tile(t)}
+            result = call(spec, {**bound, **tiles}, value.span)
+        return inner.bind(result)
+
+    return _mapped(b, value, given, compute)
+
+
+def _is_tile(var: Expr) -> bool:
+    return isinstance(var.type, TileType)
+
+
+def _cmp(b: Blocks, value: Call, given: Given) -> Var:
+    """Write a comparison as a choice between one and zero."""
+    rhs, dtype = given["rhs"], tensor_type(value).dtype
+    other = rhs.type if isinstance(rhs, Expr) else None
+    met = promote(dtype, other.dtype) if isinstance(other, TensorType) else beside_scalar(dtype)
+
+    def compute(inner: Blocks, bound: Given) -> Var:
+        pair = {n: inner.cast(v, met) if isinstance(v := bound[n], Var) and _is_tile(v) else v for n in ("lhs", "rhs")}
+        mask = inner.do("tile.cmp", **pair, cmp_type=given["cmp_type"])
+        like = inner.do("tile.add", **pair) if isinstance(other, TensorType) else pair["lhs"]
+        ones = inner.do("tile.expands", target=like, scalar=integer(1))
+        return inner.cast(inner.do("tile.sels", mask=mask, src=ones, scalar=integer(0)), dtype)
+
+    return _mapped(b, value, given, compute)
+
+
+def _expands(b: Blocks, value: Call, given: Given) -> Var:
+    target = _operand(given, "target")
+    shape, valid = b.extents(target), b.extents(target, valid=True)
+    filled = {"shape": MakeTuple(tuple(shape)), "dtype": tensor_type(value).dtype, "value": given["scalar"]}
+    return b.part(b.do("tensor.full", **filled), shape, valid)
+
+
+def _fillpad(b: Blocks, value: Call, given: Given) -> Var:
+    x, dtype = _operand(given, "x"), tensor_type(value).dtype
+    shape, number = b.extents(x), pad_number(given["pad_value"], dtype)
+    made = b.do("tensor.create", shape=MakeTuple(tuple(shape)), dtype=dtype, init_value=number)
+    b.act("tensor.assemble", target=made, source=x, offset=MakeTuple((ZERO,) * len(shape)))
+    return made
+
+
+def _concat(b: Blocks, value: Call, given: Given) -> Var:
+    first, second = _operand(given, "a"), _operand(given, "b")
+    shape, rows = b.extents(first), b.extents(first, valid=True)[:-1]
+    width, live, other = shape[-1], b.extent(first, -1, valid=True), b.extent(second, -1, valid=True)
+    if live != width:
+        b.check(scalar("eq", live, width), f"concat needs wholly valid rows first\n{FILL}")
+    whole = [*shape[:-1], scalar("add", width, b.extent(second, -1))]
+    made = b.create(whole, tensor_type(value).dtype)
+    starts = [ZERO] * len(rows)
+    b.act("tensor.assemble", target=made, source=first, offset=MakeTuple((*starts, ZERO)))
+    beside = b.part(second, b.extents(second), [*rows, other])
+    b.act("tensor.assemble", target=made, source=beside, offset=MakeTuple((*starts, width)))
+    return b.part(made, whole, [*rows, scalar("add", width, other)])
+
+
+_COMBINED = {"add": "tile.add", "multiply": "tile.mul", "maximum": "tile.maximum", "minimum": "tile.minimum"}
+
+
+def _reduction(b: Blocks, value: Call, given: Given) -> Var:
+    """Write a folding block by block; sums of short floats go on in fp32, as those within a block do."""
+    x, spec, dtype = _operand(given, "x"), value.op.spec, tensor_type(value).dtype
+    axis = -1 if spec.name.startswith("row") else -2
+    rounds = spec.combine in ("add", "multiply") and dtype.is_float() and dtype.bits < 32
+    wide = FP32 if rounds and dtype not in spec.stepwise else dtype
+    shape, valid = b.extents(x), b.extents(x, valid=True)
+    sizes = sizes_of(valid, 1 if dtype in spec.stepwise else 64, 256) if axis == -2 else sizes_of(valid, 64, 2048)
+    depth, size = valid[axis], sizes[axis]
+    shape[axis] = valid[axis] = integer(1)
+    made, fold = b.create(shape, dtype), f"tile.{spec.name}"
+
+    def block(inner: Blocks, at: Offsets) -> None:
+        def part(each: Blocks, along: Expr) -> Var:
+            place = list(at)
+            place[axis] = along
+            return each.do(fold, x=each.cast(each.load(x, place, sizes), wide))
+
+        def step(each: Blocks, acc: Var, along: Expr) -> Var:
+            return each.do(_COMBINED[spec.combine], lhs=acc, rhs=part(each, along))
+
+        inner.store(inner.cast(inner.folded(part(inner, ZERO), depth, size, step), dtype), at, made)
+
+    outer = [*sizes]
+    outer[axis] = 1
+    b.each(valid, outer, block)
+    return b.part(made, shape, valid)
+
+
+_M, _N, _K = 256, 256, 1024
+"""The block of a matrix product: rows, columns and depth."""
+
+
+def _product(b: Blocks, value: Call, given: Given) -> Var:
+    """Write a product of matrices, summed block by block in a tile."""
+    lhs, rhs, acc = _operand(given, "lhs"), _operand(given, "rhs"), given.get("acc")
+    left, right = _turned(b, lhs, given["a_trans"]), _turned(b, rhs, given["b_trans"])
+    dtype, inner_type = _types(lhs, rhs)
+    shape, valid, (left, right) = b.met([left, right], 2)
+    shape += [b.extent(left, -2), b.extent(right, -1)]
+    valid += [b.extent(left, -2, valid=True), b.extent(right, -1, valid=True)]
+    sizes, depth = sizes_of(valid, _M, _N), b.extent(left, -1, valid=True)
+    (k,) = sizes_of([depth], 1, _K)
+    if isinstance(acc, Var):
+        for have, want in zip(b.extents(acc), shape, strict=True):
+            if have != want:
+                b.check(scalar("eq", have, want), "acc must be shaped like the product")
+    made = b.create(shape, tensor_type(value).dtype)
+    multiply = "tile.matmul" if len(shape) == 2 else "tile.batch_matmul"
+
+    def block(inner: Blocks, at: Offsets) -> None:
+        def pair(each: Blocks, along: Expr) -> dict[str, Var]:
+            a = each.load(left, [*at[:-1], along], [*sizes[:-1], k])
+            c = each.load(right, [*at[:-2], along, at[-1]], [*sizes[:-2], k, sizes[-1]])
+            return {"lhs": each.cast(a, inner_type), "rhs": each.cast(c, inner_type)}
+
+        def step(each: Blocks, total: Var, along: Expr) -> Var:
+            return each.do(f"{multiply}_acc", acc=total, **pair(each, along))
+
+        if isinstance(acc, Var):
+            first = step(inner, _start(inner, acc, given.get("init_cond"), at, sizes, dtype), ZERO)
+        else:
+            first = inner.do(multiply, **pair(inner, ZERO))
+        total = inner.folded(first, depth, k, step)
+        inner.store(inner.cast(total, tensor_type(value).dtype), at, made)
+
+    b.each(valid, sizes, block)
+    return b.part(made, shape, valid)
+
+
+def _start(b: Blocks, acc: Var, first: Argument | None, at: Offsets, sizes: Sequence[int], dtype: DataType) -> Var:
+    """Return what a product is added to: the accumulator's block, or zeros where it begins."""
+    if not isinstance(first, Expr) or not isinstance(first.type, ScalarType):
+        return b.load(acc, at, sizes)
+    shape = MakeTuple(tuple(map(integer, sizes)))
+    zeros = {"shape": shape, "dtype": dtype, "value": integer(0) if dtype.is_int() else 0.0}
+    return b.either(first, lambda side: side.do("tile.full", **zeros), lambda side: side.load(acc, at, sizes))
+
+
+def _turned(b: Blocks, x: Var, transposed: Argument) -> Var:
+    return b.do("tensor.transpose", x=x, axis1=-2, axis2=-1) if transposed else x
+
+
+def _types(lhs: Var, rhs: Var) -> tuple[DataType, DataType]:
+    """Return the type that products are summed in, and the one that both sides of a product have."""
+    a, c = tensor_type(lhs).dtype, tensor_type(rhs).dtype
+    if a == c:
+        return accumulator(a), a
+    wide = FP32 if a.is_float() or c.is_float() else INT32
+    return wide, wide
+
+
+_RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(("elementwise", "expansion", "partial", "cast"), _elementwise),
+    "cmp": _cmp,
+    "expands": _expands,
+    "fillpad": _fillpad,
+    "concat": _concat,
+    "reduction": _reduction,
+    **dict.fromkeys(("matmul", "matmul_acc"), _product),
+}

@@ -1,0 +1,293 @@
+"""The machine: a PTO function walked op by op, each lowered as its declaration says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import repeat
+from typing import Protocol, TypeVar
+
+from tilewright.core.expr import Expr, Var, constant
+from tilewright.core.stmt import AssignStmt, Stmt
+from tilewright.core.types import TileType
+from tilewright.errors import (
+    KernelError,
+    PtoNestingError,
+    UnsupportedFeatureError,
+)
+from tilewright.forks import computed_once
+from tilewright.pto.machine.build import Builder, tile_type
+from tilewright.pto.machine.memory import Knowledge, LocalMemory
+from tilewright.pto.machine.places import Slot
+from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
+from tilewright.pto.module import Func, Op, Region, Value
+from tilewright.pto.types import Mask, Type, VReg
+from tilewright.records import record
+
+V = TypeVar("V", Number, Pointer, View, Tile, Vector, Predicate)
+Lowering = Callable[["Machine", Op], "Lowered | Expr | tuple[Lowered | Expr, ...] | None"]
+
+MOST_OPS = 1 << 16
+"""How many ops a function may have, those of the functions it calls included, before it calls another."""
+
+MOST_DEEP = 64
+"""How many calls may be under way at once, and how many regions around one."""
+
+
+class Meaning(Protocol):
+    """What the machine asks of an op's declaration."""
+
+    @property
+    def lowering(self) -> Lowering:
+        """The function that writes what the op does, and returns its results: one or a tuple."""
+        ...
+
+    @property
+    def is_by_bits(self) -> bool:
+        """Whether it takes or makes masks bit by bit, not lane by lane."""
+        ...
+
+
+@record
+class Blocks:
+    """Which block of the grid runs, and of how many."""
+
+    index: Var
+    count: Var
+
+
+def _hint(op: Op) -> str:
+    """Return a name for what an op makes: its result's, or that of the tile it writes."""
+    named = op.results or op.outs
+    name = named[0].name if named else ""
+    return name if name.isidentifier() else f"v{name}" if name.isalnum() else "t"
+
+
+def _value(result: Lowered | Expr, type_: Type | None) -> Lowered:
+    """Return a result as what a value of its type stands for."""
+    if not isinstance(result, Expr):
+        return result
+    if isinstance(type_, VReg):
+        return Vector(result, type_.element)
+    return Predicate(result, type_.bits) if isinstance(type_, Mask) else Number(result)
+
+
+def refuse_unlike(value: Lowered, other: Lowered) -> None:
+    """Refuse two values that cannot stand for one: where they lie is known before the program runs."""
+    if value.frame != other.frame and None not in (value.frame, other.frame):
+        raise UnsupportedFeatureError(
+            "this would be in one buffer or another, as the running program decides",
+            help="choose an offset or an address instead, or branch around the ops that use it",
+        )
+
+
+@record
+class Carried:
+    """A value that a loop or branch hands on, in variables."""
+
+    like: Lowered
+    variables: tuple[Var, ...]
+
+    @property
+    def value(self) -> Lowered:
+        """The value that the variables make."""
+        if isinstance(self.like, Tile) and self.like.slot is not None:
+            return self.like
+        return self.like.having(self.variables)
+
+
+class Machine:
+    """A function being lowered: the statements so far, its memory, and what its values stand for."""
+
+    def __init__(
+        self,
+        ops: Mapping[str, Meaning],
+        funcs: dict[Func, dict[str, Func]],
+        arch: str,
+        blocks: Blocks,
+        knowledge: Knowledge,
+    ) -> None:
+        self.b = Builder()
+        self.ops = ops
+        self.funcs = funcs
+        """Every function of the module, with those it can call."""
+        self.arch = arch
+        self.blocks = blocks
+        self.knowledge = knowledge
+        self.memory = LocalMemory(self.b, arch, knowledge)
+        self.values: dict[Value, Lowered] = {}
+        self.written: set[Slot] = set()
+        """The tiles that certainly hold a value by now."""
+        self.calls: list[Func] = []
+        self.walked = 0
+        """How many ops have been lowered."""
+        self.sites: tuple[Op, ...] = ()
+        """The calls that lead to the function being walked."""
+        self.made: dict[Hashable, Expr] = {}
+        self.settings: dict[str, tuple[Expr, Expr]] = {}
+
+    # walking
+
+    def call(self, site: Op, name: str, arguments: Sequence[Lowered]) -> tuple[Lowered, ...]:
+        """Lower the function that the one being walked calls so; return its results."""
+        self._refuse_sprawl(name)
+        outer, self.sites = self.sites, (*self.sites, site)
+        results = self.function(self._callee(name), arguments)
+        self.sites = outer
+        return results
+
+    def _refuse_sprawl(self, name: str) -> None:
+        """Refuse a call where calls, which are written out, have made too much of a function already."""
+        if max(len(self.sites), len(self.b.blocks)) >= MOST_DEEP:
+            message = f"calls and regions may lie {MOST_DEEP} deep in each other"
+            raise PtoNestingError(message, help="call fewer functions")
+        if self.walked > MOST_OPS:
+            message = f"with `@{name}` written out where it is called, this would be more than {MOST_OPS} ops"
+            raise UnsupportedFeatureError(message, help="call it in a loop")
+
+    def _callee(self, name: str) -> Func:
+        """Return the function of a name: the one in sight, or where that has no body the only one that has."""
+        seen = self.funcs[self.calls[-1]][name]
+        defined = [seen] if seen.body else [func for func in self.funcs if func.name == name and func.body]
+        if len(defined) != 1:
+            found = "nowhere" if not defined else f"in {len(defined)} modules"
+            raise UnsupportedFeatureError(f"`@{name}` is declared here, and its body is {found}")
+        return defined[0]
+
+    def function(self, func: Func, arguments: Sequence[Lowered]) -> tuple[Lowered, ...]:
+        """Lower a function in place, given its arguments; return its results."""
+        assert func.body is not None
+        self.calls.append(func)
+        outer, self.values = self.values, dict(zip(func.arguments, arguments, strict=True))
+        results = self.region(func.body, arguments if func.body.arguments else ())
+        self.values = outer
+        self.calls.pop()
+        return results
+
+    def region(self, region: Region, arguments: Sequence[Lowered] = ()) -> tuple[Lowered, ...]:
+        """Lower the ops of a region; return what its last one hands on."""
+        self.values.update(zip(region.arguments, arguments, strict=True))
+        handed: tuple[Lowered, ...] = ()
+        for op in region.ops:
+            results = self.op(op)
+            handed = () if op.results else results
+        return handed
+
+    def op(self, op: Op) -> tuple[Lowered, ...]:
+        """Lower one op; return what it hands on, which its results are unless it ends a region."""
+        self.walked += 1
+        outer, self.b.span = self.b.span, op.span
+        self.b.hint = _hint(op)
+        try:
+            result = self.ops[op.name].lowering(self, op)
+        except KernelError as error:
+            error.locate([op.span])
+            raise
+        results = result if isinstance(result, tuple) else () if result is None else (result,)
+        types = (value.type for value in op.results) if op.results else repeat(None)
+        made = tuple(_value(one, type_) for one, type_ in zip(results, types, strict=False))
+        self.values.update(zip(op.results, made, strict=False))
+        self.b.span = outer
+        return made
+
+    @computed_once
+    def has_images(self) -> bool:
+        """Whether masks may have bits set that are no lane's: some op takes or makes them bit by bit."""
+        bodies = (func.body.ops for func in self.funcs if func.body is not None)
+        return any(self.ops[inner.name].is_by_bits for ops in bodies for op in ops for inner in op.walk())
+
+    # operands
+
+    def get(self, value: Value, kind: type[V]) -> V:
+        """Return what a value stands for, which must be of a kind."""
+        found = self.values[value]
+        if not isinstance(found, kind):
+            word = kind.__name__.lower()
+            raise UnsupportedFeatureError(
+                f"`%{value.name}` is {value.type}, where a {word} is needed", spans=[self.b.span]
+            )
+        return found
+
+    def expr(self, value: Value) -> Expr:
+        """Return a scalar operand."""
+        return self.get(value, Number).expr
+
+    def index(self, value: Value) -> Expr:
+        """Return a scalar operand as a number that counts or addresses."""
+        return self.b.index(self.expr(value))
+
+    def clause(self, op: Op, name: str) -> tuple[Expr, ...] | None:
+        """Return the operands under a word as indices, or None where there is no such word."""
+        values = op.clause(name)
+        return None if values is None else tuple(self.index(v) for v in values)
+
+    def once(self, key: Hashable, make: Callable[[], Expr]) -> Expr:
+        """Return a value that depends on nothing, made ahead of the statement that first asks for it."""
+        if key not in self.made:
+            inner, self.b.blocks = self.b.blocks, self.b.blocks[:1]
+            self.made[key] = make()
+            self.b.blocks = inner
+        return self.made[key]
+
+    def here(self, op: Op) -> Hashable:
+        """Return what tells an op of the function being walked from itself in other calls of that function."""
+        return op, *self.sites
+
+    # tiles that are variables
+
+    def slot(self, key: Hashable, type_: TileType, valid: tuple[Expr, Expr]) -> Slot:
+        """Return the variable of a tile, made the first time it is asked for."""
+        if key not in self.memory.slots:
+            shape = (type_.shape[0], type_.shape[1])
+            open_ = valid if None in type_.valid else None
+            self.memory.slots[key] = Slot(key, Var(self.b.hint, type_, self.b.span), shape, open_)
+        return self.memory.slots[key]
+
+    def placed(self, *tiles: Tile) -> bool:
+        """Return whether all tiles have bytes; those that have none will, the next time."""
+        slots = [tile.slot for tile in tiles if tile.slot is not None]
+        for slot in slots:
+            self.demote(slot)
+        return not slots
+
+    def demote(self, slot: Slot) -> None:
+        """Note that a tile needs bytes after all: the function will be lowered again."""
+        self.knowledge.placed.add(slot.key)
+
+    # what branches and loops carry
+
+    def carried(self, values: Sequence[Lowered], hint: str) -> list[Carried]:
+        """Return fresh variables for every part of some values, with no value yet."""
+        return [Carried(v, tuple(self.b.variable(part.type, hint) for part in self.parts(v))) for v in values]
+
+    def parts(self, value: Lowered) -> tuple[Expr, ...]:
+        """Return what must be carried for a value; a tile that is a variable turns out to need bytes."""
+        return () if isinstance(value, Tile) and not self.placed(value) else value.parts
+
+    def hand_on(self, carried: Sequence[Carried], values: Sequence[Lowered]) -> None:
+        """Assign the parts of values to variables, all of them read before any is written."""
+        pairs: list[tuple[Var, Expr]] = []
+        for one, value in zip(carried, values, strict=True):
+            refuse_unlike(one.like, value)
+            pairs += zip(one.variables, self.parts(value), strict=False)
+        targets = {var for var, _ in pairs}
+        copies = [(var, self._copied(part) if part in targets and part is not var else part) for var, part in pairs]
+        for var, part in copies:
+            if part is not var:
+                self.b.assign(var, part)
+
+    def _copied(self, part: Expr) -> Expr:
+        copy = self.b.variable(part.type, "was")
+        self.b.assign(copy, part)
+        return copy
+
+    # the end
+
+    def statements(self) -> tuple[Stmt, ...]:
+        """Return everything written, behind the tiles that are read before anything is written to them."""
+        blank = [self._blank(slot) for slot in self.memory.slots.values() if slot.needs_value]
+        return (*blank, *self.b.blocks[0])
+
+    def _blank(self, slot: Slot) -> Stmt:
+        dtype = tile_type(slot.var).dtype
+        zeros = self.b.call("tile.full", shape=slot.shape, dtype=dtype, value=constant(0, dtype))
+        return AssignStmt(slot.var, zeros, slot.var.span)

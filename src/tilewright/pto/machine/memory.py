@@ -1,0 +1,140 @@
+"""Memory: the local memories of a block, and which tiles need bytes there.
+
+A tile that nothing aliases is a variable of the tile IR (a `Slot`). Everything else lies in the arena of its memory,
+where addresses mean what they say. Which is which is found out by lowering: what turns out to need bytes is noted, and
+the function is lowered again knowing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from tilewright.core.expr import Expr, Var
+from tilewright.core.types import tensor
+from tilewright.dtypes import UINT8
+from tilewright.errors import OutOfBoundsError
+from tilewright.pto.machine.build import Builder, known
+from tilewright.pto.machine.places import Arena, Slot, Span
+from tilewright.pto.machine.values import Pointer
+from tilewright.pto.types import Scalar, Space, TileBuf
+
+_KIB = 1024
+_SIZES = {
+    Space.MAT: 512 * _KIB, Space.LEFT: 64 * _KIB, Space.RIGHT: 64 * _KIB, Space.BIAS: 64 * _KIB,
+    Space.SCALING: 64 * _KIB,
+}  # fmt: skip
+_BY_ARCH = {"a5": {Space.VEC: 248 * _KIB, Space.ACC: 256 * _KIB}, "a3": {Space.VEC: 192 * _KIB, Space.ACC: 128 * _KIB}}
+
+UNLIMITED = 1 << 40
+"""More bytes than any buffer has."""
+
+
+def capacity(space: Space, arch: str) -> int:
+    """Return the bytes of a local memory."""
+    return (_SIZES | _BY_ARCH[arch])[space]
+
+
+@dataclass
+class Knowledge:
+    """What earlier turns found out: the tiles that need bytes, the memories whose addresses anything may reach."""
+
+    placed: set[Hashable] = field(default_factory=set[Hashable])
+    exposed: set[Space] = field(default_factory=set[Space])
+    resizes: bool = False
+    """Whether some tile changes its valid extents while the program runs."""
+
+    parts: dict[Space, tuple[Span, ...]] = field(default_factory=dict[Space, "tuple[Span, ...]"])
+    """The stretches of a memory that never meet."""
+
+    def copy(self) -> Knowledge:
+        """Return what is known now."""
+        return Knowledge(set(self.placed), set(self.exposed), self.resizes, dict(self.parts))
+
+
+class LocalMemory:
+    """The arenas and slots of a function being lowered."""
+
+    def __init__(self, builder: Builder, arch: str, knowledge: Knowledge) -> None:
+        self.b = builder
+        self.arch = arch
+        self.knowledge = knowledge
+        self.arenas: dict[Space, Arena] = {}
+        self.private: dict[Space, Arena] = {}
+        """What no address reaches: tiles that have none, and the machine's own state."""
+        self.slots: dict[Hashable, Slot] = {}
+        self.addressed: dict[tuple[Space, int], set[TileBuf]] = {}
+        self.cells: dict[Hashable, Pointer] = {}
+
+    def arena(self, space: Space) -> Arena:
+        """Return the arena of a local memory."""
+        if space not in self.arenas:
+            limit = capacity(space, self.arch)
+            whole = Var(space.loc, tensor([UNLIMITED], UINT8))
+            self.arenas[space] = Arena(space, limit, whole, self.knowledge.parts.get(space, ()))
+        return self.arenas[space]
+
+    def apart(self, space: Space, element: Scalar, nbytes: int) -> Pointer:
+        """Return where so many bytes lie that no address reaches, zero to begin with."""
+        if space not in self.private:
+            made = Var(f"own_{space.loc}", tensor([UNLIMITED], UINT8))
+            self.private[space] = Arena(space, UNLIMITED, made)
+        arena = self.private[space]
+        return Pointer(element, space, arena.var, self.b.index(arena.take(nbytes)))
+
+    def pointer(self, space: Space, element: Scalar, offset: Expr) -> Pointer:
+        """Return an address in a local memory."""
+        arena = self.arena(space)
+        return Pointer(element, space, arena.var, offset, arena)
+
+    def place(self, type_: TileBuf, address: Expr | None) -> Pointer:
+        """Return where a tile lies: at its address, or where no address reaches."""
+        if address is None:
+            return self.apart(type_.space, type_.element, type_.nbytes)
+        arena = self.arena(type_.space)
+        check_address(type_, address, arena.limit)
+        arena.touch(address, type_.nbytes)
+        return self.pointer(type_.space, type_.element, address)
+
+    def cell(self, key: Hashable, element: Scalar, count: int = 1) -> Pointer:
+        """Return where elements that no address reaches lie, zero to begin with, made the first time asked for."""
+        if key not in self.cells:
+            self.cells[key] = self.apart(Space.VEC, element, count * element.nbytes)
+        return self.cells[key]
+
+    def sees(self, type_: TileBuf, address: Expr) -> None:
+        """Note a tile at an address; where it meets another tile's bytes, both need them."""
+        number = known(address)
+        if number is None:
+            self.knowledge.exposed.add(type_.space)
+            return
+        self.addressed.setdefault((type_.space, number), set()).add(type_)
+
+    def settle(self) -> None:
+        """Note the tiles whose bytes others see too."""
+        ordered = sorted(self.addressed, key=lambda key: (key[0].value, key[1]))
+        for key in ordered:
+            if len(self.addressed[key]) > 1 or key[0] in self.knowledge.exposed:
+                self.knowledge.placed.add(key)
+        for space in {space for space, _ in ordered}:
+            self._overlaps([key for key in ordered if key[0] is space])
+        for space, arena in self.arenas.items():
+            self.knowledge.parts[space] = arena.stretches
+
+    def _overlaps(self, keys: list[tuple[Space, int]]) -> None:
+        end, last = -1, None
+        for key in keys:
+            if key[1] < end and last is not None:
+                self.knowledge.placed |= {key, last}
+            reach = key[1] + max(type_.nbytes for type_ in self.addressed[key])
+            if reach > end:
+                end, last = reach, key
+
+
+def check_address(type_: TileBuf, address: Expr, limit: int) -> None:
+    """Refuse a tile that certainly does not lie inside its memory."""
+    number = known(address)
+    if number is not None and (number < 0 or number + type_.nbytes > limit):
+        raise OutOfBoundsError(
+            f"a tile of {type_.nbytes} bytes at address {number} does not fit the {limit} bytes of `{type_.space.loc}`"
+        )

@@ -1,0 +1,184 @@
+"""Registers: what vector ops share. A vector is a one-row tile of 256 bytes, a mask a one-row tile of flags.
+
+Lanes change places through scratch: a fresh buffer that is written under one shape and read under another.
+"""
+
+from __future__ import annotations
+
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr, constant
+from tilewright.core.types import TileType
+from tilewright.dtypes import UINT8, DataType
+from tilewright.pto.machine.build import element_of
+from tilewright.pto.machine.elements import cast, columns
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.values import Predicate
+from tilewright.pto.module import Op, Value
+
+NBYTES = 256
+"""The bytes of a vector register, and the bits of a mask."""
+BLOCK = 32
+"""The bytes that block-wise loads, stores and reductions take together."""
+
+
+def lanes_of(tile: Expr) -> int:
+    """Return how many columns a tile has."""
+    assert isinstance(tile.type, TileType)
+    return tile.type.shape[-1]
+
+
+def full(m: Machine, lanes: int, dtype: DataType, value: Expr | float) -> Expr:
+    """Return a row of one number."""
+    number = value if isinstance(value, Expr) else constant(value, dtype)
+    return m.b.tile("full", (1, lanes), dtype, number)
+
+
+def extended(m: Machine, row: Expr, lanes: int) -> Expr:
+    """Return a row with zeros behind it."""
+    rest = lanes - lanes_of(row)
+    return m.b.tile("concat", row, full(m, rest, element_of(row), 0)) if rest else row
+
+
+def reshaped(m: Machine, tile: Expr, *shape: int) -> Expr:
+    """Return the same elements under another shape."""
+    assert isinstance(tile.type, TileType)
+    return tile if tile.type.shape == shape else m.b.tile("reshape", tile, shape)
+
+
+def compared(m: Machine, lhs: Expr, how: CmpType, rhs: Expr) -> Expr:
+    """Return the bits of a comparison."""
+    return m.b.tile("cmp", lhs, rhs, int(how))
+
+
+def flags(m: Machine, bits: Expr, lanes: int) -> Expr:
+    """Return the bits of a comparison as one byte a lane."""
+    return m.b.tile("sel", bits, full(m, lanes, UINT8, 1), full(m, lanes, UINT8, 0))
+
+
+def iota(m: Machine, lanes: int) -> Expr:
+    """Return the numbers of the lanes."""
+    return m.once(("lanes", lanes), lambda: columns(m, lanes))
+
+
+# scratch
+
+
+def scratch(m: Machine, nbytes: int = NBYTES, zero: bool = False) -> Expr:
+    """Return a fresh buffer of bytes."""
+    return m.b.op("tensor.create", shape=(nbytes,), dtype=UINT8, init_value=0 if zero else None)
+
+
+def window(
+    m: Machine, buffer: Expr, dtype: DataType, count: int, step: int = 1, first: int = 0, offset: int = 0
+) -> Expr:
+    """Return a row of elements of a buffer: each `step`-th one, from the `first` one behind a byte offset on."""
+    start = offset + first * dtype.get_byte()
+    return m.b.op("tensor.as_strided", buffer=buffer, shape=(1, count), strides=(0, step), offset=start, dtype=dtype)
+
+
+def spilled(m: Machine, row: Expr) -> Expr:
+    """Return a buffer that begins with the elements of a row."""
+    lanes, dtype = lanes_of(row), element_of(row)
+    buffer = scratch(m, lanes * dtype.get_byte())
+    m.b.store(window(m, buffer, dtype, lanes), row)
+    return buffer
+
+
+def every(m: Machine, row: Expr, step: int, first: int, count: int) -> Expr:
+    """Return each `step`-th lane of a row, from the `first` one on."""
+    if step == 1 and first == 0 and count == lanes_of(row):
+        return row
+    if step == 1:
+        return m.b.tile("slice", row, (1, count), (0, first))
+    return m.b.load(window(m, spilled(m, row), element_of(row), count, step, first), (1, count))
+
+
+def apart(m: Machine, row: Expr, step: int, first: int) -> Expr:
+    """Return a row's lanes `step` apart, from the `first` lane on, with zeros between them."""
+    lanes, dtype = lanes_of(row), element_of(row)
+    if step == 1:
+        return row
+    buffer = scratch(m, lanes * step * dtype.get_byte(), zero=True)
+    m.b.store(window(m, buffer, dtype, lanes, step, first), row)
+    return m.b.load(window(m, buffer, dtype, lanes * step), (1, lanes * step))
+
+
+def bitcast(m: Machine, row: Expr, dtype: DataType) -> Expr:
+    """Return the bytes of a row as elements of another type."""
+    held = element_of(row)
+    if held == dtype:
+        return row
+    if held.is_int() and dtype.is_int() and held.bits == dtype.bits:
+        return cast(m, row, dtype)
+    count = lanes_of(row) * held.get_byte() // dtype.get_byte()
+    return m.b.load(window(m, spilled(m, row), dtype, count), (1, count))
+
+
+# masks
+
+
+def regrained(m: Machine, row: Expr, want: int) -> Expr:
+    """Return flags as those of lanes `want` bytes wide.
+
+    A lane's flag stands at its first byte; the flags at other bytes are zero.
+    """
+    have = grain(row)
+    if have == want:
+        return row
+    if want > have:
+        return every(m, row, want // have, 0, NBYTES // want)
+    return apart(m, row, have // want, 0)
+
+
+def grain(row: Expr) -> int:
+    """Return how many bytes of a register each of some flags stands for."""
+    return NBYTES // lanes_of(row)
+
+
+def active(m: Machine, mask: Predicate, nbytes: int) -> Expr | None:
+    """Return the flags of a mask for elements of a size; None where all are set."""
+    if mask.is_all and grain(mask.expr) <= nbytes:
+        return None
+    return regrained(m, mask.expr, nbytes)
+
+
+def lit_lanes_of(m: Machine, mask: Predicate) -> Expr:
+    """Return the flags of a mask's own lanes."""
+    return regrained(m, mask.expr, mask.bits // 8)
+
+
+def chosen(m: Machine, on: Expr | None, then: Expr, other: Expr) -> Expr:
+    """Return elements of one row where flags are set (None: everywhere), of another elsewhere."""
+    if on is None:
+        return then
+    return m.b.tile("sel", compared(m, on, CmpType.NE, constant(0, UINT8)), then, other)
+
+
+def kept(m: Machine, row: Expr, on: Expr | None) -> Expr:
+    """Return a row with zeros where flags are not set."""
+    if on is None:
+        return row
+    bits = compared(m, on, CmpType.NE, constant(0, UINT8))
+    return m.b.tile("sels", bits, row, scalar=constant(0, element_of(row)))
+
+
+def masked(m: Machine, row: Expr, mask: Predicate | None) -> Expr:
+    """Return a row with zeros where a mask is not set."""
+    return row if mask is None else kept(m, row, active(m, mask, element_of(row).get_byte()))
+
+
+def mask_of(m: Machine, op: Op) -> Predicate | None:
+    """Return the mask among the operands of an op, or None where it has none."""
+    found = (m.values[v] for v in op.operands)
+    return next((v for v in found if isinstance(v, Predicate)), None)
+
+
+def lit(m: Machine, op: Op, nbytes: int) -> Expr | None:
+    """Return the flags of an op's mask for elements of a size; None where all are set, or there is no mask."""
+    mask = mask_of(m, op)
+    return None if mask is None else active(m, mask, nbytes)
+
+
+def scalar_in(m: Machine, value: Value, dtype: DataType) -> Expr:
+    """Return a scalar operand as an element of a vector."""
+    return m.b.cast(m.expr(value), dtype, "rint")

@@ -1,0 +1,1 @@
+"""Every op of PTO, one noun a file. A declaration is all there is to an op."""

@@ -1,0 +1,289 @@
+"""Arithmetic: the ops of `arith` on scalars. Signless integers are signed; unsigned forms go through unsigned types.
+
+Attributes: `value` of a constant, `predicate` of a comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tilewright import dtypes
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import BOOL, INDEX, INT64, UINT64, UNSIGNED, DataType, round_scalar
+from tilewright.errors import PtoAttributeError, PtoTypeMismatchError, UnsupportedFeatureError
+from tilewright.pto import types
+from tilewright.pto.machine.build import element_of, known
+from tilewright.pto.machine.machine import Machine, refuse_unlike
+from tilewright.pto.machine.tiles import cell_view
+from tilewright.pto.machine.values import Lowered
+from tilewright.pto.module import Op
+from tilewright.pto.op import Constants, Rule, declare
+from tilewright.pto.ops.rules import equal
+from tilewright.pto.text.form import Form, Slot, Syntax, Typing
+from tilewright.pto.text.suggestions import nearest
+from tilewright.pto.types import Scalar
+
+_INTEGERS, _FLOATS = Form("ii", "i", Typing.SAME), Form("ff", "f", Typing.SAME)
+_INTEGER_ORDERS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_FLOAT_ORDERS = (
+    *("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno"),
+    "true",
+)
+
+
+def predicate(known: Sequence[str]) -> Rule:
+    """Return the rule of a comparison: its predicate is a known word."""
+
+    def rule(op: Op, _: Constants) -> None:
+        word = op.attributes["predicate"]
+        if word not in known:
+            raise PtoAttributeError(f"`{word}` is no comparison", help=nearest(str(word), known))
+
+    return rule
+
+
+def _comparison(operands: str) -> Form:
+    return Form(operands, "b", Typing.COMPARE, slots=(Slot("predicate", "word"),), is_leading=True)
+
+
+def _choices(op: Op, _: Constants) -> None:
+    """Refuse a selection between values of two types."""
+    equal(op, "second choice", op.operands[2].type, op.operands[1].type)
+    equal(op, "result", op.results[0].type, op.operands[1].type)
+
+
+def _fits(op: Op, _: Constants) -> None:
+    """Refuse a conversion that goes the other way, or nowhere."""
+    source, target = op.operands[0].of(Scalar), op.results[0].of(Scalar)
+    name = op.name.removeprefix("arith.")
+    if name.startswith("index_cast") and (source == types.INDEX) == (target == types.INDEX):
+        raise PtoTypeMismatchError(f"`{op.name}` goes to or from index, got {source} to {target}")
+    if not name.startswith("index_cast") and types.INDEX in (source, target):
+        raise PtoTypeMismatchError(f"`{op.name}` takes no index", help="use `arith.index_cast`")
+    a, b = (1 if type == types.I1 else type.bits for type in (source, target))
+    if (name.startswith("ext") and a >= b) or (name.startswith("trunc") and a <= b) or (name == "bitcast" and a != b):
+        raise PtoTypeMismatchError(f"`{op.name}` cannot go from {source} to {target}")
+
+
+_SIGNED = {
+    "addi": "add", "subi": "sub", "muli": "mul", "divsi": "div", "floordivsi": "floordiv", "maxsi": "max",
+    "minsi": "min", "shli": "shl", "shrsi": "shr",
+}  # fmt: skip
+_REAL = {
+    "addf": "add", "subf": "sub", "mulf": "mul", "divf": "div", "maximumf": "max", "minimumf": "min", "maxf": "max",
+    "minf": "min",
+}  # fmt: skip
+_AS_UNSIGNED = {
+    "divui": "div",
+    "remui": "mod",
+    "maxui": "max",
+    "minui": "min",
+    "shrui": "shr",
+}
+_BITS = {"andi": ("and_", "bit_and"), "ori": ("or_", "bit_or"), "xori": ("ne", "bit_xor")}
+
+
+def _result(op: Op) -> DataType:
+    type_ = op.results[0].of(Scalar)
+    return type_.dtype
+
+
+@declare("arith.constant", Form("", "s", syntax=Syntax.CONSTANT))
+def _constant(m: Machine, op: Op) -> Expr:
+    value = op.attributes["value"]
+    assert isinstance(value, (bool, int, float))
+    dtype = _result(op)
+    return constant(round_scalar(value, dtype), dtype)
+
+
+@declare(f"arith.{' '.join(_SIGNED)}", _INTEGERS)
+@declare(f"arith.{' '.join(_AS_UNSIGNED)}", _INTEGERS)
+@declare(f"arith.{' '.join(_REAL)}", _FLOATS)
+def _binary(m: Machine, op: Op) -> Expr:
+    word = op.name.removeprefix("arith.")
+    seen = _unsigned if word in _AS_UNSIGNED else _signed
+    lhs, rhs = (seen(m, m.expr(v)) for v in op.operands)
+    return _to(m, m.b.scalar((_SIGNED | _AS_UNSIGNED | _REAL)[word], lhs, rhs), _result(op))
+
+
+def _signed(m: Machine, value: Expr) -> Expr:
+    """Return a number as one with a sign: of one bit, a set bit is minus one."""
+    return m.b.scalar("neg", m.b.cast(value, dtypes.INT32)) if element_of(value) == BOOL else value
+
+
+def _unsigned(m: Machine, value: Expr) -> Expr:
+    """Return the bits of an integer as a number without a sign."""
+    return m.b.cast(value, UNSIGNED[4 if element_of(value) == BOOL else element_of(value).get_byte()])
+
+
+@declare("arith.remsi", _INTEGERS)
+def _remainder(m: Machine, op: Op) -> Expr:
+    lhs, rhs = (_signed(m, m.expr(v)) for v in op.operands)
+    whole = m.b.scalar("mul", m.b.scalar("div", lhs, rhs), rhs)
+    return _to(m, m.b.scalar("sub", lhs, whole), _result(op))
+
+
+@declare("arith.remf", _FLOATS)
+def _float_remainder(m: Machine, op: Op) -> Expr:
+    """The remainder with the sign of the dividend, from one with the sign of the divisor."""
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    zero = constant(0.0, element_of(lhs))
+    rest = m.b.scalar("mod", _magnitude(m, lhs), _magnitude(m, rhs))
+    return _chosen(m, m.b.scalar("lt", lhs, zero), m.b.scalar("neg", rest), rest)
+
+
+def _magnitude(m: Machine, value: Expr) -> Expr:
+    return m.b.scalar("max", value, m.b.scalar("neg", value))
+
+
+@declare("arith.ceildivsi ceildivui", _INTEGERS)
+def _ceiling(m: Machine, op: Op) -> Expr:
+    """Quotients rounded up: one more than rounded down, where something is left."""
+    seen = _unsigned if op.name == "arith.ceildivui" else _signed
+    lhs, rhs = (seen(m, m.expr(v)) for v in op.operands)
+    down = m.b.scalar("floordiv", lhs, rhs)
+    left = m.b.cast(m.b.scalar("ne", m.b.scalar("mul", down, rhs), lhs), element_of(down))
+    return _to(m, m.b.scalar("add", down, left), _result(op))
+
+
+@declare("arith.maxnumf minnumf", _FLOATS)
+def _number_of(m: Machine, op: Op) -> Expr:
+    """The larger or smaller of two; one that is no number gives way to the other."""
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    first = _chosen(m, m.b.scalar("eq", lhs, lhs), lhs, rhs)
+    second = _chosen(m, m.b.scalar("eq", rhs, rhs), rhs, lhs)
+    return m.b.scalar(op.name.removeprefix("arith.")[:3], first, second)
+
+
+@declare(f"arith.{' '.join(_BITS)}", _INTEGERS)
+def _bits(m: Machine, op: Op) -> Expr:
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    on_conditions, on_bits = _BITS[op.name.removeprefix("arith.")]
+    return m.b.scalar(on_conditions if element_of(lhs) == BOOL else on_bits, lhs, rhs)
+
+
+@declare("arith.negf", Form("f", "f", Typing.SAME))
+def _negated(m: Machine, op: Op) -> Expr:
+    return m.b.scalar("neg", m.expr(op.operands[0]))
+
+
+@declare("arith.cmpi", _comparison("ii"), rule=predicate(_INTEGER_ORDERS))
+def _compare(m: Machine, op: Op) -> Expr:
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    word = str(op.attributes["predicate"])
+    if element_of(lhs) == BOOL:
+        lhs, rhs = (m.b.cast(v, dtypes.INT32) for v in (lhs, rhs))
+        if word.startswith("s"):  # a set bit is minus one where it has a sign
+            lhs, rhs = rhs, lhs
+    elif word.startswith("u"):
+        wide = UNSIGNED[element_of(lhs).get_byte()]
+        lhs, rhs = (m.b.cast(v, wide) for v in (lhs, rhs))
+    return m.b.scalar(word.lstrip("su") if len(word) == 3 else word, lhs, rhs)
+
+
+@declare("arith.cmpf", _comparison("ff"), rule=predicate(_FLOAT_ORDERS))
+def _compare_floats(m: Machine, op: Op) -> Expr:
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    word = str(op.attributes["predicate"])
+    ordered = m.b.scalar("and_", m.b.scalar("eq", lhs, lhs), m.b.scalar("eq", rhs, rhs))
+    if word in ("ord", "uno"):
+        return ordered if word == "ord" else m.b.scalar("not_", ordered)
+    if word in ("false", "true"):
+        return constant(word == "true", BOOL)
+    holds = m.b.scalar(word[1:], lhs, rhs)
+    if word.startswith("o"):
+        return m.b.scalar("and_", ordered, holds)
+    return m.b.scalar("or_", m.b.scalar("not_", ordered), holds)
+
+
+@declare("arith.select", Form("bxx", "x", Typing.SELECT), rule=_choices)
+def _select(m: Machine, op: Op) -> Lowered:
+    condition, then, other = op.operands
+    chosen, spare = m.values[then], m.values[other]
+    refuse_unlike(chosen, spare)
+    parts = [_chosen(m, m.expr(condition), a, b) for a, b in zip(m.parts(chosen), m.parts(spare), strict=True)]
+    return chosen if not parts else chosen.having(parts)
+
+
+def _chosen(m: Machine, condition: Expr, then: Expr, other: Expr) -> Expr:
+    """Return one of two values."""
+    fixed = known(condition)
+    if fixed is not None:
+        return then if fixed else other
+    var = m.b.variable(then.type, "chosen")
+    with m.b.block() as first:
+        m.b.assign(var, then)
+    with m.b.block() as second:
+        m.b.assign(var, other)
+    m.b.either(condition, first, second)
+    return var
+
+
+@declare("arith.index_cast extsi trunci extui index_castui", Form("i", "i", Typing.CAST), rule=_fits)
+@declare("arith.sitofp uitofp", Form("i", "f", Typing.CAST), rule=_fits)
+@declare("arith.extf truncf", Form("f", "f", Typing.CAST), rule=_fits)
+@declare("arith.fptosi", Form("f", "i", Typing.CAST), rule=_fits)
+def _convert(m: Machine, op: Op) -> Expr:
+    seen = _unsigned if op.name in ("arith.extui", "arith.index_castui", "arith.uitofp") else _signed
+    return _to(m, seen(m, m.expr(op.operands[0])), _result(op))
+
+
+@declare("arith.fptoui", Form("f", "i", Typing.CAST), rule=_fits)
+def _to_unsigned(m: Machine, op: Op) -> Expr:
+    dtype = _result(op)
+    whole = m.b.cast(m.expr(op.operands[0]), UNSIGNED[4 if dtype == BOOL else dtype.get_byte()])
+    return _to(m, whole, dtype)
+
+
+def _to(m: Machine, expr: Expr, dtype: DataType) -> Expr:
+    if dtype == element_of(expr):
+        return expr
+    if dtype == BOOL and element_of(expr).is_float():
+        expr = m.b.cast(expr, dtypes.INT32)
+    if dtype == BOOL:
+        lowest = m.b.scalar("bit_and", expr, constant(1, element_of(expr)))
+        return m.b.scalar("ne", lowest, constant(0, element_of(expr)))
+    if dtype == INDEX:
+        return m.b.index(expr)
+    return m.b.cast(expr, dtype)
+
+
+# two results, and bits read as another type
+
+
+@declare("arith.bitcast", Form("s", "s", Typing.CAST), rule=_fits)
+def _bitcast(m: Machine, op: Op) -> Expr:
+    """The same bits as another type, by way of memory."""
+    come, go = op.operands[0].of(Scalar), op.results[0].of(Scalar)
+    cell = m.memory.cell(op, come)
+    m.b.set(cell_view(m, cell), m.expr(op.operands[0]), 0)
+    return m.b.get(cell_view(m, replace(cell, element=go)), 0)
+
+
+@declare("arith.addui_extended", Form("ii", "ib", Typing.EXTENDED))
+def _add_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    dtype = UNSIGNED[element_of(lhs).get_byte()]
+    total = m.b.scalar("add", lhs, rhs)
+    carried = m.b.scalar("lt", m.b.cast(total, dtype), m.b.cast(lhs, dtype))
+    return total, carried
+
+
+@declare("arith.mulsi_extended mului_extended", Form("ii", "ii", Typing.SAME))
+def _long_product(m: Machine, op: Op) -> tuple[Expr, Expr]:
+    """The low and the high half of a product, taken in twice the bits."""
+    lhs, rhs = (m.expr(v) for v in op.operands)
+    dtype = element_of(lhs)
+    if dtype.bits > 32 or dtype == INDEX:
+        raise UnsupportedFeatureError("no product of 64-bit numbers is kept whole", help="multiply 32-bit numbers")
+    wide = INT64 if op.name == "arith.mulsi_extended" else UINT64
+    whole = m.b.scalar("mul", *(_doubled(m, value, wide) for value in (lhs, rhs)))
+    high = m.b.scalar("shr", whole, constant(dtype.bits, wide))
+    return m.b.cast(whole, dtype), m.b.cast(high, dtype)
+
+
+def _doubled(m: Machine, value: Expr, wide: DataType) -> Expr:
+    if wide == INT64:
+        return m.b.cast(value, wide)
+    return m.b.cast(m.b.cast(value, UNSIGNED[element_of(value).get_byte()]), wide)

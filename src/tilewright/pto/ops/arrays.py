@@ -1,0 +1,54 @@
+"""Local arrays: a few scalars, or numbers of events, that a function keeps by index."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+
+from tilewright.core.expr import Expr
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.memory import capacity
+from tilewright.pto.machine.tiles import bytes_view
+from tilewright.pto.machine.values import View
+from tilewright.pto.module import Op
+from tilewright.pto.op import declare
+from tilewright.pto.text.form import Form, Layout, Typing, Word
+from tilewright.pto.types import SCALARS, Scalar, Space
+
+_INDICES = {"indices": Word(Layout.INDEX, "ii*", required=True)}
+EVENTS = r"eventid_array<(\d+)>"
+"""How many numbers an array of events has."""
+
+
+@declare("pto.declare_local_array declare_eventid_array", Form("", "o", Typing.RESULT))
+def _declare(m: Machine, op: Op) -> View:
+    text = str(op.results[0].type)
+    found = re.fullmatch(r"!pto\.local_array<((?:\d+x)+)(\w+)>", re.sub(EVENTS, r"local_array<\1xi64>", text))
+    if found is None or found[2] not in SCALARS:
+        raise UnsupportedFeatureError(f"`{text}` is no array of scalars", help="as in !pto.local_array<4x8xi32>")
+    shape = [int(n) for n in found[1].split("x")[:-1]]
+    if prod(shape) * SCALARS[found[2]].nbytes > capacity(Space.VEC, m.arch):
+        message = f"`{text}` is more than the {capacity(Space.VEC, m.arch)} bytes there are"
+        raise UnsupportedFeatureError(message, help="keep it in global memory")
+    strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    pointer = m.memory.cell(m.here(op), SCALARS[found[2]], prod(shape))
+    return View(pointer, tuple(map(m.b.index, shape)), tuple(map(m.b.index, strides)))
+
+
+@declare("pto.local_array_get", Form("o", "s", words=_INDICES, index="indices"))
+@declare("pto.eventid_array_get", Form("o", "i", words=_INDICES, index="indices"))
+def _get(m: Machine, op: Op) -> Expr:
+    array = m.get(op.operands[0], View)
+    view = bytes_view(m, array.pointer, array.shape, array.strides)
+    type_ = op.results[0].of(Scalar)
+    return m.b.cast(m.b.get(view, *(m.clause(op, "indices") or ())), type_.dtype)
+
+
+@declare("pto.local_array_set", Form("os", words=_INDICES, index="indices"))
+@declare("pto.eventid_array_set", Form("oi", words=_INDICES, index="indices", untyped=1))
+def _set(m: Machine, op: Op) -> None:
+    array, value = m.get(op.operands[0], View), m.expr(op.operands[1])
+    view = bytes_view(m, array.pointer, array.shape, array.strides)
+    number = m.b.cast(value, array.pointer.element.dtype)
+    m.b.set(view, number, *(m.clause(op, "indices") or ()))

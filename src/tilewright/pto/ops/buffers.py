@@ -1,0 +1,255 @@
+"""Tile buffers: where they are made, resized, and seen under other shapes. Offsets stand in the clause `offsets`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tilewright.core.expr import Expr, Var
+from tilewright.errors import (
+    OutOfBoundsError,
+    PtoAttributeError,
+    PtoOperandError,
+    PtoTypeMismatchError,
+    PtoValidShapeError,
+    UnsupportedFeatureError,
+)
+from tilewright.pto.machine.build import known
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.memory import capacity
+from tilewright.pto.machine.tiles import check_range, check_reach, element_strides, refuse_reach, value_type
+from tilewright.pto.machine.values import Lowered, Tile
+from tilewright.pto.module import Op, Value
+from tilewright.pto.op import Constants, declare
+from tilewright.pto.ops.rules import equal
+from tilewright.pto.text.form import Form, Layout, Typing, Word
+from tilewright.pto.types import Dims, Ptr, Space, TileBuf, Type
+
+
+def _refuse_range(op: Op, values: Iterable[Value], most: Iterable[int], said: Dims, constants: Constants) -> None:
+    for value, limit, extent in zip(values, most, said, strict=False):
+        number = constants.get(value)
+        if number is None:
+            continue
+        if not 0 <= number <= limit:
+            raise PtoValidShapeError(f"a valid extent of `{op.name}` is {number}", help=f"it is 0 to {limit}")
+        if extent is not None and number != extent:
+            message = f"a valid extent of `{op.name}` is {number}, and its result has {extent}"
+            raise PtoValidShapeError(message, help=f"write {number} in the type, or `?`")
+
+
+def _refuse_valid(op: Op, values: Iterable[Value], tile: TileBuf, constants: Constants) -> None:
+    """Raise where a valid extent is not what the type says it is, or leaves the tile."""
+    _refuse_range(op, values, (tile.rows, tile.cols), (tile.valid_rows, tile.valid_cols), constants)
+
+
+def _equal_space(op: Op, found: Space, expected: Space) -> None:
+    if found is not expected:
+        raise PtoTypeMismatchError(f"the result of `{op.name}` stays in {expected.loc}, got {found.loc}")
+
+
+def _is_told_extents(op: Op, constants: Constants) -> None:
+    tile = op.results[0].of(TileBuf)
+    for word, key, extent in (("valid_row", "v_row", tile.valid_rows), ("valid_col", "v_col", tile.valid_cols)):
+        given = op.clause(word) is not None
+        if extent is None and not given:
+            raise PtoValidShapeError(f"`{key}` is `?`: `pto.alloc_tile` needs `{word}`", help=f"add `{word} = %n`")
+        if extent is not None and given:
+            message = f"`{key}` is {extent}: `pto.alloc_tile` takes no `{word}`"
+            raise PtoValidShapeError(message, help=f"write `{key}=?`, or drop `{word}`")
+    for word, most in (("valid_row", tile.rows), ("valid_col", tile.cols)):
+        _refuse_range(op, op.clause(word) or (), (most,), (None,), constants)
+
+
+_OPTIONS = {word: Word(Layout.SINGLE, "i") for word in ("addr", "valid_row", "valid_col")}
+
+
+@declare(
+    "pto.alloc_tile",
+    Form("", "z", Typing.RESULT, words=_OPTIONS, family="tile_buf"),
+    rule=_is_told_extents,
+    is_by_bytes=True,
+)
+def _alloc(m: Machine, op: Op) -> Tile:
+    type_ = op.results[0].of(TileBuf)
+    addresses = m.clause(op, "addr")
+    address = addresses[0] if addresses else None
+    most = capacity(type_.space, m.arch)
+    if type_.nbytes > most:
+        raise OutOfBoundsError(f"a tile of {type_.nbytes} bytes is more than the {most} of `{type_.space.loc}`")
+    valid = _valid(m, op, type_)
+    if address is not None:
+        m.memory.sees(type_, address)
+    number = known(address) if address is not None else None
+    key = m.here(op) if address is None else (type_.space, number)
+    held = value_type(type_)
+    if held is not None and None in held.valid and (address is not None or m.knowledge.resizes):
+        held = None  # others may see these bytes, or more of them
+    is_seen = address is not None and (number is None or type_.space in m.knowledge.exposed)
+    if held is None or key in m.knowledge.placed or is_seen:
+        return Tile(type_, valid, pointer=m.memory.place(type_, address))
+    if address is not None:
+        m.memory.place(type_, address)
+    tile = Tile(type_, valid, slot=m.slot(key, held, valid))
+    return tile if tile.slot and tile.slot.var.type == held else _placed(m, tile)
+
+
+def _valid(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
+    """Return the valid extents of a tile, those of the running program in variables where they may change."""
+    extents: list[Expr] = []
+    for word, extent, most in (
+        ("valid_row", type_.valid_rows, type_.rows),
+        ("valid_col", type_.valid_cols, type_.cols),
+    ):
+        given = m.clause(op, word)
+        value = given[0] if given else m.b.index(extent or 0)
+        check_range(m, value, most, f"`{word}` does not lie within 0 to {most}")
+        is_empty = known(value) == 0  # no value has an extent of nothing, but one that is found empty may be
+        extents.append(_copied(m, value, word) if is_empty else _own(m, value, extent, word))
+    return extents[0], extents[1]
+
+
+def _own(m: Machine, value: Expr, extent: int | None, word: str) -> Expr:
+    """Return a valid extent of a tile, in a variable of its own where the type leaves it open and tiles are resized."""
+    return _copied(m, value, word) if extent is None and m.knowledge.resizes else value
+
+
+def _copied(m: Machine, value: Expr, word: str) -> Expr:
+    var = m.b.variable(value.type, word)
+    m.b.assign(var, value)
+    return var
+
+
+def _is_open(op: Op, constants: Constants) -> None:
+    tile = op.operands[0].of(TileBuf)
+    if tile.valid_rows is not None or tile.valid_cols is not None:
+        raise PtoValidShapeError("`pto.set_validshape` needs a tile whose valid region is `?x?`")
+    _refuse_valid(op, op.operands[1:], tile, constants)
+
+
+@declare("pto.set_validshape", Form("zii", untyped=2), rule=_is_open, is_by_bytes=True)
+def _set_valid(m: Machine, op: Op) -> None:
+    tile = m.get(op.operands[0], Tile)
+    if not m.placed(tile):
+        return
+    for extent, given, most in zip(tile.valid, op.operands[1:], tile.limits, strict=True):
+        check_range(m, m.index(given), most, f"a valid extent does not lie within 0 to {most}")
+        if isinstance(extent, Var) and m.knowledge.resizes:
+            m.b.assign(extent, m.index(given))
+        m.knowledge.resizes = True
+
+
+def _placed(m: Machine, tile: Tile) -> Tile:
+    """Return a tile that stands in for one that turns out to need bytes, until the function is lowered again."""
+    assert tile.slot is not None
+    m.demote(tile.slot)
+    pointer = m.memory.pointer(tile.type.space, tile.type.element, m.b.index(0))
+    return replace(tile, slot=None, pointer=pointer)
+
+
+def _is_window(op: Op, constants: Constants) -> None:
+    tile, window = op.operands[0].of(TileBuf), op.results[0].of(TileBuf)
+    sizes = op.attributes["sizes"]
+    if not isinstance(sizes, tuple) or len(sizes) != 2 or not all(isinstance(n, int) and n > 0 for n in sizes):
+        raise PtoAttributeError(f"`sizes` of `{op.name}` are two positive numbers")
+    rows, cols = sizes
+    assert isinstance(rows, int) and isinstance(cols, int)
+    if rows > tile.rows or cols > tile.cols:
+        raise PtoValidShapeError(f"a window of {rows}x{cols} does not fit in {tile.rows}x{tile.cols}")
+    equal(op, "element type", window.element, tile.element)
+    _equal_space(op, window.space, tile.space)
+    if sizes != (window.rows, window.cols):
+        message = f"a window of {rows}x{cols} is no tile of {window.rows}x{window.cols}"
+        raise PtoOperandError(message, help="the result has the sizes of the window")
+    _refuse_valid(op, op.clause("valid") or (), window, constants)
+
+
+def _window_of(op: Op) -> Type:
+    """Return the type old text leaves out: what the sizes of a window make of its tile."""
+    tile, sizes = op.operands[0].type, op.attributes.get("sizes")
+    if not isinstance(tile, TileBuf) or not isinstance(sizes, tuple) or len(sizes) != 2:
+        return tile
+    rows, cols = (size if isinstance(size, int) and size > 0 else 1 for size in sizes)
+    valid = (rows, cols) if op.clause("valid") is None else (None, None)
+    return replace(tile, rows=rows, cols=cols, valid_rows=valid[0], valid_cols=valid[1])
+
+
+_WINDOW = Form(
+    "z",
+    "z",
+    words={"offsets": Word(Layout.INDEX, "ii", required=True), "valid": Word(Layout.BRACKET, "ii")},
+    numbers=("sizes",),
+    index="offsets",
+    family="tile_buf",
+)
+
+
+@declare(
+    "pto.subview subset",
+    _WINDOW,
+    rule=_is_window,
+    left_out=_window_of,
+    is_by_bytes=True,
+)
+def _subview(m: Machine, op: Op) -> Lowered:
+    tile, type_ = m.get(op.operands[0], Tile), op.results[0].of(TileBuf)
+    tile = tile if tile.slot is None else _placed(m, tile)
+    at = m.clause(op, "offsets")
+    assert at is not None
+    if tile.type.slayout != "none_box" and tile.strides is None:
+        raise UnsupportedFeatureError("a window on a boxed tile has no strides", help="use pto.textract")
+    refuse_reach(tile, (type_.rows, type_.cols), (at[0], at[1]))
+    check_reach(m, tile, (m.b.index(type_.rows), m.b.index(type_.cols)), (at[0], at[1]))
+    strides, size = element_strides(tile), type_.element.nbytes
+    offset = tile.place.offset
+    for index, stride in zip(at, strides, strict=True):
+        offset = m.b.add(offset, m.b.mul(index, stride * size))
+    asked = m.clause(op, "valid")
+    known_valid = (type_.valid_rows or type_.rows, type_.valid_cols or type_.cols)
+    valid = (asked[0], asked[1]) if asked else (m.b.index(known_valid[0]), m.b.index(known_valid[1]))
+    for extent, most in zip(valid, (type_.rows, type_.cols), strict=True):
+        check_range(m, extent, most, f"a valid extent does not lie within 0 to {most}")
+    own = _own(m, valid[0], type_.valid_rows, "valid_row"), _own(m, valid[1], type_.valid_cols, "valid_col")
+    return Tile(type_, own, pointer=replace(tile.place, offset=offset), strides=strides)
+
+
+def _keeps_bytes(op: Op, _: Constants) -> None:
+    tile, other = op.operands[0].of(TileBuf), op.results[0].of(TileBuf)
+    _equal_space(op, other.space, tile.space)
+    if tile.nbytes != other.nbytes:
+        raise PtoTypeMismatchError(f"`{op.name}` keeps the bytes, got {tile.nbytes} and {other.nbytes}")
+
+
+@declare("pto.treshape", Form("z", "z", family="tile_buf"), rule=_keeps_bytes, is_by_bytes=True)
+def _reshape(m: Machine, op: Op) -> Lowered:
+    tile, type_ = m.get(op.operands[0], Tile), op.results[0].of(TileBuf)
+    tile = tile if tile.slot is None else _placed(m, tile)
+    if _has_gaps(tile):
+        raise UnsupportedFeatureError(
+            "a window with gaps between its rows has no other shape", help="copy it with pto.tmov, or pto.textract"
+        )
+    rows = m.b.index(type_.valid_rows) if type_.valid_rows is not None else _own(m, tile.valid[0], None, "valid_row")
+    cols = m.b.index(type_.valid_cols) if type_.valid_cols is not None else _own(m, tile.valid[1], None, "valid_col")
+    return Tile(type_, (rows, cols), pointer=replace(tile.place, element=type_.element))
+
+
+def _has_gaps(tile: Tile) -> bool:
+    """Return whether a tile is a window whose elements do not lie side by side."""
+    packed_strides = element_strides(replace(tile, strides=None))
+    steps = zip(tile.limits, element_strides(tile), packed_strides, strict=True)
+    return any(extent > 1 and stride != packed for extent, stride, packed in steps)
+
+
+def _points_to_elements(op: Op, _: Constants) -> None:
+    tile, pointer = op.operands[0].of(TileBuf), op.results[0].of(Ptr)
+    equal(op, "result", pointer, Ptr(tile.element, tile.space))
+
+
+@declare("pto.tile_buf_addr", Form("z", "p", family="ptr"), rule=_points_to_elements, is_by_bytes=True)
+def _address(m: Machine, op: Op) -> Lowered:
+    tile, type_ = m.get(op.operands[0], Tile), op.results[0].of(Ptr)
+    if not m.placed(tile):
+        return m.memory.pointer(type_.space, type_.element, m.b.index(0))
+    if tile.place.arena is not None:
+        tile.place.arena.touch(tile.place.offset, None)
+    return replace(tile.place, element=type_.element)

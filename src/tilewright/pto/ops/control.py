@@ -1,0 +1,112 @@
+"""Control: loops, branches, calls and regions. The attribute `callee` of a call is the function."""
+
+from __future__ import annotations
+
+from tilewright.core.expr import constant
+from tilewright.core.types import ScalarType
+from tilewright.dtypes import BOOL
+from tilewright.pto.machine.build import known
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.registers import regrained
+from tilewright.pto.machine.values import Lowered, Number, Predicate
+from tilewright.pto.module import Op, SymbolRef, Value
+from tilewright.pto.op import declare
+from tilewright.pto.text.form import Form, Layout, Syntax, Word
+from tilewright.pto.types import Scalar
+
+_FOR = Form("iii", "x*", words={"iter_args": Word(Layout.PLAIN, "x*")}, syntax=Syntax.FOR)
+
+
+@declare("scf.yield", Form("x*"))
+@declare("func.return", Form("x*"))
+@declare("scf.condition", Form("bx*", syntax=Syntax.CONDITION))
+def _hand_on(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    return tuple(_carriable(m, v) for v in op.operands)
+
+
+def _carriable(m: Machine, value: Value) -> Lowered:
+    """Return a value as loops and branches carry it: masks of all turns have as many flags."""
+    found = m.values[value]
+    if not isinstance(found, Predicate) or not m.has_images:
+        return found
+    return Predicate(regrained(m, found.expr, 1), found.bits)
+
+
+@declare("func.call", Form("x*", "x*", syntax=Syntax.CALL))
+def _call(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    callee = op.attributes["callee"]
+    assert isinstance(callee, SymbolRef)
+    return m.call(op, callee.name, [m.values[v] for v in op.operands])
+
+
+@declare("pto.section.cube section.vector vecscope", Form(syntax=Syntax.REGION), is_by_bytes=True)
+@declare("pto.strict_vecscope", Form("x*", syntax=Syntax.REGION), is_by_bytes=True)
+def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    region = op.regions[0]
+    arguments = [m.values[v] for v in op.operands][: len(region.arguments)]
+    handed = m.region(region, arguments)
+    return handed if op.results else ()
+
+
+@declare("scf.for", _FOR)
+def _for(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    start, stop, step = (m.index(v) for v in op.operands[:3])
+    inits = [_carriable(m, v) for v in op.clause("iter_args") or ()]
+    carried = m.carried(inits, "carried")
+    m.hand_on(carried, inits)
+    region, before = op.regions[0], set(m.written)
+    counter = region.arguments[0].of(Scalar)
+    with m.b.loop(start, stop, step, hint=region.arguments[0].name) as index:
+        number = Number(m.b.cast(index, counter.dtype))
+        arguments = [c.value for c in carried]
+        m.hand_on(carried, m.region(region, (number, *arguments)))
+    first, last = known(start), known(stop)
+    if first is None or last is None or first >= last:
+        m.written = before
+    return tuple(c.value for c in carried)
+
+
+@declare("scf.if", Form("b", "x*", syntax=Syntax.IF))
+def _if(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    condition = m.expr(op.operands[0])
+    fixed = known(condition)
+    if fixed is not None:
+        taken = op.regions[0 if fixed else 1 :][:1]
+        return m.region(taken[0]) if taken else ()
+    before = set(m.written)
+    with m.b.block() as then:
+        values = m.region(op.regions[0])
+        results = m.carried(values, "result")
+        m.hand_on(results, values)
+    after_then, m.written = m.written, set(before)
+    with m.b.block() as other:
+        if len(op.regions) > 1:
+            m.hand_on(results, m.region(op.regions[1]))
+    m.written &= after_then
+    m.b.either(condition, then, other)
+    return tuple(r.value for r in results)
+
+
+@declare("scf.while", Form("x*", "x*", syntax=Syntax.WHILE))
+def _while(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    """The first region decides and hands values on, the second one makes the next turn's."""
+    inits = [_carriable(m, v) for v in op.operands]
+    carried = m.carried(inits, "carried")
+    m.hand_on(carried, inits)
+    before, after = op.regions
+    going = m.b.variable(ScalarType(BOOL), "going")
+    m.b.assign(going, constant(True, BOOL))
+    arguments = [c.value for c in carried]
+    with m.b.block() as body:
+        condition, *values = m.region(before, arguments)
+        assert isinstance(condition, Number)
+        results = m.carried(values, "result")
+        m.hand_on(results, values)
+        m.b.assign(going, condition.expr)
+        written = set(m.written)
+        with m.b.when(going):
+            handed = m.region(after, [r.value for r in results])
+            m.hand_on(carried, handed)
+        m.written = written
+    m.b.repeat(going, body)
+    return tuple(r.value for r in results)

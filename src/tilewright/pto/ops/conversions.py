@@ -1,0 +1,269 @@
+"""Conversions: elements in another type, rounded, wrapped or clamped as the pair of types asks.
+
+On registers, a conversion to narrower elements writes every second or fourth lane of its result, `part` being the first
+one; a conversion to wider elements reads every second or fourth lane of its source.
+"""
+
+from __future__ import annotations
+
+from tilewright import dtypes
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import INT32, INT64, SIGNED, UNSIGNED, DataType, finite_limits
+from tilewright.errors import AttributeValueError
+from tilewright.pto.machine.build import element_of, known
+from tilewright.pto.machine.elements import cast, where
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination
+from tilewright.pto.machine.registers import (
+    active,
+    apart,
+    bitcast,
+    every,
+    full,
+    kept,
+    lanes_of,
+    mask_of,
+    masked,
+    scalar_in,
+)
+from tilewright.pto.machine.tiles import cover, read
+from tilewright.pto.machine.values import Number, Predicate, Tile, Vector
+from tilewright.pto.module import Attribute, Enumerated, Op
+from tilewright.pto.op import declare
+from tilewright.pto.ops.masks import is_upper
+from tilewright.pto.text.form import Form, Slot, register, tile
+from tilewright.pto.types import VReg
+
+MODES = {
+    "NONE": "rint", "RINT": "rint", "CAST_RINT": "rint", "ROUND": "round", "FLOOR": "floor", "CEIL": "ceil",
+    "TRUNC": "trunc", "ODD": "odd",
+}  # fmt: skip
+_WRAPS = frozenset(
+    [("fp16", "uint8"), ("fp16", "int8"), ("fp16", "int16"), ("fp32", "int16"), ("int64", "int32"), ("int32", "int16")]
+)
+"""The pairs whose overflow is cut off unless asked otherwise; all others stop at the limits."""
+
+WHOLE = float(1 << 23)
+"""From here on every fp32 number is an integer."""
+
+
+def word_of(value: Attribute) -> str:
+    """Return the word of an enumeration however it is spelled."""
+    return value.word if isinstance(value, Enumerated) else str(value)
+
+
+@declare("pto.tcvt", tile("zz?", "z"))
+def _convert(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    mode = word_of(op.attributes.get("rmode", op.attributes.get("round_mode", "CAST_RINT"))).upper()
+    if mode not in MODES:
+        raise AttributeValueError(f"there is no rounding mode {mode!r}", help=f"one of {', '.join(MODES)}")
+    saturates = op.attributes.get("sat_mode", op.attributes.get("satmode", op.attributes.get("saturation_mode")))
+    given = None if saturates is None else word_of(saturates).upper() in ("ON", "SAT", "TRUE")
+    values = read(m, source, target.valid, target.limits)
+    cover(m, target, converted(m, values, target.type.element.dtype, MODES[mode], given))
+
+
+@declare("pto.tpack", tile("z", "z"))
+def _pack(m: Machine, op: Op) -> None:
+    """Integers cut to the low bits that the destination has room for."""
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    values = read(m, source, target.valid, target.limits)
+    cover(m, target, converted(m, values, target.type.element.dtype, "trunc", saturates=False))
+
+
+def converted(m: Machine, values: Expr, to: DataType, mode: str, saturates: bool | None) -> Expr:
+    """Return a tile in another element type."""
+    come = element_of(values)
+    if come == to:
+        return _rounded(m, values, mode) if come.is_float() else values
+    if saturates is None:
+        saturates = (come.name, to.name) not in _WRAPS
+    if come.is_float() and to.is_float():
+        return _between_floats(m, values, to, saturates)
+    if come.is_float() and not saturates:
+        whole = m.b.tile("cast", values, INT64, mode)
+        return whole if to == INT64 else m.b.tile("cast", whole, to)
+    if not come.is_float() and saturates and to.is_int():
+        values = _clamped(m, values, to)
+        if to == come:
+            return values
+    return m.b.tile("cast", values, to, mode)
+
+
+def _rounded(m: Machine, values: Expr, mode: str) -> Expr:
+    """Return floats rounded to integers; what is too large to have a fraction, or no number, stays."""
+    whole = m.b.tile("cast", values, INT32, mode)
+    back = m.b.tile("cast", whole, element_of(values))
+    size = m.b.tile("abs", values)
+    return where(m, size, CmpType.LT, constant(WHOLE), back, values)
+
+
+def _between_floats(m: Machine, values: Expr, to: DataType, saturates: bool) -> Expr:
+    if saturates and to.bits < element_of(values).bits:
+        values = _finite(m, values, to)
+    return m.b.tile("cast", values, to)
+
+
+def _finite(m: Machine, values: Expr, to: DataType) -> Expr:
+    """Return floats no smaller and no larger than the finite ones of another type."""
+    low = m.b.tile("minimum", values, constant(finite_limits(to)[1]))
+    return m.b.tile("maximum", low, constant(-finite_limits(to)[1]))
+
+
+def _clamped(m: Machine, values: Expr, to: DataType) -> Expr:
+    """Return integers no smaller and no larger than another type holds."""
+    come = element_of(values)
+    low, high = (int(limit) for limit in to.limits)
+    if come.limits[1] > high:
+        values = m.b.tile("minimum", values, constant(high, come))
+    if come.limits[0] < low:
+        values = m.b.tile("maximum", values, constant(low, come))
+    return values
+
+
+_MODES = {"R": "rint", "A": "round", "F": "floor", "C": "ceil", "Z": "trunc", "O": "odd"}
+_PARTS = {"EVEN": 0, "ODD": 1, "P0": 0, "P1": 1, "P2": 2, "P3": 3}
+
+
+def mode_of(op: Op, default: str = "R") -> str:
+    """Return how an op rounds."""
+    given = str(op.attributes.get("rnd", op.attributes.get("round_mode", default)))
+    word = default if given in _PARTS else given.removeprefix("ROUND_")
+    if word not in _MODES:
+        raise AttributeValueError(f"there is no rounding {given!r}", help=f"one of {', '.join(_MODES)}")
+    return _MODES[word]
+
+
+def _part(op: Op, step: int) -> int:
+    only = op.attributes.get("rnd")  # of two words in quotes, the first may be left out
+    word = str(op.attributes.get("part", only if only in _PARTS else "EVEN")).removeprefix("PART_")
+    if word not in _PARTS or _PARTS[word] >= step:
+        raise AttributeValueError(f"there is no part {word!r} of {step}", help="EVEN or ODD of two, P0 to P3 of four")
+    return _PARTS[word]
+
+
+def _saturates(op: Op) -> bool | None:
+    word = op.attributes.get("sat")
+    return None if word is None else str(word) in ("SAT", "RS_ENABLE", "ON")
+
+
+@declare("pto.vcvt", register("un?", "u"))
+def _convert_lanes(m: Machine, op: Op) -> Expr:
+    return _placed(m, op, m.get(op.operands[0], Vector).expr)
+
+
+@declare("pto.vmulscvt", Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0))
+def _scale_and_convert(m: Machine, op: Op) -> Expr:
+    source = m.get(op.operands[0], Vector)
+    scaled = m.b.tile("mul", source.expr, scalar_in(m, op.operands[1], source.element.dtype))
+    return _placed(m, op, scaled)
+
+
+def _placed(m: Machine, op: Op, row: Expr) -> Expr:
+    """Return elements converted, in the lanes that the op says; a mask counts the lanes of the side it fits."""
+    type_, mask = op.results[0].of(VReg), mask_of(m, op)
+    have, want = lanes_of(row), type_.lanes
+    few, many = sorted((have, want))
+    first = _part(op, many // few) if few < many else 0
+    row = every(m, row, have // want, first, want) if have > want else row
+    made = _converted_lanes(m, row, type_.element.dtype, mode_of(op), _saturates(op))
+    if few == many:
+        return masked(m, made, mask)
+    made = kept(m, made, _lit(m, mask, many, few, first))
+    return apart(m, made, want // have, first) if have < want else made
+
+
+def _lit(m: Machine, mask: Predicate | None, many: int, few: int, first: int) -> Expr | None:
+    """Return the flags of the lanes of the wider elements, from a mask over either side's."""
+    on = None if mask is None else active(m, mask, mask.bits // 8)
+    if mask is None or on is None:
+        return None
+    if lanes_of(on) == many:
+        return every(m, on, many // few, first, few)
+    return active(m, mask, 256 // few)
+
+
+def _converted_lanes(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool | None) -> Expr:
+    """Return elements in another type: floats become integers that stop at the limits unless asked to wrap."""
+    come = element_of(row)
+    if come.is_float() and to.is_float():
+        return _shortened(m, row, to, mode, bool(saturates))
+    if come.is_float():
+        saturates = saturates is not False
+    return converted(m, row, to, mode, bool(saturates))
+
+
+def _shortened(m: Machine, row: Expr, to: DataType, mode: str, saturates: bool) -> Expr:
+    if to.bits >= element_of(row).bits:
+        return cast(m, row, to)
+    if saturates:
+        row = where(m, row, CmpType.EQ, row, row, full(m, lanes_of(row), element_of(row), 0))
+        row = _finite(m, row, to)
+    return cast(m, row, to) if mode == "rint" or to.bits < 16 else _directed(m, row, to, mode)
+
+
+def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
+    """Return floats rounded to shorter ones: towards zero, and one step further where the mode says so."""
+    bits, one, zero = UNSIGNED[to.get_byte()], constant(1, UNSIGNED[to.get_byte()]), constant(0.0)
+    size = m.b.tile("abs", row)
+    nearest = cast(m, size, to)
+    steps = bitcast(m, nearest, bits)
+    back = cast(m, nearest, dtypes.FP32)
+    down = where(m, back, CmpType.GT, size, m.b.tile("sub", steps, one), steps)
+    up = m.b.tile("add", down, one)
+    short, longer = (cast(m, bitcast(m, step, to), dtypes.FP32) for step in (down, up))
+    if mode == "trunc":
+        further = down
+    elif mode in ("floor", "ceil"):
+        further = where(m, row, CmpType.LT if mode == "floor" else CmpType.GT, zero, up, down)
+    elif mode == "odd":
+        last = m.b.tile("and_", down, one)
+        further = where(m, last, CmpType.EQ, constant(0, bits), up, down)
+    else:
+        before, behind = (m.b.tile("sub", a, b) for a, b in ((size, short), (longer, size)))
+        further = where(m, before, CmpType.GE, behind, up, down)
+    signed = bitcast(m, where(m, size, CmpType.GT, short, further, down), to)  # what is no number is not between two
+    return where(m, row, CmpType.LT, zero, m.b.tile("neg", signed), signed)
+
+
+@declare("pto.vtrc", register("vm", "v", "rnd", False))
+def _round(m: Machine, op: Op) -> Expr:
+    """Floats rounded to integers, still floats."""
+    row = m.get(op.operands[0], Vector).expr
+    made = converted(m, cast(m, row, dtypes.FP32), dtypes.FP32, mode_of(op, "Z"), None)
+    return masked(m, cast(m, made, element_of(row)), mask_of(m, op))
+
+
+# halves
+
+
+def _takes_upper(m: Machine, op: Op) -> bool:
+    """Return which half an op means: a word, or the number 1."""
+    numbers = [v for v in op.operands if isinstance(m.values[v], Number)]
+    if not numbers:
+        return is_upper(op)
+    part = known(m.expr(numbers[0]))
+    if part not in (0, 1):
+        raise AttributeValueError(f"the part must be the constant 0 or 1, got {part}")
+    return part == 1
+
+
+@declare("pto.vpack", register("un?|ui", "u", "part", False))
+def _pack_lanes(m: Machine, op: Op) -> Expr:
+    """The low parts of the elements in one half of the result; the other half is zero."""
+    source, type_ = m.get(op.operands[0], Vector), op.results[0].of(VReg)
+    half = cast(m, masked(m, source.expr, mask_of(m, op)), type_.element.dtype)
+    none = full(m, type_.lanes - lanes_of(half), type_.element.dtype, 0)
+    return m.b.tile("concat", none, half) if _takes_upper(m, op) else m.b.tile("concat", half, none)
+
+
+@declare("pto.vsunpack vzunpack", register("un?|ui", "u", "part", False))
+def _unpack(m: Machine, op: Op) -> Expr:
+    """One half of the elements, made longer with copies of their sign or with zeros."""
+    source, type_ = m.get(op.operands[0], Vector), op.results[0].of(VReg)
+    family = SIGNED if op.name == "pto.vsunpack" else UNSIGNED
+    first = type_.lanes if _takes_upper(m, op) else 0
+    half = every(m, bitcast(m, source.expr, family[source.element.nbytes]), 1, first, type_.lanes)
+    return masked(m, cast(m, half, type_.element.dtype), mask_of(m, op))

@@ -1,0 +1,190 @@
+"""Gathers and scatters: elements by index, by pattern, and one by one, of tiles and of registers."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from tilewright.core.expr import Expr
+from tilewright.dtypes import UINT8
+from tilewright.errors import AttributeValueError, UnsupportedFeatureError
+from tilewright.pto.machine.lanes import blank_lanes, elements_of, lane_view, lit_lanes, position, written
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination
+from tilewright.pto.machine.registers import BLOCK, NBYTES, lanes_of, lit
+from tilewright.pto.machine.tiles import (
+    bytes_view,
+    cell_view,
+    check_covers,
+    check_range,
+    corresponding,
+    element_strides,
+    window,
+    write,
+)
+from tilewright.pto.machine.values import Tile, Vector, View
+from tilewright.pto.module import Op
+from tilewright.pto.op import declare
+from tilewright.pto.ops.conversions import word_of
+from tilewright.pto.ops.moves import flat
+from tilewright.pto.ops.selections import BYTE
+from tilewright.pto.ops.vector_memory import accessed, unsigned
+from tilewright.pto.text.form import memory, tile
+from tilewright.pto.types import VReg
+
+PATTERNS = {
+    "P0101": (2, 0), "P1010": (2, 1), "P0001": (4, 0), "P0010": (4, 1), "P0100": (4, 2), "P1000": (4, 3),
+    "P1111": (1, 0),
+}  # fmt: skip
+"""Which elements a mask pattern takes: every so many, from where on."""
+
+
+@contextmanager
+def each(m: Machine, region: tuple[Expr, Expr]) -> Generator[tuple[Expr, Expr]]:
+    """Write loops over the elements of a region around what is written inside."""
+    with m.b.loop(0, region[0], hint="row") as row, m.b.loop(0, region[1], hint="column") as column:
+        yield row, column
+
+
+@declare("pto.tgather", tile("zx?x?x?", "zz?"))
+def _gather(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    pattern = op.attributes.get("maskPattern", op.attributes.get("mask_pattern"))
+    if pattern is not None:
+        _gather_pattern(m, source, target, word_of(pattern))
+        return
+    if len(op.ins) < 2 or "cmpMode" in op.attributes:
+        raise UnsupportedFeatureError("only gathers by index and by mask pattern can be run here")
+    places = m.get(op.ins[1], Tile)
+    if not m.placed(source, places, target):
+        return
+    elements, indices, made = flat(m, source), corresponding(m, places, target), window(m, target, target.valid)
+    with each(m, target.valid) as at:
+        m.b.set(made, m.b.get(elements, m.b.index(m.b.get(indices, *at))), *at)
+
+
+def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> None:
+    """Take every so many elements of each row, side by side."""
+    if pattern not in PATTERNS:
+        raise AttributeValueError(f"there is no mask pattern {pattern!r}", help=f"one of {', '.join(PATTERNS)}")
+    if not m.placed(source):
+        return
+    period, first = PATTERNS[pattern]
+    rows, columns = element_strides(source)
+    taken = (source.type.cols - first + period - 1) // period
+    check_covers(m, source, (target.valid[0], m.b.index(1)), (target.type.rows, 1))
+    check_range(m, target.valid[1], taken, f"`{pattern}` takes {taken} of {source.type.cols} columns")
+    start = m.b.add(source.place.offset, first * columns * source.type.element.nbytes)
+    view = bytes_view(m, replace(source.place, offset=start), target.valid, (rows, columns * period))
+    shape = target.type.valid_rows or target.type.rows, target.type.valid_cols or target.type.cols
+    write(m, target, m.b.load(view, shape, target.valid))
+
+
+@declare("pto.tgatherb", tile("zz", "z"))
+def _gather_blocks(m: Machine, op: Op) -> None:
+    """Take blocks of 32 bytes at byte offsets from the source's start."""
+    source, places, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+    if not m.placed(source, places, target):
+        return
+    offsets = window(m, places, places.valid)
+    across = m.b.index(target.type.cols * target.type.element.nbytes // BLOCK)
+    with each(m, places.valid) as (row, column):
+        start = m.b.index(m.b.get(offsets, row, column))
+        check_range(m, start, source.type.nbytes - BLOCK, "a block lies outside the tile it is taken from")
+        number = m.b.add(m.b.scalar("mul", row, across), column)
+        check_range(m, number, target.type.nbytes // BLOCK - 1, "there are more blocks than the tile has room for")
+        come = m.b.add(source.place.offset, start)
+        go = m.b.add(target.place.offset, m.b.mul(number, BLOCK))
+        view = bytes_view(m, replace(source.place, element=BYTE, offset=come), (1, BLOCK), (BLOCK, 1))
+        room = bytes_view(m, replace(target.place, element=BYTE, offset=go), (1, BLOCK), (BLOCK, 1))
+        block = m.b.load(view, (1, BLOCK))
+        m.b.store(room, block)
+
+
+@declare("pto.tscatter", tile("zz", "z"))
+def _scatter(m: Machine, op: Op) -> None:
+    """Put each element into the row its index names, in its own column."""
+    source, places, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+    if not m.placed(source, places, target):
+        return
+    whole = m.b.index(target.type.rows), m.b.index(target.type.cols)
+    elements, indices = window(m, source, source.valid), corresponding(m, places, source)
+    made = window(m, target, whole)
+    with each(m, source.valid) as (row, column):
+        to = m.b.index(m.b.get(indices, row, column))
+        m.b.set(made, m.b.get(elements, row, column), to, column)
+
+
+@declare("pto.mgather", tile("yz", "z"))
+def _gather_memory(m: Machine, op: Op) -> None:
+    view, places, target = m.get(op.ins[0], View), m.get(op.ins[1], Tile), destination(m, op)
+    if not m.placed(places, target):
+        return
+    indices, made = corresponding(m, places, target), window(m, target, target.valid)
+    with each(m, target.valid) as at:
+        step = m.b.mul(m.b.index(m.b.get(indices, *at)), view.pointer.element.nbytes)
+        found = cell_view(m, replace(view.pointer, offset=m.b.add(view.pointer.offset, step)))
+        m.b.set(made, m.b.get(found, m.b.index(0)), *at)
+
+
+@declare("pto.mscatter", tile("zz", "y"))
+def _scatter_memory(m: Machine, op: Op) -> None:
+    source, places, view = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), m.get(op.outs[0], View)
+    if not m.placed(source, places):
+        return
+    elements, indices = window(m, source, source.valid), corresponding(m, places, source)
+    with each(m, source.valid) as at:
+        step = m.b.mul(m.b.index(m.b.get(indices, *at)), view.pointer.element.nbytes)
+        room = cell_view(m, replace(view.pointer, offset=m.b.add(view.pointer.offset, step)))
+        m.b.set(room, m.b.get(elements, *at), m.b.index(0))
+
+
+# registers
+
+
+def _indices(m: Machine, op: Op) -> Expr:
+    """Return the vector of indices, which comes after the pointer."""
+    return next(v.expr for v in (m.values[o] for o in reversed(op.operands)) if isinstance(v, Vector))
+
+
+@declare("pto.vgather2 vgather2_bc", memory("lx?x?x?", "u"))
+def _gather_lanes(m: Machine, op: Op) -> Expr:
+    """Each lane is the element behind the pointer that an index names; bytes are made longer with zeros."""
+    pointer, _ = accessed(m, op, 0)
+    type_, offsets = op.results[0].of(VReg), _indices(m, op)
+    lanes = min(lanes_of(offsets), type_.lanes)
+    element = unsigned(1) if pointer.element.nbytes < type_.element.nbytes else type_.element
+    source, indices = elements_of(m, pointer, element), lane_view(m, offsets)
+    made, buffer = blank_lanes(m, type_.element.dtype, type_.lanes)
+    with lit_lanes(m, lit(m, op, NBYTES // lanes), lanes) as lane:
+        found = source.get(position(m, indices, lane))
+        m.b.set(made, m.b.cast(found, type_.element.dtype), lane)
+    return written(m, op, buffer)
+
+
+@declare("pto.vgatherb", memory("lx?x?x?", "u"))
+def _gather_lane_blocks(m: Machine, op: Op) -> Expr:
+    """Each block of 32 bytes comes from the byte offset that one of the first eight indices names."""
+    pointer, _ = accessed(m, op, 0)
+    source, indices = elements_of(m, pointer, unsigned(1)), lane_view(m, _indices(m, op))
+    made, buffer = blank_lanes(m, UINT8, NBYTES)
+    with lit_lanes(m, lit(m, op, 4), 8) as block:
+        start, to = position(m, indices, block), m.b.mul(block, BLOCK)
+        with m.b.loop(0, BLOCK, hint="byte") as byte:
+            m.b.set(made, source.get(m.b.scalar("add", start, byte)), m.b.scalar("add", to, byte))
+    return written(m, op, buffer)
+
+
+@declare("pto.vscatter", memory("ulx?x?"))
+def _scatter_lanes(m: Machine, op: Op) -> None:
+    """Each lane goes where an index says; of bytes, every other one."""
+    source, (pointer, _), offsets = m.get(op.operands[0], Vector), accessed(m, op, 1), _indices(m, op)
+    lanes = lanes_of(offsets)
+    if lanes > source.lanes:
+        raise UnsupportedFeatureError(f"{op.name} has {lanes} indices for {source.lanes} elements")
+    target = elements_of(m, pointer, source.element)
+    values, indices = lane_view(m, source.expr), lane_view(m, offsets)
+    with lit_lanes(m, lit(m, op, NBYTES // lanes), lanes) as lane:
+        value = m.b.get(values, m.b.mul(lane, source.lanes // lanes))
+        target.set(position(m, indices, lane), value)

@@ -1,0 +1,227 @@
+"""Masks: which lanes take part. A mask has one bit for each byte of a register, a lane's bit at its first byte.
+
+What makes masks from lanes sets only those bits; what changes the width of lanes keeps all of them. In memory a mask is
+its bits, one behind the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import INT32, UINT8
+from tilewright.errors import AttributeValueError, PtoTypeMismatchError, UnsupportedFeatureError
+from tilewright.pto.machine.build import element_of, known
+from tilewright.pto.machine.machine import Lowering, Machine
+from tilewright.pto.machine.registers import (
+    NBYTES,
+    active,
+    chosen,
+    compared,
+    every,
+    flags,
+    full,
+    grain,
+    iota,
+    lanes_of,
+    lit_lanes_of,
+    regrained,
+)
+from tilewright.pto.machine.tiles import bytes_view, moved
+from tilewright.pto.machine.values import Lowered, Pointer, Predicate, Token
+from tilewright.pto.module import Op
+from tilewright.pto.op import Constants, declare
+from tilewright.pto.ops.rules import equal
+from tilewright.pto.ops.vector_memory import accessed, unsigned, updated
+from tilewright.pto.text.form import Form, Slot, Typing, memory, register
+from tilewright.pto.types import Mask
+
+WIDTHS = ("b8", "b16", "b32")
+"""The lanes that masks can have."""
+_PATTERN = Form("", "n", Typing.RESULT, slots=(Slot("pattern", "string"),), family="mask")
+COARSEST = 8
+"""Bytes of the widest lanes there are."""
+
+
+def by_width(name: str, form: Form) -> Callable[[Lowering], Lowering]:
+    """Declare an op for each width of lanes, as in `pto.pset_b8`; all its masks have that width."""
+
+    def signed_in(lowering: Lowering) -> Lowering:
+        for width in WIDTHS:
+            declare(f"pto.{name}_{width}", form, rule=_one_width)(lowering)
+        return lowering
+
+    return signed_in
+
+
+def _one_width(op: Op, _: Constants) -> None:
+    width = int(op.name.rpartition("b")[2])
+    for value in (*op.operands, *op.results):
+        if isinstance(value.type, Mask) and value.type.bits != width:
+            raise PtoTypeMismatchError(f"`{op.name}` works on !pto.mask<b{width}>, got {value.type}")
+    if op.name.startswith("pto.plt"):
+        equal(op, "second result", op.results[1].type, op.operands[0].type)
+
+
+def _first(m: Machine, op: Op, count: Expr) -> Predicate:
+    """Return a mask of the first lanes."""
+    type_, number = op.results[0].of(Mask), known(count)
+    if number is not None and number >= type_.lanes:
+        return Predicate(full(m, type_.lanes, UINT8, 1), type_.bits, is_all=True)
+    bits = compared(m, iota(m, type_.lanes), CmpType.LT, m.b.cast(count, INT32))
+    return Predicate(flags(m, bits, type_.lanes), type_.bits)
+
+
+@by_width("pset", _PATTERN)
+@by_width("pge", _PATTERN)
+def _pattern(m: Machine, op: Op) -> Expr | Predicate:
+    word, lanes = str(op.attributes["pattern"]), op.results[0].of(Mask).lanes
+    if word == "PAT_ALLF":
+        return full(m, lanes, UINT8, 0)
+    shares = {"PAT_ALL": lanes, "PAT_H": lanes // 2, "PAT_Q": lanes // 4}
+    counted = re.fullmatch(r"PAT_VL(\d+)", word)
+    if counted or word in shares:
+        return _first(m, op, constant(int(counted[1]) if counted else shares[word], INT32))
+    if word not in ("PAT_M3", "PAT_M4"):
+        known_words = "as PAT_ALL, PAT_ALLF, PAT_VL8, PAT_H, PAT_Q, PAT_M3"
+        raise AttributeValueError(f"there is no pattern {word!r}", help=known_words)
+    rest = m.b.tile("fmod", iota(m, lanes), constant(int(word[-1]), INT32))
+    return flags(m, compared(m, rest, CmpType.EQ, constant(0, INT32)), lanes)
+
+
+@by_width("plt", register("i", "ni"))
+def _less_than(m: Machine, op: Op) -> tuple[Predicate, Expr]:
+    """The first lanes, as many as are left, and how many are left behind them."""
+    count = m.expr(op.operands[0])
+    lanes, none = (constant(n, element_of(count)) for n in (op.results[0].of(Mask).lanes, 0))
+    rest = m.b.scalar("max", m.b.scalar("sub", count, lanes), none)
+    return _first(m, op, m.b.scalar("min", count, lanes)), rest
+
+
+# logic
+
+
+@declare("pto.pand por pxor", register("nnn", "n"))
+@declare("pto.pnot", register("nn", "n"))
+def _logic(m: Machine, op: Op) -> Expr:
+    """What is computed of flags where the mask has flags: no other bit gets through."""
+    *sources, mask = (m.get(v, Predicate) for v in op.operands)
+    lhs, *others = (regrained(m, source.expr, grain(mask.expr)) for source in sources)
+    name = {"pto.pand": "and_", "pto.por": "or_"}.get(op.name, "xor")
+    made = m.b.tile(name, lhs, others[0] if others else constant(1, UINT8))
+    return made if mask.is_all else m.b.tile("and_", made, mask.expr)
+
+
+@declare("pto.psel", register("nnn", "n"))
+def _select(m: Machine, op: Op) -> Expr:
+    masks = [m.get(v, Predicate) for v in op.operands]
+    finest = min(grain(mask.expr) for mask in masks)
+    then, other = (regrained(m, mask.expr, finest) for mask in masks[:2])
+    return chosen(m, active(m, masks[2], finest), then, other)
+
+
+# lanes that move or change their width
+
+
+@declare("pto.pbitcast", register("n", "n"), is_by_bits=True)
+def _bitcast(m: Machine, op: Op) -> Predicate:
+    """The same image, seen in lanes of another width."""
+    source = m.get(op.operands[0], Predicate)
+    return Predicate(source.expr, op.results[0].of(Mask).bits, source.is_all)
+
+
+@declare("pto.ppack", register("n", "n", "part"), is_by_bits=True)
+def _pack(m: Machine, op: Op) -> Expr:
+    """Every other bit of the image, in its lower or upper half; the other half is zero."""
+    flags = m.get(op.operands[0], Predicate).expr
+    half = regrained(m, flags, max(2, grain(flags)))
+    none = full(m, lanes_of(half), UINT8, 0)
+    return m.b.tile("concat", none, half) if is_upper(op) else m.b.tile("concat", half, none)
+
+
+@declare("pto.punpack", register("n", "n", "part"), is_by_bits=True)
+def _unpack(m: Machine, op: Op) -> Expr:
+    """The lower or upper half of the image, each bit followed by a zero."""
+    flags = m.get(op.operands[0], Predicate).expr
+    some = regrained(m, flags, min(COARSEST, grain(flags)))
+    count = lanes_of(some) // 2
+    return every(m, some, 1, count if is_upper(op) else 0, count)
+
+
+def is_upper(op: Op) -> bool:
+    """Return whether an op asks for the upper half."""
+    word = str(op.attributes.get("part", "LOWER"))
+    if word not in ("LOWER", "HIGHER", "UPPER"):
+        raise AttributeValueError(f"there is no part {word!r}", help="LOWER or HIGHER")
+    return word != "LOWER"
+
+
+def _store_bits(m: Machine, image: Expr, at: Pointer) -> None:
+    """Write flags as bits, eight a byte, the first one lowest."""
+    count = lanes_of(image) // 8
+    packed = compared(m, image, CmpType.NE, constant(0, UINT8))
+    target = bytes_view(m, replace(at, element=unsigned(1)), (1, count), (0, 1))
+    m.b.store(target, packed)
+
+
+def _load_bits(m: Machine, at: Pointer, count: int) -> Expr:
+    """Return bits in memory as flags."""
+    packed = m.b.load(bytes_view(m, replace(at, element=unsigned(1)), (1, count // 8), (0, 1)), (1, count // 8))
+    return flags(m, packed, count)
+
+
+@declare("pto.psts", memory("nl", "l?", "dist"))
+@declare("pto.psti", memory("nli?", "l?", "dist"))
+def _store_mask(m: Machine, op: Op) -> tuple[Pointer, ...]:
+    at, further = _place(m, op, 1)
+    image = regrained(m, m.get(op.operands[0], Predicate).expr, 1)
+    word = op.attributes.get("dist", "NORM")
+    if word not in ("NORM", "PK"):
+        raise UnsupportedFeatureError(f"{op.name} has no distribution {word!r}", help="NORM or PK")
+    _store_bits(m, image if word == "NORM" else every(m, image, 2, 0, NBYTES // 2), at)
+    return further
+
+
+def _place(m: Machine, op: Op, index: int) -> tuple[Pointer, tuple[Pointer, ...]]:
+    """Return where a mask lies: its offset stands in brackets or is an operand."""
+    at, further = accessed(m, op, index)
+    if len(op.operands) == index + 1:
+        return at, further
+    return updated(op, at, moved(m, at, m.index(op.operands[index + 1])))
+
+
+@declare("pto.plds", memory("l", "nl?", "dist"), is_by_bits=True)
+@declare("pto.pldi", memory("li?", "nl?", "dist"), is_by_bits=True)
+def _load_mask(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
+    at, further = _place(m, op, 0)
+    word = op.attributes.get("dist", "NORM")
+    if word == "NORM":
+        image = _load_bits(m, at, NBYTES)
+    elif word == "US":
+        image = _doubled(m, _load_bits(m, at, NBYTES // 2))
+    elif word == "DS":
+        image = every(m, _load_bits(m, at, 2 * NBYTES), 2, 0, NBYTES)
+    else:
+        raise UnsupportedFeatureError(f"{op.name} has no distribution {word!r}", help="NORM, US or DS")
+    return image, *further
+
+
+def _doubled(m: Machine, row: Expr) -> Expr:
+    """Return each lane twice."""
+    lanes = lanes_of(row)
+    column = m.b.tile("reshape", row, (lanes, 1))
+    blank = m.b.tile("full", (lanes, 2), UINT8, constant(0, UINT8))
+    return m.b.tile("reshape", m.b.tile("row_expand", blank, column), (1, 2 * lanes))
+
+
+@declare("pto.pstu", register("anli?", "al?"))
+def _store_mask_unaligned(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    """One bit a lane, however wide lanes are."""
+    mask, base = m.get(op.operands[1], Predicate), m.get(op.operands[2], Pointer)
+    own = lit_lanes_of(m, mask)
+    _store_bits(m, own, base)
+    further = base.having((m.b.add(base.offset, lanes_of(own) // 8),))
+    return (Token(), further) if len(op.results) > 1 else (Token(),)

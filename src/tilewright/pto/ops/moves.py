@@ -1,0 +1,150 @@
+"""Moves: elements from tile to tile, and one by one."""
+
+from __future__ import annotations
+
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import finite_limits
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.machine.build import known, tile_type
+from tilewright.pto.machine.elements import cast
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination
+from tilewright.pto.machine.tiles import bytes_view, check_reach, read, read_all, write
+from tilewright.pto.machine.values import Tile
+from tilewright.pto.module import Op
+from tilewright.pto.op import Constants, declare
+from tilewright.pto.ops.rules import element_type, equal
+from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
+from tilewright.pto.types import TileBuf
+
+
+@declare("pto.tmov", tile("zx?", "z"))
+def _move(m: Machine, op: Op) -> None:
+    """A copy of what both hold, converted where it leaves an accumulator."""
+    refuse_scaling(op)
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    region = m.b.least(source.valid[0], target.valid[0]), m.b.least(source.valid[1], target.valid[1])
+    value = read(m, source, region, target.limits)
+    write(m, target, cast(m, rectified(m, op, value), target.type.element.dtype), covers=region)
+
+
+def rectified(m: Machine, op: Op, value: Expr) -> Expr:
+    """Return what leaves an accumulator, which may lose its negative part on the way."""
+    is_relu = getattr(op.attributes.get("reluPreMode"), "word", "").upper() in ("NORMAL_RELU", "NORMALRELU")
+    return m.b.tile("relu", value) if is_relu else value
+
+
+def refuse_scaling(op: Op) -> None:
+    """Refuse what would scale elements on their way out of an accumulator."""
+    if len(op.ins) > 1:
+        raise UnsupportedFeatureError(
+            f"`{op.name}` with a scale for its elements cannot be run here",
+            help="multiply with pto.tmuls or pto.tcolexpandmul, then convert with pto.tcvt",
+        )
+
+
+@declare("pto.textract", tile("zii", "z"))
+def _extract(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    at = m.index(op.ins[1]), m.index(op.ins[2])
+    check_reach(m, source, target.valid, at)
+    value = read(m, source, target.valid, target.limits, at)
+    write(m, target, cast(m, value, target.type.element.dtype))
+
+
+@declare("pto.tinsert", tile("zii", "z"))
+def _insert(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    at = m.index(op.ins[1]), m.index(op.ins[2])
+    check_reach(m, target, source.valid, at)
+    write(m, target, cast(m, read_all(m, source), target.type.element.dtype), at)
+
+
+@declare("pto.tconcat", tile("tt"))
+def _concat(m: Machine, op: Op) -> None:
+    first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+    left, right = read_all(m, first), read_all(m, second)
+    if all(known(n) is not None for n in (*first.valid, *second.valid)):
+        write(m, target, m.b.tile("concat", left, right))
+        return
+    write(m, target, left)
+    write(m, target, right, (m.b.index(0), first.valid[1]))
+
+
+@declare("pto.ttrans", tile("tz?"))
+def _transpose(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    write(m, target, m.b.tile("transpose", read_all(m, source), 0, 1))
+
+
+# padding
+
+
+@declare("pto.tfillpad tfillpad_inplace tfillpad_expand", tile("t"))
+def _fill(m: Machine, op: Op) -> None:
+    """A copy of the source's valid part, and the destination's pad everywhere else."""
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    value = read_all(m, source, target.limits)
+    _write_valid(m, target, value if tile_type(value).valid == target.limits else padded(m, value, target))
+
+
+def _write_valid(m: Machine, target: Tile, value: Expr) -> None:
+    """Write the destination's valid part of a whole tile."""
+    extents = tuple(known(n) for n in target.valid)
+    if extents == tile_type(value).shape:
+        write(m, target, value)
+    elif None not in extents:
+        write(m, target, m.b.tile("slice", value, target.valid, (0, 0)))
+    else:
+        rows, cols = target.valid
+        write(m, target, m.b.tile("set_validshape", value, rows, cols))
+
+
+def pad_of(type_: TileBuf) -> float:
+    """Return what fills a tile outside its data; the largest and smallest numbers are finite ones."""
+    dtype = type_.element.dtype
+    low, high = (-finite_limits(dtype)[1], finite_limits(dtype)[1]) if dtype.is_float() else dtype.limits
+    return {2: high, 3: low}.get(type_.pad, 0)
+
+
+def padded(m: Machine, value: Expr, target: Tile) -> Expr:
+    """Return a tile of a destination's shape: the valid part of a value, and its pad everywhere else."""
+    return m.b.tile("assemble", blank(m, target), value, (0, 0))
+
+
+def blank(m: Machine, target: Tile) -> Expr:
+    """Return a tile of a destination's shape that is all pad."""
+    dtype = target.type.element.dtype
+    return m.b.tile("full", target.limits, dtype, constant(pad_of(target.type), dtype))
+
+
+# one by one
+
+
+def _gets_element(op: Op, _: Constants) -> None:
+    equal(op, "result", op.results[0].type, element_type(op.ins[0].type))
+
+
+@declare(
+    "pto.tgetval",
+    Form("", "s", Typing.RESULT, words={"ins": Word(Layout.TYPED, "ti", required=True)}),
+    rule=_gets_element,
+)
+def _get(m: Machine, op: Op) -> Expr:
+    tile, index = m.get(op.ins[0], Tile), m.index(op.ins[1])
+    if not m.placed(tile):
+        return constant(0, tile.type.element.dtype)
+    return m.b.get(flat(m, tile), index)
+
+
+@declare("pto.tsetval", tile("is"))
+def _set(m: Machine, op: Op) -> None:
+    tile, index = destination(m, op), m.index(op.ins[0])
+    if not m.placed(tile):
+        return
+    m.b.set(flat(m, tile), m.expr(op.ins[1]), index)
+
+
+def flat(m: Machine, tile: Tile) -> Expr:
+    """Return the elements of a tile in the order they lie in memory."""
+    return bytes_view(m, tile.place, (tile.type.rows * tile.type.cols,), (1,))

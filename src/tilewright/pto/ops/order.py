@@ -1,0 +1,51 @@
+"""Order: what pipes wait for, and which block of the grid this is.
+
+Attributes: `src`, `dst` and `event` of flags; `pipe` and `event` of barriers and handshakes; `kind` of `mem_bar`.
+"""
+
+from __future__ import annotations
+
+from tilewright.core.expr import Expr
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.module import Op
+from tilewright.pto.op import declare
+from tilewright.pto.text.form import Form, Layout, Slot, Typing, Word, tile
+from tilewright.pto.types import I64, INDEX, Scalar
+
+_PIPES = (Slot("src", "pipe"), Slot("dst", "pipe"), Slot("event", "event"))
+_BY_VALUE = Form(
+    "i?", words={"event": Word(Layout.SLOT, "i")}, slots=_PIPES, needed_slots=2, is_bracketed=True, untyped=1
+)
+_SYNCHRONIZED = (Slot("src", "sync_op_type"), Slot("dst", "sync_op_type"), Slot("event", "event"))
+_HANDSHAKE = (Slot("pipe", "pipe"), Slot("event", "int"))
+_BUFFER = (Slot("pipe", "pipe_event_type"), Slot("id", "int"), Slot("mode", "int"))
+
+
+@declare("pto.barrier", Form(slots=(Slot("pipe", "pipe"),), is_leading=True))
+@declare("pto.set_flag wait_flag", Form(slots=_PIPES, is_bracketed=True))
+@declare("pto.set_flag_dyn wait_flag_dyn", _BY_VALUE)
+@declare("pto.record_event wait_event", Form(slots=_SYNCHRONIZED, is_bracketed=True))
+@declare("pto.sync.set sync.wait", Form("i?", slots=_HANDSHAKE, needed_slots=1, is_leading=True, untyped=1))
+@declare("pto.mem_bar", Form(slots=(Slot("kind", "string"),), is_leading=True))
+@declare("pto.get_buf rls_buf", Form(slots=_BUFFER, needed_slots=2, is_leading=True))
+@declare("pto.set_ffts", Form("x"))
+@declare("pto.tsync", Form("x*"))
+@declare("pto.tprefetch", tile("y", "z"))
+def _in_order(m: Machine, op: Op) -> None:
+    """A block runs its ops one after the other, so there is nothing to wait for."""
+
+
+@declare(
+    "pto.get_block_idx get_block_num get_subblock_idx get_subblock_num",
+    Form("", "i", Typing.IMPLIED, implied=I64),
+)
+def _block(m: Machine, op: Op) -> Expr:
+    numbers: dict[str, Expr] = {
+        "pto.get_block_idx": m.blocks.index,
+        "pto.get_block_num": m.blocks.count,
+        "pto.get_subblock_idx": m.b.index(0),
+        "pto.get_subblock_num": m.b.index(1),
+    }
+    type_ = op.results[0].of(Scalar)
+    number = numbers[op.name]
+    return number if type_ is INDEX else m.b.cast(number, type_.dtype)

@@ -1,0 +1,64 @@
+"""Products: matrices multiplied into an accumulator. Rows and depth are the left operand's, columns the right one's."""
+
+from __future__ import annotations
+
+from tilewright.core.expr import Expr
+from tilewright.errors import PtoValidShapeError
+from tilewright.pto.machine.build import tile_type
+from tilewright.pto.machine.elements import cast
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination
+from tilewright.pto.machine.tiles import read, write
+from tilewright.pto.machine.values import Tile
+from tilewright.pto.module import Op, Value
+from tilewright.pto.op import Constants, declare
+from tilewright.pto.text.form import tile
+from tilewright.pto.types import TileBuf
+
+
+def _factors(m: Machine, left: Value, right: Value) -> tuple[Expr, Expr]:
+    a, b = m.get(left, Tile), m.get(right, Tile)
+    lhs = read(m, a, a.valid)
+    rhs = read(m, b, (a.valid[1], b.valid[1]), (a.type.cols, b.type.cols))
+    return lhs, rhs
+
+
+def _fits(op: Op, _: Constants) -> None:
+    a, b = (op.ins[1:] if op.name.endswith(".acc") else op.ins)[:2]
+    lhs, rhs, out = a.type, b.type, op.outs[0].type
+    assert isinstance(lhs, TileBuf) and isinstance(rhs, TileBuf) and isinstance(out, TileBuf)
+    if lhs.valid_cols is not None and lhs.valid_cols > rhs.rows:
+        raise PtoValidShapeError(f"`%{a.name}` has {lhs.valid_cols} columns, `%{b.name}` {rhs.rows} rows")
+    if (lhs.valid_rows or 0) > out.rows or (rhs.valid_cols or 0) > out.cols:
+        product = f"{lhs.valid_rows or '?'}x{rhs.valid_cols or '?'}"
+        raise PtoValidShapeError(f"the product is {product}, `%{op.outs[0].name}` holds {out.rows}x{out.cols}")
+
+
+@declare("pto.tmatmul tgemv", tile("zz", "z"), rule=_fits)
+def _multiply(m: Machine, op: Op) -> None:
+    lhs, rhs = _factors(m, op.ins[0], op.ins[1])
+    _write(m, op, m.b.tile("matmul", lhs, rhs))
+
+
+@declare("pto.tmatmul.acc tgemv.acc", tile("zzz", "z"), rule=_fits)
+def _accumulate(m: Machine, op: Op) -> None:
+    lhs, rhs = _factors(m, op.ins[1], op.ins[2])
+    a, b, sums = m.get(op.ins[1], Tile), m.get(op.ins[2], Tile), m.get(op.ins[0], Tile)
+    acc = read(m, sums, (a.valid[0], b.valid[1]), (a.type.rows, b.type.cols))
+    _write(m, op, m.b.tile("matmul_acc", acc, lhs, rhs))
+
+
+@declare("pto.tmatmul.bias tgemv.bias", tile("zzz", "z"), rule=_fits)
+def _biased(m: Machine, op: Op) -> None:
+    lhs, rhs = _factors(m, op.ins[0], op.ins[1])
+    bias, b = m.get(op.ins[2], Tile), m.get(op.ins[1], Tile)
+    row = read(m, bias, (m.b.index(1), b.valid[1]), (1, b.type.cols))
+    product = m.b.tile("matmul", lhs, rhs)
+    _write(m, op, m.b.tile("col_expand_add", product, cast(m, row, tile_type(product).dtype)))
+
+
+def _write(m: Machine, op: Op, value: Expr) -> None:
+    target = destination(m, op)
+    left, right = (m.get(v, Tile) for v in (op.ins[1:3] if op.name.endswith(".acc") else op.ins[:2]))
+    covers = left.valid[0], right.valid[1]
+    write(m, target, cast(m, value, target.type.element.dtype), covers=covers)

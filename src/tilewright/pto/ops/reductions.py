@@ -1,0 +1,180 @@
+"""Reductions and expansions: rows and columns folded to one element, one element met with a row or column.
+
+Registers are folded whole, in blocks of 32 bytes, or in pairs; lanes that a mask leaves out take no part.
+"""
+
+from __future__ import annotations
+
+from tilewright import dtypes
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr, constant
+from tilewright.dtypes import INT32, UNSIGNED
+from tilewright.errors import AttributeValueError, UnsupportedFeatureError
+from tilewright.pto.machine.build import element_of, tile_type
+from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, cut, over_columns, over_rows, where
+from tilewright.pto.machine.lanes import written
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination
+from tilewright.pto.machine.registers import (
+    chosen,
+    extended,
+    full,
+    iota,
+    lanes_of,
+    lit,
+    reshaped,
+    scratch,
+    window,
+)
+from tilewright.pto.machine.tiles import cover, read, read_all, write, zero
+from tilewright.pto.machine.values import Tile, Vector
+from tilewright.pto.module import Number, Op
+from tilewright.pto.op import declare
+from tilewright.pto.text.form import register, tile
+from tilewright.pto.types import VReg
+
+
+@declare("pto.trowsum trowmax trowmin trowprod tcolsum tcolmax tcolmin tcolprod", tile("tz?"))
+def _fold(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    word = op.name.removeprefix("pto.t")
+    folded = m.b.tile(f"{word[:3]}_{word[3:]}", read_all(m, source))
+    write(m, target, folded, covers=_folded(m, word[:3], source))
+
+
+@declare("pto.trowargmax trowargmin tcolargmax tcolargmin", tile("zz?", "z"))
+def _position(m: Machine, op: Op) -> None:
+    """The first place along each row or column that holds its largest or smallest element, or else no number."""
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    axis, end = op.name.removeprefix("pto.t")[:3], op.name[-3:]
+    values = read_all(m, source)
+    type_ = tile_type(values)
+    best = m.b.tile(f"{axis}_{end}", values)
+    spread = m.b.tile(f"{axis}_expand", values, best)
+    count = over_columns if axis == "row" else over_rows
+    places = cut(m, count(m, type_.shape), source.valid)
+    nowhere = cut(m, m.b.tile("full", type_.shape, INT32, constant(2**31 - 1, INT32)), source.valid)
+    found = where(m, values, CmpType.EQ, spread, places, nowhere)
+    if type_.dtype.is_float():  # where one is no number, that is what the row folds to, and it equals nothing
+        found = where(m, values, CmpType.NE, values, places, found)
+    first = cast(m, m.b.tile(f"{axis}_min", found), target.type.element.dtype)
+    write(m, target, first, covers=_folded(m, axis, source))
+
+
+def _folded(m: Machine, axis: str, source: Tile) -> tuple[Expr, Expr]:
+    """Return the extents of a fold."""
+    return (source.valid[0], m.b.index(1)) if axis == "row" else (m.b.index(1), source.valid[1])
+
+
+def _vector(m: Machine, axis: str, source: Tile, target: Tile, column: int = 0) -> Expr:
+    """Return the column or row that meets a destination."""
+    if axis == "row":
+        region, limit = (target.valid[0], m.b.index(1)), (target.type.rows, 1)
+    else:
+        region, limit = (m.b.index(1), target.valid[1]), (1, target.type.cols)
+    at = (m.b.index(0), m.b.index(column)) if column else None
+    return read(m, source, region, limit, at)
+
+
+@declare("pto.trowexpand tcolexpand", tile("t"))
+def _expand(m: Machine, op: Op) -> None:
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    axis = op.name[5:8]
+    blank = constant_tile(m, target, zero(target.type))
+    cover(m, target, m.b.tile(f"{axis}_expand", blank, _vector(m, axis, source, target)))
+
+
+@declare(
+    "pto.trowexpandadd trowexpandsub trowexpandmul trowexpanddiv trowexpandmax trowexpandmin trowexpandexpdif",
+    tile("ttz?"),
+)
+@declare(
+    "pto.tcolexpandadd tcolexpandsub tcolexpandmul tcolexpanddiv tcolexpandmax tcolexpandmin tcolexpandexpdif",
+    tile("tt"),
+)
+def _meet(m: Machine, op: Op) -> None:
+    first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+    axis, name = op.name[5:8], op.name.removeprefix("pto.trowexpand").removeprefix("pto.tcolexpand")
+    groups = op.attributes.get("src1Col", 1)
+    count = groups.value if isinstance(groups, Number) else groups
+    if axis == "row" and isinstance(count, int) and count > 1:
+        _meet_groups(m, name, (first, second, target), count)
+        return
+    x = read(m, first, target.valid, target.limits)
+    cover(m, target, _met(m, axis, name, x, _vector(m, axis, second, target)))
+
+
+_QUOTIENTS = ("i8", "i16", "i32")
+"""The integers, of any sign, that A5 divides by a row or column."""
+
+
+def _met(m: Machine, axis: str, name: str, x: Expr, vector: Expr) -> Expr:
+    """Return a tile met with a column or row; integers are divided as tiles are."""
+    dtype = element_of(x)
+    if name != "div" or dtype.is_float():
+        return m.b.tile(f"{axis}_expand_{name}", x, vector)
+    if m.arch != "a5" or f"i{dtype.bits}" not in _QUOTIENTS:
+        legal = ("f16", "f32", *(_QUOTIENTS if m.arch == "a5" else ()))
+        message = f"`pto.t{axis}expanddiv` takes no {dtype} on {m.arch.upper()}"
+        raise UnsupportedFeatureError(message, help=f"it takes {', '.join(legal)}")
+    return arithmetic(m, name, x, m.b.tile(f"{axis}_expand", x, vector))
+
+
+def _meet_groups(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], groups: int) -> None:
+    """Each column of the second tile meets as many columns of the first."""
+    first, second, target = tiles
+    if target.type.cols % groups:
+        message = f"`src1Col` is {groups}, which does not divide {target.type.cols} columns"
+        raise AttributeValueError(message, help="let each column of the second tile meet as many of the first")
+    width = target.type.cols // groups
+    made: Expr | None = None
+    for group in range(groups):
+        at = (m.b.index(0), m.b.index(group * width))
+        x = read(m, first, (target.valid[0], m.b.index(width)), (target.type.rows, width), at)
+        met = _met(m, "row", name, x, _vector(m, "row", second, target, group))
+        made = met if made is None else m.b.tile("concat", made, met)
+    assert made is not None
+    write(m, target, made)
+
+
+# registers
+
+
+def _taking_part(m: Machine, op: Op) -> Expr:
+    """Return the lanes of an op's operand, those that take no part replaced by what changes nothing."""
+    row = m.get(op.operands[0], Vector).expr
+    on = lit(m, op, element_of(row).get_byte())
+    if on is None:
+        return row
+    low, high = element_of(row).limits
+    start = {"add": 0, "max": low, "min": high}[op.name[-3:]]
+    return chosen(m, on, row, full(m, lanes_of(row), element_of(row), start))
+
+
+def _by_group(m: Machine, op: Op, row: Expr, groups: int) -> Expr:
+    """Return one element for each group of neighbours."""
+    square = reshaped(m, row, groups, lanes_of(row) // groups)
+    return reshaped(m, m.b.tile(f"row_{op.name[-3:].replace('add', 'sum')}", square), 1, groups)
+
+
+@declare("pto.vcadd vcgadd vcgmax vcgmin vcpadd", register("um?", "u"))
+def _fold_lanes(m: Machine, op: Op) -> Expr:
+    """All lanes to the first, blocks of 32 bytes to the first eight, or neighbours to the lower half."""
+    type_ = op.results[0].of(VReg)
+    row = cast(m, _taking_part(m, op), type_.element.dtype)
+    groups = {"pto.vcg": 8, "pto.vcp": lanes_of(row) // 2}.get(op.name[:7], 1)
+    return extended(m, _by_group(m, op, row, groups), type_.lanes)
+
+
+@declare("pto.vcmax vcmin", register("um?", "u"))
+def _extreme(m: Machine, op: Op) -> Expr:
+    """The largest or smallest element in the first lane, in the second its index as an integer's bits."""
+    row, type_ = _taking_part(m, op), op.results[0].of(VReg)
+    best = _by_group(m, op, row, 1)
+    none = full(m, lanes_of(row), dtypes.INT32, lanes_of(row) - 1)
+    at = m.b.tile("row_min", where(m, row, CmpType.EQ, best, iota(m, lanes_of(row)), none))
+    bits = UNSIGNED[type_.element.nbytes]
+    buffer = scratch(m, zero=True)
+    m.b.store(window(m, buffer, type_.element.dtype, 1), best)
+    m.b.store(window(m, buffer, bits, 1, first=1), cast(m, at, bits))
+    return written(m, op, buffer)

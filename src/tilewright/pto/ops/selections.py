@@ -1,0 +1,174 @@
+"""Selections: comparisons as packed bits, choices by them, and ops on what only one of two tiles holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Expr
+from tilewright.errors import AttributeValueError, OutOfBoundsError, UnsupportedFeatureError
+from tilewright.pto.machine.build import element_of, known, tile_type
+from tilewright.pto.machine.elements import arithmetic, where
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.operands import destination, operand, operands, rows_of
+from tilewright.pto.machine.registers import active, chosen, compared, flags, lanes_of, lit, regrained
+from tilewright.pto.machine.tiles import Extents, bytes_view, check_range, cover, read, read_all, write
+from tilewright.pto.machine.values import Predicate, Tile
+from tilewright.pto.module import Enumerated, Op
+from tilewright.pto.op import declare
+from tilewright.pto.ops.arithmetic import predicate
+from tilewright.pto.text.form import register, tile
+from tilewright.pto.types import SCALARS, Mask
+
+BYTE = SCALARS["ui8"]
+
+
+def comparison(op: Op) -> CmpType:
+    """Return which comparison an op makes."""
+    mode = op.attributes.get("cmpMode", op.attributes.get("cmp_mode", op.attributes.get("cmp", "eq")))
+    word = mode.word if isinstance(mode, Enumerated) else str(mode)
+    if word.upper() not in CmpType.__members__:
+        raise AttributeValueError(f"there is no comparison {word!r}", help="one of eq, ne, lt, le, gt, ge")
+    return CmpType[word.upper()]
+
+
+@declare("pto.tcmp", tile("tt", "z"))
+@declare("pto.tcmps", tile("te", "z"))
+def _compare(m: Machine, op: Op) -> None:
+    """Compare over the first source's valid part; eight columns a byte, the lowest bit first."""
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    lhs, rhs = read_all(m, source), operand(m, op.ins[1], source)
+    mask = m.b.tile("cmp", lhs, rhs, int(comparison(op)))
+    if not m.placed(target):
+        return
+    rows, cols = (m.b.index(n) if isinstance(n, int) else None for n in tile_type(mask).valid)
+    region = rows or source.valid[0], cols or _bytes(m, source.valid[1])
+    m.b.store(_bit_rows(m, target, region, source), mask)
+
+
+def _bytes(m: Machine, columns: Expr) -> Expr:
+    return m.b.scalar("floordiv", m.b.add(columns, 7), m.b.index(8))
+
+
+def _bit_rows(m: Machine, tile: Tile, region: tuple[Expr, Expr], about: Tile) -> Expr:
+    """Return the bytes of each row of a tile that hold bits about the elements of another."""
+    pitch = tile.type.cols * tile.type.element.nbytes
+    rows, width = (known(extent) or 0 for extent in region)
+    if rows > tile.type.rows or width > pitch:
+        raise OutOfBoundsError(f"{rows} rows of {width} bytes of bits leave a tile of {tile.type.rows} rows of {pitch}")
+    limits = about.type.rows, (about.type.cols + 7) // 8
+    for extent, limit, have in zip(region, limits, (tile.type.rows, pitch), strict=True):
+        if known(extent) is None and limit > have:
+            check_range(m, extent, have, f"bits leave a tile of {tile.type.rows} rows of {pitch} bytes")
+    return bytes_view(m, replace(tile.place, element=BYTE), region, (pitch, 1))
+
+
+def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:
+    """Return the packed bits that choose among the elements of a destination."""
+    width = (target.type.cols + 255) // 256 * 32
+    shape = (known(target.valid[0]) or target.type.rows, width)
+    if not m.placed(tile):
+        return m.b.tile("full", shape, BYTE.dtype, 0)
+    region = target.valid[0], _bytes(m, target.valid[1])
+    return m.b.load(_bit_rows(m, tile, region, target), shape, region)
+
+
+@declare("pto.tsel", tile("zttz?"))
+def _select(m: Machine, op: Op) -> None:
+    target = destination(m, op)
+    mask, lhs, rhs = op.ins[:3]
+    bits = _mask(m, m.get(mask, Tile), target)
+    cover(m, target, m.b.tile("sel", bits, operand(m, lhs, target), operand(m, rhs, target)))
+
+
+@declare("pto.tsels", tile("ztzx?|ztex?"))
+def _select_number(m: Machine, op: Op) -> None:
+    target = destination(m, op)
+    mask, source, *_, number = op.ins
+    bits = _mask(m, m.get(mask, Tile), target)
+    cover(m, target, m.b.tile("sels", bits, operand(m, source, target), scalar=operand(m, number, target)))
+
+
+_PARTIAL = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
+
+
+@declare("pto.tpartadd tpartmul tpartmax tpartmin", tile("tt"))
+def _partly(m: Machine, op: Op) -> None:
+    """Where both sources hold data they meet; elsewhere the one that does is copied."""
+    first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+    name = _PARTIAL[op.name.removeprefix("pto.tpart")]
+    if target.valid not in (first.valid, second.valid):
+        _write_layers(m, name, first, second, target)
+        return
+    larger, smaller = (first, second) if first.valid == target.valid else (second, first)
+    if larger.valid != smaller.valid:
+        _write_pieces(m, name, (larger, smaller, target), larger is first)
+        return
+    lhs, rhs = operand(m, op.ins[0], target), operand(m, op.ins[1], target)
+    cover(m, target, arithmetic(m, name, lhs, rhs))
+
+
+def _write_layers(m: Machine, name: str, first: Tile, second: Tile, target: Tile) -> None:
+    """Copy both sources, one over the other, and over them what they make where both hold data."""
+    limit = target.limits
+    left, right = _common(m, first, target), _common(m, second, target)
+    both = m.b.least(left[0], right[0]), m.b.least(left[1], right[1])
+    layers = [read(m, first, left, limit), read(m, second, right, limit)]
+    layers.append(arithmetic(m, name, read(m, first, both, limit), read(m, second, both, limit)))
+    for layer in layers:
+        write(m, target, layer)
+
+
+def _common(m: Machine, source: Tile, target: Tile) -> Extents:
+    """Return how much is valid of two tiles."""
+    return m.b.least(source.valid[0], target.valid[0]), m.b.least(source.valid[1], target.valid[1])
+
+
+def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_order: bool) -> None:
+    larger, smaller, target = tiles
+    region = _common(m, larger, smaller)
+    limit = target.limits
+    whole, some, part = read_all(m, larger, limit), read(m, smaller, region, limit), read(m, larger, region, limit)
+    met = arithmetic(m, name, part, some) if in_order else arithmetic(m, name, some, part)
+    write(m, target, m.b.tile("assemble", whole, met, (0, 0)))
+
+
+@declare("pto.tpartargmax tpartargmin", tile("zzz?z?", "zz?"))
+def _better(m: Machine, op: Op) -> None:
+    """Of two values the larger or smaller, and the index that came with it; the first where they are equal."""
+    if len(op.ins) != 4 or len(op.outs) != 2:
+        raise UnsupportedFeatureError(
+            "values and indices of both sources are needed", help="ins(a, b, i, j) outs(v, k)"
+        )
+    target, places = (m.get(v, Tile) for v in op.outs)
+    a, b = (operand(m, v, target) for v in op.ins[:2])
+    first, second = (operand(m, v, places) for v in op.ins[2:])
+    how = CmpType.GE if op.name == "pto.tpartargmax" else CmpType.LE
+    index = where(m, a, how, b, first, second)
+    best = where(m, a, how, b, a, b)
+    cover(m, target, best)
+    cover(m, places, index)
+
+
+# registers
+
+
+_COMPARED = predicate([word.lower() for word in CmpType.__members__])
+
+
+@declare("pto.vsel", register("vvm"))
+def _select_lanes(m: Machine, op: Op) -> Expr:
+    then, other = rows_of(m, op)
+    mask = m.get(op.operands[2], Predicate)
+    return chosen(m, active(m, mask, element_of(then).get_byte()), then, other)
+
+
+@declare("pto.vcmp", register("vvm", "m", "predicate"), rule=_COMPARED)
+@declare("pto.vcmps", register("vem", "m", "predicate"), rule=_COMPARED)
+def _compare_lanes(m: Machine, op: Op) -> Expr:
+    """Flags of the lanes where a comparison holds, of those that the op's mask has."""
+    lhs, rhs = operands(m, op)
+    how = CmpType[str(op.attributes["predicate"]).upper()]
+    on, among = flags(m, compared(m, lhs, how, rhs), lanes_of(lhs)), lit(m, op, element_of(lhs).get_byte())
+    on = on if among is None else m.b.tile("and_", on, among)
+    return regrained(m, on, op.results[0].of(Mask).bits // 8)

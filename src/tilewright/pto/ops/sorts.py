@@ -1,0 +1,258 @@
+"""Sorts: records of a value and an index, eight bytes each, the largest value first; equal ones keep their order.
+
+A record's place is the number of records that come before it, which needs no moving about: it is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tilewright.core.expr import Expr, Var
+from tilewright.dtypes import INT32, INT64
+from tilewright.errors import OutOfBoundsError, PtoOperandError, UnsupportedFeatureError
+from tilewright.pto.machine.build import known
+from tilewright.pto.machine.lanes import Elements, elements_in, elements_of
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.memory import capacity
+from tilewright.pto.machine.operands import destination
+from tilewright.pto.machine.tiles import bytes_view, check_covers, check_range, element_strides, window
+from tilewright.pto.machine.values import Number, Pointer, Tile
+from tilewright.pto.module import Op
+from tilewright.pto.op import Constants, declare
+from tilewright.pto.text.form import register, tile
+from tilewright.pto.types import SCALARS, Scalar
+from tilewright.records import record
+
+RECORD = 8
+"""Bytes of a record: the value in the first, its index in the last four."""
+RUN = 32
+"""Elements that are sorted among themselves."""
+BLOCK_LENGTH = 64
+"""A merge takes blocks of a whole multiple of these."""
+_WORD = SCALARS["ui32"]
+
+
+@record
+class Records:
+    """Records one behind the other: the value of each, and both its halves."""
+
+    values: Elements
+    halves: tuple[Elements, Elements]
+
+
+@record
+class Run:
+    """A sorted list: records from a start on."""
+
+    records: Records
+    start: Expr
+    count: Expr
+
+
+def _in_tile(m: Machine, tile: Tile, row: Expr) -> Records:
+    size = tile.type.element.nbytes
+    pitch = tile.type.cols * size
+    shape = tile.type.rows, _records_of(tile)
+    word = replace(tile.place, element=_WORD, offset=m.b.add(tile.place.offset, 4))
+    values = bytes_view(m, tile.place, shape, (pitch // size, RECORD // size))
+    indices = bytes_view(m, word, shape, (pitch // 4, RECORD // 4))
+    scores = elements_in(m, values, row)
+    return Records(scores, (scores, elements_in(m, indices, row)))
+
+
+def _behind(m: Machine, pointer: Pointer, element: Scalar) -> Records:
+    values, words = elements_of(m, pointer, element), elements_of(m, pointer, _WORD)
+    return Records(values.every(m, RECORD // element.nbytes), (words.every(m, 2), words.every(m, 2, 1)))
+
+
+def _begin(m: Machine, start: Expr) -> Var:
+    """Return the place of a record before anything is counted that comes before it."""
+    place = m.b.variable(start.type, "place")
+    m.b.assign(place, start)
+    return place
+
+
+def _count_ahead(m: Machine, place: Var, span: tuple[Expr, Expr], comes_before: Callable[[Expr], Expr]) -> None:
+    """Move a place behind those of a span that come before it."""
+    with m.b.loop(*span, hint="other") as other, m.b.when(comes_before(other)):
+        m.b.assign(place, m.b.add(place, 1))
+
+
+def _sort_run(m: Machine, span: tuple[Expr, Expr], values: Elements, put: Callable[[Expr, Expr, Expr], None]) -> None:
+    """Write out the elements of a span in order: `put` takes the place, the value and its position."""
+    with m.b.loop(*span, hint="one") as one:
+        value, place = values.get(one), _begin(m, span[0])
+
+        def comes_before(other: Expr) -> Expr:
+            found = values.get(other)
+            equal = m.b.scalar("and_", m.b.scalar("eq", found, value), m.b.scalar("lt", other, one))
+            return m.b.scalar("or_", m.b.scalar("gt", found, value), equal)
+
+        _count_ahead(m, place, span, comes_before)
+        put(place, value, one)
+
+
+def _count_list(m: Machine, place: Var, run: Run, order: str, value: Expr) -> None:
+    """Move a place behind those of a list that stand in an order to its value."""
+    values, start = run.records.values, run.start
+    span = m.b.index(0), run.count
+    _count_ahead(m, place, span, lambda i: m.b.scalar(order, values.get(m.b.add(start, i)), value))
+
+
+def _merge_runs(m: Machine, runs: Sequence[Run], made: Records, first: Expr) -> None:
+    """Write out sorted lists as one: each record goes behind those of all lists that come before it."""
+    for mine, run in enumerate(runs):
+        with m.b.loop(0, run.count, hint="one") as one:
+            at = m.b.add(run.start, one)
+            value, place = run.records.values.get(at), _begin(m, m.b.add(first, one))
+            for theirs, other in enumerate(runs):
+                if theirs != mine:
+                    _count_list(m, place, other, "ge" if theirs < mine else "gt", value)
+            for half, room in zip(run.records.halves, made.halves, strict=True):
+                room.set(place, half.get(at))
+
+
+# tiles
+
+
+@declare("pto.tsort32", tile("zz?z?", "zz?"))
+def _sort(m: Machine, op: Op) -> None:
+    """Sort each run of 32 elements of a row; without given indices, elements are numbered along it."""
+    source, target = m.get(op.ins[0], Tile), destination(m, op)
+    given = m.get(op.ins[1], Tile) if len(op.ins) > 1 else None
+    if not m.placed(*(t for t in (source, given, target) if t is not None)):
+        return
+    rows, columns = source.valid
+    values, indices = window(m, source, source.valid), None if given is None else _indices(m, given, source)
+    with m.b.loop(0, rows, hint="row") as row, m.b.loop(0, columns, RUN, hint="run") as start:
+        made = _in_tile(m, target, row)
+
+        def put(place: Expr, value: Expr, one: Expr) -> None:
+            number = one if indices is None else m.b.get(indices, row, one)
+            made.values.set(place, value)
+            made.halves[1].set(place, m.b.cast(number, _WORD.dtype))
+
+        _sort_run(m, (start, m.b.least(m.b.add(start, RUN), columns)), elements_in(m, values, row), put)
+
+
+def _indices(m: Machine, given: Tile, source: Tile) -> Expr:
+    """Return the index of each element of a source: from its own row, or where there is only one row from that."""
+    check_covers(m, given, (m.b.index(1), source.valid[1]), (1, source.type.cols))
+    down, across = element_strides(given)
+    step = m.b.mul(_is_own_row(m, given.valid[0], source.valid[0]), down)
+    return bytes_view(m, given.place, source.valid, (step, across))
+
+
+def _is_own_row(m: Machine, have: Expr, rows: Expr) -> Expr:
+    """Return one where each row has indices of its own, zero where one row serves all; stop where it is neither."""
+    numbers = known(have), known(rows)
+    if numbers[0] == 1 or (None not in numbers and numbers[0] == numbers[1]):
+        return m.b.index(0 if numbers[0] == 1 else 1)
+    if None not in numbers:
+        message = f"{numbers[0]} rows of indices do not belong to {numbers[1]} rows of elements"
+        raise OutOfBoundsError(message, help="give every row its own indices, or one row for all")
+    many = m.b.scalar("ne", have, m.b.index(1))
+    fits = m.b.scalar("or_", m.b.scalar("not_", many), m.b.scalar("eq", have, rows))
+    m.b.do("system.device_assert", condition=fits, message="rows of indices are as many as those of elements, or one")
+    return m.b.index(m.b.cast(many, INT32))
+
+
+def _whole_blocks(op: Op, constants: Constants) -> None:
+    for value in op.ins:
+        number = constants.get(value)
+        if number is not None and (number <= 0 or number % BLOCK_LENGTH):
+            message = f"blocks of {number} elements cannot be merged"
+            raise PtoOperandError(message, help=f"a block has a multiple of {BLOCK_LENGTH} elements")
+
+
+@declare("pto.tmrgsort", tile("zx?x?x?x?", "zx?x?"), rule=_whole_blocks)
+def _merge(m: Machine, op: Op) -> None:
+    """Merge up to four sorted lists: tiles of one row, or blocks of one tile that follow each other."""
+    tiles = [m.values[v] for v in op.ins]
+    sources = [t for t in tiles if isinstance(t, Tile)]
+    target, zero = destination(m, op), m.b.index(0)
+    if not m.placed(*sources, target):
+        return
+    made = _in_tile(m, target, zero)
+    numbers = [t.expr for t in tiles if isinstance(t, Number)]
+    if numbers:
+        _merge_blocks(m, sources[0], m.b.index(numbers[0]), made)
+        return
+    runs = [Run(_in_tile(m, s, zero), zero, _record_count(m, s, s.valid[1])) for s in sources]
+    _merge_runs(m, runs, made, zero)
+
+
+def _record_count(m: Machine, tile: Tile, columns: Expr) -> Expr:
+    per_record, number = RECORD // tile.type.element.nbytes, known(columns)
+    return m.b.scalar("floordiv", columns, m.b.index(per_record)) if number is None else m.b.index(number // per_record)
+
+
+def _records_of(tile: Tile) -> int:
+    """Return how many records a row of a tile has room for."""
+    return tile.type.cols * tile.type.element.nbytes // RECORD
+
+
+def _merge_blocks(m: Machine, source: Tile, length: Expr, made: Records) -> None:
+    records = _in_tile(m, source, m.b.index(0))
+    each, total = _record_count(m, source, length), _record_count(m, source, source.valid[1])
+    most = _records_of(source)
+    check_range(m, m.b.add(each, -1), most - 1, f"a block has 1 to {most} records")
+    with m.b.loop(0, total, m.b.mul(each, 4), hint="group") as group:
+        ends = [m.b.least(m.b.add(group, m.b.mul(each, k)), total) for k in range(5)]
+        runs = [Run(records, a, m.b.scalar("sub", b, a)) for a, b in zip(ends, ends[1:], strict=False)]
+        _merge_runs(m, runs, made, group)
+
+
+# lists behind pointers
+
+
+@declare("pto.vbitsort", register("llli?", ""))
+def _sort_list(m: Machine, op: Op) -> None:
+    """Sort runs of 32 scores; what a record has beside its score and index is zero."""
+    target, source, given = (m.get(v, Pointer) for v in op.operands[:3])
+    times = m.index(op.operands[3]) if len(op.operands) > 3 else m.b.index(1)
+    most = capacity(target.space, m.arch) // (RUN * RECORD)
+    check_range(m, times, most, f"`{target.space.loc}` has room for 0 to {most} sorted runs")
+    made = _behind(m, target, source.element)
+    values, indices = elements_of(m, source, source.element), elements_of(m, given, _WORD)
+
+    def put(place: Expr, value: Expr, one: Expr) -> None:
+        made.halves[0].set(place, m.b.cast(m.b.index(0), _WORD.dtype))
+        made.values.set(place, value)
+        made.halves[1].set(place, indices.get(one))
+
+    with m.b.loop(0, m.b.mul(times, RUN), RUN, hint="run") as start:
+        _sort_run(m, (start, m.b.add(start, RUN)), values, put)
+
+
+@declare("pto.vmrgsort4", register("lllllii?i?", ""))
+def _merge_lists(m: Machine, op: Op) -> None:
+    """Merge up to four sorted lists of records, again and again.
+
+    Sixteen bits of `count` for each list say how many records it has; of `config` the low byte says how often, the next
+    four bits which lists there are. Each repetition follows the one before it, on all sides.
+    """
+    if len(op.operands) < 7:
+        raise UnsupportedFeatureError(f"{op.name} needs the lengths of its lists and a configuration")
+    target, *sources = (m.get(v, Pointer) for v in op.operands[:5])
+    count, config = (m.b.cast(m.expr(v), INT64) for v in op.operands[5:7])
+    lengths = [m.b.scalar("mul", _bits(m, count, 16 * i, 16), _bits(m, config, 8 + i, 1)) for i in range(4)]
+    total = m.b.index(0)
+    for length in lengths:
+        total = m.b.scalar("add", total, length)
+    turns = _bits(m, config, 0, 8)
+    most = capacity(target.space, m.arch) // RECORD
+    check_range(m, m.b.scalar("mul", turns, total), most, f"`{target.space.loc}` has room for 0 to {most} records")
+    with m.b.loop(0, turns, hint="turn") as turn:
+        first, zero = m.b.scalar("mul", turn, total), m.b.index(0)
+        shift = m.b.mul(first, RECORD)
+        moved = [replace(s, offset=m.b.scalar("add", s.offset, shift)) for s in sources]
+        lists = [_behind(m, pointer, target.element) for pointer in moved]
+        runs = [Run(one, zero, length) for one, length in zip(lists, lengths, strict=True)]
+        _merge_runs(m, runs, _behind(m, target, target.element), first)
+
+
+def _bits(m: Machine, value: Expr, shift: int, width: int) -> Expr:
+    low = m.b.scalar("shr", value, m.b.cast(m.b.index(shift), INT64)) if shift else value
+    return m.b.index(m.b.scalar("bit_and", low, m.b.cast(m.b.index((1 << width) - 1), INT64)))

@@ -1,0 +1,106 @@
+"""Views: windows on global memory, whole or in part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tilewright.errors import PtoOperandError
+from tilewright.pto.machine.machine import Machine
+from tilewright.pto.machine.tiles import moved, product
+from tilewright.pto.machine.values import Pointer, View
+from tilewright.pto.module import Op, Value
+from tilewright.pto.op import Constants, declare
+from tilewright.pto.ops.rules import element_type, equal
+from tilewright.pto.text.form import Form, Layout, Typing, Word
+from tilewright.pto.types import Dims, TensorView, Type
+
+
+def _refuse_extents(op: Op, what: str, given: Iterable[Value], dims: Dims, constants: Constants) -> None:
+    """Raise where an extent is not what the type of the result says it is."""
+    for axis, (value, extent) in enumerate(zip(given, dims, strict=False)):
+        number = constants.get(value)
+        if number is None:
+            continue
+        if number < 0:
+            raise PtoOperandError(f"{what} {axis} of `{op.name}` is {number}", help="extents are not negative")
+        if extent is not None and number != extent:
+            message = f"{what} {axis} of `{op.name}` is {number}, and its result has {extent}"
+            raise PtoOperandError(message, help=f"write {number} in the type, or `?`")
+
+
+def _dims(type: TensorView, rank: int) -> Dims:
+    """Return the extents of a view; old text has their number instead, and nothing to contradict."""
+    return type.shape if len(type.shape) == rank else (None,) * rank
+
+
+def _is_view(op: Op, constants: Constants) -> None:
+    view = op.results[0].of(TensorView)
+    shape, strides = op.clause("shape") or (), op.clause("strides") or ()
+    if len(shape) != len(strides):
+        raise PtoOperandError(f"{len(shape)} extents in `shape` but {len(strides)} in `strides`")
+    is_rank = len(view.shape) == 1 and view.shape[0] == len(shape)  # old text counts dims instead of listing them
+    if len(shape) != len(view.shape) and not is_rank:
+        raise PtoOperandError(f"{len(shape)} extents in `shape` but {len(view.shape)} in {view}")
+    equal(op, "element type", view.element, element_type(op.operands[0].type))
+    _refuse_extents(op, "extent", shape, _dims(view, len(shape)), constants)
+
+
+_LISTED = Word(Layout.LIST, "i*", required=True)
+
+
+@declare(
+    "pto.make_tensor_view",
+    Form("g", "w", Typing.RESULT, words={"shape": _LISTED, "strides": _LISTED}, family="tensor_view"),
+    rule=_is_view,
+    is_by_bytes=True,
+)
+def _make_view(m: Machine, op: Op) -> View:
+    shape, strides = m.clause(op, "shape"), m.clause(op, "strides")
+    assert shape is not None and strides is not None
+    return View(m.get(op.operands[0], Pointer), shape, strides)
+
+
+def _is_part(op: Op, constants: Constants) -> None:
+    view, part = op.operands[0].of(TensorView), op.results[0].of(TensorView)
+    offsets, sizes = op.clause("offsets") or (), op.clause("sizes") or ()
+    if len(offsets) != len(sizes):
+        raise PtoOperandError(f"{len(offsets)} offsets but {len(sizes)} sizes")
+    is_rank = len(view.shape) == 1 and view.shape[0] == len(sizes)
+    if len(sizes) != len(view.shape) and not is_rank:
+        raise PtoOperandError(f"{len(sizes)} sizes for {view}", help="give one for each of its extents")
+    is_rank = len(part.shape) == 1 and part.shape[0] == len(sizes)
+    if len(sizes) != len(part.shape) and not is_rank:
+        raise PtoOperandError(f"{len(sizes)} sizes make no {part}", help="the result has one extent for each size")
+    equal(op, "element type", part.element, view.element)
+    _refuse_extents(op, "size", sizes, _dims(part, len(sizes)), constants)
+    rows = zip(offsets, sizes, _dims(view, len(sizes)), strict=True)
+    for axis, (offset, size, extent) in enumerate(rows):
+        first, count = constants.get(offset, 0), constants.get(size, 0)
+        if first < 0 or (extent is not None and first + count > extent):
+            message = f"elements {first} to {first + count} of axis {axis} do not lie in a view of {extent or '?'}"
+            raise PtoOperandError(message, help="the first element is 0, and the last lies inside the view")
+
+
+def _partition_of(op: Op) -> Type:
+    """Return the type old text leaves out: what the sizes of a partition make of its view."""
+    view = op.operands[0].type
+    if not isinstance(view, TensorView):
+        return view
+    return TensorView((None,) * max(1, len(op.clause("sizes") or ())), view.element, partition=True)
+
+
+@declare(
+    "pto.partition_view",
+    Form("y", "q", words={"offsets": _LISTED, "sizes": _LISTED}, family="partition_tensor_view"),
+    rule=_is_part,
+    left_out=_partition_of,
+    is_by_bytes=True,
+)
+def _partition(m: Machine, op: Op) -> View:
+    view = m.get(op.operands[0], View)
+    offsets, sizes = m.clause(op, "offsets"), m.clause(op, "sizes")
+    assert offsets is not None and sizes is not None
+    start = m.b.index(0)
+    for offset, stride in zip(offsets, view.strides, strict=True):
+        start = m.b.add(start, product(m, offset, stride))
+    return View(moved(m, view.pointer, start), sizes, view.strides)

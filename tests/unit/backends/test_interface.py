@@ -1,0 +1,118 @@
+"""The back-end interface: a third back end in forty lines, which counts ops instead of computing.
+
+It is compiled for, called, shown and refused like the others, and nothing outside this file knows of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import pytest
+from unit.programs.programs import HALVES, program_of, rows
+
+import tilewright.language as pl
+from tilewright import ir
+from tilewright.backends import interface
+from tilewright.backends.interface import Backend, Code, Timed, find
+from tilewright.core.expr import Call
+from tilewright.core.program import Program
+from tilewright.core.visitor import expressions, statements
+from tilewright.errors import ArtifactError
+from tilewright.programs.config import RunConfig
+
+COUNTED: Counter[str] = Counter()
+
+
+class Counting(Backend):
+    """Counts the ops of a program when it runs, and writes nothing."""
+
+    name = "count"
+    stages = ("counts",)
+
+    def compile(
+        self,
+        program: Program,
+        entries: Sequence[str] | None = None,
+        target: Any = None,
+        options: Any = None,
+        timed: Timed = nullcontext,
+    ) -> Code:
+        with timed("counting"):
+            found = Counter(
+                expr.op.spec.name
+                for function in program.function_list
+                for stmt in statements(function.body)
+                for expr in expressions(stmt)
+                if isinstance(expr, Call)
+            )
+        text = "".join(f"{name} {count}\n" for name, count in sorted(found.items()))
+        return Code(self, target, {}, {}, (), {"counts": lambda: text})
+
+    def load(self, program: Program, code: Code) -> Counts:
+        return Counts(code)
+
+
+class Counts:
+    def __init__(self, code: Code) -> None:
+        self.code = code
+
+    def run(self, name: str, args: Sequence[Any], /) -> tuple[Any, ...]:
+        COUNTED.update(line.split()[0] for line in self.code.texts["counts"]().splitlines())
+        return ()
+
+    def address(self, name: str, /) -> None:
+        """Python stands for the host function."""
+
+
+@pytest.fixture(autouse=True)
+def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(interface._backends, "count", Counting())  # pyright: ignore[reportPrivateUsage]
+    COUNTED.clear()
+    yield
+
+
+def test_programs_are_compiled_for_it_by_name() -> None:
+    compiled = ir.compile(program_of(HALVES), platform="count")
+    assert compiled.platform == "count" and compiled.artifact is None
+    assert "load 1\n" in compiled.stages["counts"] and "counting" in compiled.stages["profile"]
+
+
+def test_calls_bind_and_check_arguments_and_reach_it() -> None:
+    compiled = ir.compile(program_of(HALVES), platform="count")
+    out = np.zeros_like(rows(3))
+    compiled(rows(3), 0, out)
+    assert COUNTED["load"] == 1 and not out.any()
+    with pytest.raises(TypeError, match="is a tensor"):
+        compiled("x", 0, out)
+
+
+@pl.jit
+def doubled(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.mul(pl.load(x, [0, 0], [4, 8]), 2.0), [0, 0], out)
+    return out
+
+
+def test_kernels_are_specialized_for_it_beside_their_other_programs() -> None:
+    x, out = np.ones((4, 8), np.float32), np.zeros((4, 8), np.float32)
+    doubled(x, out, config=RunConfig(platform="count"))
+    assert COUNTED["mul"] == 1 and not out.any()
+    doubled(x, out)
+    assert (out == 2).all()
+
+
+def test_what_it_does_not_do_is_refused_in_its_name() -> None:
+    compiled = ir.compile(program_of(HALVES), platform="count")
+    with pytest.raises(ValueError, match="save it"):
+        compiled.save("nowhere")
+    with pytest.raises(ArtifactError, match="of back end 'count', which keeps none"):
+        find("count").restored({}, {}, {}, ())
+
+
+def test_it_is_listed_where_platforms_are() -> None:
+    with pytest.raises(ValueError, match="unknown platform 'npu'; one of cpu, interpret, count, a2a3sim"):
+        ir.compile(program_of(HALVES), platform="npu")
