@@ -11,6 +11,7 @@ from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import metas_of
 from tilewright.jit.calls import Call
 from tilewright.jit.compiled import Compiled
+from tilewright.jit.explanations import shown
 from tilewright.keep.digest import function_bytes
 from tilewright.keep.fingerprint import python
 from tilewright.keep.manifest import listed
@@ -56,8 +57,6 @@ class KeptCall:
         compile: Callable[[], CompiledProgram],
     ) -> Compiled:  # fmt: skip
         """Return the program of a specialization, kept by now; RunOnlyError where nothing may be compiled."""
-        from tilewright.jit.explanations import shown
-
         arguments = ", ".join(f"{name}: {shown(one)}" for name, one in self._call.described.items())
         key = self._programs.key(lambda: _said(made))
         program = self._programs.made(key, FunctionSpans(reads.resolvers), compile, f" for ({arguments})")

@@ -16,6 +16,7 @@ from tilewright.frontend.signature import Alike, Known
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
+from tilewright.jit.explanations import explained
 from tilewright.jit.kept import KeptCall
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
@@ -128,8 +129,6 @@ class Session:
             return f"a program is found for these arguments{f', through Python: {reason}' if reason else ''}"
         if drifts:
             return str(drifts[0])
-        from tilewright.jit.explanations import explained
-
         return explained(self.kernel.name, list(call.described.items()), kinds, self.store)
 
     def _described(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
