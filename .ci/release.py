@@ -15,7 +15,7 @@ KINDS = ("added", "changed", "fixed", "removed")
 NEXT = """tilewright {version} is in the working tree, its wheel in dist. Next:
     git diff                                        # read what users will read
     .ci/run
-    git add --all && git commit -m "Version {version}" && git tag v{version}
+    git add --all && git commit -m "Version {version}" && git tag -am {version} v{version}
     git push --follow-tags
 and publish dist/*.whl.
 """

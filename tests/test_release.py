@@ -74,7 +74,7 @@ def test_a_release_gathers_the_changelog_sets_the_version_builds_the_wheel_and_s
     assert (root / "CHANGELOG.md").read_text(encoding="utf-8") == GATHERED
     assert (root / "src/tilewright/version.py").read_text(encoding="utf-8") == '__version__ = "0.2.0"\n'
     assert [path.name for path in (root / "changelog.d").iterdir()] == ["README.md"]
-    assert (root / "dist/tilewright.whl").exists() and "git tag v0.2.0" in done.stdout
+    assert (root / "dist/tilewright.whl").exists() and "git tag -am 0.2.0 v0.2.0" in done.stdout
 
 
 def test_the_newest_release_comes_first(root: Path) -> None:

@@ -14,7 +14,7 @@ from ops.test_families import Case, family_kernel, operand_shapes, operands, par
 from ops.test_families import cases as cases_of
 
 import tilewright.language as pl
-from tilewright.backends.cpu.host.emit import LOWERINGS
+from tilewright.backends.cpu.emit.function import HANDLERS
 from tilewright.core.op import OPS, Kind, Op, OpSpec, specs
 from tilewright.core.types import TensorType, TileType, static_shape
 
@@ -128,4 +128,4 @@ def test_an_example_does_what_the_interpreter_does(spec: OpSpec) -> None:
 
 @pytest.mark.parametrize("op", TILE_OPS, ids=lambda op: op.spec.name)
 def test_every_op_of_tiles_has_native_code(op: Op) -> None:
-    assert op.name in LOWERINGS or f"tile:{op.spec.family}" in LOWERINGS
+    assert op.name in HANDLERS.ops or f"tile:{op.spec.family}" in HANDLERS.ops

@@ -23,8 +23,9 @@ from ops.native import loud
 from unit.backends.cpu.canaries import GuardedArena, WatchedProgram
 
 from tilewright.backends import host as native
-from tilewright.backends.cpu.host import emit, heap, program
-from tilewright.backends.cpu.host.arena import ALIGNMENT
+from tilewright.backends.cpu.emit import memory
+from tilewright.backends.cpu.emit.arena import ALIGNMENT
+from tilewright.backends.cpu.host import heap, program
 from tilewright.native.loader import Loaded
 
 PAGE = mmap.PAGESIZE
@@ -210,7 +211,7 @@ def guarded(guard: Guard) -> Generator[None]:
         patch.setattr(native, "load", load)
         patch.setattr(native, "_libc_free", lambda: HEAP.free)
         if guard is Guard.TILES:
-            patch.setattr(emit, "Arena", PagedArena)
+            patch.setattr(memory, "Arena", PagedArena)
             patch.setattr(program, "ProgramEmitter", PagedProgram)
         yield
 

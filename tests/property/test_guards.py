@@ -27,9 +27,9 @@ class P:
 """
 
 SMALL = """
-from tilewright.backends.cpu.host import emit
+from tilewright.backends.cpu.emit import memory
 from tilewright.backends.cpu.host import tensors
-emit.room_of = lambda type_: type_.nbytes // 4
+memory.room_of = lambda type_: type_.nbytes // 4
 """
 
 

@@ -5,41 +5,37 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tilewright.backends.abi import Number
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Entries
 from tilewright.call.entrance import reroute
 from tilewright.call.launch import runner_of
-from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
-from tilewright.core.types import Type
 from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.entry import Entry
-from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of
-from tilewright.programs.metadata import ParamInfo, entry_of
+from tilewright.programs.entry_points import EntryPoints
+from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of, path_of
+from tilewright.programs.located import Located
 from tilewright.programs.platforms import DEFAULT, BackendType, backend_of, checked_platform, target_of
 from tilewright.programs.profile import Profile
 from tilewright.programs.stages import Makers, Stages
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tilewright.programs.config import RunConfig
     from tilewright.programs.torch_op import TorchOp
 
 
-class CompiledProgram(os.PathLike[str]):
+class CompiledProgram(EntryPoints, Located):
     """A program ready to run, and the folder where all of it can be read.
 
     Called with every parameter, by position or by name, it writes outputs in place and returns None; called with the
-    inputs only it allocates the outputs, zero-filled, and returns them. A program with several entries has them by
-    name, as items and as attributes. `stages` are the texts it was on the way; `artifact` is None on the interpreter.
-
-    As a path it is its folder, which is written when it is first used as one; see `output_dir`. Two programs are equal
-    when they are the same or have the same folder, and equal to the path of that folder. A program whose folder nobody
-    has asked for equals only itself.
+    inputs only it allocates the outputs, zero-filled, and returns them. `stages` are the texts it was on the way;
+    `artifact` is None on the interpreter. As a path it is its folder, which is written when it is first used as one.
     """
 
     def __init__(
@@ -110,120 +106,19 @@ class CompiledProgram(os.PathLike[str]):
             self._namesakes.setdefault((platform, place), made)
         return self._namesakes[platform, place]
 
-    # calling
-
-    def __call__(self, *args: Any, config: object = None, **named: Any) -> Any:
-        """Run the program's only entry; see `Entry`."""
-        if len(self.program.entries) > 1:
-            names = ", ".join(self.entry_names)
-            raise TypeError(f"program {self.program.name} has several entries: call one of {names} by name")
-        return self.entry(*args, config=config, **named)
-
-    def __getitem__(self, name: str) -> Entry:
-        """Return one entry of a program that has several."""
-        if name not in self.entry_names:
-            raise KeyError(f"program {self.program.name} has no entry {name!r}; it has {', '.join(self.entry_names)}")
-        if name not in self._entries:
-            self._entries[name] = self._entry(name)
-        return self._entries[name]
-
     def _entry(self, name: str) -> Entry:
         is_only = len(self.program.entries) == 1 and type(self).__call__ is CompiledProgram.__call__
         enter = partial(reroute, self) if is_only else None
         return Entry(self.program, self.program[name], runner_of(self.loaded), self.specialized, self.native, enter)
 
-    def __getattr__(self, name: str) -> Entry:
-        """Return one entry of a program that has several, as an attribute."""
-        program: Program | None = self.__dict__.get("program")  # there is none while a copy is being made
-        if program is not None and any(name == entry.name for entry in program.entries):
-            return self[name]
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-
-    @property
-    def entry(self) -> Entry:
-        """The only entry; ValueError where there are several."""
-        return self[entry_of(self.program).name]
-
-    # what it takes and gives; ValueError where there are several entries, which have each their own
-
-    @property
-    def entry_names(self) -> list[str]:
-        """The names of the entries, in the order they were written."""
-        return [entry.name for entry in self.program.entries]
-
-    @property
-    def orchestration_names(self) -> list[str]:
-        """The names of the entries, as the PTO family calls them."""
-        return self.entry_names
-
-    @property
-    def param_names(self) -> list[str]:
-        """The entry's parameters, in order."""
-        return self.entry.param_names
-
-    @property
-    def param_infos(self) -> list[ParamInfo]:
-        """What each of the entry's parameters is: its name, direction, shape and element type."""
-        return self.entry.param_infos
-
-    @property
-    def output_indices(self) -> list[int]:
-        """The positions of parameters that are only written."""
-        return self.entry.output_indices
-
-    @property
-    def return_types(self) -> tuple[Type, ...]:
-        """The types of what the entry returns."""
-        return self.entry.return_types
-
-    @property
-    def has_return(self) -> bool:
-        """Whether the entry returns anything."""
-        return bool(self.return_types)
-
-    def directions(self) -> tuple[ParamDirection, ...]:
-        """Return what the only entry really does with each of its parameters."""
-        return self.entry.directions
-
-    # as a path
-
-    @property
-    def output_dir(self) -> Path:
-        """The program's folder, which holds its files from here on; OSError where they cannot be written.
-
-        Without an `output_dir` of its own it lies below TILEWRIGHT_BUILD_DIR, or `build_output`. One that has been
-        deleted is written again.
-        """
-        return self._folder.written()
-
-    def write(self) -> None:
-        """Write the folder now, over what is there."""
-        self._folder.write()
-
-    def save_inputs(self, *args: Any, entry: str | None = None, **named: Any) -> Path:
-        """Keep the arguments of a call in the folder, checked, for its `run.py` to run on; return their file."""
-        return inputs.write(self.output_dir, self.entry if entry is None else self[entry], args, named)
-
-    def __fspath__(self) -> str:
-        return str(self.output_dir)
-
-    def __str__(self) -> str:
-        return str(self.output_dir)
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, CompiledProgram):
-            return self is other or (other._folder.is_settled and self == other._folder.path)
-        if not isinstance(other, (str, os.PathLike)) or not self._folder.is_settled:
-            return False
-        return os.path.abspath(cast("str | os.PathLike[str]", other)) == str(self._folder.path)
-
-    def __hash__(self) -> int:
-        return hash(str(self._folder.path))  # as that of the equal string; the place is settled, nothing is written
-
     def __repr__(self) -> str:
         if self._folder.is_settled:
             return f"CompiledProgram({self._folder.path})"
         return f"CompiledProgram({self.program.name!r}, platform={self.platform!r})"
+
+    def save_inputs(self, *args: Any, entry: str | None = None, **named: Any) -> Path:
+        """Keep the arguments of a call in the folder, checked, for its `run.py` to run on; return their file."""
+        return inputs.write(self.output_dir, self.entry if entry is None else self[entry], args, named)
 
     # held to what it should compute, and as others know it
 
@@ -252,7 +147,7 @@ class CompiledProgram(os.PathLike[str]):
         if self.artifact is None:
             raise ValueError(f"{self.program.name} runs on the interpreter: compile it for the processor to save it")
         data = self._artifact_bytes()
-        saved.write(Path(directory), self._described(data), data)
+        saved.write(path_of(directory), self._described(data), data)
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> CompiledProgram:
@@ -260,7 +155,7 @@ class CompiledProgram(os.PathLike[str]):
 
         FileNotFoundError where none was saved; ArtifactError where it is damaged, or code for another processor.
         """
-        found = saved.read(Path(directory))
+        found = saved.read(path_of(directory))
         return cls.of(found.artifact, found.platform, output_dir=directory, specialized=found.specialized)
 
     @classmethod
@@ -271,7 +166,7 @@ class CompiledProgram(os.PathLike[str]):
         backend_type: BackendType | None = None,
     ) -> CompiledProgram:
         """Return what `load` does, under another platform's name if one is given; it must mean a processor."""
-        found = saved.read(Path(directory))
+        found = saved.read(path_of(directory))
         name = found.platform if platform is None else checked_platform(platform)
         if target_of(name) != DEFAULT:
             raise ValueError(f"{str(directory)!r} holds code for the processor, which platform {name!r} does not run")
@@ -289,7 +184,7 @@ class CompiledProgram(os.PathLike[str]):
 
         if self.artifact is None:
             raise ValueError(f"{self.program.name} runs on the interpreter: compile it for the processor to export it")
-        export(self.artifact, Path(directory), name, self.specialized)
+        export(self.artifact, path_of(directory), name, self.specialized)
 
     # files
 

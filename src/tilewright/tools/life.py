@@ -100,7 +100,7 @@ def life_page() -> str:
         "of tensors, as a textbook would: the exponentials stand there twice.",
         code(SOURCE),
         "## Read",
-        *_folder("frontend", "capture", "names", "specialize"),
+        *_folder("frontend", "capture", "walk/walker", "names", "specialize"),
         "Nothing of it runs. The first call, `softmax(x)` with 128 rows of 64 numbers, has it read with the shape "
         "and dtype of `x` in hand: extents have become numbers, the inline function is written out, and every "
         "operation is an op with a type, which `as_python(concise=True)` leaves out here. "
@@ -114,9 +114,10 @@ def life_page() -> str:
         *_folder("interpret", "machine"),
         "Each program above can be run here, slowly, with the same answer. A call on a processor goes on.",
         "## Emitted",
-        *_folder("backends/cpu", "host/program", "compute/tiles", "compute/vectormath"),
+        *_folder("backends", "interface", "cpu/host/program", "cpu/compute/tiles", "cpu/compute/vectormath"),
         'The program is one text of LLVM now, `softmax.compile(x).stages["llvm"]`: an entry that takes its arguments '
-        "as words, the loop over blocks as a parallel region, and the kernel, its ops fused into one loop over rows.",
+        "as words, the loop over blocks as a parallel region, and the kernel, its ops fused into one loop over rows. "
+        '`stages["fusion"]` says which ops share a loop, and why it ends.',
         "## Assembled and loaded",
         *_folder("native", "assemble", "loader", "threads"),
         '`stages["assembly"]` and `stages["object"]` show what LLVM made of it. Nothing is linked and no file is '
@@ -127,7 +128,7 @@ def life_page() -> str:
         "`softmax` and `exps`, the value of `ROWS`, the compiler. The next process comes in here, and loads no "
         "compiler. See [the cache](cache.md).",
         "## Called",
-        *_folder("call", "guards", "words"),
+        *_folder("call", "binding", "warm", "words", "guards", "machine_code"),
         "A later call with such an argument is all here, in machine code that reads the tensor, looks whether `ROWS` "
         "is still 32, and jumps to the entry. See [warm calls](warm-calls.md).",
         "## Held",

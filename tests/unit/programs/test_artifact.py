@@ -123,7 +123,7 @@ x = np.arange(20 * 64, dtype=np.float32).reshape(20, 64)
 for threads in ("1", "2"):
     os.environ["TILEWRIGHT_NUM_THREADS"] = threads
     assert (program(x, 0) == x / 2).all()
-emitter = {"tilewright.backends.cpu.host.emit", "tilewright.backends.cpu.host.program"}
+emitter = {"tilewright.backends.cpu.emit.function", "tilewright.backends.cpu.host.program"}
 assert not {"llvmlite", "torch", *emitter} & sys.modules.keys()
 """
 

@@ -62,6 +62,7 @@ def test_every_stage_can_be_read() -> None:
         "00_frontend": "with pl.at(",
         stage_after("CheckDefined"): "pl.tile.load(",
         "ir": "pl.tile.load(",
+        "fusion": "ends: nothing follows",
         "llvm": "define ",
         "assembly": ".globl\tentry_main",
         "object": "entry_main",
@@ -220,5 +221,5 @@ def test_only_what_a_caller_can_start_is_an_entry() -> None:
 
 def test_importing_the_package_does_not_load_llvm_or_the_emitter() -> None:
     code = "import sys, tilewright.language, tilewright.ir, tilewright.runtime; "
-    code += "print({'llvmlite', 'numpy', 'tilewright.backends.cpu.host.emit'} & sys.modules.keys())"
+    code += "print({'llvmlite', 'numpy', 'tilewright.backends.cpu.emit.function'} & sys.modules.keys())"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"

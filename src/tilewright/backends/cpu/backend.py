@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from platform import machine
 from typing import Any
 
@@ -26,7 +25,7 @@ class CPU(Backend):
 
     name = "cpu"
     devices = ("cpu",)
-    stages = ("llvm", "assembly", "object")
+    stages = ("fusion", "llvm", "assembly", "object")
     is_kept = True
 
     def objection(self) -> str:
@@ -43,7 +42,7 @@ class CPU(Backend):
         """Return what this processor is called and can do."""
         return fingerprint()
 
-    def toolchain(self) -> list[Path]:
+    def toolchain(self) -> list[str]:
         """Return llvmlite's files, without importing it."""
         return llvm_files()
 
@@ -73,7 +72,9 @@ class CPU(Backend):
             text = emitter.module.text()
         with timed("LLVM"):
             made = assemble(text, emitter.target).object
-        texts = {"llvm": lambda: text, "assembly": lambda: assembly(text, emitter.target), **_texts(made)}
+        plans, target = emitter.plans, emitter.target
+        code = {"llvm": lambda: text, "assembly": lambda: assembly(text, target), **_texts(made)}
+        texts = {"fusion": lambda: "\n\n".join(map(str, plans)) + "\n", **code}
         return Code(self, emitter.target, {PROGRAM: made}, symbols, emitter.errors, texts)
 
     def load(self, program: Program, code: Code) -> HostProgram:

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from tilewright.backends import host as native
-from tilewright.backends.cpu.host import emit, program
-from tilewright.backends.cpu.host.arena import ALIGNMENT, Arena
-from tilewright.backends.cpu.host.emit import FunctionEmitter
+from tilewright.backends.cpu.emit import memory
+from tilewright.backends.cpu.emit.arena import ALIGNMENT, Arena
+from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.host import heap, program, tensors
 from tilewright.backends.cpu.host.program import ProgramEmitter
 from tilewright.native.llvm import Value, i64
 from tilewright.native.loader import Loaded
+from tilewright.source import Span
 
 ZONE, CANARY = 64, 0xA5
 FILL = ("llvm.memset.p0.i64", "void", "ptr", "i8", "i64", "i1 immarg")
@@ -86,43 +88,45 @@ class WatchedProgram(ProgramEmitter):
     helpers = ""
     """Where `@guard` is defined."""
 
-    def settle(self, e: FunctionEmitter) -> int:
-        whole = super().settle(e)
-        if isinstance(e.arena, GuardedArena) and e.arena.zones:
-            self.module.functions[-1] = self._watched(self.module.functions[-1], e, e.arena.zones)
+    def settle(self, arena: Arena, span: Span) -> int:
+        whole = super().settle(arena, span)
+        if isinstance(arena, GuardedArena) and arena.zones:
+            self.module.functions[-1] = self._watched(self.module.functions[-1], arena.base, arena.zones)
         return whole
 
-    def _watched(self, text: str, e: FunctionEmitter, zones: list[tuple[int, int]]) -> str:
+    def _watched(self, text: str, base: Value, zones: list[tuple[int, int]]) -> str:
         self.module.declare(self.helpers)
         self.names += 1
         table = ", ".join(f"[2 x i64] [i64 {offset}, i64 {size}]" for offset, size in zones)
         self.module.declare(f"@zones{self.names} = internal constant [{len(zones)} x [2 x i64]] [{table}]")
-        call = f"  call void @guard({e.arena_base}, ptr @zones{self.names}, i64 {len(zones)}, i1 "
-        lines, freed = text.splitlines(), f"  call void @free({e.arena_base})"
+        call = f"  call void @guard({base}, ptr @zones{self.names}, i64 {len(zones)}, i1 "
+        lines, freed = text.splitlines(), f"  call void @free({base})"
         last = freed if freed in lines else "  ret void"
-        made = next((i for i, line in enumerate(lines) if line.startswith(f"  {e.arena_base.ref} = ")), None)
+        made = next((i for i, line in enumerate(lines) if line.startswith(f"  {base.ref} = ")), None)
         first = made if made is not None else max(i for i, line in enumerate(lines[:200]) if _is_start(line))
         lines.insert(first + 1, f"{call}false)")
         return "\n".join(f"{call}true)\n{line}" if line == last else line for line in lines) + "\n"
 
 
 class GuardedProgram(WatchedProgram):
-    """Emits functions that look at the zones of their arenas, and buffers with a zone before and after."""
+    """Emits functions that look at the zones of their arenas."""
 
     helpers = HELPERS
 
-    def _watched(self, text: str, e: FunctionEmitter, zones: list[tuple[int, int]]) -> str:
+    def _watched(self, text: str, base: Value, zones: list[tuple[int, int]]) -> str:
         self.module.intrinsic(*FILL)
-        return super()._watched(text, e, zones)
+        return super()._watched(text, base, zones)
 
-    def allocate(self, e: FunctionEmitter, nbytes: Value, clear: bool) -> Value:
-        block = super().allocate(e, e.b.op("add", nbytes, i64(2 * ZONE)), clear)
-        after = e.b.offset(block, e.b.op("add", nbytes, i64(ZONE)), "i8")
-        fill = e.b.module.intrinsic(*FILL)
-        for zone in (block, after):
-            e.b.invoke(fill, zone, Value("i8", str(CANARY)), i64(ZONE), Value("i1", "false"))
-        e.b.store(nbytes, block, 8)
-        return e.b.offset(block, i64(ZONE), "i8")
+
+def allocate(e: FunctionEmitter, nbytes: Value, clear: bool = False) -> Value:
+    """Emit a buffer with a zone before and after."""
+    block = heap.allocate(e, e.b.op("add", nbytes, i64(2 * ZONE)), clear)
+    after = e.b.offset(block, e.b.op("add", nbytes, i64(ZONE)), "i8")
+    fill = e.b.module.intrinsic(*FILL)
+    for zone in (block, after):
+        e.b.invoke(fill, zone, Value("i8", str(CANARY)), i64(ZONE), Value("i1", "false"))
+    e.b.store(nbytes, block, 8)
+    return e.b.offset(block, i64(ZONE), "i8")
 
 
 def _is_start(line: str) -> bool:
@@ -172,7 +176,8 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Canaries:
         seen.look_at_buffers(head)
         free(head)
 
-    monkeypatch.setattr(emit, "Arena", GuardedArena)
+    monkeypatch.setattr(memory, "Arena", GuardedArena)
+    monkeypatch.setattr(tensors, "allocate", allocate)
     monkeypatch.setattr(program, "ProgramEmitter", GuardedProgram)
     monkeypatch.setattr(native, "load", keep)
     monkeypatch.setattr(native, "_free", look_and_free)

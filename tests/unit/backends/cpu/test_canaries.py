@@ -21,7 +21,8 @@ from unit.backends.cpu.running import Fenced, floats, kernel, native
 from unit.backends.cpu.test_checked import UNKNOWN
 
 from tilewright import ir
-from tilewright.backends.cpu.host import emit, tensors
+from tilewright.backends.cpu.emit import memory
+from tilewright.backends.cpu.host import tensors
 from tilewright.core.op import Kind, OpSpec, specs
 from tilewright.core.program import Program
 from tilewright.core.types import TileType
@@ -100,7 +101,7 @@ def too_small_a_buffer(*_: object) -> Value:
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "wrong"), [(emit, "room_of", too_small_a_room), (tensors, "size_of", too_small_a_buffer)]
+    ("module", "name", "wrong"), [(memory, "room_of", too_small_a_room), (tensors, "size_of", too_small_a_buffer)]
 )
 def test_a_canary_dies_where_there_is_less_room_than_is_written(
     module: object, name: str, wrong: object, monkeypatch: pytest.MonkeyPatch

@@ -10,8 +10,8 @@ import pytest
 from unit.backends.cpu.running import Native, kernel, native
 
 from tilewright.backends.cpu.backend import CPU
+from tilewright.backends.cpu.emit.work import SMALL, Estimate
 from tilewright.backends.cpu.host.options import Options
-from tilewright.backends.cpu.host.work import SMALL, Estimate
 from tilewright.backends.host import HostProgram
 from tilewright.core.stmt import ForStmt
 from tilewright.core.visitor import statements

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.compute.traced import Lanes, from_memory, memory_type, to_memory
+from tilewright.backends.cpu.compute.traced import Lanes, from_memory, to_memory
+from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.native.llvm import I1, I64, Builder, Value, element, i64
 
 

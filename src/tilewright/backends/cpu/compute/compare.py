@@ -13,16 +13,16 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.cpu.compute.convert import as_element
-from tilewright.backends.cpu.compute.copies import Bound, element_at, known_or, rows_of, tile_type
+from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type
 from tilewright.backends.cpu.compute.tiles import broadcast_valid, recorded
 from tilewright.backends.cpu.compute.traced import Lanes
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.values import Scalar, Tile, static
-from tilewright.core.expr import Call, Var
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Scalar, Tile, static
+from tilewright.core.expr import Call
 from tilewright.core.region import PADDING, undefined_message
-from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TileType
-from tilewright.core.visitor import statements, used, variables
+from tilewright.core.visitor import variables
 from tilewright.dtypes import BOOL, UINT8, promote
 from tilewright.native.llvm import I8, Value, i64
 
@@ -50,7 +50,7 @@ def _cmp(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     for name in ("lhs", "rhs"):
         look_at_met(e, call, name, bound[name], valid)
     bools = recorded(e, TileType(shape, BOOL, valid_extents(valid)), valid, function, [lhs, rhs], False)
-    if _only_chooses(e, call):
+    if e.step.only_chooses:
         return Mask(tile_type(call), (*valid[:-1], i64(0)), owners=bools.owners, bools=bools)
     return packed_mask(e, call, bools)
 
@@ -69,21 +69,6 @@ def look_at_met(e: FunctionEmitter, call: Call, name: str, operand: Tile | Scala
 def valid_extents(valid: Sequence[Value]) -> tuple[int | None, ...]:
     """Return valid extents as a type has them."""
     return tuple(int(v.ref) if v.ref.isdigit() else None for v in valid)
-
-
-def _only_chooses(e: FunctionEmitter, call: Call) -> bool:
-    """Return whether nothing but `sel` and `sels` in the same body reads what a call gives."""
-    body = e.last_use.body_of(call)
-    names = {stmt.var for stmt in body if isinstance(stmt, AssignStmt) and stmt.value is call}
-    readers = [stmt for stmt in statements(e.function.body) if names & set(variables(used(stmt)))]
-    return bool(names) and all(stmt in body.stmts and _is_choice(stmt, names) for stmt in readers)
-
-
-def _is_choice(stmt: Stmt, names: set[Var]) -> bool:
-    value = stmt.value if isinstance(stmt, AssignStmt) else None
-    if not isinstance(value, Call) or value.op.name not in ("tile.sel", "tile.sels"):
-        return False
-    return not names & set(variables(value.args[1:]))
 
 
 def packed_mask(e: FunctionEmitter, call: Call, bools: Tile) -> Tile:

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.backends.cpu.compute import formats
-from tilewright.backends.cpu.compute.copies import Bound, tile_type
-from tilewright.backends.cpu.compute.traced import Lanes, compute_type, converted, from_memory, rounded, to_memory
-from tilewright.backends.cpu.host.emit import SCALARS, FunctionEmitter, lowers
-from tilewright.backends.cpu.host.values import Scalar, Tile
+from tilewright.backends.cpu.compute.copies import tile_type
+from tilewright.backends.cpu.compute.nodes import mapped
+from tilewright.backends.cpu.compute.traced import Lanes, converted, from_memory, rounded, to_memory
+from tilewright.backends.cpu.emit.function import HANDLERS, FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import compute_type
+from tilewright.backends.cpu.emit.values import Scalar, Tile
 from tilewright.core.enums import RoundMode
 from tilewright.core.expr import Call
 from tilewright.dtypes import BOOL, FP16, FP32, INT64, DataType
@@ -26,7 +29,7 @@ def _cast(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     def function(lane: Lanes) -> Lanes:
         return cast(lane, type_.dtype, mode)
 
-    return e.map(type_, source.valid, function, [source], False)
+    return mapped(e, type_, source.valid, function, [source])
 
 
 def _cast_scalar(e: FunctionEmitter, call: Call, dtype: DataType, given: Scalar) -> Scalar:
@@ -41,7 +44,7 @@ def _cast_scalar(e: FunctionEmitter, call: Call, dtype: DataType, given: Scalar)
     return Scalar(as_element(lane, dtype).value, dtype)
 
 
-SCALARS["cast"] = _cast_scalar
+HANDLERS.scalars["cast"] = _cast_scalar
 
 
 def cast(lane: Lanes, dtype: DataType, mode: RoundMode) -> Lanes:

@@ -11,16 +11,15 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.backends.cpu.compute.pack import PackSpec, emit_pack
 from tilewright.backends.cpu.compute.storage import first_lanes, splat, store
-from tilewright.backends.cpu.compute.traced import memory_type
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.values import Place, Tile, contiguous, static
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import memory_type
+from tilewright.backends.cpu.emit.values import Place, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import UINT8, UINT16, UINT32, UINT64, DataType
 from tilewright.native.llvm import I1, I8, I64, PTR, Value, i64
 from tilewright.ops.shape import FILL, pad_number
-
-Bound = dict[str, Any]
 
 _BITS = {1: UINT8, 2: UINT16, 4: UINT32, 8: UINT64}
 """The type whose elements are copied in place of others of that many bytes."""

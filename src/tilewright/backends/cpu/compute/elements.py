@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
-from tilewright.backends.cpu.compute.copies import Bound, copy_whole, element_at, tile_type
-from tilewright.backends.cpu.compute.traced import Lanes, memory_type
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.values import Scalar, Tile, static
+from tilewright.backends.cpu.compute.copies import copy_whole, element_at, tile_type
+from tilewright.backends.cpu.compute.traced import Lanes
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import memory_type
+from tilewright.backends.cpu.emit.values import Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.native.llvm import Value, i64
 

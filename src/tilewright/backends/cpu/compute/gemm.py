@@ -25,8 +25,8 @@ from tilewright.backends.cpu.compute.storage import (
     store,
     stored_type,
 )
-from tilewright.backends.cpu.host.polls import Polls
-from tilewright.backends.cpu.host.work import PIECE
+from tilewright.backends.cpu.emit.polls import Polls
+from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.dtypes import FP32, DataType
 from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, vector
 from tilewright.native.target import Target

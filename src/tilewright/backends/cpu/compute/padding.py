@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.cpu.compute.copies import Bound, fill, tile_type, whole_extents
-from tilewright.backends.cpu.compute.nodes import Group, LoadNode, StoreSink
+from tilewright.backends.cpu.compute.copies import fill, tile_type, whole_extents
 from tilewright.backends.cpu.compute.views import within
-from tilewright.backends.cpu.host.emit import FunctionEmitter
-from tilewright.backends.cpu.host.values import Scalar, Tensor, Tile, static
+from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.groups import Group, StoreSink
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tensor, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
@@ -93,8 +94,5 @@ def _copy(
     whole = tuple(i64(extent) for extent in shape)
     target = Tensor(tile.place.pointer, whole, strides, whole, tensor.dtype, object())
     known = tuple(most if static(n) == most else None for n, most in zip(count, shape, strict=True))
-    source = Tile(TileType(shape, tensor.dtype, known), count, node=LoadNode(0, tensor=tensor, offsets=first))
-    group = Group(source.rows, [source])
-    group.stores.append(StoreSink(source, tensor=target, offsets=place))
-    e.group = group
-    e.flush()
+    source = Tile(TileType(shape, tensor.dtype, known), count, node=LoadNode(tensor=tensor, offsets=first))
+    e.run(Group(source.rows, [source], [StoreSink(source, tensor=target, offsets=place)]))

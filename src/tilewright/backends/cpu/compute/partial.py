@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tilewright.backends.cpu.compute.convert import as_element, to_elements
-from tilewright.backends.cpu.compute.copies import Bound, copy, tile_type
+from tilewright.backends.cpu.compute.copies import copy, tile_type
 from tilewright.backends.cpu.compute.tiles import broadcast_valid, recorded
 from tilewright.backends.cpu.compute.traced import Lanes
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.values import Tile, static
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.convert import to_elements
-from tilewright.backends.cpu.compute.copies import Bound, copy_elements, known_or, packed, rows_of, tile_type
+from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
 from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
-from tilewright.backends.cpu.compute.nodes import LoadNode
+from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.pairs import can_pair, emit_pairs
 from tilewright.backends.cpu.compute.tiles import broadcast_valid
-from tilewright.backends.cpu.compute.traced import memory_type
-from tilewright.backends.cpu.host.control import leave_after_an_error
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.values import Place, Tile, contiguous, static
-from tilewright.backends.cpu.host.work import ELEMENTS, LONG
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import memory_type
+from tilewright.backends.cpu.emit.values import LoadNode, Place, Tile, contiguous, static
+from tilewright.backends.cpu.emit.work import ELEMENTS, LONG
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
@@ -72,9 +72,9 @@ class Product:
         lhs, rhs = (narrowed(e, call, tile) for tile in (lhs, rhs))
         self.lhs, self.rhs = lhs, rhs
         self.k = self._depth()
-        one_row = lhs.type.shape[-2] == 1
+        may_be_few = lhs.type.shape[-2] == 1 or static(lhs.valid[-2]) is None
         left = read_in_place(e, lhs)
-        right = read_in_place(e, rhs) if one_row and not _is_turned(rhs) else None
+        right = read_in_place(e, rhs) if may_be_few and not _is_turned(rhs) else None
         self.left = left or placed(e, lhs)
         self.right = right or placed(e, packed(e, rhs))
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs], 2)
@@ -104,8 +104,8 @@ class Product:
         e = self.e
         e.look(self.call, "acc", acc, self.valid, self._starts_anew(accumulate))
         place = e.stored(acc)
+        e.flush()  # what is recorded may read it as it is
         if name is not None and place.strides == contiguous(self.type.shape) and self._ends(acc, name):
-            e.flush()  # what is recorded reads it as it is
             same = acc.valid == self.valid and acc.type == self.type
             return self._multiply(acc if same else Tile(self.type, self.valid, place, None, acc.owners), accumulate)
         result = e.fresh(self.type, self.valid)
@@ -115,8 +115,7 @@ class Product:
 
     def _ends(self, acc: Tile, name: Var) -> bool:
         """Return whether this is the last to read an accumulator that the same body made or was handed."""
-        single = sum(self.e.uses.get(var, 0) for var in set(acc.owners)) == 1
-        return single and self.e.last_use.ends_at(self.call, (name, *acc.owners))
+        return self.e.readers(acc) == 1 and self.e.last_use.ends_at(self.call, (name, *acc.owners))
 
     def _starts_anew(self, accumulate: Value) -> Value | None:
         """Return whether the accumulator is not looked at, None where it surely is."""
@@ -183,11 +182,11 @@ class Product:
 
 def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
     """Emit a product of matrices; one that is much work ends with its program."""
-    polled = e.program.options.polled and work >= LONG
+    polled = e.program.polled and work >= LONG
     name = emit_gemm(e.b.module, spec._replace(polled=polled))
     e.b.invoke(name, *args, *[e.context] * polled)
     if polled:
-        leave_after_an_error(e)
+        e.leave_after_an_error()
 
 
 def placed(e: FunctionEmitter, tile: Tile) -> Matrix:
@@ -202,13 +201,9 @@ def _is_turned(tile: Tile) -> bool:
 
 
 def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
-    """Return where a loaded tile's elements lie in their tensor, if this is all that reads them.
-
-    A load that is still recorded is one whose tensor has not been written since.
-    """
+    """Return where a loaded tile's elements lie in their tensor, if the plan says that they are read there."""
     node = tile.node
-    single = sum(e.uses.get(var, 0) for var in set(tile.owners)) == 1
-    if tile.place is not None or not isinstance(node, LoadNode) or not single or not e.withdraw(tile):
+    if tile.place is not None or not isinstance(node, LoadNode) or e.waits(tile):
         return None
     offset: Value = i64(0)
     for start, stride in zip(node.offsets, node.tensor.strides, strict=True):
@@ -222,6 +217,6 @@ def narrowed(e: FunctionEmitter, call: Call, tile: Tile) -> Tile:
     if tile.type.dtype.bits <= 32:
         return tile
     type_ = TileType(tile.type.shape, INT32, tile.type.valid)
-    result = e.map(type_, tile.valid, to_elements(INT32), [tile], False)
+    result = mapped(e, type_, tile.valid, to_elements(INT32), [tile])
     result.owners = variables(call.args)
     return result

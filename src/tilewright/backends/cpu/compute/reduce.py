@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilewright.backends.cpu.compute.copies import Bound, element_at, known_or, rows_of, tile_type, with_adjacent_rows
-from tilewright.backends.cpu.compute.nodes import ReduceNode, level_of
+from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.nodes import ReduceNode
 from tilewright.backends.cpu.compute.storage import first_lanes, load, store
 from tilewright.backends.cpu.compute.tiles import recorded
-from tilewright.backends.cpu.compute.traced import Lanes, combine, from_memory, literal, memory_type, rounded, to_memory
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.values import Scalar, Tile, static
+from tilewright.backends.cpu.compute.traced import Lanes, combine, from_memory, rounded, to_memory
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import literal, memory_type
+from tilewright.backends.cpu.emit.values import Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.core.types import TileType
@@ -32,9 +34,7 @@ def _reduction(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     spec, type_ = call.op.spec, tile_type(call)
     source = with_adjacent_rows(e, source)
     valid = (*source.valid[:-1], i64(1))
-    if e.group is not None and e.group.rows != valid[:-1]:
-        e.flush()
-    node = ReduceNode(level_of(source), operand=source, combine=combine(spec.combine), start=start_of(spec, type_))
+    node = ReduceNode((source,), combine=combine(spec.combine), start=start_of(spec, type_))
     return e.record(Tile(type_, valid, node=node))
 
 

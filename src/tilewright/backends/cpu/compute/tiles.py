@@ -8,7 +8,6 @@ from typing import Any
 
 from tilewright.backends.cpu.compute.convert import as_element, to_elements
 from tilewright.backends.cpu.compute.copies import (
-    Bound,
     clear_bytes,
     copy,
     inside,
@@ -16,12 +15,15 @@ from tilewright.backends.cpu.compute.copies import (
     whole_extents,
     with_adjacent_rows,
 )
-from tilewright.backends.cpu.compute.nodes import Group, LoadNode, StoreSink
+from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.padding import padded_load
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.compute.views import reshaped, within
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers, room_of
-from tilewright.backends.cpu.host.values import Place, Scalar, Tensor, Tile, static
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.groups import StoreSink
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.memory import room_of
+from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
@@ -57,12 +59,9 @@ def recorded(
     operands: Sequence[Tile | Scalar],
     dear: bool,
 ) -> Tile:
-    """Record a function of the same element of each operand; what spans other columns is stored first."""
+    """Record a function of the same element of each operand."""
     operands = [with_adjacent_rows(e, operand) if isinstance(operand, Tile) else operand for operand in operands]
-    computed = [operand for operand in operands if isinstance(operand, Tile) and operand.node is not None]
-    if any(not tile.is_column and tile.valid[-1] != valid[-1] for tile in computed):
-        e.flush()
-    return e.map(type_, valid, function, operands, dear)
+    return mapped(e, type_, valid, function, operands, dear)
 
 
 @lowers("tile:elementwise", "tile:expansion")
@@ -103,9 +102,7 @@ def _load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
         first, extent = _found(e, call, axis, start, e.index(want), tensor.valid[axis], bound["clamp"])
         starts.append(first)
         valid.append(extent)
-    if e.group is not None and any(s.tensor.root is tensor.root for s in e.group.stores):
-        e.flush()
-    tile = Tile(type_, tuple(valid), node=LoadNode(0, tensor=tensor, offsets=tuple(starts)))
+    tile = Tile(type_, tuple(valid), node=LoadNode(tensor=tensor, offsets=tuple(starts)))
     return e.record(tile)
 
 
@@ -154,12 +151,8 @@ def write(
     starts = e.indices(offsets)
     fits = _fits(e, call, tile, tensor, offsets)
     tile = _written(e, with_adjacent_rows(e, tile))
-    if _overlaps(e, tensor) or (e.group is not None and (e.group.rows != tile.rows or _meets(e, tile, tensor, starts))):
-        e.flush()
-    if e.group is None:
-        e.group = Group(tile.rows)
     add = atomic is AtomicType.Add
-    e.group.stores.append(StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits))
+    e.record_store(StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits))
 
 
 def _fits(e: FunctionEmitter, call: Call, tile: Tile, tensor: Tensor, offsets: Sequence[Scalar]) -> Value | None:
@@ -191,38 +184,6 @@ def _written(e: FunctionEmitter, tile: Tile) -> Tile:
     return Tile(row, (rows, *tile.valid), place=Place(place.pointer, (0, *place.strides)))
 
 
-def _overlaps(e: FunctionEmitter, tensor: Tensor) -> bool:
-    """Return whether a recorded load may read what a store changes before that load has run."""
-    loads = [t.node for t in e.recorded if isinstance(t.node, LoadNode)]
-    return any(node.tensor.root is tensor.root for node in loads)
-
-
-def _meets(e: FunctionEmitter, tile: Tile, tensor: Tensor, starts: Sequence[Value]) -> bool:
-    """Return whether a recorded store may write where this one does: rows of the two would take turns."""
-    assert e.group is not None
-    written = _window(tile, starts)
-    return any(
-        sink.tensor.root is tensor.root
-        and not (sink.tensor is tensor and _are_apart(written, _window(sink.tile, sink.offsets)))
-        for sink in e.group.stores
-    )
-
-
-def _window(tile: Tile, starts: Sequence[Value]) -> list[tuple[Value, Value]]:
-    """Return where a tile begins along each axis of a tensor, and how far it reaches."""
-    sizes = [i64(1)] * len(starts) + [*tile.valid]
-    return list(zip(starts, sizes[-len(starts) :], strict=True))
-
-
-def _are_apart(one: Sequence[tuple[Value, Value]], other: Sequence[tuple[Value, Value]]) -> bool:
-    """Return whether two windows of a tensor certainly have no element in common."""
-    for (a, a_size), (b, b_size) in zip(one, other, strict=True):
-        known = [number for number in map(static, (a, a_size, b, b_size)) if number is not None]
-        if len(known) == 4 and (known[0] + known[1] <= known[2] or known[2] + known[3] <= known[0]):
-            return True
-    return False
-
-
 @lowers("tile.create")
 def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     type_ = tile_type(call)
@@ -244,4 +205,4 @@ def _full(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     type_ = tile_type(call)
     value: Scalar = bound.get("value") or bound["scalar"]
     valid = bound["target"].valid if "target" in bound else whole_extents(type_)
-    return e.map(type_, valid, to_elements(type_.dtype), [value], False)
+    return mapped(e, type_, valid, to_elements(type_.dtype), [value])

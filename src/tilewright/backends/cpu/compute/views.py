@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.backends.cpu.compute.copies import Bound, inside, known_or, packed, part, tile_type, whole_extents
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.values import Place, Scalar, Tile, contiguous, static
+from tilewright.backends.cpu.compute.copies import inside, known_or, packed, part, tile_type, whole_extents
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.native.llvm import I1, Value, i64

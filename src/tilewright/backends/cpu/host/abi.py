@@ -13,10 +13,14 @@ from typing import Any, cast
 
 from tilewright.backends.cpu.compute.convert import as_element
 from tilewright.backends.cpu.compute.copies import copy, packed
-from tilewright.backends.cpu.compute.traced import Lanes, compute_type
+from tilewright.backends.cpu.compute.traced import Lanes
+from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.llvm_types import compute_type
+from tilewright.backends.cpu.emit.memory import room_of
+from tilewright.backends.cpu.emit.signature import Emitted
+from tilewright.backends.cpu.emit.unit import OWN_SIZE
+from tilewright.backends.cpu.emit.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous
 from tilewright.backends.cpu.host.arrays import array_bytes, copy_array
-from tilewright.backends.cpu.host.emit import FunctionEmitter, room_of
-from tilewright.backends.cpu.host.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous
 from tilewright.core.types import ArrayType, Extent, ScalarType, TensorType, TileType, Type
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
@@ -197,3 +201,11 @@ def take_result(e: FunctionEmitter, type_: Type, room: Value, *, is_turned: bool
     if isinstance(type_, ArrayType):
         return Array(type_, room)
     return parameter(type_, iter(read_words(e.b, room, word_types(type_))), is_turned=is_turned)
+
+
+def invoke(e: FunctionEmitter, callee: Emitted, block: Value, count: Value, args: Sequence[Value]) -> None:
+    """Emit a call whose arena is what follows the caller's own; one that fails may have given nothing."""
+    e.arena.callees = max(e.arena.callees, callee.arena)
+    arena = e.b.offset(e.arena.base, Value(I64, OWN_SIZE), "i8")
+    e.b.invoke(callee.name, e.context, arena, block, count, *args)
+    e.leave_after_an_error()

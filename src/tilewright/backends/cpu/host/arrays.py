@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilewright.backends.cpu.compute.convert import as_element
-from tilewright.backends.cpu.compute.traced import Lanes, from_memory, memory_type, to_memory
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.values import Array, Scalar
+from tilewright.backends.cpu.compute.traced import Lanes, from_memory, to_memory
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import memory_type
+from tilewright.backends.cpu.emit.values import Array, Scalar
 from tilewright.core.expr import Call
 from tilewright.core.types import ArrayType
 from tilewright.native.llvm import I1, I64, PTR, Value, i64
-
-Bound = dict[str, Any]
 
 
 def array_bytes(type_: ArrayType) -> int:

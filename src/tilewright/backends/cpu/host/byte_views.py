@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from tilewright.backends.cpu.host.control import leave
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Scalar, Tensor, static
 from tilewright.backends.cpu.host.tensors import times
-from tilewright.backends.cpu.host.values import Scalar, Tensor, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.native.llvm import I1, Value, i64
@@ -23,7 +22,7 @@ Reach = tuple[int, int] | None
 
 
 @lowers("tensor.as_strided")
-def _as_strided(e: FunctionEmitter, call: Call, bound: dict[str, Any]) -> Tensor:
+def _as_strided(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     """Return a view; one that does not lie inside its buffer is an error, after which nothing else is done."""
     buffer: Tensor = bound["buffer"]
     assert isinstance(call.type, TensorType)
@@ -40,11 +39,11 @@ def _as_strided(e: FunctionEmitter, call: Call, bound: dict[str, Any]) -> Tensor
     outside = e.negated(fits)
     e.fail(outside, "a view does not lie inside its buffer", call)
     with e.b.when(outside):
-        leave(e, e.exit)
+        e.leave(e.exit)
     return view
 
 
-def _surely_inside(bound: dict[str, Any], nbytes: int | None, size: int) -> bool:
+def _surely_inside(bound: Bound, nbytes: int | None, size: int) -> bool:
     """Return whether what is known of its numbers shows that a view lies inside its buffer."""
     (low, end) = _reach(bound["offset"]) or (-1, 0)
     for n, stride in zip(bound["shape"], bound["strides"], strict=True):

@@ -2,80 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
 
-from tilewright.backends.cpu.host.abi import argument_words, room_bytes, take_result
-from tilewright.backends.cpu.host.control import leave_after_an_error
-from tilewright.backends.cpu.host.emit import FunctionEmitter
+from tilewright.backends.cpu.emit.arena import Part
+from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
+from tilewright.backends.cpu.emit.signature import Emitted, Signature
+from tilewright.backends.cpu.emit.values import Array, Binding, Scalar, Tensor, Tile, static
+from tilewright.backends.cpu.host.abi import argument_words, invoke, room_bytes, take_result
+from tilewright.backends.cpu.host.functions import written
+from tilewright.backends.cpu.host.parallel import grid
 from tilewright.backends.cpu.host.tensor_views import guarded
 from tilewright.backends.cpu.host.tensors import extents_of
-from tilewright.backends.cpu.host.values import Array, Binding, Scalar, Tensor, Tile, static
 from tilewright.core.expr import Expr, Invoke, Submit, Var
-from tilewright.core.program import Function
-from tilewright.core.types import TensorType, TupleType, Type
+from tilewright.core.types import TensorType, TupleType
 from tilewright.dtypes import TASK_ID
-from tilewright.native.llvm import I64, Value, i64
-
-OWN_SIZE = "ARENA-SIZE-OWN"
-"""Stands for the size of a function's own arena until it has been written."""
+from tilewright.native.llvm import Value, i64
 
 
-class Signature(NamedTuple):
-    """What a function is written for: which tensors are turned, and which share memory with an earlier one.
-
-    `is_concurrent` says whether it adds to memory that other threads may add to at the same time.
-    """
-
-    turned: tuple[bool, ...]
-    shared: tuple[int, ...]
-    is_concurrent: bool = False
-
-    @staticmethod
-    def plain(function: Function) -> Signature:
-        """Return the signature of a call with separate tensors whose last stride is one."""
-        count = len(function.params)
-        return Signature((False,) * count, tuple(range(count)))
-
-    @staticmethod
-    def of(bindings: Sequence[Any], is_concurrent: bool) -> Signature:
-        """Return the signature of a call with these arguments."""
-        turned = tuple(isinstance(b, Tensor) and bool(b.strides) and static(b.strides[-1]) != 1 for b in bindings)
-        roots = [b.root if isinstance(b, Tensor) else object() for b in bindings]
-        shared = tuple(next(i for i, r in enumerate(roots) if r is root) for root in roots)
-        return Signature(turned, shared, is_concurrent)
-
-
-class Emitted(NamedTuple):
-    """A function that has been written: how to call it, and what it gives.
-
-    `returned` says for each result which parameter it is, None for one that is made; `results` are the types of those
-    that are made, in order, and `turned_results` whether their last stride may be other than one.
-    """
-
-    function: Function
-    name: str
-    arena: int
-    returned: tuple[int | None, ...]
-    results: tuple[Type, ...]
-    turned_results: tuple[bool, ...]
-
-
-def call(e: FunctionEmitter, expr: Invoke | Submit) -> Any:
+@emits(Invoke, Submit)
+def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
     """Emit a call of another function; a dispatch over a grid calls it once per block."""
-    function: Function = e.program.program[expr.op.name]
+    function = e.program.program[expr.op.name]
     bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
     blocks = expr.core_num if isinstance(expr, Submit) else None
     is_concurrent = (blocks is not None or e.is_concurrent) and bool(e.program.footprints[function.name].adds)
-    callee: Emitted = e.program.function(function, Signature.of(bindings, is_concurrent))
+    callee = written(e.program, function, Signature.of(bindings, is_concurrent))
     words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
     parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]
     rooms = [e.address(part[0]) for part in parts]
     count = None if blocks is None else _block_count(e, blocks, needs_one=bool(rooms))
     with _where_it_runs(e, expr):
         if count is not None:
-            e.program.grid(e, callee, [*words, *rooms], count)
+            grid(e, callee, [*words, *rooms], count)
         else:
             invoke(e, callee, e.block_index, e.block_count, [*words, *rooms])
     results = [_result(e, callee, k, room, part) for k, (room, part) in enumerate(zip(rooms, parts, strict=True))]
@@ -90,18 +48,18 @@ def _where_it_runs(e: FunctionEmitter, expr: Invoke | Submit) -> AbstractContext
     """Emit what follows under the condition of a task that may be skipped, which gives nothing it makes itself."""
     if not isinstance(expr, Submit) or expr.predicate is None:
         return nullcontext()
-    return e.b.when(e.value(expr.predicate).value)
+    return e.b.when(e.scalar(expr.predicate).value)
 
 
 def _block_count(e: FunctionEmitter, blocks: Expr, needs_one: bool) -> Value:
-    count = e.index(e.value(blocks))
+    count = e.index(e.scalar(blocks))
     if not needs_one or (static(count) or 0) > 0:
         return count
     e.fail(e.b.compare("icmp slt", count, i64(1)), "a grid without blocks gives no values", e.at)
     return e.b.intrinsic("llvm.smax", count, i64(1))
 
 
-def _result(e: FunctionEmitter, callee: Emitted, position: int, room: Value, part: tuple[int, int]) -> Binding:
+def _result(e: FunctionEmitter, callee: Emitted, position: int, room: Value, part: Part) -> Binding:
     """Return one result; a tile or array keeps its room."""
     type_ = callee.results[position]
     binding = take_result(e, type_, room, is_turned=callee.turned_results[position])
@@ -112,7 +70,7 @@ def _result(e: FunctionEmitter, callee: Emitted, position: int, room: Value, par
     return binding
 
 
-def argument(e: FunctionEmitter, arg: Expr, param: Var, expr: Invoke | Submit) -> Any:
+def argument(e: FunctionEmitter, arg: Expr, param: Var, expr: Invoke | Submit) -> Binding:
     """Return an argument; a tensor that has not the extents its parameter declares is an error and replaced."""
     binding = e.value(arg)
     if not isinstance(binding, Tensor) or not isinstance(param.type, TensorType):
@@ -126,11 +84,3 @@ def argument(e: FunctionEmitter, arg: Expr, param: Var, expr: Invoke | Submit) -
         return binding
     e.fail(e.negated(fits), f"`{param.name_hint}` has other extents than its parameter declares", expr)
     return guarded(e, fits, binding, param.type)
-
-
-def invoke(e: FunctionEmitter, callee: Emitted, block: Value, count: Value, args: Sequence[Value]) -> None:
-    """Emit a call whose arena is what follows the caller's own; one that fails may have given nothing."""
-    e.callee_arena = max(e.callee_arena, callee.arena)
-    arena = e.b.offset(e.arena_base, Value(I64, OWN_SIZE), "i8")
-    e.b.invoke(callee.name, e.context, arena, block, count, *args)
-    leave_after_an_error(e)

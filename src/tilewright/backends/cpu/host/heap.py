@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.cpu.host.emit import FunctionEmitter
-from tilewright.backends.cpu.host.values import static
+from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.unit import LARGEST
+from tilewright.backends.cpu.emit.values import static
 from tilewright.native.context import Context
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
-
-LARGEST = 1 << 48
-"""No machine has more bytes."""
 
 ON_STACK = 4096
 """Bytes of an arena that lie on the stack of its kernel; with more it might reach past the page that guards its end."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.cpu.host.abi import captured, read_words, room_bytes, words_of, write_words
-from tilewright.backends.cpu.host.calls import Emitted, invoke
-from tilewright.backends.cpu.host.control import counted_loop, leave_after_an_error, turn_count
-from tilewright.backends.cpu.host.emit import FunctionEmitter
+from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.signature import Emitted
+from tilewright.backends.cpu.emit.values import static
+from tilewright.backends.cpu.host.abi import captured, invoke, read_words, room_bytes, words_of, write_words
 from tilewright.backends.cpu.host.heap import NO_ARENA, Memory
-from tilewright.backends.cpu.host.values import static
+from tilewright.backends.cpu.host.loops import counted_loop, turn_count
 from tilewright.core.stmt import ForStmt
 from tilewright.core.visitor import statements, used, variables
 from tilewright.native.context import Context
@@ -32,7 +32,7 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
         return False
     outside = list(dict.fromkeys(v for s in statements(stmt.body) for v in variables(used(s)) if v in e.bindings))
     flagged = [var for var in outside if var in e.bound]
-    start, stop, step = (e.index(e.value(x)) for x in (stmt.start, stmt.stop, stmt.step))
+    start, stop, step = (e.index(e.scalar(x)) for x in (stmt.start, stmt.stop, stmt.step))
     turns = turn_count(e, start, stop, step, stmt)
     words = [start, step, e.context, e.block_index, e.block_count, *e.symbols.values()]
     words += [word for var in outside for word in words_of(e, e.bindings[var])]
@@ -85,7 +85,7 @@ class Task:
 
     def __init__(self, e: FunctionEmitter, turns: Value, words: Sequence[Value]) -> None:
         self.outer = e
-        self.name: str = e.program.task_name(e.function.name)
+        self.name = e.program.symbol("task", e.function.name)
         self.b = b = Builder(e.program.module, self.name, [_DATA, _CHUNK], attrs="nounwind")
         known = static(turns)
         self.chunks = e.b.intrinsic("llvm.umin", turns, i64(CHUNKS)) if known is None else i64(min(known, CHUNKS))
@@ -110,26 +110,26 @@ class Task:
 
     def emitter(self, head: Sequence[Value]) -> FunctionEmitter:
         """Return an emitter for the task, given its context, block and number of blocks."""
-        inner = FunctionEmitter(self.outer.program, self.outer.function, self.b)
-        inner.uses, inner.roots = self.outer.uses, self.outer.roots
+        outer = self.outer
+        inner = FunctionEmitter(outer.program, outer.function, self.b, has_turned_views=outer.has_turned_views)
+        inner.uses, inner.roots, inner.fusion = outer.uses, outer.roots, outer.fusion
         inner.is_task = inner.is_concurrent = True
-        inner.has_turned_views = self.outer.has_turned_views
         inner.context, inner.block_index, inner.block_count = head
-        inner.exit = self.b.label("exit")
-        note = self.outer.program.note(NO_ARENA, self.outer.at.span)
+        note = outer.program.note(NO_ARENA, outer.at.span)
         self.memory = Memory(self.b, inner.context, note, inner.exit)
-        inner.arena_base = self.memory.base
-        leave_after_an_error(inner)
+        inner.arena.base = self.memory.base
+        inner.leave_after_an_error()
         return inner
 
     def finish(self, inner: FunctionEmitter) -> None:
         """End the task."""
-        self.memory.fill(self.outer.program.room(inner))
+        span = self.outer.function.span
+        self.memory.fill(self.outer.program.room(inner.arena, span))
         self.b.do(f"br label %{inner.exit}")
         self.b.begin(inner.exit)
         self.memory.free()
         self.b.finish()
-        self.outer.program.settle(inner)
+        self.outer.program.settle(inner.arena, span)
 
     def run(self) -> None:
         """Emit the running of every chunk."""
@@ -140,4 +140,4 @@ class Task:
         run = e.b.load(PTR, e.b.offset(e.context, i64(Context.PARALLEL), I64), 8)
         e.b.do(f"call void {run.ref}(ptr @{self.name}, {data}, {self.chunks}, {e.context})")
         e.arena.give_back(part)
-        leave_after_an_error(e)
+        e.leave_after_an_error()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.backends.cpu.compute.traced import Lanes, combine, converted, rounded
-from tilewright.backends.cpu.host.emit import SCALARS, FunctionEmitter
-from tilewright.backends.cpu.host.values import Scalar, static
+from tilewright.backends.cpu.emit.function import HANDLERS, FunctionEmitter
+from tilewright.backends.cpu.emit.values import Scalar, static
 from tilewright.core.expr import Call
 from tilewright.dtypes import BOOL, INDEX, UINT64, DataType, meet
 from tilewright.native.llvm import I1, Value
@@ -111,14 +111,14 @@ for _name, _ufunc in (
     ("neg", "negative"), ("bit_and", "bitwise_and"), ("bit_or", "bitwise_or"), ("bit_xor", "bitwise_xor"),
     ("invert", "invert"), ("and_", "bitwise_and"), ("or_", "bitwise_or"),
 ):  # fmt: skip
-    SCALARS[_name] = _arithmetic(_ufunc)
+    HANDLERS.scalars[_name] = _arithmetic(_ufunc)
 for _name, _ufunc in (
     ("eq", "equal"), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"),
     ("ge", "greater_equal"),
 ):  # fmt: skip
-    SCALARS[_name] = _comparison(_ufunc)
+    HANDLERS.scalars[_name] = _comparison(_ufunc)
 for _name, _ufunc in (("shl", "left_shift"), ("shr", "right_shift")):
-    SCALARS[_name] = _shift(_ufunc)
+    HANDLERS.scalars[_name] = _shift(_ufunc)
 for _name in ("div", "floordiv", "mod"):
-    SCALARS[_name] = _division(_name)
-SCALARS["not_"] = _not
+    HANDLERS.scalars[_name] = _division(_name)
+HANDLERS.scalars["not_"] = _not

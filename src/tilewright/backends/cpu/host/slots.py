@@ -12,12 +12,14 @@ from typing import Any, NamedTuple, Protocol
 
 from tilewright.backends.cpu.compute.convert import as_element
 from tilewright.backends.cpu.compute.copies import copy
-from tilewright.backends.cpu.compute.traced import Lanes, compute_type, literal
-from tilewright.backends.cpu.compute.undefined import box, shrinks
+from tilewright.backends.cpu.compute.traced import Lanes
+from tilewright.backends.cpu.emit.arena import Part
+from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.llvm_types import compute_type, literal
+from tilewright.backends.cpu.emit.undefined import box, shrinks
+from tilewright.backends.cpu.emit.values import Array, Binding, Place, Scalar, Tensor, Tile
 from tilewright.backends.cpu.host.arrays import array_bytes, clear_array, copy_array
-from tilewright.backends.cpu.host.emit import FunctionEmitter, Part
 from tilewright.backends.cpu.host.tensors import new_tensor
-from tilewright.backends.cpu.host.values import Array, Binding, Place, Scalar, Tensor, Tile
 from tilewright.core.expr import Var
 from tilewright.core.types import ArrayType, Extent, ScalarType, TensorType, TileType, TupleType, Type
 from tilewright.dtypes import DataType

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tilewright.backends.cpu.host.control import leave
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.values import Scalar
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Scalar
 from tilewright.core.expr import Call
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import INDEX, TASK_ID
 from tilewright.native.llvm import i64
 from tilewright.ops.system import INVALID_TASK
-
-Bound = dict[str, Any]
 
 
 @lowers("tile.get_block_idx", "tensor.get_block_idx")
@@ -49,7 +45,7 @@ def _assert(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
         broken = e.negated(bound["condition"].value)
         e.fail(broken, bound["message"], call)
         with e.b.when(broken):
-            leave(e, e.exit)
+            e.leave(e.exit)
     return ()
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tilewright.backends.cpu.compute.copies import inside
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.backends.cpu.host.tensors import extents_of, moved, new_tensor, packed_strides, times
-from tilewright.backends.cpu.host.values import Tensor, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.native.llvm import I1, I64, PTR, Value, i64
 from tilewright.ops.shape import RESHAPED
 from tilewright.ops.windows import CUT
-
-Bound = dict[str, Any]
 
 
 def guarded(e: FunctionEmitter, fits: Value, tensor: Tensor, type_: TensorType) -> Tensor:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
 
 from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
 from tilewright.backends.cpu.compute.copies import clear_bytes, inside
-from tilewright.backends.cpu.compute.nodes import Group, LoadNode, MapNode, StoreSink
+from tilewright.backends.cpu.compute.nodes import MapNode
 from tilewright.backends.cpu.compute.tiles import write
-from tilewright.backends.cpu.compute.traced import Lanes, literal, memory_type
-from tilewright.backends.cpu.host.emit import FunctionEmitter, lowers
-from tilewright.backends.cpu.host.heap import size_of
-from tilewright.backends.cpu.host.values import Scalar, Tensor, Tile, static
+from tilewright.backends.cpu.compute.traced import Lanes
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.groups import Group, StoreSink, operands_of
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import literal, memory_type
+from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tensor, Tile, static
+from tilewright.backends.cpu.host.heap import allocate, size_of
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, constant
 from tilewright.core.types import TensorType, TileType
@@ -22,8 +24,6 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.native.llvm import I1, Value, i64
 from tilewright.ops.memory import EXTENTS, MOST
 from tilewright.passes.overwritten import is_overwritten
-
-Bound = dict[str, Any]
 
 LOCAL = 1 << 20
 """Bytes of a buffer that may lie in its function's arena."""
@@ -63,11 +63,8 @@ def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: Dat
     """Return a buffer that ends with its function, where it is small and nobody reads it later."""
     known = [extent for extent in map(static, shape) if extent is not None]
     nbytes = prod(known) * dtype.get_byte()
-    if (
-        len(known) < len(shape)
-        or not 0 < nbytes <= LOCAL
-        or not e.program.footprints.aliases(e.function.name).is_local(call)
-    ):
+    is_local = e.program.footprints.aliases(e.function.name).is_local
+    if len(known) < len(shape) or not 0 < nbytes <= LOCAL or not is_local(call):
         return None
     pointer = e.address(e.arena.take(nbytes)[0])
     if clear:
@@ -98,7 +95,7 @@ def new_tensor(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType, *, c
     if prod(known) > MOST:
         raise UnsupportedFeatureError(f"no tensor can have extents {known}", spans=[e.at.span])
     strides, _ = packed_strides(e, shape)
-    pointer = e.program.allocate(e, size_of(e, shape, dtype.get_byte()), clear)
+    pointer = allocate(e, size_of(e, shape, dtype.get_byte()), clear)
     return Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
 
 
@@ -122,7 +119,7 @@ def times(e: FunctionEmitter, a: Value, b: Value) -> Value:
 
 def fill(e: FunctionEmitter, tensor: Tensor, value: Scalar) -> None:
     """Emit the writing of one number to every element."""
-    node = MapNode(0, function=converting(tensor.dtype), operands=(value,))
+    node = MapNode((value,), function=converting(tensor.dtype))
     put(e, Tile(stand_in(tensor.shape, tensor.dtype), tensor.shape, node=node), tensor)
 
 
@@ -143,22 +140,17 @@ def stand_in(shape: Sequence[Value], dtype: DataType) -> TileType:
 
 def put(e: FunctionEmitter, tile: Tile, tensor: Tensor, offsets: Sequence[Value] | None = None) -> None:
     """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor."""
-    e.flush()
-    group = Group(tile.rows, _recorded(tile))
-    group.stores.append(StoreSink(tile, tensor=tensor, offsets=tuple(offsets or (i64(0),) * len(tensor.shape))))
-    e.group = group
-    e.flush()
+    sink = StoreSink(tile, tensor=tensor, offsets=tuple(offsets or (i64(0),) * len(tensor.shape)))
+    e.run(Group(tile.rows, _recorded(tile), [sink]))
 
 
 def _recorded(tile: Tile) -> list[Tile]:
-    node = tile.node
-    operands = getattr(node, "operands", None) or [getattr(node, "operand", None)]
-    return [*(t for o in operands if isinstance(o, Tile) for t in _recorded(o)), tile]
+    return [*(t for o in operands_of(tile) for t in _recorded(o)), tile]
 
 
 def loaded(tensor: Tensor, valid: Sequence[Value]) -> Tile:
     """Return a tile that reads a tensor from its start as it is computed."""
-    node = LoadNode(0, tensor=tensor, offsets=(i64(0),) * len(tensor.shape))
+    node = LoadNode(tensor=tensor, offsets=(i64(0),) * len(tensor.shape))
     return Tile(stand_in(valid, tensor.dtype), tuple(valid), node=node)
 
 

@@ -9,7 +9,7 @@ poll takes twenty nanoseconds.
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.host.work import SPAN
+from tilewright.backends.cpu.emit.work import SPAN
 from tilewright.native.context import Context
 from tilewright.native.llvm import I1, I64, PTR, Builder, Module, Value, i64
 

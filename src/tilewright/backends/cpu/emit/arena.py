@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tilewright.native.llvm import PTR, Value
+
 ALIGNMENT = 64
+
+Part = tuple[int, int]
+"""Offset and size of a part of the arena."""
 
 
 @dataclass
@@ -16,9 +21,13 @@ class Arena:
     """Which bytes are free, and how many are needed in all."""
 
     size: int = 0
-    free: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    free: list[Part] = field(default_factory=list[Part])
+    base: Value = Value(PTR, "%arena")
+    """Where it begins."""
+    callees: int = 0
+    """How many bytes what is called from here needs at most, after its own."""
 
-    def take(self, nbytes: int) -> tuple[int, int]:
+    def take(self, nbytes: int) -> Part:
         """Return offset and size of a part; the smallest free one that fits, else new memory at the end."""
         size = max(ALIGNMENT, -(-nbytes // ALIGNMENT) * ALIGNMENT)
         fitting = [part for part in self.free if part[1] >= size]
@@ -31,7 +40,7 @@ class Arena:
         offset, self.size = self.size, self.size + size
         return offset, size
 
-    def give_back(self, part: tuple[int, int]) -> None:
+    def give_back(self, part: Part) -> None:
         """Make a part available again, joined with free neighbours."""
         offset, size = part
         for other in list(self.free):

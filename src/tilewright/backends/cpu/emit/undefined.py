@@ -11,16 +11,15 @@ side by side is taken to be defined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
 
-from tilewright.backends.cpu.host.values import Scalar, Tile, static
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import Undefined
 from tilewright.native.llvm import FALSE, TRUE, Builder, Value, i64
 
-Bound = Mapping[str, Any]
 Index = Callable[[Scalar], Value]
 
 

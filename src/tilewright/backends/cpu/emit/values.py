@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tilewright.core.expr import Var
 from tilewright.core.types import ArrayType, TileType
@@ -41,13 +41,34 @@ class Place(NamedTuple):
 
 
 @dataclass(eq=False)
+class Node:
+    """A recorded computation of a tile, row by row. Its level is the pass over the columns in which it can run."""
+
+    operands: tuple[Tile | Scalar, ...] = ()
+    level: int = 0
+
+    @property
+    def ready(self) -> int:
+        """The first pass in which the result can be used."""
+        return self.level
+
+
+@dataclass(eq=False)
+class LoadNode(Node):
+    """Elements of a tensor from `offsets` on."""
+
+    tensor: Tensor = field(kw_only=True)
+    offsets: tuple[Value, ...] = field(kw_only=True)
+
+
+@dataclass(eq=False)
 class Tile:
     """A tile: how much of it is valid, and either the place that holds it or the node that computes it."""
 
     type: TileType
     valid: tuple[Value, ...]
     place: Place | None = None
-    node: Any = None
+    node: Node | None = None
     owners: list[Var] = field(default_factory=list[Var])
     defined: tuple[Value, ...] | None = None
     """The box in which it holds data; None: all of the valid part."""
@@ -80,7 +101,7 @@ class Array:
     owners: list[Var] = field(default_factory=list[Var])
 
 
-Binding: TypeAlias = "Scalar | Tensor | Tile | Array | tuple[Any, ...]"
+Binding: TypeAlias = "Scalar | Tensor | Tile | Array | tuple[Binding, ...]"
 
 
 def static(value: Value) -> int | None:

@@ -1,0 +1,192 @@
+"""Columns: one pass over the columns of a row, in which whole chains of ops stay in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode
+from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, drain, read, tensor_address, tile_address
+from tilewright.backends.cpu.compute.traced import Lanes, Shared, rounded
+from tilewright.backends.cpu.emit.groups import Sink
+from tilewright.backends.cpu.emit.llvm_types import compute_type, literal
+from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tile, static
+from tilewright.native.llvm import Builder, Value, i64, vector
+
+UNROLL, CHAINS = 2, 4
+"""How many vectors of a row are computed together, and how many where each waits for the one folded before it."""
+
+
+@dataclass
+class Fold:
+    """A tile of one column that a pass folds the rows of another to."""
+
+    tile: Tile
+    node: ReduceNode
+
+    @property
+    def width(self) -> Value:
+        """How many columns are folded."""
+        return self.node.operand.valid[-1]
+
+
+@dataclass
+class Columns:
+    """The columns of one row being emitted: what is folded and what is done with the rest, for one width at a time."""
+
+    b: Builder
+    lanes: int
+    row: Row
+    width: Value
+    folds: list[Fold]
+    sinks: list[Sink]
+    streaming: bool
+    ahead: Callable[[Pass], None]
+    """Emits the fetching of what is read later."""
+    spread: Spread = field(init=False)
+
+    def emit(self) -> None:
+        """Emit the pass, leaving what is folded among the row's scalars."""
+        known, self.spread = static(self.width), Spread(self.b.mark())
+        short = known is not None and known <= self.lanes * CHAINS
+        for fold, lanes in zip(self.folds, self._short() if short else self._long(), strict=True):
+            self.row.scalars[fold.tile] = rounded(self._across(fold, lanes), fold.tile.type.dtype)
+
+    def _short(self) -> list[Lanes]:
+        """Emit a row of a few vectors, one after the other; return what is folded."""
+        folded, known = [self._start(f, self.lanes) for f in self.folds], static(self.width) or 0
+        for column in range(0, known, self.lanes):
+            mask = None if column + self.lanes <= known else self._mask(i64(column))
+            folded = self._step(self._here(i64(column), mask), folded)
+        return folded
+
+    def _long(self) -> list[Lanes]:
+        """Emit a row as a loop over blocks of vectors, and one over what is left; return what is folded."""
+        known, turns = static(self.width), CHAINS if self.folds else UNROLL
+        block, count = self.lanes * turns, len(self.folds)
+        accumulators = [self._start(f, self.lanes) for f in self.folds] * turns
+        done = i64(known // block * block) if known is not None else self.b.op("and", self.width, i64(-block))
+        loop = self.b.open_loop(i64(0), done, i64(block), [a.value for a in accumulators])
+        carried = self._as(loop.values, accumulators)
+        following: list[Lanes] = []
+        for turn in range(turns):
+            column = self.b.op("add", loop.index, i64(turn * self.lanes)) if turn else loop.index
+            following += self._step(self._here(column), carried[turn * count : (turn + 1) * count])
+        values = self.b.close_loop(loop, [f.value for f in following])
+        folded = self._fold_turns(self._as(values, accumulators))
+        return self._rest(done, folded) if known is None or known > (static(done) or 0) else folded
+
+    def _rest(self, done: Value, accumulators: list[Lanes]) -> list[Lanes]:
+        """Emit the columns that do not fill a block, with lanes past the end switched off."""
+        known = static(self.width)
+        loop = self.b.open_loop(done, self.width, i64(self.lanes), [a.value for a in accumulators])
+        mask = None if known is not None and known % self.lanes == 0 else self._mask(loop.index)
+        following = self._step(self._here(loop.index, mask), self._as(loop.values, accumulators))
+        return self._as(self.b.close_loop(loop, [f.value for f in following]), accumulators)
+
+    def _here(self, column: Value, mask: Value | None = None) -> Pass:
+        return Pass(self.row, column, self.lanes, mask, self.spread)
+
+    def _as(self, values: Sequence[Value], like: Sequence[Lanes]) -> list[Lanes]:
+        return [Lanes(self.b, value, lane.element) for value, lane in zip(values, like, strict=True)]
+
+    def _mask(self, column: Value) -> Value:
+        left = self.b.splat(self.b.op("sub", self.width, column), self.lanes)
+        numbers = Value(left.type, f"<{', '.join(f'i64 {i}' for i in range(self.lanes))}>")
+        return self.b.compare("icmp slt", numbers, left)
+
+    def _start(self, fold: Fold, count: int) -> Lanes:
+        dtype = fold.tile.type.dtype
+        return Lanes(self.b, literal(dtype, fold.node.start, count), dtype)
+
+    def _fold_turns(self, accumulators: list[Lanes]) -> list[Lanes]:
+        count = len(self.folds)
+        folded = accumulators[:count]
+        for turn in range(1, len(accumulators) // count if count else 1):
+            part = accumulators[turn * count : (turn + 1) * count]
+            folded = [f.node.combine(a, p) for f, a, p in zip(self.folds, folded, part, strict=True)]
+        return folded
+
+    def _across(self, fold: Fold, lanes: Lanes) -> Lanes:
+        """Return the lanes folded into one."""
+        while lanes.count > 1:
+            half = lanes.count // 2
+            lanes = fold.node.combine(*(self._half(lanes, range(start, start + half)) for start in (0, half)))
+        return lanes
+
+    def _half(self, lanes: Lanes, which: range) -> Lanes:
+        if len(which) == 1:
+            type_ = compute_type(lanes.element)
+            return Lanes(self.b, self.b.value(type_, f"extractelement {lanes.value}, i32 {which[0]}"), lanes.element)
+        mask = ", ".join(f"i32 {i}" for i in which)
+        type_ = vector(compute_type(lanes.element), len(which))
+        text = f"shufflevector {lanes.value}, {lanes.value.type} poison, <{len(which)} x i32> <{mask}>"
+        return Lanes(self.b, self.b.value(type_, text), lanes.element)
+
+    def _step(self, here: Pass, accumulators: Sequence[Lanes]) -> list[Lanes]:
+        """Emit one block of columns: what is folded and what is stored."""
+        result: list[Lanes] = []
+        for fold, accumulator in zip(self.folds, accumulators, strict=True):
+            given = lane_of(self.b, fold.node.operand, here)
+            if here.mask is not None:
+                neutral = self._start(fold, here.count)
+                given = Lanes(self.b, self.b.select(here.mask, given.value, neutral.value), given.element)
+            result.append(fold.node.combine(accumulator, given))
+        self.ahead(here)
+        for sink in self.sinks:
+            drain(self.b, sink, lane_of(self.b, sink.tile, here), here, streaming=self.streaming)
+        return result
+
+
+def lane_of(b: Builder, value: Tile | Scalar, here: Pass) -> Lanes:
+    """Return the elements of a value at the columns being emitted."""
+    if isinstance(value, Scalar):
+        single = Lanes(b, value.value, value.dtype)
+        return single if here.spread is None else replace(_everywhere(b, value, lambda: single, here), shared=None)
+    if value not in here.known:
+        here.known[value] = _lane(b, value, here)
+    return here.known[value]
+
+
+def _lane(b: Builder, tile: Tile, here: Pass) -> Lanes:
+    if tile.is_column:
+        return _column(b, tile, here)
+    place = tile.place or here.row.saved.get(tile)
+    if place is not None:
+        return read(b, tile_address(b, tile, place, here), tile.type.dtype, here, i64(place.strides[-1]))
+    return computed(b, tile, here)
+
+
+def _column(b: Builder, tile: Tile, here: Pass) -> Lanes:
+    """Return the element that a row has of a tile of one column."""
+
+    def single() -> Lanes:
+        return here.row.scalars.get(tile) or computed(b, tile, Pass(here.row, i64(0)))
+
+    return single() if here.spread is None else _everywhere(b, tile, single, here)
+
+
+def _everywhere(b: Builder, key: Tile | Scalar, single: Callable[[], Lanes], here: Pass) -> Lanes:
+    """Return one element in every lane, put there once for all columns."""
+    spread = here.spread
+    assert spread is not None
+    if key not in spread.lanes:
+        with b.earlier(spread.mark):
+            number = single()
+            vector_ = b.splat(number.value, here.count)
+        spread.lanes[key] = Lanes(b, vector_, number.element, shared=Shared(number, spread.mark))
+    return spread.lanes[key]
+
+
+def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
+    """Return the elements of a tile as its node computes them, or as they lie in its place."""
+    node = tile.node
+    if isinstance(node, LoadNode):
+        return read(b, tensor_address(b, tile, here), tile.type.dtype, here, node.tensor.strides[-1])
+    if isinstance(node, ReduceNode):
+        return here.row.scalars[tile]
+    if isinstance(node, MapNode):
+        return rounded(node.function(*(lane_of(b, o, here) for o in node.operands)), tile.type.dtype)
+    assert tile.place is not None
+    stride = i64(tile.place.strides[-1])
+    return read(b, tile_address(b, tile, tile.place, here), tile.type.dtype, here, stride)

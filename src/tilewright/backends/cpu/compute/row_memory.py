@@ -1,0 +1,164 @@
+"""Rows in memory: where the elements of a row lie, and how several columns of them are read and written together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilewright.backends.cpu.compute.atomics import add_each
+from tilewright.backends.cpu.compute.storage import load, store
+from tilewright.backends.cpu.compute.traced import Lanes, from_memory, rounded, to_memory
+from tilewright.backends.cpu.emit.groups import SaveSink, Sink, StoreSink
+from tilewright.backends.cpu.emit.llvm_types import memory_type
+from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
+from tilewright.dtypes import DataType
+from tilewright.native.llvm import Builder, Value, i64, mangled, vector
+
+
+@dataclass
+class Row:
+    """One row being emitted: its indices, and what has been computed once for it."""
+
+    indices: tuple[Value, ...]
+    starts: dict[Tile | Sink, Value] = field(default_factory=dict["Tile | Sink", Value])
+    """Where the row begins of what a tile is loaded from, and of what a sink writes to."""
+    scalars: dict[Tile, Lanes] = field(default_factory=dict[Tile, Lanes])
+    saved: dict[Tile, Place] = field(default_factory=dict[Tile, Place])
+
+
+@dataclass
+class Spread:
+    """What is the same in all columns of a row, in every lane: emitted at a mark ahead of the loop over columns."""
+
+    mark: int
+    lanes: dict[Tile | Scalar, Lanes] = field(default_factory=dict["Tile | Scalar", Lanes])
+
+
+@dataclass
+class Pass:
+    """Several columns of a row being emitted together."""
+
+    row: Row
+    column: Value
+    count: int = 1
+    mask: Value | None = None
+    spread: Spread | None = None
+    known: dict[Tile, Lanes] = field(default_factory=dict[Tile, Lanes])
+
+
+def tile_address(b: Builder, tile: Tile, place: Place, here: Pass) -> Value:
+    """Return where a tile's elements at the current row and column lie; axes of one element stay where they are."""
+    shape = tile.type.shape
+    indices = (*here.row.indices[len(here.row.indices) - len(shape) + 1 :], here.column)
+    offset: Value = i64(0)
+    for index, extent, stride in zip(indices, shape, place.strides, strict=True):
+        if extent != 1:
+            offset = _plus(b, offset, times(b, index, i64(stride)))
+    return _moved(b, place.pointer, offset, tile.type.dtype)
+
+
+def tensor_address(b: Builder, of: Tile | StoreSink, here: Pass) -> Value:
+    """Return where what a tile is loaded from, or what a sink writes to, lies at the current row and column."""
+    tensor = window(of)[0]
+    start = here.row.starts.get(of) or row_start(b, of, here.row)
+    return _moved(b, start, times(b, here.column, tensor.strides[-1]), tensor.dtype)
+
+
+def window(of: Tile | StoreSink) -> tuple[Tensor, tuple[Value, ...]]:
+    """Return the tensor that a tile is loaded from, or that a sink writes to, and from where on."""
+    source = of.node if isinstance(of, Tile) else of
+    assert isinstance(source, (LoadNode, StoreSink))
+    return source.tensor, source.offsets
+
+
+def row_start(b: Builder, of: Tile | StoreSink, row: Row) -> Value:
+    """Return where a tile's elements at a row begin in its tensor; a tile of one row serves every row."""
+    (tensor, offsets), tile = window(of), of if isinstance(of, Tile) else of.tile
+    shape = tile.type.shape
+    indices = (*row.indices, i64(0))[-len(shape) :]
+    own = [i64(0) if extent == 1 else index for index, extent in zip(indices, shape, strict=True)]
+    indices = [*[i64(0)] * len(tensor.shape), *own][len(own) :]
+    offset: Value = i64(0)
+    for index, start, stride in zip(indices, offsets, tensor.strides, strict=True):
+        offset = _plus(b, offset, times(b, _plus(b, index, start), stride))
+    return _moved(b, tensor.pointer, offset, tensor.dtype)
+
+
+def _moved(b: Builder, pointer: Value, offset: Value, dtype: DataType) -> Value:
+    return pointer if static(offset) == 0 else b.offset(pointer, offset, memory_type(dtype))
+
+
+def _plus(b: Builder, x: Value, y: Value) -> Value:
+    if static(x) == 0:
+        return y
+    return x if static(y) == 0 else b.op("add", x, y)
+
+
+def times(b: Builder, x: Value, y: Value) -> Value:
+    """Return a product, without an instruction where that is possible."""
+    if static(y) == 0:
+        return y
+    if static(y) == 1 or static(x) == 0:
+        return x
+    return b.op("mul", x, y)
+
+
+def read(b: Builder, pointer: Value, dtype: DataType, here: Pass, stride: Value) -> Lanes:
+    """Emit a load of neighbours, or of elements `stride` apart."""
+    type_ = memory_type(dtype)
+    whole = vector(type_, here.count)
+    if static(stride) != 1 and here.count > 1:
+        return from_memory(b, _gathered(b, pointer, type_, here, stride), dtype)
+    return from_memory(b, load(b, whole, pointer, dtype.get_byte(), here.mask), dtype)
+
+
+def _gathered(b: Builder, pointer: Value, type_: str, here: Pass, stride: Value) -> Value:
+    addresses, mask, whole = _apart(b, pointer, type_, here, stride), _all(here), vector(type_, here.count)
+    name = f"llvm.masked.gather.{mangled(whole)}.v{here.count}p0"
+    b.module.intrinsic(name, whole, addresses.type, "i32", mask.type, whole)
+    return b.value(whole, f"call {whole} @{name}({addresses}, i32 1, {mask}, {whole} zeroinitializer)")
+
+
+def _apart(b: Builder, pointer: Value, type_: str, here: Pass, stride: Value) -> Value:
+    """Return the addresses of elements `stride` apart."""
+    numbers = Value(f"<{here.count} x i64>", f"<{', '.join(f'i64 {i}' for i in range(here.count))}>")
+    offsets = b.op("mul", numbers, b.splat(stride, here.count))
+    return b.value(f"<{here.count} x ptr>", f"getelementptr {type_}, {pointer}, {offsets}")
+
+
+def _all(here: Pass) -> Value:
+    every = ", ".join(["i1 true"] * here.count)
+    return here.mask or Value(f"<{here.count} x i1>", f"<{every}>")
+
+
+def write(b: Builder, pointer: Value, lane: Lanes, here: Pass, stride: Value) -> None:
+    """Emit a store of neighbours, or of elements `stride` apart."""
+    stored = to_memory(lane)
+    if static(stride) != 1 and here.count > 1:
+        addresses, mask = _apart(b, pointer, memory_type(lane.element), here, stride), _all(here)
+        name = f"llvm.masked.scatter.{mangled(stored.type)}.v{here.count}p0"
+        b.module.declare(f"declare void @{name}({stored.type}, {addresses.type}, i32, {mask.type})")
+        b.do(f"call void @{name}({stored}, {addresses}, i32 1, {mask})")
+        return
+    store(b, stored, pointer, lane.element.get_byte(), here.mask)
+
+
+def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, *, streaming: bool) -> None:
+    """Emit what is done with elements at the end: they are kept, stored, or added to what is there."""
+    if isinstance(sink, SaveSink):
+        write(b, tile_address(b, sink.tile, sink.place, here), lane, here, i64(1))
+        return
+    assert isinstance(sink, StoreSink)
+    tensor, pointer = sink.tensor, tensor_address(b, sink, here)
+    stride, lane = tensor.strides[-1], Lanes(b, lane.value, tensor.dtype)
+    may_meet = static(stride) in (None, 0)  # lanes of a view that overlaps itself
+    if sink.add and (sink.atomic or may_meet):
+        add_each(b, pointer, lane, stride, here.mask)
+        return
+    if sink.add:
+        lane = rounded(read(b, pointer, tensor.dtype, here, stride) + lane, tensor.dtype)
+    if streaming and here.mask is None and here.count > 1:
+        b.module.declare("!0 = !{i32 1}")
+        b.module.streams = True
+        b.store(to_memory(lane), pointer, here.count * 4, ", !nontemporal !0")
+        return
+    write(b, pointer, lane, here, stride)

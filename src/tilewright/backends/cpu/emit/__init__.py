@@ -1,0 +1,1 @@
+"""A function being emitted: its values, its memory, how it fails, what it has recorded."""

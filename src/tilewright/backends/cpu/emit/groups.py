@@ -1,0 +1,66 @@
+"""Groups: recorded ops that share their rows, and what is done with their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tilewright.backends.cpu.emit.values import Place, Scalar, Tensor, Tile
+from tilewright.native.llvm import Value
+
+
+@dataclass(eq=False)
+class Sink:
+    """Something done with a tile's elements in the pass of their level."""
+
+    tile: Tile
+
+
+@dataclass(eq=False)
+class StoreSink(Sink):
+    """Elements written to a tensor from `offsets` on; `add` accumulates, `atomic` while other threads do so too.
+
+    Where `fits` does not hold an error has been noted, and the whole group is skipped.
+    """
+
+    tensor: Tensor = field(kw_only=True)
+    offsets: tuple[Value, ...] = field(kw_only=True)
+    add: bool = False
+    atomic: bool = False
+    fits: Value | None = None
+
+
+@dataclass(eq=False)
+class SaveSink(Sink):
+    """Elements written to a place of the arena."""
+
+    place: Place = field(kw_only=True)
+
+
+@dataclass
+class Group:
+    """Recorded ops that share their rows, and become one loop over them."""
+
+    rows: tuple[Value, ...]
+    tiles: list[Tile] = field(default_factory=list[Tile])
+    stores: list[StoreSink] = field(default_factory=list[StoreSink])
+    places: dict[Tile, Place] = field(default_factory=dict[Tile, Place])
+    """Where results that outlive the group go."""
+
+
+def grouped(tiles: Iterable[Tile]) -> list[Group]:
+    """Return tiles in groups of the same rows."""
+    groups: dict[tuple[Value, ...], Group] = {}
+    for tile in tiles:
+        groups.setdefault(tile.rows, Group(tile.rows)).tiles.append(tile)
+    return list(groups.values())
+
+
+def level_of(value: Tile | Scalar) -> int:
+    """Return the first pass in which a value can be used."""
+    return 0 if isinstance(value, Scalar) or value.node is None else value.node.ready
+
+
+def operands_of(tile: Tile) -> list[Tile]:
+    """Return the tiles that a recorded one is computed from."""
+    return [] if tile.node is None else [o for o in tile.node.operands if isinstance(o, Tile)]

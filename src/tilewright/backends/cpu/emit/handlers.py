@@ -1,0 +1,60 @@
+"""Handlers: the code for statements, ops, groups of ops and calls, found by what they are.
+
+Files sign in what they emit; a function being emitted looks it up and knows none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from tilewright.backends.cpu.emit.values import Binding, Scalar
+from tilewright.core.expr import Call
+from tilewright.errors import UnsupportedFeatureError
+
+Bound: TypeAlias = "dict[str, Any]"
+"""The arguments of an op by name: what was emitted for operands, and attributes as they are."""
+
+E = TypeVar("E")
+S = TypeVar("S")
+Lowering: TypeAlias = Callable[[E, Call, Bound], Binding]
+ScalarCode: TypeAlias = Callable[..., Scalar]
+
+
+class Handlers(Generic[E]):
+    """The code that has been signed in, for emitters of one class."""
+
+    def __init__(self) -> None:
+        self.ops: dict[str, Lowering[E]] = {}
+        self.scalars: dict[str, ScalarCode] = {}
+        """The code for scalar ops, by name."""
+        self._kinds: dict[type, Callable[[E, Any], Any]] = {}
+
+    def lowers(self, *names: str) -> Callable[[Lowering[E]], Lowering[E]]:
+        """Sign in the code for ops, by full name or by kind and family."""
+
+        def sign(function: Lowering[E]) -> Lowering[E]:
+            self.ops.update(dict.fromkeys(names, function))
+            return function
+
+        return sign
+
+    def emits(self, *kinds: type[S]) -> Callable[[Callable[[E, S], Any]], Callable[[E, S], Any]]:
+        """Sign in the code for what is of some classes."""
+
+        def sign(function: Callable[[E, S], Any]) -> Callable[[E, S], Any]:
+            self._kinds.update(dict.fromkeys(kinds, function))
+            return function
+
+        return sign
+
+    def emit(self, e: E, what: object) -> Any:
+        """Emit something by its class; return what the handler gives."""
+        return self._kinds[type(what)](e, what)
+
+    def lower(self, e: E, call: Call, bound: Bound) -> Binding:
+        """Emit an op; UnsupportedFeatureError where nobody has signed in for it."""
+        found = self.ops.get(call.op.name) or self.ops.get(f"{call.op.kind.value}:{call.op.spec.family}")
+        if found is None:
+            raise UnsupportedFeatureError(f"`{call.op.name}` has no native code yet", spans=[call.span])
+        return found(e, call, bound)

@@ -1,0 +1,50 @@
+"""Signatures: what a function of the program is written for, and how the written one is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tilewright.backends.cpu.emit.values import Binding, Tensor, static
+from tilewright.core.program import Function
+from tilewright.core.types import Type
+
+
+class Signature(NamedTuple):
+    """What a function is written for: which tensors are turned, and which share memory with an earlier one.
+
+    `is_concurrent` says whether it adds to memory that other threads may add to at the same time.
+    """
+
+    turned: tuple[bool, ...]
+    shared: tuple[int, ...]
+    is_concurrent: bool = False
+
+    @staticmethod
+    def plain(function: Function) -> Signature:
+        """Return the signature of a call with separate tensors whose last stride is one."""
+        count = len(function.params)
+        return Signature((False,) * count, tuple(range(count)))
+
+    @staticmethod
+    def of(bindings: Sequence[Binding], is_concurrent: bool) -> Signature:
+        """Return the signature of a call with these arguments."""
+        turned = tuple(isinstance(b, Tensor) and bool(b.strides) and static(b.strides[-1]) != 1 for b in bindings)
+        roots = [b.root if isinstance(b, Tensor) else object() for b in bindings]
+        shared = tuple(next(i for i, r in enumerate(roots) if r is root) for root in roots)
+        return Signature(turned, shared, is_concurrent)
+
+
+class Emitted(NamedTuple):
+    """A function that has been written: how to call it, and what it gives.
+
+    `returned` says for each result which parameter it is, None for one that is made; `results` are the types of those
+    that are made, in order, and `turned_results` whether their last stride may be other than one.
+    """
+
+    function: Function
+    name: str
+    arena: int
+    returned: tuple[int | None, ...]
+    results: tuple[Type, ...]
+    turned_results: tuple[bool, ...]

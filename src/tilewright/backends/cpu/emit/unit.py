@@ -1,0 +1,85 @@
+"""Units: a program being written for a target, as the functions in it see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilewright.backends.cpu.emit.arena import Arena
+from tilewright.backends.cpu.emit.signature import Emitted, Signature
+from tilewright.backends.cpu.emit.work import Estimate
+from tilewright.core.program import Program
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.forks import computed_once
+from tilewright.native.llvm import Module, spelled
+from tilewright.native.target import Target
+from tilewright.passes.aliases import Footprints
+from tilewright.passes.fusion import Fusion
+from tilewright.passes.identity import returned_parameters
+from tilewright.source import Span
+
+OWN_SIZE = "ARENA-SIZE-OWN"
+"""Stands for the size of a function's own arena until it has been written."""
+
+LARGEST = 1 << 48
+"""No machine has more bytes."""
+
+
+@dataclass
+class Unit:
+    """A program being written: its module, its errors, and the functions that are there already."""
+
+    program: Program
+    target: Target
+    checked: bool = True
+    """Whether the running program checks itself; where it does not, what would fail has no meaning."""
+    polled: bool = True
+    """Whether loops end once the program has failed or was interrupted."""
+    module: Module = field(init=False)
+    emitted: dict[tuple[str, Signature], Emitted] = field(default_factory=dict[tuple[str, Signature], Emitted])
+    errors: list[tuple[str, Span]] = field(default_factory=list[tuple[str, Span]])
+    plans: list[Fusion] = field(default_factory=list[Fusion])
+    """Which ops of its functions share a loop, in the order they were written."""
+    names: int = 0
+
+    def __post_init__(self) -> None:
+        """Start an empty module."""
+        self.module = Module(
+            fused=self.target.has_fma, converts_half=self.target.has_f16c, scales=self.target.has("avx512f")
+        )
+
+    @computed_once
+    def work(self) -> Estimate:
+        """How much its functions do."""
+        return Estimate(self.program)
+
+    @computed_once
+    def footprints(self) -> Footprints:
+        """What its functions do to the tensors they are given."""
+        return Footprints(self.program)
+
+    @computed_once
+    def returned(self) -> dict[str, tuple[int | None, ...]]:
+        """For each function, which parameter each of its results is."""
+        return dict(returned_parameters(self.program.function_list))
+
+    def note(self, message: str, span: Span) -> int:
+        """Return the number under which an error is reported."""
+        self.errors.append((message, span))
+        return len(self.errors)
+
+    def symbol(self, prefix: str, function: str) -> str:
+        """Return a new name for code of a function."""
+        self.names += 1
+        return f"{prefix}{self.names}_{spelled(function)}"
+
+    def room(self, arena: Arena, span: Span) -> int:
+        """Return how many bytes a function and what it calls need for their tiles."""
+        whole = arena.size + arena.callees
+        if whole > LARGEST:
+            raise UnsupportedFeatureError(f"no machine holds tiles of {whole} bytes", spans=[span])
+        return whole
+
+    def settle(self, arena: Arena, span: Span) -> int:
+        """Fill in where the arenas of callees begin, known only once a function is written; return its whole room."""
+        self.module.functions[-1] = self.module.functions[-1].replace(OWN_SIZE, str(arena.size))
+        return self.room(arena, span)

@@ -1,0 +1,150 @@
+"""Functions: each function of a program written once for every way it is called.
+
+Inside, a function takes the context, an arena, its block, then its parameters word by word, then rooms for its results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.signature import Emitted, Signature
+from tilewright.backends.cpu.emit.unit import Unit
+from tilewright.backends.cpu.emit.values import Scalar, Tensor, static
+from tilewright.backends.cpu.host.abi import parameter, word_types
+from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
+from tilewright.core.program import Function, Program
+from tilewright.core.stmt import SeqStmts
+from tilewright.core.types import TensorType, Type
+from tilewright.core.visitor import expressions, statements
+from tilewright.native.llvm import I64, PTR, Builder, Value, i64
+from tilewright.passes.fusing import fusion
+
+HEAD = (Value(PTR, "%context"), Value(PTR, "%arena"), Value(I64, "%block_index"), Value(I64, "%block_count"))
+
+_TURNING = ("tensor.transpose", "tensor.as_strided")
+"""Ops whose views may have a last stride other than one."""
+
+
+def written(unit: Unit, function: Function, signature: Signature) -> Emitted:
+    """Write a function once for each signature; return how to call it."""
+    key = function.name, signature
+    if key not in unit.emitted:
+        unit.emitted[key] = _write(unit, function, signature)
+    return unit.emitted[key]
+
+
+def _write(unit: Unit, function: Function, signature: Signature) -> Emitted:
+    name = unit.symbol("fn", function.name)
+    params = [Value(t, f"%p{i}_{k}") for i, p in enumerate(function.params) for k, t in enumerate(word_types(p.type))]
+    made = made_results(unit, function)
+    b = Builder(unit.module, name, [*HEAD, *params, *_rooms(made)], attrs="nounwind")
+    e = emitter(unit, function, b, signature)
+    write_body(e, signature, params)
+    b.finish()
+    room, returned = unit.settle(e.arena, function.span), unit.returned[function.name]
+    return Emitted(function, name, room, returned, tuple(made), tuple(e.turned_results))
+
+
+def made_results(unit: Unit, function: Function) -> list[Type]:
+    """Return the types of the results that are no parameters."""
+    returned = unit.returned[function.name]
+    return [type_ for type_, position in zip(function.return_types, returned, strict=True) if position is None]
+
+
+def _rooms(results: Sequence[Type]) -> list[Value]:
+    """Return where results go."""
+    return [Value(PTR, f"%result{k}") for k in range(len(results))]
+
+
+def emitter(unit: Unit, function: Function, b: Builder, signature: Signature) -> FunctionEmitter:
+    """Return what emits a function for a signature."""
+    turns = any(signature.turned) or _turns(unit.program, function.body)
+    e = FunctionEmitter(unit, function, b, has_turned_views=turns)
+    e.is_concurrent = signature.is_concurrent
+    e.rooms = _rooms(made_results(unit, function))
+    e.turned_results = [False] * len(e.rooms)
+    return e
+
+
+def _turns(program: Program, body: SeqStmts) -> bool:
+    """Return whether statements make views whose last stride may be other than one."""
+    for stmt in statements(body):
+        for expr in expressions(stmt):
+            if isinstance(expr, (Invoke, Submit)) and _turns(program, program[expr.op.name].body):
+                return True
+            if isinstance(expr, Call) and (expr.op.name in _TURNING or expr.kwargs.get("drop_dims")):
+                return True
+    return False
+
+
+def write_body(e: FunctionEmitter, signature: Signature, words: Sequence[Value]) -> None:
+    """Write a function up to its exit."""
+    _bind(e, signature, words)
+    turned = {param for param, is_turned in zip(e.function.params, signature.turned, strict=True) if is_turned}
+    e.fusion = fusion(e.function, e.roots, turned)
+    e.uses = e.fusion.uses
+    e.program.plans.append(e.fusion)
+    e.body(e.function.body)
+    e.b.do(f"br label %{e.exit}")
+    e.b.begin(e.exit)
+
+
+def _bind(e: FunctionEmitter, signature: Signature, words: Sequence[Value]) -> None:
+    """Bind the parameters; an argument that contradicts the signature is an error, and made harmless."""
+    params, given = e.function.params, iter(words)
+    shared = [(params[position], params[first]) for position, first in enumerate(signature.shared)]
+    e.roots = e.program.footprints.aliases(e.function.name).classes(shared)
+    for param, is_turned in zip(params, signature.turned, strict=True):
+        e.bind(param, parameter(param.type, given, is_turned=is_turned))
+    for symbol, (position, axis) in e.function.symbols.items():
+        tensor = e.bindings[params[position]]
+        assert isinstance(tensor, Tensor)
+        e.symbols[symbol] = tensor.shape[axis]
+    if e.checked:
+        for param in params:
+            _check_bounds(e, param)
+        _check_extents(e)
+
+
+def _check_bounds(e: FunctionEmitter, param: Var) -> None:
+    """Keep a scalar within what its type promises."""
+    binding = e.bindings[param]
+    if param.bounds is None or not isinstance(binding, Scalar):
+        return
+    low, high = (i64(bound) for bound in param.bounds)
+    number = e.index(binding)
+    outside = e.b.op("or", e.b.compare("icmp slt", number, low), e.b.compare("icmp sgt", number, high))
+    message = f"`{param.name_hint}` is outside its bounds {param.bounds[0]} to {param.bounds[1]}"
+    e.fail(outside, message, param)
+    if binding.value.type == I64:
+        e.bindings[param] = Scalar(e.b.select(outside, low, number), binding.dtype)
+
+
+def _check_extents(e: FunctionEmitter) -> None:
+    """Check that extents of one name agree; where they do not, no tensor of unknown extent has elements."""
+    agree: Value | None = None
+    for param in e.function.params:
+        tensor = e.bindings[param]
+        extents = param.type.shape if isinstance(param.type, TensorType) else ()
+        for axis, extent in enumerate(extents):
+            assert isinstance(tensor, Tensor)
+            wanted = e.index(e.scalar(extent)) if isinstance(extent, Expr) else tensor.shape[axis]
+            if wanted == tensor.shape[axis]:
+                continue
+            same = e.b.compare("icmp eq", tensor.shape[axis], wanted)
+            e.fail(e.negated(same), f"axis {axis} of `{param.name_hint}` is not {extent}", param)
+            agree = same if agree is None else e.b.op("and", agree, same)
+    if agree is not None:
+        _empty_unless(e, agree)
+
+
+def _empty_unless(e: FunctionEmitter, agree: Value) -> None:
+    def kept(extents: tuple[Value, ...]) -> tuple[Value, ...]:
+        return tuple(v if static(v) is not None else e.b.select(agree, v, i64(0)) for v in extents)
+
+    for param in e.function.params:
+        tensor = e.bindings[param]
+        if isinstance(tensor, Tensor):
+            shape, valid = kept(tensor.shape), kept(tensor.valid)
+            e.bindings[param] = Tensor(tensor.pointer, shape, tensor.strides, valid, tensor.dtype, tensor.root)

@@ -1,0 +1,350 @@
+"""Fusing: the walk that decides on fusion, op by op."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeAlias
+
+from tilewright.core.build import arguments
+from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
+from tilewright.core.op import Kind
+from tilewright.core.operands import Argument
+from tilewright.core.program import Function
+from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
+from tilewright.core.types import TileType
+from tilewright.core.visitor import bodies, statements, used, variables
+from tilewright.passes.fusion import Extent, Fusion, Recorder, Waiting, spans
+
+Given: TypeAlias = "Mapping[str, Argument]"
+Value: TypeAlias = "Waiting | tuple[Value, ...] | None"
+
+
+def fusion(function: Function, roots: Mapping[Var, Var], turned: Collection[Var] = ()) -> Fusion:
+    """Return the groups of a function.
+
+    `roots` has the same for tensors that may share memory; neighbours along the last axis of `turned` parameters
+    may lie apart.
+    """
+    walk = Walk(function, roots, set(turned))
+    walk.body(function.body)
+    return walk.recorder.plan
+
+
+class Walk:
+    """One walk over a function's statements."""
+
+    def __init__(self, function: Function, roots: Mapping[Var, Var], turned: set[Var]) -> None:
+        self.recorder = Recorder(function, roots)
+        self.here = function.body
+        """The statements among which the current one stands."""
+        self.values: dict[Var, Value] = {}
+        self.turned = turned
+        """The tensors whose neighbours along the last axis may lie apart."""
+        every = list(statements(function.body))
+        self.copied = {number for number, count in Counter(map(id, every)).items() if count > 1}
+        """Statements that stand in several places, where other things may wait for them."""
+        self.readers: dict[Var, list[Stmt]] = {}
+        self.reads = self.recorder.plan.reads
+        for stmt in every:
+            self.reads[id(stmt)] = variables(used(stmt))
+            for var in self.reads[id(stmt)]:
+                self.readers.setdefault(var, []).append(stmt)
+        self.uses = {var: len(stmts) for var, stmts in self.readers.items()}
+        self.recorder.plan.uses = self.uses.copy()
+
+    def is_copied(self, stmt: Stmt | None) -> bool:
+        """Return whether a statement stands in several places."""
+        return id(stmt) in self.copied
+
+    def body(self, body: SeqStmts) -> None:
+        """Walk over statements, at whose end nothing waits."""
+        for stmt in body:
+            self.recorder.stmt, self.here, is_copy = stmt, body, self.is_copied(stmt)
+            if is_copy:
+                self.recorder.end("the next statement stands in several places")
+            self._stmt(stmt)
+            if is_copy:
+                self.recorder.end("the statement stands in several places")
+            for var in self.reads[id(stmt)]:
+                self.uses[var] -= 1
+        self.recorder.stmt = None
+        self.recorder.end("nothing follows")
+
+    def _stmt(self, stmt: Stmt) -> None:
+        if isinstance(stmt, AssignStmt):
+            self.values[stmt.var] = value = self._action(stmt.value, stmt.var)
+            if isinstance(value, Waiting):
+                value.owners.append(stmt.var)
+        elif isinstance(stmt, EvalStmt):
+            self._action(stmt.expr, None)
+        else:
+            self.recorder.end("control flow follows")
+            for inner in bodies(stmt):
+                self.body(inner)
+
+    def _action(self, expr: Expr, var: Var | None) -> Value:
+        if isinstance(expr, (Invoke, Submit)):
+            self.recorder.end(f"`{expr.op.name}` is called")
+        if not isinstance(expr, Call):
+            return self._value(expr)
+        if expr.op.kind is Kind.TENSOR:
+            self._tensor_op(expr, var)
+        if expr.op.kind is not Kind.TILE:
+            return None
+        rule = _RULES.get(expr.op.spec.name) or _RULES.get(expr.op.spec.family) or _needing
+        return rule(self, expr, arguments(expr))
+
+    def _value(self, expr: Expr) -> Value:
+        if isinstance(expr, MakeTuple):
+            return tuple(self._value(element) for element in expr.elements)
+        if isinstance(expr, TupleGetItem):
+            held = self._value(expr.value)
+            return held[expr.index] if isinstance(held, tuple) else self.in_memory(expr)
+        if isinstance(expr, Var) and expr not in self.values:
+            self.values[expr] = self.in_memory(expr)
+        return self.values[expr] if isinstance(expr, Var) else self.in_memory(expr)
+
+    def in_memory(self, expr: Expr, unknown: Sequence[Extent] = ()) -> Waiting | None:
+        """Return a tile that waits for nothing; how far it is valid is said here where its type does not know."""
+        if not isinstance(expr.type, TileType):
+            return None
+        maker = id(self.recorder.stmt if isinstance(expr, Call) else expr)
+        new = [(maker, axis) for axis in range(len(expr.type.valid))]
+        return Waiting(expr.type.shape, _known(expr.type, unknown or new))
+
+    def tiles(self, given: Given, *names: str) -> list[Waiting]:
+        """Return the operands that are tiles."""
+        exprs = [given.get(name) for name in names or given]
+        values = [self._value(expr) for expr in exprs if isinstance(expr, Expr)]
+        return [value for value in values if isinstance(value, Waiting)]
+
+    def _tensor_op(self, call: Call, var: Var | None) -> None:
+        name, given = call.op.spec.name, arguments(call)
+        source = self.tiles(given, "source")
+        if name == "assemble" and source:
+            self.write(source[0], given["target"], given["offset"])
+        elif name not in _VIEWS or any(_is_there(given.get(each)) for each in ("value", "init_value")):
+            self.recorder.end(f"`{name}` works on whole tensors")
+        if var is not None and self._turns(name, given):
+            self.turned.add(var)
+
+    def _turns(self, name: str, given: Given) -> bool:
+        """Return whether neighbours along the last axis of a tensor that an op gives may lie apart."""
+        if name == "as_strided":
+            strides = given["strides"]
+            return not (isinstance(strides, MakeTuple) and _number(strides.elements[-1]) == 1)
+        source = next((given[each] for each in ("x", "target") if each in given), None)
+        return name == "transpose" or _is_there(given.get("drop_dims")) or source in self.turned
+
+    def write(self, tile: Waiting, tensor: Argument, offsets: Argument) -> None:
+        """Let a tile be stored to a tensor."""
+        if tile.is_column and tile.valid[-1] != 1:
+            self.recorder.need(tile)
+            rest = slice(len(tile.shape) > 1, None)
+            tile = Waiting((1, *tile.shape[rest]), (id(self.recorder.stmt), *tile.valid[rest]))
+        assert isinstance(offsets, MakeTuple)
+        sizes = [*[1] * len(offsets.elements), *tile.valid][-len(offsets.elements) :]
+        window = list(zip(map(_number, offsets.elements), sizes, strict=True))
+        if isinstance(tensor, Var):
+            self.recorder.store(tile, tensor, window)
+
+    def map(
+        self, shape: tuple[int, ...], valid: Sequence[Extent], operands: Sequence[Waiting], *, alone: bool = True
+    ) -> Waiting:
+        """Let a function of the same element of each operand wait; one of several in a statement never floats."""
+        r, tile = self.recorder, Waiting(shape, tuple(valid), depth=1)
+        if any(r.waits(o) and not o.is_column and o.valid[-1] != tile.valid[-1] for o in operands):
+            r.end("columns of another extent are read")
+        return r.record(tile, operands, may_float=alone and not self.is_copied(r.stmt))
+
+
+Rule: TypeAlias = "Callable[[Walk, Call, Given], Waiting | None]"
+_RULES: dict[str, Rule] = {}
+"""What waits and what is needed, by the name or the family of a tile op."""
+
+_VIEWS = frozenset(("dim", "slice", "transpose", "reshape", "set_validshape", "as_strided", "create", "full"))
+"""Ops on tensors that read and write no elements, unless they fill what they make."""
+
+
+def _plans(*names: str) -> Callable[[Rule], Rule]:
+    def sign(rule: Rule) -> Rule:
+        _RULES.update(dict.fromkeys(names, rule))
+        return rule
+
+    return sign
+
+
+@_plans("elementwise", "expansion")
+def _elementwise(w: Walk, call: Call, given: Given) -> Waiting:
+    operands = w.tiles(given, *(("x", "vec") if call.op.spec.family == "expansion" else ("x", "lhs", "rhs")))
+    shape = _shape(call)
+    return w.map(shape, spans(operands, len(shape)), operands)
+
+
+@_plans("cast")
+def _cast(w: Walk, call: Call, given: Given) -> Waiting:
+    (x,) = w.tiles(given, "x")
+    return w.map(x.shape, x.valid, [x])
+
+
+@_plans("full", "expands")
+def _full(w: Walk, call: Call, given: Given) -> Waiting:
+    target = w.tiles(given, "target")
+    return w.map(_shape(call), target[0].valid if target else _shape(call), ())
+
+
+@_plans("partial")
+def _partial(w: Walk, call: Call, given: Given) -> Waiting:
+    lhs, rhs = w.tiles(given, "lhs", "rhs")
+    shape = _shape(call)
+    valid = spans([lhs, rhs], len(shape))
+    if all(_covers(rhs, extent, axis - len(valid)) for axis, extent in enumerate(valid)):
+        return w.map(shape, valid, [lhs, rhs])
+    w.recorder.need(w.map(shape, valid, [lhs], alone=False))
+    both = [(id(call), axis) for axis in range(len(valid))]
+    w.recorder.need(w.map(shape, both, [lhs, rhs], alone=False))
+    return Waiting(shape, valid)
+
+
+@_plans("reduction")
+def _reduction(w: Walk, call: Call, given: Given) -> Waiting | None:
+    (x,) = w.tiles(given, "x")
+    if not call.op.spec.name.startswith("row"):
+        w.recorder.need(x)
+        return w.in_memory(call, (*x.valid[:-2], 1, x.valid[-1]))
+    if x.is_column:
+        return w.map(_shape(call), (*x.rows, 1), [x])
+    return w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x], may_float=False)
+
+
+@_plans("load")
+def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
+    tensor, stmt, starts, wanted = given["tensor"], w.recorder.stmt, given["offsets"], given["valid_shape"]
+    if _is_there(given["pad"]) or not isinstance(tensor, Var) or not isinstance(starts, MakeTuple):
+        w.recorder.end("a padded load follows")
+        return w.in_memory(call)
+    assert isinstance(call.type, TileType)
+    shape, asked = call.type.shape, wanted.elements if isinstance(wanted, MakeTuple) else call.type.shape
+    found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
+    tile = Waiting(shape, _known(call.type, found), loaded=stmt, tensor=tensor)
+    return w.recorder.load(tile, may_float=tensor not in w.turned and not w.is_copied(stmt))
+
+
+@_plans("store")
+def _store(w: Walk, call: Call, given: Given) -> None:
+    (tile,), shapes = w.tiles(given, "tile"), given["shapes"]
+    if isinstance(shapes, MakeTuple):
+        w.recorder.need(tile)
+        shape = tuple(int(n.value) if isinstance(n, Const) else 0 for n in shapes.elements)
+        tile = Waiting(shape, shape)
+    w.write(tile, given["output_tensor"], given["offsets"])
+
+
+@_plans("cmp")
+def _compare(w: Walk, call: Call, given: Given) -> Waiting | None:
+    operands, result, stmt = w.tiles(given, "lhs", "rhs"), w.in_memory(call), w.recorder.stmt
+    shape = _broadcast(operands)
+    bools = w.map(shape, spans(operands, len(shape)), operands)
+    assert result is not None and stmt is not None
+    if isinstance(stmt, AssignStmt) and _only_chooses(w, stmt.var):
+        w.recorder.plan.note(stmt, only_chooses=True)
+        result.bools, result.owners = bools, bools.owners
+    else:
+        w.recorder.need(bools)
+    return result
+
+
+def _only_chooses(w: Walk, mask: Var) -> bool:
+    """Return whether nothing but `sel` and `sels` in the same body reads a mask."""
+    here = {id(stmt) for stmt in w.here}
+    return all(id(stmt) in here and _is_choice(stmt, mask) for stmt in w.readers.get(mask, ()))
+
+
+def _is_choice(stmt: Stmt, mask: Var) -> bool:
+    value = stmt.value if isinstance(stmt, AssignStmt) else None
+    if not isinstance(value, Call) or value.op.name not in ("tile.sel", "tile.sels"):
+        return False
+    return mask not in variables(value.args[1:])
+
+
+@_plans("sel", "sels")
+def _choose(w: Walk, call: Call, given: Given) -> Waiting:
+    (mask,), taken = w.tiles(given, "mask"), w.tiles(given, "lhs", "src", "rhs")
+    w.recorder.need(mask if mask.bools is None else None)
+    assert isinstance(call.type, TileType)
+    bools = [] if mask.bools is None else [mask.bools]
+    return w.map(call.type.shape, _known(call.type, taken[0].valid), [*bools, *taken])
+
+
+@_plans("move")
+def _move(w: Walk, call: Call, given: Given) -> Waiting:
+    return w.tiles(given, "tile")[0]
+
+
+@_plans("fillpad", "set_validshape")
+def _resized(w: Walk, call: Call, given: Given) -> Waiting | None:
+    (x,), result = w.tiles(given, "x"), w.in_memory(call)
+    return x if result is not None and result.valid == x.valid else _needing(w, call, given)
+
+
+def _needing(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let an op read its operands from memory, and leave its result there."""
+    w.recorder.need(*w.tiles(given))
+    return w.in_memory(call)
+
+
+@_plans("matmul", "matmul_acc", "matmul_bias", "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc", "gemv_bias")
+def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let a product read its left operand where it lies, and its right one too where there is one row."""
+    lhs, rhs = w.tiles(given, "lhs", "rhs")
+    valid = (*spans([lhs, rhs], len(_shape(call)) - 2, 2), lhs.valid[-2], rhs.valid[-1])
+    read = [_multiplied(w, tile, given[name]) for name, tile in (("lhs", lhs), ("rhs", rhs))]
+    for tile in read[: 1 + (lhs.shape[-2] == 1 and rhs.tensor not in w.turned)]:
+        if not w.is_copied(tile.loaded) and sum(w.uses.get(var, 0) for var in set(tile.owners)) == 1:
+            w.recorder.withdraw(tile)
+    w.recorder.need(*read, *w.tiles(given, "acc", "bias"))
+    if "acc" in given:
+        w.recorder.end("a product is added to what is in memory")
+    return w.in_memory(call, valid)
+
+
+def _multiplied(w: Walk, tile: Waiting, expr: Argument) -> Waiting:
+    """Return an operand with elements of 32 bits or fewer."""
+    assert isinstance(expr, Expr) and isinstance(expr.type, TileType)
+    return tile if expr.type.dtype.bits <= 32 else w.map(tile.shape, tile.valid, [tile], alone=False)
+
+
+def _shape(call: Call) -> tuple[int, ...]:
+    assert isinstance(call.type, TileType)
+    return call.type.shape
+
+
+def _known(type_: TileType, unknown: Sequence[Extent]) -> tuple[Extent, ...]:
+    """Return valid extents, as numbers where the type knows them."""
+    return tuple(k if isinstance(k, int) else v for k, v in zip(type_.valid, unknown, strict=True))
+
+
+def _is_there(given: Argument) -> bool:
+    return given is not None and not isinstance(given, Absent)
+
+
+def _number(expr: Expr) -> Extent:
+    return int(expr.value) if isinstance(expr, Const) else expr
+
+
+def _broadcast(tiles: Sequence[Waiting]) -> tuple[int, ...]:
+    """Return the common shape of tiles."""
+    rank = max(len(tile.shape) for tile in tiles)
+    shapes = [(1,) * (rank - len(tile.shape)) + tile.shape for tile in tiles]
+    return tuple(next((n for n in axis if n != 1), 1) for axis in zip(*shapes, strict=True))
+
+
+def _covers(tile: Waiting, extent: Extent, axis: int) -> bool:
+    """Return whether a tile is surely valid as far along an axis as another; one element serves a whole axis."""
+    if -axis > len(tile.valid) or tile.valid[axis] == extent:
+        return True
+    have = tile.valid[axis]
+    if not isinstance(have, int) or tile.shape[axis] == 1:
+        return have == 1
+    return have >= tile.shape[axis] or (isinstance(extent, int) and have >= extent)

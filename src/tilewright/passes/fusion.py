@@ -1,0 +1,243 @@
+"""Fusion: which row-by-row ops become one loop over rows, decided before anything is emitted.
+
+Ops that work row by row wait in a group of ops with the same rows, and are computed together, whole chains of them in
+registers. A group ends where somebody needs a result in memory, where rows or columns differ, where a store and a load
+may meet, and where the statements around it do. A tile of one row that is loaded *floats*: every group may read it. A
+load that only a matrix product reads is read *in place*, where it lies in its tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from tilewright.core.expr import Var
+from tilewright.core.printer import Printer
+from tilewright.core.program import Function
+from tilewright.core.stmt import Stmt
+
+DEEPEST = 64
+"""How many functions may be applied to each other before what they compute is kept: emitting them goes as deep."""
+
+Extent: TypeAlias = Hashable
+"""A valid extent: a number, or whatever stands for one that only the running program knows."""
+
+Window: TypeAlias = "Sequence[tuple[Extent, Extent]]"
+"""Where something begins along each axis of a tensor, and how far it reaches."""
+
+
+@dataclass
+class FusedGroup:
+    """Statements that become one loop over rows, and why no more of them do."""
+
+    rows: tuple[Extent, ...]
+    stmts: list[Stmt]
+    ends: str
+    about: Var | None = None
+    """The variable that ends it."""
+
+    def lines(self, printer: Printer) -> list[str]:
+        """Return the group as text."""
+        rows = " x ".join(str(n) if isinstance(n, int) else "?" for n in self.rows) or "1"
+        named = f"`{printer.name(self.about)}` " if self.about is not None else ""
+        lines = [line for stmt in self.stmts for line in printer.stmt(stmt)]
+        return [f"rows {rows}:", *(f"    {line}" for line in lines), f"  ends: {named}{self.ends}"]
+
+
+class Step(NamedTuple):
+    """What happens at a statement: the group before it ends, and it begins one.
+
+    It floats beside all groups, is read in place, or gives a mask that is only chosen by.
+    """
+
+    ends: bool = False
+    begins: bool = False
+    floats: bool = False
+    in_place: bool = False
+    only_chooses: bool = False
+
+
+@dataclass
+class Fusion:
+    """The groups of a function, and what they mean for each of its statements."""
+
+    function: Function
+    groups: list[FusedGroup] = field(default_factory=list[FusedGroup])
+    steps: dict[int, Step] = field(default_factory=dict[int, Step])
+    reads: dict[int, list[Var]] = field(default_factory=dict[int, list[Var]])
+    """The variables that each statement reads, and how often each variable is read."""
+    uses: dict[Var, int] = field(default_factory=dict[Var, int])
+
+    def at(self, stmt: Stmt) -> Step:
+        """Return what happens at a statement."""
+        return self.steps.get(id(stmt), Step())
+
+    def note(self, stmt: Stmt, **happens: bool) -> None:
+        """Let something happen at a statement."""
+        self.steps[id(stmt)] = self.at(stmt)._replace(**happens)
+
+    def __str__(self) -> str:
+        printer = Printer("pl", concise=True)
+        list(self.function.printed(printer))  # names variables as the whole function does
+        lines = [line for group in self.groups if group.stmts for line in group.lines(printer)]
+        return "\n".join([f"{self.function.name}:", *(f"  {line}" for line in lines or ["nothing row by row"])])
+
+
+@dataclass(eq=False)
+class Waiting:
+    """A tile: how much of it is valid and, where it waits to be computed, since when and on what."""
+
+    shape: tuple[int, ...]
+    valid: tuple[Extent, ...]
+    since: int = -1
+    """The group it waits in, by number; of an earlier one it is in memory."""
+    floats: bool = False
+    depth: int = 0
+    """How many functions are applied to each other to compute it."""
+    loaded: Stmt | None = None
+    tensor: Var | None = None
+    """What it is loaded from, and where."""
+    owners: list[Var] = field(default_factory=list[Var])
+    bools: Waiting | None = None
+    """Of a mask that is only chosen by: what it stands for."""
+
+    @property
+    def rows(self) -> tuple[Extent, ...]:
+        """The valid extents of all axes but the last."""
+        return self.valid[:-1]
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it has one element per row."""
+        return self.shape[-1] == 1
+
+
+class Recorder:
+    """The group under construction."""
+
+    def __init__(self, function: Function, roots: Mapping[Var, Var]) -> None:
+        self.plan = Fusion(function)
+        self.roots = roots
+        self.stmt: Stmt | None = None
+        """What is being looked at."""
+        self._clear(0)
+
+    def _clear(self, number: int) -> None:
+        self.number = number
+        self.rows: tuple[Extent, ...] | None = None
+        self.joined: list[Stmt] = []
+        """The statements that have these rows; others float."""
+        self.stmts: list[Stmt] = []
+        self.loads: list[Waiting] = []
+        self.stores: list[tuple[Var, Window]] = []
+        self.deepest = 0
+
+    def end(self, why: str, about: Var | None = None) -> None:
+        """End the group, with all that floats beside it: before the current statement or, if it is in it, after."""
+        if self.stmts:
+            if self.stmt is not None and self.stmts[-1] is not self.stmt:
+                self.plan.note(self.stmt, ends=True)
+            self.plan.groups.append(FusedGroup(self.rows or (1,), self.stmts, why, about))
+            self._clear(self.number + 1)
+
+    def root_of(self, tensor: Var) -> Var:
+        """Return what stands for all tensors that may share memory with one."""
+        return self.roots.get(tensor, tensor)
+
+    def waits(self, tile: Waiting) -> bool:
+        """Return whether a tile is not in memory yet."""
+        return tile.since == self.number
+
+    def need(self, *tiles: Waiting | None) -> None:
+        """End the group where it has to compute what is needed in memory."""
+        for tile in tiles:
+            if tile is not None and self.waits(tile):
+                about = tile.owners[0] if tile.owners else None
+                self.end("is needed in memory" if about else "what it computes is needed in memory", about)
+
+    def record(self, tile: Waiting, operands: Sequence[Waiting], *, may_float: bool) -> Waiting:
+        """Let a tile wait, in the group of its rows or beside it."""
+        if self.deepest > DEEPEST:
+            self.end("no more functions can be applied to each other")
+        tile.floats = may_float and self._floats(tile, operands)
+        if not tile.floats:
+            self._join(tile.rows, [o.rows for o in operands if self.waits(o) and not o.floats])
+        if tile.depth:
+            tile.depth += max((o.depth for o in operands if self.waits(o)), default=0)
+        tile.since, self.deepest = self.number, max(self.deepest, tile.depth)
+        assert self.stmt is not None
+        self.plan.note(self.stmt, floats=tile.floats)
+        self._add(self.stmts)
+        self.loads += [tile] if tile.loaded is not None else []
+        return tile
+
+    def _join(self, rows: tuple[Extent, ...], others: Sequence[tuple[Extent, ...]]) -> None:
+        """Let the current statement join the group of some rows, or begin one."""
+        if any(other != rows for other in others) or (self.rows is not None and self.rows != rows):
+            self.end("the rows that follow are others")
+        if self.rows is None:
+            self.rows = rows
+            assert self.stmt is not None
+            self.plan.note(self.stmt, begins=True)
+        self._add(self.joined)
+
+    def _add(self, stmts: list[Stmt]) -> None:
+        if self.stmt is not None and (not stmts or stmts[-1] is not self.stmt):
+            stmts.append(self.stmt)
+
+    def _floats(self, tile: Waiting, operands: Sequence[Waiting]) -> bool:
+        """Return whether a tile joins no group: one row that is loaded, or made of such rows beside another group."""
+        if tile.is_column or not tile.rows or any(extent != 1 for extent in tile.rows):
+            return False
+        beside = self.rows is not None and self.rows != tile.rows
+        return tile.loaded is not None or (beside and all(not self.waits(o) or o.floats for o in operands))
+
+    def load(self, tile: Waiting, *, may_float: bool) -> Waiting:
+        """Let a load wait: what the group stores to the same memory comes first."""
+        assert tile.tensor is not None
+        root = self.root_of(tile.tensor)
+        if any(self.root_of(tensor) is root for tensor, _ in self.stores):
+            self.end("is stored to, then loaded from", tile.tensor)
+        return self.record(tile, (), may_float=may_float)
+
+    def withdraw(self, tile: Waiting | None) -> None:
+        """Take a load out of its group: its only reader reads it in place."""
+        if tile is not None and tile.loaded is not None and self.waits(tile):
+            self.plan.note(tile.loaded, in_place=True)
+            tile.since = -1
+            self.loads.remove(tile)
+            self.stmts, self.joined = (
+                [s for s in stmts if s is not tile.loaded] for stmts in (self.stmts, self.joined)
+            )
+            self.rows = self.rows if self.joined else None
+
+    def store(self, tile: Waiting, tensor: Var, window: Window) -> None:
+        """Let a store join the group of its tile's rows."""
+        root = self.root_of(tensor)
+        if any(load.tensor is not None and self.root_of(load.tensor) is root for load in self.loads):
+            self.end("is loaded from, then stored to", tensor)
+        if any(self.root_of(t) is root and not (t is tensor and _are_apart(window, w)) for t, w in self.stores):
+            self.end("is stored to twice", tensor)
+        self._join(tile.rows, ())
+        self._add(self.stmts)
+        self.stores.append((tensor, window))
+
+
+def _are_apart(one: Window, other: Window) -> bool:
+    """Return whether two windows of a tensor certainly have no element in common."""
+    for (a, n), (b, m) in zip(one, other, strict=True):
+        known = [number for number in (a, n, b, m) if isinstance(number, int)]
+        if len(known) == 4 and (known[0] + known[1] <= known[2] or known[2] + known[3] <= known[0]):
+            return True
+    return False
+
+
+def spans(tiles: Sequence[Waiting], rank: int, skipped: int = 0) -> tuple[Extent, ...]:
+    """Return the valid part of a broadcast, which the first operand that spans an axis decides."""
+    valid: list[Extent] = []
+    for axis in range(-rank - skipped, -skipped):
+        there = [tile for tile in tiles if -axis <= len(tile.valid)]
+        wide = [tile for tile in there if tile.shape[axis] != 1]
+        valid.append((wide or there)[0].valid[axis])
+    return tuple(valid)

@@ -1,0 +1,97 @@
+"""Fusion: which ops share a loop over rows, and why each loop ends."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Golden
+
+import tilewright.language as pl
+from tilewright import ir
+from tilewright.backends.cpu.backend import CPU
+from tilewright.core.program import Program
+from tilewright.passes.manager import PassManager
+
+ATTENTION = """
+@pl.program
+class Attention:
+    @pl.function(type=pl.FunctionType.InCore)
+    def head(self, q: pl.Tensor[[64, 32], pl.FP32], k: pl.Tensor[[32, 64], pl.FP32], v: pl.Tensor[[64, 32], pl.FP32],
+             bias: pl.Tensor[[1, 64], pl.FP32], out: pl.Out[pl.Tensor[[64, 32], pl.FP32]]):
+        scores = pl.matmul(pl.load(q, [0, 0], [64, 32]), pl.load(k, [0, 0], [32, 64]))
+        biased = pl.col_expand_add(scores, pl.load(bias, [0, 0], [1, 64]))
+        e = pl.exp(pl.row_expand_sub(biased, pl.row_max(biased)))
+        p = pl.row_expand_div(e, pl.row_sum(e))
+        pl.store(pl.matmul(p, pl.load(v, [0, 0], [64, 32])), [0, 0], out)
+"""
+
+X, Y = "x: pl.InOut[pl.Tensor[[8, 40], pl.FP32]]", "y: pl.InOut[pl.Tensor[[8, 40], pl.FP32]]"
+LOAD = "t = pl.load(x, [0, 0], [8, 40])"
+
+
+def lowered(text: str) -> Program:
+    program = pl.parse(f"import tilewright.language as pl\n{text}")
+    assert isinstance(program, Program)
+    return PassManager.get_strategy().run_passes(program)
+
+
+def fused(*body: str) -> str:
+    """Return the groups of a kernel as text."""
+    lines = "".join(f"\n        {line}" for line in body)
+    text = f"@pl.program\nclass P:\n    @pl.function(type=pl.FunctionType.InCore)\n    def main(self, {X}, {Y}):{lines}"
+    return CPU().compile(lowered(text)).texts["fusion"]()
+
+
+def ends(text: str) -> list[str]:
+    """Return why each group ends."""
+    return [line.split("ends: ")[1] for line in text.splitlines() if "ends: " in line]
+
+
+def test_a_plan_can_be_read(golden: Golden) -> None:
+    program = pl.parse(f"import tilewright.language as pl\n{ATTENTION}")
+    assert isinstance(program, Program)
+    golden("fusion.txt", ir.compile(program, platform="cpu").stages["fusion"])
+
+
+def test_a_chain_of_ops_is_one_group() -> None:
+    text = fused(LOAD, "e = pl.exp(t)", "y = pl.store(pl.row_expand_div(e, pl.row_sum(e)), [0, 0], y)")
+    assert ends(text) == ["nothing follows"] and text.count(" = pl.tile.") == 4
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ([LOAD, "y = pl.store(pl.slice(pl.exp(t), [4, 40], [0, 0]), [0, 0], y)"], "`exp` is needed in memory"),
+        ([LOAD, "u = pl.load(x, [0, 0], [4, 40])", "y = pl.store(t, [0, 0], y)", "y = pl.store(u, [4, 0], y)"],
+         "the rows that follow are others"),
+        ([LOAD, "x = pl.store(t * 2.0, [0, 0], x)"], "`x` is loaded from, then stored to"),
+        ([LOAD, "y = pl.store(t, [0, 0], y)", "y = pl.store(pl.load(y, [0, 0], [8, 40]), [0, 0], y)"],
+         "`y` is stored to, then loaded from"),
+        ([LOAD, "y = pl.store(t, [0, 0], y)", "y = pl.store(t * 2.0, [0, 0], y)"], "`y` is stored to twice"),
+        ([LOAD, "for i in pl.range(2):", "    t = pl.exp(t)", "y = pl.store(t, [0, 0], y)"], "control flow follows"),
+    ],
+    ids=["memory", "rows", "store after load", "load after store", "two stores", "a loop"],
+)  # fmt: skip
+def test_a_group_ends_and_says_why(body: list[str], why: str) -> None:
+    assert ends(fused(*body))[0] == why
+
+
+def test_stores_that_are_apart_share_a_group() -> None:
+    left, right = ("pl.load(x, [0, 0], [8, 20])", "pl.load(x, [0, 20], [8, 20])")
+    assert len(ends(fused(f"pl.store({left}, [0, 0], y)", f"pl.store({right}, [0, 20], y)"))) == 1
+
+
+def test_what_only_a_product_reads_is_in_no_group() -> None:
+    product = "y = pl.store(pl.matmul(t, pl.load(x, [0, 0], [8, 40], valid_shape=[8, 40])), [0, 0], y)"
+    text = fused("t = pl.load(x, [0, 0], [8, 8])", product)
+    assert "pl.tile.load(x, [0, 0], [8, 8])" not in text and "pl.tile.load(x, [0, 0], [8, 40]" in text
+
+
+def test_one_row_is_read_by_every_group() -> None:
+    text = fused("row = pl.load(x, [0, 0], [1, 40])", "t = pl.load(y, [0, 0], [8, 40])", "pl.store(t + row, [0, 0], y)")
+    assert ends(text)[0] == "`y` is loaded from, then stored to" and text.startswith("main:\n  rows 8:\n      row = ")
+
+
+def test_a_very_long_chain_is_cut() -> None:
+    steps = [f"t = pl.{'add' if n % 2 else 'maximum'}(t, u)" for n in range(200)]
+    text = fused(LOAD, "u = pl.load(y, [0, 0], [8, 40])", *steps, "x = pl.store(t, [0, 0], x)")
+    assert ends(text)[:2] == ["no more functions can be applied to each other"] * 2
