@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from tilewright import settings
@@ -57,7 +57,7 @@ class Staged:
 
     def room(self) -> Any:
         """Return the words of a call, and room for those of its results."""
-        return (ctypes.c_int64 * (len(self.words) + word_count(*self.bound.entry.return_types)))(*self.words)
+        return room(self.words, word_count(*self.bound.entry.return_types))
 
     def write_back(self) -> None:
         """Bring what the program wrote into copies to the caller's arrays."""
@@ -101,22 +101,32 @@ def _addressable(argument: Argument) -> Argument:
     return argument if argument.is_addressable else Argument.of_array(np.array(argument.array, order="C"))
 
 
+def room(words: Sequence[int], more: int = 0) -> Any:
+    """Return words as code reads them, with room for some more behind them."""
+    return _room_type(len(words) + more)(*words)
+
+
+@cache
+def _room_type(count: int) -> Any:
+    return ctypes.c_int64 * count  # which ctypes makes anew, at the price of a class, where nobody keeps it
+
+
 def context(native: HostProgram) -> Any:
     """Return the context of one run."""
     words = context_words(parallel_address(settings.num_threads(), native.emit), look_address(native.emit))
-    return (ctypes.c_int64 * len(words))(*words)
+    return room(words)
 
 
 def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
     """Return what an entry returns; ExecutionError for what the program did wrong."""
     staged = Staged.of(bound)
-    room, around = staged.room(), context(native)
-    native.calls[bound.entry.name](room, around)
+    words, around = staged.room(), context(native)
+    native.calls[bound.entry.name](words, around)
     try:
         if around[Context.ERROR]:
             native.finish(bound.entry.name, around[Context.ERROR], 0)
         staged.write_back()
-        return staged.results(room)
+        return staged.results(words)
     finally:
         native.finish(bound.entry.name, 0, around[Context.BUFFERS])
 
@@ -127,10 +137,10 @@ def prepared(native: HostProgram, bound: Bound) -> Callable[[], None]:
     Results are dropped, and so is what the program did wrong; an interrupt is not.
     """
     staged, name = Staged.of(bound), bound.entry.name
-    room, around, call = staged.room(), context(native), native.calls[bound.entry.name]
-    places = ctypes.addressof(room), ctypes.addressof(around)
+    words, around, call = staged.room(), context(native), native.calls[bound.entry.name]
+    places = ctypes.addressof(words), ctypes.addressof(around)
 
-    def run(held: object = (room, around, staged)) -> None:
+    def run(held: object = (words, around, staged)) -> None:
         call(*places)
         if around[1] or around[2]:
             number, buffers = around[1:3]

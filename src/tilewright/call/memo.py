@@ -7,7 +7,6 @@ addresses, once everything that can change between two such calls has been looke
 
 from __future__ import annotations
 
-import ctypes
 import os
 import struct
 import sys
@@ -21,6 +20,7 @@ from tilewright.backends.abi import word_count
 from tilewright.call.argument import Argument
 from tilewright.call.dispatcher import LIMIT, Parameter, surroundings
 from tilewright.call.frameworks import argument_of, is_tensor
+from tilewright.call.launch import room
 from tilewright.call.tables import Target, environment
 from tilewright.call.targets import Callee, Learned, scalar_key
 from tilewright.call.torch_state import gradient_objection, is_traced
@@ -34,7 +34,6 @@ Written: TypeAlias = "tuple[Sequence[Any], Mapping[str, Any]]"
 """A call as it was written: its arguments by position, and by name."""
 
 _MISSED = object()
-_Room: Any = ctypes.c_int64
 
 
 @entity
@@ -147,9 +146,8 @@ class Memo:
         return self._function is None or self._function.__defaults__ is ready.target.keep[-1]
 
     def _run(self, ready: _Ready, words: list[int], values: Sequence[Any]) -> Any:
-        callee, count = ready.callee, len(words) + word_count(*ready.callee.entry.return_types)
-        room, context = (_Room * count)(*words), (_Room * len(self._context))(*self._context)
-        callee.native.calls[callee.entry.name](room, context)
+        callee, context = ready.callee, room(self._context)
+        callee.native.calls[callee.entry.name](room(words, word_count(*callee.entry.return_types)), context)
         if context[Context.ERROR] or context[Context.BUFFERS]:
             callee.finish(context[Context.ERROR], context[Context.BUFFERS])
         self.hits += 1

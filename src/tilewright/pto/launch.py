@@ -7,7 +7,6 @@ next launch on the same ones.
 
 from __future__ import annotations
 
-import ctypes
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -17,7 +16,7 @@ from tilewright import settings
 from tilewright.backends.host import HostProgram
 from tilewright.call.entrance import reroute
 from tilewright.call.haste import Haste
-from tilewright.call.launch import context
+from tilewright.call.launch import context, room
 from tilewright.errors import InternalError, PtoArgumentError
 from tilewright.frontend.signature import Known, TensorMeta
 from tilewright.native.context import Context
@@ -122,8 +121,8 @@ class Launcher:
         key = (grid, *(word for taker, value in zip(self._takers, args, strict=True) for word in taker(value)))
         plan = self._planned(self._pointers(key))
         words = plan.pick(key + plan.extra)
-        room, around = (ctypes.c_int64 * len(words))(*words), context(plan.native)
-        plan.native.calls[self._programs.func.name](room, around)
+        around = context(plan.native)
+        plan.native.calls[self._programs.func.name](room(words), around)
         if around[Context.ERROR] or around[Context.BUFFERS]:
             plan.native.finish(self._programs.func.name, around[Context.ERROR], around[Context.BUFFERS])
         return key, plan
