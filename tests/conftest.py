@@ -14,6 +14,12 @@ import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
 
+TARGETS = [
+    "cpu",
+    "interpret",
+]
+"""Where numeric tests run: platforms, one a line; one that needs a device is a `pytest.param` with its mark."""
+
 os.environ["TILEWRIGHT_CACHE_DIR"] = "off"  # a test compiles what it says it compiles
 
 
@@ -51,6 +57,12 @@ def pytest_handlecrashitem(report: Any) -> None:
 @pytest.fixture
 def golden(pytestconfig: pytest.Config) -> Golden:
     return Golden(update=bool(pytestconfig.getoption("--update-golden")))
+
+
+@pytest.fixture(params=TARGETS)
+def target(request: pytest.FixtureRequest) -> str:
+    """The platform that a numeric test runs on, as `RunConfig(platform=...)` and `ir.compile(platform=...)` take it."""
+    return request.param
 
 
 def _asks_for_torch(error: BaseException | str) -> bool:

@@ -69,45 +69,28 @@ def test_every_example_shows_a_kernel() -> None:
 
 
 @each_kernel
-@pytest.mark.parametrize("seed", [0, 1])
-def test_return_style_agrees_with_torch(example: Example, kernel: Kernel, seed: int) -> None:
-    inputs = example.make_inputs(seed)
-    check(on("interpret", kernel)(*inputs), example.expected(inputs))
-
-
-@each_kernel
-@pytest.mark.parametrize("threads", [1, 2])
-def test_native_code_agrees_with_torch(
-    example: Example, kernel: Kernel, threads: int, monkeypatch: pytest.MonkeyPatch
+def test_return_style_agrees_with_torch(
+    example: Example, kernel: Kernel, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", str(threads))
-    run = on("cpu", kernel)
-    for seed in (0, 1):
+    run = on(target, kernel)
+    for seed, threads in ((0, 1), (1, 2)):
+        monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", str(threads))
         inputs = example.make_inputs(seed)
         check(run(*inputs), example.expected(inputs))
 
 
 @each_kernel
-@pytest.mark.parametrize("threads", [1, 2])
-def test_native_code_writes_outputs_in_place(
-    example: Example, kernel: Kernel, threads: int, monkeypatch: pytest.MonkeyPatch
+def test_in_place_style_overwrites_whatever_the_outputs_held(
+    example: Example, kernel: Kernel, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", str(threads))
-    check_in_place(example, kernel, "cpu")
-
-
-@each_kernel
-def test_in_place_style_overwrites_whatever_the_outputs_held(example: Example, kernel: Kernel) -> None:
-    check_in_place(example, kernel, "interpret")
-
-
-def check_in_place(example: Example, kernel: Kernel, platform: str) -> None:
     inputs = example.make_inputs(0)
     expected = example.expected(inputs)
-    outputs = [torch.full_like(tensor, float("nan")) for tensor in expected]
-    arguments = in_order(example.compiled(kernel, platform), inputs, outputs)
-    assert on(platform, kernel)(*arguments) is None
-    check(tuple(outputs), expected)
+    compiled = example.compiled(kernel, target)
+    for threads in (1, 2):
+        monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", str(threads))
+        outputs = [torch.full_like(tensor, float("nan")) for tensor in expected]
+        assert compiled(*in_order(compiled, inputs, outputs)) is None
+        check(tuple(outputs), expected)
 
 
 @each_kernel

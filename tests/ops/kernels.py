@@ -1,4 +1,4 @@
-"""Kernels from a few lines of text, run by the interpreter."""
+"""Kernels from a few lines of text, run on a target."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import tilewright.language as pl
+from tilewright import ir
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function
 from tilewright.core.region import whole
@@ -20,6 +22,13 @@ from tilewright.frontend.programs import as_program
 from tilewright.interpret import machine
 
 Array: TypeAlias = NDArray[Any]
+
+INTERPRETER = "interpret"
+TARGET = INTERPRETER
+"""Where kernels run: on the interpreter, unless a test says that it runs on every target."""
+
+on_the_interpreter = pytest.mark.parametrize("target", [INTERPRETER], indirect=True)
+"""Marks tests of what only the interpreter holds: it rounds a sum once, and looks at what nobody uses, too."""
 
 _formats: Any = ml_dtypes  # its stubs leave `finfo` half typed
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
@@ -61,8 +70,11 @@ def type_of(function: Function, name: str) -> Type:
 
 
 def launch(function: Function, *args: Array | float) -> None:
-    """Run a kernel on all of its arguments; tensors are written in place."""
-    machine.run(as_program(function), function.name, [whole(a) if isinstance(a, np.ndarray) else a for a in args])
+    """Run a kernel on all of its arguments, where the `on_target` fixture says; tensors are written in place."""
+    if TARGET == INTERPRETER:
+        machine.run(as_program(function), function.name, [whole(a) if isinstance(a, np.ndarray) else a for a in args])
+    else:
+        ir.compile(as_program(function), platform=TARGET)(*args)
 
 
 def run(function: Function, *inputs: Array | float, fill: float = 0) -> Array:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from launched import launched
 from ops.kernels import Array, floating
+from ops.launched import launched
 
 from tilewright.backends.cpu.backend import CPU
 from tilewright.core.program import Function

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from ops.kernels import kernel, launch, out, run, scalar
+from ops.kernels import kernel, launch, on_the_interpreter, out, run, scalar
 
 import tilewright.language as pl
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, OutOfBoundsError
+
+pytestmark = pytest.mark.usefixtures("on_target")
 
 
 def test_a_new_array_holds_zeros() -> None:
@@ -45,6 +47,7 @@ def test_an_index_provably_outside_is_refused(index: int) -> None:
         kernel(f"arr = pl.array.create(4, pl.INT32)\nn = pl.array.get_element(arr, {index})")
 
 
+@on_the_interpreter
 def test_an_index_outside_is_refused_when_it_runs() -> None:
     function = kernel("arr = pl.array.create(4, pl.INT32)\nv = pl.array.get_element(arr, n)", n=scalar(pl.INT32))
     with pytest.raises(ExecutionError, match="index 4 lies outside 0 to 4"):

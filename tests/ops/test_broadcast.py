@@ -9,6 +9,8 @@ from ops.kernels import counting, kernel, out, run, tensor
 import tilewright.language as pl
 from tilewright.errors import DTypeMismatchError, ShapeMismatchError
 
+pytestmark = pytest.mark.usefixtures("on_target")
+
 
 def test_a_column_vector_meets_every_column() -> None:
     function = kernel(

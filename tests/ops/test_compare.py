@@ -13,6 +13,8 @@ import tilewright.language as pl
 from tilewright.core.types import TileType
 from tilewright.errors import AttributeValueError, OperandError, ShapeMismatchError
 
+pytestmark = pytest.mark.usefixtures("on_target")
+
 TESTS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
 
 

@@ -15,6 +15,8 @@ from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, DTypeMismatchError
 
+pytestmark = pytest.mark.usefixtures("on_target")
+
 HALVES = [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 2.4, -2.6]
 
 
@@ -55,7 +57,7 @@ def test_an_unknown_mode_is_refused_with_the_known_ones(mode: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "low", "high"),
+    ("dtype", "low", "high"),
     [
         (pl.INT8, -128, 127),
         (pl.UINT8, 0, 255),
@@ -64,8 +66,8 @@ def test_an_unknown_mode_is_refused_with_the_known_ones(mode: str) -> None:
         (pl.UINT64, 0, 2**64 - 1),
     ],
 )
-def test_floats_saturate_at_the_ends_of_an_integer_type(target: DataType, low: int, high: int) -> None:
-    assert cast([1e30, -1e30, math.inf, -math.inf], pl.FP32, target) == [high, low, high, low]
+def test_floats_saturate_at_the_ends_of_an_integer_type(dtype: DataType, low: int, high: int) -> None:
+    assert cast([1e30, -1e30, math.inf, -math.inf], pl.FP32, dtype) == [high, low, high, low]
 
 
 def test_not_a_number_becomes_zero() -> None:

@@ -14,6 +14,8 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import DataType
 from tilewright.errors import DTypeMismatchError, OperandError, ShapeMismatchError
 
+pytestmark = pytest.mark.usefixtures("on_target")
+
 
 def added(lhs: DataType, rhs: DataType) -> DataType:
     function = kernel("total = pl.add(x, y)", x=tensor(lhs, 4, 4), y=tensor(rhs, 4, 4))

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from ops.kernels import Array, counting, inout, kernel, out, run, scalar, tensor, type_of
+from ops.kernels import Array, counting, inout, kernel, on_the_interpreter, out, run, scalar, tensor, type_of
 from ops.native import Native
 
 import tilewright.language as pl
@@ -14,6 +14,8 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.matmul import accumulator
+
+pytestmark = pytest.mark.usefixtures("on_target")
 
 LOADS = "a = pl.load(x, [0, 0], [2, 3])\nb = pl.load(y, [0, 0], [3, 4])\n"
 
@@ -179,6 +181,7 @@ def test_more_valid_columns_than_rows_are_refused() -> None:
         kernel(body, x=tensor(pl.FP32, 2, 3), y=tensor(pl.FP32, 3, 4))
 
 
+@on_the_interpreter
 def test_more_valid_columns_than_rows_are_refused_when_it_runs() -> None:
     body = "a = pl.load(x, [0, 0], [2, 3])\nb = pl.load(y, [0, 0], [3, 4], valid_shape=[n, 4])\n"
     function = kernel(
@@ -217,6 +220,10 @@ def test_an_accumulator_is_added_to() -> None:
     assert product("pl.matmul_acc(pl.matmul(a, b), a, b)", x, y).tolist() == (2 * once).tolist()
 
 
+REFUSED_ON_THE_CPU = pytest.param("cpu", marks=pytest.mark.xfail(reason="says that nobody wrote the accumulator"))
+
+
+@pytest.mark.parametrize("target", [REFUSED_ON_THE_CPU, "interpret"], indirect=True)
 def test_an_accumulator_is_overwritten_where_the_condition_holds() -> None:
     body = f"""
     {LOADS.strip().replace(chr(10), chr(10) + "    ")}

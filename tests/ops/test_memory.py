@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ops.kernels import bfloat16, counting, inout, kernel, launch, out, run, scalar, tensor, type_of
+from ops.kernels import bfloat16, counting, inout, kernel, launch, on_the_interpreter, out, run, scalar, tensor, type_of
 
 import tilewright.language as pl
 from tilewright.core.types import TileType
@@ -16,6 +16,8 @@ from tilewright.errors import (
     OutOfBoundsError,
     ShapeMismatchError,
 )
+
+pytestmark = pytest.mark.usefixtures("on_target")
 
 COPY = """
 a = pl.load(x, [n, 0], [4, 8])
@@ -42,6 +44,7 @@ def test_a_load_past_the_end_is_cut_to_what_the_tensor_holds() -> None:
     assert (result[2:] == -1).all()
 
 
+@on_the_interpreter
 @pytest.mark.parametrize("start", [-1, 10, 11])
 def test_a_load_that_starts_outside_is_refused_when_it_runs(start: int) -> None:
     function = kernel(COPY, x=tensor(pl.FP32, 10, 8), n=scalar(pl.INT32), out=out(pl.FP32, 4, 8))
@@ -95,6 +98,7 @@ def test_a_valid_shape_larger_than_the_tile_is_refused() -> None:
         valid_of("a = pl.load(x, [0, 0], [4, 8], valid_shape=[5, 8])")
 
 
+@on_the_interpreter
 def test_a_valid_shape_larger_than_the_tile_is_refused_when_it_runs() -> None:
     body = "a = pl.load(x, [0, 0], [4, 8], valid_shape=[n, 8])\nout = pl.store(a, [0, 0], out)"
     function = kernel(body, x=tensor(pl.FP32, 10, 8), n=scalar(pl.INT32), out=out(pl.FP32, 4, 8))
@@ -134,6 +138,7 @@ def test_a_dynamic_tensor_is_loaded_to_its_end() -> None:
     assert (result == counting(10, 2) + 1).all()
 
 
+@on_the_interpreter
 def test_one_symbol_is_one_extent() -> None:
     function = kernel("a = pl.load(x, [0], [1])", x=tensor(pl.FP32, "M"), y=tensor(pl.FP32, "M"))
     with pytest.raises(ExecutionError, match="axis 0 of `y` is 4, but M is 3"):
@@ -154,6 +159,7 @@ def test_a_store_that_does_not_fit_is_refused() -> None:
         )
 
 
+@on_the_interpreter
 def test_a_store_that_does_not_fit_is_refused_when_it_runs() -> None:
     body = "out = pl.store(pl.load(x, [0, 0], [4, 8]), [n, 0], out)"
     function = kernel(body, x=tensor(pl.FP32, 4, 8), n=scalar(pl.INT32), out=out(pl.FP32, 4, 8))
@@ -242,6 +248,7 @@ def test_moving_a_tile_changes_only_its_memory() -> None:
     assert run(function, counting(4)).tolist() == [0, 1, 2, 3]
 
 
+@on_the_interpreter
 def test_fresh_storage_cannot_be_looked_at() -> None:
     fresh = kernel("out = pl.store(pl.create_tile([2], dtype=pl.FP32), [0], out)", out=out(pl.FP32, 2))
     with pytest.raises(ExecutionError, match="elements that nobody wrote"):
@@ -280,6 +287,7 @@ def test_reading_a_provably_absent_element_is_refused() -> None:
         kernel("v = pl.read(x, [0, 2])", x=tensor(pl.FP32, 2, 2))
 
 
+@on_the_interpreter
 def test_reading_an_absent_element_is_refused_when_it_runs() -> None:
     function = kernel("v = pl.read(x, [n])", x=tensor(pl.FP32, 2), n=scalar(pl.INT32))
     with pytest.raises(ExecutionError, match="axis 0: index -1 lies outside 0 to 2"):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ops.kernels import Array, bfloat16, counting, kernel, out, run, scalar, tensor, type_of
+from ops.kernels import Array, bfloat16, counting, kernel, on_the_interpreter, out, run, scalar, tensor, type_of
 from ops.native import Native
 
 import tilewright.language as pl
 from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
 from tilewright.errors import DTypeMismatchError, OperandError, ShapeMismatchError
+
+pytestmark = pytest.mark.usefixtures("on_target")
 
 
 def test_a_reduction_folds_only_the_valid_part() -> None:
@@ -59,6 +61,7 @@ def test_integers_wrap_when_their_sum_overflows() -> None:
     assert run(function, np.array([[100, 100]], np.int8)).tolist() == [[-56]]
 
 
+@on_the_interpreter
 def test_a_bfloat16_sum_is_rounded_once() -> None:
     function = kernel("out = pl.assemble(out, pl.row_sum(x), [0, 0])", x=tensor(pl.BF16, 1, 3), out=out(pl.BF16, 1, 1))
     just_above_a_tie = np.array([[1, 2**-8, 2**-30]], bfloat16)
@@ -169,6 +172,7 @@ def test_sums_of_fp16_columns_are_the_same_whatever_is_known_of_the_extents(rows
     assert native.tolist() == interpreted.tolist() == summed_in_order(x).tolist()
 
 
+@on_the_interpreter
 @pytest.mark.parametrize("dtype", [pl.FP32, pl.BF16], ids=str)
 @pytest.mark.parametrize("name", ["col_sum", "row_sum"])
 def test_other_sums_round_once(name: str, dtype: DataType) -> None:

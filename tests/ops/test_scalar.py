@@ -6,13 +6,15 @@ import math
 
 import numpy as np
 import pytest
-from ops.kernels import kernel, launch, out, run, scalar, type_of
+from ops.kernels import kernel, launch, on_the_interpreter, out, run, scalar, type_of
 
 import tilewright.language as pl
 from tilewright.core.op import Kind, OpSpec, specs
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import DataType
 from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError
+
+pytestmark = pytest.mark.usefixtures("on_target")
 
 SCALARS = [s for s in specs() if s.kinds == (Kind.SCALAR,)]
 INTEGERS = [(7, 3), (-7, 3), (7, -3), (-8, 2), (2**31 - 1, 1), (-(2**31), 31), (0, 5), (12, 12)]
@@ -153,6 +155,7 @@ def test_a_literal_is_rounded_to_the_type_it_is_compared_in() -> None:
     assert run(function, float(np.float32(0.1))) == [1]
 
 
+@on_the_interpreter
 @pytest.mark.parametrize("symbol", ["/", "//", "%"])
 def test_an_integer_divided_by_zero_stops_the_program(symbol: str) -> None:
     function = kernel(f"c = a {symbol} b", a=scalar(pl.INT32), b=scalar(pl.INT32))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from ops.kernels import Array, counting, inout, kernel, launch, out, run, scalar, tensor, type_of
+from ops.kernels import Array, counting, inout, kernel, launch, on_the_interpreter, out, run, scalar, tensor, type_of
 
 import tilewright.language as pl
 from tilewright.core.types import TensorType, TileType
@@ -19,6 +19,8 @@ from tilewright.errors import (
     OutOfBoundsError,
     ShapeMismatchError,
 )
+
+pytestmark = pytest.mark.usefixtures("on_target")
 
 
 def from_tile(expression: str, x: Array, *shape: int, load: str = "", fill: float = 0) -> Array:
@@ -51,6 +53,7 @@ def test_a_slice_outside_its_source_is_refused() -> None:
         from_tile("pl.slice(a, [2, 4], [0, 6])", counting(4, 8), 2, 4)
 
 
+@on_the_interpreter
 def test_a_slice_outside_its_source_is_refused_when_it_runs() -> None:
     function = kernel("v = pl.slice(x, [2], [n])", x=tensor(pl.FP32, 4), n=scalar(pl.INT32))
     with pytest.raises(ExecutionError, match=r"axis 0: a slice of 2 element\(s\) at 3 does not fit 0 to 4"):
@@ -153,6 +156,7 @@ def test_reshaping_needs_a_wholly_valid_value() -> None:
     assert "fillpad" in caught.value.help
 
 
+@on_the_interpreter
 def test_reshaping_a_strided_view_is_refused_when_it_runs() -> None:
     function = kernel("v = pl.reshape(pl.slice(x, [4, 2], [0, 0]), [8])", x=tensor(pl.FP32, 4, 4))
     with pytest.raises(ExecutionError, match="this view is strided"):
@@ -252,6 +256,7 @@ def test_set_validshape_larger_than_the_tile_is_refused() -> None:
         from_tile("pl.set_validshape(a, 3, 2)", counting(2, 2), 2, 2)
 
 
+@on_the_interpreter
 def test_set_validshape_larger_than_the_tile_is_refused_when_it_runs() -> None:
     body = "a = pl.set_validshape(pl.load(x, [0, 0], [2, 3]), n, 2)"
     with pytest.raises(ExecutionError, match=r"a valid part of \[3, 2\] does not fit \[2, 3\]"):

@@ -10,6 +10,8 @@ import tilewright.language as pl
 from tilewright import ir
 from tilewright.errors import ExecutionError, StaticAssertionError
 
+pytestmark = pytest.mark.usefixtures("on_target")
+
 
 def written(value: str) -> int:
     """Return the integer an expression gives outside any grid."""
@@ -69,9 +71,8 @@ class Asserting:
 """
 
 
-@pytest.mark.parametrize("platform", ["interpret", "cpu"])
-def test_what_is_asserted_must_hold(platform: str) -> None:
-    program = ir.compile(pl.parse(ASSERTING), platform=platform)
+def test_what_is_asserted_must_hold(target: str) -> None:
+    program = ir.compile(pl.parse(ASSERTING), platform=target)
     result = np.zeros(4, np.int32)
     program(np.array([1, 2, 3, 4], np.int32), result)
     assert result.tolist() == [2, 4, 6, 8]

@@ -14,9 +14,9 @@ from tilewright.runtime import RunConfig
 NOBODY = "elements that nobody wrote"
 
 
-@pytest.fixture(params=["interpret", "cpu"])
-def config(request: pytest.FixtureRequest) -> RunConfig:
-    return RunConfig(platform=request.param)
+@pytest.fixture
+def config(target: str) -> RunConfig:
+    return RunConfig(platform=target)
 
 
 @pl.jit

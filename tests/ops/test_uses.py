@@ -24,7 +24,8 @@ from tilewright.errors import ExecutionError, OperandError
 
 TOGETHER = 24
 """How many uses share a kernel."""
-DTYPE_PAIRS, OPTION_PAIRS = 8, 1
+DTYPE_PAIRS, OPTION_PAIRS = 4, 1
+"""How many pairs of element types an op gets, of all that `make fuzz` tries, and how many values a pair of keywords."""
 
 SHAPED = [op for op in OPS.values() if op.kind in (Kind.TILE, Kind.TENSOR) and op.spec.operands]
 
@@ -129,24 +130,26 @@ def is_determined(use: Use) -> bool:
     )
 
 
-def runs(use: Use) -> bool:
-    """Return whether a use has numbers its elements can have and the interpreter has no objection to it.
+def runnable(op: Op, uses: Sequence[Use]) -> list[Use]:
+    """Return the uses with numbers that their elements can have and to which the interpreter has no objection.
 
-    What is refused is tested elsewhere.
+    Most run, so they are tried together, and in halves where something is refused. What is refused is tested elsewhere.
     """
     try:
-        alone = Kernel(use.op, [use])
-        launch(alone.function, *alone.arguments)
+        together = Kernel(op, uses)
+        launch(together.function, *together.arguments)
     except (ExecutionError, OperandError):
-        return False
-    return True
+        half = len(uses) // 2
+        return [*runnable(op, uses[:half]), *runnable(op, uses[half:])] if half else []
+    return [*uses]
 
 
 def found(op: Op, seed: int, dtype_pairs: int, option_pairs: int) -> list[Use]:
     """Return the uses of an op that can be run and shown."""
     uses = Sampler(op, Random(seed)).uses(dtype_pairs, option_pairs)
     assert uses, f"no use of {op.name} was found: give sampling.py what it takes"
-    return [use for use in uses if can_be_kept(use) and is_determined(use) and runs(use)]
+    kept = [use for use in uses if can_be_kept(use) and is_determined(use)]
+    return [use for start in range(0, len(kept), TOGETHER) for use in runnable(op, kept[start : start + TOGETHER])]
 
 
 def check_uses(op: Op, seed: int, dtype_pairs: int, option_pairs: int) -> None:

@@ -31,7 +31,7 @@ Campaign = Callable[[int], object]
 
 def _about_an_op(number: int) -> None:
     op = covered()[number % len(covered())]
-    _with_program(check, 40, about=op)(number)
+    _with_program(check, 40, about=[op])(number)
 
 
 def _every_use(number: int) -> None:

@@ -14,8 +14,8 @@ from typing import ParamSpec
 from zlib import crc32
 
 import numpy as np
-from launched import launched
 from ops.kernels import Array
+from ops.launched import launched
 from property.accuracy import assert_within_declared_accuracy
 from property.crashes import note_of
 from property.guards import FencedArray, Guard, Place, guarded

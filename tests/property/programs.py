@@ -51,15 +51,15 @@ CONTROL: list[Statement] = [
 
 
 @st.composite
-def programs(draw: Any, budget: int = 40, about: str | None = None, risk: int = 0) -> str:
+def programs(draw: Any, budget: int = 40, about: Sequence[str] = (), risk: int = 0) -> str:
     """Return the text of a program of about `budget` statements.
 
-    With `about`, one that uses that op; with `risk`, one that may compute indices which lie nowhere.
+    With `about`, one that uses those ops; with `risk`, one that may compute indices which lie nowhere.
     """
     return program(lambda low, high: draw(st.integers(low, high)), budget, about, risk)
 
 
-def program(number: Draw, budget: int = 40, about: str | None = None, risk: int = 0) -> str:
+def program(number: Draw, budget: int = 40, about: Sequence[str] = (), risk: int = 0) -> str:
     """Return the text of the program that choices lead to."""
     extents = tuple(EXTENTS[number(0, len(EXTENTS) - 1)] for _ in range(3))
     helpers = [_helper(number, extents, f"helper{index}", budget // 3, risk) for index in range(number(0, 2))]
@@ -163,10 +163,10 @@ def _head(name: str, kind: str, params: Sequence[Param]) -> list[str]:
 
 
 def _main(
-    draw: Draw, extents: Sequence[int], helpers: Sequence[Helper], budget: int, about: str | None, risk: int
+    draw: Draw, extents: Sequence[int], helpers: Sequence[Helper], budget: int, about: Sequence[str], risk: int
 ) -> tuple[str, ...]:
     calls = [partial(call, helper=h) for h in helpers for _ in range(3)]
-    kernel = KERNEL if about is None else [*KERNEL, *[partial(ways.show, name=about)] * 4]
+    kernel = [*KERNEL, *[partial(ways.show, name=op) for op in about] * 4]
     statements = {Plane.KERNEL: kernel, Plane.CONTROL: [*CONTROL, *calls]}
     w = Writer(draw, Plane.CONTROL, budget, extents, statements, risk=risk)
     params = _params(w, 15)
@@ -175,7 +175,10 @@ def _main(
     outputs = [p.name for p in _written(params)]
     w.returns = ", ".join(outputs)
     w.body(9)
-    scopes.scope(w, None if about is None else _finale(w, about))
+    for op in about:
+        scopes.scope(w, _finale(w, op))
+    if not about:
+        scopes.scope(w, None)
     w.line(f"return {w.returns}")
     return (*_head("main", "Orchestration", params), *w.lines)
 

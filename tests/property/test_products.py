@@ -49,7 +49,7 @@ def targets() -> list[Target]:
 @pytest.mark.parametrize("spelling", ["{}", "tensor.matmul {}", "number"])
 def test_a_product_of_integers_is_the_same_on_every_processor(spelling: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seed = 510 if spelling == "number" else spelling.format(510)
-    text = program(Random(seed).randint, 40, about="tensor.matmul")
+    text = program(Random(seed).randint, 40, about=["tensor.matmul"])
     for target in targets():
         for checked in (True, False):
             with monkeypatch.context() as patch:

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.core.program import Program
@@ -105,7 +104,7 @@ class Backend(ABC):
         """Return a text that changes whenever `target` may."""
         return ""
 
-    def toolchain(self) -> Sequence[Path]:
+    def toolchain(self) -> Sequence[str]:
         """Return the files that its compiler consists of, besides this package's own."""
         return ()
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from tilewright.core.enums import CompactMode, MemorySpace, PadValue, ParamDirection, TensorLayout, TileLayout
 from tilewright.core.types import MemRef
 from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import AnnotationError, OutsideKernelError
+from tilewright.records import record
 from tilewright.source import calling_line
 
 __all__ = ["Array", "DynVar", "Scalar", "Tensor", "TensorView", "Tile", "TileView", "dynamic"]
@@ -63,7 +63,7 @@ class Arithmetic:
     # fmt: on
 
 
-@dataclass
+@record
 class Maybe:
     """`T | None`: a parameter that may be left out."""
 
@@ -83,7 +83,7 @@ class Indexable(Arithmetic):
         raise NotImplementedError("subscripts of tensors and tiles only mean something inside a kernel")
 
 
-@dataclass
+@record
 class TensorView:
     """How a tensor annotation refines its buffer."""
 
@@ -93,7 +93,7 @@ class TensorView:
     pad: PadValue = PadValue.null
 
 
-@dataclass
+@record
 class TileView:
     """How a tile annotation refines its storage."""
 
@@ -250,7 +250,7 @@ def dynamic(name: str) -> DynVar:
     return DynVar(name)
 
 
-@dataclass
+@record
 class Directed(Generic[T]):
     """An annotation with its direction; made by `Out[...]` and `InOut[...]`."""
 
@@ -279,7 +279,7 @@ class InOut:
         return Directed(annotation, ParamDirection.InOut)
 
 
-@dataclass
+@record
 class TupleAnnotation:
     """Several returned values; made by `pl.Tuple[...]`."""
 

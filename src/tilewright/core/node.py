@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from tilewright.records import constructed_first
+
 T = TypeVar("T")
 
 if TYPE_CHECKING:
@@ -23,4 +25,7 @@ else:
 
     def node(cls):
         """Make a class of annotated fields a node."""
-        return dataclass(slots=True, eq=False, repr=False)(cls)
+        made = dataclass(slots=True, init=False, eq=False, repr=False)(cls)
+        if "__init__" not in vars(cls):
+            made.__init__ = constructed_first(made)
+        return made

@@ -10,8 +10,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import Enum
+from types import FunctionType
 from typing import Any, TypeAlias, get_args
 
 from tilewright.core import annotations as ann
@@ -198,6 +198,8 @@ def spec_of(function: object) -> OpSpec | None:
 def get_op(name: str) -> Op:
     """Return an op by its full name, as in `tile.add`; ValueError with the nearest spelling when there is none."""
     if name not in OPS:
+        from difflib import get_close_matches  # mistakes alone pay for it
+
         hints = [f"; did you mean {near!r}?" for near in get_close_matches(name, OPS, 1)]
         raise ValueError("".join([f"no op is called {name!r}", *hints]))
     return OPS[name]
@@ -218,15 +220,19 @@ _TYPES: Mapping[Any, tuple[type, ...]] = {
 """The IR types behind each annotation a declaration can use."""
 
 
-def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+def parameters_of(function: FunctionType) -> tuple[Parameter, ...]:
     """Return how each parameter of a declaration is read, which its annotation decides."""
-    return tuple(_parameter(p) for p in inspect.signature(function).parameters.values())
+    code, values = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return tuple(_parameter(name, function.__annotations__.get(name), defaults.get(name, REQUIRED)) for name in names)
 
 
-def _parameter(parameter: inspect.Parameter) -> Parameter:
-    members = {parameter.annotation, *get_args(parameter.annotation)}
+def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
+    members = {annotation, *get_args(annotation)}
     types = tuple(t for annotation, found in _TYPES.items() if annotation in members for t in found)
-    return Parameter(parameter.name, _role(members, types), parameter.default, types, DataType in members)
+    return Parameter(name, _role(members, types), default, types, DataType in members)
 
 
 def _role(members: set[Any], types: tuple[type, ...]) -> Role:

@@ -15,7 +15,6 @@ import builtins
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import Enum
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias, cast
@@ -142,7 +141,7 @@ class Changed(DriftError):
 _Source: TypeAlias = "tuple[Resolver, Read]"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Origins:
     """Where the objects that travel through the functions of one program come from."""
 
@@ -181,7 +180,7 @@ def _inner(read: Read, holder: Any, key: Any, value: Any) -> Read:
     return Read(Access.ITEM, (*read.path, Item(key)), holder, value, value, value_key(value), read)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Resolver:
     """Looks names up as Python would: enclosing functions, then the module, then the builtins."""
 
@@ -378,5 +377,7 @@ def is_ours(owner: object) -> bool:
 
 def nearest(name: str, candidates: list[str], prefix: str = "") -> str:
     """Return a help line that names the closest spelling, `prefix` before it, or nothing."""
+    from difflib import get_close_matches  # mistakes alone pay for it
+
     close = get_close_matches(name, [c for c in candidates if not c.startswith("_")], n=1, cutoff=0.6)
     return f"did you mean `{prefix}{close[0]}`?" if close else ""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # what translates: programs that others compiled do without
 _OPTIONS = "__tilewright_options__"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Builder:
     """The functions of one program, translated when first needed."""
 

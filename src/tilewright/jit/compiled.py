@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the fast path, which a first call does without
     from tilewright.call.targets import Callee, Learned, Slot
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Compiled:
     """A compiled program: which of the kernel's arguments it takes, and what it was compiled from."""
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright.arrays import np
 from tilewright.call.frameworks import is_tensor
 from tilewright.call.overlap import may_share_memory
-from tilewright.call.tables import is_itself
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Known
 from tilewright.jit.calls import Call
@@ -68,6 +67,8 @@ def lasting_reason(kernel: Kernel, call: Call, found: Compiled, has_config: bool
 
 def _argument(name: str, call: Call, value: Any) -> str:
     """Return why the dispatcher does not read an argument, or nothing."""
+    from tilewright.call.tables import is_itself  # the fast path, which a first call does without
+
     given = call.described[name].given
     if isinstance(value, np.generic):
         return f"`{name}` is a number of NumPy: pass `{name}.item()`"

@@ -14,8 +14,8 @@ from tilewright.core.enums import Level
 from tilewright.errors import brief
 from tilewright.forks import undivided
 from tilewright.frontend.kernels import UNBOUND, Kernel, KernelKind
-from tilewright.jit.methods import bound
-from tilewright.jit.store import CacheInfo
+from tilewright.jit.bound_methods import bound
+from tilewright.jit.variants import CacheInfo
 
 if TYPE_CHECKING:
     from tilewright.core.program import Program

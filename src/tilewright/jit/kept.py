@@ -11,7 +11,6 @@ from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import metas_of
 from tilewright.jit.calls import Call
 from tilewright.jit.compiled import Compiled
-from tilewright.jit.misses import shown
 from tilewright.keep.digest import function_bytes
 from tilewright.keep.fingerprint import python
 from tilewright.keep.manifest import listed
@@ -19,10 +18,11 @@ from tilewright.keep.programs import KeptPrograms
 from tilewright.keep.reads import ReadSet
 from tilewright.keep.relocate import FunctionSpans
 from tilewright.programs import loading
-from tilewright.programs.config import RunConfig, code_options
+from tilewright.programs.code_options import code_options
 
 if TYPE_CHECKING:
     from tilewright.frontend.entries import Specialization
+    from tilewright.programs.config import RunConfig
     from tilewright.programs.program import CompiledProgram
 
 
@@ -56,6 +56,8 @@ class KeptCall:
         compile: Callable[[], CompiledProgram],
     ) -> Compiled:  # fmt: skip
         """Return the program of a specialization, kept by now; RunOnlyError where nothing may be compiled."""
+        from tilewright.jit.explanations import shown
+
         arguments = ", ".join(f"{name}: {shown(one)}" for name, one in self._call.described.items())
         key = self._programs.key(lambda: _said(made))
         program = self._programs.made(key, FunctionSpans(reads.resolvers), compile, f" for ({arguments})")

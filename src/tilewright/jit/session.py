@@ -17,17 +17,17 @@ from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.kept import KeptCall
-from tilewright.jit.misses import explained
-from tilewright.jit.store import CacheInfo, Store
+from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
-from tilewright.programs.config import RunConfig, code_options
+from tilewright.programs.code_options import code_options
 from tilewright.programs.lowered_stages import Remade
 
 if TYPE_CHECKING:
     from tilewright.call.memo import Written
     from tilewright.call.warm import Warm
     from tilewright.frontend.entries import Specialization
+    from tilewright.programs.config import RunConfig
     from tilewright.programs.program import CompiledProgram
 
 
@@ -81,8 +81,8 @@ class Session:
             found.program.configured(config)
         result = found.run(call)
         was_found = self.store.hits > hits
-        reason = lasting_reason(self.kernel, call, found, config is not None)
-        self.detours.note(reason or FIRST if was_found else COMPILED)
+        reason = lasting_reason(self.kernel, call, found, config is not None) or FIRST if was_found else COMPILED
+        self.detours.note(reason)
         if config is None and was_found and all(p.is_positional for p in self.kernel.parameters):
             self._hasten(call, found, result, (args, kwargs))
         return result
@@ -128,6 +128,8 @@ class Session:
             return f"a program is found for these arguments{f', through Python: {reason}' if reason else ''}"
         if drifts:
             return str(drifts[0])
+        from tilewright.jit.explanations import explained
+
         return explained(self.kernel.name, list(call.described.items()), kinds, self.store)
 
     def _described(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:

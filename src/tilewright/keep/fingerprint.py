@@ -7,12 +7,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 from tilewright.keep.store import configured
 
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
 LIBRARY, SOURCES = "library", "sources"
 """What digests are kept as."""
 
@@ -21,13 +20,13 @@ Facts: TypeAlias = tuple[str, int, int, int, int]
 
 
 @cache
-def toolchain(*files: Path) -> bytes:
+def toolchain(*files: str) -> bytes:
     """Return a digest of this package's own sources and of the compiler's files; any change of either changes it.
 
     A process whose sources were edited after it started runs neither the old nor the new ones for certain: its digest
     is its own.
     """
-    sources = sorted(_sources(str(PACKAGE), ""))
+    sources = sorted(_sources(PACKAGE, ""))
     found = hashlib.sha256(_remembered(SOURCES, [facts for _, facts in sources], lambda: _content(sources)))
     for path in files:
         found.update(_part(library_digest(path)))
@@ -52,8 +51,7 @@ def _content(sources: Sequence[tuple[str, Facts]]) -> bytes:
     found = hashlib.sha256()
     for name, (path, *_) in sources:
         found.update(_part(name.encode()))
-        with open(path, "rb") as file:
-            found.update(_part(file.read()))
+        found.update(_part(_read(path)))
     return found.digest()
 
 
@@ -62,14 +60,22 @@ def python() -> str:
     return sys.version
 
 
-def library_digest(path: Path) -> bytes:
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def library_digest(path: str | os.PathLike[str]) -> bytes:
     """Return the digest of a large file's content, remembered in the cache for as long as the file stays the same."""
 
     def read() -> bytes:
-        with path.open("rb") as file:
-            return _digest_of(file)
+        found = hashlib.sha256()
+        with open(path, "rb") as file:
+            while data := file.read(1 << 20):
+                found.update(data)
+        return found.digest()
 
-    return _remembered(LIBRARY, [_facts(str(path), path.stat())], read)
+    return _remembered(LIBRARY, [_facts(os.fspath(path), os.stat(path))], read)
 
 
 def _facts(path: str, status: os.stat_result) -> Facts:
@@ -87,19 +93,11 @@ def _remembered(kind: str, files: Sequence[Facts], read: Callable[[], bytes]) ->
     return known
 
 
-def _digest_of(file: BinaryIO) -> bytes:
-    found = hashlib.sha256()
-    while data := file.read(1 << 20):
-        found.update(data)
-    return found.digest()
-
-
 def _started() -> float:
     """Return when this process started, in seconds since 1970; the end of time where the system does not say."""
     try:
-        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-        lines = Path("/proc/stat").read_text().splitlines()
-        boot = next(float(line.split()[1]) for line in lines if line.startswith("btime"))
+        ticks = int(_read("/proc/self/stat").rpartition(b")")[2].split()[19])
+        boot = next(float(line[5:]) for line in _read("/proc/stat").splitlines() if line.startswith(b"btime"))
         return boot + ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, LookupError, StopIteration):
         return float("inf")

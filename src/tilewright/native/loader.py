@@ -84,7 +84,7 @@ def load(data: bytes, symbols: Mapping[str, int] | None = None) -> Loaded:
         raise ArtifactError(f"broken object: {error}") from error
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Image:
     """An object on its way into memory."""
 

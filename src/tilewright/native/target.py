@@ -10,15 +10,15 @@ from __future__ import annotations
 import hashlib
 import platform
 from functools import cache
+from glob import glob
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from tilewright.forks import held_over_forks
 from tilewright.records import record
 
-CPUINFO = Path("/proc/cpuinfo")
-L2_SIZE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")
+CPUINFO = "/proc/cpuinfo"
+L2_SIZE = "/sys/devices/system/cpu/cpu0/cache/index2/size"
 L2_DEFAULT = 1 << 20
 
 ALIASES = {  # what LLVM calls a feature, where /proc/cpuinfo differs by more than dots, dashes and underscores
@@ -114,13 +114,14 @@ def llvm() -> Any:
     return binding
 
 
-def llvm_files() -> list[Path]:
+def llvm_files() -> list[str]:
     """Return what llvmlite consists of that changes code, without importing it: its version, and its libraries."""
     spec = find_spec("llvmlite")
     if spec is None or not spec.submodule_search_locations:
         return []
-    root = Path(spec.submodule_search_locations[0])
-    return [*root.glob("_version.py"), *sorted((root / "binding").glob("libllvmlite*"))]
+    root = spec.submodule_search_locations[0]
+    found = (sorted(glob(pattern, root_dir=root)) for pattern in ("_version.py", "binding/libllvmlite*"))
+    return [f"{root}/{name}" for names in found for name in names]
 
 
 @cache
@@ -177,7 +178,7 @@ def _flags() -> frozenset[str]:
 def _cpuinfo() -> dict[str, str]:
     """Return the first processor of /proc/cpuinfo."""
     try:
-        with CPUINFO.open("rb", buffering=0) as file:  # one read: the kernel takes its time over each processor
+        with open(CPUINFO, "rb", buffering=0) as file:  # one read: the kernel takes its time over each processor
             first = file.read(1 << 14).decode().partition("\n\n")[0]
     except OSError:
         return {}
@@ -187,7 +188,8 @@ def _cpuinfo() -> dict[str, str]:
 
 def _l2_bytes() -> int:
     try:
-        text = L2_SIZE.read_text().strip()
+        with open(L2_SIZE, encoding="ascii") as file:
+            text = file.read().strip()
         return int(text.rstrip("KM")) << {"K": 10, "M": 20}.get(text[-1:], 0)
     except (OSError, ValueError):
         return L2_DEFAULT

@@ -15,7 +15,6 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from tilewright.forks import Lock
@@ -25,7 +24,7 @@ from tilewright.native.regions import POOL, SERIAL, TEAM
 from tilewright.native.target import PRESETS
 
 Emit = Callable[[str], bytes]
-MAPS = Path("/proc/self/maps")
+MAPS = "/proc/self/maps"
 OPENMP = ("libgomp", "libiomp5", "libomp")
 RESET = ("state", "busy", "sleepers", "started")  # what a fork leaves meaningless in a pool
 
@@ -74,7 +73,8 @@ _lock = Lock()
 def openmp(torch_is_imported: bool) -> OpenMP | None:
     """Return the OpenMP runtime that is mapped already, torch's before others; asked again once torch is there."""
     try:
-        paths = {line.split(maxsplit=5)[5] for line in MAPS.read_text().splitlines() if line.count(" ") and "/" in line}
+        with open(MAPS, encoding="utf-8", errors="surrogateescape") as file:
+            paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in file if line.count(" ") and "/" in line}
     except OSError:
         return None
     found = [path for path in paths if os.path.basename(path).startswith(OPENMP)]

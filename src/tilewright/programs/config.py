@@ -11,6 +11,7 @@ from typing import Any
 
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.programs import fields
+from tilewright.programs.code_options import CodeOptions
 from tilewright.programs.planning import MemoryPlanner
 from tilewright.programs.platforms import (
     DEFAULT,
@@ -21,10 +22,6 @@ from tilewright.programs.platforms import (
     checked_platform,
     target_of,
 )
-
-CodeOptions = tuple[str, str, bool]
-"""What a program's code depends on besides its arguments: target and strategy, by name, and whether it is checked."""
-
 
 RULE = "rule"
 
@@ -128,16 +125,3 @@ class RunConfig:
 
     def _keep(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)  # frozen for everybody else
-
-
-DEFAULT_OPTIONS: CodeOptions = (DEFAULT, OptimizationStrategy.Default.name, False)
-"""The code options of a call without a configuration."""
-
-
-def code_options(config: object) -> CodeOptions:
-    """Return what code depends on for a call with a configuration or without; TypeError for what is none."""
-    if config is None:
-        return DEFAULT_OPTIONS
-    if not isinstance(config, RunConfig):
-        raise TypeError(f"`config` takes a RunConfig of tilewright.runtime, got {type(config).__name__}")
-    return config.code_options

@@ -18,10 +18,13 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilewright import settings
 from tilewright.forks import Lock
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 META = "compiled_meta.json"
 ARTIFACT = "program.twar"
@@ -67,7 +70,7 @@ class Folder:
         self, name: str, directory: str | os.PathLike[str] | None, files: Callable[[], dict[str, bytes]]
     ) -> None:
         self._name = name
-        self._path = None if directory is None else Path(os.path.abspath(directory))
+        self._path = None if directory is None else path_of(os.path.abspath(directory))
         self._files = files
 
     @property
@@ -93,6 +96,13 @@ class Folder:
         """Write the files, over those of another program."""
         files = {**self._files(), RUN: REPLAY.encode()}
         publish(self.path, files, "; pass output_dir=, or set TILEWRIGHT_BUILD_DIR")
+
+
+def path_of(directory: str | os.PathLike[str]) -> Path:
+    """Return a directory as a path, which programs that nobody saves do without."""
+    from pathlib import Path
+
+    return Path(directory)
 
 
 def file_of(stage: str) -> str:
@@ -153,7 +163,7 @@ def _replace_each(scratch: Path, directory: Path, files: Mapping[str, bytes]) ->
 
 def free_place(name: str) -> Path:
     """Return a place below the build directory that no program of this process has."""
-    base, plain = Path(os.path.abspath(settings.build_dir())), re.sub(r"\W", "_", name)
+    base, plain = path_of(os.path.abspath(settings.build_dir())), re.sub(r"\W", "_", name)
     while True:
         path = base / f"{plain}_{datetime.now():%Y%m%d_%H%M%S_%f}"
         if path not in _settled:

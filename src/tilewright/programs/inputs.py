@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright.arrays import np
 from tilewright.core.enums import ParamDirection
 from tilewright.core.types import TensorType
 from tilewright.programs.entry import Entry
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 INPUTS = "inputs.npz"
 

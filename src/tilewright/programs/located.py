@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from tilewright.programs.folder import Folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Located(os.PathLike[str]):

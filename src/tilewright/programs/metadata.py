@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, Type
 from tilewright.dtypes import DataType
+from tilewright.records import record
 
 
-@dataclass(frozen=True)
+@record
 class ParamInfo:
     """One parameter of an entry: `shape` is None for scalars, and -1 stands for a dynamic extent."""
 

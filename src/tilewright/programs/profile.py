@@ -11,7 +11,7 @@ from time import perf_counter
 from tilewright.core.program import Program
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Profile:
     """Seconds by stage, in the order they ran; as an instrument of the passes it times each of them."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.backends.abi import Number
@@ -18,13 +17,15 @@ from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.entry import Entry
 from tilewright.programs.entry_points import EntryPoints
-from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of
+from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of, path_of
 from tilewright.programs.located import Located
 from tilewright.programs.platforms import DEFAULT, BackendType, backend_of, checked_platform, target_of
 from tilewright.programs.profile import Profile
 from tilewright.programs.stages import Makers, Stages
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tilewright.programs.config import RunConfig
     from tilewright.programs.torch_op import TorchOp
 
@@ -146,7 +147,7 @@ class CompiledProgram(EntryPoints, Located):
         if self.artifact is None:
             raise ValueError(f"{self.program.name} runs on the interpreter: compile it for the processor to save it")
         data = self._artifact_bytes()
-        saved.write(Path(directory), self._described(data), data)
+        saved.write(path_of(directory), self._described(data), data)
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> CompiledProgram:
@@ -154,7 +155,7 @@ class CompiledProgram(EntryPoints, Located):
 
         FileNotFoundError where none was saved; ArtifactError where it is damaged, or code for another processor.
         """
-        found = saved.read(Path(directory))
+        found = saved.read(path_of(directory))
         return cls.of(found.artifact, found.platform, output_dir=directory, specialized=found.specialized)
 
     @classmethod
@@ -165,7 +166,7 @@ class CompiledProgram(EntryPoints, Located):
         backend_type: BackendType | None = None,
     ) -> CompiledProgram:
         """Return what `load` does, under another platform's name if one is given; it must mean a processor."""
-        found = saved.read(Path(directory))
+        found = saved.read(path_of(directory))
         name = found.platform if platform is None else checked_platform(platform)
         if target_of(name) != DEFAULT:
             raise ValueError(f"{str(directory)!r} holds code for the processor, which platform {name!r} does not run")
@@ -183,7 +184,7 @@ class CompiledProgram(EntryPoints, Located):
 
         if self.artifact is None:
             raise ValueError(f"{self.program.name} runs on the interpreter: compile it for the processor to export it")
-        export(self.artifact, Path(directory), name, self.specialized)
+        export(self.artifact, path_of(directory), name, self.specialized)
 
     # files
 

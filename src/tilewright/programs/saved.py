@@ -13,8 +13,8 @@ import errno
 import json
 from dataclasses import asdict
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
+from os.path import basename
+from typing import TYPE_CHECKING, Any
 
 from tilewright.backends.abi import Number
 from tilewright.core.program import Function, Program
@@ -25,6 +25,9 @@ from tilewright.programs.folder import ARTIFACT, META, publish
 from tilewright.programs.metadata import ParamInfo, dims, output_indices, param_infos
 from tilewright.records import record
 from tilewright.version import __version__
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SCHEMA = 1
 """Of the folder and its metadata; the artifact has a version of its own."""
@@ -77,7 +80,7 @@ def read(directory: Path) -> Saved:
 def _read(directory: Path, plain: dict[str, Any]) -> Saved:
     if plain["artifact"] is None:
         raise ArtifactError(f"{str(directory)!r} holds a program for the interpreter, which has no code")
-    path = directory / Path(plain["artifact"]["file"]).name  # of this folder, whatever somebody has written there
+    path = directory / basename(plain["artifact"]["file"])  # of this folder, whatever somebody has written there
     if not path.is_file():
         raise ArtifactError(f"{str(directory)!r} is incomplete: {path.name} is missing")
     data = path.read_bytes()

@@ -19,7 +19,7 @@ from tilewright.pto.specialization import SpecializationKey
 
 if TYPE_CHECKING:
     from tilewright.core.program import Program
-    from tilewright.jit.store import Store
+    from tilewright.jit.variants import Store
     from tilewright.programs.program import CompiledProgram
     from tilewright.pto.launch import Launcher
     from tilewright.pto.programs import Shared

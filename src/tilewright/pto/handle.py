@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.errors import KernelError, PtoArgumentError, PtoNotLaunchableError, brief
 from tilewright.forks import Lock
-from tilewright.jit.store import CacheInfo, Store
+from tilewright.jit.variants import CacheInfo, Store
 from tilewright.pto.abi import check_abi, entry_of
 from tilewright.pto.compiled import CompiledKernelHandle, verify_module
 from tilewright.pto.declared import Declared

@@ -18,11 +18,11 @@ from tilewright.core.types import ScalarType, TensorType
 from tilewright.dtypes import INDEX, UINT8, DataType
 from tilewright.errors import InternalError
 from tilewright.forks import Lock, computed_once
-from tilewright.jit.store import Store
+from tilewright.jit.variants import Store
 from tilewright.keep.manifest import Listed
 from tilewright.keep.programs import KeptPrograms
 from tilewright.programs import loading
-from tilewright.programs.config import DEFAULT_OPTIONS
+from tilewright.programs.code_options import DEFAULT_OPTIONS
 from tilewright.programs.platforms import DEFAULT, backend_for
 from tilewright.pto.module import Func, Module
 from tilewright.pto.op_spans import OpSpans

@@ -1,9 +1,8 @@
-"""Rebinding: names mean in a kernel what they would mean in Python, on every platform."""
+"""Rebinding: names mean in a kernel what they would mean in Python, on every target."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import tilewright.language as pl
 from tilewright import ir
@@ -14,21 +13,16 @@ def kernel(n: pl.Scalar[pl.INT64], out: pl.InOut[pl.Tensor[[4], pl.INT64]]):
 """
 
 
-@pytest.fixture(params=["interpret", "cpu"])
-def platform(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def run(body: str, n: int, platform: str) -> list[int]:
+def run(body: str, n: int, target: str) -> list[int]:
     """Return what a kernel leaves in `out`, every pass checked by text on the way."""
     program = pl.parse(HEAD + body + "    return out\n")
     out = np.zeros(4, np.int64)
     with ir.PassContext(verification_level=ir.VerificationLevel.ROUNDTRIP):
-        ir.compile(program, platform=platform)(n, out)
+        ir.compile(program, platform=target)(n, out)
     return out.tolist()
 
 
-def test_a_loop_variable_kept_under_another_name_outlives_its_loop(platform: str) -> None:
+def test_a_loop_variable_kept_under_another_name_outlives_its_loop(target: str) -> None:
     body = """
     last = 0
     for i in pl.range(n):
@@ -37,10 +31,10 @@ def test_a_loop_variable_kept_under_another_name_outlives_its_loop(platform: str
     pl.write(out, [0], pl.cast(last, pl.INT64))
     pl.write(out, [1], pl.cast(other, pl.INT64))
 """
-    assert run(body, 5, platform) == [4, 4, 0, 0]
+    assert run(body, 5, target) == [4, 4, 0, 0]
 
 
-def test_a_carried_name_bound_again_in_a_branch_is_what_the_loop_yields(platform: str) -> None:
+def test_a_carried_name_bound_again_in_a_branch_is_what_the_loop_yields(target: str) -> None:
     body = """
     for i, (c, d) in pl.range(6, init_values=(n, n)):
         if i > 2:
@@ -53,10 +47,10 @@ def test_a_carried_name_bound_again_in_a_branch_is_what_the_loop_yields(platform
     pl.write(out, [0], r)
     pl.write(out, [1], s)
 """
-    assert run(body, 1, platform) == [1031, 19, 0, 0]
+    assert run(body, 1, target) == [1031, 19, 0, 0]
 
 
-def test_the_result_of_a_loop_can_be_bound_again_in_the_next(platform: str) -> None:
+def test_the_result_of_a_loop_can_be_bound_again_in_the_next(target: str) -> None:
     body = """
     for i, (total,) in pl.range(4, init_values=(n,)):
         total = pl.yield_(total * 2)
@@ -64,10 +58,10 @@ def test_the_result_of_a_loop_can_be_bound_again_in_the_next(platform: str) -> N
         total = total + 1
     pl.write(out, [0], total)
 """
-    assert run(body, 3, platform) == [51, 0, 0, 0]
+    assert run(body, 3, target) == [51, 0, 0, 0]
 
 
-def test_an_alias_keeps_the_value_it_was_given(platform: str) -> None:
+def test_an_alias_keeps_the_value_it_was_given(target: str) -> None:
     body = """
     a = n
     b = n
@@ -77,10 +71,10 @@ def test_an_alias_keeps_the_value_it_was_given(platform: str) -> None:
     pl.write(out, [0], a)
     pl.write(out, [1], b)
 """
-    assert run(body, 7, platform) == [10, 9, 0, 0]
+    assert run(body, 7, target) == [10, 9, 0, 0]
 
 
-def test_a_known_branch_hands_on_what_it_yields(platform: str) -> None:
+def test_a_known_branch_hands_on_what_it_yields(target: str) -> None:
     body = """
     if 1 < 2:
         r = pl.yield_(n)
@@ -88,20 +82,20 @@ def test_a_known_branch_hands_on_what_it_yields(platform: str) -> None:
         r = pl.yield_(n + 1)
     pl.write(out, [0], r)
 """
-    assert run(body, 7, platform) == [7, 0, 0, 0]
+    assert run(body, 7, target) == [7, 0, 0, 0]
 
 
-def test_a_name_first_bound_in_an_inner_loop_outlives_both(platform: str) -> None:
+def test_a_name_first_bound_in_an_inner_loop_outlives_both(target: str) -> None:
     body = """
     for i in pl.range(3):
         for j in pl.range(i + 1):
             t = i * 10 + j
     pl.write(out, [0], pl.cast(t, pl.INT64))
 """
-    assert run(body, 0, platform) == [22, 0, 0, 0]
+    assert run(body, 0, target) == [22, 0, 0, 0]
 
 
-def test_a_number_keeps_its_type_where_a_variable_had_it(platform: str) -> None:
+def test_a_number_keeps_its_type_where_a_variable_had_it(target: str) -> None:
     body = """
     k = pl.cast(n, pl.INT32)
     s = 1
@@ -109,10 +103,10 @@ def test_a_number_keeps_its_type_where_a_variable_had_it(platform: str) -> None:
         s = s + k
     pl.write(out, [0], pl.cast(s, pl.INT64))
 """
-    assert run(body, 7, platform) == [8, 0, 0, 0]
+    assert run(body, 7, target) == [8, 0, 0, 0]
 
 
-def test_break_and_continue_carry_what_the_loop_carries(platform: str) -> None:
+def test_break_and_continue_carry_what_the_loop_carries(target: str) -> None:
     body = """
     total = n
     count = 0
@@ -126,4 +120,4 @@ def test_break_and_continue_carry_what_the_loop_carries(platform: str) -> None:
     pl.write(out, [0], total)
     pl.write(out, [1], pl.cast(count, pl.INT64))
 """
-    assert run(body, 100, platform) == [112, 6, 0, 0]
+    assert run(body, 100, target) == [112, 6, 0, 0]

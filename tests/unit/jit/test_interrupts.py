@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from unit.call.subjects import IS_NATIVE
 
-from tilewright.call.builtin import is_available
-
-pytestmark = pytest.mark.skipif(not is_available(), reason="kernels run natively on x86-64 only")
+pytestmark = pytest.mark.skipif(not IS_NATIVE, reason="kernels run natively on x86-64 only")
 
 WORKER = Path(__file__).with_name("interrupt_worker.py")
 SOON = 2.0  # seconds; 0.1 where nobody else wants the processor

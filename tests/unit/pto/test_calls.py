@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from unit.pto.tiles.running import PLATFORMS, read, run
+from unit.pto.tiles.running import read, run
 
 from tilewright.errors import KernelError, PtoNestingError, UnsupportedFeatureError
 from tilewright.pto.lower import lower
@@ -29,20 +29,18 @@ def calls(name: str, *callees: str) -> str:
     return f"func.func @{name}(%p: !pto.ptr<f32>) {{\n{body}\nreturn\n}}"
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_call_means_the_function_of_its_own_module(platform: str) -> None:
+def test_a_call_means_the_function_of_its_own_module(target: str) -> None:
     first, second = f"{stores('h', 1.0)} {calls('a', 'h')}", f"{stores('h', 2.0)} {calls('b', 'h')}"
     outer = f"{stores('h', 3.0)} {calls('c', 'h')}"
     module = read(f"module {{ module {{ {first} }} module {{ {second} }} {outer} }}")
-    got = [run(module, entry, platform, 1, [np.zeros(1, np.float32)])[0][0] for entry in "abc"]
+    got = [run(module, entry, target, 1, [np.zeros(1, np.float32)])[0][0] for entry in "abc"]
     assert got == [1, 2, 3]
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_declaration_stands_for_the_only_function_with_a_body(platform: str) -> None:
+def test_a_declaration_stands_for_the_only_function_with_a_body(target: str) -> None:
     declared = f"func.func private @h(!pto.ptr<f32>) {calls('a', 'h')}"
     module = read(f"module {{ module {{ {declared} }} module {{ {stores('h', 2.0)} }} }}")
-    assert run(module, "a", platform, 1, [np.zeros(1, np.float32)])[0][0] == 2
+    assert run(module, "a", target, 1, [np.zeros(1, np.float32)])[0][0] == 2
 
 
 @pytest.mark.parametrize(("bodies", "where"), [(0, "nowhere"), (2, "in 2 modules")])
@@ -54,8 +52,7 @@ def test_a_declaration_without_one_body_is_refused_at_its_call(bodies: int, wher
     assert caught.value.span.is_known
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
-def test_each_call_allocates_its_own_tile(platform: str) -> None:
+def test_each_call_allocates_its_own_tile(target: str) -> None:
     module = read(f"""module {{
       func.func @full(%v: f32) -> {TILE} {{
         %t = pto.alloc_tile : {TILE}
@@ -78,7 +75,7 @@ def test_each_call_allocates_its_own_tile(platform: str) -> None:
         return
       }}
     }}""")
-    (out,) = run(module, "a", platform, 1, [np.zeros(8, np.float32)])
+    (out,) = run(module, "a", target, 1, [np.zeros(8, np.float32)])
     np.testing.assert_array_equal(out, np.full(8, 21, np.float32))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from unit.pto.tiles.running import PLATFORMS, read, run
+from unit.pto.tiles.running import read, run
 
 from tilewright.errors import KernelError, OutOfBoundsError, UnsupportedFeatureError
 from tilewright.pto.lower import lower
@@ -38,8 +38,7 @@ def rows_of(array: Any) -> list[float]:
     return array.reshape(4, 8)[:, 0].tolist()
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
-def test_resizing_a_window_leaves_the_numbers_it_was_made_from(platform: str) -> None:
+def test_resizing_a_window_leaves_the_numbers_it_was_made_from(target: str) -> None:
     module = read(
         text(
             f"%t = pto.alloc_tile : {FULL}",
@@ -53,12 +52,11 @@ def test_resizing_a_window_leaves_the_numbers_it_was_made_from(platform: str) ->
             parameters="%x: !pto.ptr<f32>, %y: !pto.ptr<i64>, %rows: index",
         )
     )
-    x, y = run(module, "k", platform, 1, [np.zeros(32, np.float32), np.zeros(1, np.int64), 3])
+    x, y = run(module, "k", target, 1, [np.zeros(32, np.float32), np.zeros(1, np.int64), 3])
     assert (rows_of(x), y[0]) == ([2, 1, 1, 1], 3)
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_reshaped_tile_keeps_its_valid_extents_when_the_first_changes(platform: str) -> None:
+def test_a_reshaped_tile_keeps_its_valid_extents_when_the_first_changes(target: str) -> None:
     module = read(
         text(
             f"%t = pto.alloc_tile valid_row = %rows valid_col = %c8 : {OPEN}",
@@ -71,7 +69,7 @@ def test_a_reshaped_tile_keeps_its_valid_extents_when_the_first_changes(platform
             parameters="%x: !pto.ptr<f32>, %rows: index",
         )
     )
-    assert rows_of(run(module, "k", platform, 1, [np.zeros(32, np.float32), 3])[0]) == [1, 2, 2, 0]
+    assert rows_of(run(module, "k", target, 1, [np.zeros(32, np.float32), 3])[0]) == [1, 2, 2, 0]
 
 
 def refusal(*body: str) -> KernelError:
@@ -101,8 +99,7 @@ def test_a_window_with_gaps_has_no_other_shape() -> None:
     assert isinstance(error, UnsupportedFeatureError) and "gaps between its rows" in str(error)
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_window_of_whole_rows_has_other_shapes(platform: str) -> None:
+def test_a_window_of_whole_rows_has_other_shapes(target: str) -> None:
     window, row = "!pto.tile_buf<vec, 2x8xf32>", "!pto.tile_buf<vec, 1x16xf32>"
     module = read(
         text(
@@ -114,7 +111,7 @@ def test_a_window_of_whole_rows_has_other_shapes(platform: str) -> None:
             out("t"),
         )
     )
-    assert rows_of(run(module, "k", platform, 1, [np.zeros(32, np.float32)])[0]) == [1, 2, 2, 1]
+    assert rows_of(run(module, "k", target, 1, [np.zeros(32, np.float32)])[0]) == [1, 2, 2, 1]
 
 
 @pytest.mark.parametrize("offset", [1 << 62, (1 << 62) + 1, -(1 << 62), (1 << 63) - 1])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from platform import machine
 from typing import Any
 
@@ -43,7 +42,7 @@ class CPU(Backend):
         """Return what this processor is called and can do."""
         return fingerprint()
 
-    def toolchain(self) -> list[Path]:
+    def toolchain(self) -> list[str]:
         """Return llvmlite's files, without importing it."""
         return llvm_files()
 

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias, TypeGuard
 import ml_dtypes
 import numpy as np
 import pytest
-from launched import launched
 from numpy.typing import NDArray
+from ops.launched import launched
 
 import tilewright.language as pl
 from tilewright.backends.cpu.backend import CPU
@@ -111,8 +111,7 @@ def kernel(params: str, *body: str) -> Native:
     lines = "\n".join(f"            {line}" for line in body)
     return native(
         f"""
-M, N, K = pl.dynamic("M"), pl.dynamic("N"), pl.dynamic("K")
-B, C = pl.dynamic("B"), pl.dynamic("C")
+M, N, K, B, C = (pl.dynamic(name) for name in "MNKBC")
 @pl.program
 class P:
     @pl.function(type=pl.FunctionType.Orchestration)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ops.launched import launched
 from unit.backends.cpu.running import floats, kernel, native
 
-from tilewright.core.region import whole
 from tilewright.errors import ExecutionError, UnsupportedFeatureError
 
 LIMITED = """
@@ -148,7 +148,7 @@ class P:
         x: Any = np.broadcast_to(floats(1, 1), (rows, 1))
         y: Any = np.lib.stride_tricks.as_strided(floats(1, 1), (1, columns), (4, 4))
         with pytest.raises(ExecutionError) as caught:
-            outer.native.run("main", [whole(x), whole(y), whole(np.zeros(4, np.float32))])
+            launched(outer.native, "main", [x, y, np.zeros(4, np.float32)])
         assert (caught.value.span.line, caught.value.message) == (9, "no tensor can have these extents")
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ops.launched import launched
 from unit.backends.cpu.running import Native, floats, native
 
-from tilewright.core.region import whole
 from tilewright.errors import ExecutionError
 from tilewright.native import threads
 
@@ -49,7 +49,7 @@ def shifted(program: Native, rows: int, by: int) -> Any:
     """Return what a run leaves of rows that hold their own numbers."""
     x = np.repeat(np.arange(rows, dtype=np.float32)[:, None], 32, 1)
     out = np.full_like(x, -1)
-    program.native.run("main", [whole(x), by, whole(out)])
+    launched(program.native, "main", [x, by, out])
     return out
 
 

@@ -25,14 +25,14 @@ def read(path: Path) -> Module:
     return module
 
 
-@pytest.fixture(params=["interpret", "cpu"])
-def run(request: pytest.FixtureRequest) -> Any:
+@pytest.fixture
+def run(target: str) -> Any:
     """Return what runs a kernel of this folder by its name."""
 
     def run(name: str, *args: Any) -> None:
         module = read(KERNELS / f"{name}.pto")
         program = lower(module, next(module.funcs()), target="a5")
-        compile(program, platform=request.param)(1, *args)
+        compile(program, platform=target)(1, *args)
 
     return run
 

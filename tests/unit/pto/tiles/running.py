@@ -1,4 +1,4 @@
-"""Running: a PTO function on the interpreter and the CPU, between guards that must survive."""
+"""Running: a PTO function on a target, between guards that must survive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ np = cast("Any", numpy)
 Array = Any
 
 KERNELS = Path(__file__).parent / "kernels"
-PLATFORMS = ("interpret", "cpu")
 SENTINEL = 0xA5
 GUARD = 256
 """Bytes in front of and behind every buffer that no kernel may write."""

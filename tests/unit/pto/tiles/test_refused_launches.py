@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from unit.pto.tiles.running import KERNELS, PLATFORMS, np, read, run
+from unit.pto.tiles.running import KERNELS, np, read, run
 from unit.pto.tiles.test_kernels import CASES
 
 from tilewright.errors import ExecutionError
@@ -32,15 +32,14 @@ BEYOND: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize(("kernel", "numbers"), BEYOND, ids=lambda value: str(value))
-def test_a_number_too_large_or_small_names_the_op(kernel: str, numbers: dict[str, Any], platform: str) -> None:
+def test_a_number_too_large_or_small_names_the_op(kernel: str, numbers: dict[str, Any], target: str) -> None:
     case = next(c for c in CASES if c.kernel == kernel)
     case = replace(case, arguments={**case.arguments, **numbers})
     path = KERNELS / f"{kernel}.pto"
     module = read(case.text(path.read_text()), path.name)
     with pytest.raises(ExecutionError, match=rf"{kernel}\.pto:\d+"):
-        run(module, kernel, platform, case.grid, list(case.given().values()))
+        run(module, kernel, target, case.grid, list(case.given().values()))
 
 
 OPEN, SMALL = "!pto.tile_buf<vec, 16x32xf32, valid=?x32>", "!pto.tile_buf<vec, 8x32xf32>"
@@ -73,22 +72,20 @@ SMALLER = {
 }
 
 
-def _launch(op: str, platform: str, n: int, i: int = 0) -> None:
+def _launch(op: str, target: str, n: int, i: int = 0) -> None:
     module = read(HEAD + f"    {op}\n    return\n  }}\n}}\n")
-    run(module, "kernel", platform, 1, [n, np.int32(i)])
+    run(module, "kernel", target, 1, [n, np.int32(i)])
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("op", SMALLER.values(), ids=SMALLER)
-def test_an_op_stops_where_a_smaller_tile_has_no_more_rows(op: str, platform: str) -> None:
-    _launch(op, platform, 8)
+def test_an_op_stops_where_a_smaller_tile_has_no_more_rows(op: str, target: str) -> None:
+    _launch(op, target, 8)
     with pytest.raises(ExecutionError, match=rf"kernel\.pto:{HEAD.count(chr(10)) + 1}"):
-        _launch(op, platform, 9)
+        _launch(op, target, 9)
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_gathered_block_lies_inside_its_source(platform: str) -> None:
+def test_a_gathered_block_lies_inside_its_source(target: str) -> None:
     op = f"pto.tgatherb ins(%small, %blocks : {SMALL}, {BLOCKS}) outs(%small : {SMALL})"
-    _launch(op, platform, 8, 8 * 32 * 4 - 32)
+    _launch(op, target, 8, 8 * 32 * 4 - 32)
     with pytest.raises(ExecutionError, match=rf"kernel\.pto:{HEAD.count(chr(10)) + 1}"):
-        _launch(op, platform, 8, 8 * 32 * 4 - 31)
+        _launch(op, target, 8, 8 * 32 * 4 - 31)

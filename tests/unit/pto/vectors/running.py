@@ -1,4 +1,4 @@
-"""Running: the kernels of this folder, by name, on either platform."""
+"""Running: the kernels of this folder, by name, on a target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ np = cast("Any", numpy)
 Array = Any
 
 KERNELS = Path(__file__).parent / "kernels"
-PLATFORMS = ("interpret", "cpu")
 
 
 @cache

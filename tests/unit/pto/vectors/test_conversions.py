@@ -7,9 +7,8 @@ from typing import Any
 
 import ml_dtypes
 import pytest
-from unit.pto.vectors.running import PLATFORMS, Array, integers, lanes, np, numbers, run
+from unit.pto.vectors.running import Array, integers, lanes, np, numbers, run
 
-pytestmark = pytest.mark.parametrize("platform", PLATFORMS)
 bf16: Any = ml_dtypes.bfloat16
 
 
@@ -28,12 +27,12 @@ def _shortened(values: Array, choose: Callable[[Array, Array, Array], Array]) ->
     return np.where(towards.astype(np.float32) == values, towards, choose(values, towards, away))
 
 
-def test_narrowing_places_saturates_and_wraps(platform: str) -> None:
+def test_narrowing_places_saturates_and_wraps(target: str) -> None:
     a = numbers(1, 64, low=-300, high=300)
     a[:6] = [1e6, -1e6, np.inf, -np.inf, 40000.0, np.nan]
     i = integers(2, 64, np.int32, -70000, 70000)
     h, b, s, c = np.zeros(384, np.float16), np.zeros(384, bf16), np.zeros(512, np.int16), np.zeros(512, np.uint8)
-    run("narrowing", platform, a, i, h, b, s, c)
+    run("narrowing", target, a, i, h, b, s, c)
     with np.errstate(all="ignore"):
         clamped = np.clip(np.nan_to_num(a, nan=0.0), -65504, 65504)
         half = clamped.astype(np.float16)
@@ -67,21 +66,21 @@ def _check_integers(a: Array, whole: Array, i: Array, s: Array, c: Array) -> Non
     np.testing.assert_array_equal(bytes_[1], _lanes(i.astype(np.uint8), 3, 4))
 
 
-def test_widening_reads_the_lanes_of_a_part(platform: str) -> None:
+def test_widening_reads_the_lanes_of_a_part(target: str) -> None:
     h, c, s = numbers(3, 128).astype(np.float16), integers(4, 256, np.uint8), integers(5, 128, np.int16)
     out, u, i = np.zeros(192, np.float32), np.zeros(256, np.uint32), np.zeros(128, np.int32)
-    run("widening", platform, h, c, s, out, u, i)
+    run("widening", target, h, c, s, out, u, i)
     odd = np.where(lanes(128, "VL10"), h, 0)[1::2]
     np.testing.assert_array_equal(out.reshape(3, 64), [h[::2], odd, s[1::2]])
     np.testing.assert_array_equal(u.reshape(4, 64), c.reshape(64, 4).T)
     np.testing.assert_array_equal(i.reshape(2, 64), s.reshape(64, 2).T)
 
 
-def test_rounding_in_every_way(platform: str) -> None:
+def test_rounding_in_every_way(target: str) -> None:
     a = numbers(6, 64, low=-20, high=20)
     a[:10] = [0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 2.0, -3.0, 1e9, -1e9]
     i, f = np.zeros(384, np.int32), np.zeros(448, np.float32)
-    run("rounding", platform, a, i, f)
+    run("rounding", target, a, i, f)
     away = np.trunc(a + np.copysign(np.float32(0.5), a))
     cut = np.trunc(a)
     odd = np.where((cut != a) & (cut % 2 == 0), cut + np.sign(a), cut)
@@ -91,9 +90,9 @@ def test_rounding_in_every_way(platform: str) -> None:
     np.testing.assert_array_equal(f.reshape(7, 64)[6], np.rint(a))
 
 
-def test_products_on_their_way_to_halves(platform: str) -> None:
+def test_products_on_their_way_to_halves(target: str) -> None:
     a, out = numbers(7, 64), np.zeros(256, np.float16)
-    run("scaled_conversion", platform, a, out)
+    run("scaled_conversion", target, a, out)
     half = (a * np.float32(0.25)).astype(np.float16)
     np.testing.assert_array_equal(out.reshape(2, 128), [_lanes(half, 0, 2), _lanes(half, 1, 2)])
 
@@ -119,40 +118,40 @@ def _reduced(a: Array, on: Array) -> list[Array]:
 
 
 @pytest.mark.parametrize(("name", "pattern"), [("reductions_f32", "ALL"), ("reductions_masked", "M3")])
-def test_reductions_of_floats(platform: str, name: str, pattern: str) -> None:
+def test_reductions_of_floats(target: str, name: str, pattern: str) -> None:
     a, out = np.round(numbers(8, 64) * 8) / 8, np.zeros(448, np.float32)
-    run(name, platform, a, out)
+    run(name, target, a, out)
     np.testing.assert_array_equal(out.reshape(7, 64), _reduced(a, lanes(64, pattern)))
 
 
-def test_reductions_of_integers_wrap(platform: str) -> None:
+def test_reductions_of_integers_wrap(target: str) -> None:
     a, out = integers(9, 128, np.int16), np.zeros(896, np.int16)
-    run("reductions_i16", platform, a, out)
+    run("reductions_i16", target, a, out)
     np.testing.assert_array_equal(out.reshape(7, 128), _reduced(a, lanes(128, "ALL")))
 
 
-def test_lanes_in_turn_and_apart(platform: str) -> None:
+def test_lanes_in_turn_and_apart(target: str) -> None:
     a, b, c = numbers(10, 64), numbers(11, 64), integers(12, 512, np.int8)
     out, d = np.zeros(256, np.float32), np.zeros(1024, np.int8)
-    run("interleaving", platform, a, b, c, out, d)
+    run("interleaving", target, a, b, c, out, d)
     for x, y, made in ((a, b, out), (c[:256], c[256:], d)):
         both, end = np.stack([x, y], axis=1).reshape(-1), np.concatenate([x, y])
         np.testing.assert_array_equal(made, np.concatenate([both, end[::2], end[1::2]]))
 
 
-def test_packing_and_unpacking(platform: str) -> None:
+def test_packing_and_unpacking(target: str) -> None:
     a, b = integers(13, 64, np.int32), integers(14, 128, np.int16)
     p, w = np.zeros(256, np.uint16), np.zeros(256, np.int32)
-    run("packing", platform, a, b, p, w)
+    run("packing", target, a, b, p, w)
     low, none = a.astype(np.uint16), np.zeros(64, np.uint16)
     np.testing.assert_array_equal(p, np.concatenate([low, none, none, low]))
     np.testing.assert_array_equal(w, np.concatenate([b.astype(np.int32), b.view(np.uint16).astype(np.int32)]))
 
 
-def test_lanes_that_pass_follow_each_other(platform: str) -> None:
+def test_lanes_that_pass_follow_each_other(target: str) -> None:
     a = numbers(15, 128)
     out, n, s = np.zeros(128, np.float32), np.zeros(64, np.int32), np.full(128, 9, np.float32)
-    run("squeezing", platform, a, out, n, s)
+    run("squeezing", target, a, out, n, s)
     parts = [half[half > 0] for half in (a[:64], a[64:])]
     rows = [np.pad(part, (0, 64 - len(part))) for part in parts]
     np.testing.assert_array_equal(out, np.concatenate(rows))

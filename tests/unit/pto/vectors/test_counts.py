@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from unit.pto.vectors.running import PLATFORMS, built, np
+from unit.pto.vectors.running import built, np
 
 from tilewright.errors import ExecutionError, OutOfBoundsError
-
-pytestmark = pytest.mark.parametrize("platform", PLATFORMS)
 
 FAR = (2**31, 2**63 - 1)
 TEXT = """module {{
@@ -46,17 +44,17 @@ TOO_MANY = {
 
 @pytest.mark.parametrize("op", TOO_MANY)
 @pytest.mark.parametrize("count", FAR)
-def test_a_constant_that_no_memory_has_room_for_is_refused(platform: str, op: str, count: int) -> None:
+def test_a_constant_that_no_memory_has_room_for_is_refused(target: str, op: str, count: int) -> None:
     text, message = TOO_MANY[op]
     with pytest.raises(OutOfBoundsError, match=message):
-        built(TEXT.format(text, f"%count = arith.constant {count | 0xFFFF} : i64"), platform)
+        built(TEXT.format(text, f"%count = arith.constant {count | 0xFFFF} : i64"), target)
 
 
 @pytest.mark.parametrize("op", TOO_MANY)
 @pytest.mark.parametrize("count", FAR)
-def test_a_number_that_no_memory_has_room_for_is_an_error_at_once(platform: str, op: str, count: int) -> None:
+def test_a_number_that_no_memory_has_room_for_is_an_error_at_once(target: str, op: str, count: int) -> None:
     text, message = TOO_MANY[op]
-    kernel = built(TEXT.format(text, "%count = arith.addi %given, %c0 : i64"), platform)
+    kernel = built(TEXT.format(text, "%count = arith.addi %given, %c0 : i64"), target)
     with pytest.raises(ExecutionError, match=message):
         kernel(1, count | 0xFFFF, np.zeros(64, np.float32))
 
@@ -68,17 +66,17 @@ NOTHING_NEW = {
 
 
 @pytest.mark.parametrize("op", NOTHING_NEW.values(), ids=NOTHING_NEW)
-def test_a_copy_that_does_nothing_new_is_done_at_once(platform: str, op: str) -> None:
+def test_a_copy_that_does_nothing_new_is_done_at_once(target: str, op: str) -> None:
     given = "%count = arith.addi %given, %c0 : i64\n    %none = arith.subi %given, %given : i64"
-    built(TEXT.format(op, given), platform)(1, 900, np.zeros(64, np.float32))
+    built(TEXT.format(op, given), target)(1, 900, np.zeros(64, np.float32))
     if op == NOTHING_NEW["the same"]:
-        built(TEXT.format(op, given), platform)(1, 2**62, np.zeros(64, np.float32))
+        built(TEXT.format(op, given), target)(1, 2**62, np.zeros(64, np.float32))
 
 
-def test_a_merge_of_empty_blocks_is_an_error(platform: str) -> None:
+def test_a_merge_of_empty_blocks_is_an_error(target: str) -> None:
     tile = "!pto.tile_buf<vec, 1x256xf32>"
     merge = f"pto.tmrgsort ins(%t, %count : {tile}, i64) outs(%t : {tile})"
-    kernel = built(TEXT.format(merge, "%count = arith.addi %given, %c0 : i64"), platform)
+    kernel = built(TEXT.format(merge, "%count = arith.addi %given, %c0 : i64"), target)
     kernel(1, 64, np.zeros(64, np.float32))
     for count in (0, -64, 1 << 40):
         with pytest.raises(ExecutionError, match="a block has 1 to 128 records"):
@@ -86,6 +84,6 @@ def test_a_merge_of_empty_blocks_is_an_error(platform: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["%b = pto.alloc_tile : !pto.tile_buf<vec, 65536x65536xf32>"])
-def test_a_tile_larger_than_its_memory_is_refused(platform: str, text: str) -> None:
+def test_a_tile_larger_than_its_memory_is_refused(target: str, text: str) -> None:
     with pytest.raises(OutOfBoundsError, match=r"17179869184 bytes is more than the 253952 of `vec`"):
-        built(TEXT.format(text, "%count = arith.addi %given, %c0 : i64"), platform)
+        built(TEXT.format(text, "%count = arith.addi %given, %c0 : i64"), target)

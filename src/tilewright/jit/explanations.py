@@ -1,4 +1,4 @@
-"""Misses: why no program is found for a call, in words."""
+"""Explanations: why no program is found for a call, in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.jit.arguments import Described
-from tilewright.jit.store import Store
+from tilewright.jit.variants import Store
 
 
 def explained(kernel: str, described: Sequence[tuple[str, Described]], kinds: Sequence[Any], store: Store[Any]) -> str:

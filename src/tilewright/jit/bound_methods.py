@@ -1,4 +1,4 @@
-"""Methods: the kernels that are bound to one instance, kept by the instance itself.
+"""Bound methods: the kernels that are bound to one instance, kept by the instance itself.
 
 They refer to it, so nothing else may keep them: an instance would live as long as its class. Instances are told apart
 by identity, since equal ones may hold what a kernel can tell. A copy of an instance starts without any.

@@ -1,4 +1,4 @@
-"""The zoo: arguments of all kinds, each made several times over, and kernels to call with them.
+"""The zoo: arguments of all kinds, each made several times over.
 
 `Maker`s give equal arguments that share no memory, so that one call can be made several ways and compared.
 """
@@ -50,11 +50,6 @@ def layouts(shape: Sequence[int], dtype: torch.dtype) -> dict[str, Maker]:
         flat = dense([256], dtype)
         return torch.as_strided(flat, tuple(shape), tuple([3] * (len(shape) - 1) + [1]) if shape else ())
 
-    def freed() -> torch.Tensor:
-        tensor = dense(shape, dtype)
-        tensor.untyped_storage().resize_(0)
-        return tensor
-
     def followed() -> torch.Tensor:
         tensor = dense(shape, dtype)
         return tensor.requires_grad_() if dtype.is_floating_point else tensor
@@ -65,7 +60,8 @@ def layouts(shape: Sequence[int], dtype: torch.dtype) -> dict[str, Maker]:
 
     return {
         "dense": lambda: dense(shape, dtype), "strided": strided, "every second": every_second,
-        "transposed": transposed, "broadcast": broadcast, "overlapping": overlapping, "freed": freed,
+        "transposed": transposed, "broadcast": broadcast, "overlapping": overlapping,
+        "freed": lambda: freed(dense(shape, dtype)),
         "followed": followed, "inference": inference,
         "parameter": lambda: torch.nn.Parameter(dense(shape, dtype), False),
         "subclass": lambda: dense(shape, dtype).as_subclass(Sub), "meta": lambda: dense(shape, dtype).to("meta"),
@@ -82,6 +78,52 @@ def layouts(shape: Sequence[int], dtype: torch.dtype) -> dict[str, Maker]:
 
 class Sub(torch.Tensor):
     """A tensor of one's own."""
+
+
+class Producer:
+    """Something that hands its memory over by DLPack."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.data.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.data.__dlpack_device__()
+
+
+def freed(tensor: torch.Tensor, size: int = 0) -> torch.Tensor:
+    """Return a tensor whose memory is gone, but for some bytes."""
+    tensor.untyped_storage().resize_(size)
+    return tensor
+
+
+def oddities(shape: Sequence[int]) -> dict[str, Maker]:
+    """Return more that may be given for a tensor of floats: rare layouts, other types, and what is no tensor."""
+    rows, columns = shape
+    tensor, array = lambda *s: dense(s or shape, torch.float32), lambda: dense(shape, torch.float32).numpy().copy()  # noqa: E731
+    return {
+        "every second row": lambda: tensor(2 * rows, columns)[::2], "an offset": lambda: tensor(rows + 2, columns)[2:],
+        "broadcast columns": lambda: tensor(rows, 1).expand(rows, columns),
+        "columns backwards": lambda: array()[:, ::-1],
+        "a result of autograd": lambda: tensor().requires_grad_() * 1,
+        "a parameter that is followed": lambda: torch.nn.Parameter(tensor()),
+        "strides of odd bytes": lambda: np.ones(tuple(shape), [("a", "<f4"), ("b", "i1")])["a"],
+        "a broadcast array": lambda: np.broadcast_to(array()[:1], tuple(shape)),
+        "a matrix": lambda: array().view(np.matrix), "a producer": lambda: Producer(array()),
+        "shrunk": lambda: freed(tensor(), 64), "compressed": lambda: tensor().to_sparse_csr(),
+        "double": lambda: tensor().double(), "complex": lambda: tensor().to(torch.complex64),
+        "quantized": lambda: torch.quantize_per_tensor(tensor(), 1.0, 0, torch.qint8),
+        "half": lambda: tensor().half(), "integers": lambda: tensor().int(), "bools": lambda: tensor().bool(),
+        "masked": lambda: np.ma.ones(tuple(shape), np.float32), "text": lambda: np.full(tuple(shape), "a"),
+        "objects": lambda: np.full(tuple(shape), None), "dates": lambda: np.zeros(tuple(shape), "datetime64[s]"),
+        "records": lambda: np.zeros(tuple(shape), [("a", "f4")]), "a list": lambda: [[1.0] * columns] * rows,
+        "a number": lambda: 1.0, "None": lambda: None,
+        "fewer rows": lambda: tensor(rows // 2, columns), "more rows": lambda: tensor(2 * rows, columns),
+        "more columns": lambda: tensor(rows, columns + 1), "no rows": lambda: tensor(0, columns),
+        "one axis": lambda: tensor(rows * columns), "three axes": lambda: tensor(rows, columns, 1),
+    }  # fmt: skip
 
 
 def sealed(array: Any) -> Any:

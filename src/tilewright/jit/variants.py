@@ -1,4 +1,4 @@
-"""Stores: the programs that one kernel has been compiled to, found by its arguments.
+"""Variants: the programs that one kernel has been compiled to, found by its arguments.
 
 A dynamic axis is one that a program takes as it comes. Which axes those are is known once the kernel has been
 specialized, since any helper may name one; so programs are grouped by their dynamic axes, and a lookup leaves those
@@ -27,7 +27,7 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Variants(Generic[T]):
     """The programs for arguments of the same kinds: for each set of dynamic axes, by the other extents."""
 
@@ -57,7 +57,7 @@ def _static(extents: Extents, dynamic: frozenset[int]) -> Extents:
     return tuple(e for i, e in enumerate(extents) if i not in dynamic) if dynamic else extents
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Store(Generic[T]):
     """All the programs of one kernel."""
 
