@@ -220,10 +220,6 @@ def test_an_accumulator_is_added_to() -> None:
     assert product("pl.matmul_acc(pl.matmul(a, b), a, b)", x, y).tolist() == (2 * once).tolist()
 
 
-REFUSED_ON_THE_CPU = pytest.param("cpu", marks=pytest.mark.xfail(reason="says that nobody wrote the accumulator"))
-
-
-@pytest.mark.parametrize("target", [REFUSED_ON_THE_CPU, "interpret"], indirect=True)
 def test_an_accumulator_is_overwritten_where_the_condition_holds() -> None:
     body = f"""
     {LOADS.strip().replace(chr(10), chr(10) + "    ")}
