@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, ParamSpec, TypeVar
 
-from tilewright.source import UNKNOWN, Span
+from tilewright.source import UNKNOWN, Span, excerpt
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,7 +80,7 @@ def render(error: KernelError) -> str:
     """Return the whole message: heading, source line, carets, values, call sites, help."""
     where = f"in kernel `{error.function}`: " if error.function else ""
     heading = f"{error.span}: {where}{error.message}" if error.span.is_known else f"{where}{error.message}"
-    parts = [heading, *_excerpt(error.spans)]
+    parts = [heading, *excerpt(error.spans)]
     parts += [f"    {note}" for note in error.notes]
     caller = error.span.caller
     while caller is not None:
@@ -89,33 +89,6 @@ def render(error: KernelError) -> str:
     if error.help:
         parts.append(f"    help: {error.help}")
     return "\n".join(parts)
-
-
-def _excerpt(spans: Sequence[Span]) -> list[str]:
-    """Return the first span's source line with carets under every span that lies on it."""
-    if not spans or spans[0].source is None:
-        return []
-    first = spans[0]
-    text = first.source.line(first.line) if first.source else None
-    if text is None:
-        return []
-    carets = [" "] * (len(text) + 1)
-    for span in spans:
-        if (span.source, span.line) != (first.source, first.line):
-            continue
-        end = span.end_column if span.end_line == span.line else len(text)
-        for column in range(_columns(text, span.column), max(_columns(text, end), span.column + 1)):
-            carets[min(column, len(text))] = "^"
-    margin = str(first.line)
-    shown = text.replace("\t", " ")
-    return [f" {margin} | {shown}", f" {' ' * len(margin)} | {''.join(carets).rstrip()}"]
-
-
-def _columns(text: str, byte_offset: int) -> int:
-    """Return the character column of a UTF-8 `byte_offset`, which is what `ast` counts in."""
-    if text.isascii():
-        return byte_offset
-    return len(text.encode(errors="surrogatepass")[:byte_offset].decode(errors="ignore"))
 
 
 def brief(function: Callable[P, R]) -> Callable[P, R]:
@@ -337,114 +310,6 @@ class SSAViolationError(ParserError):
     """A name bound twice in a `strict_ssa=True` function."""
 
     hint = "give the second value its own name, or drop strict_ssa=True"
-
-
-class PtoSyntaxError(ParserSyntaxError):
-    """PTO text that does not follow its grammar."""
-
-    hint = "docs/pto.md has a whole text to compare with"
-
-
-class PtoNestingError(PtoSyntaxError):
-    """PTO regions or attributes inside each other beyond any use."""
-
-    hint = "move the inner regions into functions"
-
-
-class PtoTypeTextError(PtoSyntaxError):
-    """A PTO type that is misspelt or cannot be."""
-
-    hint = "types look like `!pto.ptr<f32, gm>` and `!pto.tile_buf<vec, 16x64xf32>`"
-
-
-class PtoUnknownOpError(UnknownOpError):
-    """An op that PTO does not have."""
-
-
-class PtoUnsupportedOpError(UnsupportedFeatureError):
-    """An op that PTO has and this compiler does not."""
-
-    hint = "write the kernel for one core, with tile or vector ops"
-
-
-class PtoUndeclaredValueError(ParserError, NameError):
-    """A PTO value that nothing before its use defines."""
-
-    hint = "values are visible after their definition, in their region and in those inside it"
-
-
-class PtoRedefinitionError(ParserError):
-    """A PTO name that is defined twice."""
-
-    hint = "give one of them another name"
-
-
-class PtoTypeMismatchError(ParserTypeError):
-    """A PTO value whose type is not the one its use says, or does not go with the others."""
-
-    hint = "make the types agree"
-
-
-class PtoOperandError(OperandError):
-    """A PTO op with too many, too few or the wrong kinds of operands."""
-
-    hint = "see the op on the docs page `pto`"
-
-
-class PtoAttributeError(AttributeValueError):
-    """A PTO op with an attribute it cannot have."""
-
-    hint = "see the op on the docs page `pto`"
-
-
-class PtoValidShapeError(ParserTypeError):
-    """A PTO valid region that its tile buffer cannot have."""
-
-    hint = "a valid region lies inside the tile it is of"
-
-
-class PtoReturnError(ParserTypeError):
-    """PTO results, yields or call arguments that are not what the other side says."""
-
-    hint = "make both sides agree in number and type"
-
-
-class PtoRecursionError(ParserError):
-    """A PTO function that calls itself, directly or through others."""
-
-    hint = "calls are inlined into one program: use `scf.for` or `scf.while`"
-
-
-class PtoDeclarationError(KernelError, TypeError):
-    """A `@pto.jit` function whose parameters or source cannot be what they are declared as."""
-
-
-class PtoOptionError(KernelError, ValueError):
-    """A `@pto.jit` option with a value it does not take."""
-
-
-class PtoAbiError(KernelError, TypeError):
-    """PTO text whose entry is not what its Python declaration says."""
-
-    hint = "make the annotations and the types in the text agree"
-
-
-class PtoSourceNotFoundError(KernelError, FileNotFoundError):
-    """A file of PTO text that cannot be read."""
-
-    hint = "relative paths start from the directory of the file that declares the kernel"
-
-
-class PtoArgumentError(KernelError, TypeError):
-    """A launch or compilation with the wrong number or kinds of arguments."""
-
-
-class PtoValueError(KernelError, ValueError):
-    """A launch with a grid or an argument that the kernel cannot take."""
-
-
-class PtoNotLaunchableError(KernelError, RuntimeError):
-    """A `@pto.jit` function used as if it were of the other kind: launched or called."""
 
 
 class ControlPlaneComputeError(KernelError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import NamedTuple
 
@@ -88,3 +88,30 @@ def calling_line() -> Span:
             return Span(Source(filename, lines), number, start, number, len(text.encode(errors="surrogatepass")))
         frame = frame.f_back
     return UNKNOWN
+
+
+def excerpt(spans: Sequence[Span]) -> list[str]:
+    """Return the first span's source line with carets under every span that lies on it."""
+    if not spans or spans[0].source is None:
+        return []
+    first = spans[0]
+    text = first.source.line(first.line) if first.source else None
+    if text is None:
+        return []
+    carets = [" "] * (len(text) + 1)
+    for span in spans:
+        if (span.source, span.line) != (first.source, first.line):
+            continue
+        end = span.end_column if span.end_line == span.line else len(text)
+        for column in range(_columns(text, span.column), max(_columns(text, end), span.column + 1)):
+            carets[min(column, len(text))] = "^"
+    margin = str(first.line)
+    shown = text.replace("\t", " ")
+    return [f" {margin} | {shown}", f" {' ' * len(margin)} | {''.join(carets).rstrip()}"]
+
+
+def _columns(text: str, byte_offset: int) -> int:
+    """Return the character column of a UTF-8 `byte_offset`, which is what `ast` counts in."""
+    if text.isascii():
+        return byte_offset
+    return len(text.encode(errors="surrogatepass")[:byte_offset].decode(errors="ignore"))

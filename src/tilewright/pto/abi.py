@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilewright.errors import PtoAbiError
 from tilewright.pto.declared import Declared
+from tilewright.pto.errors import PtoAbiError
 from tilewright.pto.module import Func, Module
 from tilewright.pto.signature import Signature
 from tilewright.pto.types import Type

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
-from tilewright.errors import PtoDeclarationError, brief
+from tilewright.errors import brief
 from tilewright.pto.declared import Declared
+from tilewright.pto.errors import PtoDeclarationError
 from tilewright.pto.handle import KernelHandle, SourceKernel, TracedKernel
 from tilewright.pto.options import Options, check_carried, checked_options
 from tilewright.pto.signature import Signature, signature_of

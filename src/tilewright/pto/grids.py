@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from tilewright.errors import PtoArgumentError, PtoValueError
 from tilewright.pto.declared import Declared
+from tilewright.pto.errors import PtoArgumentError, PtoValueError
 
 MAX_GRID = (1 << 31) - 1
 _LAUNCH = "for example kernel[1, None](...): one block, in order with everything before it"

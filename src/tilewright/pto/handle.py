@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilewright.errors import KernelError, PtoArgumentError, PtoNotLaunchableError, brief
+from tilewright.errors import KernelError, brief
 from tilewright.forks import Lock
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.pto.abi import check_abi, entry_of
 from tilewright.pto.compiled import CompiledKernelHandle, verify_module
 from tilewright.pto.declared import Declared
+from tilewright.pto.errors import PtoArgumentError, PtoNotLaunchableError
 from tilewright.pto.grids import launch_spec
 from tilewright.pto.module import Func, Module
 from tilewright.pto.options import Options

@@ -17,10 +17,11 @@ from tilewright.backends.host import HostProgram
 from tilewright.call.entrance import reroute
 from tilewright.call.haste import Haste
 from tilewright.call.launch import context, room
-from tilewright.errors import InternalError, PtoArgumentError
+from tilewright.errors import InternalError
 from tilewright.frontend.signature import Known, TensorMeta
 from tilewright.native.context import Context
 from tilewright.pto.declared import Declared
+from tilewright.pto.errors import PtoArgumentError
 from tilewright.pto.groups import UNKNOWN, Groups, Reach, grouped
 from tilewright.pto.pointers import PointerTaker, Words
 from tilewright.pto.programs import Programs

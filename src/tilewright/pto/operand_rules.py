@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tilewright.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.module import Enumerated, Op, Value
 from tilewright.pto.text.form import Form
 from tilewright.pto.text.kinds import misfit, row_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilewright.errors import PtoDeclarationError, PtoOptionError
 from tilewright.pto.declared import Declared
+from tilewright.pto.errors import PtoDeclarationError, PtoOptionError
 
 TARGETS = ("a2", "a3", "a2a3", "a5")
 BACKENDS = ("vpto", "emitc")

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from tilewright.call.frameworks import Framework, framework_of
 from tilewright.call.torch_state import gradient_objection
 from tilewright.dtypes import BY_NAME, INDEX, SIGNED, DataType, from_numpy, from_torch
-from tilewright.errors import PtoArgumentError, PtoValueError
 from tilewright.pto.declared import Declared
+from tilewright.pto.errors import PtoArgumentError, PtoValueError
 from tilewright.pto.groups import END, UNKNOWN
 from tilewright.pto.signature import Parameter
 from tilewright.pto.types import Ptr

@@ -8,8 +8,8 @@ from typing import Any
 from tilewright.backends.abi import scalar_word
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL, DataType, round_scalar
-from tilewright.errors import PtoArgumentError, PtoValueError
 from tilewright.pto.declared import Declared
+from tilewright.pto.errors import PtoArgumentError, PtoValueError
 from tilewright.pto.pointers import Words
 from tilewright.pto.signature import Parameter
 from tilewright.pto.types import Scalar

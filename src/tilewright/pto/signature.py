@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
-from tilewright.errors import PtoDeclarationError
 from tilewright.pto.declarations import Marker, PartitionTensorView, TensorView, Tile, const_expr
 from tilewright.pto.declared import Declared
+from tilewright.pto.errors import PtoDeclarationError
 from tilewright.pto.types import Ptr, Scalar, Space
 
 Annotation: TypeAlias = Ptr | Scalar | Marker

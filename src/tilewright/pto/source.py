@@ -15,8 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
-from tilewright.errors import PtoSourceNotFoundError
 from tilewright.pto.declared import Declared
+from tilewright.pto.errors import PtoSourceNotFoundError
 
 Stamp: TypeAlias = tuple[int, int, int]
 """When a file was changed last, its size and its number: what a launch knows it by."""

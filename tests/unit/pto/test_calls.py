@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from unit.pto.tiles.running import read, run
 
-from tilewright.errors import KernelError, PtoNestingError, UnsupportedFeatureError
+from tilewright.errors import KernelError, UnsupportedFeatureError
+from tilewright.pto.errors import PtoNestingError
 from tilewright.pto.lower import lower
 
 TILE = "!pto.tile_buf<vec, 1x8xf32>"

@@ -9,12 +9,9 @@ from typing import Protocol, TypeVar
 from tilewright.core.expr import Expr, Var, constant
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TileType
-from tilewright.errors import (
-    KernelError,
-    PtoNestingError,
-    UnsupportedFeatureError,
-)
+from tilewright.errors import KernelError, UnsupportedFeatureError
 from tilewright.forks import computed_once
+from tilewright.pto.errors import PtoNestingError
 from tilewright.pto.machine.build import Builder, tile_type
 from tilewright.pto.machine.memory import Knowledge, LocalMemory
 from tilewright.pto.machine.places import Slot

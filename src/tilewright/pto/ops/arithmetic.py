@@ -11,8 +11,9 @@ from dataclasses import replace
 from tilewright import dtypes
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import BOOL, INDEX, INT64, UINT64, UNSIGNED, DataType, round_scalar
-from tilewright.errors import PtoAttributeError, PtoTypeMismatchError, UnsupportedFeatureError
+from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto import types
+from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
 from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.machine import Machine, refuse_unlike
 from tilewright.pto.machine.tiles import cell_view

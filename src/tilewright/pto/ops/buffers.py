@@ -6,14 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tilewright.core.expr import Expr, Var
-from tilewright.errors import (
-    OutOfBoundsError,
-    PtoAttributeError,
-    PtoOperandError,
-    PtoTypeMismatchError,
-    PtoValidShapeError,
-    UnsupportedFeatureError,
-)
+from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
+from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
 from tilewright.pto.machine.build import known
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import capacity

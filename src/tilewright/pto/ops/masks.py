@@ -13,7 +13,8 @@ from dataclasses import replace
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32, UINT8
-from tilewright.errors import AttributeValueError, PtoTypeMismatchError, UnsupportedFeatureError
+from tilewright.errors import AttributeValueError, UnsupportedFeatureError
+from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.machine import Lowering, Machine
 from tilewright.pto.machine.registers import (

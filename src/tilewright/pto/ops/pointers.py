@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.core.expr import Expr
-from tilewright.errors import PtoTypeMismatchError, UnsupportedFeatureError
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import cell_view, moved
 from tilewright.pto.machine.values import Number, Pointer

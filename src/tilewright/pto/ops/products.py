@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.core.expr import Expr
-from tilewright.errors import PtoValidShapeError
+from tilewright.pto.errors import PtoValidShapeError
 from tilewright.pto.machine.build import tile_type
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine

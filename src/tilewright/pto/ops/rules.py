@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.errors import PtoTypeMismatchError, PtoValidShapeError
+from tilewright.pto.errors import PtoTypeMismatchError, PtoValidShapeError
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants
 from tilewright.pto.text.typetext import brief_text

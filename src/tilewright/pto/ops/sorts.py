@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from tilewright.core.expr import Expr, Var
 from tilewright.dtypes import INT32, INT64
-from tilewright.errors import OutOfBoundsError, PtoOperandError, UnsupportedFeatureError
+from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
+from tilewright.pto.errors import PtoOperandError
 from tilewright.pto.machine.build import known
 from tilewright.pto.machine.lanes import Elements, elements_in, elements_of
 from tilewright.pto.machine.machine import Machine

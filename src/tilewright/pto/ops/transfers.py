@@ -12,7 +12,8 @@ from math import prod
 
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Expr
-from tilewright.errors import PtoTypeMismatchError, UnsupportedFeatureError
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.machine.build import known
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilewright.errors import PtoOperandError
+from tilewright.pto.errors import PtoOperandError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import moved, product
 from tilewright.pto.machine.values import Pointer, View

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tilewright.errors import PtoSyntaxError
+from tilewright.pto.errors import PtoSyntaxError
 from tilewright.pto.module import Attribute, Enumerated, Number, SymbolRef
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Slot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from tilewright.errors import PtoSyntaxError
+from tilewright.pto.errors import PtoSyntaxError
 from tilewright.pto.types import Scalar, Type
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.errors import PtoOperandError
+from tilewright.pto.errors import PtoOperandError
 from tilewright.pto.module import Op
 from tilewright.pto.text.form import Form, Layout, Word
 from tilewright.pto.text.kinds import fits, shown

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 
-from tilewright.errors import (
-    KernelError,
+from tilewright.errors import KernelError
+from tilewright.pto.errors import (
     PtoNestingError,
     PtoRedefinitionError,
     PtoSyntaxError,

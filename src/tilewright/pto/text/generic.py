@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from tilewright.errors import PtoSyntaxError
+from tilewright.pto.errors import PtoSyntaxError
 from tilewright.pto.module import Attribute, Clause, Op, Value
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import SEGMENTS, dictionary, fits_slot

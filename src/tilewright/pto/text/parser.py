@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tilewright.collector import paused_collection
-from tilewright.errors import PtoRedefinitionError, brief
+from tilewright.errors import brief
+from tilewright.pto.errors import PtoRedefinitionError
 from tilewright.pto.module import Attribute, Func, Module, Region, Value
 from tilewright.pto.text.attributes import dictionary
 from tilewright.pto.text.cursor import Cursor

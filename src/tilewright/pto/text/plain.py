@@ -7,7 +7,7 @@ A piece is an operand, a static token, a word with operands, or a dictionary of 
 
 from __future__ import annotations
 
-from tilewright.errors import PtoSyntaxError
+from tilewright.pto.errors import PtoSyntaxError
 from tilewright.pto.module import Attribute, Clause, Op, Value
 from tilewright.pto.text.attributes import dictionary, number, slotted
 from tilewright.pto.text.cursor import Cursor

@@ -5,7 +5,7 @@ They name each operand's type, or the one that all share, or only the result's; 
 
 from __future__ import annotations
 
-from tilewright.errors import PtoSyntaxError
+from tilewright.pto.errors import PtoSyntaxError
 from tilewright.pto.module import Op
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.counts import operands_of

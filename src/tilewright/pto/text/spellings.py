@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from tilewright.errors import PtoUnknownOpError, PtoUnsupportedOpError
+from tilewright.pto.errors import PtoUnknownOpError, PtoUnsupportedOpError
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.suggestions import nearest
 

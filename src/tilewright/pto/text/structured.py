@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.errors import KernelError, PtoSyntaxError
+from tilewright.errors import KernelError
+from tilewright.pto.errors import PtoSyntaxError
 from tilewright.pto.module import Clause, Op, Region, SymbolRef, Value
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import dictionary, number

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
-from tilewright.errors import PtoTypeTextError
+from tilewright.pto.errors import PtoTypeTextError
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.types import (
     PACKED,

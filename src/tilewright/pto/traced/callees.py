@@ -6,8 +6,9 @@ import ast
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from tilewright.errors import OperandError, PtoArgumentError, RecursiveCallError, ReturnMismatchError
+from tilewright.errors import OperandError, RecursiveCallError, ReturnMismatchError
 from tilewright.pto.declarations import Marker, PartitionTensorView, Tile
+from tilewright.pto.errors import PtoArgumentError
 from tilewright.pto.module import Func, Op, SymbolRef, Value
 from tilewright.pto.signature import Parameter, Signature
 from tilewright.pto.traced.arguments import Argument, Arguments

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from unit.pto.text.samples import VALID, text_of
 
-from tilewright.errors import KernelError, PtoNestingError, PtoSyntaxError
+from tilewright.errors import KernelError
+from tilewright.pto.errors import PtoNestingError, PtoSyntaxError
 from tilewright.pto.module import Enumerated, Op, SymbolRef
 from tilewright.pto.text.parser import parse
 from tilewright.pto.types import F32, I64, INDEX, TensorView

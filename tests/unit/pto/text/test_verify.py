@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.errors import PtoUndeclaredValueError, PtoUnknownOpError
+from tilewright.pto.errors import PtoUndeclaredValueError, PtoUnknownOpError
 from tilewright.pto.module import Func, Module, Op, Region
 from tilewright.pto.text.parser import parse
 from tilewright.pto.verify import verify

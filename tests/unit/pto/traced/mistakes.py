@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright import errors, pto
+from tilewright.pto.errors import PtoArgumentError
 
 MISTAKES: dict[str, tuple[type[Exception], Any]] = {}
 LIMIT: Any = [4, 8]
@@ -222,7 +223,7 @@ def helper_of_the_wrong_kind(x: Any) -> Any:
     inner(x, x)
 
 
-@raises(errors.PtoArgumentError)
+@raises(PtoArgumentError)
 def kernel_called(p: Any) -> Any:
     launched(p)
 

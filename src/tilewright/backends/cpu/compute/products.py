@@ -106,7 +106,9 @@ class Product:
         place = e.stored(acc)
         e.flush()  # what is recorded may read it as it is
         if name is not None and place.strides == contiguous(self.type.shape) and self._ends(acc, name):
-            same = acc.valid == self.valid and acc.type == self.type and acc.defined is None  # all of the sum holds data
+            same = (
+                acc.valid == self.valid and acc.type == self.type and acc.defined is None
+            )  # all of the sum holds data
             return self._multiply(acc if same else Tile(self.type, self.valid, place, None, acc.owners), accumulate)
         result = e.fresh(self.type, self.valid)
         assert result.place is not None
