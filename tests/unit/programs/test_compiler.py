@@ -208,7 +208,7 @@ def test_looking_at_stages_again_tells_nobody_who_watches_the_passes() -> None:
 
 def test_a_stage_there_is_not_is_answered_with_those_there_are() -> None:
     with pytest.raises(
-        KeyError, match="there is no stage 'ptx'; there are program, 00_frontend, .*, ir, llvm, assembly, object"
+        KeyError, match=r"there is no stage 'ptx'; there are program, 00_frontend, .*, fusion, llvm, assembly, object"
     ):
         ir.compile(program_of(HALVES)).stages["ptx"]
 

@@ -83,7 +83,7 @@ def arguments(flag: int) -> list[Array]:
 def outcomes(source: Program, args: list[Array]) -> list[tuple[Array, Array]]:
     """Return the last argument and the result: of native code, and of the program before and after its passes."""
     given, returned = Native(source).run([np.array(arg) for arg in args])
-    found = [(given[-1], returned[0].live)]
+    found = [(given[-1], returned[0])]
     for each in (source, PassManager.get_strategy().run_passes(source)):
         copies = [np.array(arg) for arg in args]
         found.append((copies[-1], run(each, "main", [whole(arg) for arg in copies])[0].live))
