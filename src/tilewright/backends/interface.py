@@ -127,8 +127,8 @@ class Backend(ABC):
     def load(self, program: Program, code: Code) -> Entries:
         """Return code ready to run; ArtifactError says why not. Of the program its declarations are enough."""
 
-    def companions(self) -> Mapping[str, bytes]:
-        """Return the objects that running any of its programs takes besides the program's own."""
+    def companions(self, code: Code) -> Mapping[str, bytes]:
+        """Return the objects that running code takes besides its own: those it was kept with, where it was."""
         return {}
 
     def restored(

@@ -23,9 +23,9 @@ def made(text: str) -> bytes:
     return emitted(text)
 
 
-def objects() -> dict[str, bytes]:
-    """Return all of it, each object by a digest of its text."""
-    return {_digest(text): made(text) for text in REGIONS}
+def objects(kept: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return all of it, each object by a digest of its text; what was kept is not made again."""
+    return {_digest(text): carried(kept)(text) for text in REGIONS}
 
 
 def carried(kept: Mapping[str, bytes]) -> Emit:

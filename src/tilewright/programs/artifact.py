@@ -45,7 +45,7 @@ class Artifact:
 
     def to_bytes(self) -> bytes:
         """Return everything but the LLVM IR, as `from_bytes` reads it in any process."""
-        objects = {**self.code.backend.companions(), **self.code.objects}
+        objects = {**self.code.backend.companions(self.code), **self.code.objects}
         header = json.dumps(self._header(objects), sort_keys=True, separators=(",", ":")).encode()
         body = b"".join([_LENGTH.pack(len(header)), header, *objects.values()])
         return _HEAD.pack(MAGIC, VERSION, len(body), sha256(body).digest()) + body

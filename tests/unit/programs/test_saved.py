@@ -102,6 +102,7 @@ program = CompiledProgram.load(sys.argv[1])
 print(1e3 * (time.perf_counter() - start))
 x = np.arange(20 * 64, dtype=np.float32).reshape(20, 64)
 assert (program(x, 0) == x / 2).all() and (program(n=0, x=x) == x / 2).all()
+program.save(sys.argv[1] + ".again")
 compiler = {"tilewright.backends.cpu.emit.function", "tilewright.programs.compiler", "tilewright.passes.manager"}
 assert not {"llvmlite", "torch", *compiler} & sys.modules.keys(), compiler & sys.modules.keys()
 """

@@ -84,9 +84,9 @@ class CPU(Backend):
             raise ArtifactError(f"code for {code.target.cpu} cannot run here: it needs {', '.join(missing)}")
         return HostProgram(program, code)
 
-    def companions(self) -> dict[str, bytes]:
+    def companions(self, code: Code) -> dict[str, bytes]:
         """Return the code that runs chunks in parallel and looks for signals."""
-        return support.objects()
+        return support.objects(code.objects)
 
     def restored(
         self, target: Mapping[str, Any], objects: Mapping[str, bytes], symbols: Mapping[str, str], errors: Errors
