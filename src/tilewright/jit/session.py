@@ -11,13 +11,13 @@ from tilewright.collector import paused_collection
 from tilewright.errors import DriftError, brief
 from tilewright.forks import Lock, undivided
 from tilewright.frontend.kernels import Kernel
-from tilewright.frontend.names import Changed
-from tilewright.frontend.signature import Alike, Known
+from tilewright.frontend.signature import Known
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
 from tilewright.jit.explanations import explained
 from tilewright.jit.kept import KeptCall
+from tilewright.jit.specializing import returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 CONFIG = "config"
 """The keyword that every kernel's call takes for itself."""
 
-ATTEMPTS = 8
-"""How often a kernel is read where other threads change what it reads meanwhile."""
+
+FOLLOW = "    help: restore it, or let the kernel follow with @pl.jit(drift='recompile') or TILEWRIGHT_DRIFT=recompile"
 
 
 class Session:
@@ -76,8 +76,7 @@ class Session:
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
         """Run the kernel on a call's arguments."""
         call = self.binder.call(args, kwargs)
-        hits = self.store.hits
-        found = self._compiled(call, config)
+        hits, found = self.store.hits, self._compiled(call, config)
         if config is not None and config.writes_folder:
             found.program.configured(config)
         result = found.run(call)
@@ -94,7 +93,7 @@ class Session:
 
     def specialized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Specialization:
         """Return the kernel as the front end makes it for some arguments."""
-        return self._specialized(self._described(args, kwargs))
+        return specialized(self.kernel, self._described(args, kwargs))
 
     def info(self) -> CacheInfo:
         """Return what the cache has done."""
@@ -167,10 +166,7 @@ class Session:
     def _refuse(self, drift: Drift) -> None:
         """Raise that something has changed, unless the kernel is to follow."""
         if (self.drift or settings.drift()) == "raise":
-            raise DriftError(
-                f"kernel `{self.kernel.name}`: {drift}\n    help: restore it, "
-                "or let the kernel follow with @pl.jit(drift='recompile') or TILEWRIGHT_DRIFT=recompile"
-            )
+            raise DriftError(f"kernel `{self.kernel.name}`: {drift}\n{FOLLOW}")
 
     @paused_collection()
     def _made(self, kinds: object, call: Call, config: RunConfig | None) -> Compiled:
@@ -179,25 +175,23 @@ class Session:
         kept = KeptCall(self.kernel, call, config)
         compiled = kept.find()
         if compiled is None:
-            made = self._specialized(call)
+            made = specialized(self.kernel, call)
             reads = ReadSet(made.reads)
             for known in self.store.find(kinds, call.extents):
                 if known.reads.value_keys == reads.value_keys:  # it has changed since the program was looked for
                     return known
-            compiled = kept.made(made, reads, self._returns(made), lambda: self._code(made, config))
+            compiled = kept.made(made, reads, returned(self.kernel, made), lambda: self._code(made, config))
         self._add(kinds, call, config, compiled)
         return compiled
 
     def _add(self, kinds: object, call: Call, config: RunConfig | None, compiled: Compiled) -> None:
         """Keep a program in this process; one that was loaded shows its stages all the same."""
         program = compiled.program
-        known = {name: one.value for name, one in call.given.items() if isinstance(one, Known)}
-        numbers = {name: value for name, value in known.items() if isinstance(value, (int, float))}
-        program.specialized.update({name: numbers[name] for name in compiled.parameters if name in numbers})
+        program.specialized.update(_numbers(call, compiled.parameters))
         if "ir" not in program.stages:
             strategy = OptimizationStrategy.Default if config is None else config.strategy
-            backend = program.loaded.code.backend
-            program.stages = program.stages.joined(Remade(backend, lambda: self._specialized(call).program, strategy))
+            made = Remade(program.loaded.code.backend, lambda: specialized(self.kernel, call).program, strategy)
+            program.stages = program.stages.joined(made)
         self.store.add(kinds, compiled.dynamic, call.extents, compiled)
 
     def _code(self, made: Specialization, config: RunConfig | None) -> CompiledProgram:
@@ -205,42 +199,6 @@ class Session:
 
         self.store.compiles += 1
         return compile(made.program, **(config.compile_kwargs() if config is not None else {}))
-
-    def _specialized(self, call: Call) -> Specialization:
-        from tilewright.frontend.entries import specialize
-
-        made = None
-        for attempt in range(ATTEMPTS):
-            try:
-                made = specialize(self.kernel, call.given)
-                break
-            except Changed:
-                if attempt == ATTEMPTS - 1:
-                    raise
-        assert made is not None
-        for name, given in call.given.items():
-            if isinstance(given, Alike) and name not in call.values:
-                self._check_guess(made, name)
-        return made
-
-    def _returns(self, made: Specialization) -> tuple[str, ...] | None:
-        """Return which parameters a program gives back, None where that is not certain."""
-        from tilewright.frontend.outputs import returned_parameters
-
-        found = returned_parameters(made.program[self.kernel.name])
-        return None if found is None else tuple(made.parameters[position] for position in found)
-
-    def _check_guess(self, made: Specialization, name: str) -> None:
-        """Raise where an output that was taken to be like the inputs cannot be."""
-        from tilewright.frontend.outputs import unreached_axis
-
-        axis = unreached_axis(made.program, made.program[self.kernel.name], made.parameters.index(name))
-        if axis is not None:
-            raise TypeError(
-                f"@pl.jit function '{self.kernel.name}': cannot tell the shape of the output `{name}`, which is not "
-                f"written as far as the inputs go along axis {axis}: pass it, or annotate it, "
-                "for example pl.Out[pl.Tensor[[M, 1], pl.FP32]]"
-            )
 
     # calls that do without the session
 
@@ -281,3 +239,9 @@ class Session:
             self._direct += self._warm.hits
             self._warm.leave()
         self._warm = None
+
+
+def _numbers(call: Call, parameters: Sequence[str]) -> dict[str, int | float]:
+    """Return the numbers that a program was made for."""
+    known = {name: one.value for name, one in call.given.items() if isinstance(one, Known)}
+    return {n: value for n in parameters if isinstance(value := known.get(n), (int, float))}

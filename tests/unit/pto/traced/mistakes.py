@@ -1,7 +1,6 @@
 """Wrong bodies: each makes one mistake, and says the error it gets."""
 
 # pyright: reportUnknownParameterType=false, reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,0 +1,57 @@
+"""Specializing: a kernel through the front end, for one call's arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.names import Changed
+from tilewright.frontend.signature import Alike
+from tilewright.jit.calls import Call
+
+if TYPE_CHECKING:
+    from tilewright.frontend.entries import Specialization
+
+ATTEMPTS = 8
+"""How often a kernel is read where other threads change what it reads meanwhile."""
+
+
+def specialized(kernel: Kernel, call: Call) -> Specialization:
+    """Return a kernel as the front end makes it for a call's arguments."""
+    made = _read(kernel, call)
+    for name, given in call.given.items():
+        if isinstance(given, Alike) and name not in call.values:
+            _check_guess(kernel, made, name)
+    return made
+
+
+def _read(kernel: Kernel, call: Call) -> Specialization:
+    from tilewright.frontend.entries import specialize
+
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return specialize(kernel, call.given)
+        except Changed:
+            continue
+    return specialize(kernel, call.given)
+
+
+def returned(kernel: Kernel, made: Specialization) -> tuple[str, ...] | None:
+    """Return which parameters a program gives back, None where that is not certain."""
+    from tilewright.frontend.outputs import returned_parameters
+
+    found = returned_parameters(made.program[kernel.name])
+    return None if found is None else tuple(made.parameters[position] for position in found)
+
+
+def _check_guess(kernel: Kernel, made: Specialization, name: str) -> None:
+    """Raise where an output that was taken to be like the inputs cannot be."""
+    from tilewright.frontend.outputs import unreached_axis
+
+    axis = unreached_axis(made.program, made.program[kernel.name], made.parameters.index(name))
+    if axis is not None:
+        raise TypeError(
+            f"@pl.jit function '{kernel.name}': cannot tell the shape of the output `{name}`, which is not "
+            f"written as far as the inputs go along axis {axis}: pass it, or annotate it, "
+            "for example pl.Out[pl.Tensor[[M, 1], pl.FP32]]"
+        )
