@@ -42,15 +42,15 @@ READ: list[object] = []
 
 def watch() -> None:
     """Note when a kernel is read."""
-    from tilewright.jit.session import Session
+    from tilewright.jit import session
 
-    inner = Session._specialized  # pyright: ignore[reportPrivateUsage]
+    inner = session.specialized
 
-    def noted(self: Session, call: Any) -> Any:
-        READ.append(self)
-        return inner(self, call)
+    def noted(kernel: Any, call: Any) -> Any:
+        READ.append(kernel)
+        return inner(kernel, call)
 
-    Session._specialized = noted  # pyright: ignore[reportPrivateUsage]
+    session.specialized = noted
 
 
 if __name__ == "__main__":
