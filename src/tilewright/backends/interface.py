@@ -85,8 +85,6 @@ class Backend(ABC):
     """One way to run programs; asking it anything but `target` and `compile` loads no compiler."""
 
     name: str
-    devices: Sequence[str] = ()
-    """The kinds of memory that its programs take, as torch calls them."""
     stages: Sequence[str] = ()
     """The texts that its code comes with when it is made here, in order."""
     is_kept = False
@@ -161,8 +159,3 @@ def find(name: str) -> Backend:
     if name not in _backends:
         register(import_module(_HOMES[name]).BACKEND)
     return _backends[name]
-
-
-def find_for(device: str) -> Backend | None:
-    """Return the back end whose programs run on a kind of device, the first there is."""
-    return next((backend for backend in map(find, backend_names()) if device in backend.devices), None)

@@ -24,7 +24,6 @@ class CPU(Backend):
     """Programs as native code of this machine's processor."""
 
     name = "cpu"
-    devices = ("cpu",)
     stages = ("fusion", "llvm", "assembly", "object")
     is_kept = True
 
