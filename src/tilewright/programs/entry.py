@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tilewright.backends.abi import Number
 from tilewright.backends.host import HostProgram
 from tilewright.call.argument import Argument
+from tilewright.call.backoff import Backoff
 from tilewright.call.binding import Bound, bind, bind_described
 from tilewright.call.entrance import reroute
-from tilewright.call.haste import Haste
 from tilewright.call.launch import Runner
 from tilewright.call.placement import MISSING
 from tilewright.core.enums import ParamDirection
@@ -53,7 +53,7 @@ class Entry:
         self._native = native
         self._enter = enter or partial(reroute, self)
         self._warm: Warm | None = None
-        self._haste = Haste()
+        self._haste = Backoff()
 
     @property
     def name(self) -> str:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tilewright import settings
 from tilewright.backends.host import HostProgram
+from tilewright.call.backoff import Backoff
 from tilewright.call.entrance import reroute
-from tilewright.call.haste import Haste
 from tilewright.call.launch import context, room
 from tilewright.errors import InternalError
 from tilewright.frontend.signature import Known, TensorMeta
@@ -60,7 +60,7 @@ class Launch:
     def __init__(self, launcher: Launcher, grid: int) -> None:
         self._launcher = launcher
         self._grid = grid
-        self._haste = Haste()
+        self._haste = Backoff()
         self._warm: Warm | None = None
 
     def __call__(self, *args: Any, **named: Any) -> None:

@@ -1,4 +1,4 @@
-"""Haste: which calls of a program are worth a look at whether others like them could do without Python."""
+"""Backing off: when to look again whether the calls of a program can do without Python."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LONGEST = 64
 """Up to how many calls that no dispatcher takes go by between two looks at one: each look may cost what a call does."""
 
 
-class Haste:
-    """The calls of one program, counted."""
+class Backoff:
+    """The calls of one program, counted: each look that taught nothing doubles the wait for the next."""
 
     def __init__(self) -> None:
         self._wait = 0
