@@ -53,7 +53,7 @@ class Entry:
         self._native = native
         self._enter = enter or partial(reroute, self)
         self._warm: Warm | None = None
-        self._haste = Backoff()
+        self._backoff = Backoff()
 
     @property
     def name(self) -> str:
@@ -97,7 +97,7 @@ class Entry:
         is_whole = len(args) + len(named) == len(self.function.params)
         result = self._run(bound, is_whole)
         if self._native is not None:
-            self._haste.look(partial(self._learn, self._native, bound, is_whole))
+            self._backoff.look(partial(self._learn, self._native, bound, is_whole))
         return result
 
     def run_described(self, given: list[Any], described: Mapping[str, Argument]) -> Any:

@@ -60,14 +60,14 @@ class Launch:
     def __init__(self, launcher: Launcher, grid: int) -> None:
         self._launcher = launcher
         self._grid = grid
-        self._haste = Backoff()
+        self._backoff = Backoff()
         self._warm: Warm | None = None
 
     def __call__(self, *args: Any, **named: Any) -> None:
         """Run the kernel; it has run when this returns."""
         words, plan = self._launcher.run(self._grid, args, named)
         if plan.callee is not None:
-            self._haste.look(partial(self._learn, args, words, plan.callee))
+            self._backoff.look(partial(self._learn, args, words, plan.callee))
 
     def _learn(self, args: Sequence[Any], words: Words, callee: Callee) -> bool:
         """Return whether launches like one go without Python from now on, and have not before."""
