@@ -355,6 +355,8 @@ def _reshape(w: Writer, op: Op) -> Value | None:
     for extent in shape:
         size *= extent
     forms: list[Sequence[int]] = [[size], [1, size], [size, 1], [*shape, 1], [1, *shape], shape[::-1]]
+    if op.kind is Kind.TILE and w.chance(40):
+        source, forms = _cut_short(w, source), [[*shape, 1], [1, *shape], [*shape[:1], 1, *shape[1:]]]
     return _viewed(w, source, f"pl.reshape({source.name}, {list(w.pick(forms))})")
 
 
@@ -407,11 +409,12 @@ def _concat(w: Writer, op: Op) -> Value | None:
     return _called(w, op, *parts)
 
 
-@way("tile.fillpad", "tensor.fillpad")
+@way("tile.fillpad", "tensor.fillpad", "tile.fillpad_expand", "tensor.fillpad_expand", "tile.fillpad_inplace")
 def _fillpad(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w), w.pick(DTYPES))
     source = _cut_short(w, source) if op.kind is Kind.TILE else source
-    return _called(w, op, source.name, f"pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])}")
+    larger = [str([extent + w.number(0, 3) for extent in shape_of(source)])] * (op.spec.name == "fillpad_expand")
+    return _called(w, op, source.name, *larger, f"pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])}")
 
 
 PARTIAL = [f"{kind}.part_{name}" for kind in ("tile", "tensor") for name in ("add", "mul", "max", "min")]

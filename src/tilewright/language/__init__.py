@@ -35,8 +35,10 @@ from tilewright.ops.elementwise import *
 from tilewright.ops.load import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import *
+from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.reduce import *
+from tilewright.ops.reshape import *
 from tilewright.ops.scalar import max as max
 from tilewright.ops.scalar import min as min
 from tilewright.ops.shape import *

@@ -11,8 +11,10 @@ from tilewright.ops.memory import dim as dim
 from tilewright.ops.memory import full as full
 from tilewright.ops.memory import read as read
 from tilewright.ops.memory import write as write
+from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.reduce import *
+from tilewright.ops.reshape import *
 from tilewright.ops.shape import *
 from tilewright.ops.system import *
 

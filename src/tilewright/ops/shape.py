@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import prod
 from typing import Any, TypeVar
 
 from tilewright.arrays import np
@@ -11,19 +10,16 @@ from tilewright.core.enums import AtomicType, PadValue
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, as_shape, fits
 from tilewright.core.op import Effect, Undefined
-from tilewright.core.region import Array, Region, shaded, whole
+from tilewright.core.region import Array, Region, shaded
 from tilewright.core.types import (
     Extent,
     Shape,
     ShapedType,
     TensorType,
     TileType,
-    is_static,
     reshaped,
     show_shape,
-    static_shape,
 )
-from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, UNIFIED, op
 from tilewright.ops.families import origin_of, shaped
@@ -32,7 +28,7 @@ from tilewright.ops.windows import CLAMP, CUT, check_rank, outside, starts_insid
 
 E = TypeVar("E")
 
-__all__ = ["assemble", "concat", "fillpad", "reshape", "set_validshape", "slice", "transpose", "transpose_view"]
+__all__ = ["assemble", "concat", "set_validshape", "slice", "transpose", "transpose_view"]
 
 
 def _slice_type(
@@ -156,45 +152,6 @@ def _assemble(
     return write_window(target.moved(np.array, ends), source, offset, atomic)
 
 
-FILL = "pl.fillpad(x) fills the rest of it with zeros, so that all of it is valid"
-RESHAPED = "both shapes hold as many elements; pl.fillpad makes all of it valid, pl.load packs a window into a tile"
-
-
-def _reshape_type(x: Expr, shape: tuple[Expr, ...]) -> ShapedType:
-    source, extents = shaped(x), as_shape(shape)
-    if isinstance(source, TileType):
-        extents = tile_shape(shape, "shape")
-    if (
-        is_static(extents)
-        and is_static(source.shape)
-        and prod(static_shape(extents)) != prod(static_shape(source.shape))
-    ):
-        raise ShapeMismatchError(
-            f"{show_shape(source.shape)} and {show_shape(extents)} hold different numbers of elements",
-            blame=["x", "shape"],
-        )
-    if is_static(source.valid) and source.valid != source.shape:
-        raise ShapeMismatchError(
-            f"only a wholly valid value can be reshaped, got {source}", blame=["x"], help="pl.fillpad it first"
-        )
-    return reshaped(source, extents, extents)
-
-
-def _reshape(result: ShapedType, x: Region, shape: tuple[int, ...]) -> Region:
-    if x.valid != x.data.shape:
-        message = f"only a wholly valid value can be reshaped; {list(x.valid)} of {list(x.data.shape)} hold data"
-        raise ExecutionError(message, help=FILL)
-    if prod(shape) != x.data.size or any(extent < 0 for extent in shape):
-        message = f"{list(x.data.shape)} and {list(shape)} hold different numbers of elements"
-        raise ExecutionError(message, help=RESHAPED)
-    if isinstance(result, TileType):
-        return whole(np.reshape(x.seen(), shape))
-    view = np.reshape(x.data, shape)
-    if view.size and not np.shares_memory(view, x.data):
-        raise ExecutionError("this view is strided: its elements cannot be reshaped in place", help=RESHAPED)
-    return x.moved(lambda array: np.reshape(array, shape), shape)
-
-
 def _swapped(extents: tuple[E, ...], axis1: int, axis2: int) -> tuple[E, ...]:
     swapped = list(extents)
     swapped[axis1], swapped[axis2] = swapped[axis2], swapped[axis1]
@@ -221,18 +178,14 @@ def _turned(result: ShapedType, tile: Region) -> Region:
     return _transpose(result, tile, -1, -2)
 
 
-def _concat_type(a: Expr, b: Expr) -> ShapedType:
-    first, second = shaped(a), shaped(b)
+def _concat_type(src0: Expr, src1: Expr) -> ShapedType:
+    first, second = shaped(src0), shaped(src1)
     if first.dtype != second.dtype:
         raise DTypeMismatchError(
-            f"concat needs equal element types, got {first.dtype} and {second.dtype}", blame=["a", "b"]
+            f"concat needs equal element types, got {first.dtype} and {second.dtype}", blame=["src0", "src1"]
         )
     if first.shape[:-1] != second.shape[:-1] or not first.shape:
-        raise ShapeMismatchError(f"all axes but the last must agree, got {first} and {second}", blame=["a", "b"])
-    if isinstance(first.valid[-1], int) and first.valid[-1] != first.shape[-1]:
-        raise ShapeMismatchError(
-            f"the rows of the first operand must be wholly valid, got {first}", blame=["a"], help="pl.fillpad it first"
-        )
+        raise ShapeMismatchError(f"all axes but the last must agree, got {first} and {second}", blame=["src0", "src1"])
     shape = (*first.shape[:-1], _sum(first.shape[-1], second.shape[-1]))
     return reshaped(first, shape, (*first.valid[:-1], _sum(first.shape[-1], second.valid[-1])))
 
@@ -241,41 +194,12 @@ def _sum(a: Extent, b: Extent) -> Extent:
     return a + b if isinstance(a, int) and isinstance(b, int) else None
 
 
-def _concat(result: ShapedType, a: Region, b: Region) -> Region:
-    if a.valid[-1] != a.data.shape[-1]:
-        message = f"concat needs wholly valid rows first; {a.valid[-1]} of {a.data.shape[-1]} hold data"
-        raise ExecutionError(message, help=FILL)
-    joined = np.ascontiguousarray(np.concatenate([a.data, b.data], axis=-1))
-    valid = (*a.valid[:-1], a.data.shape[-1] + b.valid[-1])
+def _concat(result: ShapedType, src0: Region, src1: Region) -> Region:
+    joined = np.ascontiguousarray(np.concatenate([src0.data, src1.data], axis=-1))
+    valid = (*src0.valid[:-1], src0.data.shape[-1] + src1.valid[-1])
     both = Region(joined, valid).forgotten()
-    shade = np.concatenate([a.shade(()), b.shade(())], axis=-1)
-    return shaded(both, [shade[both.window]], origin_of([a, b]))
-
-
-def pad_number(pad_value: object, dtype: DataType) -> float:
-    """Return what `fillpad` writes: an enum, zero or an infinity; AttributeValueError for other numbers."""
-    low, high = dtype.limits
-    if pad_value in (PadValue.max, float("inf")):
-        return high
-    if pad_value in (PadValue.min, float("-inf")):
-        return low
-    if pad_value is PadValue.zero or (isinstance(pad_value, (int, float)) and pad_value == 0):
-        return 0
-    raise AttributeValueError(
-        f"pad_value cannot be {pad_value}", help="use pl.PadValue.zero, max or min, 0, math.inf or -math.inf"
-    )
-
-
-def _fillpad_type(x: Expr, pad_value: PadValue | float) -> ShapedType:
-    source = shaped(x)
-    pad_number(pad_value, source.dtype)
-    return reshaped(source, source.shape, source.shape)
-
-
-def _fillpad(result: ShapedType, x: Region, pad_value: PadValue | float) -> Region:
-    data = np.full(x.data.shape, pad_number(pad_value, result.dtype), x.data.dtype)
-    data[x.window] = x.seen()
-    return whole(data)
+    shade = np.concatenate([part.forgotten().shade(()) for part in (src0, src1)], axis=-1)
+    return shaded(both, [shade[both.window]], origin_of([src0, src1]))
 
 
 def _validshape_type(x: Expr, valid_rows: Expr, valid_cols: Expr) -> ShapedType:
@@ -330,15 +254,6 @@ def assemble(target: X, source: X | Tile, offset: Extents, atomic: AtomicType = 
 
 
 @op(
-    kinds=UNIFIED, infer=_reshape_type, evaluate=_reshape, control_plane=True, accepts=ANY, alias="x",
-    example="flat = pl.reshape(a, [32, 16])\nout = pl.store(pl.reshape(flat, [16, 32]), [0, 0], out)",
-)  # fmt: skip
-def reshape(x: X, shape: Extents) -> X:
-    """Return the same elements, in row-major order, under another shape."""
-    ...
-
-
-@op(
     kinds=UNIFIED, infer=_transpose_type, evaluate=_transpose, control_plane=True, accepts=ANY, alias="x",
     undefined=Undefined.MOVES,
     example="turned = pl.transpose(pl.transpose(a, 0, 1), 0, 1)\nout = pl.store(turned, [0, 0], out)",
@@ -362,18 +277,8 @@ def transpose_view(tile: Tile) -> Tile:
     example="halves = pl.concat(pl.slice(a, [16, 16], [0, 0]), pl.slice(b, [16, 16], [0, 16]))\n"
     "out = pl.store(halves, [0, 0], out)",
 )  # fmt: skip
-def concat(a: X, b: X) -> X:
-    """Return `a` and `b` side by side along the last axis."""
-    ...
-
-
-@op(
-    kinds=UNIFIED, infer=_fillpad_type, evaluate=_fillpad, accepts=ANY,
-    example="some = pl.load(x, [0, 0], [16, 32], valid_shape=[5, 7])\n"
-    "out = pl.store(pl.fillpad(some, pad_value=pl.PadValue.zero), [0, 0], out)",
-)  # fmt: skip
-def fillpad(x: X, pad_value: PadValue | float = PadValue.zero) -> X:
-    """Return `x` with everything outside its valid part filled, so that all of it is valid."""
+def concat(src0: X, src1: X) -> X:
+    """Return two values side by side along the last axis, the second one after all columns of the first."""
     ...
 
 

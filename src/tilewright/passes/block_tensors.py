@@ -21,7 +21,7 @@ from tilewright.dtypes import FP32, INT32, DataType, promote
 from tilewright.errors import KernelError
 from tilewright.ops.compare import beside_scalar
 from tilewright.ops.matmul import accumulator
-from tilewright.ops.shape import FILL, pad_number
+from tilewright.ops.padding import pad_number
 from tilewright.passes.blocks import ZERO, Blocks, Offsets, sizes_of, tensor_type
 
 Given = Mapping[str, Argument]
@@ -125,19 +125,19 @@ def _expands(b: Blocks, value: Call, given: Given) -> Var:
 
 
 def _fillpad(b: Blocks, value: Call, given: Given) -> Var:
-    x, dtype = _operand(given, "x"), tensor_type(value).dtype
+    x, dtype, wider = _operand(given, "x"), tensor_type(value).dtype, given.get("shape")
     shape, number = b.extents(x), pad_number(given["pad_value"], dtype)
+    if isinstance(wider, MakeTuple):
+        shape = [*wider.elements]
     made = b.do("tensor.create", shape=MakeTuple(tuple(shape)), dtype=dtype, init_value=number)
     b.act("tensor.assemble", target=made, source=x, offset=MakeTuple((ZERO,) * len(shape)))
     return made
 
 
 def _concat(b: Blocks, value: Call, given: Given) -> Var:
-    first, second = _operand(given, "a"), _operand(given, "b")
+    first, second = _operand(given, "src0"), _operand(given, "src1")
     shape, rows = b.extents(first), b.extents(first, valid=True)[:-1]
-    width, live, other = shape[-1], b.extent(first, -1, valid=True), b.extent(second, -1, valid=True)
-    if live != width:
-        b.check(scalar("eq", live, width), f"concat needs wholly valid rows first\n{FILL}")
+    width, other = shape[-1], b.extent(second, -1, valid=True)
     whole = [*shape[:-1], scalar("add", width, b.extent(second, -1))]
     made = b.create(whole, tensor_type(value).dtype)
     starts = [ZERO] * len(rows)
@@ -246,7 +246,7 @@ _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("elementwise", "expansion", "partial", "cast"), _elementwise),
     "cmp": _cmp,
     "expands": _expands,
-    "fillpad": _fillpad,
+    **dict.fromkeys(("fillpad", "fillpad_expand"), _fillpad),
     "concat": _concat,
     "reduction": _reduction,
     **dict.fromkeys(("matmul", "matmul_acc"), _product),

@@ -294,11 +294,12 @@ class Defined:
                 return source if source.is_sure else Facts(source.valid, unknown(call), False, source.origin)
 
     def _concat(self, call: Call, bound: Mapping[str, Argument], first: Facts, own: Box) -> Facts:
-        second = self.of(bound["b"])
+        second, width = self.of(bound["src1"]), shape_of(bound["src0"])[-1]
         assert second is not None
         valid = (*first.valid[:-1], own[-1])
-        rows = zip(second.valid[:-1], first.valid[:-1], shape_of(bound["b"])[:-1], strict=True)
-        if first.is_sure and second.is_sure and all(covers(have, want, n) for have, want, n in rows):
+        rows = zip(second.valid[:-1], first.valid[:-1], shape_of(bound["src1"])[:-1], strict=True)
+        is_whole = covers(first.valid[-1], width, width) and all(covers(have, want, n) for have, want, n in rows)
+        if first.is_sure and second.is_sure and is_whole:
             return Facts(valid)
         origin = next((f.origin for f in (first, second) if not f.is_sure), call.span)
         return Facts(valid, unknown(call), False, origin)

@@ -19,7 +19,7 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import UINT8, UINT16, UINT32, UINT64, DataType
 from tilewright.native.llvm import I1, I8, I64, PTR, Value, i64
-from tilewright.ops.shape import FILL, pad_number
+from tilewright.ops.padding import pad_number
 
 _BITS = {1: UINT8, 2: UINT16, 4: UINT32, 8: UINT64}
 """The type whose elements are copied in place of others of that many bytes."""
@@ -200,24 +200,24 @@ def _surely_inside(start: Value, size: Value, extent: Value) -> bool:
 
 @lowers("tile.concat")
 def _concat(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    a, b, type_ = bound["a"], bound["b"], tile_type(call)
+    """Copy two tiles side by side; nothing older shows between them."""
+    a, b, type_ = bound["src0"], bound["src1"], tile_type(call)
     places = e.stored(a), e.stored(b)
-    width = a.type.shape[-1]
-    if static(a.valid[-1]) != width:
-        partly = e.b.compare("icmp ne", a.valid[-1], i64(width))
-        e.fail(partly, f"concat needs wholly valid rows first\n{FILL}", call)
-    valid = known_or(type_, (*a.valid[:-1], e.b.op("add", i64(width), b.valid[-1])))
-    result = e.fresh(type_, valid)
+    width = i64(a.type.shape[-1])
+    result = e.fresh(type_, known_or(type_, (*a.valid[:-1], e.b.op("add", width, b.valid[-1]))))
     assert result.place is not None
-    copy_elements(e, type_.dtype, places[0], result.place, (*a.valid[:-1], i64(width)))
-    beside = part(e, type_.dtype, result.place, (*(i64(0),) * len(a.rows), i64(width)))
+    if a.valid[-1] != width:
+        clear_bytes(e, result.place.pointer, type_.nbytes)
+    copy_elements(e, type_.dtype, places[0], result.place, a.valid)
+    beside = part(e, type_.dtype, result.place, (*(i64(0),) * len(a.rows), width))
     copy_elements(e, type_.dtype, places[1], beside, (*a.valid[:-1], b.valid[-1]))
     return result
 
 
-@lowers("tile.fillpad")
+@lowers("tile.fillpad", "tile.fillpad_expand", "tile.fillpad_inplace")
 def _fillpad(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    source, type_ = bound["x"], tile_type(call)
+    """Copy the valid part of a tile to the start of one that is filled; one that is whole needs no other."""
+    source, type_ = bound["x"] if "x" in bound else bound["tile"], tile_type(call)
     if source.valid == whole_extents(type_):
         return source
     e.stored(source)

@@ -138,11 +138,12 @@ def _resized(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> 
 
 
 def _concat(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
-    first, second = _lent(b, bound["a"]), _lent(b, bound["b"])
+    first, second = _lent(b, bound["src0"]), _lent(b, bound["src1"])
     rows = [b.intrinsic("llvm.smin", x, y) for x, y in zip(first[:-1], second[:-1], strict=True)]
-    width = i64(bound["a"].type.shape[-1])
-    joined = b.select(b.compare("icmp sge", first[-1], width), b.op("add", width, second[-1]), first[-1])
-    tile.defined = (*rows, joined)
+    width = i64(bound["src0"].type.shape[-1])
+    is_whole = b.compare("icmp sge", first[-1], width)
+    tile.defined = (*rows, b.select(is_whole, b.op("add", width, second[-1]), first[-1]))
+    tile.is_scattered = b.op("xor", is_whole, TRUE)
 
 
 def _assemble(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:

@@ -12,7 +12,7 @@ from tilewright.backends.cpu.host.tensors import extents_of, moved, new_tensor, 
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.native.llvm import I1, I64, PTR, Value, i64
-from tilewright.ops.shape import RESHAPED
+from tilewright.ops.reshape import RESHAPED, Part, part_of
 from tilewright.ops.windows import CUT
 
 
@@ -142,10 +142,17 @@ def turned(source: Tensor, axis1: int, axis2: int) -> Tensor:
 
 @lowers("tensor.reshape")
 def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
-    """Return the same elements under another shape; where that is no view of them it is an error, and replaced."""
-    source: Tensor = bound["x"]
+    source_type = call.args[0].type
+    assert isinstance(call.type, TensorType) and isinstance(source_type, TensorType)
+    return reshaped(e, call, bound["x"], e.indices(bound["shape"]), part_of(source_type, call.type.shape))
+
+
+def reshaped(e: FunctionEmitter, call: Call, source: Tensor, shape: tuple[Value, ...], part: Part | None) -> Tensor:
+    """Return the same elements under another shape; where that is no view of them it is an error, and replaced.
+
+    Where it is not known what `part` of them is then valid, they must all be.
+    """
     assert isinstance(call.type, TensorType)
-    shape = e.indices(bound["shape"])
     strides, count = packed_strides(e, shape)
     in_place, expected = Value(I1, "true"), i64(1)
     for extent, stride in zip(reversed(source.shape), reversed(source.strides), strict=True):
@@ -153,8 +160,10 @@ def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
             one = e.b.op("or", e.b.compare("icmp eq", stride, expected), e.b.compare("icmp sle", extent, i64(1)))
             in_place = e.b.op("and", in_place, one)
         expected = times(e, expected, extent)
-    fits = _all_same(e, (*source.valid, count), (*source.shape, expected), in_place)
-    view = Tensor(source.pointer, shape, strides, shape, source.dtype, source.root)
+    have, want = (source.valid, source.shape) if part is None else ((), ())
+    fits = _all_same(e, (*have, count), (*want, expected), in_place)
+    valid = shape if part is None else tuple(i64(n) if isinstance(n, int) else source.valid[n.axis] for n in part)
+    view = Tensor(source.pointer, shape, strides, valid, source.dtype, source.root)
     if fits.ref == "true" or not e.checked:
         return view
     e.fail(
