@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 import pytest
 from ops.kernels import counting, inout, kernel, launch, on_the_interpreter, out, run, scalar, tensor, type_of
@@ -14,7 +17,9 @@ from tilewright.errors import ExecutionError, ShapeMismatchError
 pytestmark = pytest.mark.usefixtures("on_target")
 
 
-CASES = {
+Shape: TypeAlias = tuple[int, ...]
+
+CASES: dict[str, tuple[Shape, Shape, Shape, Shape | None]] = {
     "an axis of one is added": ((4, 8), (3, 5), (4, 1, 8), (3, 1, 5)),
     "an axis of one is dropped": ((4, 1, 8), (3, 1, 5), (4, 8), (3, 5)),
     "axes of one move": ((1, 4, 8), (1, 3, 5), (4, 8, 1), (3, 5, 1)),
@@ -49,9 +54,9 @@ def test_the_valid_part_is_a_box_of_the_same_elements(name: str, kind: str) -> N
     function = kernel(body, x=tensor(pl.FP32, *shape), out=out(pl.FP32, *target))
     type_ = type_of(function, "r")
     assert isinstance(type_, (TileType, TensorType)) and type_.valid == expected
-    live = x[tuple(slice(0, extent) for extent in valid)].reshape(-1)
+    live = x[tuple(slice(0, extent) for extent in valid)]
     want = np.full(target, -1, np.float32)
-    want[tuple(slice(0, extent) for extent in expected)] = live.reshape(expected)
+    want[tuple(slice(0, extent) for extent in expected)] = np.reshape(live, expected)
     np.testing.assert_array_equal(run(function, x, fill=-1), want)
 
 
@@ -62,7 +67,7 @@ def test_a_valid_part_that_is_no_box_is_refused(name: str) -> None:
         from_tile(f"pl.reshape(a, {list(target)})", counting(*shape), *target, load=f", valid_shape={list(valid)}")
 
 
-RUNTIME = {
+RUNTIME: dict[str, tuple[str, Shape, Callable[[int, int], Shape] | None]] = {
     "an axis of one is added": ("[n, m]", (4, 1, 8), lambda n, m: (n, 1, m)),
     "rows become rows of planes": ("[n, 8]", (2, 2, 8), None),
     "rows become more rows": ("[n, 8]", (1, 4, 8), lambda n, m: (1, n, 8)),
@@ -92,7 +97,7 @@ def test_how_much_is_valid_is_carried_along(name: str, n: int, m: int, kind: str
         return
     box = target if expected is None else expected(rows, columns)
     want = np.full(target, -1, np.float32)
-    want[tuple(slice(0, extent) for extent in box)] = x[:rows, :columns].reshape(box)
+    want[tuple(slice(0, extent) for extent in box)] = np.reshape(x[:rows, :columns], box)
     np.testing.assert_array_equal(run(function, x, n, m, fill=-1), want)
 
 

@@ -20,6 +20,7 @@ from tilewright import dtypes as dt
 from tilewright.core.op import OPS, Kind, Op
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import DataType
+from tilewright.ops.declare import NUMBERS as SEEN
 
 Way = Callable[[Writer, Op], "Value | None"]
 """Writes a call of an op; returns what it gives, or None where that is nowhere or already seen."""
@@ -354,10 +355,35 @@ def _reshape(w: Writer, op: Op) -> Value | None:
     size = 1
     for extent in shape:
         size *= extent
-    forms: list[Sequence[int]] = [[size], [1, size], [size, 1], [*shape, 1], [1, *shape], shape[::-1]]
+    forms: Sequence[Sequence[int]] = [[size], [1, size], [size, 1], [*shape, 1], [1, *shape], shape[::-1]]
     if op.kind is Kind.TILE and w.chance(40):
         source, forms = _cut_short(w, source), [[*shape, 1], [1, *shape], [*shape[:1], 1, *shape[1:]]]
     return _viewed(w, source, f"pl.reshape({source.name}, {list(w.pick(forms))})")
+
+
+@way("tensor.view")
+def _view(w: Writer, op: Op) -> Value | None:
+    source = _held(w, op.kind)
+    if source is None or len(shape_of(source)) < 2 or (not source.packed and w.chance(50)):
+        return None
+    *rest, rows, columns = shape_of(source)
+    forms = [f"{[*rest, columns, rows]}", f"{[*rest, 1, rows * columns]}, layout=pl.DN"] if source.packed else []
+    return _viewed(w, source, f"pl.tensor.view({source.name}, {w.pick([*forms, 'layout=pl.DN'])})")
+
+
+REINTERPRETED = tuple(d for d in DTYPES if d in SEEN)
+
+
+@way("tile.reinterpret_view", "tensor.reinterpret_view")
+def _reinterpret(w: Writer, op: Op) -> Value | None:
+    """See bytes as other elements; as integers, since what is computed from any bytes as floats is not told apart."""
+    if w.plane is not Plane.KERNEL:
+        return None
+    dtype, target = w.pick(REINTERPRETED), w.pick([d for d in REINTERPRETED if d.is_int()])
+    *rows, columns = some_shape(w, (2, 2, 3))
+    tile = tile_of(w, (*rows, 8 * (columns % 5 + 1)), dtype)
+    source = stored(w, tile) if op.kind is Kind.TENSOR else tile
+    return None if dtype == target else _viewed(w, source, f"pl.reinterpret_view({source.name}, pl.{target.symbol})")
 
 
 @way("tensor.as_strided")

@@ -171,10 +171,10 @@ class ExpressionPrinter:
             case TupleType():
                 return f"{pl}.Tuple[{', '.join(map(self.type, type_.elements))}]"
             case TensorType():
-                extra = [] if type_.layout.value == "ND" else [f"{pl}.{type_.layout.value}"]
-                extra += (
-                    [f"{pl}.TensorView(valid_shape={self._shape(type_.valid)})"] if type_.valid != type_.shape else []
-                )
+                extra = [] if type_.layout.value in ("ND", "DN") else [f"{pl}.{type_.layout.value}"]
+                view = [f"valid_shape={self._shape(type_.valid)}"] if type_.valid != type_.shape else []
+                view += [f"layout={self.attribute(type_.layout)}"] if type_.layout.value == "DN" else []
+                extra += [f"{pl}.TensorView({', '.join(view)})"] if view else []
                 return f"{pl}.Tensor[{', '.join([self._shape(type_.shape), f'{pl}.{type_.dtype.symbol}', *extra])}]"
             case TileType():
                 extra = [self._memref(type_.memref)] if type_.memref is not None else []

@@ -106,6 +106,8 @@ class OpSpec:
     """The operand whose buffer the result is."""
     writes: str | None = None
     """The operand whose buffer the op changes."""
+    turns: bool = False
+    """Whether neighbours along the last axis of the tensor it gives may lie apart, though its operand's do not."""
     undefined: Undefined = Undefined.REFUSED
     """What becomes of undefined elements of its operands."""
     unread: frozenset[str] = frozenset()
@@ -130,6 +132,11 @@ class OpSpec:
     """Where tests sample operands."""
     example: str = ""
     """Statements of a kernel that uses the op, for the reference page and for tests."""
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it gives a buffer as another value, and reads and writes none of its elements."""
+        return self.alias is not None and self.effect is Effect.PURE
 
     @property
     def doc(self) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from tilewright.core.build import arguments
+from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.grid import CURRENT, Block
 from tilewright.core.program import Function, Program
@@ -273,7 +274,7 @@ class Machine:
 
     def _call(self, frame: Frame, call: Call) -> Value:
         bound = {
-            name: self._expr(frame, value) if isinstance(value, Expr) else value
+            name: self._operand(frame, value) if isinstance(value, Expr) else value
             for name, value in arguments(call).items()
         }
         try:
@@ -292,6 +293,13 @@ class Machine:
         except Exception as error:  # an op's meaning refuses what its type rule let through
             message = f"{call.span}: in kernel `{frame.function.name}`: `{call.op.name}` cannot be evaluated"
             raise InternalError(f"{message}: {type(error).__name__}: {error}") from error
+
+    def _operand(self, frame: Frame, expr: Expr) -> Value:
+        """Return an operand; a tensor whose memory is in an order of its own says so."""
+        value = self._expr(frame, expr)
+        if isinstance(expr.type, TensorType) and expr.type.layout is not TensorLayout.ND:
+            return replace(value, layout=expr.type.layout)
+        return value
 
     def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
         """Return what an op gives for its arguments."""

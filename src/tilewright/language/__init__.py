@@ -38,6 +38,7 @@ from tilewright.ops.memory import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.reduce import *
+from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
 from tilewright.ops.scalar import max as max
 from tilewright.ops.scalar import min as min

@@ -14,8 +14,10 @@ from tilewright.ops.memory import write as write
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.reduce import *
+from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
 from tilewright.ops.shape import *
 from tilewright.ops.system import *
+from tilewright.ops.view import *
 
 __all__ = ["create", "dim", "full", "read", "write"]

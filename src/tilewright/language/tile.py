@@ -16,6 +16,7 @@ from tilewright.ops.memory import write as write
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.reduce import *
+from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
 from tilewright.ops.shape import *
 from tilewright.ops.system import *

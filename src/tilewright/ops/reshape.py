@@ -124,7 +124,7 @@ def _may_be_whole(source: ShapedType) -> bool:
     return all(not isinstance(v, int) or not isinstance(extent, int) or v == extent for v, extent in axes)
 
 
-def checked_shape(x: Expr, shape: Sequence[Expr]) -> Shape:
+def checked_shape(x: Expr, shape: Sequence[Expr], blame: str = "x") -> Shape:
     """Return the extents of a reshaped value, which has as many elements."""
     source, extents = shaped(x), as_shape(shape)
     if isinstance(source, TileType):
@@ -136,7 +136,7 @@ def checked_shape(x: Expr, shape: Sequence[Expr]) -> Shape:
     ):
         raise ShapeMismatchError(
             f"{show_shape(source.shape)} and {show_shape(extents)} hold different numbers of elements",
-            blame=["x", "shape"],
+            blame=[blame, "shape"],
         )
     return extents
 

@@ -254,7 +254,7 @@ def assemble(target: X, source: X | Tile, offset: Extents, atomic: AtomicType = 
 
 
 @op(
-    kinds=UNIFIED, infer=_transpose_type, evaluate=_transpose, control_plane=True, accepts=ANY, alias="x",
+    kinds=UNIFIED, infer=_transpose_type, evaluate=_transpose, control_plane=True, accepts=ANY, alias="x", turns=True,
     undefined=Undefined.MOVES,
     example="turned = pl.transpose(pl.transpose(a, 0, 1), 0, 1)\nout = pl.store(turned, [0, 0], out)",
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
-from tilewright.core.op import Kind
+from tilewright.core.op import Kind, OpSpec
 from tilewright.core.operands import Argument
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
@@ -121,21 +121,21 @@ class Walk:
 
     def _tensor_op(self, call: Call, var: Var | None) -> None:
         name, given = call.op.spec.name, arguments(call)
-        source = self.tiles(given, "source")
+        source, fills = self.tiles(given, "source"), any(_is_there(given.get(n)) for n in ("value", "init_value"))
         if name == "assemble" and source:
             self.write(source[0], given["target"], given["offset"])
-        elif name not in _VIEWS or any(_is_there(given.get(each)) for each in ("value", "init_value")):
+        elif fills or not (call.op.spec.is_view or name in _NEW):
             self.recorder.end(f"`{name}` works on whole tensors")
-        if var is not None and self._turns(name, given):
+        if var is not None and self._turns(call.op.spec, given):
             self.turned.add(var)
 
-    def _turns(self, name: str, given: Given) -> bool:
+    def _turns(self, spec: OpSpec, given: Given) -> bool:
         """Return whether neighbours along the last axis of a tensor that an op gives may lie apart."""
-        if name == "as_strided":
-            strides = given["strides"]
-            return not (isinstance(strides, MakeTuple) and _number(strides.elements[-1]) == 1)
-        source = next((given[each] for each in ("x", "target") if each in given), None)
-        return name == "transpose" or _is_there(given.get("drop_dims")) or source in self.turned
+        strides = given.get("strides")
+        if isinstance(strides, MakeTuple):
+            return _number(strides.elements[-1]) != 1
+        turns = spec.turns and ("layout" not in given or _is_there(given["layout"]))
+        return turns or _is_there(given.get("drop_dims")) or given.get(spec.alias or "") in self.turned
 
     def write(self, tile: Waiting, tensor: Argument, offsets: Argument) -> None:
         """Let a tile be stored to a tensor."""
@@ -163,8 +163,8 @@ Rule: TypeAlias = "Callable[[Walk, Call, Given], Waiting | None]"
 _RULES: dict[str, Rule] = {}
 """What waits and what is needed, by the name or the family of a tile op."""
 
-_VIEWS = frozenset(("dim", "slice", "transpose", "reshape", "set_validshape", "as_strided", "create", "full"))
-"""Ops on tensors that read and write no elements, unless they fill what they make."""
+_NEW = frozenset(("dim", "create", "full"))
+"""Ops on tensors that are no views and read and write no elements, unless they fill what they make."""
 
 
 def _plans(*names: str) -> Callable[[Rule], Rule]:

@@ -218,7 +218,7 @@ def _concat(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def _fillpad(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Copy the valid part of a tile to the start of one that is filled; one that is whole needs no other."""
     source, type_ = bound["x"] if "x" in bound else bound["tile"], tile_type(call)
-    if source.valid == whole_extents(type_):
+    if call.op.spec.name == "fillpad" and source.valid == whole_extents(type_):
         return source
     e.stored(source)
     result = e.fresh(type_, whole_extents(type_))

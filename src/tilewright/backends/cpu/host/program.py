@@ -26,6 +26,7 @@ from tilewright.backends.cpu.host import (
     byte_views,
     calls,
     control,
+    reinterpreted,
     scalars,
     system,
     tensor_views,
@@ -51,8 +52,8 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, byte_views, calls, compare, control, convert, copies, elements, groups, partial, products, reduce, scalars,
-    system, tensor_views, tensors, tiles, views,
+    arrays, byte_views, calls, compare, control, convert, copies, elements, groups, partial, products, reduce,
+    reinterpreted, scalars, system, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 
