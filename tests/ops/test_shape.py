@@ -12,7 +12,6 @@ from tilewright.errors import (
     AttributeValueError,
     DTypeMismatchError,
     ExecutionError,
-    OperandError,
     OutOfBoundsError,
     ShapeMismatchError,
 )
@@ -87,51 +86,6 @@ def test_a_slice_drops_no_axis_that_does_not_exist() -> None:
 def test_a_slice_needs_one_entry_per_axis() -> None:
     with pytest.raises(ShapeMismatchError, match="`valid_shape` needs one entry per axis"):
         from_tile("pl.slice(a, [1, 3], [0, 0], valid_shape=[1])", counting(2, 3), 3)
-
-
-def test_assembling_into_a_tensor_writes_it() -> None:
-    function = kernel("y = pl.assemble(x, s, [1])", x=inout(pl.FP32, 4), s=tensor(pl.FP32, 2))
-    x = counting(4)
-    launch(function, x, np.array([8, 9], np.float32))
-    assert x.tolist() == [0, 8, 9, 3]
-
-
-def test_assembling_into_a_tile_makes_another() -> None:
-    body = """
-    a = pl.load(x, [0], [4])
-    b = pl.assemble(a, pl.slice(a, [2], [0]), [2])
-    out = pl.store(pl.sub(b, a), [0], out)
-    """
-    assert run(kernel(body, x=tensor(pl.FP32, 4), out=out(pl.FP32, 4)), counting(4)).tolist() == [0, 0, -2, -2]
-
-
-def test_assembling_outside_is_refused() -> None:
-    with pytest.raises(OutOfBoundsError, match="axis 0: elements 3 to 5 lie outside 0 to 4") as caught:
-        kernel("y = pl.assemble(x, s, [3])", x=inout(pl.FP32, 4), s=tensor(pl.FP32, 2))
-    assert caught.value.blame == ("offset",) and "clamp" not in caught.value.help
-
-
-def test_assembling_another_element_type_is_refused() -> None:
-    with pytest.raises(DTypeMismatchError, match="fp16 elements cannot go into fp32"):
-        kernel("y = pl.assemble(x, s, [0])", x=inout(pl.FP32, 4), s=tensor(pl.FP16, 2))
-
-
-def test_a_tile_does_not_take_a_tensor() -> None:
-    with pytest.raises(OperandError, match="a tile cannot take a tensor"):
-        kernel("y = pl.assemble(pl.load(x, [0], [4]), x, [0])", x=tensor(pl.FP32, 4))
-
-
-def test_an_atomic_assemble_needs_a_tile() -> None:
-    with pytest.raises(OperandError, match="requires a tile source") as caught:
-        kernel("y = pl.assemble(x, x, [0], atomic=pl.AtomicType.Add)", x=inout(pl.FP32, 4))
-    assert "pl.at(level=pl.Level.CORE_GROUP" in caught.value.help
-
-
-def test_an_atomic_assemble_adds() -> None:
-    function = kernel("y = pl.assemble(x, pl.load(x, [0], [4]), [0], atomic=pl.AtomicType.Add)", x=inout(pl.FP32, 4))
-    x = counting(4)
-    launch(function, x)
-    assert x.tolist() == [0, 2, 4, 6]
 
 
 def test_reshaping_keeps_elements_in_row_major_order() -> None:

@@ -167,7 +167,7 @@ def _summed(*factors: Value) -> DataType:
 def _product(w: Writer, op: Op) -> Value | None:
     batch = (w.pick([1, 2, 3]),) if op.spec.name == "batch_matmul" and w.chance(80) else ()
     lhs, rhs, _ = _factors(w, op, 1 if op.spec.name == "gemv" else None, batch)
-    return _called(w, op, lhs.name, rhs.name)
+    return _called(w, op, lhs.name, rhs.name, *_phase(w, op))
 
 
 FLOATS = (dt.FP32, dt.FP16, dt.BF16)
@@ -189,18 +189,25 @@ def _tensor_product(w: Writer, op: Op) -> Value | None:
 
 @way("tile.matmul_acc", "tensor.matmul_acc", "tile.batch_matmul_acc", "tile.gemv_acc")
 def _sum_of_products(w: Writer, op: Op) -> Value | None:
-    batch = (w.pick([1, 2, 3]),) if op.spec.name == "batch_matmul_acc" and w.chance(80) else ()
+    batch = (w.pick([1, 2, 3]),) if op.spec.name != "gemv_acc" and w.chance(40) else ()
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_acc" else None, batch)
-    acc = operand(w, op.kind, shape, _summed(lhs, rhs))
-    start = [f"init_cond={w.condition()}"] if op.spec.name == "matmul_acc" and w.chance(40) else []
-    return _called(w, op, acc.name, lhs.name, rhs.name, *start)
+    more = (w.pick([1, 2]),) if batch and w.chance(30) else ()
+    acc = operand(w, op.kind, (*more, *shape), _summed(lhs, rhs))
+    acc = _cut_short(w, acc) if op.kind is Kind.TILE and w.chance(25) else acc
+    start = [f"init_cond={w.condition()}"] if op.spec.name == "matmul_acc" and not batch and w.chance(40) else []
+    return _called(w, op, acc.name, lhs.name, rhs.name, *start, *_phase(w, op))
+
+
+def _phase(w: Writer, op: Op) -> list[str]:
+    phases = ["unspecified", "partial", "final"]
+    return [f'acc_phase="{w.pick(phases)}"'] if op.spec.name.startswith("gemv") and w.chance(50) else []
 
 
 @way("tile.matmul_bias", "tile.gemv_bias")
 def _product_and_bias(w: Writer, op: Op) -> Value | None:
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_bias" else None)
     bias = tile_of(w, (1, shape[-1]), _summed(lhs))
-    return _called(w, op, lhs.name, rhs.name, bias.name)
+    return _called(w, op, lhs.name, rhs.name, bias.name, *_phase(w, op))
 
 
 # Memory
@@ -418,10 +425,14 @@ def _assemble(w: Writer, op: Op) -> Value | None:
         return None
     tile = tile_of(w, some_shape(w), w.pick(DTYPES))
     into = stored(w, tile) if op.kind is Kind.TENSOR else tile
-    sizes = tuple(w.number(1, extent) for extent in shape_of(into))
-    part = operand(w, op.kind, sizes, dtype_of(into))
+    sizes, dtype = tuple(w.number(1, extent) for extent in shape_of(into)), dtype_of(into)
+    rounds = dtype in (dt.BF16, dt.FP16) and w.chance(50)
+    part = tile_of(w, sizes, dt.FP32) if rounds else operand(w, op.kind, sizes, dtype)
+    add = op.kind is Kind.TENSOR and not rounds and dtype in (dt.FP32, dt.INT32, dt.INT16) and w.chance(40)
+    part = (w.make(f"pl.add({part.name}, {part.name})", keep=True) or part) if add else part
     offsets = ", ".join(w.index(e - s)[0] for e, s in zip(shape_of(into), sizes, strict=True))
-    text = f"pl.assemble({into.name}, {part.name}, [{offsets}])"
+    atomic = ", atomic=pl.AtomicType.Add" if add else ""
+    text = f"pl.assemble({into.name}, {part.name}, [{offsets}]{atomic})"
     if op.kind is Kind.TILE:
         return w.make(text, keep=True)
     w.act(text)

@@ -139,6 +139,11 @@ class OpSpec:
         return self.alias is not None and self.effect is Effect.PURE
 
     @property
+    def computes(self) -> bool:
+        """Whether it gives a new value and touches no buffer."""
+        return self.alias is None and self.effect is Effect.PURE
+
+    @property
     def doc(self) -> str:
         """The op's docstring."""
         return inspect.getdoc(self.function) or ""

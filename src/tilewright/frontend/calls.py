@@ -6,7 +6,9 @@ import ast
 from collections.abc import Mapping, Sequence
 from types import FunctionType
 
-from tilewright.core.expr import Call, Const, Expr
+from tilewright.core.build import arguments as op_arguments
+from tilewright.core.enums import AtomicType
+from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind, OpSpec, Role, spec_of
 from tilewright.core.operands import bind
@@ -74,6 +76,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
             raise
         result = apply(t, spec, {**bound, "clamp": True}, node, spans)
     _check_namespace(t, result, node)
+    _check_source(t, result, node)
     return result
 
 
@@ -109,6 +112,18 @@ def _check_attributes(
             message = f"`{p.name}` of `{spec.name}` must be known before the program runs, got {value.type}"
             help = "pass a constant, or a Python value from outside the kernel"
             raise t.error(NotStaticError, spans.get(p.name, node), message, help=help)
+
+
+def _check_source(t: Translator, result: Expr, node: ast.Call) -> None:
+    """Raise where something is added atomically that is a buffer, and no result of this kernel."""
+    if not isinstance(result, Call) or result.kwargs.get("atomic") is not AtomicType.Add:
+        return
+    source = op_arguments(result).get("source")
+    if not isinstance(source, Var) or not isinstance(source.type, TensorType):
+        return
+    if id(source) not in t.computed | t.given:
+        message = f"`{source.name_hint}` is a buffer: an atomic assemble adds what a kernel has computed"
+        raise t.error(OperandError, node, message, help="pl.load it, and add the tile")
 
 
 def _check_namespace(t: Translator, result: Expr, node: ast.Call) -> None:

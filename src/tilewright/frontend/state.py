@@ -90,6 +90,8 @@ class Translation(Walker):
     """What `pl.dynamic` names stand for inside an inlined kernel that binds them."""
     symbols: dict[str, Span] = field(default_factory=dict[str, Span])
     """The `pl.dynamic` names whose values were read, with where."""
+    computed: set[int] = field(default_factory=set[int])
+    """The identities of variables that are what an op computed, and no buffers."""
     windows: Windows = field(default_factory=Windows)
     """The variables that are slices of tiles."""
     frame: Frame | None = None
@@ -106,6 +108,8 @@ class Translation(Walker):
     def emit(self, stmt: Stmt) -> None:
         """Write the next statement."""
         self.windows.note(stmt, self.scope.blocks)
+        if isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call) and stmt.value.op.spec.computes:
+            self.computed.add(id(stmt.var))
         self.stmts.append(stmt)
 
     def tell(self, message: Callable[[], None]) -> None:

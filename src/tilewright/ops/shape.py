@@ -20,10 +20,11 @@ from tilewright.core.types import (
     reshaped,
     show_shape,
 )
+from tilewright.dtypes import BF16, FP16, FP32
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, UNIFIED, op
 from tilewright.ops.families import origin_of, shaped
-from tilewright.ops.memory import write_window
+from tilewright.ops.memory import ATOMIC, write_window
 from tilewright.ops.windows import CLAMP, CUT, check_rank, outside, starts_inside, tile_shape, valid_extents
 
 E = TypeVar("E")
@@ -109,23 +110,23 @@ def _assemble_type(target: Expr, source: Expr, offset: tuple[Expr, ...], atomic:
     into, given = shaped(target), shaped(source)
     if isinstance(into, TileType) and isinstance(given, TensorType):
         raise OperandError("a tile cannot take a tensor", blame=["target", "source"], help="load the tensor first")
-    if atomic is AtomicType.Add and not (isinstance(into, TensorType) and isinstance(given, TileType)):
-        raise OperandError(
-            "an atomic assemble requires a tile source and a tensor target",
-            blame=["source"],
-            help="do it inside `with pl.at(level=pl.Level.CORE_GROUP):` with a loaded tile",
-        )
+    if atomic is AtomicType.Add and isinstance(into, TileType):
+        raise OperandError("an atomic assemble adds to a tensor", blame=["target"], help="pl.add adds tiles")
+    if atomic is AtomicType.Add and into.dtype not in ATOMIC:
+        raise DTypeMismatchError(f"atomic add does not take {into.dtype} elements", blame=["target"])
     check_rank(offset, len(into.shape), "offset", "target")
     if len(given.shape) > len(into.shape):
         raise ShapeMismatchError(f"{given} has more axes than {into}", blame=["target", "source"])
-    if given.dtype != into.dtype:
+    rounds = isinstance(given, TileType) and given.dtype == FP32 and into.dtype in (BF16, FP16)
+    if given.dtype != into.dtype and not rounds:
         raise DTypeMismatchError(
             f"{given.dtype} elements cannot go into {into.dtype}",
             blame=["target", "source"],
             help=f"convert: pl.cast(source, pl.{into.dtype.symbol})",
         )
     valid = (1,) * (len(into.shape) - len(given.shape)) + given.valid
-    for axis, (start, size, extent) in enumerate(zip(offset, valid, into.shape, strict=True)):
+    sizes = (1,) * (len(into.shape) - len(given.shape)) + given.shape if isinstance(given, TileType) else valid
+    for axis, (start, size, extent) in enumerate(zip(offset, sizes, into.shape, strict=True)):
         if fits(start, size, extent) is False:
             raise outside(axis, start, size, extent, "offset")
     if isinstance(into, TileType):
@@ -248,7 +249,8 @@ def slice(
 def assemble(target: X, source: X | Tile, offset: Extents, atomic: AtomicType = AtomicType.None_) -> X:
     """Write `source` into `target` at `offset` and return it: a tensor in place, a tile as a new value.
 
-    The new tile is valid as far as the old one and what was written into it reach.
+    The new tile is valid as far as the old one and what was written into it reach. An fp32 tile is rounded where the
+    target holds bf16 or fp16. With `atomic` a computed tile or tensor is added to what a tensor holds.
     """
     ...
 

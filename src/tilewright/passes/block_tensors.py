@@ -188,9 +188,12 @@ def _product(b: Blocks, value: Call, given: Given) -> Var:
     lhs, rhs, acc = _operand(given, "lhs"), _operand(given, "rhs"), given.get("acc")
     left, right = _turned(b, lhs, given["a_trans"]), _turned(b, rhs, given["b_trans"])
     dtype, inner_type = _types(lhs, rhs)
-    shape, valid, (left, right) = b.met([left, right], 2)
+    sums = [acc] if isinstance(acc, Var) else []
+    shape, valid, (left, right, *_) = b.met([left, right, *sums], 2)
     shape += [b.extent(left, -2), b.extent(right, -1)]
     valid += [b.extent(left, -2, valid=True), b.extent(right, -1, valid=True)]
+    if sums:
+        valid = [_least(*axis) for axis in zip(b.extents(sums[0], valid=True), valid, shape, strict=True)]
     sizes, depth = sizes_of(valid, _M, _N), b.extent(left, -1, valid=True)
     (k,) = sizes_of([depth], 1, _K)
     if isinstance(acc, Var):
@@ -218,6 +221,13 @@ def _product(b: Blocks, value: Call, given: Given) -> Var:
 
     b.each(valid, sizes, block)
     return b.part(made, shape, valid)
+
+
+def _least(held: Expr, valid: Expr, most: Expr) -> Expr:
+    """Return where along an axis a product is added to an accumulator: where both are valid."""
+    if held in (valid, most):
+        return valid
+    return held if valid == most else scalar("min", held, valid)
 
 
 def _start(b: Blocks, acc: Var, first: Argument | None, at: Offsets, sizes: Sequence[int], dtype: DataType) -> Var:

@@ -239,9 +239,11 @@ class Defined:
             return tuple(o if isinstance(o, int) else f for o, f in zip(own, facts.valid, strict=True))
         lhs, rhs = self.of(bound.get("lhs")), self.of(bound.get("rhs"))
         if lhs is not None and rhs is not None and len(own) >= 2 and call.op.spec.name not in ("cmp", "sel"):
-            rows, columns = lhs.valid[-2], rhs.valid[-1]
-            ends = (own[-2] if isinstance(own[-2], int) else rows, own[-1] if isinstance(own[-1], int) else columns)
-            return (*own[:-2], *ends)
+            acc, ends = self.of(bound.get("acc")), (lhs.valid[-2], rhs.valid[-1])
+            most = shape_of(bound["acc"])[-2:] if acc is not None else ends
+            held = acc.valid[-2:] if acc is not None else ends
+            axes = zip(own[-2:], ends, held, most, strict=True)
+            return (*own[:-2], *(o if isinstance(o, int) or h not in (v, m) else v for o, v, h, m in axes))
         if call.op.spec.name == "cmp":
             *rows, columns = self._met(call, bound)
             return (*rows, packed(columns))

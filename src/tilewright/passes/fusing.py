@@ -298,7 +298,11 @@ def _needing(w: Walk, call: Call, given: Given) -> Waiting | None:
 def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let a product read its left operand where it lies, and its right one too where there is one row."""
     lhs, rhs = w.tiles(given, "lhs", "rhs")
-    valid = (*spans([lhs, rhs], len(_shape(call)) - 2, 2), lhs.valid[-2], rhs.valid[-1])
+    acc = w.tiles(given, "acc")
+    valid = (*spans([lhs, rhs, *acc], len(_shape(call)) - 2, 2), lhs.valid[-2], rhs.valid[-1])
+    for sum_ in acc:
+        axes = enumerate(zip(sum_.valid, valid, _shape(call), strict=True))
+        valid = tuple(v if have in (v, most) else (id(w.recorder.stmt), axis) for axis, (have, v, most) in axes)
     read = [_multiplied(w, tile, given[name]) for name, tile in (("lhs", lhs), ("rhs", rhs))]
     for tile in read[: 1 + (lhs.shape[-2] == 1 and rhs.tensor not in w.turned)]:
         if not w.is_copied(tile.loaded) and sum(w.uses.get(var, 0) for var in set(tile.owners)) == 1:

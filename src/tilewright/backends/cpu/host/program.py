@@ -6,6 +6,7 @@ An entry takes an array of 64-bit words (arguments, then room for results) and t
 from __future__ import annotations
 
 from tilewright.backends.cpu.compute import (
+    assemble,
     compare,
     convert,
     copies,
@@ -52,7 +53,7 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, byte_views, calls, compare, control, convert, copies, elements, groups, partial, products, reduce,
+    arrays, assemble, byte_views, calls, compare, control, convert, copies, elements, groups, partial, products, reduce,
     reinterpreted, scalars, system, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""

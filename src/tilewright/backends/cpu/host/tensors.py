@@ -138,9 +138,12 @@ def stand_in(shape: Sequence[Value], dtype: DataType) -> TileType:
     return TileType(extents, dtype, extents)
 
 
-def put(e: FunctionEmitter, tile: Tile, tensor: Tensor, offsets: Sequence[Value] | None = None) -> None:
-    """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor."""
-    sink = StoreSink(tile, tensor=tensor, offsets=tuple(offsets or (i64(0),) * len(tensor.shape)))
+def put(
+    e: FunctionEmitter, tile: Tile, tensor: Tensor, offsets: Sequence[Value] | None = None, *, add: bool = False
+) -> None:
+    """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor or added to it."""
+    starts = tuple(offsets or (i64(0),) * len(tensor.shape))
+    sink = StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent)
     e.run(Group(tile.rows, _recorded(tile), [sink]))
 
 
@@ -170,13 +173,14 @@ def _assemble(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     if isinstance(source, Tile):
         write(e, call, source, target, bound["offset"], bound["atomic"])
         return target
-    assert bound["atomic"] is not AtomicType.Add
-    copy_tensor(e, call, source, target, e.indices(bound["offset"]))
+    copy_tensor(e, call, source, target, e.indices(bound["offset"]), add=bound["atomic"] is AtomicType.Add)
     return target
 
 
-def copy_tensor(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, starts: Sequence[Value]) -> None:
-    """Emit a copy of a tensor's valid part; one that does not fit is an error and writes nothing."""
+def copy_tensor(
+    e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, starts: Sequence[Value], *, add: bool = False
+) -> None:
+    """Emit a copy of a tensor's valid part, or its sum with what is there; one that does not fit writes nothing."""
     pad = len(target.shape) - len(source.shape)
     sizes = (*(i64(1),) * pad, *source.valid)
     fits = inside(e, starts, sizes, target.shape)
@@ -189,7 +193,7 @@ def copy_tensor(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, 
         apart = new_tensor(e, sizes, source.dtype)
         put(e, loaded(whole, sizes), apart)
         whole = apart
-    put(e, loaded(whole, sizes), target, starts)
+    put(e, loaded(whole, sizes), target, starts, add=add)
 
 
 @lowers("tensor.read")
