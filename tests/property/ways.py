@@ -439,6 +439,24 @@ def _assemble(w: Writer, op: Op) -> Value | None:
     return into
 
 
+@way("tile.extract")
+def _extract(w: Writer, op: Op) -> Value | None:
+    source = tile_of(w, some_shape(w, (2,)), w.pick(DTYPES))
+    source = _cut_short(w, source) if w.chance(40) else source
+    sizes = [w.number(1, extent) for extent in shape_of(source)]
+    starts = [w.index(e - s)[0] for e, s in zip(shape_of(source), sizes, strict=True)]
+    return _called(w, op, source.name, *starts, str(sizes), "target_memory=pl.Mem.Mat")
+
+
+@way("tensor.expand_clone")
+def _expand_clone(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w, (3,)), some_dtype(w, op.spec.accepts)
+    into, axis = stored(w, tile_of(w, shape, dtype)), w.number(0, 2)
+    source = tensor_of(w, (*shape[:axis], 1, *shape[axis + 1 :]), dtype)
+    w.act(f"pl.expand_clone({source.name}, {into.name})")
+    return into
+
+
 @way("tile.concat", "tensor.concat")
 def _concat(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), w.pick(DTYPES)

@@ -274,7 +274,7 @@ class Machine:
 
     def _call(self, frame: Frame, call: Call) -> Value:
         bound = {
-            name: self._operand(frame, value) if isinstance(value, Expr) else value
+            name: _operand(value, self._expr(frame, value)) if isinstance(value, Expr) else value
             for name, value in arguments(call).items()
         }
         try:
@@ -293,13 +293,6 @@ class Machine:
         except Exception as error:  # an op's meaning refuses what its type rule let through
             message = f"{call.span}: in kernel `{frame.function.name}`: `{call.op.name}` cannot be evaluated"
             raise InternalError(f"{message}: {type(error).__name__}: {error}") from error
-
-    def _operand(self, frame: Frame, expr: Expr) -> Value:
-        """Return an operand; a tensor whose memory is in an order of its own says so."""
-        value = self._expr(frame, expr)
-        if isinstance(expr.type, TensorType) and expr.type.layout is not TensorLayout.ND:
-            return replace(value, layout=expr.type.layout)
-        return value
 
     def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
         """Return what an op gives for its arguments."""
@@ -322,6 +315,13 @@ class Machine:
             for _ in self._blocks(self._expr(frame, call.core_num)):
                 results = self._results(frame, call)
         return (*results, next(self.tasks))
+
+
+def _operand(expr: Expr, value: Value) -> Value:
+    """Return an operand; a tensor whose memory is in an order of its own says so."""
+    if isinstance(expr.type, TensorType) and expr.type.layout is not TensorLayout.ND:
+        return replace(value, layout=expr.type.layout)
+    return value
 
 
 def _traced(result: Region, span: Span) -> Region:

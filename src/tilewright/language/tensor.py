@@ -1,5 +1,7 @@
 """`pl.tensor`: the ops on tensors, under their own namespace."""
 
+from tilewright.frontend.directives import dump_tag as dump_tag
+from tilewright.frontend.directives import no_dep as no_dep
 from tilewright.ops.broadcast import *
 from tilewright.ops.bytes import as_strided as as_strided
 from tilewright.ops.compare import *
@@ -7,6 +9,7 @@ from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tensor as create
+from tilewright.ops.memory import create_tensor as create_tensor
 from tilewright.ops.memory import dim as dim
 from tilewright.ops.memory import full as full
 from tilewright.ops.memory import read as read
@@ -20,4 +23,4 @@ from tilewright.ops.shape import *
 from tilewright.ops.system import *
 from tilewright.ops.view import *
 
-__all__ = ["create", "dim", "full", "read", "write"]
+__all__ = ["create", "create_tensor", "dim", "dump_tag", "full", "no_dep", "read", "write"]

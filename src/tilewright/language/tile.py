@@ -8,6 +8,7 @@ from tilewright.ops.elementwise import *
 from tilewright.ops.load import load as load
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tile as create
+from tilewright.ops.memory import create_tile as create_tile
 from tilewright.ops.memory import move as move
 from tilewright.ops.memory import read as read
 from tilewright.ops.memory import store as store
@@ -21,4 +22,4 @@ from tilewright.ops.reshape import *
 from tilewright.ops.shape import *
 from tilewright.ops.system import *
 
-__all__ = ["MaskPattern", "create", "full", "load", "move", "read", "store", "write"]
+__all__ = ["MaskPattern", "create", "create_tile", "full", "load", "move", "read", "store", "write"]

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Tile, X
-from tilewright.core.enums import AtomicType, PadValue
+from tilewright.core.enums import AtomicType, MemorySpace, PadValue
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, as_shape, fits
 from tilewright.core.op import Effect, Undefined
@@ -19,6 +19,7 @@ from tilewright.core.types import (
     TileType,
     reshaped,
     show_shape,
+    static_shape,
 )
 from tilewright.dtypes import BF16, FP16, FP32
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
@@ -29,7 +30,7 @@ from tilewright.ops.windows import CLAMP, CUT, check_rank, outside, starts_insid
 
 E = TypeVar("E")
 
-__all__ = ["assemble", "concat", "set_validshape", "slice", "transpose", "transpose_view"]
+__all__ = ["assemble", "concat", "extract", "set_validshape", "slice", "transpose", "transpose_view"]
 
 
 def _slice_type(
@@ -104,6 +105,23 @@ def _slice(
 
     view = x.moved(cut, [valid[a] for a in kept])
     return view.forgotten() if isinstance(result, TileType) else view
+
+
+def _extract_type(
+    src: Expr, index_row: Expr, index_col: Expr, shape: tuple[Expr, ...], target_memory: MemorySpace
+) -> TileType:
+    source, offset = shaped(src), (index_row, index_col)
+    if len(source.shape) != 2:
+        raise ShapeMismatchError(f"extract takes a part of a 2-D tile, got {source}", blame=["src"])
+    for axis, (start, size, name) in enumerate(zip(offset, as_shape(shape), ("index_row", "index_col"), strict=False)):
+        if fits(start, size, source.shape[axis]) is False:
+            raise outside(axis, start, size, source.shape[axis], name, "make the part smaller")
+    part = _slice_type(src, shape, offset, None, None, None, False)
+    return TileType(static_shape(part.shape), part.dtype, part.valid, target_memory)
+
+
+def _extract(result: TileType, src: Region, index_row: int, index_col: int, shape: tuple[int, ...], **_: Any) -> Region:
+    return _slice(result, src, shape, (index_row, index_col), None, None, False)
 
 
 def _assemble_type(target: Expr, source: Expr, offset: tuple[Expr, ...], atomic: AtomicType) -> ShapedType:
@@ -238,6 +256,15 @@ def slice(
 
     A slice of an accumulator is part of it: what `pl.matmul_acc` and its kin add to the slice, they add to the tile.
     """
+    ...
+
+
+@op(
+    kinds=TILE, infer=_extract_type, evaluate=_extract, accepts=ANY, undefined=Undefined.MOVES,
+    example="part = pl.tile.extract(a, 4, 0, [8, 32], target_memory=pl.Mem.Left)\nout = pl.store(part, [8, 0], out)",
+)  # fmt: skip
+def extract(src: Tile, index_row: Index, index_col: Index, shape: Extents, target_memory: MemorySpace) -> Tile:
+    """Return a copy of the part of a 2-D tile that begins at a row and a column, in another memory space."""
     ...
 
 

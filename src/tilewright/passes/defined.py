@@ -283,7 +283,7 @@ class Defined:
                 return source
             case "transpose" | "transpose_view":
                 return turned(source, bound.get("axis1", -1), bound.get("axis2", -2))
-            case "slice":
+            case "slice" | "extract":
                 return Facts(own) if source.is_sure else Facts(own, unknown(call), False, source.origin)
             case "set_validshape":
                 return resized(call, bound, source, type_)

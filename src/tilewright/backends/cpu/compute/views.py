@@ -8,6 +8,7 @@ from typing import Any
 from tilewright.backends.cpu.compute.copies import inside, known_or, packed, part, tile_type, whole_extents
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.undefined import sliced
 from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
@@ -72,8 +73,17 @@ def _packed_view(e: FunctionEmitter, source: Tile, type_: TileType, valid: Seque
     return view(type_, base, Place(base.place.pointer, contiguous(type_.shape)), valid)
 
 
+@lowers("tile.extract")
+def _extract(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    return _window(e, call, sliced(bound))
+
+
 @lowers("tile.slice")
 def _slice(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    return _window(e, call, bound)
+
+
+def _window(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Return a window of a tile; one that does not fit is an error and starts at zero."""
     source, type_ = bound["x"], tile_type(call)
     place = e.stored(source)

@@ -121,6 +121,16 @@ def _slice(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> No
     tile.defined = tuple(inside)
 
 
+def sliced(bound: Bound) -> Bound:
+    """Return the arguments of `extract` as those of a slice."""
+    place = {"x": bound["src"], "offset": (bound["index_row"], bound["index_col"]), "shape": bound["shape"]}
+    return {**place, "valid_shape": None, "drop_dims": None}
+
+
+def _extract(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    _slice(b, index, call, sliced(bound), tile)
+
+
 def _clamped(b: Builder, extent: Value) -> Value:
     return b.intrinsic("llvm.smax", extent, i64(0))
 
@@ -178,6 +188,7 @@ def _grow(b: Builder, tile: Tile, target: Tile, starts: Sequence[Value], sizes: 
 
 _MOVES: dict[str, Callable[[Builder, Index, Call, Bound, Tile], None]] = {
     "slice": _slice,
+    "extract": _extract,
     "transpose": _turned,
     "transpose_view": _turned,
     "set_validshape": _resized,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
 from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
@@ -22,6 +23,7 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.native.llvm import I1, Value, i64
+from tilewright.ops.broadcast import REPEATED
 from tilewright.ops.memory import EXTENTS, MOST
 from tilewright.passes.overwritten import is_overwritten
 
@@ -194,6 +196,32 @@ def copy_tensor(
         put(e, loaded(whole, sizes), apart)
         whole = apart
     put(e, loaded(whole, sizes), target, starts, add=add)
+
+
+@lowers("tensor.expand_clone")
+def _expand_clone(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Emit a copy of a tensor into another, what there is one of repeated; one that does not fit writes nothing."""
+    source, target = bound["src"], bound["target"]
+    if source.root is target.root:
+        apart = new_tensor(e, source.valid, source.dtype)
+        put(e, loaded(source, source.valid), apart)
+        source = replace(source, pointer=apart.pointer, strides=apart.strides)
+    fits, sizes, strides = Value(I1, "true"), list(source.valid), list(source.strides)
+    for axis, (have, want) in enumerate(zip(source.shape, target.shape, strict=True)):
+        if have == want:
+            continue
+        single = e.b.compare("icmp eq", have, i64(1))
+        if static(have) is None:
+            strides[axis] = e.b.select(single, i64(0), strides[axis])
+        sizes[axis] = want if static(have) == 1 else e.b.select(single, want, sizes[axis])
+        fits = e.b.op("and", fits, e.b.op("or", single, e.b.compare("icmp eq", have, want)))
+    if e.checked and fits.ref != "true":
+        e.fail(e.negated(fits), f"a tensor cannot be repeated to fill another\n{REPEATED}", call)
+        sizes = [e.b.select(fits, size, i64(0)) for size in sizes]
+    read = tuple(i64(1) if static(have) == 1 else size for have, size in zip(source.shape, sizes, strict=True))
+    node = MapNode((loaded(replace(source, strides=tuple(strides)), read),), function=converting(target.dtype))
+    put(e, Tile(stand_in(sizes, target.dtype), tuple(sizes), node=node), target)
+    return target
 
 
 @lowers("tensor.read")
