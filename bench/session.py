@@ -16,10 +16,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tables import tables
 
 NOTES = """torch {torch}, models in bf16 and all else in fp32, outputs allocated beforehand. Contests are medians of
-{rounds} rounds, of fewer for models, in which the contenders take turns; a ratio is taken within a round, and above 1 the
-first contender is faster. One thread is measured in processor time, more in wall-clock time over the rounds in which
-nobody else took a processor; * marks a ratio that had fewer than five of those and took them all. GB/s counts each
-element once. Cold compile goes from the decorated class to the first result on small tensors, llvmlite imported
+{rounds} rounds, of fewer for models, in which the contenders take turns; a ratio is taken within a round, and above 1
+the first contender is faster. One thread is measured in processor time, more in wall-clock time over the rounds in
+which nobody else took a processor; * marks a ratio that had fewer than five of those and took them all. GB/s counts
+each element once. Cold compile goes from the decorated class to the first result on small tensors, llvmlite imported
 beforehand."""
 
 
