@@ -32,6 +32,12 @@ LEFT_OUT: dict[str, str] = {
     "tensor.get_block_num": "the front end writes tile.get_block_num",
     "tensor.get_subblock_idx": "the front end writes tile.get_subblock_idx",
     "system.device_assert": "stops a program, or is not there: it has tests of its own",
+    "system.set_ffts": "takes a workspace that nothing is written to: it has tests of its own",
+    "system.syncall": "makes blocks wait for each other: it has tests of its own",
+    **dict.fromkeys(
+        ("prefetch.make_context", "prefetch.async_prefetch", "prefetch.session", "prefetch.wait"),
+        "is a hint that no value depends on: nothing of it is left in native code",
+    ),
     "system.task_invalid": "only orders tasks, which run in order anyway: nothing of it is left in native code",
 }
 """Ops that random programs do not use, with the reason."""
@@ -579,4 +585,20 @@ def _task(w: Writer, op: Op) -> Value | None:
 @way("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")
 def _barrier(w: Writer, op: Op) -> Value | None:
     w.line(f"pl.system.{op.spec.name}()")
+    return None
+
+
+FLAGS = "set_pipe=pl.PipeType.V, wait_pipe=pl.PipeType.S, event_id=0"
+ORDERED = {
+    "sync_src": FLAGS,
+    "sync_dst": FLAGS,
+    "sync_set": "{i}, pipe=pl.PipeType.M, ffts_mode=2",
+    "sync_wait": '{i}, pipe=pl.PipeType.M, core_type="aiv"',
+    "cacheinvalid": "",
+}
+
+
+@way(*(f"system.{name}" for name in ORDERED))
+def _order(w: Writer, op: Op) -> Value | None:
+    w.line(f"pl.system.{op.spec.name}({ORDERED[op.spec.name].format(i=w.index(13)[0])})")
     return None

@@ -28,6 +28,12 @@ class Kind(Enum):
     TENSOR = "tensor"
     ARRAY = "array"
     SYSTEM = "system"
+    PREFETCH = "prefetch"
+
+    @property
+    def is_data(self) -> bool:
+        """Whether its ops compute; the others have a namespace of their own and no name in `pl`."""
+        return self not in (Kind.SYSTEM, Kind.PREFETCH)
 
 
 class Role(Enum):

@@ -24,6 +24,7 @@ from tilewright.jit.arguments import RUNTIME as RUNTIME
 from tilewright.jit.decorators import jit as jit
 from tilewright.jit.function import JITFunction as JITFunction
 from tilewright.language import array as array
+from tilewright.language import prefetch as prefetch
 from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
@@ -58,7 +59,7 @@ else:
 Mem = MemorySpace
 ND, DN, NZ = TensorLayout.ND, TensorLayout.DN, TensorLayout.NZ
 MX_A_ZZ, MX_B_NN = TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN
-TaskId = Scalar(TASK_ID)
+TaskId = PrefetchAsyncContext = AsyncEvent = AsyncSession = Scalar(TASK_ID)
 
 
 def parse(code: str, filename: str = "<string>") -> _Function | _Program:

@@ -25,7 +25,7 @@ UNIFIED = (Kind.TILE, Kind.TENSOR)
 SCRATCH = ("tmp", "tmp_tile")
 """What operands are called that only lend their memory."""
 
-_NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system."}
+_NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system.", Kind.PREFETCH: "prefetch."}
 """The kinds whose ops are not also names of `pl` itself."""
 
 

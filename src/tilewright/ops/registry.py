@@ -14,10 +14,12 @@ from tilewright.ops import matmul as matmul
 from tilewright.ops import memory as memory
 from tilewright.ops import padding as padding
 from tilewright.ops import partial as partial
+from tilewright.ops import prefetch as prefetch
 from tilewright.ops import reduce as reduce
 from tilewright.ops import reinterpret as reinterpret
 from tilewright.ops import reshape as reshape
 from tilewright.ops import scalar as scalar
 from tilewright.ops import shape as shape
+from tilewright.ops import sync as sync
 from tilewright.ops import system as system
 from tilewright.ops import view as view
