@@ -216,6 +216,25 @@ def _product_and_bias(w: Writer, op: Op) -> Value | None:
     return _called(w, op, lhs.name, rhs.name, bias.name, *_phase(w, op))
 
 
+@way("tile.matmul_mx", "tile.matmul_mx_acc", "tile.matmul_mx_bias")
+def _scaled_product(w: Writer, op: Op) -> Value | None:
+    """Multiply small floats with exponents that keep sums within reach of how accurate they are."""
+    m, k, n = 16 * w.number(1, 2), 64 * w.number(1, 2), 32
+
+    def some(name: str, rows: int, columns: int) -> str:
+        number = w.pick([0.5, 1.0, 2.0]) if name == "FP8E8M0" else w.pick([-1.5, 0.25, 1.0])
+        made = w.make(f"pl.cast(pl.tile.full([{rows}, {columns}], dtype=pl.FP32, value={number}), pl.{name})", "t")
+        assert made is not None
+        return made.name
+
+    factors = [some("FP8E4M3FN", m, k), some("FP8E8M0", m, k // 32)]
+    factors += [some("FP8E4M3FN", k, n), some("FP8E8M0", k // 32, n)]
+    if op.spec.name == "matmul_mx":
+        return _called(w, op, *factors)
+    other = tile_of(w, (m if op.spec.name.endswith("acc") else 1, n), dt.FP32).name
+    return _called(w, op, *([other, *factors] if op.spec.name.endswith("acc") else [*factors, other]))
+
+
 # Memory
 
 

@@ -112,6 +112,8 @@ class OpSpec:
     """The operand whose buffer the result is."""
     writes: str | None = None
     """The operand whose buffer the op changes."""
+    takes_permuted: bool = False
+    """Whether it takes tensors whose memory holds elements in an order of their own."""
     turns: bool = False
     """Whether neighbours along the last axis of the tensor it gives may lie apart, though its operand's do not."""
     undefined: Undefined = Undefined.REFUSED

@@ -36,6 +36,7 @@ from tilewright.ops.elementwise import *
 from tilewright.ops.load import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import *
+from tilewright.ops.mx import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.reduce import *

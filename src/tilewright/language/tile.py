@@ -14,6 +14,7 @@ from tilewright.ops.memory import read as read
 from tilewright.ops.memory import store as store
 from tilewright.ops.memory import tile_full as full
 from tilewright.ops.memory import write as write
+from tilewright.ops.mx import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.reduce import *

@@ -12,6 +12,7 @@ from tilewright.ops import elementwise as elementwise
 from tilewright.ops import load as load
 from tilewright.ops import matmul as matmul
 from tilewright.ops import memory as memory
+from tilewright.ops import mx as mx
 from tilewright.ops import padding as padding
 from tilewright.ops import partial as partial
 from tilewright.ops import prefetch as prefetch

@@ -15,6 +15,7 @@ from tilewright.backends.cpu.compute import (
     partial,
     products,
     reduce,
+    scaled,
     tiles,
     views,
 )
@@ -54,7 +55,7 @@ from tilewright.native.target import Target
 
 HANDLERS = (
     arrays, assemble, byte_views, calls, compare, control, convert, copies, elements, groups, partial, products, reduce,
-    reinterpreted, scalars, system, tensor_views, tensors, tiles, views,
+    reinterpreted, scalars, scaled, system, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 
