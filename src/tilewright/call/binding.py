@@ -121,6 +121,8 @@ def _number(param: Var, dtype: DataType, value: Any) -> Number:
         value = value.item() if hasattr(value, "item") else value
     except (RuntimeError, TypeError, ValueError) as error:  # a torch tensor that holds no number, as on device meta
         raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}: {error}") from error
+    if dtype == BOOL and isinstance(value, int):
+        value = bool(value)
     if not isinstance(value, (bool, int, float)) or (isinstance(value, bool) != (dtype == BOOL)):
         raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}")
     reason = "no float is an integer here" if dtype.is_int() and isinstance(value, float) else objection(value, dtype)

@@ -81,7 +81,7 @@ def _advise(error: KernelError, spec: OpSpec, args: Sequence[Value]) -> None:
     """Tell authors who take an op on numbers for one on tiles what the latter is called."""
     is_scalar = spec.kinds == (Kind.SCALAR,)
     if is_scalar and any(isinstance(a, Expr) and isinstance(a.type, (TensorType, TileType)) for a in args):
-        error.help = meant(spec.name) or error.help
+        error.hint = meant(spec.name) or error.hint
 
 
 def _may_be_cut(t: Translator, bound: Mapping[str, Value]) -> bool:

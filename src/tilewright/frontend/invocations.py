@@ -6,17 +6,19 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from tilewright.core.build import call, scalar
 from tilewright.core.expr import Const, Expr, GlobalVar, Invoke, Submit, TupleGetItem, constant
 from tilewright.core.program import Function
 from tilewright.core.signature import result_type
 from tilewright.core.types import ScalarType, TensorType, TupleType, Type
-from tilewright.dtypes import INDEX, INT64, TASK_ID, DataType
+from tilewright.dtypes import BOOL, INDEX, INT64, TASK_ID, DataType
 from tilewright.errors import ArgumentCountError, DTypeMismatchError, OperandError, ParserTypeError, ShapeMismatchError
 from tilewright.frontend.arguments import Arguments, arguments, parameters_of
 from tilewright.frontend.branches import predicate
 from tilewright.frontend.kernels import Kernel, KernelKind
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
+from tilewright.ops.registry import OPS
 from tilewright.records import record
 
 
@@ -65,7 +67,7 @@ def _argument(t: Translator, function: Function, param: Any, value: Value, node:
     number = value.value if isinstance(value, Const) else value
     if isinstance(number, (bool, int, float)) and isinstance(param.type, ScalarType):
         if _is_literal_of(number, param.type.dtype):
-            return constant(number, param.type.dtype, t.span(node))
+            return constant(bool(number) if param.type.dtype == BOOL else number, param.type.dtype, t.span(node))
     arg = t.expr(value, node, f"`{param.name_hint}` of `{function.name}`")
     problem = fitting(param.type, arg.type)
     if problem:
@@ -75,7 +77,22 @@ def _argument(t: Translator, function: Function, param: Any, value: Value, node:
         message = f"`{param.name_hint}` of `{function.name}` is {param.type}, got {arg.type}: {problem}"
         notes = [f"`{param.name_hint}` is declared at {param.span}"] if param.span.is_known else ()
         raise t.error(kind, node, message, help=help, notes=notes)
-    return arg
+    return as_parameter(arg, param.type)
+
+
+def as_parameter(arg: Expr, param: Type) -> Expr:
+    """Return an argument that fits a parameter as what it is there: numbers are converted, any but zero being true."""
+    if not isinstance(param, ScalarType) or not isinstance(arg.type, ScalarType) or fits_as_it_is(param, arg.type):
+        return arg
+    if param.dtype == BOOL:
+        return scalar("ne", arg, constant(0, arg.type.dtype), span=arg.span)
+    bound = {"x": arg, "target_type": param.dtype, "mode": "none"}
+    return call(OPS["scalar.cast"].spec, bound, arg.span)
+
+
+def fits_as_it_is(param: ScalarType, arg: ScalarType) -> bool:
+    """Return whether a number needs no conversion."""
+    return param == arg or {param.dtype, arg.dtype} == {INDEX, INT64}
 
 
 _PROBLEMS: Mapping[str, tuple[type[ParserTypeError], str]] = {
@@ -89,7 +106,7 @@ _PROBLEMS: Mapping[str, tuple[type[ParserTypeError], str]] = {
 
 def _is_literal_of(number: int | float | bool, dtype: DataType) -> bool:
     """Return whether a number of the text stands for one of a parameter's kind."""
-    return dtype.is_float() or (dtype.is_int() and not isinstance(number, float))
+    return dtype.is_float() or ((dtype.is_int() or dtype == BOOL) and not isinstance(number, float))
 
 
 def fitting(param: Type, arg: Type) -> str:
@@ -104,7 +121,9 @@ def fitting(param: Type, arg: Type) -> str:
                 return f"axis {axis} differs"
         return ""
     if isinstance(param, ScalarType) and isinstance(arg, ScalarType):
-        return "" if param == arg or {param.dtype, arg.dtype} == {INDEX, INT64} else "the types differ"
+        if fits_as_it_is(param, arg) or (arg.dtype.is_int() and (param.dtype.is_int() or param.dtype == BOOL)):
+            return ""
+        return "" if arg.dtype.is_float() and param.dtype.is_float() else "the types differ"
     if type(param) is not type(arg):
         return "the kinds differ"
     return "" if param == arg else "the types differ"

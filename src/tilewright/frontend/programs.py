@@ -17,8 +17,8 @@ from tilewright.errors import (
     RecursiveCallError,
     UndefinedNameError,
     UnsupportedFeatureError,
-    brief,
 )
+from tilewright.frontend.brief import brief
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import nearest
@@ -57,7 +57,7 @@ class Builder:
                 f"it has {', '.join(self.methods)}" if self.methods else "only methods of a @pl.program have a program"
             )
             help = nearest(name, list(self.methods), "self.") or known
-            raise UndefinedNameError(f"the program has no function '{name}'", spans=[span], help=help)
+            raise UndefinedNameError(f"Function '{name}' not defined in program", spans=[span], help=help)
         if name in self.active:
             cycle = " -> ".join([*self.active[self.active.index(name) :], name])
             raise RecursiveCallError(f"`{name}` calls itself: {cycle}", spans=[span])

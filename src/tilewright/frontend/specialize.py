@@ -12,6 +12,7 @@ from tilewright.core.expr import Const, Expr, GlobalVar, Invoke, Symbol, constan
 from tilewright.core.program import Function
 from tilewright.core.signature import result_type
 from tilewright.core.types import Extent, ScalarType, TensorType, TupleType, Type
+from tilewright.dtypes import BOOL
 from tilewright.errors import (
     AnnotationError,
     ArgumentCountError,
@@ -29,7 +30,7 @@ from tilewright.frontend.dynamic import name_axes, spread
 from tilewright.frontend.frames import BecomesDynamic, Frame
 from tilewright.frontend.functions import Header, Options, check_symbols, translated
 from tilewright.frontend.inline import InlineFunction, returns_once
-from tilewright.frontend.invocations import fitting
+from tilewright.frontend.invocations import as_parameter, fitting
 from tilewright.frontend.kernels import Declared, Kernel, KernelKind
 from tilewright.frontend.messages import Messages
 from tilewright.frontend.names import Origins, Resolver, free_name
@@ -224,13 +225,13 @@ def _argument(
     name, value = bound
     param = made.function.params[position]
     where = nodes.get(name)
-    if isinstance(value, (bool, int, float)) and isinstance(param.type, ScalarType):
-        return constant(value, param.type.dtype, t.span(where) if where is not None else param.span)
-    if isinstance(value, Const) and isinstance(param.type, ScalarType):
-        return constant(value.value, param.type.dtype, value.span)
+    number = value.value if isinstance(value, Const) else value
+    if isinstance(number, (bool, int, float)) and isinstance(param.type, ScalarType):
+        span = value.span if isinstance(value, Const) else t.span(where) if where is not None else param.span
+        return constant(bool(number) if param.type.dtype == BOOL else number, param.type.dtype, span)
     if not isinstance(value, Expr):
         raise InternalError(f"`{name}` of `{made.function.name}` is no value of the program")
-    return value
+    return as_parameter(value, param.type)
 
 
 def _extents(made: Specialized, args: Sequence[Expr]) -> Iterator[tuple[Extent, Extent]]:
@@ -253,7 +254,7 @@ def _met(kernel: Kernel, name: str, says: Declared, value: Value, span: Span) ->
             raise DTypeMismatchError(message, help="convert it first")
         if isinstance(says.type, TensorType) and isinstance(value.type, TensorType):
             tensor_type(name, -1, value.type, says.type, Frame(kernel, {}))
-        return value
+        return value if says.type is None else as_parameter(value, says.type)
     except KernelError as error:
         error.locate([span])
         raise

@@ -159,6 +159,10 @@ def annotated(t: Translator, node: ast.AnnAssign) -> None:
     if node.value is None or not isinstance(node.target, ast.Name):
         message, help = "an annotated name needs a value", "write `name: type = value`"
         raise t.error(UnsupportedFeatureError, node, message, help=help)
+    if is_directive(t, node.value, directives.yield_):
+        assert isinstance(node.value, ast.Call)
+        _yield_values(t, node.value, (node.target.id,))
+        return
     if (kind := _python_type(t, node.annotation)) is not None:
         value = t.evaluate(node.value)
         _check_kind(t, node, node.target.id, kind, value)

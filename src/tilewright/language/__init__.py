@@ -19,11 +19,13 @@ from tilewright.frontend.inline import inline as inline
 from tilewright.frontend.programs import function as function
 from tilewright.frontend.programs import program as program
 from tilewright.frontend.text import loads as _loads
+from tilewright.frontend.text import only_program as _only_program
 from tilewright.frontend.text import parse as _parse
 from tilewright.jit.arguments import RUNTIME as RUNTIME
 from tilewright.jit.decorators import jit as jit
 from tilewright.jit.function import JITFunction as JITFunction
 from tilewright.language import array as array
+from tilewright.language import parser as parser
 from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
@@ -66,6 +68,16 @@ def parse(code: str, filename: str = "<string>") -> _Function | _Program:
 def loads(path: str | _os.PathLike[str]) -> _Function | _Program:
     """Return the one function or program that a Python file defines."""
     return _loads(path, {"pl": _this()})
+
+
+def parse_program(code: str, filename: str = "<string>") -> _Program:
+    """Return the one program that Python text defines; ValueError for a function."""
+    return _only_program(parse(code, filename))
+
+
+def loads_program(path: str | _os.PathLike[str]) -> _Program:
+    """Return the one program that a Python file defines; ValueError for a function."""
+    return _only_program(loads(path))
 
 
 def _this() -> object:

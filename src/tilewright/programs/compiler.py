@@ -11,7 +11,8 @@ from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ReturnStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import statements
-from tilewright.errors import ReturnMismatchError, brief
+from tilewright.errors import ReturnMismatchError
+from tilewright.frontend.brief import brief
 from tilewright.frontend.programs import as_program
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager

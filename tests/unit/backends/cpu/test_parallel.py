@@ -101,7 +101,7 @@ def test_a_call_that_fails_fails_alone(runtime: str) -> None:
         for _ in range(100):
             with pytest.raises(ExecutionError, match="a store does not fit its tensor") as caught:
                 shifted(shift, 100, by)
-            assert caught.value.span.line == STORE_LINE
+            assert caught.value.place.line == STORE_LINE
 
     at_once(right, right, lambda: wrong(4), lambda: wrong(-1))
 
