@@ -10,6 +10,7 @@ from tilewright.core.expr import Attribute, GlobalVar, Symbol, Var
 from tilewright.core.extents import symbols_in
 from tilewright.core.node import node
 from tilewright.core.printer import INDENT, Printable, Printer
+from tilewright.core.solving import Solution, located, solved
 from tilewright.core.stmt import EMPTY, Attributes, SeqStmts
 from tilewright.core.types import TensorType, TileType, Type
 from tilewright.core.visitor import expressions, statements, types_of
@@ -56,6 +57,11 @@ class Function(Printable):
                 if isinstance(extent, Symbol):
                     found.setdefault(extent.name, (position, axis))
         return found
+
+    @property
+    def solutions(self) -> Mapping[str, Solution]:
+        """Each symbol that stands in formulas only, as the argument of one of them tells it."""
+        return solved(located([param.type for param in self.params]), self.symbols)
 
     def with_body(self, body: SeqStmts) -> Function:
         """Return this function with another body."""

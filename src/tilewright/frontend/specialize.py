@@ -28,7 +28,7 @@ from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.dynamic import name_axes, spread
 from tilewright.frontend.frames import BecomesDynamic, Frame
-from tilewright.frontend.functions import Header, Options, check_symbols, translated
+from tilewright.frontend.functions import Header, Options, translated, with_told_extents
 from tilewright.frontend.inline import InlineFunction, returns_once
 from tilewright.frontend.invocations import as_parameter, fitting
 from tilewright.frontend.kernels import Declared, Kernel, KernelKind
@@ -149,8 +149,7 @@ class Kernels:
             known[kernel.self_name] = kernel.owner
 
         def header() -> Header:
-            check_symbols(found)
-            return Header(name, found, _returns(kernel, resolver), known, frame)
+            return Header(name, with_told_extents(found), _returns(kernel, resolver), known, frame)
 
         options = Options(kernel.kind.function_type, kernel.level)
         function = translated(kernel.captured, options, self.builder, resolver, header)
