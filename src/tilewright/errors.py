@@ -276,7 +276,7 @@ class ConditionError(ParserTypeError):
     hint = "compare explicitly, for example `n > 0`"
 
 
-class YieldMismatchError(ParserTypeError):
+class YieldMismatchError(ParserTypeError, ParserSyntaxError):
     """Carried values whose number or types disagree."""
 
 

@@ -14,7 +14,7 @@ from tilewright.core.program import Function
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
 from tilewright.frontend.accumulators import accumulated
-from tilewright.frontend.arguments import arguments, values_of
+from tilewright.frontend.arguments import UNREAD, arguments, values_of
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.inline import InlineFunction
@@ -24,6 +24,7 @@ from tilewright.frontend.operators import apply
 from tilewright.frontend.properties import BindDynamic
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
+from tilewright.frontend.tasks import task_dummy
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Value
@@ -34,14 +35,14 @@ def call(t: Translator, node: ast.Call) -> Value:
     callee = t.evaluate(node.func)
     spec = spec_of(callee)
     if spec is not None:
-        return _op(t, spec, node)
+        return _op(t, spec, node) if spec.name != "task_dummy" else task_dummy(t, node)
     handler = DIRECTIVES.get(callee) if isinstance(callee, FunctionType) else None
     if handler is not None:
         return handler(t, node)
     if isinstance(callee, Method):
-        return invoke(t, t.callees.method(callee.name, t.span(node)), values_of(t, node), node)
+        return invoke(t, t.callees.method(callee.name, t.span(node)), values_of(t, node, UNREAD), node)
     if isinstance(callee, Function):
-        return invoke(t, t.callees.free(callee, t.span(node)), values_of(t, node), node)
+        return invoke(t, t.callees.free(callee, t.span(node)), values_of(t, node, UNREAD), node)
     if isinstance(callee, InlineFunction):
         return callee.expand(t, values_of(t, node), node)
     if isinstance(callee, Kernel):

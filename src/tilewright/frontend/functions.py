@@ -48,6 +48,8 @@ class Options:
     role: Role | None = None
     attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     strict_ssa: bool = False
+    auto_scope: bool = True
+    external_source: str = ""
 
 
 @record
@@ -141,6 +143,8 @@ def _translate(
         strict_ssa=options.strict_ssa,
         widened=widened,
         frame=header.frame,
+        func_type=options.func_type,
+        auto_scope=options.auto_scope,
     )
     params = tuple(Var(p.name, p.type, p.span, p.bounds) for p in header.parameters)
     for param, p in zip(params, header.parameters, strict=True):
@@ -161,6 +165,8 @@ def _translate(
         options.level,
         options.role,
         {**options.attrs, **t.attrs},
+        auto_scope=options.auto_scope,
+        external_source=options.external_source,
     )
 
 

@@ -128,7 +128,7 @@ def function(
 
     if attrs is not None:
         warnings.warn("attrs= is deprecated: use pl.func_attr in the body", DeprecationWarning, stacklevel=2)
-    options = Options(type, level, role, dict(attrs or {}), strict_ssa)
+    options = Options(type, level, role, dict(attrs or {}), strict_ssa, auto_scope, external_source or "")
 
     @brief
     def decorate(python: Any) -> Any:

@@ -151,7 +151,7 @@ class Kernels:
         def header() -> Header:
             return Header(name, with_told_extents(found), _returns(kernel, resolver), known, frame)
 
-        options = Options(kernel.kind.function_type, kernel.level)
+        options = Options(kernel.kind.function_type, kernel.level, auto_scope=kernel.auto_scope)
         function = translated(kernel.captured, options, self.builder, resolver, header)
         return Specialized(function, frame, tuple(taken))
 
@@ -178,7 +178,10 @@ class Kernels:
         if t.frame is not None:
             name_axes(t, dims, named, node)
         template = InlineFunction(kernel.captured)
-        return template.expand(t, Arguments((), bound, (), {}), node, resolver, dims)
+        outer, t.auto_scope = t.auto_scope, t.auto_scope and kernel.auto_scope
+        result = template.expand(t, Arguments((), bound, (), {}), node, resolver, dims)
+        t.auto_scope = outer
+        return result
 
 
 def _uncallable(t: Translator, kernel: Kernel, node: ast.Call) -> UncallableError:

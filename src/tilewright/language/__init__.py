@@ -8,9 +8,10 @@ from tilewright.core.annotations import Scalar as Scalar
 from tilewright.core.enums import *
 from tilewright.core.enums import MemorySpace as MemorySpace
 from tilewright.core.enums import TensorLayout as TensorLayout
+from tilewright.core.expr import Expr as _Expr
+from tilewright.core.memrefs import *
 from tilewright.core.program import Function as _Function
 from tilewright.core.program import Program as _Program
-from tilewright.core.types import MemRef as MemRef
 from tilewright.dtypes import *
 from tilewright.dtypes import TASK_ID as TASK_ID
 from tilewright.frontend.directives import *
@@ -24,7 +25,9 @@ from tilewright.frontend.text import parse as _parse
 from tilewright.jit.arguments import RUNTIME as RUNTIME
 from tilewright.jit.decorators import jit as jit
 from tilewright.jit.function import JITFunction as JITFunction
+from tilewright.language import adir as adir
 from tilewright.language import array as array
+from tilewright.language import optimizations as optimizations
 from tilewright.language import parser as parser
 from tilewright.language import system as system
 from tilewright.language import tensor as tensor
@@ -58,6 +61,7 @@ Mem = MemorySpace
 ND, DN, NZ = TensorLayout.ND, TensorLayout.DN, TensorLayout.NZ
 MX_A_ZZ, MX_B_NN = TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN
 TaskId = Scalar(TASK_ID)
+IntLike: _typing.TypeAlias = int | Scalar | _Expr
 
 
 def parse(code: str, filename: str = "<string>") -> _Function | _Program:

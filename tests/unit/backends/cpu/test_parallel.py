@@ -152,7 +152,7 @@ class P:
              out: pl.InOut[pl.Tensor[[6, 40], pl.FP32]]):
         for i in pl.parallel(turns):
             out = self.row(x, i, out)
-            results = pl.spmd_submit(self.cell, x, i, out, core_num=5)
+            _, task = pl.spmd_submit(self.cell, x, i, out, core_num=5)
             for j in pl.parallel(20):
                 with pl.at(level=pl.Level.CORE_GROUP):
                     t = pl.load(out, [i, j * 2], [1, 2])
