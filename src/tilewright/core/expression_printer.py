@@ -35,6 +35,10 @@ _OWNERS = {"MaskPattern": "tile.MaskPattern", "MemorySpace": "Mem"}
 """The enums that the language has under another name."""
 
 
+_BY_NAME = frozenset({"task_dummy"})
+"""The ops whose operands are all written by name."""
+
+
 class ExpressionPrinter:
     """One printing: the names given out so far and the style."""
 
@@ -138,7 +142,7 @@ class ExpressionPrinter:
             text = text if len(operands) == 1 else f"{operands[0]} {spec.symbol} {operands[1]}"
             return f"({text})" if nested else text
         parts: list[str] = []
-        by_name = False
+        by_name = spec.name in _BY_NAME
         for p in spec.parameters:
             value = bound[p.name]
             if isinstance(value, Absent) or (

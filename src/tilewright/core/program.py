@@ -92,7 +92,7 @@ class Function(Printable):
         body = [*([f"{printer.pl}.func_attr({{{attrs}}})"] if attrs else []), *printer.body(self.body)]
         yield self._printed_decorator(printer)
         yield f"def {self.name}{signature}:"
-        yield from (INDENT + line for line in (body or ["pass"]))
+        yield from (INDENT + line for line in (body or ["..." if self.external_source else "pass"]))
 
     def _printed_params(self, printer: Printer) -> Iterator[str]:
         yield from ["self"] if printer.in_program else []

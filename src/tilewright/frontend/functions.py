@@ -17,11 +17,13 @@ from tilewright.core.solving import located, told
 from tilewright.core.stmt import SeqStmts
 from tilewright.core.types import Extent, TensorType, Type, join
 from tilewright.errors import (
+    DirectiveError,
     InternalError,
     KernelError,
     MissingAnnotationError,
     NestingError,
     NotStaticError,
+    OperandError,
     ReturnMismatchError,
     UnboundSymbolError,
     UnsupportedFeatureError,
@@ -83,10 +85,24 @@ def translate(captured: Captured, options: Options, callees: Callees, is_method:
     known = {captured.node.args.args[0].arg: ProgramSelf()} if is_method and captured.node.args.args else {}
 
     def header() -> Header:
+        check_external(captured, options)
         parameters = _parameters(captured, resolver, is_method)
         return Header(captured.node.name, parameters, declared_returns(captured, resolver), known)
 
     return translated(captured, options, callees, resolver, header)
+
+
+def check_external(captured: Captured, options: Options) -> None:
+    """Raise where a function that another language holds is not declared as a kernel without statements."""
+    if not options.external_source:
+        return
+    where = captured.span(captured.node)
+    if not options.func_type.is_incore:
+        message = f"external_source= is for kernels, and this is a function of type {options.func_type.name}"
+        raise OperandError(message, spans=[where], help="type=pl.FunctionType.AIV, AIC or InCore")
+    if not all(isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant) for stmt in captured.node.body):
+        message = "a function with external_source= has `...` for its body"
+        raise DirectiveError(message, spans=[where], help="write `...`: its statements are in the other file")
 
 
 @paused_collection()
@@ -157,7 +173,7 @@ def _translate(
     return Function(
         header.name,
         params,
-        _in_known_terms(_checked_returns(t, header.returns), params),
+        _in_known_terms(_checked_returns(t, header.returns, bool(options.external_source)), params),
         SeqStmts(tuple(t.stmts)),
         captured.span(captured.node),
         options.func_type,
@@ -248,10 +264,10 @@ def declared_returns(captured: Captured, resolver: Resolver) -> tuple[Type, ...]
         raise
 
 
-def _checked_returns(t: Translator, declared: tuple[Type, ...] | None) -> tuple[Type, ...]:
+def _checked_returns(t: Translator, declared: tuple[Type, ...] | None, is_external: bool) -> tuple[Type, ...]:
     """Return the types a function gives, every return statement agreeing with them."""
     if not t.returned:
-        return ()
+        return declared or () if is_external else ()
     types, first = t.returned[0]
     says, help = f"the return at line {first.line} gives", "every return gives values of the same types"
     if declared is not None:

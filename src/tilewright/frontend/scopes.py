@@ -203,7 +203,7 @@ def _runtime(t: Translator, node: ast.With, options: Options) -> None:
         inner = "a manual" if mode is ScopeMode.MANUAL else "an auto"
         raise options.error("mode", f"{inner} scope cannot stand inside a manual one", "close the outer one first")
     if mode is ScopeMode.AUTO and t.auto_scope:
-        message = "an auto scope is there already, around the whole function"
+        message = "an auto scope placed by hand needs a function with auto_scope=False"
         help = "decorate the function with auto_scope=False to place scopes by hand"
         raise options.error("mode", message, help)
     t.runtime_scopes.append(mode)
