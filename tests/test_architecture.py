@@ -64,7 +64,7 @@ def layer(module: str) -> str:
     return [*module.split("."), "__init__"][1]
 
 
-FACES = ("", "compat", "ir", "language", "pto", "runtime")
+FACES = ("", "compat", "ir", "language", "language.parser", "language.parser.diagnostics", "pto", "runtime")
 """The packages whose names are for callers."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum, IntEnum
 
-__all__ = ["AtomicType", "CmpType", "CompactMode", "ForKind", "FunctionType", "Level", "MemorySpace"]
+__all__ = ["ArgDirection", "AtomicType", "CmpType", "CompactMode", "ForKind", "FunctionType", "Level", "MemorySpace"]
 __all__ += ["PadValue", "PipeType", "Role", "RoundMode", "ScopeMode", "SplitMode", "TensorLayout", "TileLayout"]
 
 
@@ -62,6 +62,17 @@ class ParamDirection(Enum):
     In = "In"
     Out = "Out"
     InOut = "InOut"
+
+
+class ArgDirection(Enum):
+    """How a dispatch takes an argument."""
+
+    Scalar = "scalar"
+    Input = "input"
+    Output = "output"
+    OutputExisting = "output_existing"
+    InOut = "inout"
+    NoDep = "no_dep"
 
 
 class MemorySpace(Enum):

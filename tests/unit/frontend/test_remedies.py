@@ -148,7 +148,7 @@ def test_a_number_that_the_program_computes_may_be_an_int_too() -> None:
 def test_a_call_of_what_is_no_function_is_refused_at_its_line(line: str, thing: object) -> None:
     with pytest.raises(KernelError) as caught:
         jitted(line, THING=thing)(X, X)
-    assert caught.value.span.line == 3 and caught.value.help
+    assert caught.value.place.line == 3 and caught.value.help
 
 
 def test_data_from_outside_is_taken_as_an_argument() -> None:
