@@ -9,11 +9,15 @@ from tilewright.backends.cpu.compute import (
     compare,
     convert,
     copies,
+    element_gathers,
     elements,
     groups,
     partial,
     products,
     reduce,
+    row_gathers,
+    scatters,
+    selections,
     tiles,
     views,
 )
@@ -28,6 +32,8 @@ from tilewright.backends.cpu.host import (
     control,
     scalars,
     system,
+    tensor_gathers,
+    tensor_scatters,
     tensor_views,
     tensors,
 )
@@ -51,8 +57,9 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, byte_views, calls, compare, control, convert, copies, elements, groups, partial, products, reduce, scalars,
-    system, tensor_views, tensors, tiles, views,
+    arrays, byte_views, calls, compare, control, convert, copies, element_gathers, elements, groups, partial,
+    products, reduce, row_gathers, scalars, scatters, selections, system, tensor_gathers, tensor_scatters,
+    tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 
