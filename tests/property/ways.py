@@ -7,24 +7,21 @@ parameters say how to call them, so a new op of a family takes part by being dec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from property import indexed_ways as indexed_ways
 from property import scopes
 from property.kernels import FAMILIES, arguments_of, spelled
 from property.operands import MODES, Shape, land, operand, some_dtype, some_shape, stored, tensor_of, tile_of
 from property.values import Value, dtype_of, is_static_tensor, is_whole, shape_of
+from property.way import WAYS, called, cut_short, way
 from property.writer import DTYPES, Plane, Writer
 
 from tilewright import dtypes as dt
 from tilewright.core.op import OPS, Kind, Op
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import DataType
-
-Way = Callable[[Writer, Op], "Value | None"]
-"""Writes a call of an op; returns what it gives, or None where that is nowhere or already seen."""
-
-WAYS: dict[str, Way] = {}
 
 LEFT_OUT: dict[str, str] = {
     "tensor.get_block_idx": "the front end writes tile.get_block_idx",
@@ -60,39 +57,17 @@ def anything(w: Writer) -> None:
     show(w, name) if w.plane is Plane.KERNEL and w.chance(50) else use(w, name)
 
 
-def way(*names: str) -> Callable[[Way], Way]:
-    """Sign in the way of some ops."""
-
-    def sign(function: Way) -> Way:
-        WAYS.update(dict.fromkeys(names, function))
-        return function
-
-    return sign
-
-
 def _family(w: Writer, op: Op) -> Value | None:
     """Call an op by the roles of its parameters, on operands made for it."""
     for _ in range(4):
         shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
         pool = [operand(w, op.kind, shape, dtype) for _ in range(2)]
-        first = _cut_short(w, pool[0]) if op.kind is Kind.TILE and w.chance(25) else pool[0]
+        first = cut_short(w, pool[0]) if op.kind is Kind.TILE and w.chance(25) else pool[0]
         given = arguments_of(w, op.spec, pool, first)
-        made = _called(w, op, *given) if given else None
+        made = called(w, op, *given) if given else None
         if made is not None:
             return made
     return None
-
-
-def _called(w: Writer, op: Op, *arguments: str) -> Value | None:
-    return w.make(f"{spelled(op.spec, op.kind)}({', '.join(arguments)})", keep=True)
-
-
-def _cut_short(w: Writer, tile: Value) -> Value:
-    """Return a tile only part of which holds data, how much often known to the running program only."""
-    shape = shape_of(tile)
-    sizes = ", ".join(w.index(extent)[0] for extent in shape)
-    zeros = ", ".join("0" for _ in shape)
-    return w.make(f"pl.slice({tile.name}, {list(shape)}, [{zeros}], valid_shape=[{sizes}])", keep=True) or tile
 
 
 # Elements: chosen, compared, converted
@@ -101,7 +76,7 @@ def _cut_short(w: Writer, tile: Value) -> Value:
 @way("tile.expands", "tensor.expands")
 def _expands(w: Writer, op: Op) -> Value | None:
     target = operand(w, op.kind, some_shape(w), some_dtype(w, op.spec.accepts))
-    return _called(w, op, target.name, w.scalar(dtype_of(target)))
+    return called(w, op, target.name, w.scalar(dtype_of(target)))
 
 
 @way("tile.cmp", "tensor.cmp")
@@ -109,7 +84,7 @@ def _cmp(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
     lhs = operand(w, op.kind, shape, dtype)
     rhs = operand(w, op.kind, shape, dtype).name if w.chance(60) else w.scalar(dtype)
-    return _called(w, op, lhs.name, rhs, f"cmp_type={w.number(0, 5)}")
+    return called(w, op, lhs.name, rhs, f"cmp_type={w.number(0, 5)}")
 
 
 @way("tile.sel", "tile.sels")
@@ -118,7 +93,7 @@ def _sel(w: Writer, op: Op) -> Value | None:
     mask = _cmp_of(w, shape)
     lhs = tile_of(w, shape, dtype)
     other = tile_of(w, shape, dtype).name if op.spec.name == "sel" else f"scalar={w.scalar(dtype)}"
-    return _called(w, op, mask.name, lhs.name, other)
+    return called(w, op, mask.name, lhs.name, other)
 
 
 def _cmp_of(w: Writer, shape: Shape) -> Value:
@@ -132,7 +107,7 @@ def _cmp_of(w: Writer, shape: Shape) -> Value:
 def _cast(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w), w.pick(DTYPES))
     target = w.pick([d for d in DTYPES if d != dtype_of(source)])
-    return _called(w, op, source.name, f"pl.{target.symbol}", f'mode="{w.pick(MODES)}"')
+    return called(w, op, source.name, f"pl.{target.symbol}", f'mode="{w.pick(MODES)}"')
 
 
 @way("scalar.cast")
@@ -166,7 +141,7 @@ def _summed(*factors: Value) -> DataType:
 def _product(w: Writer, op: Op) -> Value | None:
     batch = (w.pick([1, 2, 3]),) if op.spec.name == "batch_matmul" and w.chance(80) else ()
     lhs, rhs, _ = _factors(w, op, 1 if op.spec.name == "gemv" else None, batch)
-    return _called(w, op, lhs.name, rhs.name)
+    return called(w, op, lhs.name, rhs.name)
 
 
 FLOATS = (dt.FP32, dt.FP16, dt.BF16)
@@ -183,7 +158,7 @@ def _tensor_product(w: Writer, op: Op) -> Value | None:
     results = FLOATS if _summed(lhs, rhs).is_float() or w.chance(30) else INTEGERS
     wanted = f"out_dtype=pl.{w.pick(results).symbol}"
     given = [wanted] * w.chance(60) + [f"a_trans={flags[0]}", f"b_trans={flags[1]}"]
-    return _called(w, op, lhs.name, rhs.name, *given)
+    return called(w, op, lhs.name, rhs.name, *given)
 
 
 @way("tile.matmul_acc", "tensor.matmul_acc", "tile.batch_matmul_acc", "tile.gemv_acc")
@@ -192,14 +167,14 @@ def _sum_of_products(w: Writer, op: Op) -> Value | None:
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_acc" else None, batch)
     acc = operand(w, op.kind, shape, _summed(lhs, rhs))
     start = [f"init_cond={w.condition()}"] if op.spec.name == "matmul_acc" and w.chance(40) else []
-    return _called(w, op, acc.name, lhs.name, rhs.name, *start)
+    return called(w, op, acc.name, lhs.name, rhs.name, *start)
 
 
 @way("tile.matmul_bias", "tile.gemv_bias")
 def _product_and_bias(w: Writer, op: Op) -> Value | None:
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_bias" else None)
     bias = tile_of(w, (1, shape[-1]), _summed(lhs))
-    return _called(w, op, lhs.name, rhs.name, bias.name)
+    return called(w, op, lhs.name, rhs.name, bias.name)
 
 
 # Memory
@@ -236,7 +211,7 @@ def _store(w: Writer, op: Op) -> Value | None:
 @way("tile.move")
 def _move(w: Writer, op: Op) -> Value | None:
     tile = tile_of(w, some_shape(w), w.pick(DTYPES))
-    return _called(w, op, tile.name, f"target_memory=pl.Mem.{w.pick(['Vec', 'Left', 'Right', 'Mat'])}")
+    return called(w, op, tile.name, f"target_memory=pl.Mem.{w.pick(['Vec', 'Left', 'Right', 'Mat'])}")
 
 
 @way("tensor.create")
@@ -256,7 +231,7 @@ def _create_tile(w: Writer, op: Op) -> Value | None:
 @way("tile.full", "tensor.full")
 def _full(w: Writer, op: Op) -> Value | None:
     dtype = w.pick(DTYPES)
-    return _called(w, op, str(list(some_shape(w))), f"dtype=pl.{dtype.symbol}", f"value={w.scalar(dtype)}")
+    return called(w, op, str(list(some_shape(w))), f"dtype=pl.{dtype.symbol}", f"value={w.scalar(dtype)}")
 
 
 @way("tile.read", "tensor.read")
@@ -404,14 +379,14 @@ def _assemble(w: Writer, op: Op) -> Value | None:
 def _concat(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), w.pick(DTYPES)
     parts = [operand(w, op.kind, (*shape[:-1], w.pick(w.extents)), dtype).name for _ in range(2)]
-    return _called(w, op, *parts)
+    return called(w, op, *parts)
 
 
 @way("tile.fillpad", "tensor.fillpad")
 def _fillpad(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w), w.pick(DTYPES))
-    source = _cut_short(w, source) if op.kind is Kind.TILE else source
-    return _called(w, op, source.name, f"pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])}")
+    source = cut_short(w, source) if op.kind is Kind.TILE else source
+    return called(w, op, source.name, f"pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])}")
 
 
 PARTIAL = [f"{kind}.part_{name}" for kind in ("tile", "tensor") for name in ("add", "mul", "max", "min")]
@@ -421,15 +396,15 @@ PARTIAL = [f"{kind}.part_{name}" for kind in ("tile", "tensor") for name in ("ad
 def _partial(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
     first, second = (operand(w, op.kind, shape, dtype) for _ in range(2))
-    second = _cut_short(w, second) if op.kind is Kind.TILE else second
-    return _called(w, op, first.name, second.name)
+    second = cut_short(w, second) if op.kind is Kind.TILE else second
+    return called(w, op, first.name, second.name)
 
 
 @way("tile.set_validshape", "tensor.set_validshape")
 def _set_validshape(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w, (2, 2, 3)), w.pick(DTYPES))
     sizes = [w.index(extent)[0] for extent in shape_of(source)[-2:]]
-    cut = _called(w, op, source.name, *sizes)
+    cut = called(w, op, source.name, *sizes)
     return cut if cut is None or op.kind is Kind.TILE else _computed(w, cut)
 
 
