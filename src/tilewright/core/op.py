@@ -114,6 +114,10 @@ class OpSpec:
     """The operands of which only the type matters."""
     updates: str | None = None
     """The operand that the result takes the place of: an accumulator, which is added to where it lies."""
+    touches: frozenset[str] = frozenset()
+    """The tensors of which its meaning says itself which elements it reads; of others it reads all."""
+    orders: tuple[tuple[str, ...], ...] = ()
+    """Other orders in which its arguments may be written."""
     control_plane: bool = False
     """Whether an orchestration function may use it outside a kernel scope."""
     symbol: str = ""

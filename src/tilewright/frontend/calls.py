@@ -11,7 +11,7 @@ from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind, OpSpec, Role, spec_of
-from tilewright.core.operands import bind
+from tilewright.core.operands import bind, order_of
 from tilewright.core.program import Function
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
@@ -62,7 +62,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         error.locate([t.span(given.keyword_nodes.get(name, node)) for name in error.blame] or [t.span(node)])
         _advise(error, spec, given.args)
         raise
-    spans = dict(zip((p.name for p in spec.parameters), given.nodes, strict=False)) | dict(given.keyword_nodes)
+    spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
     _check_attributes(t, spec, bound, spans, node)
     summed = accumulated(t, spec, bound, node, spans)
     if summed is not None:

@@ -7,6 +7,7 @@ from tilewright.ops.bytes import as_strided as as_strided
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.gather import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tensor as create
 from tilewright.ops.memory import create_tensor as create_tensor
@@ -19,6 +20,9 @@ from tilewright.ops.partial import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
+from tilewright.ops.row_gather import *
+from tilewright.ops.scatter import *
+from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.system import *
 from tilewright.ops.view import *

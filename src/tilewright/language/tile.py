@@ -1,6 +1,7 @@
 """`pl.tile`: the ops on tiles, under their own namespace."""
 
 from tilewright.core.enums import MaskPattern as MaskPattern
+from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
@@ -14,12 +15,18 @@ from tilewright.ops.memory import read as read
 from tilewright.ops.memory import store as store
 from tilewright.ops.memory import tile_full as full
 from tilewright.ops.memory import write as write
+from tilewright.ops.memory_gather import *
+from tilewright.ops.memory_scatter import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
+from tilewright.ops.row_gather import gather_row as gather_row
+from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.system import *
+from tilewright.ops.tile_gather import *
+from tilewright.ops.tile_scatter import *
 
-__all__ = ["MaskPattern", "create", "create_tile", "full", "load", "move", "read", "store", "write"]
+__all__ = ["MaskPattern", "create", "create_tile", "full", "gather_row", "load", "move", "read", "store", "write"]

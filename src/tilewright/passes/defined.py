@@ -103,7 +103,7 @@ def looks_at(call: Call) -> Iterator[str]:
     for name, value in arguments(call).items():
         if not isinstance(value, Expr) or not isinstance(value.type, TileType) or name in spec.unread:
             continue
-        if spec.undefined is Undefined.REFUSED or name == "mask" or (name == "source" and spec.name == "assemble"):
+        if spec.undefined is Undefined.REFUSED or name == "mask" or (spec.writes is not None and name != spec.writes):
             yield name
 
 
@@ -292,7 +292,7 @@ class Defined:
             case "assemble":  # what is written into a tile is looked at: only the tile itself can be unsure
                 is_whole = source.is_sure and covered(source.box, own, type_.shape)
                 return Facts(own, source.holds) if is_whole else Facts(own, unknown(call), False, origin)
-            case _:
+            case _:  # single elements or rows are written into it
                 return source if source.is_sure else Facts(source.valid, unknown(call), False, source.origin)
 
     def _concat(self, call: Call, bound: Mapping[str, Argument], first: Facts, own: Box) -> Facts:

@@ -12,7 +12,7 @@ from tilewright.core.op import Kind, OpSpec
 from tilewright.core.operands import Argument
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
-from tilewright.core.types import TileType
+from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
 from tilewright.passes.fusion import Extent, Fusion, Recorder, Waiting, spans
 
@@ -291,6 +291,8 @@ def _resized(w: Walk, call: Call, given: Given) -> Waiting | None:
 def _needing(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let an op read its operands from memory, and leave its result there."""
     w.recorder.need(*w.tiles(given))
+    if call.op.spec.family == "update" or any(isinstance(arg.type, TensorType) for arg in call.args):
+        w.recorder.end(f"`{call.op.spec.name}` works on what is in memory")
     return w.in_memory(call)
 
 

@@ -197,7 +197,7 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def _is_put_together(e: FunctionEmitter, call: Call) -> bool:
     """Return whether parts of tiles are written in the function that makes one."""
     calls = (expr for stmt in statements(e.function.body) for expr in used(stmt) if isinstance(expr, Call))
-    return any(isinstance(c.type, TileType) and c.op.spec.name in ("assemble", "write") for c in calls)
+    return any(isinstance(c.type, TileType) and c.op.spec.writes is not None for c in calls)
 
 
 @lowers("tile.full", "tile.expands")

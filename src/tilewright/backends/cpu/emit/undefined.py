@@ -186,6 +186,20 @@ def _grow(b: Builder, tile: Tile, target: Tile, starts: Sequence[Value], sizes: 
     tile.defined = tuple(extents)
 
 
+def _scattered(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    """Count what is written somewhere into a tile: its rows, or as many elements as there are."""
+    target: Tile = bound[call.op.spec.writes or ""]
+    tile.defined, tile.written = box(target), target.written
+    if target.written is None or target.is_scattered is None:
+        return
+    given = bound["shapes"] if "shapes" in bound else None
+    extents = [index(n) for n in bound["valid_shape"] or given] if given is not None else bound["src"].valid
+    tile.is_scattered = TRUE
+    tile.written = b.op("add", target.written, reduce(lambda x, y: b.op("mul", x, y), extents))
+    enough = _is_enough(b, tile)
+    tile.defined = tuple(b.select(enough, v, have) for v, have in zip(tile.valid, tile.defined, strict=True))
+
+
 _MOVES: dict[str, Callable[[Builder, Index, Call, Bound, Tile], None]] = {
     "slice": _slice,
     "extract": _extract,
@@ -195,6 +209,7 @@ _MOVES: dict[str, Callable[[Builder, Index, Call, Bound, Tile], None]] = {
     "concat": _concat,
     "assemble": _assemble,
     "write": _write,
+    **dict.fromkeys(("gather_row", "scatter", "scatter_mask", "scatter_update"), _scattered),
 }
 
 

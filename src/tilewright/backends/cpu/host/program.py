@@ -10,11 +10,15 @@ from tilewright.backends.cpu.compute import (
     compare,
     convert,
     copies,
+    element_gathers,
     elements,
     groups,
     partial,
     products,
     reduce,
+    row_gathers,
+    scatters,
+    selections,
     tiles,
     views,
 )
@@ -30,6 +34,8 @@ from tilewright.backends.cpu.host import (
     reinterpreted,
     scalars,
     system,
+    tensor_gathers,
+    tensor_scatters,
     tensor_views,
     tensors,
 )
@@ -53,8 +59,9 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, assemble, byte_views, calls, compare, control, convert, copies, elements, groups, partial, products, reduce,
-    reinterpreted, scalars, system, tensor_views, tensors, tiles, views,
+    arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, groups, partial,
+    products, reduce, reinterpreted, row_gathers, scalars, scatters, selections, system, tensor_gathers,
+    tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 
