@@ -15,7 +15,9 @@ from tilewright.ops.memory import tile_full as full
 from tilewright.ops.memory import write as write
 from tilewright.ops.partial import *
 from tilewright.ops.reduce import *
+from tilewright.ops.scalar import max as max
+from tilewright.ops.scalar import min as min
 from tilewright.ops.shape import *
 from tilewright.ops.system import *
 
-__all__ = ["MaskPattern", "create", "full", "load", "move", "read", "store", "write"]
+__all__ = ["MaskPattern", "create", "full", "load", "max", "min", "move", "read", "store", "write"]
