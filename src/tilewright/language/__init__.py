@@ -36,6 +36,7 @@ from tilewright.ops.load import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import *
 from tilewright.ops.partial import *
+from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.scalar import max as max
 from tilewright.ops.scalar import min as min

@@ -12,6 +12,7 @@ from tilewright.ops.memory import full as full
 from tilewright.ops.memory import read as read
 from tilewright.ops.memory import write as write
 from tilewright.ops.partial import *
+from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.shape import *
 from tilewright.ops.system import *

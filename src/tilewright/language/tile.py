@@ -14,6 +14,7 @@ from tilewright.ops.memory import store as store
 from tilewright.ops.memory import tile_full as full
 from tilewright.ops.memory import write as write
 from tilewright.ops.partial import *
+from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.scalar import max as max
 from tilewright.ops.scalar import min as min

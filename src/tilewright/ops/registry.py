@@ -13,6 +13,7 @@ from tilewright.ops import load as load
 from tilewright.ops import matmul as matmul
 from tilewright.ops import memory as memory
 from tilewright.ops import partial as partial
+from tilewright.ops import position as position
 from tilewright.ops import reduce as reduce
 from tilewright.ops import scalar as scalar
 from tilewright.ops import shape as shape

@@ -228,6 +228,18 @@ def _reduction(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x], may_float=False)
 
 
+@_plans("position")
+def _position(w: Walk, call: Call, given: Given) -> Waiting | None:
+    (x,) = w.tiles(given, "x")
+    if not call.op.spec.name.startswith("row"):
+        w.recorder.need(x)
+        return w.in_memory(call, (*x.valid[:-2], 1, x.valid[-1]))
+    if x.is_column:
+        return w.map(_shape(call), (*x.rows, 1), [x])
+    best = w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x], may_float=False)
+    return w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x, best], may_float=False)
+
+
 @_plans("load")
 def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     tensor, stmt, starts, wanted = given["tensor"], w.recorder.stmt, given["offsets"], given["valid_shape"]

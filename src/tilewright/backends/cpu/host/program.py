@@ -12,6 +12,7 @@ from tilewright.backends.cpu.compute import (
     elements,
     groups,
     partial,
+    positions,
     products,
     reduce,
     tiles,
@@ -51,8 +52,8 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, byte_views, calls, compare, control, convert, copies, elements, groups, partial, products, reduce, scalars,
-    system, tensor_views, tensors, tiles, views,
+    arrays, byte_views, calls, compare, control, convert, copies, elements, groups, partial, positions, products,
+    reduce, scalars, system, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 
