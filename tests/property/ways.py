@@ -118,6 +118,22 @@ def _cast_scalar(w: Writer, op: Op) -> Value | None:
     return w.make(f'pl.cast({source.name}, pl.{target.symbol}, mode="{w.pick(MODES)}")', "s", keep=True)
 
 
+POSITIONS = [name for name, op in OPS.items() if op.spec.family == "position"]
+
+
+@way(*POSITIONS)
+def _position(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w, (2, 2, 3)), some_dtype(w, op.spec.accepts)
+    source = operand(w, op.kind, shape, dtype)
+    if op.kind is Kind.TENSOR:
+        return _called(w, op, source.name)
+    return _called(w, op, source.name, _scratch(shape, dtype))
+
+
+def _scratch(shape: Sequence[int], dtype: DataType) -> str:
+    return f"pl.create_tile({list(shape)}, dtype=pl.{dtype.symbol})"
+
+
 # Products
 
 

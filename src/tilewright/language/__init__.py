@@ -46,6 +46,7 @@ from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
+from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *

@@ -17,6 +17,7 @@ from tilewright.ops.memory import read as read
 from tilewright.ops.memory import write as write
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
+from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *

@@ -19,14 +19,20 @@ from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
+from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
 from tilewright.ops.row_gather import gather_row as gather_row
+from tilewright.ops.scalar import max as max
+from tilewright.ops.scalar import min as min
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.system import *
 from tilewright.ops.tile_gather import *
 from tilewright.ops.tile_scatter import *
 
-__all__ = ["MaskPattern", "create", "create_tile", "full", "gather_row", "load", "move", "read", "store", "write"]
+__all__ = [
+    "MaskPattern", "create", "create_tile", "full", "gather_row", "load", "max", "min", "move", "read", "store",
+    "write",
+]  # fmt: skip

@@ -143,7 +143,9 @@ class Defined:
             return product if name == "acc" else (1, product[-1])
         if name == "mask":
             *rows, columns = self._met(call, bound)
-            return (*rows, packed(columns))
+            mask = bound[name]
+            assert isinstance(mask, Expr) and isinstance(mask.type, TileType)
+            return (*rows, packed(columns, mask.type.dtype.bits))
         if call.op.spec.name == "cmp":
             shape = shape_of(bound[name])
             return tuple(1 if n == 1 else v for n, v in zip(shape, self._met(call, bound)[-len(shape) :], strict=True))
@@ -271,7 +273,8 @@ class Defined:
         facts = [(v, f) for v in read if (f := self.of(v)) is not None]
         if call.op.spec.family == "partial" and facts[-1][1].is_sure:
             facts = facts[:-1]  # where the second tile is not valid, the first one's elements stay
-        return _within(valid, [(shape_of(v), f) for v, f in facts], type_, call.span)
+        operands = [_as_column(shape_of(v), f) if v is repeated(call) else (shape_of(v), f) for v, f in facts]
+        return _within(valid, operands, type_, call.span)
 
     def _moved(self, call: Call, bound: Mapping[str, Argument], type_: TileType) -> Facts:
         value = next(v for v in bound.values() if self.of(v) is not None)
@@ -305,6 +308,21 @@ class Defined:
             return Facts(valid)
         origin = next((f.origin for f in (first, second) if not f.is_sure), call.span)
         return Facts(valid, unknown(call), False, origin)
+
+
+def repeated(call: Call) -> Expr | None:
+    """Return the operand of an op whose rows are repeated as if each were one element."""
+    vec = arguments(call).get("vec") if call.op.spec.name.startswith("row_expand") else None
+    if not isinstance(vec, Expr) or not isinstance(vec.type, TileType):
+        return None
+    return vec if vec.type.shape[-1] != 1 else None
+
+
+def _as_column(shape: tuple[int, ...], facts: Facts) -> tuple[tuple[int, ...], Facts]:
+    """Return rows that are repeated as elements of a column: each is defined where all of its row is."""
+    there = 1 if covers(facts.box[-1], facts.valid[-1], shape[-1]) else 0
+    box = None if facts.holds is None else (*facts.box[:-1], there)
+    return (*shape[:-1], 1), Facts((*facts.valid[:-1], 1), box, facts.is_sure, facts.origin)
 
 
 def _within(valid: Box, operands: Sequence[tuple[tuple[int, ...], Facts]], type_: TileType, span: Span) -> Facts:

@@ -167,6 +167,10 @@ def _negative(a: Lanes) -> Lanes:
     return a.like(0) - a
 
 
+def _copysign(a: Lanes, b: Lanes) -> Lanes:
+    return Lanes(a.b, a.b.intrinsic("llvm.copysign", a.value, b.value), a.element)
+
+
 def _subtract(a: Lanes, b: Lanes) -> Lanes:
     plain = _binary("fsub", "sub")(a, b)
     return replace(plain, difference=(a, b)) if a.element.is_float() else plain
@@ -263,6 +267,7 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "ceil": _function(vectormath.ceil),
     "trunc": _function(vectormath.trunc),
     "rint": _function(vectormath.round_half_even),
+    "copysign": _copysign,
     "bitwise_and": _binary("", "and"),
     "bitwise_or": _binary("", "or"),
     "bitwise_xor": _binary("", "xor"),

@@ -14,6 +14,7 @@ from tilewright.backends.cpu.compute import (
     elements,
     groups,
     partial,
+    positions,
     products,
     reduce,
     row_gathers,
@@ -60,7 +61,7 @@ from tilewright.native.target import Target
 
 HANDLERS = (
     arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, groups, partial,
-    products, reduce, reinterpreted, row_gathers, scalars, scatters, selections, system, tensor_gathers,
+    positions, products, reduce, reinterpreted, row_gathers, scalars, scatters, selections, system, tensor_gathers,
     tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
