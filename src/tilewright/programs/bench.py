@@ -141,7 +141,7 @@ def _alone(compiled: Callable[..., Any], args: Sequence[Any]) -> Callable[[], An
     """Return a run of the machine code on arguments that have been looked at already, None where there is none."""
     if not isinstance(compiled, CompiledProgram) or compiled.native is None:
         return None
-    entry, native = entry_of(compiled.program), compiled.native
+    entry, native = entry_of(compiled.declared), compiled.native
     return prepared(native, bind(entry, compiled.directions(), args))
 
 
@@ -176,5 +176,5 @@ def _shown(series: Timings) -> list[str]:
 
 
 def _name(compiled: Any) -> str:
-    program = compiled.program if isinstance(compiled, CompiledProgram) else compiled
+    program = compiled.declared if isinstance(compiled, CompiledProgram) else compiled
     return getattr(program, "__name__", None) or getattr(program, "name", "function")

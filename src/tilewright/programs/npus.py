@@ -120,6 +120,11 @@ def get_backend_type() -> BackendType:
     return _chosen[0]
 
 
+def meant() -> BackendType | None:
+    """Return the processor that was said, None where none was."""
+    return _chosen[0] if _chosen else None
+
+
 def is_backend_configured() -> bool:
     """Return whether a processor was said."""
     return bool(_chosen)

@@ -79,7 +79,7 @@ def test_a_folder_is_read_under_another_name(tmp_path: Path) -> None:
     np.testing.assert_array_equal(named(rows(8), 0), rows(8) / 2)
     with pytest.raises(ValueError, match="holds code for the processor, which platform 'interpret' does not run"):
         CompiledProgram.from_dir(tmp_path, platform="interpret")
-    with pytest.raises(ValueError, match="unknown platform 'gpu'"):
+    with pytest.raises(ValueError, match="Invalid platform 'gpu'"):
         CompiledProgram.from_dir(tmp_path, platform="gpu")
     with pytest.raises(FileNotFoundError, match=r"compiled_meta\.json"):
         CompiledProgram.from_dir(tmp_path / "nowhere")
