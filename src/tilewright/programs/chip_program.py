@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
-from tilewright.call.launch import Staged
+from tilewright.call.binding import Bound
+from tilewright.call.launch import Runner, Staged, runner_of
 from tilewright.forks import computed_once
 from tilewright.passes.choices import RuntimeKind
 from tilewright.programs import fields
 from tilewright.programs.entry_points import EntryPoints
+from tilewright.programs.executor import CURRENT
 from tilewright.records import entity, record
 
 if TYPE_CHECKING:
@@ -59,8 +61,20 @@ class ChipProgram(EntryPoints):
     """What a worker is given of a program."""
 
     loaded: Entries
+    platform: str
     runtime_name: str = DEFAULT_RUNTIME
     """The runtime that it was compiled for."""
+
+    def run_bound(self, bound: Bound) -> tuple[Any, ...]:
+        """Run an entry on arguments that are bound, told to the worker that is current."""
+        worker = CURRENT.get()
+        if worker is not None:
+            worker.dispatched(self)
+        return self._runner(bound)
+
+    @computed_once
+    def _runner(self) -> Runner:
+        return runner_of(self.loaded)
 
     @computed_once
     def chip_callable(self) -> ChipCallable:

@@ -13,6 +13,7 @@ from tilewright.programs.chip_program import DEFAULT_RUNTIME, checked_runtime
 from tilewright.programs.config import RunConfig
 from tilewright.programs.device_memory import DeviceMemory
 from tilewright.programs.executor import CURRENT, Dispatched, Executor
+from tilewright.programs.logs import LogLevel, note
 from tilewright.programs.platforms import is_same_place
 from tilewright.programs.program import CompiledProgram
 from tilewright.programs.worker import RegistrationHandle, Worker
@@ -69,6 +70,9 @@ class ChipWorker(Worker):
         CURRENT.reset(self._tokens.pop())
         self.close()
 
+    def __repr__(self) -> str:
+        return f"<ChipWorker {self.platform}:{self.device_id}, {'open' if self.initialized else 'closed'}>"
+
     @property
     def aicpu_dlopen_count(self) -> int:
         """How many distinct programs have run here."""
@@ -84,8 +88,9 @@ class ChipWorker(Worker):
     def run(self, compiled: CompiledProgram, *args: Any, config: RunConfig | None = None) -> Any:
         """Return what a program returns; ValueError where it is for another platform or runtime."""
         self._check(compiled)
+        result = compiled(*args, config=config)
         self._note(compiled)
-        return compiled(*args, config=config)
+        return result
 
     def register(self, compiled: CompiledProgram) -> RegistrationHandle:
         """Return a program to be called here again and again; the same errors as `run`."""
@@ -98,6 +103,8 @@ class ChipWorker(Worker):
             self._note(compiled)
 
     def _note(self, compiled: Dispatched) -> None:
+        if id(compiled.loaded) not in self._seen:
+            note("runtime", LogLevel.INFO, f"{self!r} has run program number {len(self._seen) + 1}")
         self._seen.setdefault(id(compiled.loaded), compiled.loaded)
 
     def _objection(self, compiled: Dispatched) -> str:

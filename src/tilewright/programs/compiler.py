@@ -20,6 +20,7 @@ from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.programs import fields
 from tilewright.programs.chip_program import checked_runtime
 from tilewright.programs.folder import free_place
+from tilewright.programs.logs import LogLevel, note
 from tilewright.programs.lowered_stages import Remade
 from tilewright.programs.npus import meant
 from tilewright.programs.planning import check_choices, check_context
@@ -32,7 +33,8 @@ from tilewright.programs.platforms import (
     backend_of,
     checked_platform,
 )
-from tilewright.programs.profile import Profile
+from tilewright.programs.profile import Profile, StageRecord
+from tilewright.programs.profiler import get_active_profiler
 from tilewright.programs.program import CompiledProgram
 from tilewright.records import record
 
@@ -153,7 +155,18 @@ def _compiled(source: Program, how: _How) -> CompiledProgram:
     )
     if directory is not None:
         compiled.write()
+    _reported(source.name, profile)
     return compiled
+
+
+def _reported(name: str, profile: Profile) -> None:
+    """Tell the active profiler, and the log, how long a program took to compile."""
+    records = profile.records
+    whole = StageRecord(name, records[0].start, records[-1].end, tuple(records))
+    profiler = get_active_profiler()
+    if profiler is not None:
+        profiler.add_stage_record(whole)
+    note("compiler", LogLevel.TIMING, f"compiled {name} in {1e3 * whole.duration:.1f} ms")
 
 
 def _check_returned(source: Program) -> None:

@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 from tilewright.backends.abi import Number
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Entries
-from tilewright.call.binding import Bound
 from tilewright.call.entrance import reroute
-from tilewright.call.launch import Runner, runner_of
 from tilewright.core.program import Program
-from tilewright.forks import computed_once
 from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.chip_program import DEFAULT_RUNTIME, ChipProgram
 from tilewright.programs.entry import Entry
-from tilewright.programs.executor import CURRENT
 from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of, path_of
 from tilewright.programs.located import Located
 from tilewright.programs.platforms import DEFAULT, BackendType, backend_of, checked_platform, target_of
@@ -114,18 +110,7 @@ class CompiledProgram(ChipProgram, Located):
     def _entry(self, name: str) -> Entry:
         is_only = len(self.declared.entries) == 1 and type(self).__call__ is CompiledProgram.__call__
         enter = partial(reroute, self) if is_only else None
-        return Entry(self.declared, self.declared[name], self._run, self.specialized, self.native, enter)
-
-    def _run(self, bound: Bound) -> tuple[Any, ...]:
-        """Run an entry, told to the worker that is current."""
-        worker = CURRENT.get()
-        if worker is not None:
-            worker.dispatched(self)
-        return self._runner(bound)
-
-    @computed_once
-    def _runner(self) -> Runner:
-        return runner_of(self.loaded)
+        return Entry(self.declared, self.declared[name], self.run_bound, self.specialized, self.native, enter)
 
     def __repr__(self) -> str:
         if self._folder.is_settled:
@@ -145,11 +130,17 @@ class CompiledProgram(ChipProgram, Located):
         rtol: float | None = None,
         atol: float | None = None,
     ) -> list[str]:
-        """Return the stages that give the right answer, all of them; WrongPassError names the first that does not."""
-        from tilewright.programs.validate import validate_ir
+        """Return the stages that give the right answer, all of them; WrongPassError names the first that does not.
+
+        Without tolerances results may be off by 0.05 of what is `expected`; where nothing is, they are held to each
+        other as closely as their element types allow. A program of a folder has the passes that were dumped there.
+        """
+        from tilewright.programs.validate import LOOSE, validate_ir
 
         subject = self if "program" in self.stages else self.output_dir
-        return validate_ir(subject, tensors, expected, rtol, atol)
+        loose = None if expected is None else LOOSE
+        tolerances = (loose if rtol is None else rtol, loose if atol is None else atol)
+        return validate_ir(subject, tensors, expected, *tolerances)
 
     def as_torch_op(self, name: str) -> TorchOp:
         """Return the program as an operator of torch, known there as `name`, as in `"mine::softmax"`; see `TorchOp`."""

@@ -34,6 +34,8 @@ _NAMES = {
     "DataType": "tilewright.dtypes.DataType",
     "Error": "tilewright.errors.TilewrightError",
     "InternalError": "tilewright.errors.InternalError",
+    "LogLevel": "tilewright.programs.logs.LogLevel",
+    "set_log_level": "tilewright.programs.logs.set_log_level",
     "__version__": "tilewright.version.__version__",
 }
 
