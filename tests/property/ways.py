@@ -126,8 +126,8 @@ def _position(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w, (2, 2, 3)), some_dtype(w, op.spec.accepts)
     source = operand(w, op.kind, shape, dtype)
     if op.kind is Kind.TENSOR:
-        return _called(w, op, source.name)
-    return _called(w, op, source.name, _scratch(shape, dtype))
+        return called(w, op, source.name)
+    return called(w, op, source.name, _scratch(shape, dtype))
 
 
 def _scratch(shape: Sequence[int], dtype: DataType) -> str:
