@@ -38,6 +38,7 @@ from tilewright.ops.bytes import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.functions import *
 from tilewright.ops.gather import *
 from tilewright.ops.load import *
 from tilewright.ops.matmul import *

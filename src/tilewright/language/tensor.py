@@ -7,6 +7,7 @@ from tilewright.ops.bytes import as_strided as as_strided
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.functions import *
 from tilewright.ops.gather import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tensor as create
