@@ -7,13 +7,15 @@ parameters say how to call them, so a new op of a family takes part by being dec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from property import indexed_ways as indexed_ways
 from property import scopes
 from property.kernels import FAMILIES, arguments_of, spelled
 from property.operands import MODES, Shape, land, operand, some_dtype, some_shape, stored, tensor_of, tile_of
 from property.values import Value, dtype_of, is_static_tensor, is_whole, shape_of
+from property.way import WAYS, called, cut_short, way
 from property.writer import DTYPES, Plane, Writer
 
 from tilewright import dtypes as dt
@@ -21,11 +23,6 @@ from tilewright.core.op import OPS, Kind, Op
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import DataType
 from tilewright.ops.declare import NUMBERS as SEEN
-
-Way = Callable[[Writer, Op], "Value | None"]
-"""Writes a call of an op; returns what it gives, or None where that is nowhere or already seen."""
-
-WAYS: dict[str, Way] = {}
 
 LEFT_OUT: dict[str, str] = {
     "tensor.get_block_idx": "the front end writes tile.get_block_idx",
@@ -67,39 +64,17 @@ def anything(w: Writer) -> None:
     show(w, name) if w.plane is Plane.KERNEL and w.chance(50) else use(w, name)
 
 
-def way(*names: str) -> Callable[[Way], Way]:
-    """Sign in the way of some ops."""
-
-    def sign(function: Way) -> Way:
-        WAYS.update(dict.fromkeys(names, function))
-        return function
-
-    return sign
-
-
 def _family(w: Writer, op: Op) -> Value | None:
     """Call an op by the roles of its parameters, on operands made for it."""
     for _ in range(4):
         shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
         pool = [operand(w, op.kind, shape, dtype) for _ in range(2)]
-        first = _cut_short(w, pool[0]) if op.kind is Kind.TILE and w.chance(25) else pool[0]
+        first = cut_short(w, pool[0]) if op.kind is Kind.TILE and w.chance(25) else pool[0]
         given = arguments_of(w, op.spec, pool, first)
-        made = _called(w, op, *given) if given else None
+        made = called(w, op, *given) if given else None
         if made is not None:
             return made
     return None
-
-
-def _called(w: Writer, op: Op, *arguments: str) -> Value | None:
-    return w.make(f"{spelled(op.spec, op.kind)}({', '.join(arguments)})", keep=True)
-
-
-def _cut_short(w: Writer, tile: Value) -> Value:
-    """Return a tile only part of which holds data, how much often known to the running program only."""
-    shape = shape_of(tile)
-    sizes = ", ".join(w.index(extent)[0] for extent in shape)
-    zeros = ", ".join("0" for _ in shape)
-    return w.make(f"pl.slice({tile.name}, {list(shape)}, [{zeros}], valid_shape=[{sizes}])", keep=True) or tile
 
 
 # Elements: chosen, compared, converted
@@ -108,7 +83,7 @@ def _cut_short(w: Writer, tile: Value) -> Value:
 @way("tile.expands", "tensor.expands")
 def _expands(w: Writer, op: Op) -> Value | None:
     target = operand(w, op.kind, some_shape(w), some_dtype(w, op.spec.accepts))
-    return _called(w, op, target.name, w.scalar(dtype_of(target)))
+    return called(w, op, target.name, w.scalar(dtype_of(target)))
 
 
 @way("tile.cmp", "tensor.cmp")
@@ -116,7 +91,7 @@ def _cmp(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
     lhs = operand(w, op.kind, shape, dtype)
     rhs = operand(w, op.kind, shape, dtype).name if w.chance(60) else w.scalar(dtype)
-    return _called(w, op, lhs.name, rhs, f"cmp_type={w.number(0, 5)}")
+    return called(w, op, lhs.name, rhs, f"cmp_type={w.number(0, 5)}")
 
 
 @way("tile.sel", "tile.sels")
@@ -125,7 +100,7 @@ def _sel(w: Writer, op: Op) -> Value | None:
     mask = _cmp_of(w, shape)
     lhs = tile_of(w, shape, dtype)
     other = tile_of(w, shape, dtype).name if op.spec.name == "sel" else f"scalar={w.scalar(dtype)}"
-    return _called(w, op, mask.name, lhs.name, other)
+    return called(w, op, mask.name, lhs.name, other)
 
 
 def _cmp_of(w: Writer, shape: Shape) -> Value:
@@ -139,7 +114,7 @@ def _cmp_of(w: Writer, shape: Shape) -> Value:
 def _cast(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w), w.pick(DTYPES))
     target = w.pick([d for d in DTYPES if d != dtype_of(source)])
-    return _called(w, op, source.name, f"pl.{target.symbol}", f'mode="{w.pick(MODES)}"')
+    return called(w, op, source.name, f"pl.{target.symbol}", f'mode="{w.pick(MODES)}"')
 
 
 @way("scalar.cast")
@@ -147,6 +122,22 @@ def _cast_scalar(w: Writer, op: Op) -> Value | None:
     source = _number(w, w.pick(DTYPES))
     target = w.pick([d for d in DTYPES if d != dtype_of(source)])
     return w.make(f'pl.cast({source.name}, pl.{target.symbol}, mode="{w.pick(MODES)}")', "s", keep=True)
+
+
+POSITIONS = [name for name, op in OPS.items() if op.spec.family == "position"]
+
+
+@way(*POSITIONS)
+def _position(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w, (2, 2, 3)), some_dtype(w, op.spec.accepts)
+    source = operand(w, op.kind, shape, dtype)
+    if op.kind is Kind.TENSOR:
+        return called(w, op, source.name)
+    return called(w, op, source.name, _scratch(shape, dtype))
+
+
+def _scratch(shape: Sequence[int], dtype: DataType) -> str:
+    return f"pl.create_tile({list(shape)}, dtype=pl.{dtype.symbol})"
 
 
 # Products
@@ -173,7 +164,7 @@ def _summed(*factors: Value) -> DataType:
 def _product(w: Writer, op: Op) -> Value | None:
     batch = (w.pick([1, 2, 3]),) if op.spec.name == "batch_matmul" and w.chance(80) else ()
     lhs, rhs, _ = _factors(w, op, 1 if op.spec.name == "gemv" else None, batch)
-    return _called(w, op, lhs.name, rhs.name, *_phase(w, op))
+    return called(w, op, lhs.name, rhs.name, *_phase(w, op))
 
 
 FLOATS = (dt.FP32, dt.FP16, dt.BF16)
@@ -190,7 +181,7 @@ def _tensor_product(w: Writer, op: Op) -> Value | None:
     results = FLOATS if _summed(lhs, rhs).is_float() or w.chance(30) else INTEGERS
     wanted = f"out_dtype=pl.{w.pick(results).symbol}"
     given = [wanted] * w.chance(60) + [f"a_trans={flags[0]}", f"b_trans={flags[1]}"]
-    return _called(w, op, lhs.name, rhs.name, *given)
+    return called(w, op, lhs.name, rhs.name, *given)
 
 
 @way("tile.matmul_acc", "tensor.matmul_acc", "tile.batch_matmul_acc", "tile.gemv_acc")
@@ -199,9 +190,9 @@ def _sum_of_products(w: Writer, op: Op) -> Value | None:
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_acc" else None, batch)
     more = (w.pick([1, 2]),) if batch and w.chance(30) else ()
     acc = operand(w, op.kind, (*more, *shape), _summed(lhs, rhs))
-    acc = _cut_short(w, acc) if op.kind is Kind.TILE and w.chance(25) else acc
+    acc = cut_short(w, acc) if op.kind is Kind.TILE and w.chance(25) else acc
     start = [f"init_cond={w.condition()}"] if op.spec.name == "matmul_acc" and not batch and w.chance(40) else []
-    return _called(w, op, acc.name, lhs.name, rhs.name, *start, *_phase(w, op))
+    return called(w, op, acc.name, lhs.name, rhs.name, *start, *_phase(w, op))
 
 
 def _phase(w: Writer, op: Op) -> list[str]:
@@ -213,7 +204,7 @@ def _phase(w: Writer, op: Op) -> list[str]:
 def _product_and_bias(w: Writer, op: Op) -> Value | None:
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_bias" else None)
     bias = tile_of(w, (1, shape[-1]), _summed(lhs))
-    return _called(w, op, lhs.name, rhs.name, bias.name, *_phase(w, op))
+    return called(w, op, lhs.name, rhs.name, bias.name, *_phase(w, op))
 
 
 @way("tile.matmul_mx", "tile.matmul_mx_acc", "tile.matmul_mx_bias")
@@ -269,7 +260,7 @@ def _store(w: Writer, op: Op) -> Value | None:
 @way("tile.move")
 def _move(w: Writer, op: Op) -> Value | None:
     tile = tile_of(w, some_shape(w), w.pick(DTYPES))
-    return _called(w, op, tile.name, f"target_memory=pl.Mem.{w.pick(['Vec', 'Left', 'Right', 'Mat'])}")
+    return called(w, op, tile.name, f"target_memory=pl.Mem.{w.pick(['Vec', 'Left', 'Right', 'Mat'])}")
 
 
 @way("tensor.create")
@@ -289,7 +280,7 @@ def _create_tile(w: Writer, op: Op) -> Value | None:
 @way("tile.full", "tensor.full")
 def _full(w: Writer, op: Op) -> Value | None:
     dtype = w.pick(DTYPES)
-    return _called(w, op, str(list(some_shape(w))), f"dtype=pl.{dtype.symbol}", f"value={w.scalar(dtype)}")
+    return called(w, op, str(list(some_shape(w))), f"dtype=pl.{dtype.symbol}", f"value={w.scalar(dtype)}")
 
 
 @way("tile.read", "tensor.read")
@@ -389,7 +380,7 @@ def _reshape(w: Writer, op: Op) -> Value | None:
         size *= extent
     forms: Sequence[Sequence[int]] = [[size], [1, size], [size, 1], [*shape, 1], [1, *shape], shape[::-1]]
     if op.kind is Kind.TILE and w.chance(40):
-        source, forms = _cut_short(w, source), [[*shape, 1], [1, *shape], [*shape[:1], 1, *shape[1:]]]
+        source, forms = cut_short(w, source), [[*shape, 1], [1, *shape], [*shape[:1], 1, *shape[1:]]]
     return _viewed(w, source, f"pl.reshape({source.name}, {list(w.pick(forms))})")
 
 
@@ -467,10 +458,10 @@ def _assemble(w: Writer, op: Op) -> Value | None:
 @way("tile.extract")
 def _extract(w: Writer, op: Op) -> Value | None:
     source = tile_of(w, some_shape(w, (2,)), w.pick(DTYPES))
-    source = _cut_short(w, source) if w.chance(40) else source
+    source = cut_short(w, source) if w.chance(40) else source
     sizes = [w.number(1, extent) for extent in shape_of(source)]
     starts = [w.index(e - s)[0] for e, s in zip(shape_of(source), sizes, strict=True)]
-    return _called(w, op, source.name, *starts, str(sizes), "target_memory=pl.Mem.Mat")
+    return called(w, op, source.name, *starts, str(sizes), "target_memory=pl.Mem.Mat")
 
 
 @way("tensor.expand_clone")
@@ -486,15 +477,15 @@ def _expand_clone(w: Writer, op: Op) -> Value | None:
 def _concat(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), w.pick(DTYPES)
     parts = [operand(w, op.kind, (*shape[:-1], w.pick(w.extents)), dtype).name for _ in range(2)]
-    return _called(w, op, *parts)
+    return called(w, op, *parts)
 
 
 @way("tile.fillpad", "tensor.fillpad", "tile.fillpad_expand", "tensor.fillpad_expand", "tile.fillpad_inplace")
 def _fillpad(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w), w.pick(DTYPES))
-    source = _cut_short(w, source) if op.kind is Kind.TILE else source
+    source = cut_short(w, source) if op.kind is Kind.TILE else source
     larger = [str([extent + w.number(0, 3) for extent in shape_of(source)])] * (op.spec.name == "fillpad_expand")
-    return _called(w, op, source.name, *larger, f"pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])}")
+    return called(w, op, source.name, *larger, f"pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])}")
 
 
 PARTIAL = [f"{kind}.part_{name}" for kind in ("tile", "tensor") for name in ("add", "mul", "max", "min")]
@@ -504,15 +495,15 @@ PARTIAL = [f"{kind}.part_{name}" for kind in ("tile", "tensor") for name in ("ad
 def _partial(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
     first, second = (operand(w, op.kind, shape, dtype) for _ in range(2))
-    second = _cut_short(w, second) if op.kind is Kind.TILE else second
-    return _called(w, op, first.name, second.name)
+    second = cut_short(w, second) if op.kind is Kind.TILE else second
+    return called(w, op, first.name, second.name)
 
 
 @way("tile.set_validshape", "tensor.set_validshape")
 def _set_validshape(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w, (2, 2, 3)), w.pick(DTYPES))
     sizes = [w.index(extent)[0] for extent in shape_of(source)[-2:]]
-    cut = _called(w, op, source.name, *sizes)
+    cut = called(w, op, source.name, *sizes)
     return cut if cut is None or op.kind is Kind.TILE else _computed(w, cut)
 
 

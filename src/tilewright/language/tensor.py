@@ -7,6 +7,8 @@ from tilewright.ops.bytes import as_strided as as_strided
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.functions import *
+from tilewright.ops.gather import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tensor as create
 from tilewright.ops.memory import create_tensor as create_tensor
@@ -16,9 +18,13 @@ from tilewright.ops.memory import read as read
 from tilewright.ops.memory import write as write
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
+from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
+from tilewright.ops.row_gather import *
+from tilewright.ops.scatter import *
+from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.system import *
 from tilewright.ops.view import *

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch
 from tilewright.core.annotations import Number, Tensor, Tile, X
 from tilewright.core.expr import Expr
 from tilewright.core.op import Effect, Undefined
 from tilewright.core.region import Array, Region, embed, exact
-from tilewright.core.types import ShapedType, TensorType, show_shape
+from tilewright.core.types import ShapedType, TensorType, TileType, show_shape
 from tilewright.dtypes import promote, round_to
 from tilewright.errors import DTypeMismatchError, ExecutionError, ShapeMismatchError
 from tilewright.ops.declare import FLOATS, NUMBERS, TENSOR, UNIFIED, op
@@ -32,22 +33,29 @@ def expansion(
     floats: bool = False,
     domain: tuple[float, float] = (-8.0, 8.0),
     unread: tuple[str, ...] = (),
+    packed: bool = False,
 ) -> Callable[[F], F]:
-    """Declare an op between a tile and a vector that is one element wide along `axis`."""
+    """Declare an op between a tile and a vector that is one element wide along `axis`.
+
+    A `packed` op also takes rows of 32 bytes instead of that one element, which are repeated.
+    """
     accepted = FLOATS if floats else NUMBERS
 
     def infer(x: Expr, vec: Expr, **_: Any) -> ShapedType:
         dtype = elementwise_dtype({"x": x, "vec": vec})
         check_dtype(dtype, accepted, ["x", "vec"])
-        _check_vector(axis, shaped(x), shaped(vec))
+        if not (packed and is_packed(shaped(x), shaped(vec))):
+            _check_vector(axis, shaped(x), shaped(vec))
         return computed(shaped(x), shaped(x).shape, shaped(x).valid, dtype)
 
     def evaluate(result: ShapedType, x: Region, vec: Region, **_: Any) -> Region:
+        vec = _repeated(vec, x) if vec.data.shape[-1] > 1 and axis == ROW else vec
         return apply(reference, result.dtype, result.dtype, [x, vec], [x] if "x" in unread else [])
 
     return op(
         kinds=UNIFIED, infer=infer, evaluate=evaluate, family="expansion", reference=reference, accepts=accepted,
         ulp=ulp, domain=domain, example=_EXAMPLES[axis], undefined=Undefined.SPREADS, unread=unread,
+        also={"x": ("tile", "target"), "vec": ("row_vec",) if axis == ROW else ("col_vec",)},
     )  # fmt: skip
 
 
@@ -65,6 +73,32 @@ def _check_vector(axis: int, target: ShapedType, vector: ShapedType) -> None:
         noun = "column" if axis == ROW else "row"
         needs = f"{show_shape(target.shape)} needs a {noun} vector of shape {show_shape(tuple(wanted))}"
         raise ShapeMismatchError(f"{needs}, got {show_shape(vector.shape)}", blame=["x", "vec"])
+
+
+PACKED = frozenset((dt.INT8, dt.INT16, dt.INT32, dt.FP16, dt.FP32))
+"""The element types of rows of 32 bytes."""
+
+
+def is_packed(target: ShapedType, vector: ShapedType) -> bool:
+    """Return whether a row operand is rows of 32 bytes; ShapeMismatchError where it is such rows, but not right."""
+    width = 32 // vector.dtype.get_byte()
+    if not isinstance(target, TileType) or len(target.shape) != 2 or 1 in (width, target.shape[-1]):
+        return False
+    if vector.shape != (target.shape[0], width) or vector.dtype not in PACKED:
+        return False
+    rows, columns = vector.valid
+    differ = isinstance(rows, int) and isinstance(target.valid[0], int) and rows != target.valid[0]
+    if vector.dtype != target.dtype or differ or columns not in (1, width):
+        needed = f"{target.dtype} elements, the rows of {target}, and one column or all {width} valid"
+        raise ShapeMismatchError(f"rows of 32 bytes need {needed}, got {vector}", blame=["x", "vec"])
+    return True
+
+
+def _repeated(vec: Region, x: Region) -> Region:
+    """Return the valid part of each row again and again, as far as another region reaches."""
+    width = x.data.shape[-1]
+    columns = [column % max(vec.valid[-1], 1) for column in range(width)]
+    return vec.moved(lambda array: array[..., columns], (*vec.valid[:-1], width))
 
 
 def _second(x: Array, vec: Array) -> Array:
@@ -130,9 +164,13 @@ def row_expand(x: X, vec: X) -> X:
     ...
 
 
-@expansion(ROW, lambda x, vec: x + vec)
+@expansion(ROW, lambda x, vec: x + vec, packed=True)
 def row_expand_add(x: X, vec: X, tmp: Tile | None = None) -> X:
-    """Return `x` plus the column vector `vec`, row by row."""
+    """Return `x` plus the column vector `vec`, row by row.
+
+    Rows of 32 bytes in place of a column are repeated from left to right; where only their first column is valid, that
+    is the vector.
+    """
     ...
 
 

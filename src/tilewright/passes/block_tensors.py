@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tilewright.core.build import arguments, call, scalar
-from tilewright.core.expr import Call, Expr, MakeTuple, Var, integer
+from tilewright.core.expr import Call, ConstInt, Expr, MakeTuple, Var, constant, integer
 from tilewright.core.op import Kind
 from tilewright.core.operands import Argument
 from tilewright.core.program import Program
@@ -22,6 +22,7 @@ from tilewright.errors import KernelError
 from tilewright.ops.compare import beside_scalar
 from tilewright.ops.matmul import accumulator
 from tilewright.ops.padding import pad_number
+from tilewright.ops.position import NOTHING
 from tilewright.passes.blocks import ZERO, Blocks, Offsets, sizes_of, tensor_type
 
 Given = Mapping[str, Argument]
@@ -95,6 +96,11 @@ def _elementwise(b: Blocks, value: Call, given: Given) -> Var:
         return inner.bind(result)
 
     return _mapped(b, value, given, compute)
+
+
+def _tile_type(var: Var) -> TileType:
+    assert isinstance(var.type, TileType)
+    return var.type
 
 
 def _is_tile(var: Expr) -> bool:
@@ -179,6 +185,55 @@ def _reduction(b: Blocks, value: Call, given: Given) -> Var:
     return b.part(made, shape, valid)
 
 
+def _position(b: Blocks, value: Call, given: Given) -> Var:
+    """Write a search block by block: the best elements so far go on beside their places."""
+    x, spec, dtype = _operand(given, "x"), value.op.spec, tensor_type(value).dtype
+    axis = -1 if spec.name.startswith("row") else -2
+    shape, valid = b.extents(x), b.extents(x, valid=True)
+    sizes = sizes_of(valid, 64, 256) if axis == -2 else sizes_of(valid, 64, 2048)
+    depth, size = valid[axis], sizes[axis]
+    if not isinstance(depth, ConstInt):
+        b.check(scalar("gt", depth, ZERO), NOTHING)
+    shape[axis] = valid[axis] = integer(1)
+    made, side = b.create(shape, dtype), "row" if axis == -1 else "col"
+
+    def block(inner: Blocks, at: Offsets) -> None:
+        def part(each: Blocks, along: Expr) -> list[Var]:
+            place = list(at)
+            place[axis] = along
+            tile = each.load(x, place, sizes)
+            best = each.do(f"tile.{side}_{spec.name[-3:]}", x=tile)
+            where = each.do(f"tile.{spec.name}", x=tile, tmp_tile=each.scratch(_tile_type(tile)))
+            return [best, each.do("tile.add", lhs=where, rhs=each.op("scalar.cast", x=along, target_type=INT32))]
+
+        def step(each: Blocks, held: Sequence[Var], along: Expr) -> list[Var]:
+            best, where = held
+            other, there = part(each, along)
+            first = _is_first(each, spec.name[4:], axis, best, other)
+            return [
+                each.do(_COMBINED[spec.combine], lhs=best, rhs=other),
+                each.do("tile.sel", mask=first, lhs=where, rhs=there),
+            ]
+
+        _, where = inner.carried(part(inner, ZERO), depth, size, step)
+        inner.store(where, at, made)
+
+    outer = [*sizes]
+    outer[axis] = 1
+    b.each(valid, outer, block)
+    return b.part(made, shape, valid)
+
+
+def _is_first(b: Blocks, name: str, axis: int, best: Var, other: Var) -> Var:
+    """Write the mask of where the first of two elements is the better one: the search among the two of them."""
+    turn = axis == -2
+    pair = [b.do("tile.transpose", x=each, axis1=-2, axis2=-1) if turn else each for each in (best, other)]
+    both = b.do("tile.concat", a=pair[0], b=pair[1])
+    which = b.do(f"tile.row_{name}", x=both, tmp_tile=b.scratch(_tile_type(both)))
+    which = b.do("tile.transpose", x=which, axis1=-2, axis2=-1) if turn else which
+    return b.do("tile.cmp", lhs=which, rhs=constant(0, INT32), cmp_type=0)
+
+
 _M, _N, _K = 256, 256, 1024
 """The block of a matrix product: rows, columns and depth."""
 
@@ -259,5 +314,6 @@ _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("fillpad", "fillpad_expand"), _fillpad),
     "concat": _concat,
     "reduction": _reduction,
+    "position": _position,
     **dict.fromkeys(("matmul", "matmul_acc"), _product),
 }

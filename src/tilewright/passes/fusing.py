@@ -177,9 +177,19 @@ def _plans(*names: str) -> Callable[[Rule], Rule]:
 
 @_plans("elementwise", "expansion")
 def _elementwise(w: Walk, call: Call, given: Given) -> Waiting:
-    operands = w.tiles(given, *(("x", "vec") if call.op.spec.family == "expansion" else ("x", "lhs", "rhs")))
+    operands = w.tiles(given, *call.op.spec.data)
     shape = _shape(call)
     return w.map(shape, spans(operands, len(shape)), operands)
+
+
+@_plans("row_expand_add")
+def _add_rows(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let rows that are repeated be written out in memory first."""
+    x, vec = w.tiles(given, *call.op.spec.data)
+    if vec.is_column:
+        return _elementwise(w, call, given)
+    w.recorder.need(vec)
+    return w.map(_shape(call), x.valid, [x, Waiting(x.shape, x.valid)])
 
 
 @_plans("cast")
@@ -216,6 +226,18 @@ def _reduction(w: Walk, call: Call, given: Given) -> Waiting | None:
     if x.is_column:
         return w.map(_shape(call), (*x.rows, 1), [x])
     return w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x], may_float=False)
+
+
+@_plans("position")
+def _position(w: Walk, call: Call, given: Given) -> Waiting | None:
+    (x,) = w.tiles(given, "x")
+    if not call.op.spec.name.startswith("row"):
+        w.recorder.need(x)
+        return w.in_memory(call, (*x.valid[:-2], 1, x.valid[-1]))
+    if x.is_column:
+        return w.map(_shape(call), (*x.rows, 1), [x])
+    best = w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x], may_float=False)
+    return w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x, best], may_float=False)
 
 
 @_plans("load")
@@ -279,7 +301,8 @@ def _choose(w: Walk, call: Call, given: Given) -> Waiting:
     w.recorder.need(mask if mask.bools is None else None)
     assert isinstance(call.type, TileType)
     bools = [] if mask.bools is None else [mask.bools]
-    return w.map(call.type.shape, _known(call.type, taken[0].valid), [*bools, *taken])
+    valid = spans(taken, len(call.type.shape))
+    return w.map(call.type.shape, _known(call.type, valid), [*bools, *taken])
 
 
 @_plans("move")
@@ -296,6 +319,8 @@ def _resized(w: Walk, call: Call, given: Given) -> Waiting | None:
 def _needing(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let an op read its operands from memory, and leave its result there."""
     w.recorder.need(*w.tiles(given))
+    if call.op.spec.family == "update" or any(isinstance(arg.type, TensorType) for arg in call.args):
+        w.recorder.end(f"`{call.op.spec.name}` works on what is in memory")
     return w.in_memory(call)
 
 

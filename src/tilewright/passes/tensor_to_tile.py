@@ -6,12 +6,13 @@ which only a part holds data, since the buffer a result is stored into would no 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tilewright.core.build import arguments, call
 from tilewright.core.enums import FunctionType
-from tilewright.core.expr import Call, Expr, Var, integer
-from tilewright.core.op import Effect, Kind
+from tilewright.core.expr import Absent, Call, Expr, Var, integer
+from tilewright.core.op import SCRATCH, Effect, Kind, OpSpec
+from tilewright.core.operands import Argument
 from tilewright.core.program import Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt, WhileStmt
@@ -20,6 +21,7 @@ from tilewright.errors import KernelError
 from tilewright.ops.registry import OPS
 from tilewright.passes.blocks import ZERO, Blocks, tensor_type
 from tilewright.passes.effects import effect_of, writes_memory
+from tilewright.source import Span
 
 KERNELS = (FunctionType.InCore, FunctionType.AIC, FunctionType.AIV, FunctionType.Spmd)
 
@@ -116,13 +118,16 @@ class _Converter(Rewriter):
             return None
         loads: dict[Var, Stmt] = {}
         bound = {n: self._tile(arg, loads) if isinstance(arg, Expr) else arg for n, arg in arguments(value).items()}
+        spec = value.op.at(Kind.TILE).spec
         try:
-            result = call(value.op.at(Kind.TILE).spec, bound, value.span)
+            bound |= _scratch(spec, bound, loads, value.span)
+            result = call(spec, bound, value.span)
         except KernelError:
             return None
         if not _gives_the_same(result.type, value.type):
             return None
-        self.tiles[-1].update({tensor: load.var for tensor, load in loads.items() if isinstance(load, AssignStmt)})
+        loaded = {of: load.var for of, load in loads.items() if isinstance(load, AssignStmt) and load.var is not of}
+        self.tiles[-1].update(loaded)
         return [*loads.values()], result
 
     def _tile(self, arg: Expr, loads: dict[Var, Stmt]) -> Expr:
@@ -136,6 +141,18 @@ class _Converter(Rewriter):
         tile = written.load(arg, [ZERO] * len(arg.type.shape), static_shape(arg.type.shape))
         (loads[arg],) = written.stmts
         return tile
+
+
+def _scratch(spec: OpSpec, bound: Mapping[str, Argument], loads: dict[Var, Stmt], span: Span) -> dict[str, Argument]:
+    """Return the scratch tile that an op on tiles needs where tensors bring none, adding its making to `loads`."""
+    missing = [p.name for p in spec.operands if p.name in SCRATCH and isinstance(bound[p.name], Absent)]
+    type_ = spec.scratch(**bound) if spec.scratch and missing else None
+    if type_ is None:
+        return {}
+    written = Blocks(span)
+    made = written.scratch(type_)
+    (loads[made],) = written.stmts
+    return {missing[0]: made}
 
 
 def _is_computation(value: Call) -> bool:

@@ -99,7 +99,7 @@ def test_a_refusal_says_what_to_try(name: str, target: str) -> None:
     with pytest.raises(ExecutionError, match=case.message) as caught:
         called(case.refused, target)
     assert case.help in caught.value.help
-    assert caught.value.span.is_known and caught.value.function
+    assert caught.value.place.is_known and caught.value.function
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -14,6 +14,7 @@ from tilewright.backends.cpu.emit.values import Scalar, Tensor, static
 from tilewright.backends.cpu.host.abi import parameter, word_types
 from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.program import Function, Program
+from tilewright.core.solving import GIVEN
 from tilewright.core.stmt import SeqStmts
 from tilewright.core.types import TensorType, Type
 from tilewright.core.visitor import expressions, statements
@@ -99,6 +100,12 @@ def _bind(e: FunctionEmitter, signature: Signature, words: Sequence[Value]) -> N
         tensor = e.bindings[params[position]]
         assert isinstance(tensor, Tensor)
         e.symbols[symbol] = tensor.shape[axis]
+    for symbol, told in e.function.solutions.items():
+        tensor = e.bindings[params[told.position]]
+        assert isinstance(tensor, Tensor)
+        e.symbols[GIVEN.name] = tensor.shape[told.axis]
+        e.symbols[symbol] = e.scalar(told.value).value
+    e.symbols.pop(GIVEN.name, None)
     if e.checked:
         for param in params:
             _check_bounds(e, param)

@@ -10,12 +10,17 @@ from tilewright.backends.cpu.compute import (
     compare,
     convert,
     copies,
+    element_gathers,
     elements,
     groups,
     partial,
+    positions,
     products,
     reduce,
+    row_gathers,
     scaled,
+    scatters,
+    selections,
     tiles,
     views,
 )
@@ -31,6 +36,8 @@ from tilewright.backends.cpu.host import (
     reinterpreted,
     scalars,
     system,
+    tensor_gathers,
+    tensor_scatters,
     tensor_views,
     tensors,
 )
@@ -54,8 +61,9 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, assemble, byte_views, calls, compare, control, convert, copies, elements, groups, partial, products, reduce,
-    reinterpreted, scalars, scaled, system, tensor_views, tensors, tiles, views,
+    arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, groups, partial,
+    positions, products, reduce, reinterpreted, row_gathers, scalars, scaled, scatters, selections, system, tensor_gathers,
+    tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.backends.cpu.compute.addresses import packed_strides, times
 from tilewright.backends.cpu.compute.copies import known_or, packed, tile_type
 from tilewright.backends.cpu.compute.views import view
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Place, Tensor, Tile, contiguous, static
 from tilewright.backends.cpu.host.tensor_views import guarded
-from tilewright.backends.cpu.host.tensors import packed_strides, times
 from tilewright.core.expr import Call
 from tilewright.core.types import ShapedType, TensorType
 from tilewright.native.llvm import I1, Value, i64

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
+from tilewright.backends.cpu.compute.addresses import moved, packed_strides, times
 from tilewright.backends.cpu.compute.copies import inside
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static
-from tilewright.backends.cpu.host.tensors import extents_of, moved, new_tensor, packed_strides, times
+from tilewright.backends.cpu.host.tensors import extents_of, new_tensor
 from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
+from tilewright.backends.cpu.compute.addresses import moved, packed_strides
 from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
 from tilewright.backends.cpu.compute.copies import clear_bytes, inside
 from tilewright.backends.cpu.compute.nodes import MapNode
@@ -52,13 +53,27 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     value = bound.get("value")
     number = bound.get("init_value")
     clear = value is None and number is None and not is_overwritten(call, e.last_use.body_of(call), e.defined)
-    tensor = _in_arena(e, call, shape, dtype, clear) or new_tensor(e, _possible(e, call, shape), dtype, clear=clear)
+    tensor = buffer(e, call, shape, dtype, clear=clear)
     if number is not None:
         held = constant(number, dtype)
         value = Scalar(literal(held.dtype, held.value, 1), held.dtype)
     if value is not None:
         fill(e, tensor, value)
     return tensor
+
+
+def buffer(
+    e: FunctionEmitter,
+    call: Call,
+    shape: Sequence[Value],
+    dtype: DataType,
+    *,
+    valid: Sequence[Value] | None = None,
+    clear: bool = False,
+) -> Tensor:
+    """Emit the buffer that a call makes, in the arena where it is small and ends with its function."""
+    made = _in_arena(e, call, shape, dtype, clear) or new_tensor(e, _possible(e, call, shape), dtype, clear=clear)
+    return made if valid is None else replace(made, valid=tuple(valid))
 
 
 def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: DataType, clear: bool) -> Tensor | None:
@@ -101,24 +116,6 @@ def new_tensor(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType, *, c
     return Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
 
 
-def packed_strides(e: FunctionEmitter, shape: Sequence[Value]) -> tuple[tuple[Value, ...], Value]:
-    """Return the strides of a packed row-major buffer, and how many elements it has."""
-    strides: list[Value] = []
-    count: Value = i64(1)
-    for extent in reversed(shape):
-        strides.insert(0, count)
-        count = times(e, count, extent)
-    return tuple(strides), count
-
-
-def times(e: FunctionEmitter, a: Value, b: Value) -> Value:
-    """Return a product, computed now where that is possible."""
-    known = static(a), static(b)
-    if known[0] is not None and known[1] is not None:
-        return i64(known[0] * known[1])
-    return b if known[0] == 1 else a if known[1] == 1 else e.b.op("mul", a, b)
-
-
 def fill(e: FunctionEmitter, tensor: Tensor, value: Scalar) -> None:
     """Emit the writing of one number to every element."""
     node = MapNode((value,), function=converting(tensor.dtype))
@@ -157,16 +154,6 @@ def loaded(tensor: Tensor, valid: Sequence[Value]) -> Tile:
     """Return a tile that reads a tensor from its start as it is computed."""
     node = LoadNode(tensor=tensor, offsets=(i64(0),) * len(tensor.shape))
     return Tile(stand_in(valid, tensor.dtype), tuple(valid), node=node)
-
-
-def moved(e: FunctionEmitter, tensor: Tensor, indices: Sequence[Value]) -> Value:
-    """Return the address of one element."""
-    offset: Value = i64(0)
-    for index, stride in zip(indices, tensor.strides, strict=True):
-        if static(index) != 0:
-            step = times(e, index, stride)
-            offset = step if static(offset) == 0 else e.b.op("add", offset, step)
-    return e.b.offset(tensor.pointer, offset, memory_type(tensor.dtype))
 
 
 @lowers("tensor.assemble")
