@@ -221,9 +221,9 @@ def _scaled_product(w: Writer, op: Op) -> Value | None:
     factors = [some("FP8E4M3FN", m, k), some("FP8E8M0", m, k // 32)]
     factors += [some("FP8E4M3FN", k, n), some("FP8E8M0", k // 32, n)]
     if op.spec.name == "matmul_mx":
-        return _called(w, op, *factors)
+        return called(w, op, *factors)
     other = tile_of(w, (m if op.spec.name.endswith("acc") else 1, n), dt.FP32).name
-    return _called(w, op, *([other, *factors] if op.spec.name.endswith("acc") else [*factors, other]))
+    return called(w, op, *([other, *factors] if op.spec.name.endswith("acc") else [*factors, other]))
 
 
 # Memory
@@ -453,6 +453,24 @@ def _assemble(w: Writer, op: Op) -> Value | None:
         return w.make(text, keep=True)
     w.act(text)
     return into
+
+
+@way("tile.aiv_shard", "tensor.aiv_shard")
+def _shard(w: Writer, op: Op) -> Value | None:
+    rows, columns = some_shape(w, (2,))
+    grown = (2 * rows, 2 * columns) if op.kind is Kind.TENSOR else (rows, columns)
+    source = operand(w, op.kind, grown, w.pick(DTYPES))
+    source = cut_short(w, source) if op.kind is Kind.TILE and w.chance(40) else source
+    text = f"{spelled(op.spec, op.kind)}({source.name}, split={w.number(0, 4)}, lane={w.number(0, 1)})"
+    return _viewed(w, source, text)
+
+
+@way("tile.aic_gather", "tensor.aic_gather")
+def _gather_lanes(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w, (2,)), w.pick(DTYPES)
+    first, second = (operand(w, op.kind, shape, dtype) for _ in range(2))
+    second = cut_short(w, second) if op.kind is Kind.TILE and w.chance(40) else second
+    return called(w, op, first.name, second.name, f"split={w.number(0, 4)}")
 
 
 @way("tile.extract")

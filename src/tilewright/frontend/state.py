@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.build import scalar
-from tilewright.core.enums import FunctionType, ScopeMode
+from tilewright.core.enums import FunctionType, ScopeMode, SplitMode
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var, constant
 from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function
@@ -61,6 +61,19 @@ class YieldFrame:
     carries: int = 0
 
 
+@dataclass
+class Lane:
+    """A lane whose turn is being written out."""
+
+    mode: SplitMode
+    block: int
+    number: int = 0
+    gathered: dict[int, Var] = field(default_factory=dict[int, Var])
+    """What lane 0 gave to each gather, by the identity of the call."""
+    pending: set[int] = field(default_factory=set[int])
+    """The identities of variables that stand for what is only gathered in lane 1."""
+
+
 @dataclass(eq=False, kw_only=True)
 class Translation(Walker):
     """One function on its way from syntax to IR."""
@@ -101,6 +114,8 @@ class Translation(Walker):
     """The `pl.dynamic` names whose values were read, with where."""
     windows: Windows = field(default_factory=Windows)
     """The variables that are slices of tiles."""
+    lane: Lane | None = None
+    """The vector lane whose turn is being written out."""
     frame: Frame | None = None
     """The specialization this is part of, None for a function whose types are written out."""
 

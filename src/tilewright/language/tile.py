@@ -7,6 +7,7 @@ from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
+from tilewright.ops.lanes import *
 from tilewright.ops.load import load as load
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tile as create

@@ -12,6 +12,7 @@ from tilewright.ops import convert as convert
 from tilewright.ops import elementwise as elementwise
 from tilewright.ops import functions as functions
 from tilewright.ops import gather as gather
+from tilewright.ops import lanes as lanes
 from tilewright.ops import load as load
 from tilewright.ops import matmul as matmul
 from tilewright.ops import memory as memory
