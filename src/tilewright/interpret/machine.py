@@ -7,9 +7,9 @@ loops and blocks run one after the other, in order.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from tilewright.core.build import arguments
 from tilewright.core.enums import TensorLayout
@@ -35,10 +35,14 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import Extent, TensorType, TileType
 from tilewright.errors import ExecutionError, InternalError, KernelError
+from tilewright.interpret.rounds import in_rounds
 from tilewright.interpret.skipped import NOTHING, Skipped, results_of
 from tilewright.passes.accumulators import SHRINKS, accumulators
+from tilewright.passes.barriers import has_barrier
 from tilewright.records import record
 from tilewright.source import Span
+
+T = TypeVar("T")
 
 Value: TypeAlias = Any
 """A region for tensors and tiles, a Python number for scalars, an array for arrays, a tuple for several."""
@@ -140,7 +144,7 @@ class Machine:
                 return self._spmd(frame, stmt)
             case _:
                 left = self._body(frame, stmt.body)
-                self._name_task(frame, getattr(stmt, "task", None))
+                _name_task(frame, getattr(stmt, "task", None), self.tasks)
                 return left
         return None
 
@@ -193,16 +197,11 @@ class Machine:
         if not isinstance(held, Region) or not isinstance(value, Region) or held.is_made:
             return
         shrinks = any(new < old for new, old in zip(value.valid, held.valid, strict=True))
-        computed = self._accumulators(frame.function).get(var) if shrinks else None
+        computed = _accumulators(frame.function, self.accumulators).get(var) if shrinks else None
         if computed is not None:
             error = ExecutionError(SHRINKS.format(name=var.name_hint), spans=[computed.span])
             error.function = frame.function.name
             raise error
-
-    def _accumulators(self, function: Function) -> dict[Var, Expr]:
-        if function.name not in self.accumulators:
-            self.accumulators[function.name] = accumulators(function)
-        return self.accumulators[function.name]
 
     def _if(self, frame: Frame, stmt: IfStmt) -> Exit | None:
         taken = stmt.then_body if self._expr(frame, stmt.condition) else stmt.else_body
@@ -218,16 +217,25 @@ class Machine:
     def _spmd(self, frame: Frame, stmt: SpmdScopeStmt) -> Exit | None:
         count = self._expr(frame, stmt.core_num)
         if stmt.predicate is None or self._expr(frame, stmt.predicate):
-            for _ in self._blocks(count):
-                if stmt.loop_var is not None:
-                    frame.values[stmt.loop_var] = CURRENT.get().index
-                left = self._body(frame, stmt.body)
+            together = has_barrier(self.functions, stmt.body)
+            frames = [replace(frame, values=dict(frame.values)) if together else frame for _ in range(count)]
+            for left in self._each(count, together, lambda index: self._block(frames[index], stmt)):
                 if left is not None:
                     return left
+            frame.values.update(frames[-1].values if frames else {})
         else:
             Skipped(self.functions, frame.values, lambda var, value: self.bind(frame, var, value)).body(stmt.body)
-        self._name_task(frame, stmt.task)
+        _name_task(frame, stmt.task, self.tasks)
         return None
+
+    def _block(self, frame: Frame, stmt: SpmdScopeStmt) -> Exit | None:
+        if stmt.loop_var is not None:
+            frame.values[stmt.loop_var] = CURRENT.get().index
+        return self._body(frame, stmt.body)
+
+    def _each(self, count: int, together: bool, run: Callable[[int], T]) -> Iterator[T]:
+        """Yield what each block of a grid gives: one after the other, or `together`, from barrier to barrier."""
+        yield from in_rounds(count, run) if together else (run(CURRENT.get().index) for _ in self._blocks(count))
 
     def _blocks(self, count: int) -> Iterator[None]:
         """Let each block of a grid be the current one, one after the other."""
@@ -237,10 +245,6 @@ class Machine:
                 yield
             finally:
                 CURRENT.reset(token)
-
-    def _name_task(self, frame: Frame, task: Var | None) -> None:
-        if task is not None:
-            frame.values[task] = next(self.tasks)
 
     def _expr(self, frame: Frame, expr: Expr) -> Value:
         match expr:
@@ -312,9 +316,21 @@ class Machine:
         elif call.core_num is None:
             results = self._results(frame, call)
         else:
-            for _ in self._blocks(self._expr(frame, call.core_num)):
-                results = self._results(frame, call)
+            together = has_barrier(self.functions, self.functions[call.op.name].body)
+            given = self._each(self._expr(frame, call.core_num), together, lambda _: self._results(frame, call))
+            *_, results = ((), *given)
         return (*results, next(self.tasks))
+
+
+def _accumulators(function: Function, known: dict[str, dict[Var, Expr]]) -> dict[Var, Expr]:
+    if function.name not in known:
+        known[function.name] = accumulators(function)
+    return known[function.name]
+
+
+def _name_task(frame: Frame, task: Var | None, numbers: Iterator[int]) -> None:
+    if task is not None:
+        frame.values[task] = next(numbers)
 
 
 def _operand(expr: Expr, value: Value) -> Value:

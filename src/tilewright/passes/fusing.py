@@ -88,6 +88,8 @@ class Walk:
             self.recorder.end(f"`{expr.op.name}` is called")
         if not isinstance(expr, Call):
             return self._value(expr)
+        if expr.op.spec.is_barrier:
+            self.recorder.end("blocks wait for each other")
         if expr.op.kind is Kind.TENSOR:
             self._tensor_op(expr, var)
         if expr.op.kind is not Kind.TILE:

@@ -62,6 +62,8 @@ class FunctionEmitter(Recording):
         """Where the results go that the function makes, and whether their last stride may be other than one."""
         self.turned_results: list[bool] = []
         self.is_task = False
+        self.in_rounds = False
+        """Whether the blocks of a launch wait for each other in it."""
         self.is_concurrent = False
         """Whether other threads may be adding to the same memory: in a task, and in what a task calls."""
         self.defined = Defined(function)

@@ -10,13 +10,14 @@ from tilewright.backends.cpu.emit.signature import Emitted, Signature
 from tilewright.backends.cpu.emit.values import Array, Binding, Scalar, Tensor, Tile, static
 from tilewright.backends.cpu.host.abi import argument_words, invoke, room_bytes, take_result
 from tilewright.backends.cpu.host.functions import written
-from tilewright.backends.cpu.host.parallel import grid
+from tilewright.backends.cpu.host.parallel import grid, rounds
 from tilewright.backends.cpu.host.tensor_views import guarded
 from tilewright.backends.cpu.host.tensors import extents_of
 from tilewright.core.expr import Expr, Invoke, Submit, Var
 from tilewright.core.types import TensorType, TupleType
 from tilewright.dtypes import TASK_ID
 from tilewright.native.llvm import Value, i64
+from tilewright.passes.barriers import has_barrier
 
 
 @emits(Invoke, Submit)
@@ -26,13 +27,16 @@ def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
     bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
     blocks = expr.core_num if isinstance(expr, Submit) else None
     is_concurrent = (blocks is not None or e.is_concurrent) and bool(e.program.footprints[function.name].adds)
-    callee = written(e.program, function, Signature.of(bindings, is_concurrent))
+    together = blocks is not None and has_barrier(e.program.program, function.body)
+    callee = written(e.program, function, Signature.of(bindings, is_concurrent, together or e.in_rounds))
     words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
     parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]
     rooms = [e.address(part[0]) for part in parts]
     count = None if blocks is None else _block_count(e, blocks, needs_one=bool(rooms))
     with _where_it_runs(e, expr):
-        if count is not None:
+        if together and count is not None:
+            rounds(e, callee, [*words, *rooms], count)
+        elif count is not None:
             grid(e, callee, [*words, *rooms], count)
         else:
             invoke(e, callee, e.block_index, e.block_count, [*words, *rooms])
