@@ -101,6 +101,8 @@ class Translation(Walker):
     """The `pl.dynamic` names whose values were read, with where."""
     windows: Windows = field(default_factory=Windows)
     """The variables that are slices of tiles."""
+    declared: Type | None = None
+    """What the annotation of the name that is being assigned says."""
     frame: Frame | None = None
     """The specialization this is part of, None for a function whose types are written out."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from tilewright.core.build import arguments
@@ -35,8 +36,12 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import Extent, TensorType, TileType
 from tilewright.errors import ExecutionError, InternalError, KernelError
+from tilewright.forks import computed_once
+from tilewright.interpret.groups import run_together
 from tilewright.interpret.skipped import NOTHING, Skipped, results_of
 from tilewright.passes.accumulators import SHRINKS, accumulators
+from tilewright.passes.groups import Sides, sides_of
+from tilewright.passes.identity import returned_parameters
 from tilewright.records import record
 from tilewright.source import Span
 
@@ -68,6 +73,7 @@ class Machine:
     """Runs the functions of one program."""
 
     def __init__(self, program: Program) -> None:
+        self.program = program
         self.functions = {f.name: f for f in program.function_list}
         self.tasks = itertools.count()
         self.accumulators: dict[str, dict[Var, Expr]] = {}
@@ -78,8 +84,25 @@ class Machine:
         symbols = symbols_told(function, lambda position, axis: args[position].data.shape[axis])
         frame = Frame(function, dict(zip(function.params, args, strict=True)), symbols)
         self._check_arguments(frame)
-        left = self._body(frame, function.body)
+        sides = self.sides.get(name)
+        left = self._body(frame, function.body) if sides is None else self._group(frame, sides)
         return left.values if left is not None else ()
+
+    @computed_once
+    def sides(self) -> Mapping[str, Sides]:
+        """What runs at the same time in each group."""
+        return sides_of(self.program)
+
+    def _group(self, frame: Frame, sides: Sides) -> Exit | None:
+        """Run a body whose calls meet in pipes: all of them where the first stands."""
+        known = returned_parameters(self.program.function_list)
+        for stmt in frame.function.body:
+            if sides.begins(stmt):
+                evaluate = partial(self._handed_on, frame)
+                run_together(sides, self.run, evaluate, lambda s, v: self.bind(frame, s.var, v), known.__getitem__)
+            elif not sides.has(stmt) and (left := self._stmt(frame, stmt)) is not None:
+                return left
+        return None
 
     def _check_arguments(self, frame: Frame) -> None:
         """Raise when an argument contradicts the signature: its bounds, a symbol or a formula."""
