@@ -19,11 +19,6 @@ from tilewright.errors import ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import op
 from tilewright.ops.families import shaped
 
-__all__ = [
-    "aic_initialize_pipe", "aiv_initialize_pipe", "import_peer_buffer", "reserve_buffer", "tfree_to_aic",
-    "tfree_to_aiv", "tpop_from_aic", "tpop_from_aiv", "tpush_to_aic", "tpush_to_aiv",
-]  # fmt: skip
-
 SYSTEM = (Kind.SYSTEM,)
 AUTO = -1
 """Where a buffer lies when the compiler decides."""
@@ -117,19 +112,19 @@ def _declared(dir_mask: int, slot_size: int, id: int | None, **_: Any) -> Any:
     return VOID
 
 
-@op(kinds=SYSTEM, infer=_pushed, evaluate=_push("aiv"), effect=Effect.WRITE)
+@op(kinds=SYSTEM, infer=_pushed, evaluate=_push("aiv"), effect=Effect.WRITE, family="pipe")
 def tpush_to_aiv(tile: Tile, *, split: int, lane_stride: int | None = None, id: int | None = None) -> None:
     """Hand a tile to the vector side; where that has two lanes, `split` says which part each gets."""
     ...
 
 
-@op(kinds=SYSTEM, infer=_pushed, evaluate=_push("aic"), effect=Effect.WRITE)
+@op(kinds=SYSTEM, infer=_pushed, evaluate=_push("aic"), effect=Effect.WRITE, family="pipe")
 def tpush_to_aic(tile: Tile, *, split: int, id: int | None = None) -> None:
     """Hand a tile to the cube side; two lanes hand over a part each, as `split` says."""
     ...
 
 
-@op(kinds=SYSTEM, infer=_popped, evaluate=_pop("aiv"), effect=Effect.WRITE, annotated=True)
+@op(kinds=SYSTEM, infer=_popped, evaluate=_pop("aiv"), effect=Effect.WRITE, family="pipe", annotated=True)
 def tpop_from_aic(
     *,
     shape: Extents | None = None,
@@ -142,7 +137,7 @@ def tpop_from_aic(
     ...
 
 
-@op(kinds=SYSTEM, infer=_popped, evaluate=_pop("aic"), effect=Effect.WRITE, annotated=True)
+@op(kinds=SYSTEM, infer=_popped, evaluate=_pop("aic"), effect=Effect.WRITE, family="pipe", annotated=True)
 def tpop_from_aiv(
     *, shape: Extents | None = None, dtype: DataType | None = None, split: int = 0, id: int | None = None
 ) -> Tile:
@@ -150,19 +145,25 @@ def tpop_from_aiv(
     ...
 
 
-@op(kinds=SYSTEM, infer=_freed, evaluate=_nothing, effect=Effect.WRITE)
+@op(kinds=SYSTEM, infer=_freed, evaluate=_nothing, effect=Effect.WRITE, example="pl.system.{name}(a, split=0)")
 def tfree_to_aic(tile: Tile, *, split: int | None = None, id: int | None = None) -> None:
     """Say that a tile taken from the cube side is not needed any more."""
     ...
 
 
-@op(kinds=SYSTEM, infer=_freed, evaluate=_nothing, effect=Effect.WRITE)
+@op(kinds=SYSTEM, infer=_freed, evaluate=_nothing, effect=Effect.WRITE, example="pl.system.{name}(a, split=0)")
 def tfree_to_aiv(tile: Tile, *, split: int | None = None, id: int | None = None) -> None:
     """Say that a tile taken from the vector side is not needed any more."""
     ...
 
 
-@op(kinds=SYSTEM, infer=_declared, evaluate=_nothing, effect=Effect.WRITE)
+@op(
+    kinds=SYSTEM,
+    infer=_declared,
+    evaluate=_nothing,
+    effect=Effect.WRITE,
+    example="pl.system.{name}(dir_mask=3, slot_size=512)",
+)
 def aic_initialize_pipe(
     c2v_consumer_buf: Index = 0,
     v2c_consumer_buf: Index = 0,
@@ -177,7 +178,13 @@ def aic_initialize_pipe(
     ...
 
 
-@op(kinds=SYSTEM, infer=_declared, evaluate=_nothing, effect=Effect.WRITE)
+@op(
+    kinds=SYSTEM,
+    infer=_declared,
+    evaluate=_nothing,
+    effect=Effect.WRITE,
+    example="pl.system.{name}(dir_mask=3, slot_size=512)",
+)
 def aiv_initialize_pipe(
     c2v_consumer_buf: Index = 0,
     v2c_consumer_buf: Index = 0,
@@ -192,13 +199,19 @@ def aiv_initialize_pipe(
     ...
 
 
-@op(kinds=SYSTEM, infer=_word, evaluate=_base, effect=Effect.WRITE)
+@op(
+    kinds=SYSTEM, infer=_word, evaluate=_base, effect=Effect.WRITE,
+    example='base = pl.system.reserve_buffer(name="ring", size=4096)',
+)  # fmt: skip
 def reserve_buffer(*, name: str, size: int, base: int = AUTO) -> Scalar:
     """Return where a buffer of the consumer lies; queues need none here."""
     ...
 
 
-@op(kinds=SYSTEM, infer=_word, evaluate=_base, effect=Effect.WRITE)
+@op(
+    kinds=SYSTEM, infer=_word, evaluate=_base, effect=Effect.WRITE,
+    example='base = pl.system.import_peer_buffer(name="ring", peer_func="vector")',
+)  # fmt: skip
 def import_peer_buffer(*, name: str, peer_func: str) -> Scalar:
     """Return where the other side has reserved a buffer."""
     ...
