@@ -2,7 +2,7 @@
 
 An op keeps its operands where its text has them: positional ones in `operands`, keyworded and parenthesized ones
 (`ins(...)`, `outs(...)`, `addr = %a`, `shape = [...]`, `nburst(...)`) in `clauses`, in order. Values are compared
-by identity; modules by `same` (see `tilewright.pto.equality`).
+by identity.
 """
 
 from __future__ import annotations

@@ -45,11 +45,6 @@ def _module_lines(module: Module, indent: str) -> Iterator[str]:
     yield f"{indent}}}"
 
 
-def print_op(op: Op) -> str:
-    """Return the text of one op with its regions, for messages and dumps."""
-    return "\n".join(_Names().op(op, ""))
-
-
 class _Names:
     """The printer inside one function: it knows what every value is called."""
 
