@@ -24,6 +24,11 @@ class Enumerated:
     word: str
 
 
+def word_of(value: object) -> str:
+    """Return the word of an enumeration however it is spelled."""
+    return value.word if isinstance(value, Enumerated) else str(value)
+
+
 @record
 class Number:
     """A number with its type, as in `4 : i64`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
-from tilewright.pto.module import Enumerated, Op, Value
+from tilewright.pto.module import Enumerated, Op, Value, word_of
 from tilewright.pto.text.form import Form
 from tilewright.pto.text.kinds import misfit, row_of
 from tilewright.pto.text.suggestions import nearest
@@ -26,8 +26,7 @@ def refuse_slots(op: Op, form: Form) -> None:
         if known is None or value is None:
             continue
         if not isinstance(value, Enumerated) or value.word not in known:
-            word = value.word if isinstance(value, Enumerated) else str(value)
-            raise PtoAttributeError(f"`{word}` is no {slot.family}", help=nearest(word, known))
+            raise PtoAttributeError(f"`{word_of(value)}` is no {slot.family}", help=nearest(word_of(value), known))
 
 
 def any_packed(values: Iterable[Value]) -> bool:

@@ -176,6 +176,12 @@ class Builder:
         """Return a variable that nothing has been assigned to yet."""
         return Var(hint, type_, self.span)
 
+    def held(self, value: Expr, hint: str) -> Var:
+        """Return a variable that begins with a value."""
+        var = self.variable(value.type, hint)
+        self.assign(var, value)
+        return var
+
 
 def _wrapped(value: Const, dtype: DataType) -> Const:
     """Return an integer constant in another type, its high bits cut off."""

@@ -10,12 +10,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UINT8, UNSIGNED, DataType
 from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.registers import (
-    lanes_of,
-    scratch,
-    spilled,
-    window,
-)
+from tilewright.pto.machine.registers import lanes_of, scratch, spilled, window
 from tilewright.pto.machine.tiles import bytes_view, cell_view, moved
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Protocol, TypeVar
 
@@ -21,7 +21,8 @@ from tilewright.pto.types import Mask, Type, VReg
 from tilewright.records import record
 
 V = TypeVar("V", Number, Pointer, View, Tile, Vector, Predicate)
-Lowering = Callable[["Machine", Op], "Lowered | Expr | tuple[Lowered | Expr, ...] | None"]
+Lowering = Callable[..., "Lowered | Expr | tuple[Lowered | Expr, ...] | None"]
+"""Writes what an op does, given the machine, the op and its operands; returns its results: one or a tuple."""
 
 MOST_OPS = 1 << 16
 """How many ops a function may have, those of the functions it calls included, before it calls another."""
@@ -35,7 +36,7 @@ class Meaning(Protocol):
 
     @property
     def lowering(self) -> Lowering:
-        """The function that writes what the op does, and returns its results: one or a tuple."""
+        """What writes the op."""
         ...
 
     @property
@@ -175,7 +176,7 @@ class Machine:
         outer, self.b.span = self.b.span, op.span
         self.b.hint = _hint(op)
         try:
-            result = self.ops[op.name].lowering(self, op)
+            result = self.ops[op.name].lowering(self, op, *self.operands(op))
         except KernelError as error:
             error.locate([op.span])
             raise
@@ -193,6 +194,12 @@ class Machine:
         return any(self.ops[inner.name].is_by_bits for ops in bodies for op in ops for inner in op.walk())
 
     # operands
+
+    def operands(self, op: Op) -> Iterator[Lowered | Expr]:
+        """Yield the tile that an op writes, what it reads, and its positional operands; numbers as expressions."""
+        for value in (*op.outs[:1], *op.ins, *op.operands):
+            found = self.values[value]
+            yield found.expr if isinstance(found, Number) else found
 
     def get(self, value: Value, kind: type[V]) -> V:
         """Return what a value stands for, which must be of a kind."""
@@ -216,6 +223,11 @@ class Machine:
         """Return the operands under a word as indices, or None where there is no such word."""
         values = op.clause(name)
         return None if values is None else tuple(self.index(v) for v in values)
+
+    def pair(self, op: Op, name: str) -> tuple[Expr, Expr] | None:
+        """Return the two operands under a word as indices, or None where there is no such word."""
+        found = self.clause(op, name)
+        return None if found is None else (found[0], found[1])
 
     def once(self, key: Hashable, make: Callable[[], Expr]) -> Expr:
         """Return a value that depends on nothing, made ahead of the statement that first asks for it."""
@@ -267,15 +279,12 @@ class Machine:
             refuse_unlike(one.like, value)
             pairs += zip(one.variables, self.parts(value), strict=False)
         targets = {var for var, _ in pairs}
-        copies = [(var, self._copied(part) if part in targets and part is not var else part) for var, part in pairs]
+        copies = [
+            (var, self.b.held(part, "was") if part in targets and part is not var else part) for var, part in pairs
+        ]
         for var, part in copies:
             if part is not var:
                 self.b.assign(var, part)
-
-    def _copied(self, part: Expr) -> Expr:
-        copy = self.b.variable(part.type, "was")
-        self.b.assign(copy, part)
-        return copy
 
     # the end
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from tilewright.core.enums import MemorySpace
@@ -15,7 +15,7 @@ from tilewright.pto.machine.build import known, tile_type
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Pointer, Tile
-from tilewright.pto.types import Space, TileBuf
+from tilewright.pto.types import I64, Space, TileBuf
 from tilewright.records import record
 
 Extents = tuple[Expr, Expr]
@@ -88,6 +88,11 @@ def corresponding(m: Machine, tile: Tile, other: Tile) -> Expr:
     return window(m, tile, other.valid)
 
 
+def common(m: Machine, tile: Tile, other: Tile) -> Extents:
+    """Return how much is valid of two tiles."""
+    return m.b.least(tile.valid[0], other.valid[0]), m.b.least(tile.valid[1], other.valid[1])
+
+
 def check_reach(m: Machine, tile: Tile, region: Extents, at: Extents) -> None:
     """Stop the program where rows and columns from a position on leave a tile."""
     for word, start, extent, most in zip(("row", "column"), at, region, tile.limits, strict=True):
@@ -139,13 +144,16 @@ def _rest(m: Machine, target: Tile, at: Extents | None) -> Extents:
 
 def window(m: Machine, source: Tile, region: Extents, at: Extents | None = None) -> Expr:
     """Return a strided view of the elements of a tile that has no boxes, from a position on."""
-    strides = element_strides(source)
+    place = source.place if at is None else elements_at(m, source, at)
+    return bytes_view(m, place, region, element_strides(source))
+
+
+def elements_at(m: Machine, source: Tile, at: Extents) -> Pointer:
+    """Return where the elements of a tile that has no boxes lie, from a position on."""
     offset = source.place.offset
-    if at is not None:
-        steps = (m.b.mul(i, s * source.type.element.nbytes) for i, s in zip(at, strides, strict=True))
-        for step in steps:
-            offset = m.b.add(offset, step)
-    return bytes_view(m, replace(source.place, offset=offset), region, strides)
+    for index, stride in zip(at, element_strides(source), strict=True):
+        offset = m.b.add(offset, m.b.mul(index, stride * source.type.element.nbytes))
+    return replace(source.place, offset=offset)
 
 
 def moved(m: Machine, pointer: Pointer, elements: Expr) -> Pointer:
@@ -176,6 +184,16 @@ FARTHEST = float(1 << 60)
 def cell_view(m: Machine, pointer: Pointer) -> Expr:
     """Return the one element behind a pointer."""
     return bytes_view(m, pointer, (1,), (1,))
+
+
+def get_cell(m: Machine, key: Hashable) -> Expr:
+    """Return a number that the machine keeps under a key, zero to begin with."""
+    return m.b.index(m.b.get(cell_view(m, m.memory.cell(key, I64)), 0))
+
+
+def set_cell(m: Machine, key: Hashable, value: Expr) -> None:
+    """Keep a number under a key."""
+    m.b.set(cell_view(m, m.memory.cell(key, I64)), m.b.cast(value, I64.dtype), 0)
 
 
 def bytes_view(m: Machine, pointer: Pointer, shape: Sequence[Expr | int], strides: Sequence[Expr | int]) -> Expr:

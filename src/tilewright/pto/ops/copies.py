@@ -50,6 +50,11 @@ class Copy:
     length: Expr
     axes: tuple[Axis, ...]
 
+    @property
+    def numbers(self) -> tuple[int | None, ...]:
+        """The length, and those of its axes, where they are known."""
+        return known(self.length), *(n for axis in self.axes for n in axis.numbers)
+
 
 @record
 class Pad:
@@ -67,9 +72,8 @@ CHUNK = 256
 
 def run(m: Machine, copy: Copy) -> None:
     """Emit a copy: at once where that is one of its rows after the other, else in loops."""
-    numbers = (known(copy.length), *(n for axis in copy.axes for n in axis.numbers))
-    if any(n is not None and n < 0 for n in numbers):
-        raise OutOfBoundsError(f"a copy has no negative lengths and strides, got {min(n for n in numbers if n)}")
+    if any(n is not None and n < 0 for n in copy.numbers):
+        raise OutOfBoundsError(f"a copy has no negative lengths and strides, got {min(n for n in copy.numbers if n)}")
     if known(copy.length) == 0 or any(known(axis.count) == 0 for axis in copy.axes):
         return
     if known(copy.length) is not None or not copy.axes:
@@ -80,13 +84,10 @@ def run(m: Machine, copy: Copy) -> None:
 
 
 def _emit(m: Machine, copy: Copy) -> None:
-    numbers = (known(copy.length), *(n for axis in copy.axes for n in axis.numbers))
-    if None not in numbers and not _overlaps(copy):
+    if None not in copy.numbers and not _overlaps(copy):
         _run_known(m, _merged(m, copy))
     elif copy.axes:
         _run_along(m, copy)
-    elif known(copy.length) is not None:
-        _run_known(m, _merged(m, copy))
     else:
         _run_row(m, copy)
 
@@ -203,22 +204,16 @@ def _axes(m: Machine, op: Op) -> tuple[Axis, ...]:
     return tuple(Axis(*(m.index(v) for v in values)) for values in reversed(found))
 
 
-def pointers(m: Machine, op: Op) -> tuple[Pointer, Pointer]:
-    """Return where a copy comes from and goes to."""
-    return m.get(op.operands[0], Pointer), m.get(op.operands[1], Pointer)
-
-
 @declare("pto.mte_gm_ub", Form("glii", words={**_BURSTS, "pad": Word(Layout.PLAIN, "si?i?")}), is_by_bytes=True)
-def _load(m: Machine, op: Op) -> None:
-    copy = Copy(*pointers(m, op), m.index(op.operands[3]), _axes(m, op))
+def _load(m: Machine, op: Op, source: Pointer, target: Pointer, _: Expr, length: Expr) -> None:
+    copy = Copy(source, target, m.b.index(length), _axes(m, op))
     given = op.clause("pad")
     if given is None:
         run(m, copy)
         return
-    element = copy.target.element
-    left, right, *_ = (*(m.index(v) for v in given[1:]), m.b.index(0), m.b.index(0))
-    pad = Pad(m.b.cast(m.expr(given[0]), element.dtype, "rint"), element, left, right)
-    _run_padded(m, copy, pad)
+    left, right, *__ = (*(m.index(v) for v in given[1:]), m.b.index(0), m.b.index(0))
+    value = m.b.cast(m.expr(given[0]), target.element.dtype, "rint")
+    _run_padded(m, copy, Pad(value, target.element, left, right))
 
 
 def _run_padded(m: Machine, copy: Copy, pad: Pad) -> None:
@@ -266,17 +261,17 @@ def _fill(m: Machine, copy: Copy, pad: Pad, row: Expr) -> None:
 
 
 @declare("pto.mte_ub_gm", Form("lgi", words=_BURSTS), is_by_bytes=True)
-def _store(m: Machine, op: Op) -> None:
-    run(m, Copy(*pointers(m, op), m.index(op.operands[2]), _axes(m, op)))
+def _store(m: Machine, op: Op, source: Pointer, target: Pointer, length: Expr) -> None:
+    run(m, Copy(source, target, m.b.index(length), _axes(m, op)))
 
 
 @declare("pto.mte_ub_ub", Form("lli", words=_BURSTS), is_by_bytes=True)
 @declare("pto.mte_ub_l1", Form("lpi", words=_BURSTS), is_by_bytes=True)
-def _between(m: Machine, op: Op) -> None:
+def _between(m: Machine, op: Op, source: Pointer, target: Pointer, blocks: Expr) -> None:
     """Blocks of 32 bytes with gaps between the bursts."""
-    length = m.b.mul(m.index(op.operands[2]), BLOCK)
+    length = m.b.mul(m.b.index(blocks), BLOCK)
     axes = tuple(
         Axis(a.count, m.b.add(length, m.b.mul(a.source, BLOCK)), m.b.add(length, m.b.mul(a.target, BLOCK)))
         for a in _axes(m, op)
     )
-    run(m, Copy(*pointers(m, op), length, axes))
+    run(m, Copy(source, target, length, axes))

@@ -6,12 +6,12 @@ from tilewright.core.expr import Expr
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.build import known
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.tiles import cell_view
+from tilewright.pto.machine.tiles import get_cell, set_cell
+from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
-from tilewright.pto.ops.copies import Axis, Copy, pointers, run
+from tilewright.pto.ops.copies import Axis, Copy, run
 from tilewright.pto.text.form import Form
-from tilewright.pto.types import I64
 
 _WAYS = {"pto.copy_gm_to_ubuf": "outtoub", "pto.copy_ubuf_to_gm": "ubtoout"}
 _SETTINGS = tuple(
@@ -32,26 +32,21 @@ def _is_straight(m: Machine) -> bool:
 
 
 @declare(f"pto.{' '.join(_SETTINGS)}", Form("ii"))
-def _set(m: Machine, op: Op) -> None:
+def _set(m: Machine, op: Op, *numbers: Expr) -> None:
     """Note two numbers: here where that is all that can happen, else in memory where the program finds them."""
     name = op.name.removeprefix("pto.")
     if _is_straight(m):
-        m.settings[name] = m.index(op.operands[0]), m.index(op.operands[1])
+        m.settings[name] = m.b.index(numbers[0]), m.b.index(numbers[1])
         return
-    for which, value in enumerate(op.operands):
-        m.b.set(_cell(m, name, which), m.b.cast(m.expr(value), I64.dtype), 0)
-
-
-def _cell(m: Machine, name: str, which: int) -> Expr:
-    return cell_view(m, m.memory.cell((name, which), I64))
+    for which, value in enumerate(numbers):
+        set_cell(m, (name, which), value)
 
 
 def _setting(m: Machine, name: str) -> tuple[Expr, Expr]:
     """Return the two numbers of a setting, zero where nobody made it."""
     if name in m.settings or _is_straight(m):
         return m.settings.get(name, (m.b.index(0), m.b.index(0)))
-    first, second = (m.b.index(m.b.get(_cell(m, name, i), 0)) for i in (0, 1))
-    return first, second
+    return get_cell(m, (name, 0)), get_cell(m, (name, 1))
 
 
 def _outer(m: Machine, op: Op) -> tuple[Axis, ...]:
@@ -64,7 +59,7 @@ def _outer(m: Machine, op: Op) -> tuple[Axis, ...]:
 
 
 @declare("pto.copy_gm_to_ubuf", Form("glx*"), is_by_bytes=True)
-def _copy_in(m: Machine, op: Op) -> None:
+def _copy_in(m: Machine, op: Op, come: Pointer, go: Pointer, *_: object) -> None:
     """Operands: bursts and their length, padding left and right, and strides at the end, source first."""
     if len(op.operands) != 11:
         raise UnsupportedFeatureError(f"{op.name} takes 11 operands, got {len(op.operands)}")
@@ -72,14 +67,14 @@ def _copy_in(m: Machine, op: Op) -> None:
     if known(left) != 0 or known(right) != 0:
         raise UnsupportedFeatureError(f"{op.name} cannot pad here", help="use pto.mte_gm_ub with pad(...)")
     source, target = (m.index(v) for v in op.operands[9:])
-    run(m, Copy(*pointers(m, op), length, (*_outer(m, op), Axis(count, source, target))))
+    run(m, Copy(come, go, length, (*_outer(m, op), Axis(count, source, target))))
 
 
 @declare("pto.copy_ubuf_to_gm", Form("lgx*"), is_by_bytes=True)
-def _copy_out(m: Machine, op: Op) -> None:
+def _copy_out(m: Machine, op: Op, come: Pointer, go: Pointer, *_: object) -> None:
     """Operands: bursts and their length, and strides at the end, the target's first."""
     if len(op.operands) != 8:
         raise UnsupportedFeatureError(f"{op.name} takes 8 operands, got {len(op.operands)}")
     count, length = (m.index(v) for v in op.operands[3:5])
     target, source = (m.index(v) for v in op.operands[6:])
-    run(m, Copy(*pointers(m, op), length, (*_outer(m, op), Axis(count, source, target))))
+    run(m, Copy(come, go, length, (*_outer(m, op), Axis(count, source, target))))

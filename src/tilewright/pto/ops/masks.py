@@ -94,9 +94,8 @@ def _pattern(m: Machine, op: Op) -> Expr | Predicate:
 
 
 @by_width("plt", register("i", "ni"))
-def _less_than(m: Machine, op: Op) -> tuple[Predicate, Expr]:
+def _less_than(m: Machine, op: Op, count: Expr) -> tuple[Predicate, Expr]:
     """The first lanes, as many as are left, and how many are left behind them."""
-    count = m.expr(op.operands[0])
     lanes, none = (constant(n, element_of(count)) for n in (op.results[0].of(Mask).lanes, 0))
     rest = m.b.scalar("max", m.b.scalar("sub", count, lanes), none)
     return _first(m, op, m.b.scalar("min", count, lanes)), rest
@@ -107,9 +106,9 @@ def _less_than(m: Machine, op: Op) -> tuple[Predicate, Expr]:
 
 @declare("pto.pand por pxor", register("nnn", "n"))
 @declare("pto.pnot", register("nn", "n"))
-def _logic(m: Machine, op: Op) -> Expr:
+def _logic(m: Machine, op: Op, *masks: Predicate) -> Expr:
     """What is computed of flags where the mask has flags: no other bit gets through."""
-    *sources, mask = (m.get(v, Predicate) for v in op.operands)
+    *sources, mask = masks
     lhs, *others = (regrained(m, source.expr, grain(mask.expr)) for source in sources)
     name = {"pto.pand": "and_", "pto.por": "or_"}.get(op.name, "xor")
     made = m.b.tile(name, lhs, others[0] if others else constant(1, UINT8))
@@ -117,8 +116,7 @@ def _logic(m: Machine, op: Op) -> Expr:
 
 
 @declare("pto.psel", register("nnn", "n"))
-def _select(m: Machine, op: Op) -> Expr:
-    masks = [m.get(v, Predicate) for v in op.operands]
+def _select(m: Machine, op: Op, *masks: Predicate) -> Expr:
     finest = min(grain(mask.expr) for mask in masks)
     then, other = (regrained(m, mask.expr, finest) for mask in masks[:2])
     return chosen(m, active(m, masks[2], finest), then, other)
@@ -128,26 +126,23 @@ def _select(m: Machine, op: Op) -> Expr:
 
 
 @declare("pto.pbitcast", register("n", "n"), is_by_bits=True)
-def _bitcast(m: Machine, op: Op) -> Predicate:
+def _bitcast(m: Machine, op: Op, source: Predicate) -> Predicate:
     """The same image, seen in lanes of another width."""
-    source = m.get(op.operands[0], Predicate)
     return Predicate(source.expr, op.results[0].of(Mask).bits, source.is_all)
 
 
 @declare("pto.ppack", register("n", "n", "part"), is_by_bits=True)
-def _pack(m: Machine, op: Op) -> Expr:
+def _pack(m: Machine, op: Op, source: Predicate) -> Expr:
     """Every other bit of the image, in its lower or upper half; the other half is zero."""
-    flags = m.get(op.operands[0], Predicate).expr
-    half = regrained(m, flags, max(2, grain(flags)))
+    half = regrained(m, source.expr, max(2, grain(source.expr)))
     none = full(m, lanes_of(half), UINT8, 0)
     return m.b.tile("concat", none, half) if is_upper(op) else m.b.tile("concat", half, none)
 
 
 @declare("pto.punpack", register("n", "n", "part"), is_by_bits=True)
-def _unpack(m: Machine, op: Op) -> Expr:
+def _unpack(m: Machine, op: Op, source: Predicate) -> Expr:
     """The lower or upper half of the image, each bit followed by a zero."""
-    flags = m.get(op.operands[0], Predicate).expr
-    some = regrained(m, flags, min(COARSEST, grain(flags)))
+    some = regrained(m, source.expr, min(COARSEST, grain(source.expr)))
     count = lanes_of(some) // 2
     return every(m, some, 1, count if is_upper(op) else 0, count)
 
@@ -162,23 +157,24 @@ def is_upper(op: Op) -> bool:
 
 def _store_bits(m: Machine, image: Expr, at: Pointer) -> None:
     """Write flags as bits, eight a byte, the first one lowest."""
-    count = lanes_of(image) // 8
     packed = compared(m, image, CmpType.NE, constant(0, UINT8))
-    target = bytes_view(m, replace(at, element=unsigned(1)), (1, count), (0, 1))
-    m.b.store(target, packed)
+    m.b.store(_bit_view(m, at, lanes_of(image)), packed)
 
 
 def _load_bits(m: Machine, at: Pointer, count: int) -> Expr:
     """Return bits in memory as flags."""
-    packed = m.b.load(bytes_view(m, replace(at, element=unsigned(1)), (1, count // 8), (0, 1)), (1, count // 8))
-    return flags(m, packed, count)
+    return flags(m, m.b.load(_bit_view(m, at, count), (1, count // 8)), count)
+
+
+def _bit_view(m: Machine, at: Pointer, count: int) -> Expr:
+    return bytes_view(m, replace(at, element=unsigned(1)), (1, count // 8), (0, 1))
 
 
 @declare("pto.psts", memory("nl", "l?", "dist"))
 @declare("pto.psti", memory("nli?", "l?", "dist"))
-def _store_mask(m: Machine, op: Op) -> tuple[Pointer, ...]:
+def _store_mask(m: Machine, op: Op, mask: Predicate, *_: object) -> tuple[Pointer, ...]:
     at, further = _place(m, op, 1)
-    image = regrained(m, m.get(op.operands[0], Predicate).expr, 1)
+    image = regrained(m, mask.expr, 1)
     word = op.attributes.get("dist", "NORM")
     if word not in ("NORM", "PK"):
         raise UnsupportedFeatureError(f"{op.name} has no distribution {word!r}", help="NORM or PK")
@@ -196,7 +192,7 @@ def _place(m: Machine, op: Op, index: int) -> tuple[Pointer, tuple[Pointer, ...]
 
 @declare("pto.plds", memory("l", "nl?", "dist"), is_by_bits=True)
 @declare("pto.pldi", memory("li?", "nl?", "dist"), is_by_bits=True)
-def _load_mask(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
+def _load_mask(m: Machine, op: Op, *_: object) -> tuple[Expr | Pointer, ...]:
     at, further = _place(m, op, 0)
     word = op.attributes.get("dist", "NORM")
     if word == "NORM":
@@ -219,9 +215,10 @@ def _doubled(m: Machine, row: Expr) -> Expr:
 
 
 @declare("pto.pstu", register("anli?", "al?"))
-def _store_mask_unaligned(m: Machine, op: Op) -> tuple[Lowered, ...]:
+def _store_mask_unaligned(
+    m: Machine, op: Op, _: Token, mask: Predicate, base: Pointer, *__: object
+) -> tuple[Lowered, ...]:
     """One bit a lane, however wide lanes are."""
-    mask, base = m.get(op.operands[1], Predicate), m.get(op.operands[2], Pointer)
     own = lit_lanes_of(m, mask)
     _store_bits(m, own, base)
     further = base.having((m.b.add(base.offset, lanes_of(own) // 8),))

@@ -14,18 +14,7 @@ from tilewright.pto.machine.build import element_of, tile_type
 from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, cut, over_columns, over_rows, where
 from tilewright.pto.machine.lanes import written
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.operands import destination
-from tilewright.pto.machine.registers import (
-    chosen,
-    extended,
-    full,
-    iota,
-    lanes_of,
-    lit,
-    reshaped,
-    scratch,
-    window,
-)
+from tilewright.pto.machine.registers import chosen, extended, full, iota, lanes_of, lit, reshaped, scratch, window
 from tilewright.pto.machine.tiles import cover, read, read_all, write, zero
 from tilewright.pto.machine.values import Tile, Vector
 from tilewright.pto.module import Number, Op
@@ -35,17 +24,15 @@ from tilewright.pto.types import VReg
 
 
 @declare("pto.trowsum trowmax trowmin trowprod tcolsum tcolmax tcolmin tcolprod", tile("tz?"))
-def _fold(m: Machine, op: Op) -> None:
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
+def _fold(m: Machine, op: Op, target: Tile, source: Tile, *_: object) -> None:
     word = op.name.removeprefix("pto.t")
     folded = m.b.tile(f"{word[:3]}_{word[3:]}", read_all(m, source))
     write(m, target, folded, covers=_folded(m, word[:3], source))
 
 
 @declare("pto.trowargmax trowargmin tcolargmax tcolargmin", tile("zz?", "z"))
-def _position(m: Machine, op: Op) -> None:
+def _position(m: Machine, op: Op, target: Tile, source: Tile, *_: object) -> None:
     """The first place along each row or column that holds its largest or smallest element, or else no number."""
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
     axis, end = op.name.removeprefix("pto.t")[:3], op.name[-3:]
     values = read_all(m, source)
     type_ = tile_type(values)
@@ -77,8 +64,7 @@ def _vector(m: Machine, axis: str, source: Tile, target: Tile, column: int = 0) 
 
 
 @declare("pto.trowexpand tcolexpand", tile("t"))
-def _expand(m: Machine, op: Op) -> None:
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
+def _expand(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     axis = op.name[5:8]
     blank = constant_tile(m, target, zero(target.type))
     cover(m, target, m.b.tile(f"{axis}_expand", blank, _vector(m, axis, source, target)))
@@ -92,8 +78,7 @@ def _expand(m: Machine, op: Op) -> None:
     "pto.tcolexpandadd tcolexpandsub tcolexpandmul tcolexpanddiv tcolexpandmax tcolexpandmin tcolexpandexpdif",
     tile("tt"),
 )
-def _meet(m: Machine, op: Op) -> None:
-    first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+def _meet(m: Machine, op: Op, target: Tile, first: Tile, second: Tile, *_: object) -> None:
     axis, name = op.name[5:8], op.name.removeprefix("pto.trowexpand").removeprefix("pto.tcolexpand")
     groups = op.attributes.get("src1Col", 1)
     count = groups.value if isinstance(groups, Number) else groups
@@ -158,7 +143,7 @@ def _by_group(m: Machine, op: Op, row: Expr, groups: int) -> Expr:
 
 
 @declare("pto.vcadd vcgadd vcgmax vcgmin vcpadd", register("um?", "u"))
-def _fold_lanes(m: Machine, op: Op) -> Expr:
+def _fold_lanes(m: Machine, op: Op, *_: object) -> Expr:
     """All lanes to the first, blocks of 32 bytes to the first eight, or neighbours to the lower half."""
     type_ = op.results[0].of(VReg)
     row = cast(m, _taking_part(m, op), type_.element.dtype)
@@ -167,7 +152,7 @@ def _fold_lanes(m: Machine, op: Op) -> Expr:
 
 
 @declare("pto.vcmax vcmin", register("um?", "u"))
-def _extreme(m: Machine, op: Op) -> Expr:
+def _extreme(m: Machine, op: Op, *_: object) -> Expr:
     """The largest or smallest element in the first lane, in the second its index as an integer's bits."""
     row, type_ = _taking_part(m, op), op.results[0].of(VReg)
     best = _by_group(m, op, row, 1)

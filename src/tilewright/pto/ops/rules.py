@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tilewright.pto.errors import PtoTypeMismatchError, PtoValidShapeError
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants
+from tilewright.pto.op import Constants, Rule
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import Ptr, Scalar, TensorView, TileBuf, Type, VReg
 
@@ -13,6 +15,11 @@ def equal(op: Op, what: str, found: Type, expected: Type) -> None:
     """Raise where a type is not the one that an op needs."""
     if found != expected:
         raise PtoTypeMismatchError(f"the {what} of `{op.name}` is {brief_text(expected)}, got {brief_text(found)}")
+
+
+def gives(expected: Callable[[Op], Type]) -> Rule:
+    """Return the rule of an op whose result has a type that follows from its operands."""
+    return lambda op, _: equal(op, "result", op.results[0].type, expected(op))
 
 
 def element_type(type: Type) -> Scalar:

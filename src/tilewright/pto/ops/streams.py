@@ -14,65 +14,53 @@ from tilewright.dtypes import INT32
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import compared, flags, iota
-from tilewright.pto.machine.tiles import cell_view, moved
-from tilewright.pto.machine.values import Lowered, Number, Pointer, Token, Vector
+from tilewright.pto.machine.tiles import get_cell, moved, set_cell
+from tilewright.pto.machine.values import Lowered, Pointer, Token, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.ops.vector_memory import accessed, load, store
 from tilewright.pto.text.form import Form, Typing, memory, register
-from tilewright.pto.types import ALIGN, I64, Ptr, VReg
+from tilewright.pto.types import ALIGN, Ptr, VReg
 
 _SQUEEZED, _REACHED = "squeezed bytes", "reached bytes"
 
 
-def _register(m: Machine, name: str) -> Expr:
-    return cell_view(m, m.memory.cell(name, I64))
-
-
-def _get(m: Machine, name: str) -> Expr:
-    return m.b.index(m.b.get(_register(m, name), 0))
-
-
-def _set(m: Machine, name: str, value: Expr) -> None:
-    m.b.set(_register(m, name), m.b.cast(value, I64.dtype), 0)
-
-
 def squeezed(m: Machine, nbytes: Expr) -> None:
     """Note how many bytes a squeeze has kept."""
-    _set(m, _SQUEEZED, nbytes)
+    set_cell(m, _SQUEEZED, nbytes)
 
 
 @declare("pto.sprclr", register("", "", "register"))
 def _clear(m: Machine, op: Op) -> None:
     if op.attributes["register"] != "AR":
         raise UnsupportedFeatureError(f"there is no register {op.attributes['register']!r}", help='only "AR"')
-    _set(m, _REACHED, m.b.index(0))
+    set_cell(m, _REACHED, m.b.index(0))
 
 
 @declare("pto.init_align", Form("", "a", Typing.RESULT, implied=ALIGN))
 @declare("pto.vldas", memory("l", "a"))
-def _begin(m: Machine, op: Op) -> Token:
+def _begin(m: Machine, op: Op, *_: object) -> Token:
     return Token()
 
 
 @declare("pto.vstar", register("al", ""))
 @declare("pto.vstas", memory("ali?", "l?"))
-def _flush(m: Machine, op: Op) -> tuple[Lowered, ...]:
+def _flush(m: Machine, op: Op, *_: object) -> tuple[Lowered, ...]:
     """Nothing is kept back, so there is nothing to write."""
-    if not op.results:
-        return ()
-    return accessed(m, op, 1)[1]
+    return accessed(m, op, 1)[1] if op.results else ()
 
 
 @declare("pto.vldus", memory("lai?", "ual?"))
-def _load(m: Machine, op: Op) -> tuple[Lowered | Expr, ...]:
-    at, _ = accessed(m, op, 0)
+def _load(m: Machine, op: Op, base: Pointer, _: Token, step: Expr | None = None) -> tuple[Lowered | Expr, ...]:
+    at = accessed(m, op, 0)[0]
     type_ = op.results[0].of(VReg)
     row = load(m, replace(at, element=type_.element), (1, type_.lanes), (0, 1))
-    numbers = [v for v in op.operands if isinstance(m.values[v], Number)]
-    step = m.index(numbers[0]) if numbers else m.b.index(type_.lanes)
-    further = (moved(m, at, step),) if isinstance(op.results[-1].type, Ptr) else ()
-    return row, Token(), *further
+    return row, Token(), *_further(m, op, at, m.b.index(step or type_.lanes))
+
+
+def _further(m: Machine, op: Op, base: Pointer, step: Expr) -> tuple[Pointer, ...]:
+    """Return the pointer that comes out of an op, if one does."""
+    return (moved(m, base, step),) if isinstance(op.results[-1].type, Ptr) else ()
 
 
 def _store_first(m: Machine, source: Vector, at: Pointer, count: Expr) -> None:
@@ -82,24 +70,20 @@ def _store_first(m: Machine, source: Vector, at: Pointer, count: Expr) -> None:
 
 
 @declare("pto.vstus", register("aiul|aul", "al?", "mode", False))
-def _store(m: Machine, op: Op) -> tuple[Lowered, ...]:
+def _store(m: Machine, op: Op, *_: object) -> tuple[Lowered, ...]:
     """The first lanes, as many as the stream moves on."""
-    source = next(v for v in (m.values[o] for o in op.operands) if isinstance(v, Vector))
-    base = m.get(op.operands[-1], Pointer)
-    numbers = [v for v in op.operands if isinstance(m.values[v], Number)]
-    count = m.index(numbers[0]) if numbers else m.b.index(source.lanes)
+    source, base = m.get(op.operands[-2], Vector), m.get(op.operands[-1], Pointer)
+    count = m.index(op.operands[1]) if len(op.operands) > 3 else m.b.index(source.lanes)
     _store_first(m, source, base, count)
-    further = (moved(m, base, count),) if isinstance(op.results[-1].type, Ptr) else ()
-    return Token(), *further
+    return Token(), *_further(m, op, base, count)
 
 
 @declare("pto.vstur", register("aul", "a", "mode", False))
-def _store_squeezed(m: Machine, op: Op) -> Token:
+def _store_squeezed(m: Machine, op: Op, _: Token, source: Vector, base: Pointer) -> Token:
     """The lanes that the last squeeze kept, behind those of the stores before."""
-    source, base = m.get(op.operands[1], Vector), m.get(op.operands[2], Pointer)
-    reached, nbytes = _get(m, _REACHED), _get(m, _SQUEEZED)
+    reached, nbytes = get_cell(m, _REACHED), get_cell(m, _SQUEEZED)
     place = base.having((m.b.scalar("add", base.offset, reached),))
     _store_first(m, source, place, m.b.scalar("floordiv", nbytes, m.b.index(source.element.nbytes)))
     if op.attributes.get("mode", "POST_UPDATE") == "POST_UPDATE":
-        _set(m, _REACHED, m.b.scalar("add", reached, nbytes))
+        set_cell(m, _REACHED, m.b.scalar("add", reached, nbytes))
     return Token()

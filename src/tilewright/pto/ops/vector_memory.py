@@ -15,18 +15,7 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.pto.machine.build import known
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.registers import (
-    BLOCK,
-    NBYTES,
-    bitcast,
-    chosen,
-    every,
-    full,
-    kept,
-    lanes_of,
-    lit,
-    reshaped,
-)
+from tilewright.pto.machine.registers import BLOCK, NBYTES, bitcast, chosen, every, full, kept, lanes_of, lit, reshaped
 from tilewright.pto.machine.tiles import bytes_view, cell_view, moved
 from tilewright.pto.machine.values import Pointer, Vector
 from tilewright.pto.module import Op
@@ -88,7 +77,7 @@ def _unknown(op: Op) -> UnsupportedFeatureError:
 
 
 @declare("pto.vlds", memory("l", "ul?"))
-def _load(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
+def _load(m: Machine, op: Op, _: object) -> tuple[Expr | Pointer, ...]:
     at, further = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
     word, element = _distribution(op, "NORM", type_.element)
@@ -119,7 +108,7 @@ def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
 
 
 @declare("pto.vldsx2", memory("l", "uul?", "dist"))
-def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
+def _load_two(m: Machine, op: Op, _: object) -> tuple[Expr | Pointer, ...]:
     """Two registers from 512 bytes: every other element, or every other block."""
     at, further = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
@@ -138,8 +127,7 @@ def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
 
 
 @declare("pto.vsts", memory("uln?", "l?"))
-def _store(m: Machine, op: Op) -> tuple[Pointer, ...]:
-    source = m.get(op.operands[0], Vector)
+def _store(m: Machine, op: Op, source: Vector, *_: object) -> tuple[Pointer, ...]:
     at, further = accessed(m, op, 1)
     word, element = _distribution(op, "NORM", source.element)
     if word == "NORM":
@@ -157,14 +145,13 @@ def _store(m: Machine, op: Op) -> tuple[Pointer, ...]:
 
 
 @declare("pto.vstsx2", memory("uuln?", "l?", "dist"))
-def _store_two(m: Machine, op: Op) -> tuple[Pointer, ...]:
+def _store_two(m: Machine, op: Op, low: Vector, high: Vector, *_: object) -> tuple[Pointer, ...]:
     """Elements of two registers in turn; the mask counts for nothing."""
-    sources = [m.get(v, Vector) for v in op.operands[:2]]
     at, further = accessed(m, op, 2)
-    word, element = _distribution(op, "INTLV", sources[0].element)
+    word, element = _distribution(op, "INTLV", low.element)
     if word != "INTLV":
         raise _unknown(op)
-    for first, source in enumerate(sources):
+    for first, source in enumerate((low, high)):
         place = moved(m, replace(at, element=element), m.b.index(first))
         store(m, bitcast(m, source.expr, element.dtype), place, (0, 2), None)
     return further
@@ -191,7 +178,7 @@ def _blocks(m: Machine, op: Op, index: int, element: Scalar) -> tuple[Expr, Poin
 
 
 @declare("pto.vsldb", register("liin", "ul?"))
-def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
+def _load_blocks(m: Machine, op: Op, *_: object) -> tuple[Expr | Pointer, ...]:
     type_ = op.results[0].of(VReg)
     stride, at, further = _blocks(m, op, 0, type_.element)
     each = type_.lanes // 8
@@ -203,8 +190,7 @@ def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
 
 
 @declare("pto.vsstb", register("uliin", "l?"))
-def _store_blocks(m: Machine, op: Op) -> tuple[Pointer, ...]:
-    source = m.get(op.operands[0], Vector)
+def _store_blocks(m: Machine, op: Op, source: Vector, *_: object) -> tuple[Pointer, ...]:
     stride, at, further = _blocks(m, op, 1, source.element)
     each = source.lanes // 8
     on = _block_flags(m, op, each)

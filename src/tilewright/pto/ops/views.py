@@ -54,10 +54,8 @@ _LISTED = Word(Layout.LIST, "i*", required=True)
     rule=_is_view,
     is_by_bytes=True,
 )
-def _make_view(m: Machine, op: Op) -> View:
-    shape, strides = m.clause(op, "shape"), m.clause(op, "strides")
-    assert shape is not None and strides is not None
-    return View(m.get(op.operands[0], Pointer), shape, strides)
+def _make_view(m: Machine, op: Op, pointer: Pointer) -> View:
+    return View(pointer, m.clause(op, "shape") or (), m.clause(op, "strides") or ())
 
 
 def _is_part(op: Op, constants: Constants) -> None:
@@ -96,10 +94,8 @@ def _partition_of(op: Op) -> Type:
     left_out=_partition_of,
     is_by_bytes=True,
 )
-def _partition(m: Machine, op: Op) -> View:
-    view = m.get(op.operands[0], View)
-    offsets, sizes = m.clause(op, "offsets"), m.clause(op, "sizes")
-    assert offsets is not None and sizes is not None
+def _partition(m: Machine, op: Op, view: View) -> View:
+    offsets, sizes = m.clause(op, "offsets") or (), m.clause(op, "sizes") or ()
     start = m.b.index(0)
     for offset, stride in zip(offsets, view.strides, strict=True):
         start = m.b.add(start, product(m, offset, stride))
