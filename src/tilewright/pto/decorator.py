@@ -93,14 +93,11 @@ def _made(
 def _check_source(declared: Declared, options: Options, source: Any) -> None:
     if not isinstance(source, str):
         message = f"source= takes a path or PTO text as a str, got {type(source).__name__}"
-        raise declared.refusal(PtoDeclarationError, message, help="pass str(path)" if _is_path(source) else "")
+        help = "pass str(path)" if hasattr(source, "__fspath__") else ""
+        raise declared.refusal(PtoDeclarationError, message, help=help)
     if not options.entry:
         message = "source= needs entry=True: PTO text calls its own functions"
         raise declared.refusal(PtoDeclarationError, message)
-
-
-def _is_path(source: Any) -> bool:
-    return hasattr(source, "__fspath__")
 
 
 def _check_constants(declared: Declared, signature: Signature, source: str) -> None:

@@ -17,15 +17,17 @@ from tilewright.forks import Lock, computed_once
 from tilewright.jit.variants import Store
 from tilewright.keep.manifest import Listed
 from tilewright.keep.programs import KeptPrograms
+from tilewright.keep.relocate import named
 from tilewright.programs import loading
 from tilewright.programs.code_options import DEFAULT_OPTIONS
 from tilewright.programs.platforms import DEFAULT, backend_for
 from tilewright.pto.module import Func, Module
-from tilewright.pto.op_spans import OpSpans
+from tilewright.source import Span
 
 if TYPE_CHECKING:
     from tilewright.core.program import Program
     from tilewright.programs.program import CompiledProgram
+
 
 Shared: TypeAlias = tuple[int, ...] | None
 """The group of each pointer; None where no two share memory."""
@@ -115,3 +117,29 @@ class Programs:
         from tilewright.core.serialize import serialize
 
         return [serialize(self.lowered(shared)), [self._text]]
+
+
+class OpSpans:
+    """The functions and ops of one module."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+
+    def freed(self, span: Span) -> Span:
+        """Return a span that names an op by its number."""
+        number = self._numbers.get(span[:5])
+        return span if number is None else named(0, number)
+
+    def placed(self, span: Span, text: int, piece: int) -> Span:
+        """Return where an op stands."""
+        return self._spans[piece]
+
+    @computed_once
+    def _numbers(self) -> dict[tuple[object, ...], int]:
+        return {span[:5]: number for number, span in reversed(list(enumerate(self._spans)))}
+
+    @computed_once
+    def _spans(self) -> list[Span]:
+        funcs = [func for func in self._module.funcs() if func.body is not None]
+        ops = (op for func in funcs if func.body is not None for each in func.body.ops for op in each.walk())
+        return [*(func.span for func in funcs), *(op.span for op in ops)]

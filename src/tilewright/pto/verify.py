@@ -17,6 +17,7 @@ from tilewright.pto.operand_rules import any_packed, refuse_kinds, refuse_packed
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.counts import refuse_counts
 from tilewright.pto.text.form import Syntax
+from tilewright.pto.text.kinds import counted
 from tilewright.pto.text.spellings import missing
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.text.typetext import brief_text
@@ -167,16 +168,13 @@ class _Checker:
 def _refuse_difference(op: Op, what: str, found: Sequence[Type], expected: Sequence[Type], noun: str = "value") -> None:
     """Raise where two rows of types differ."""
     if len(found) != len(expected):
-        raise PtoReturnError(f"{what} has {_counted(len(found), noun)} instead of {len(expected)}", spans=(op.span,))
+        has = counted(len(found) or "no", noun)
+        raise PtoReturnError(f"{what} has {has} instead of {len(expected)}", spans=(op.span,))
     for i, (a, b) in enumerate(zip(found, expected, strict=True)):
         if a != b:
             raise PtoReturnError(
                 f"{what} has {brief_text(a)} where {brief_text(b)} is expected (position {i + 1})", spans=(op.span,)
             )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
 
 
 def _short(op: Op) -> str:

@@ -224,11 +224,6 @@ class Machine:
         values = op.clause(name)
         return None if values is None else tuple(self.index(v) for v in values)
 
-    def pair(self, op: Op, name: str) -> tuple[Expr, Expr] | None:
-        """Return the two operands under a word as indices, or None where there is no such word."""
-        found = self.clause(op, name)
-        return None if found is None else (found[0], found[1])
-
     def once(self, key: Hashable, make: Callable[[], Expr]) -> Expr:
         """Return a value that depends on nothing, made ahead of the statement that first asks for it."""
         if key not in self.made:

@@ -19,8 +19,7 @@ from tilewright.pto.machine.machine import Machine, refuse_unlike
 from tilewright.pto.machine.tiles import cell_view
 from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, Rule, declare
-from tilewright.pto.ops.rules import equal
+from tilewright.pto.op import Constants, Rule, declare, equal
 from tilewright.pto.text.form import Form, Slot, Syntax, Typing
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.types import Scalar

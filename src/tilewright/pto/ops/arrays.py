@@ -21,7 +21,7 @@ EVENTS = r"eventid_array<(\d+)>"
 """How many numbers an array of events has."""
 
 
-@declare("pto.declare_local_array declare_eventid_array", Form("", "o", Typing.RESULT))
+@declare("pto.declare_local_array declare_eventid_array", Form("", "o", Typing.RESULT), widens=0)
 def _declare(m: Machine, op: Op) -> View:
     text = str(op.results[0].type)
     found = re.fullmatch(r"!pto\.local_array<((?:\d+x)+)(\w+)>", re.sub(EVENTS, r"local_array<\1xi64>", text))

@@ -21,8 +21,7 @@ from tilewright.pto.machine.tiles import (
 )
 from tilewright.pto.machine.values import Lowered, Tile
 from tilewright.pto.module import Op, Value
-from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.rules import equal, gives
+from tilewright.pto.op import Constants, declare, equal, gives
 from tilewright.pto.text.form import Form, Layout, Typing, Word
 from tilewright.pto.types import Dims, Ptr, Space, TileBuf, Type
 
@@ -176,7 +175,7 @@ _WINDOW = Form("z", "z", words=_OFFSETS, numbers=("sizes",), index="offsets", fa
 def _subview(m: Machine, op: Op, tile: Tile) -> Lowered:
     type_ = op.results[0].of(TileBuf)
     tile = tile if tile.slot is None else _placed(m, tile)
-    at, shape = m.pair(op, "offsets"), (type_.rows, type_.cols)
+    at, shape = _pair(m, op, "offsets"), (type_.rows, type_.cols)
     assert at is not None
     if tile.type.slayout != "none_box" and tile.strides is None:
         raise UnsupportedFeatureError("a window on a boxed tile has no strides", help="use pto.textract")
@@ -184,11 +183,16 @@ def _subview(m: Machine, op: Op, tile: Tile) -> Lowered:
     check_reach(m, tile, (m.b.index(type_.rows), m.b.index(type_.cols)), at)
     place = elements_at(m, tile, at)
     known_valid = (type_.valid_rows or type_.rows, type_.valid_cols or type_.cols)
-    valid = m.pair(op, "valid") or (m.b.index(known_valid[0]), m.b.index(known_valid[1]))
+    valid = _pair(m, op, "valid") or (m.b.index(known_valid[0]), m.b.index(known_valid[1]))
     for extent, most in zip(valid, shape, strict=True):
         check_range(m, extent, most, f"a valid extent does not lie within 0 to {most}")
     own = _own(m, valid[0], type_.valid_rows, "valid_row"), _own(m, valid[1], type_.valid_cols, "valid_col")
     return Tile(type_, own, pointer=place, strides=element_strides(tile))
+
+
+def _pair(m: Machine, op: Op, word: str) -> tuple[Expr, Expr] | None:
+    found = m.clause(op, word)
+    return (found[0], found[1]) if found else None
 
 
 def _keeps_bytes(op: Op, _: Constants) -> None:

@@ -120,7 +120,7 @@ def _part(op: Op, step: int) -> int:
     return _PARTS[word]
 
 
-@declare("pto.vcvt", register("un?", "u"))
+@declare("pto.vcvt", register("un?", "u"), widens=0)
 def _convert_lanes(m: Machine, op: Op, source: Vector, *_: object) -> Expr:
     return _placed(m, op, source.expr)
 
@@ -221,7 +221,7 @@ def _takes_upper(m: Machine, op: Op) -> bool:
     return part == 1
 
 
-@declare("pto.vpack", register("un?|ui", "u", "part", False))
+@declare("pto.vpack", register("un?|ui", "u", "part", False), widens=1 / 2)
 def _pack_lanes(m: Machine, op: Op, source: Vector, *_: object) -> Expr:
     """The low parts of the elements in one half of the result; the other half is zero."""
     type_ = op.results[0].of(VReg)
@@ -230,7 +230,7 @@ def _pack_lanes(m: Machine, op: Op, source: Vector, *_: object) -> Expr:
     return m.b.tile("concat", none, half) if _takes_upper(m, op) else m.b.tile("concat", half, none)
 
 
-@declare("pto.vsunpack vzunpack", register("un?|ui", "u", "part", False))
+@declare("pto.vsunpack vzunpack", register("un?|ui", "u", "part", False), widens=2)
 def _unpack(m: Machine, op: Op, source: Vector, *_: object) -> Expr:
     """One half of the elements, made longer with copies of their sign or with zeros."""
     type_ = op.results[0].of(VReg)

@@ -16,10 +16,9 @@ from tilewright.pto.machine.registers import active, bitcast, every, kept, lanes
 from tilewright.pto.machine.tiles import cover, read
 from tilewright.pto.machine.values import Number, Tile, Vector
 from tilewright.pto.module import Op
-from tilewright.pto.op import declare
-from tilewright.pto.ops.rules import reach
+from tilewright.pto.op import declare, reach
 from tilewright.pto.text.form import register, tile
-from tilewright.pto.types import VReg
+from tilewright.pto.types import SCALARS, VReg
 
 _UNARY = {
     "exp": "exp", "log": "log", "ln": "log", "sqrt": "sqrt", "rsqrt": "rsqrt", "recip": "recip", "neg": "neg",
@@ -50,7 +49,7 @@ def _unary(m: Machine, op: Op, x: Expr) -> Expr:
 @declare("pto.vadd vsub vmul vdiv vmax vmin", register("vvm"))
 @declare("pto.vadds vsubs vmuls vmaxs vmins", register("vem"))
 @declare("pto.vshl vshr", register("uum", "u"))
-@declare("pto.vshls vshrs", register("vim"))
+@declare("pto.vshls vshrs", register("vim"), counts=SCALARS["i16"])
 @elementwise
 def _binary(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
     mode = op.attributes.get("precision_mode", op.attributes.get("precisionType"))
@@ -146,7 +145,7 @@ def _number(m: Machine, condition: Expr, dtype: DataType) -> Expr:
 # several steps at once
 
 
-@declare("pto.taxpy", tile("zs", "z"), rule=reach)
+@declare("pto.taxpy", tile("zs", "z"), rule=reach, is_by_source=True)
 def _add_scaled(m: Machine, op: Op, target: Tile, source: Tile, scale: Expr) -> None:
     dtype = target.type.element.dtype
     x = cast(m, read(m, source, target.valid, target.limits), dtype)

@@ -9,9 +9,19 @@ from dataclasses import replace
 from tilewright.core.expr import Expr
 from tilewright.dtypes import UINT8
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
-from tilewright.pto.machine.lanes import blank_lanes, elements_of, lane_view, lit_lanes, position, written
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.registers import BLOCK, NBYTES, lanes_of, lit
+from tilewright.pto.machine.registers import (
+    BLOCK,
+    NBYTES,
+    blank_lanes,
+    elements_of,
+    lane_view,
+    lanes_of,
+    lit,
+    lit_lanes,
+    position,
+    written,
+)
 from tilewright.pto.machine.tiles import (
     bytes_view,
     cell_view,

@@ -34,11 +34,10 @@ from tilewright.pto.machine.registers import (
 from tilewright.pto.machine.tiles import bytes_view, moved
 from tilewright.pto.machine.values import Lowered, Pointer, Predicate, Token
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.rules import equal
+from tilewright.pto.op import Constants, declare, equal
 from tilewright.pto.ops.vector_memory import accessed, unsigned, updated
 from tilewright.pto.text.form import Form, Slot, Typing, memory, register
-from tilewright.pto.types import Mask
+from tilewright.pto.types import INDEX, SCALARS, Mask, Scalar
 
 WIDTHS = ("b8", "b16", "b32")
 """The lanes that masks can have."""
@@ -47,15 +46,9 @@ COARSEST = 8
 """Bytes of the widest lanes there are."""
 
 
-def by_width(name: str, form: Form) -> Callable[[Lowering], Lowering]:
+def by_width(name: str, form: Form, counts: Scalar = INDEX) -> Callable[[Lowering], Lowering]:
     """Declare an op for each width of lanes, as in `pto.pset_b8`; all its masks have that width."""
-
-    def signed_in(lowering: Lowering) -> Lowering:
-        for width in WIDTHS:
-            declare(f"pto.{name}_{width}", form, rule=_one_width)(lowering)
-        return lowering
-
-    return signed_in
+    return declare(f"pto.{' '.join(f'{name}_{width}' for width in WIDTHS)}", form, rule=_one_width, counts=counts)
 
 
 def _one_width(op: Op, _: Constants) -> None:
@@ -93,7 +86,7 @@ def _pattern(m: Machine, op: Op) -> Expr | Predicate:
     return flags(m, compared(m, rest, CmpType.EQ, constant(0, INT32)), lanes)
 
 
-@by_width("plt", register("i", "ni"))
+@by_width("plt", register("i", "ni"), counts=SCALARS["i32"])
 def _less_than(m: Machine, op: Op, count: Expr) -> tuple[Predicate, Expr]:
     """The first lanes, as many as are left, and how many are left behind them."""
     lanes, none = (constant(n, element_of(count)) for n in (op.results[0].of(Mask).lanes, 0))
@@ -125,7 +118,7 @@ def _select(m: Machine, op: Op, *masks: Predicate) -> Expr:
 # lanes that move or change their width
 
 
-@declare("pto.pbitcast", register("n", "n"), is_by_bits=True)
+@declare("pto.pbitcast", register("n", "n"), is_by_bits=True, widens=0)
 def _bitcast(m: Machine, op: Op, source: Predicate) -> Predicate:
     """The same image, seen in lanes of another width."""
     return Predicate(source.expr, op.results[0].of(Mask).bits, source.is_all)

@@ -11,8 +11,7 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, check_reach, common, read, read_all, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op
-from tilewright.pto.op import declare
-from tilewright.pto.ops.rules import element_type, gives
+from tilewright.pto.op import declare, element_type, gives
 from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
 from tilewright.pto.types import TileBuf
 

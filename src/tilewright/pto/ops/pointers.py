@@ -11,8 +11,7 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import cell_view, moved
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.rules import element_type, equal, gives
+from tilewright.pto.op import Constants, declare, element_type, equal, gives
 from tilewright.pto.text.form import Form, Layout, Word
 from tilewright.pto.types import Ptr, Scalar, Space
 

@@ -12,9 +12,19 @@ from tilewright.dtypes import INT32, UNSIGNED
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.pto.machine.build import element_of, tile_type
 from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, cut, over_columns, over_rows, where
-from tilewright.pto.machine.lanes import written
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.registers import chosen, extended, full, iota, lanes_of, lit, reshaped, scratch, window
+from tilewright.pto.machine.registers import (
+    chosen,
+    extended,
+    full,
+    iota,
+    lanes_of,
+    lit,
+    reshaped,
+    scratch,
+    window,
+    written,
+)
 from tilewright.pto.machine.tiles import cover, read, read_all, write, zero
 from tilewright.pto.machine.values import Tile, Vector
 from tilewright.pto.module import Number, Op

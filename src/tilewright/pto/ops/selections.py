@@ -31,8 +31,8 @@ def comparison(op: Op) -> CmpType:
     return CmpType[word.upper()]
 
 
-@declare("pto.tcmp", tile("tt", "z"))
-@declare("pto.tcmps", tile("te", "z"))
+@declare("pto.tcmp", tile("tt", "z"), is_by_source=True)
+@declare("pto.tcmps", tile("te", "z"), is_by_source=True)
 def _compare(m: Machine, op: Op, target: Tile, source: Tile, _: object) -> None:
     """Compare over the first source's valid part; eight columns a byte, the lowest bit first."""
     lhs, rhs = read_all(m, source), operand(m, op.ins[1], source)

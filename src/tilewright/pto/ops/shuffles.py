@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from tilewright.core.expr import Expr
 from tilewright.pto.machine.build import element_of
-from tilewright.pto.machine.lanes import blank_lanes, lane_view, lit_lanes, position, written
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.registers import bitcast, lanes_of, lit, lit_lanes_of, scratch, window
+from tilewright.pto.machine.registers import (
+    bitcast,
+    blank_lanes,
+    lane_view,
+    lanes_of,
+    lit,
+    lit_lanes,
+    lit_lanes_of,
+    position,
+    scratch,
+    window,
+    written,
+)
 from tilewright.pto.machine.values import Predicate, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.ops.masks import by_width
-from tilewright.pto.ops.streams import squeezed
+from tilewright.pto.ops.vector_memory import squeezed
 from tilewright.pto.text.form import register
 from tilewright.pto.types import VReg
 
@@ -33,7 +44,7 @@ def _interleave(m: Machine, op: Op, *pair: Vector | Predicate) -> tuple[Expr, Ex
     return low, high
 
 
-@declare("pto.vbitcast", register("u", "u"))
+@declare("pto.vbitcast", register("u", "u"), widens=0)
 def _bitcast(m: Machine, op: Op, source: Vector) -> Expr:
     return bitcast(m, source.expr, op.results[0].of(VReg).element.dtype)
 

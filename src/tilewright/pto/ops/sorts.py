@@ -13,9 +13,9 @@ from tilewright.dtypes import INT32, INT64
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
 from tilewright.pto.errors import PtoOperandError
 from tilewright.pto.machine.build import known
-from tilewright.pto.machine.lanes import Elements, elements_in, elements_of
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import capacity
+from tilewright.pto.machine.registers import Elements, elements_in, elements_of
 from tilewright.pto.machine.tiles import bytes_view, check_covers, check_range, element_strides, window
 from tilewright.pto.machine.values import Pointer, Tile
 from tilewright.pto.module import Op

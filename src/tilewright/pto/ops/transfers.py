@@ -20,9 +20,8 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import Extents, bytes_view, read, write
 from tilewright.pto.machine.values import Pointer, Tile, View
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, declare
+from tilewright.pto.op import Constants, declare, element_type
 from tilewright.pto.ops.moves import blank, padded, rectified, refuse_scaling
-from tilewright.pto.ops.rules import element_type
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import Scalar, Space, TileBuf
 from tilewright.records import record

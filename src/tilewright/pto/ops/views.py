@@ -9,8 +9,7 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import moved, product
 from tilewright.pto.machine.values import Pointer, View
 from tilewright.pto.module import Op, Value
-from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.rules import element_type, equal
+from tilewright.pto.op import Constants, declare, element_type, equal
 from tilewright.pto.text.form import Form, Layout, Typing, Word
 from tilewright.pto.types import Dims, TensorView, Type
 

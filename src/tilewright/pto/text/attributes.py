@@ -113,16 +113,12 @@ def enumerated(cursor: Cursor, family: str = "") -> Enumerated:
         if match is None:
             raise cursor.unexpected("an attribute such as `#pto.pipe<PIPE_V>`")
         inner = match["inner"].strip()
-        found = Enumerated(match["family"], inner) if match["family"] else Enumerated(*_pair(inner))
+        family, _, word = (match["family"], "", inner) if match["family"] else inner.partition(" ")
+        found = Enumerated(family, word.strip())
     if not found.word or (found.family and not _WORD.match(found.family)):
         raise cursor.unexpected("a word between `<` and `>`")
     cursor.at += 1
     return found
-
-
-def _pair(inner: str) -> tuple[str, str]:
-    family, _, word = inner.partition(" ")
-    return family, word.strip()
 
 
 def slotted(cursor: Cursor, slot: Slot) -> Attribute:

@@ -14,6 +14,7 @@ from tilewright.pto.errors import (
     PtoUndeclaredValueError,
 )
 from tilewright.pto.module import Value
+from tilewright.pto.text.kinds import counted
 from tilewright.pto.text.lexer import Tokens
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.text.typetext import BUILTIN_SHAPED, brief_text, family_of, read_elided, read_type
@@ -215,13 +216,9 @@ class Cursor:
         if not named:
             return tuple(Value("", type, self.span(head, head)) for type in types)
         if len(named) != len(types):
-            message = f"`{self._texts[head]}` has {_results(len(types))}, {len(named)} named here"
+            message = f"`{self._texts[head]}` has {counted(len(types) or 'no', 'result')}, {len(named)} named here"
             raise PtoSyntaxError(message, spans=(self.span(named[0][1], named[-1][1]),))
         return tuple(self.define(name, type, at) for (name, at), type in zip(named, types, strict=True))
-
-
-def _results(count: int) -> str:
-    return "1 result" if count == 1 else f"{count or 'no'} results"
 
 
 def shortened(token: str) -> str:

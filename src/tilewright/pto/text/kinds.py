@@ -87,20 +87,27 @@ def shown(signature_text: str) -> str:
     return f"at least {fewest}" if most == _MANY else f"{fewest} to {most}"
 
 
+def counted(count: object, noun: str) -> str:
+    """Return a number of things as messages say it."""
+    return f"{count} {noun}{'' if str(count) == '1' else 's'}"
+
+
+def rows_for(signature_text: str, count: int) -> list[str]:
+    """Return the rows of a signature for so many operands, the last letter of each as often as it takes."""
+    return [(row + row[-1:] * (count - len(row)))[:count] for row in signature(signature_text).rows]
+
+
 def row_of(signature_text: str, types: Sequence[Type]) -> str:
     """Return the row of a signature that `types` follow, as many letters as there are types, or nothing."""
-    for row in signature(signature_text).rows:
-        letters = row if len(row) >= len(types) else row + row[-1:] * (len(types) - len(row))
+    for letters in rows_for(signature_text, len(types)):
         if all(KINDS[letter].takes(type) for letter, type in zip(letters, types, strict=False)):
-            return letters[: len(types)]
+            return letters
     return ""
 
 
 def misfit(signature_text: str, types: Sequence[Type]) -> tuple[int, str]:
     """Return the first position where `types` leave the first row of a signature, and what belongs there."""
-    row = signature(signature_text).rows[0]
-    letters = row if len(row) >= len(types) else row + row[-1:] * (len(types) - len(row))
-    for i, (letter, type) in enumerate(zip(letters, types, strict=False)):
+    for i, (letter, type) in enumerate(zip(rows_for(signature_text, len(types))[0], types, strict=False)):
         if not KINDS[letter].takes(type):
             return i, KINDS[letter].name
     return 0, "something else"

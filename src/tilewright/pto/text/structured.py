@@ -9,10 +9,10 @@ from tilewright.pto.errors import PtoSyntaxError
 from tilewright.pto.module import Clause, Op, Region, SymbolRef, Value
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import dictionary, number
-from tilewright.pto.text.constants import constant
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.generic import read_generic
+from tilewright.pto.text.literals import constant
 from tilewright.pto.text.pieces import Head, Names, Pieces, check_enclosed, finished, operands_in, values_of
 from tilewright.pto.text.plain import read_plain
 from tilewright.pto.text.spellings import NAMES, missing
@@ -216,12 +216,8 @@ def _read_call(cursor: Cursor, head: Head) -> Op:
     check_enclosed(cursor, placed)
     cursor.expect("->")
     types = cursor.types()
-    pieces = Pieces(list(values_of(placed)), attributes={**attributes, "callee": SymbolRef(_symbol(callee))})
+    pieces = Pieces(list(values_of(placed)), attributes={**attributes, "callee": SymbolRef(callee[1:].strip('"'))})
     return finished(cursor, head, pieces, types)
-
-
-def _symbol(token: str) -> str:
-    return token[1:].strip('"')
 
 
 def _read_scope(cursor: Cursor, head: Head) -> Op:

@@ -212,17 +212,13 @@ def _key_values(parts: list[str], known: tuple[str, ...]) -> dict[str, str]:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
             message = f"expected `key=value` in a tile buffer, found `{part}`"
-            raise PtoTypeTextError(message, blame=(part,), help=_keys(known))
+            raise PtoTypeTextError(message, blame=(part,), help=f"its keys are {', '.join(known)}")
         if key not in known:
             raise PtoTypeTextError(f"a tile buffer has no key `{key}`", blame=(part,), help=nearest(key, known))
         if key in fields:
             raise PtoTypeTextError(f"`{key}` is given twice", blame=(part,), help="keep one of them")
         fields[key] = value
     return fields
-
-
-def _keys(known: tuple[str, ...]) -> str:
-    return f"its keys are {', '.join(known)}"
 
 
 def _compact_fields(parts: list[str]) -> dict[str, str]:

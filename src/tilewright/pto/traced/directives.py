@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.errors import ArgumentCountError
-from tilewright.frontend.walk.known import known
 from tilewright.pto.module import Value
 from tilewright.pto.traced import arithmetic
 from tilewright.pto.traced.arguments import Arguments
@@ -38,11 +37,8 @@ def _cast(t: Tracer, given: Arguments) -> Value:
 @handles("min", "max")
 def _extreme(t: Tracer, given: Arguments) -> Any:
     bound = given.bind(t, "lhs", "rhs")
-    lhs, rhs = bound["lhs"].value, bound["rhs"].value
-    word = given.word
-    if not isinstance(lhs, Value) and not isinstance(rhs, Value):
-        return known(t, given.node, min if word == "min" else max, lhs, rhs)
-    return arithmetic.extreme(t, word, lhs, rhs, given.node)
+    function = min if given.word == "min" else max
+    return arithmetic.extreme(t, function, bound["lhs"].value, bound["rhs"].value, given.node)
 
 
 @handles("select")

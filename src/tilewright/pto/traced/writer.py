@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tilewright.pto.module import Attributes, Clause, Op, Region, Value
-from tilewright.pto.text.constants import constant as held
+from tilewright.pto.text.literals import constant as held
 from tilewright.pto.traced.values import is_sequence
 from tilewright.pto.types import INDEX, Scalar, Type
 from tilewright.source import UNKNOWN, Span
