@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from tilewright.core.expr import Expr
 from tilewright.pto.errors import PtoTypeMismatchError, PtoValidShapeError
-from tilewright.pto.machine.machine import Lowering
+from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Op, Value
 from tilewright.pto.text.form import Form
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import INDEX, Ptr, Scalar, TensorView, TileBuf, Type, VReg
 from tilewright.records import record
 
+Lowering: TypeAlias = Callable[..., Lowered | Expr | tuple[Lowered | Expr, ...] | None]
+"""Writes what an op does, given the machine, the op and its operands; returns its results: one or a tuple."""
 Constants: TypeAlias = Mapping[Value, int]
 """What values are that a constant defines."""
 Rule: TypeAlias = Callable[[Op, Constants], None]

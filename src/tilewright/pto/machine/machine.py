@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from tilewright.core.expr import Expr, Var, constant
 from tilewright.core.stmt import AssignStmt, Stmt
@@ -17,32 +17,16 @@ from tilewright.pto.machine.memory import Knowledge, LocalMemory
 from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
 from tilewright.pto.module import Func, Op, Region, Value
+from tilewright.pto.op import Declaration
 from tilewright.pto.types import Mask, Type, VReg
 from tilewright.records import record
 
 V = TypeVar("V", Number, Pointer, View, Tile, Vector, Predicate)
-Lowering = Callable[..., "Lowered | Expr | tuple[Lowered | Expr, ...] | None"]
-"""Writes what an op does, given the machine, the op and its operands; returns its results: one or a tuple."""
-
 MOST_OPS = 1 << 16
 """How many ops a function may have, those of the functions it calls included, before it calls another."""
 
 MOST_DEEP = 64
 """How many calls may be under way at once, and how many regions around one."""
-
-
-class Meaning(Protocol):
-    """What the machine asks of an op's declaration."""
-
-    @property
-    def lowering(self) -> Lowering:
-        """What writes the op."""
-        ...
-
-    @property
-    def is_by_bits(self) -> bool:
-        """Whether it takes or makes masks bit by bit, not lane by lane."""
-        ...
 
 
 @record
@@ -98,7 +82,7 @@ class Machine:
 
     def __init__(
         self,
-        ops: Mapping[str, Meaning],
+        ops: Mapping[str, Declaration],
         funcs: dict[Func, dict[str, Func]],
         arch: str,
         blocks: Blocks,

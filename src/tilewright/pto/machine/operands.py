@@ -13,11 +13,12 @@ from tilewright.core.expr import Expr
 from tilewright.dtypes import DataType
 from tilewright.pto.machine.build import element_of
 from tilewright.pto.machine.elements import cast
-from tilewright.pto.machine.machine import Lowering, Machine
+from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import mask_of, masked, scalar_in
 from tilewright.pto.machine.tiles import cover, read
 from tilewright.pto.machine.values import Number, Tile, Vector
 from tilewright.pto.module import Op, Value
+from tilewright.pto.op import Lowering
 from tilewright.pto.types import TileBuf, VReg
 
 

@@ -16,7 +16,7 @@ from tilewright.dtypes import INT32, UINT8
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.pto.errors import PtoTypeMismatchError
 from tilewright.pto.machine.build import element_of, known
-from tilewright.pto.machine.machine import Lowering, Machine
+from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
     NBYTES,
     active,
@@ -34,7 +34,7 @@ from tilewright.pto.machine.registers import (
 from tilewright.pto.machine.tiles import bytes_view, moved
 from tilewright.pto.machine.values import Lowered, Pointer, Predicate, Token
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, declare, equal
+from tilewright.pto.op import Constants, Lowering, declare, equal
 from tilewright.pto.ops.vector_memory import accessed, unsigned, updated
 from tilewright.pto.text.form import Form, Slot, Typing, memory, register
 from tilewright.pto.types import INDEX, SCALARS, Mask, Scalar
