@@ -11,8 +11,8 @@ from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TileType
 from tilewright.errors import KernelError, UnsupportedFeatureError
 from tilewright.forks import computed_once
+from tilewright.ops.builder import Builder, tile_type
 from tilewright.pto.errors import PtoNestingError
-from tilewright.pto.machine.build import Builder, tile_type
 from tilewright.pto.machine.memory import Knowledge, LocalMemory
 from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
@@ -274,5 +274,5 @@ class Machine:
 
     def _blank(self, slot: Slot) -> Stmt:
         dtype = tile_type(slot.var).dtype
-        zeros = self.b.call("tile.full", shape=slot.shape, dtype=dtype, value=constant(0, dtype))
+        zeros = self.b.op("tile.full", shape=slot.shape, dtype=dtype, value=constant(0, dtype))
         return AssignStmt(slot.var, zeros, slot.var.span)

@@ -14,7 +14,7 @@ from tilewright.core.expr import Expr, Var
 from tilewright.core.types import tensor
 from tilewright.dtypes import UINT8
 from tilewright.errors import OutOfBoundsError
-from tilewright.pto.machine.build import Builder, known
+from tilewright.ops.builder import Builder, known
 from tilewright.pto.machine.places import Arena, Slot, Span
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.types import Scalar, Space, TileBuf

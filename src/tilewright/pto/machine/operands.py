@@ -11,7 +11,7 @@ from inspect import signature
 
 from tilewright.core.expr import Expr
 from tilewright.dtypes import DataType
-from tilewright.pto.machine.build import element_of
+from tilewright.ops.builder import element_of
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import mask_of, masked, scalar_in

@@ -13,7 +13,7 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
 from tilewright.dtypes import UINT8, UNSIGNED, DataType
-from tilewright.pto.machine.build import element_of, known
+from tilewright.ops.builder import element_of, known
 from tilewright.pto.machine.elements import cast, columns
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, cell_view, moved
@@ -72,7 +72,7 @@ def iota(m: Machine, lanes: int) -> Expr:
 
 def scratch(m: Machine, nbytes: int = NBYTES, zero: bool = False) -> Expr:
     """Return a fresh buffer of bytes."""
-    return m.b.op("tensor.create", shape=(nbytes,), dtype=UINT8, init_value=0 if zero else None)
+    return m.b.do("tensor.create", shape=(nbytes,), dtype=UINT8, init_value=0 if zero else None)
 
 
 def window(
@@ -80,7 +80,7 @@ def window(
 ) -> Expr:
     """Return a row of elements of a buffer: each `step`-th one, from the `first` one behind a byte offset on."""
     start = offset + first * dtype.get_byte()
-    return m.b.op("tensor.as_strided", buffer=buffer, shape=(1, count), strides=(0, step), offset=start, dtype=dtype)
+    return m.b.do("tensor.as_strided", buffer=buffer, shape=(1, count), strides=(0, step), offset=start, dtype=dtype)
 
 
 def spilled(m: Machine, row: Expr) -> Expr:
@@ -195,7 +195,7 @@ def scalar_in(m: Machine, value: Value, dtype: DataType) -> Expr:
 
 
 def _flat(m: Machine, buffer: Expr, dtype: DataType, count: int) -> Expr:
-    return m.b.op("tensor.as_strided", buffer=buffer, shape=(count,), strides=(1,), offset=0, dtype=dtype)
+    return m.b.do("tensor.as_strided", buffer=buffer, shape=(count,), strides=(1,), offset=0, dtype=dtype)
 
 
 def lane_view(m: Machine, row: Expr) -> Expr:

@@ -11,7 +11,7 @@ from tilewright.core.extents import bounds
 from tilewright.core.types import TileType, tile
 from tilewright.dtypes import FP32
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
-from tilewright.pto.machine.build import known, tile_type
+from tilewright.ops.builder import known, tile_type
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Pointer, Tile
@@ -63,7 +63,7 @@ def check_range(m: Machine, number: Expr, most: int, message: str) -> None:
     if reach is not None and (reach[1] < 0 or reach[0] > most):
         raise OutOfBoundsError(message)
     fits = m.b.scalar("and_", m.b.scalar("ge", number, m.b.index(0)), m.b.scalar("le", number, m.b.index(most)))
-    m.b.do("system.device_assert", condition=fits, message=message)
+    m.b.act("system.device_assert", condition=fits, message=message)
 
 
 def check_covers(m: Machine, tile: Tile, region: Extents, limit: tuple[int, int], at: Extents | None = None) -> None:
@@ -173,7 +173,7 @@ def product(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
     if known(made) is None and bounds(made) is None:
         size = m.b.scalar("mul", m.b.cast(lhs, FP32), m.b.cast(rhs, FP32))
         inside = (m.b.scalar("lt", size, constant(FARTHEST)), m.b.scalar("gt", size, constant(-FARTHEST)))
-        m.b.do("system.device_assert", condition=m.b.scalar("and_", *inside), message="this lies outside every memory")
+        m.b.act("system.device_assert", condition=m.b.scalar("and_", *inside), message="this lies outside every memory")
     return made
 
 
@@ -208,7 +208,7 @@ def bytes_view(m: Machine, pointer: Pointer, shape: Sequence[Expr | int], stride
         if part is not None:
             buffer, offset = arena.piece(part), m.b.add(offset, -part[0])
     dtype = pointer.element.dtype
-    return m.b.op("tensor.as_strided", buffer=buffer, shape=extents, strides=steps, offset=offset, dtype=dtype)
+    return m.b.do("tensor.as_strided", buffer=buffer, shape=extents, strides=steps, offset=offset, dtype=dtype)
 
 
 def _refuse_outside(pointer: Pointer, nbytes: int | None) -> None:

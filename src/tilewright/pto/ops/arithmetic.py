@@ -12,9 +12,9 @@ from tilewright import dtypes
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import BOOL, INDEX, INT64, UINT64, UNSIGNED, DataType, round_scalar
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.ops.builder import element_of, known
 from tilewright.pto import types
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
-from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.machine import Machine, refuse_unlike
 from tilewright.pto.machine.tiles import cell_view
 from tilewright.pto.machine.values import Lowered

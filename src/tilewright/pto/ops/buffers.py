@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from tilewright.core.expr import Expr, Var
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
+from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
-from tilewright.pto.machine.build import known
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import capacity
 from tilewright.pto.machine.tiles import (

@@ -6,7 +6,7 @@ from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UNSIGNED
-from tilewright.pto.machine.build import element_of
+from tilewright.ops.builder import element_of
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import rows_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL
-from tilewright.pto.machine.build import known
+from tilewright.ops.builder import known
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import regrained
 from tilewright.pto.machine.values import Lowered, Number, Predicate

@@ -11,7 +11,7 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32, INT64, SIGNED, UNSIGNED, DataType, finite_limits
 from tilewright.errors import AttributeValueError
-from tilewright.pto.machine.build import element_of, known
+from tilewright.ops.builder import element_of, known
 from tilewright.pto.machine.elements import cast, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import elementwise

@@ -12,7 +12,7 @@ from dataclasses import replace
 from tilewright.core.expr import Expr, Var
 from tilewright.dtypes import INT32
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
-from tilewright.pto.machine.build import known
+from tilewright.ops.builder import known
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import UNLIMITED
 from tilewright.pto.machine.registers import BLOCK
@@ -134,7 +134,7 @@ def _run_row(m: Machine, copy: Copy) -> None:
     """Emit a copy of as many bytes as the running program says."""
     if copy.source.buffer is not copy.target.buffer:
         source, target = _views(m, copy, BYTE)
-        m.b.do("tensor.assemble", target=target, source=source, offset=(0,))
+        m.b.act("tensor.assemble", target=target, source=source, offset=(0,))
         return
     with m.b.loop(0, copy.length, CHUNK, hint="chunk") as start:
         count = m.b.least(m.b.index(CHUNK), m.b.scalar("sub", copy.length, start))

@@ -8,7 +8,7 @@ from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
 from tilewright.dtypes import UNSIGNED, DataType
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.pto.machine.build import element_of, tile_type
+from tilewright.ops.builder import element_of, tile_type
 from tilewright.pto.machine.elements import arithmetic, cast, filled, where, widened
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import elementwise, given, operand, rows_of

@@ -14,8 +14,8 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32, UINT8
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
+from tilewright.ops.builder import element_of, known
 from tilewright.pto.errors import PtoTypeMismatchError
-from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
     NBYTES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import finite_limits
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.pto.machine.build import known, tile_type
+from tilewright.ops.builder import known, tile_type
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, check_reach, common, read, read_all, write

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tilewright.core.expr import Expr
+from tilewright.ops.builder import tile_type
 from tilewright.pto.errors import PtoValidShapeError
-from tilewright.pto.machine.build import tile_type
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import read, write

@@ -10,7 +10,7 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32, UNSIGNED
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
-from tilewright.pto.machine.build import element_of, tile_type
+from tilewright.ops.builder import element_of, tile_type
 from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, cut, over_columns, over_rows, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (

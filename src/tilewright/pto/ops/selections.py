@@ -7,7 +7,7 @@ from dataclasses import replace
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
 from tilewright.errors import AttributeValueError, OutOfBoundsError, UnsupportedFeatureError
-from tilewright.pto.machine.build import element_of, known, tile_type
+from tilewright.ops.builder import element_of, known, tile_type
 from tilewright.pto.machine.elements import arithmetic, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import operand, operands

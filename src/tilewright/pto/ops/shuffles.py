@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.core.expr import Expr
-from tilewright.pto.machine.build import element_of
+from tilewright.ops.builder import element_of
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
     bitcast,

@@ -11,8 +11,8 @@ from dataclasses import replace
 from tilewright.core.expr import Expr, Var
 from tilewright.dtypes import INT32, INT64
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
+from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoOperandError
-from tilewright.pto.machine.build import known
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import capacity
 from tilewright.pto.machine.registers import Elements, elements_in, elements_of
@@ -146,7 +146,7 @@ def _is_own_row(m: Machine, have: Expr, rows: Expr) -> Expr:
         raise OutOfBoundsError(message, help="give every row its own indices, or one row for all")
     many = m.b.scalar("ne", have, m.b.index(1))
     fits = m.b.scalar("or_", m.b.scalar("not_", many), m.b.scalar("eq", have, rows))
-    m.b.do("system.device_assert", condition=fits, message="rows of indices are as many as those of elements, or one")
+    m.b.act("system.device_assert", condition=fits, message="rows of indices are as many as those of elements, or one")
     return m.b.index(m.b.cast(many, INT32))
 
 

@@ -13,8 +13,8 @@ from math import prod
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Expr
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoTypeMismatchError
-from tilewright.pto.machine.build import known
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import Extents, bytes_view, read, write

@@ -17,7 +17,7 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32, UINT8, UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.pto.machine.build import known
+from tilewright.ops.builder import known
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
