@@ -32,13 +32,16 @@ def _dims(type: TensorView, rank: int) -> Dims:
     return type.shape if len(type.shape) == rank else (None,) * rank
 
 
+def _has_rank(type: TensorView, rank: int) -> bool:
+    return len(type.shape) == rank or type.shape == (rank,)  # old text counts dims instead of listing them
+
+
 def _is_view(op: Op, constants: Constants) -> None:
     view = op.results[0].of(TensorView)
     shape, strides = op.clause("shape") or (), op.clause("strides") or ()
     if len(shape) != len(strides):
         raise PtoOperandError(f"{len(shape)} extents in `shape` but {len(strides)} in `strides`")
-    is_rank = len(view.shape) == 1 and view.shape[0] == len(shape)  # old text counts dims instead of listing them
-    if len(shape) != len(view.shape) and not is_rank:
+    if not _has_rank(view, len(shape)):
         raise PtoOperandError(f"{len(shape)} extents in `shape` but {len(view.shape)} in {view}")
     equal(op, "element type", view.element, element_type(op.operands[0].type))
     _refuse_extents(op, "extent", shape, _dims(view, len(shape)), constants)
@@ -62,11 +65,9 @@ def _is_part(op: Op, constants: Constants) -> None:
     offsets, sizes = op.clause("offsets") or (), op.clause("sizes") or ()
     if len(offsets) != len(sizes):
         raise PtoOperandError(f"{len(offsets)} offsets but {len(sizes)} sizes")
-    is_rank = len(view.shape) == 1 and view.shape[0] == len(sizes)
-    if len(sizes) != len(view.shape) and not is_rank:
+    if not _has_rank(view, len(sizes)):
         raise PtoOperandError(f"{len(sizes)} sizes for {view}", help="give one for each of its extents")
-    is_rank = len(part.shape) == 1 and part.shape[0] == len(sizes)
-    if len(sizes) != len(part.shape) and not is_rank:
+    if not _has_rank(part, len(sizes)):
         raise PtoOperandError(f"{len(sizes)} sizes make no {part}", help="the result has one extent for each size")
     equal(op, "element type", part.element, view.element)
     _refuse_extents(op, "size", sizes, _dims(part, len(sizes)), constants)

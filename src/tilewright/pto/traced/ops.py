@@ -13,10 +13,10 @@ from tilewright.pto.module import Attribute, Clause, Enumerated, Op, Value
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.form import Form, Layout, Slot, Syntax
 from tilewright.pto.text.kinds import KINDS, fits, shown, signature
-from tilewright.pto.traced.arguments import Argument, Arguments, listed
+from tilewright.pto.traced.arguments import Argument, Arguments, listed, scalar_type
 from tilewright.pto.traced.inference import Inference, could_be, letters_of
 from tilewright.pto.traced.namespace import Operation, Scope
-from tilewright.pto.traced.scalars import as_integer, constant, scalar_type, static_int
+from tilewright.pto.traced.scalars import as_integer, constant, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
 from tilewright.pto.types import Ptr, Scalar, Type
@@ -111,7 +111,7 @@ class Operands:
             elif self._is_index(argument):
                 self.index += listed(argument)
             elif isinstance(argument.value, Scalar):
-                self._dtype(argument)
+                self.element = scalar_type(self.t, argument)
             else:
                 self.positional.append(argument)
 
@@ -141,12 +141,9 @@ class Operands:
             rows = _rows(argument) if form.words[word].repeated else [listed(argument)]
             self.words += [(word, row) for row in rows]
         elif word == "dtype":
-            self._dtype(argument)
+            self.element = scalar_type(self.t, argument)
         else:
             self.attributes[word] = self._attribute(word, argument)
-
-    def _dtype(self, argument: Argument) -> None:
-        self.element = scalar_type(self.t, argument.value, argument.node)
 
     def _slot(self, slot: Slot, argument: Argument) -> None:
         value = argument.value
