@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import brief
 from tilewright.forks import computed_once
+from tilewright.frontend.brief import brief
 from tilewright.pto.grids import launch_spec
 from tilewright.pto.specialization import Inspected, Specialization
 
