@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.core.types import TileType
-from tilewright.dtypes import UNSIGNED, DataType
+from tilewright.dtypes import UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.ops.builder import element_of, tile_type
-from tilewright.pto.machine.elements import arithmetic, cast, filled, where, widened
+from tilewright.ops.builder import element_of
+from tilewright.pto.machine.elements import arithmetic, cast, where
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import elementwise, given, operand, rows_of
 from tilewright.pto.machine.registers import active, bitcast, every, kept, lanes_of, mask_of, masked
@@ -104,42 +102,13 @@ def _parametric(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
     return where(m, x, CmpType.GT, constant(0.0), x, m.b.tile("mul", x, slope))
 
 
-# remainders
-
-
 @declare("pto.trem", tile("ttz?"), rule=reach)
 @declare("pto.trems", tile("tez?"), rule=reach)
 @elementwise
 def _remainder(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The remainder with the sign of the divisor; of a float and a number it keeps the dividend's."""
-    rest, dtype = arithmetic(m, "fmod", lhs, rhs), element_of(lhs)
-    if op.name == "pto.trems" and dtype.is_float():
-        return rest
-    wide = rest if dtype.is_float() else cast(m, rest, dtypes.INT32)
-    divisor = rhs if dtype.is_float() else widened(m, rhs)
-    sign = m.b.tile("mul", _sign(m, wide), _sign(m, divisor))
-    moved = m.b.tile("add", wide, divisor)
-    zero = constant(0, dtype if dtype.is_float() else dtypes.INT32)
-    return cast(m, where(m, sign, CmpType.LT, zero, moved, wide), dtype)
-
-
-def _sign(m: Machine, value: Expr) -> Expr:
-    """Return -1, 0 or 1 for a number, or for each element of a tile."""
-    if not isinstance(value.type, TileType):
-        zero = constant(0, element_of(value))
-        up, down = m.b.scalar("gt", value, zero), m.b.scalar("lt", value, zero)
-        return m.b.scalar("sub", _number(m, up, element_of(value)), _number(m, down, element_of(value)))
-    low = m.b.tile("maximum", value, constant(-1))
-    type_ = tile_type(value)
-    if type_.dtype.is_float():
-        ones, minus = filled(m, type_, 1), filled(m, type_, -1)
-        down = where(m, value, CmpType.LT, constant(0.0), minus, filled(m, type_, 0))
-        return where(m, value, CmpType.GT, constant(0.0), ones, down)
-    return m.b.tile("minimum", low, constant(1))
-
-
-def _number(m: Machine, condition: Expr, dtype: DataType) -> Expr:
-    return m.b.cast(m.b.cast(condition, dtypes.INT32), dtype)
+    keeps_sign = op.name == "pto.trems" and element_of(lhs).is_float()
+    return m.b.tile("fmod" if keeps_sign else "rem", lhs, rhs)
 
 
 # several steps at once
