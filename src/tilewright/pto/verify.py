@@ -14,11 +14,10 @@ from tilewright.errors import KernelError
 from tilewright.frontend.brief import brief
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
 from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, Value
-from tilewright.pto.operand_rules import any_packed, refuse_kinds, refuse_packed, refuse_slots
 from tilewright.pto.ops.registry import OPS
-from tilewright.pto.text.counts import refuse_counts
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.kinds import counted
+from tilewright.pto.text.rules import any_packed, refuse_counts, refuse_kinds, refuse_packed, refuse_slots
 from tilewright.pto.text.spellings import missing
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.text.typetext import brief_text

@@ -69,6 +69,15 @@ class Cursor:
             raise self.unexpected(f"`{token}`")
         self.at += 1
 
+    def items(self, closing: str, missing: str = "`,`") -> Iterator[int]:
+        """Yield the token of each item up to `closing`, with commas between them."""
+        is_first = True
+        while not self.accept(closing):
+            if not is_first and not self.accept(","):
+                raise self.unexpected(missing)
+            is_first = False
+            yield self.at
+
     def span(self, first: int, last: int | None = None) -> Span:
         """Return the place from token `first` to `last`, or to the one before here."""
         return self.tokens.span(first, max(first, self.at - 1) if last is None else last)

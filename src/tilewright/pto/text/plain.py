@@ -8,7 +8,7 @@ A piece is an operand, a static token, a word with operands, or a dictionary of 
 from __future__ import annotations
 
 from tilewright.pto.errors import PtoSyntaxError
-from tilewright.pto.module import Attribute, Clause, Op, Value
+from tilewright.pto.module import Clause, Op, Value
 from tilewright.pto.text.attributes import dictionary, number, slotted
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Layout, Word
@@ -158,14 +158,10 @@ def _modifier(cursor: Cursor, name: str, pieces: Pieces) -> bool:
 def _static_numbers(cursor: Cursor, name: str, pieces: Pieces) -> None:
     at = cursor.at
     cursor.at += 2
-    numbers: list[Attribute] = []
-    while not cursor.accept("]"):
-        if numbers:
-            cursor.expect(",")
-        numbers.append(number(cursor))
+    numbers = tuple(number(cursor) for _ in cursor.items("]"))
     if name in pieces.attributes:
         raise PtoSyntaxError(f"`{name}` is given twice", spans=(cursor.span(at, at),))
-    pieces.attributes[name] = tuple(numbers)
+    pieces.attributes[name] = numbers
 
 
 def _clause(cursor: Cursor, name: str, word: Word, pieces: Pieces) -> None:

@@ -36,10 +36,8 @@ def _block_arguments(cursor: Cursor) -> list[Value]:
     cursor.at += 1
     own: list[Value] = []
     if cursor.accept("("):
-        while not cursor.accept(")"):
-            if own:
-                cursor.expect(",")
-            at, name = cursor.at, new_name(cursor)
+        for at in cursor.items(")"):
+            name = new_name(cursor)
             cursor.expect(":")
             own.append(cursor.define(name, cursor.type(), at))
     cursor.expect(":")
@@ -153,10 +151,8 @@ def _assignments(cursor: Cursor) -> list[tuple[str, int, Value, int]]:
     """Return the names and initial values of `(%a = %x, %b = %y)`, each with its token."""
     found: list[tuple[str, int, Value, int]] = []
     cursor.expect("(")
-    while not cursor.accept(")"):
-        if found:
-            cursor.expect(",")
-        at, name = cursor.at, new_name(cursor)
+    for at in cursor.items(")"):
+        name = new_name(cursor)
         cursor.expect("=")
         found.append((name, at, cursor.value(), cursor.at - 1))
     return found
