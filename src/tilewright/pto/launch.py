@@ -20,12 +20,11 @@ from tilewright.call.launch import context, room
 from tilewright.errors import InternalError
 from tilewright.frontend.signature import Known, TensorMeta
 from tilewright.native.context import Context
+from tilewright.pto.arguments import PointerTaker, ScalarTaker, Words
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import PtoArgumentError
 from tilewright.pto.groups import UNKNOWN, Groups, Reach, grouped
-from tilewright.pto.pointers import PointerTaker, Words
 from tilewright.pto.programs import Programs
-from tilewright.pto.scalars import ScalarTaker
 from tilewright.pto.signature import Kind, Signature
 
 if TYPE_CHECKING:
