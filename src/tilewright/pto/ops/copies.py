@@ -7,6 +7,7 @@ hold them.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 
 from tilewright.core.expr import Expr, Var
@@ -54,16 +55,6 @@ class Copy:
     def numbers(self) -> tuple[int | None, ...]:
         """The length, and those of its axes, where they are known."""
         return known(self.length), *(n for axis in self.axes for n in axis.numbers)
-
-
-@record
-class Pad:
-    """What a load puts before (`left` elements) and behind the bytes of each row."""
-
-    value: Expr
-    element: Scalar
-    left: Expr
-    right: Expr
 
 
 CHUNK = 256
@@ -216,23 +207,23 @@ def _load(m: Machine, op: Op, source: Pointer, target: Pointer, _: Expr, length:
         return
     left, right, *__ = (*(m.index(v) for v in given[1:]), m.b.index(0), m.b.index(0))
     value = m.b.cast(m.expr(given[0]), target.element.dtype, "rint")
-    _run_padded(m, copy, Pad(value, target.element, left, right))
+    _run_padded(m, copy, value, left, right)
 
 
-def _run_padded(m: Machine, copy: Copy, pad: Pad) -> None:
-    """Fill the rows of the target up to their stride, then copy behind their left padding."""
-    size = pad.element.nbytes
-    shift = m.b.mul(pad.left, size)
-    needed = m.b.add(m.b.add(shift, copy.length), m.b.mul(pad.right, size))
+def _run_padded(m: Machine, copy: Copy, value: Expr, left: Expr, right: Expr) -> None:
+    """Fill the rows of the target up to their stride, then copy behind their left padding; both count elements."""
+    size = copy.target.element.nbytes
+    shift = m.b.mul(left, size)
+    needed = m.b.add(m.b.add(shift, copy.length), m.b.mul(right, size))
     row = m.b.scalar("max", needed, copy.axes[-1].target)
-    if not _fill_known(m, copy, pad, known(row)):
-        _fill(m, copy, pad, row)
+    if not _fill_known(m, copy, value, known(row)):
+        _fill(m, copy, value, row)
     run(m, replace(copy, target=replace(copy.target, offset=m.b.add(copy.target.offset, shift))))
 
 
-def _fill_known(m: Machine, copy: Copy, pad: Pad, row: int | None) -> bool:
+def _fill_known(m: Machine, copy: Copy, value: Expr, row: int | None) -> bool:
     """Emit the filling of rows of known extents, all at once; return whether that could be done."""
-    size = pad.element.nbytes
+    size = copy.target.element.nbytes
     numbers = [row, *(axis.numbers[2] for axis in copy.axes)]
     counts = [known(axis.count) for axis in copy.axes]
     if None in counts or any(n is None or n % size for n in numbers):
@@ -241,26 +232,20 @@ def _fill_known(m: Machine, copy: Copy, pad: Pad, row: int | None) -> bool:
     shape = (*(n or 0 for n in counts), length)
     if min(shape) > 0:
         view = bytes_view(m, copy.target, shape, (*steps, 1))
-        filled = m.b.tile("full", shape, pad.element.dtype, pad.value)
-        m.b.store(view, filled)
+        m.b.store(view, m.b.tile("full", shape, copy.target.element.dtype, value))
     return True
 
 
-def _fill(m: Machine, copy: Copy, pad: Pad, row: Expr) -> None:
+def _fill(m: Machine, copy: Copy, value: Expr, row: Expr) -> None:
     """Emit the filling of rows whose extents only the running program knows, element by element."""
-    size = m.b.index(pad.element.nbytes)
+    size = m.b.index(copy.target.element.nbytes)
     counts = (*(axis.count for axis in copy.axes), m.b.scalar("floordiv", row, size))
     strides = (*(m.b.scalar("floordiv", axis.target, size) for axis in copy.axes), m.b.index(1))
     view = bytes_view(m, copy.target, counts, strides)
 
-    def level(indices: tuple[Expr, ...]) -> None:
-        if len(indices) == len(counts):
-            m.b.set(view, pad.value, *indices)
-            return
-        with m.b.loop(0, counts[len(indices)]) as index:
-            level((*indices, index))
-
-    level(())
+    with ExitStack() as loops:
+        indices = [loops.enter_context(m.b.loop(0, count)) for count in counts]
+        m.b.set(view, value, *indices)
 
 
 @declare("pto.mte_ub_gm", Form("lgi", words=_BURSTS), is_by_bytes=True, counts=I64)

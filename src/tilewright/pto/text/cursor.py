@@ -207,17 +207,12 @@ class Cursor:
 
     def types(self, family: str = "") -> list[Type]:
         """Return the types of a list with or without parentheses around it."""
-        if not self.accept("("):
-            return [self.type(family), *self._more_types(family)]
-        if self.accept(")"):
-            return []
-        types = [self.type(family), *self._more_types(family)]
-        self.expect(")")
-        return types
-
-    def _more_types(self, family: str) -> Iterator[Type]:
+        if self.accept("("):
+            return [self.type(family) for _ in self.items(")", "`)`")]
+        types = [self.type(family)]
         while self.accept(","):
-            yield self.type(family)
+            types.append(self.type(family))
+        return types
 
     def bind(self, names: Iterable[tuple[str, int]], types: list[Type], head: int) -> tuple[Value, ...]:
         """Return the results of the op at token `head`, named as its text names them."""

@@ -20,7 +20,6 @@ from tilewright.pto.traced.scalars import as_integer, constant, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
 from tilewright.pto.types import Ptr, Scalar, Type
-from tilewright.source import Span
 
 Handler = Callable[[Tracer, Arguments], Any]
 HANDLERS: dict[str, Handler] = {}
@@ -76,7 +75,6 @@ class Operands:
     form: Form
     given: Arguments
     positional: list[Argument] = field(default_factory=list[Argument])
-    index: list[Argument] = field(default_factory=list[Argument])
     words: list[tuple[str, list[Argument]]] = field(default_factory=list[tuple[str, list[Argument]]])
     attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     element: Scalar | None = None
@@ -109,7 +107,7 @@ class Operands:
             if slots and self._fills(argument.value, slots[0]):
                 self._slot(slots.pop(0), argument)
             elif self._is_index(argument):
-                self.index += listed(argument)
+                self.words.append((self.form.index, listed(argument)))
             elif isinstance(argument.value, Scalar):
                 self.element = scalar_type(self.t, argument)
             else:
@@ -123,7 +121,7 @@ class Operands:
 
     def _is_index(self, argument: Argument) -> bool:
         """Return whether an argument is what stands in brackets after a pointer: an integer right after it."""
-        if not self.form.index or self.index or len(self.positional) != self.form.indexed + 1:
+        if not self.form.index or self._under(self.form.index) or len(self.positional) != self.form.indexed + 1:
             return False
         value = argument.value
         is_scalar = isinstance(value, Value) and isinstance(value.type, Scalar) and value.type.is_integer
@@ -133,9 +131,7 @@ class Operands:
         form = self.form
         slot = next((slot for slot in form.slots if word in (slot.name, f"{slot.name}_id")), None)
         word = "loop" if word == "loops" else word
-        if word == form.index:
-            self.index += listed(argument)
-        elif slot is not None:
+        if slot is not None:
             self._slot(slot, argument)
         elif word in form.words:
             rows = _rows(argument) if form.words[word].repeated else [listed(argument)]
@@ -180,15 +176,17 @@ class Operands:
             if slot.name not in self.attributes:
                 self._refuse(f"`{name}` needs its {slot.name}")
         for word, layout in form.words.items():
-            found = [row for each, row in self.words if each == word]
-            if word == form.index:
-                found = [self.index] if self.index else []
+            found = self._under(word)
             if layout.required and not found and layout.layout is not Layout.INDEX:
                 self._refuse(f"`{name}` needs `{word}`")
             for row in found:
                 if not fits(len(row), layout.kinds):
                     noun = {"ins": "inputs", "outs": "destinations"}.get(word, f"values for `{word}`")
                     self._refuse(f"`{name}` takes {shown(layout.kinds)} {noun}, got {len(row)}")
+
+    def _under(self, word: str) -> list[list[Argument]]:
+        """Return the groups that stand under a word."""
+        return [row for each, row in self.words if each == word]
 
     def _refuse(self, message: str) -> None:
         raise self.t.error(ArgumentCountError, self.given.node, message, help=self._usage())
@@ -218,14 +216,13 @@ class Operands:
         """Return what stands under words, in the order of the form."""
         found: list[Clause] = []
         for word, layout in self.form.words.items():
-            rows = [row for each, row in self.words if each == word]
-            if word == self.form.index and (self.index or layout.required or self._is_memory()):
-                rows = [self.index or [Argument(0, self.given.node)] * signature(layout.kinds).count[0]]
-            found += [Clause(word, self._row(row, layout.kinds), self._span(row)) for row in rows]
+            rows = self._under(word)
+            if not rows and word == self.form.index and (layout.required or self._is_memory()):
+                rows = [[Argument(0, self.given.node)] * signature(layout.kinds).count[0]]
+            for row in rows:
+                span = self.t.span(row[0].node if row else self.given.node)
+                found.append(Clause(word, self._row(row, layout.kinds), span))
         return tuple(found)
-
-    def _span(self, row: list[Argument]) -> Span:
-        return self.t.span(row[0].node if row else self.given.node)
 
     def _is_memory(self) -> bool:
         """Return whether the op reads or writes at an offset that may be left out, where it is zero."""
