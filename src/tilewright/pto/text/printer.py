@@ -120,14 +120,8 @@ class _Names:
     def _word(self, clause: Clause, form: Form) -> tuple[str, Layout]:
         layout, values = form.words[clause.name].layout, self._uses(clause.values)
         types = ", ".join(str(value.type) for value in clause.values)
-        written = {
-            Layout.TYPED: f"{clause.name}({values} : {types})",
-            Layout.PLAIN: f"{clause.name}({values})",
-            Layout.LIST: f"{clause.name} = [{values}]",
-            Layout.SINGLE: f"{clause.name} = {values}",
-            Layout.BRACKET: f"{clause.name} [{values}]",
-        }
-        return written.get(layout, ""), layout
+        is_elsewhere = layout in (Layout.INDEX, Layout.SLOT)
+        return "" if is_elsewhere else layout.text(clause.name, values, types), layout
 
     def _typing(self, op: Op, form: Form) -> str:
         results = ", ".join(str(value.type) for value in op.results)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
 from tilewright.pto.module import Enumerated, Op, Value, word_of
-from tilewright.pto.text.form import Form, Layout
+from tilewright.pto.text.form import Form
 from tilewright.pto.text.kinds import counted, fits, misfit, row_of, shown
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.text.typetext import brief_text
@@ -148,7 +148,7 @@ def _refuse_words(op: Op, form: Form) -> None:
     present = {clause.name for clause in op.clauses}
     for name, word in form.words.items():
         if word.required and name not in present:
-            raise _miscounted(op, f"needs `{name}`, as in `{_EXAMPLES[word.layout].format(name)}`")
+            raise _miscounted(op, f"needs `{name}`, as in `{word.layout.example(name)}`")
     for name in form.numbers:
         if name not in op.attributes:
             raise _miscounted(op, f"needs `{name}`, as in `{name} [8, 16]`")
@@ -160,17 +160,6 @@ def _refuse_words(op: Op, form: Form) -> None:
             takes = counted(shown(word.kinds), "operand")
             message = f"`{clause.name}` of `{op.name}` takes {takes}, got {len(clause.values)}"
             raise PtoOperandError(message, spans=(clause.span,))
-
-
-_EXAMPLES = {
-    Layout.TYPED: "{}(%a : T)",
-    Layout.PLAIN: "{}(%a, %b, %c)",
-    Layout.LIST: "{} = [%a, %b]",
-    Layout.SINGLE: "{} = %a",
-    Layout.BRACKET: "{} [%a, %b]",
-    Layout.INDEX: "%a[%i]",
-    Layout.SLOT: "%a",
-}
 
 
 def _miscounted(op: Op, what: str) -> PtoOperandError:
