@@ -25,7 +25,6 @@ from tilewright.pto.types import Type
 
 ENTRY_MARKS = ("pto.kernel", "pto.entry", "pto.aicore")
 """The attributes that make a function an entry."""
-_TERMINATORS = ("func.return", "scf.yield", "scf.condition")
 
 
 @brief
@@ -74,10 +73,10 @@ class _Checker:
         self._has_packed = self._has_packed or any_packed(region.arguments)
         for op in region.ops:
             self._op(op)
-            if op.name in _TERMINATORS and (op is not last or op.name != ending):
+            if op.name in _ENDINGS and (op is not last or op.name != ending):
                 where = "last" if op.name == ending else "here"
                 raise PtoReturnError(f"`{_short(op)}` cannot stand {where}", spans=(op.span,), help=_ENDINGS[op.name])
-        if last is None or last.name not in _TERMINATORS:
+        if last is None or last.name not in _ENDINGS:
             self._refuse_open_end(region, ending, types, owner)
             return
         values = last.operands[1:] if last.name == "scf.condition" else last.operands

@@ -27,21 +27,17 @@ class Kind:
     takes: Callable[[Type], bool]
 
 
-KINDS = {
-    "t": Kind("a tile", lambda type: type.__class__ is TileBuf),
-    "z": Kind("a tile", lambda type: type.__class__ is TileBuf),
+_KINDS = {
+    "tz": Kind("a tile", lambda type: type.__class__ is TileBuf),
     "q": Kind("a partition of a tensor view", lambda type: isinstance(type, TensorView) and type.partition),
     "w": Kind("a tensor view", lambda type: isinstance(type, TensorView) and not type.partition),
     "y": Kind("a tensor view or a partition of one", lambda type: type.__class__ is TensorView),
-    "s": Kind("a number", lambda type: type.__class__ is Scalar),
-    "e": Kind("a number", lambda type: type.__class__ is Scalar),
+    "se": Kind("a number", lambda type: type.__class__ is Scalar),
     "i": Kind("an integer", lambda type: isinstance(type, Scalar) and type.is_integer),
     "b": Kind("an i1", lambda type: type == I1),
     "f": Kind("a float", lambda type: isinstance(type, Scalar) and type.is_float),
-    "v": Kind("a vector register", lambda type: type.__class__ is VReg),
-    "u": Kind("a vector register", lambda type: type.__class__ is VReg),
-    "m": Kind("a mask", lambda type: type.__class__ is Mask),
-    "n": Kind("a mask", lambda type: type.__class__ is Mask),
+    "vu": Kind("a vector register", lambda type: type.__class__ is VReg),
+    "mn": Kind("a mask", lambda type: type.__class__ is Mask),
     "p": Kind("a pointer", lambda type: type.__class__ is Ptr),
     "g": Kind("a pointer to global memory", lambda type: isinstance(type, Ptr) and type.space is Space.GM),
     "l": Kind("a pointer to ub", lambda type: isinstance(type, Ptr) and type.space is Space.VEC),
@@ -49,6 +45,7 @@ KINDS = {
     "o": Kind("an array", lambda type: type.__class__ is Opaque),
     "x": Kind("a value", lambda type: True),
 }
+KINDS = {letter: kind for letters, kind in _KINDS.items() for letter in letters}
 
 
 @record

@@ -108,9 +108,7 @@ def _slot(cursor: Cursor, head: Head, pieces: Pieces) -> None:
 def _bracketed_slots(cursor: Cursor, head: Head, pieces: Pieces) -> None:
     """Read `[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]`, in which a value may stand for the last."""
     cursor.expect("[")
-    while not cursor.accept("]"):
-        if pieces.slots and not cursor.accept(","):
-            raise cursor.unexpected("`,` or `]`")
+    for _ in cursor.items("]", "`,` or `]`"):
         if cursor.token.startswith("%"):
             _slot_value(cursor, head, pieces)
         else:
