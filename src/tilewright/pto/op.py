@@ -6,8 +6,11 @@ its meaning as statements of the tile IR. Nothing else in the code base lists op
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from inspect import CO_VARARGS
+from itertools import islice
+from types import CodeType
+from typing import Any, TypeAlias
 
 from tilewright.core.expr import Expr
 from tilewright.pto.errors import PtoTypeMismatchError, PtoValidShapeError
@@ -18,8 +21,10 @@ from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import INDEX, Ptr, Scalar, TensorView, TileBuf, Type, VReg
 from tilewright.records import record
 
-Lowering: TypeAlias = Callable[..., Lowered | Expr | tuple[Lowered | Expr, ...] | None]
-"""Writes what an op does, given the machine, the op and its operands; returns its results: one or a tuple."""
+Result: TypeAlias = Lowered | Expr | tuple[Lowered | Expr, ...] | None
+"""What lowering an op gives: its result, or a tuple of several."""
+Lowering: TypeAlias = Callable[..., Result]
+"""Writes what an op does, given the machine, the op, and as many of its operands as it takes."""
 Constants: TypeAlias = Mapping[Value, int]
 """What values are that a constant defines."""
 Rule: TypeAlias = Callable[[Op, Constants], None]
@@ -50,6 +55,13 @@ class Declaration:
     """Whether Python numbers go with the elements that it reads, not with those it writes."""
     widens: float = 1
     """How many times as wide the elements of its result are as its operand's; zero where only a `dtype=` says it."""
+
+    def lower(self, machine: object, op: Op, operands: Iterable[Lowered | Expr]) -> Result:
+        """Write what an op does, given as many of its operands as its lowering takes; return its results."""
+        function: Any = self.lowering
+        code: CodeType = function.__code__
+        taken = None if code.co_flags & CO_VARARGS else code.co_argcount - 2
+        return self.lowering(machine, op, *islice(operands, taken))
 
 
 OPS: dict[str, Declaration] = {}

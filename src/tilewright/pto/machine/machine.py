@@ -160,7 +160,7 @@ class Machine:
         outer, self.b.span = self.b.span, op.span
         self.b.hint = _hint(op)
         try:
-            result = self.ops[op.name].lowering(self, op, *self.operands(op))
+            result = self.ops[op.name].lower(self, op, self.operands(op))
         except KernelError as error:
             error.locate([op.span])
             raise

@@ -7,7 +7,7 @@ registers computes one-row tiles; lanes that its mask leaves out become zero.
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import signature
+from typing import Any
 
 from tilewright.core.expr import Expr
 from tilewright.dtypes import DataType
@@ -74,9 +74,9 @@ def given(m: Machine, op: Op, value: Expr) -> Expr | None:
 
 def elementwise(compute: Callable[..., Expr]) -> Lowering:
     """Return the lowering of an op whose elements are computed of those of its operands, as many as `compute` takes."""
-    count = len(signature(compute).parameters) - 2
+    function: Any = compute
 
-    def lowering(m: Machine, op: Op, *_: object) -> Expr | None:
-        return given(m, op, compute(m, op, *operands(m, op, count)))
+    def lowering(m: Machine, op: Op) -> Expr | None:
+        return given(m, op, compute(m, op, *operands(m, op, function.__code__.co_argcount - 2)))
 
     return lowering

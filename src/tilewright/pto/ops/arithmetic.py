@@ -179,7 +179,7 @@ def _compare_floats(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
 
 
 @declare("arith.select", Form("bxx", "x", Typing.SELECT), rule=_choices)
-def _select(m: Machine, op: Op, condition: Expr, *_: object) -> Lowered:
+def _select(m: Machine, op: Op, condition: Expr) -> Lowered:
     chosen, spare = (m.values[value] for value in op.operands[1:])
     refuse_unlike(chosen, spare)
     parts = [_chosen(m, condition, a, b) for a, b in zip(m.parts(chosen), m.parts(spare), strict=True)]

@@ -41,21 +41,21 @@ def _not(m: Machine, on: Expr) -> Expr:
 
 
 @declare("pto.vaddc", register("vvm", "vm"))
-def _add_with_carry(m: Machine, op: Op, *_: object) -> tuple[Expr, Expr]:
+def _add_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
     lhs, rhs = _in_unsigned(m, op)
     total = m.b.tile("add", lhs, rhs)
     return _both(m, op, total, _less(m, total, lhs))
 
 
 @declare("pto.vsubc", register("vvm", "vm"))
-def _subtract_with_carry(m: Machine, op: Op, *_: object) -> tuple[Expr, Expr]:
+def _subtract_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
     """The difference; the mask says where nothing was borrowed."""
     lhs, rhs = _in_unsigned(m, op)
     return _both(m, op, m.b.tile("sub", lhs, rhs), _not(m, _less(m, lhs, rhs)))
 
 
 @declare("pto.vaddcs", register("vvmm", "vm"))
-def _add_carry(m: Machine, op: Op, x: Vector, y: Vector, given: Predicate, *_: object) -> tuple[Expr, Expr]:
+def _add_carry(m: Machine, op: Op, x: Vector, y: Vector, given: Predicate) -> tuple[Expr, Expr]:
     """The sum of both and the carry that comes in."""
     lhs, rhs = _in_unsigned(m, op)
     carry = regrained(m, given.expr, element_of(lhs).get_byte())
@@ -65,7 +65,7 @@ def _add_carry(m: Machine, op: Op, x: Vector, y: Vector, given: Predicate, *_: o
 
 
 @declare("pto.vsubcs", register("vvmm", "vm"))
-def _subtract_borrow(m: Machine, op: Op, x: Vector, y: Vector, given: Predicate, *_: object) -> tuple[Expr, Expr]:
+def _subtract_borrow(m: Machine, op: Op, x: Vector, y: Vector, given: Predicate) -> tuple[Expr, Expr]:
     """The difference, less one where something was borrowed before."""
     lhs, rhs = _in_unsigned(m, op)
     carry = regrained(m, given.expr, element_of(lhs).get_byte())

@@ -20,7 +20,7 @@ _FOR = Form("iii", "x*", words={"iter_args": Word(Layout.PLAIN, "x*")}, syntax=S
 @declare("scf.yield", Form("x*"))
 @declare("func.return", Form("x*"))
 @declare("scf.condition", Form("bx*", syntax=Syntax.CONDITION))
-def _hand_on(m: Machine, op: Op, *_: object) -> tuple[Lowered, ...]:
+def _hand_on(m: Machine, op: Op) -> tuple[Lowered, ...]:
     return tuple(_carriable(m, v) for v in op.operands)
 
 
@@ -33,7 +33,7 @@ def _carriable(m: Machine, value: Value) -> Lowered:
 
 
 @declare("func.call", Form("x*", "x*", syntax=Syntax.CALL))
-def _call(m: Machine, op: Op, *_: object) -> tuple[Lowered, ...]:
+def _call(m: Machine, op: Op) -> tuple[Lowered, ...]:
     callee = op.attributes["callee"]
     assert isinstance(callee, SymbolRef)
     return m.call(op, callee.name, [m.values[v] for v in op.operands])
@@ -41,7 +41,7 @@ def _call(m: Machine, op: Op, *_: object) -> tuple[Lowered, ...]:
 
 @declare("pto.section.cube section.vector vecscope", Form(syntax=Syntax.REGION), is_by_bytes=True)
 @declare("pto.strict_vecscope", Form("x*", syntax=Syntax.REGION), is_by_bytes=True)
-def _section(m: Machine, op: Op, *_: object) -> tuple[Lowered, ...]:
+def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
     region = op.regions[0]
     arguments = [m.values[v] for v in op.operands][: len(region.arguments)]
     handed = m.region(region, arguments)
@@ -87,7 +87,7 @@ def _if(m: Machine, op: Op, condition: Expr) -> tuple[Lowered, ...]:
 
 
 @declare("scf.while", Form("x*", "x*", syntax=Syntax.WHILE))
-def _while(m: Machine, op: Op, *_: object) -> tuple[Lowered, ...]:
+def _while(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """The first region decides and hands values on, the second one makes the next turn's."""
     inits = [_carriable(m, v) for v in op.operands]
     carried = m.carried(inits, "carried")

@@ -38,7 +38,7 @@ WHOLE = float(1 << 23)
 
 
 @declare("pto.tcvt", tile("zz?", "z"))
-def _convert(m: Machine, op: Op, target: Tile, source: Tile, *_: object) -> None:
+def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     mode = word_of(op.attributes.get("rmode", op.attributes.get("round_mode", "CAST_RINT"))).upper()
     if mode not in MODES:
         raise AttributeValueError(f"there is no rounding mode {mode!r}", help=f"one of {', '.join(MODES)}")
@@ -121,12 +121,12 @@ def _part(op: Op, step: int) -> int:
 
 
 @declare("pto.vcvt", register("un?", "u"), widens=0)
-def _convert_lanes(m: Machine, op: Op, source: Vector, *_: object) -> Expr:
+def _convert_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     return _placed(m, op, source.expr)
 
 
 @declare("pto.vmulscvt", Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0))
-def _scale_and_convert(m: Machine, op: Op, source: Vector, scale: Expr, _: object) -> Expr:
+def _scale_and_convert(m: Machine, op: Op, source: Vector, scale: Expr) -> Expr:
     return _placed(m, op, m.b.tile("mul", source.expr, m.b.cast(scale, source.element.dtype, "rint")))
 
 
@@ -222,7 +222,7 @@ def _takes_upper(m: Machine, op: Op) -> bool:
 
 
 @declare("pto.vpack", register("un?|ui", "u", "part", False), widens=1 / 2)
-def _pack_lanes(m: Machine, op: Op, source: Vector, *_: object) -> Expr:
+def _pack_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     """The low parts of the elements in one half of the result; the other half is zero."""
     type_ = op.results[0].of(VReg)
     half = cast(m, masked(m, source.expr, mask_of(m, op)), type_.element.dtype)
@@ -231,7 +231,7 @@ def _pack_lanes(m: Machine, op: Op, source: Vector, *_: object) -> Expr:
 
 
 @declare("pto.vsunpack vzunpack", register("un?|ui", "u", "part", False), widens=2)
-def _unpack(m: Machine, op: Op, source: Vector, *_: object) -> Expr:
+def _unpack(m: Machine, op: Op, source: Vector) -> Expr:
     """One half of the elements, made longer with copies of their sign or with zeros."""
     type_ = op.results[0].of(VReg)
     family = SIGNED if op.name == "pto.vsunpack" else UNSIGNED

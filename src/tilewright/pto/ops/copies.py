@@ -314,7 +314,7 @@ def _outer(m: Machine, op: Op) -> tuple[Axis, ...]:
 
 
 @declare("pto.copy_gm_to_ubuf", Form("glx*"), is_by_bytes=True, counts=I64)
-def _copy_in(m: Machine, op: Op, come: Pointer, go: Pointer, *_: object) -> None:
+def _copy_in(m: Machine, op: Op, come: Pointer, go: Pointer) -> None:
     """Operands: bursts and their length, padding left and right, and strides at the end, source first."""
     if len(op.operands) != 11:
         raise UnsupportedFeatureError(f"{op.name} takes 11 operands, got {len(op.operands)}")
@@ -326,7 +326,7 @@ def _copy_in(m: Machine, op: Op, come: Pointer, go: Pointer, *_: object) -> None
 
 
 @declare("pto.copy_ubuf_to_gm", Form("lgx*"), is_by_bytes=True, counts=I64)
-def _copy_out(m: Machine, op: Op, come: Pointer, go: Pointer, *_: object) -> None:
+def _copy_out(m: Machine, op: Op, come: Pointer, go: Pointer) -> None:
     """Operands: bursts and their length, and strides at the end, the target's first."""
     if len(op.operands) != 8:
         raise UnsupportedFeatureError(f"{op.name} takes 8 operands, got {len(op.operands)}")

@@ -18,7 +18,7 @@ from tilewright.pto.types import VReg
 @declare("pto.texpands", tile("e"))
 @declare("pto.vbr", register("e"))
 @declare("pto.vdup", register("vm?|em?"))
-def _expand_number(m: Machine, op: Op, *_: object) -> Expr | None:
+def _expand_number(m: Machine, op: Op) -> Expr | None:
     """A number everywhere: a scalar, or the first or last lane of a vector."""
     source = m.values[(op.ins or op.operands)[0]]
     if isinstance(source, Vector):
@@ -38,7 +38,7 @@ def _number(m: Machine, op: Op) -> Expr:
 
 @declare("pto.tci", tile("e"))
 @declare("pto.vci", register("e"))
-def _count(m: Machine, op: Op, *_: object) -> Expr | None:
+def _count(m: Machine, op: Op) -> Expr | None:
     """Numbers that go up, or down, from a start; in tiles row after row."""
     steps = _tile_steps(m, op) if op.outs else iota(m, op.results[0].of(VReg).lanes)
     steps, start = cast(m, steps, element_made(op)), _number(m, op)

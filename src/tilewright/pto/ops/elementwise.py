@@ -124,7 +124,7 @@ def _add_scaled(m: Machine, op: Op, target: Tile, source: Tile, scale: Expr) -> 
 
 
 @declare("pto.vaxpy", register("vvem|vem|vve"))
-def _scale(m: Machine, op: Op, *_: object) -> Expr | None:
+def _scale(m: Machine, op: Op) -> Expr | None:
     x, *others = rows_of(m, op)
     number = next(v for v in op.operands if isinstance(m.values[v], Number))
     scaled = m.b.tile("mul", x, m.b.cast(m.expr(number), element_of(x)))
@@ -156,7 +156,7 @@ def _scale_add(m: Machine, op: Op, total: Expr, lhs: Expr, rhs: Expr) -> Expr:
 
 
 @declare("pto.vexpdif", register("uun?", "u", "part", False))
-def _exponential_of_difference(m: Machine, op: Op, lhs: Vector, rhs: Vector, *_: object) -> Expr:
+def _exponential_of_difference(m: Machine, op: Op, lhs: Vector, rhs: Vector) -> Expr:
     """The exponential of a difference in fp32; of shorter floats, of their even or odd lanes."""
     type_, mask = op.results[0].of(VReg), mask_of(m, op)
     step = lanes_of(lhs.expr) // type_.lanes

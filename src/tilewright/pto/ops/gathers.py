@@ -56,7 +56,7 @@ def each(m: Machine, region: tuple[Expr, Expr]) -> Generator[tuple[Expr, Expr]]:
 
 
 @declare("pto.tgather", tile("zx?x?x?", "zz?"))
-def _gather(m: Machine, op: Op, target: Tile, source: Tile, *_: object) -> None:
+def _gather(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     pattern = op.attributes.get("maskPattern", op.attributes.get("mask_pattern"))
     if pattern is not None:
         _gather_pattern(m, source, target, word_of(pattern))
@@ -153,7 +153,7 @@ def _indices(m: Machine, op: Op) -> Expr:
 
 
 @declare("pto.vgather2 vgather2_bc", memory("lx?x?x?", "u"))
-def _gather_lanes(m: Machine, op: Op, *_: object) -> Expr:
+def _gather_lanes(m: Machine, op: Op) -> Expr:
     """Each lane is the element behind the pointer that an index names; bytes are made longer with zeros."""
     pointer, _ = accessed(m, op, 0)
     type_, offsets = op.results[0].of(VReg), _indices(m, op)
@@ -168,7 +168,7 @@ def _gather_lanes(m: Machine, op: Op, *_: object) -> Expr:
 
 
 @declare("pto.vgatherb", memory("lx?x?x?", "u"))
-def _gather_lane_blocks(m: Machine, op: Op, *_: object) -> Expr:
+def _gather_lane_blocks(m: Machine, op: Op) -> Expr:
     """Each block of 32 bytes comes from the byte offset that one of the first eight indices names."""
     pointer, _ = accessed(m, op, 0)
     source, indices = elements_of(m, pointer, unsigned(1)), lane_view(m, _indices(m, op))
@@ -181,7 +181,7 @@ def _gather_lane_blocks(m: Machine, op: Op, *_: object) -> Expr:
 
 
 @declare("pto.vscatter", memory("ulx?x?"))
-def _scatter_lanes(m: Machine, op: Op, source: Vector, *_: object) -> None:
+def _scatter_lanes(m: Machine, op: Op, source: Vector) -> None:
     """Each lane goes where an index says; of bytes, every other one."""
     pointer, offsets = accessed(m, op, 1)[0], _indices(m, op)
     lanes = lanes_of(offsets)

@@ -165,7 +165,7 @@ def _bit_view(m: Machine, at: Pointer, count: int) -> Expr:
 
 @declare("pto.psts", memory("nl", "l?", "dist"))
 @declare("pto.psti", memory("nli?", "l?", "dist"))
-def _store_mask(m: Machine, op: Op, mask: Predicate, *_: object) -> tuple[Pointer, ...]:
+def _store_mask(m: Machine, op: Op, mask: Predicate) -> tuple[Pointer, ...]:
     at, further = _place(m, op, 1)
     image = regrained(m, mask.expr, 1)
     word = op.attributes.get("dist", "NORM")
@@ -185,7 +185,7 @@ def _place(m: Machine, op: Op, index: int) -> tuple[Pointer, tuple[Pointer, ...]
 
 @declare("pto.plds", memory("l", "nl?", "dist"), is_by_bits=True)
 @declare("pto.pldi", memory("li?", "nl?", "dist"), is_by_bits=True)
-def _load_mask(m: Machine, op: Op, *_: object) -> tuple[Expr | Pointer, ...]:
+def _load_mask(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     at, further = _place(m, op, 0)
     word = op.attributes.get("dist", "NORM")
     if word == "NORM":
@@ -208,9 +208,7 @@ def _doubled(m: Machine, row: Expr) -> Expr:
 
 
 @declare("pto.pstu", register("anli?", "al?"))
-def _store_mask_unaligned(
-    m: Machine, op: Op, _: Token, mask: Predicate, base: Pointer, *__: object
-) -> tuple[Lowered, ...]:
+def _store_mask_unaligned(m: Machine, op: Op, _: Token, mask: Predicate, base: Pointer) -> tuple[Lowered, ...]:
     """One bit a lane, however wide lanes are."""
     own = lit_lanes_of(m, mask)
     _store_bits(m, own, base)

@@ -17,7 +17,7 @@ from tilewright.pto.types import TileBuf
 
 
 @declare("pto.tmov", tile("zx?", "z"))
-def _move(m: Machine, op: Op, target: Tile, source: Tile, *_: object) -> None:
+def _move(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """A copy of what both hold, converted where it leaves an accumulator."""
     refuse_scaling(op)
     region = common(m, source, target)
@@ -66,7 +66,7 @@ def _concat(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None
 
 
 @declare("pto.ttrans", tile("tz?"))
-def _transpose(m: Machine, op: Op, target: Tile, source: Tile, *_: object) -> None:
+def _transpose(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     write(m, target, m.b.tile("transpose", read_all(m, source), 0, 1))
 
 

@@ -31,7 +31,7 @@ _BUFFER = (Slot("pipe", "pipe_event_type"), Slot("id", "int"), Slot("mode", "int
 @declare("pto.set_ffts", Form("x"), counts=I64)
 @declare("pto.tsync", Form("x*"))
 @declare("pto.tprefetch", tile("y", "z"))
-def _in_order(m: Machine, op: Op, *_: object) -> None:
+def _in_order(m: Machine, op: Op) -> None:
     """A block runs its ops one after the other, so there is nothing to wait for."""
 
 

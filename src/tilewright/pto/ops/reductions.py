@@ -35,7 +35,7 @@ from tilewright.pto.types import VReg
 
 @declare("pto.trowsum trowmax trowmin trowprod tcolsum tcolmax tcolmin tcolprod", tile("tz?"))
 @declare("pto.trowargmax trowargmin tcolargmax tcolargmin", tile("zz?", "z"))
-def _fold(m: Machine, op: Op, target: Tile, source: Tile, *_: object) -> None:
+def _fold(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """What each row or column folds to, or the first place along it that holds that."""
     axis, word = op.name[5:8], op.name[8:]
     values = read_all(m, source)
@@ -71,7 +71,7 @@ _MET = ("add", "sub", "mul", "div", "max", "min", "expdif")
 
 @declare(f"pto.{' '.join(f'trowexpand{word}' for word in _MET)}", tile("ttz?"))
 @declare(f"pto.{' '.join(f'tcolexpand{word}' for word in _MET)}", tile("tt"))
-def _meet(m: Machine, op: Op, target: Tile, first: Tile, second: Tile, *_: object) -> None:
+def _meet(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
     axis, name = op.name[5:8], op.name[14:]
     groups = op.attributes.get("src1Col", 1)
     count = groups.value if isinstance(groups, Number) else groups
@@ -136,7 +136,7 @@ def _by_group(m: Machine, op: Op, row: Expr, groups: int) -> Expr:
 
 
 @declare("pto.vcadd vcgadd vcgmax vcgmin vcpadd", register("um?", "u"))
-def _fold_lanes(m: Machine, op: Op, *_: object) -> Expr:
+def _fold_lanes(m: Machine, op: Op) -> Expr:
     """All lanes to the first, blocks of 32 bytes to the first eight, or neighbours to the lower half."""
     type_ = op.results[0].of(VReg)
     row = cast(m, _taking_part(m, op), type_.element.dtype)
@@ -145,7 +145,7 @@ def _fold_lanes(m: Machine, op: Op, *_: object) -> Expr:
 
 
 @declare("pto.vcmax vcmin", register("um?", "u"))
-def _extreme(m: Machine, op: Op, *_: object) -> Expr:
+def _extreme(m: Machine, op: Op) -> Expr:
     """The largest or smallest element in the first lane, in the second its index as an integer's bits."""
     row, type_ = _taking_part(m, op), op.results[0].of(VReg)
     best = _by_group(m, op, row, 1)

@@ -33,7 +33,7 @@ def comparison(op: Op) -> CmpType:
 
 @declare("pto.tcmp", tile("tt", "z"), is_by_source=True)
 @declare("pto.tcmps", tile("te", "z"), is_by_source=True)
-def _compare(m: Machine, op: Op, target: Tile, source: Tile, _: object) -> None:
+def _compare(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Compare over the first source's valid part; eight columns a byte, the lowest bit first."""
     lhs, rhs = read_all(m, source), operand(m, op.ins[1], source)
     mask = m.b.tile("cmp", lhs, rhs, int(comparison(op)))
@@ -72,13 +72,13 @@ def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:
 
 
 @declare("pto.tsel", tile("zttz?"))
-def _select(m: Machine, op: Op, target: Tile, mask: Tile, *_: object) -> None:
+def _select(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
     bits, lhs, rhs = _mask(m, mask, target), op.ins[1], op.ins[2]
     cover(m, target, m.b.tile("sel", bits, operand(m, lhs, target), operand(m, rhs, target)))
 
 
 @declare("pto.tsels", tile("ztzx?|ztex?"))
-def _select_number(m: Machine, op: Op, target: Tile, mask: Tile, *_: object) -> None:
+def _select_number(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
     bits, source, number = _mask(m, mask, target), op.ins[1], op.ins[-1]
     cover(m, target, m.b.tile("sels", bits, operand(m, source, target), scalar=operand(m, number, target)))
 
@@ -122,7 +122,7 @@ def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_orde
 
 
 @declare("pto.tpartargmax tpartargmin", tile("zzz?z?", "zz?"))
-def _better(m: Machine, op: Op, *_: object) -> None:
+def _better(m: Machine, op: Op) -> None:
     """Of two values the larger or smaller, and the index that came with it; the first where they are equal."""
     if len(op.ins) != 4 or len(op.outs) != 2:
         raise UnsupportedFeatureError(
@@ -151,7 +151,7 @@ def _select_lanes(m: Machine, op: Op, then: Vector, other: Vector, mask: Predica
 
 @declare("pto.vcmp", register("vvm", "m", "predicate"), rule=_COMPARED)
 @declare("pto.vcmps", register("vem", "m", "predicate"), rule=_COMPARED)
-def _compare_lanes(m: Machine, op: Op, *_: object) -> Expr:
+def _compare_lanes(m: Machine, op: Op) -> Expr:
     """Flags of the lanes where a comparison holds, of those that the op's mask has."""
     lhs, rhs = operands(m, op)
     how = CmpType[str(op.attributes["predicate"]).upper()]

@@ -64,7 +64,7 @@ def _lookup(m: Machine, op: Op, source: Vector, index: Vector) -> Expr:
 
 
 @declare("pto.vsqz", register("vm"))
-def _squeeze(m: Machine, op: Op, source: Vector, _: object) -> Expr:
+def _squeeze(m: Machine, op: Op, source: Vector) -> Expr:
     """The lanes whose mask is set, in front; the machine remembers how many bytes they take."""
     on = lit(m, op, source.element.nbytes)
     values = lane_view(m, source.expr)
@@ -78,7 +78,7 @@ def _squeeze(m: Machine, op: Op, source: Vector, _: object) -> Expr:
 
 
 @declare("pto.vusqz", register("un?|n", "u"))
-def _prefix(m: Machine, op: Op, *_: object) -> Expr:
+def _prefix(m: Machine, op: Op) -> Expr:
     """For each lane, how many lanes before it have their mask set."""
     type_ = op.results[0].of(VReg)
     on = lit(m, op, type_.element.nbytes)

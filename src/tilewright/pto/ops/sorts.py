@@ -110,7 +110,7 @@ def _merge_runs(m: Machine, runs: Sequence[Run], made: Records, first: Expr) -> 
 
 
 @declare("pto.tsort32", tile("zz?z?", "zz?"))
-def _sort(m: Machine, op: Op, target: Tile, source: Tile, *_: object) -> None:
+def _sort(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Sort each run of 32 elements of a row; without given indices, elements are numbered along it."""
     given = m.get(op.ins[1], Tile) if len(op.ins) > 1 else None
     if not m.placed(*(t for t in (source, given, target) if t is not None)):
@@ -217,7 +217,7 @@ def _sort_list(m: Machine, op: Op, target: Pointer, source: Pointer, given: Poin
 
 
 @declare("pto.vmrgsort4", register("lllllii?i?", ""))
-def _merge_lists(m: Machine, op: Op, target: Pointer, *_: object) -> None:
+def _merge_lists(m: Machine, op: Op, target: Pointer) -> None:
     """Merge up to four sorted lists of records, again and again.
 
     Sixteen bits of `count` for each list say how many records it has; of `config` the low byte says how often, the next

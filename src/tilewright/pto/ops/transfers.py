@@ -181,7 +181,7 @@ def _seen_as(view: View, element: Scalar) -> View:
 
 
 @declare("pto.tstore", tile("zs?", "y"), rule=_keeps_width)
-def _store(m: Machine, op: Op, view: View, source: Tile, *_: object) -> None:
+def _store(m: Machine, op: Op, view: View, source: Tile) -> None:
     refuse_scaling(op)
     is_sum = getattr(op.attributes.get("atomicType"), "word", "") == "atomic_add"
     if not is_sum:

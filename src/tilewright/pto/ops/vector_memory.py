@@ -96,7 +96,7 @@ def _unknown(op: Op) -> UnsupportedFeatureError:
 
 
 @declare("pto.vlds", memory("l", "ul?"))
-def _load(m: Machine, op: Op, _: object) -> tuple[Expr | Pointer, ...]:
+def _load(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     at, further = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
     word, element = _distribution(op, "NORM", type_.element)
@@ -127,7 +127,7 @@ def _distributed(m: Machine, op: Op, at: Pointer, word: str) -> Expr:
 
 
 @declare("pto.vldsx2", memory("l", "uul?", "dist"))
-def _load_two(m: Machine, op: Op, _: object) -> tuple[Expr | Pointer, ...]:
+def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     """Two registers from 512 bytes: every other element, or every other block."""
     at, further = accessed(m, op, 0)
     type_ = op.results[0].of(VReg)
@@ -146,7 +146,7 @@ def _load_two(m: Machine, op: Op, _: object) -> tuple[Expr | Pointer, ...]:
 
 
 @declare("pto.vsts", memory("uln?", "l?"))
-def _store(m: Machine, op: Op, source: Vector, *_: object) -> tuple[Pointer, ...]:
+def _store(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     at, further = accessed(m, op, 1)
     word, element = _distribution(op, "NORM", source.element)
     if word == "NORM":
@@ -164,7 +164,7 @@ def _store(m: Machine, op: Op, source: Vector, *_: object) -> tuple[Pointer, ...
 
 
 @declare("pto.vstsx2", memory("uuln?", "l?", "dist"))
-def _store_two(m: Machine, op: Op, low: Vector, high: Vector, *_: object) -> tuple[Pointer, ...]:
+def _store_two(m: Machine, op: Op, low: Vector, high: Vector) -> tuple[Pointer, ...]:
     """Elements of two registers in turn; the mask counts for nothing."""
     at, further = accessed(m, op, 2)
     word, element = _distribution(op, "INTLV", low.element)
@@ -197,7 +197,7 @@ def _blocks(m: Machine, op: Op, index: int, element: Scalar) -> tuple[Expr, Poin
 
 
 @declare("pto.vsldb", register("liin", "ul?"), counts=SCALARS["i16"])
-def _load_blocks(m: Machine, op: Op, *_: object) -> tuple[Expr | Pointer, ...]:
+def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     type_ = op.results[0].of(VReg)
     stride, at, further = _blocks(m, op, 0, type_.element)
     each = type_.lanes // 8
@@ -209,7 +209,7 @@ def _load_blocks(m: Machine, op: Op, *_: object) -> tuple[Expr | Pointer, ...]:
 
 
 @declare("pto.vsstb", register("uliin", "l?"), counts=SCALARS["i16"])
-def _store_blocks(m: Machine, op: Op, source: Vector, *_: object) -> tuple[Pointer, ...]:
+def _store_blocks(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     stride, at, further = _blocks(m, op, 1, source.element)
     each = source.lanes // 8
     on = _block_flags(m, op, each)
@@ -244,13 +244,13 @@ def _clear(m: Machine, op: Op) -> None:
 
 @declare("pto.init_align", Form("", "a", Typing.RESULT, implied=ALIGN))
 @declare("pto.vldas", memory("l", "a"))
-def _begin(m: Machine, op: Op, *_: object) -> Token:
+def _begin(m: Machine, op: Op) -> Token:
     return Token()
 
 
 @declare("pto.vstar", register("al", ""))
 @declare("pto.vstas", memory("ali?", "l?"))
-def _flush(m: Machine, op: Op, *_: object) -> tuple[Lowered, ...]:
+def _flush(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """Nothing is kept back, so there is nothing to write."""
     return accessed(m, op, 1)[1] if op.results else ()
 
@@ -277,7 +277,7 @@ def _store_first(m: Machine, source: Vector, at: Pointer, count: Expr) -> None:
 
 
 @declare("pto.vstus", register("aiul|aul", "al?", "mode", False))
-def _store_unaligned(m: Machine, op: Op, *_: object) -> tuple[Lowered, ...]:
+def _store_unaligned(m: Machine, op: Op) -> tuple[Lowered, ...]:
     """The first lanes, as many as the stream moves on."""
     source, base = m.get(op.operands[-2], Vector), m.get(op.operands[-1], Pointer)
     count = m.index(op.operands[1]) if len(op.operands) > 3 else m.b.index(source.lanes)
