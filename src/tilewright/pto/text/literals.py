@@ -6,6 +6,7 @@ import math
 import re
 import struct
 
+from tilewright.dtypes import round_scalar
 from tilewright.pto.errors import PtoSyntaxError
 from tilewright.pto.module import Attribute, Attributes, Enumerated, Number, SymbolRef
 from tilewright.pto.text.attributes import quoted
@@ -96,10 +97,7 @@ def constant(value: bool | int | float, type: Type, is_hexadecimal: bool = False
     assert isinstance(value, int)
     if not -(1 << bits - 1) <= value < 1 << bits:
         raise PtoSyntaxError(f"{value} does not fit in {type}")
-    is_signed = not type.name.startswith("ui")
-    return (
-        value - (1 << bits) if is_signed and value >= 1 << bits - 1 else value % (1 << bits) if not is_signed else value
-    )
+    return round_scalar(value, type.dtype)
 
 
 def _boolean(value: bool | int | float) -> bool:

@@ -31,13 +31,9 @@ def constant(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
 
 
 def _fits(value: int, type: Scalar) -> bool:
-    if type == I1:
-        return value in (0, 1)
-    bits = 64 if type == INDEX else type.bits
-    is_unsigned, is_signed = type.name.startswith("ui"), type.name.startswith("si")
-    low = 0 if is_unsigned else -(1 << (bits - 1))
-    high = 1 << (bits - 1) if is_signed or type == INDEX else 1 << bits  # signless text may spell either
-    return low <= value < high
+    low, high = type.dtype.limits
+    is_signless = type != I1 and type.name.startswith("i") and type != INDEX
+    return low <= value <= ((1 << type.bits) - 1 if is_signless else high)  # signless text may spell either
 
 
 def as_leaf(t: Tracer, leaf: object, type: Type, node: ast.AST) -> Value:
