@@ -1,9 +1,9 @@
-"""Records: classes of annotated fields, quick to make.
+"""Records: classes of annotated fields, quick to declare.
 
 A record is frozen for the type checker, which is where changing one would be written, and a plain object at run time.
-What a frozen dataclass generates, compiles and runs for each class takes most of the time an import takes; here all
-records share one way to compare, hash and show themselves, and a constructor is generated when it is first called:
-most of the classes that are imported for a call make nothing in it.
+What a dataclass generates, compiles and runs for each class takes most of the time an import takes; here a class learns
+its fields when somebody first asks, and how to construct, compare and hash what it makes when it first does: most of
+the classes that are imported for a call make nothing in it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from functools import cache
 from operator import attrgetter
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from tilewright.forks import Lock
 
 T = TypeVar("T")
 
@@ -29,35 +31,86 @@ if TYPE_CHECKING:
     def entity(cls: type[T]) -> type[T]:
         """Make a class a record that is compared by identity."""
         ...
+
+    @dataclass_transform(eq_default=False, field_specifiers=(field,))
+    def mutable(cls: type[T]) -> type[T]:
+        """Make a class a record whose fields change, and that is compared by identity."""
+        ...
 else:
 
     def entity(cls):
         """Make a class a record that is compared by identity."""
         cls.__doc__ = cls.__doc__ or cls.__name__  # or it would be made up, which takes longer than all the rest
-        made = dataclass(init=False, eq=False, repr=False)(cls)
+        cls.__dataclass_fields__ = _Fields(cls)
         if "__init__" not in vars(cls):
-            made.__init__ = constructed_first(made)
-        if made.__repr__ is object.__repr__:
-            made.__repr__ = _shown
-        return made
+            cls.__init__ = constructed_first(cls)
+        if cls.__repr__ is object.__repr__:
+            cls.__repr__ = _shown
+        return cls
+
+    mutable = entity
 
     def record(cls):
         """Make a class a record that is compared by what it holds."""
         made = entity(cls)
-        names = [f.name for f in fields(made) if f.compare]
-        content = attrgetter(*names) if names else type
+        if "__eq__" not in vars(made):
+            made.__eq__ = _compared_first(made)
+        if vars(made).get("__hash__") is None:
+            made.__hash__ = _hashed_first(made)
+        return made
+
+
+class _Fields:
+    """The fields of one record and of its bases, in their place until somebody asks for them."""
+
+    def __init__(self, cls: Any) -> None:
+        self._cls = cls
+
+    def __get__(self, instance: object, owner: type) -> dict[str, Field[Any]]:
+        with _lock:
+            if vars(self._cls)["__dataclass_fields__"] is self:
+                dataclass(init=False, eq=False, repr=False)(self._cls)
+        return self._cls.__dataclass_fields__
+
+
+_lock = Lock()
+"""Held while a class learns its fields: it is changed meanwhile."""
+
+
+def _compared_first(cls: Any) -> Callable[[Any, object], bool]:
+    """Return a comparison that makes the real one, and calls it."""
+
+    def __eq__(self: Any, other: object) -> bool:
+        content = _content(cls)
 
         def same(self: Any, other: object) -> bool:
             return content(self) == content(other) if type(other) is type(self) else NotImplemented
 
+        cls.__eq__ = same
+        return same(self, other)
+
+    return __eq__
+
+
+def _hashed_first(cls: Any) -> Callable[[Any], int]:
+    """Return a hash that makes the real one, and calls it."""
+
+    def __hash__(self: Any) -> int:
+        content = _content(cls)
+
         def hashed(self: Any) -> int:
             return hash(content(self))
 
-        if "__eq__" not in vars(made):
-            made.__eq__ = same
-        if vars(made).get("__hash__") is None:
-            made.__hash__ = hashed
-        return made
+        cls.__hash__ = hashed
+        return hashed(self)
+
+    return __hash__
+
+
+def _content(cls: Any) -> Callable[[Any], Any]:
+    """Return what reads the fields that a record is compared by."""
+    names = [f.name for f in fields(cls) if f.compare]
+    return attrgetter(*names) if names else type
 
 
 def constructed_first(cls: Any) -> Callable[..., None]:
@@ -72,7 +125,7 @@ def constructed_first(cls: Any) -> Callable[..., None]:
 
 def _constructor(cls: Any) -> Callable[..., None]:
     """Return the constructor that a dataclass of the same fields has, which takes ten times as long to make one."""
-    wanted = [*cls.__dataclass_fields__.values()]
+    wanted = [f for f in fields(cls) if f.init or f.default_factory is not MISSING]
     if hasattr(cls, "__post_init__") or any(f.kw_only or f.default_factory is not MISSING for f in wanted):
         return _written(cls, wanted)
     names = tuple(f.name for f in wanted)
@@ -99,11 +152,13 @@ def _written(cls: Any, wanted: Sequence[Field[Any]]) -> Callable[..., None]:
         head = value = name = each.name
         if each.default_factory is not MISSING:
             scope[f"default_{name}"] = each.default_factory
-            head, value = f"{name}=MISSING", f"default_{name}() if {name} is MISSING else {name}"
+            head, value = f"{name}=MISSING", f"default_{name}()"
+            value += f" if {name} is MISSING else {name}" if each.init else ""
         elif each.default is not MISSING:
             scope[f"default_{name}"] = each.default
             head = f"{name}=default_{name}"
-        (named if each.kw_only else heads).append(head)
+        if each.init:
+            (named if each.kw_only else heads).append(head)
         body.append(f"self.{name} = {value}")
     body += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else []
     exec(f"def __init__({', '.join(heads + named[len(named) == 1 :])}):\n " + "\n ".join(body), scope)

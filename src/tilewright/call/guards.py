@@ -13,7 +13,7 @@ from __future__ import annotations
 import builtins
 import ctypes
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import cache
 from inspect import getattr_static
@@ -27,6 +27,7 @@ from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Access, Read, Resolver
 from tilewright.frontend.value_keys import MISSING, kind_of, value_key
 from tilewright.keep.reads import ReadSet
+from tilewright.records import mutable
 
 
 class Unguarded(Exception):
@@ -37,7 +38,7 @@ FUNCTION = ("__code__", "__defaults__", "__kwdefaults__", "__annotations__")
 """What of a function changes what it does."""
 
 
-@dataclass
+@mutable
 class Guards:
     """Tests of identity: items of dicts, references inside objects, accesses done again, dicts left alone."""
 

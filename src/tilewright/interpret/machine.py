@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 from tilewright.core.build import arguments
@@ -35,7 +35,7 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.errors import ExecutionError, InternalError, KernelError
 from tilewright.interpret.skipped import NOTHING, Skipped, results_of
 from tilewright.passes.accumulators import SHRINKS, accumulators
-from tilewright.records import record
+from tilewright.records import mutable, record
 from tilewright.source import Span
 
 Value: TypeAlias = Any
@@ -53,7 +53,7 @@ class Exit:
     values: tuple[Value, ...]
 
 
-@dataclass
+@mutable
 class Frame:
     """One function being run: its variables and symbols."""
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from tilewright import settings
 from tilewright.core.program import Program
+from tilewright.records import mutable
 
 
 class VerificationLevel(Enum):
@@ -70,7 +71,7 @@ class ReportInstrument:
             report.write(f"{name}: {len(program.function_list)} functions, {lines} lines\n")
 
 
-@dataclass
+@mutable
 class PassContext:
     """Settings for the passes run inside `with PassContext(...)`."""
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 
 from tilewright.core.program import Program
+from tilewright.records import mutable
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class Profile:
     """Seconds by stage, in the order they ran; as an instrument of the passes it times each of them."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.backends.cpu.emit.arena import Arena
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
@@ -15,6 +15,7 @@ from tilewright.native.target import Target
 from tilewright.passes.aliases import Footprints
 from tilewright.passes.fusion import Fusion
 from tilewright.passes.identity import returned_parameters
+from tilewright.records import mutable
 from tilewright.source import Span
 
 OWN_SIZE = "ARENA-SIZE-OWN"
@@ -24,7 +25,7 @@ LARGEST = 1 << 48
 """No machine has more bytes."""
 
 
-@dataclass
+@mutable
 class Unit:
     """A program being written: its module, its errors, and the functions that are there already."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter, Region
@@ -14,18 +13,19 @@ from tilewright.core.expr import Absent, Expr, Var
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts
 from tilewright.dtypes import INDEX
 from tilewright.native.llvm import I64, Value, i64
+from tilewright.records import mutable
 
 LARGEST = (1 << 63) - 1
 
 
-@dataclass
+@mutable
 class Branch(Region):
     """A branch being emitted: where it puts what it yields."""
 
     carriers: Sequence[Carrier]
 
 
-@dataclass
+@mutable
 class Loop(Branch):
     """A loop being emitted: what it carries, and the blocks in which its next turn begins and it ends."""
 

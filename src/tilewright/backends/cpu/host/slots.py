@@ -7,7 +7,7 @@ a slot gives the value as it is now; filling it copies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from tilewright.backends.cpu.compute.convert import as_element
@@ -26,6 +26,7 @@ from tilewright.dtypes import DataType
 from tilewright.errors import InternalError
 from tilewright.native.llvm import FALSE, I1, I64, PTR, TRUE, Value, i64
 from tilewright.passes.accumulators import SHRINKS
+from tilewright.records import mutable
 
 
 class Slot(Protocol):
@@ -152,7 +153,7 @@ class TensorSlot(NamedTuple):
         """A view holds nothing in the arena."""
 
 
-@dataclass
+@mutable
 class TileSlot:
     """A tile, packed."""
 
