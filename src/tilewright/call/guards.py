@@ -19,7 +19,7 @@ from functools import cache
 from inspect import getattr_static
 from operator import is_not
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from tilewright.call.words import Probe
 from tilewright.dtypes import DataType
@@ -27,7 +27,7 @@ from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Access, Read, Resolver
 from tilewright.frontend.value_keys import MISSING, kind_of, value_key
 from tilewright.keep.reads import ReadSet
-from tilewright.records import mutable
+from tilewright.records import mutable, record
 
 
 class Unguarded(Exception):
@@ -239,7 +239,8 @@ class _Maker:
         self.guards.versions.append((holder, version))
 
 
-class _Sample(NamedTuple):
+@record
+class _Sample:
     x: int
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
 
 from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
@@ -23,12 +23,14 @@ from tilewright.core.visitor import variables
 from tilewright.dtypes import BF16, INT32, DataType
 from tilewright.native.llvm import FALSE, TRUE, Value, i64
 from tilewright.ops.matmul import MISSING_ROWS
+from tilewright.records import record
 
 FEW_ROWS = 8
 """Rows of A for which a matrix B is better read as it is."""
 
 
-class Matrix(NamedTuple):
+@record
+class Matrix:
     """Matrices of one element type in memory: an address and the distance between neighbours along each axis."""
 
     pointer: Value
@@ -185,7 +187,7 @@ class Product:
 def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
     """Emit a product of matrices; one that is much work ends with its program."""
     polled = e.program.polled and work >= LONG
-    name = emit_gemm(e.b.module, spec._replace(polled=polled))
+    name = emit_gemm(e.b.module, replace(spec, polled=polled))
     e.b.invoke(name, *args, *[e.context] * polled)
     if polled:
         e.leave_after_an_error()

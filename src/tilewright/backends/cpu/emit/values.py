@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from tilewright.core.expr import Var
 from tilewright.core.types import ArrayType, TileType
@@ -33,7 +33,8 @@ class Tensor:
     root: object
 
 
-class Place(NamedTuple):
+@record
+class Place:
     """Where a tile lies: an address and the distance between neighbours along each axis, in elements."""
 
     pointer: Value
