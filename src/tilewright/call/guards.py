@@ -19,7 +19,7 @@ from functools import cache
 from inspect import getattr_static
 from operator import is_not
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.call.words import Probe
 from tilewright.dtypes import DataType
@@ -27,7 +27,7 @@ from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Access, Read, Resolver
 from tilewright.frontend.value_keys import MISSING, kind_of, value_key
 from tilewright.keep.reads import ReadSet
-from tilewright.records import mutable, record
+from tilewright.records import mutable
 
 
 class Unguarded(Exception):
@@ -71,23 +71,20 @@ class Guards:
 
     def hold(self) -> bool:
         """Return whether all tests hold, as the dispatcher would find them."""
-        return (
-            all(_has(holder, items) for holder, items in self.watched)
-            and all(_reference(owner, name) is value for owner, name, value in self.fields)
-            and all(version_of(holder) == version for holder, version in self.versions)
-            and all(_found(probe) for probe in self.probes)
-        )
-
-
-def _has(holder: dict[Any, Any], items: dict[Any, Any]) -> bool:
-    return all(holder.get(key, MISSING) is value for key, value in items.items())
-
-
-def _reference(owner: Any, name: str) -> Any:
-    try:
-        return getattr(owner, name)
-    except ValueError:  # an empty cell
-        return MISSING
+        for holder, items in self.watched:  # in plain loops: a memo asks before each call
+            for key, value in items.items():
+                if holder.get(key, MISSING) is not value:
+                    return False
+        for owner, name, value in self.fields:
+            try:
+                if getattr(owner, name) is not value:
+                    return False
+            except ValueError:  # an empty cell
+                return False
+        for holder, version in self.versions:
+            if version_of(holder) != version:
+                return False
+        return all(map(_found, self.probes))
 
 
 def _found(probe: tuple[Probe, Any, Any, Any]) -> bool:
@@ -239,8 +236,7 @@ class _Maker:
         self.guards.versions.append((holder, version))
 
 
-@record
-class _Sample:
+class _Sample(NamedTuple):
     x: int
 
 
