@@ -22,6 +22,13 @@ class MapNode(Node):
 
 
 @mutable
+class IndexNode(Node):
+    """The number of each column, or of the row they are in, as int32."""
+
+    axis: int = -1
+
+
+@mutable
 class ReduceNode(Node):
     """Each row of the operand folded to one element; the result is there from the next level on."""
 

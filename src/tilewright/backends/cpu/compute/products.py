@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import starmap
+from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
@@ -23,14 +25,12 @@ from tilewright.core.visitor import variables
 from tilewright.dtypes import BF16, INT32, DataType
 from tilewright.native.llvm import FALSE, TRUE, Value, i64
 from tilewright.ops.matmul import MISSING_ROWS
-from tilewright.records import record
 
 FEW_ROWS = 8
 """Rows of A for which a matrix B is better read as it is."""
 
 
-@record
-class Matrix:
+class Matrix(NamedTuple):
     """Matrices of one element type in memory: an address and the distance between neighbours along each axis."""
 
     pointer: Value
@@ -57,7 +57,7 @@ def _matmul_acc(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     first = bound.get("init_cond")
     accumulate = e.b.op("xor", first.value, TRUE) if first is not None else TRUE
     name = arguments(call)["acc"]
-    product = Product(e, call, bound["lhs"], bound["rhs"])
+    product = Product(e, call, bound["lhs"], bound["rhs"], bound["acc"])
     return product.onto(bound["acc"], name if isinstance(name, Var) else None, accumulate)
 
 
@@ -69,7 +69,7 @@ def _matmul_bias(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 class Product:
     """One product being emitted: its operands brought to where it reads them."""
 
-    def __init__(self, e: FunctionEmitter, call: Call, lhs: Tile, rhs: Tile) -> None:
+    def __init__(self, e: FunctionEmitter, call: Call, lhs: Tile, rhs: Tile, acc: Tile | None = None) -> None:
         self.e, self.call, self.type = e, call, tile_type(call)
         lhs, rhs = (narrowed(e, call, tile) for tile in (lhs, rhs))
         self.lhs, self.rhs = lhs, rhs
@@ -79,8 +79,17 @@ class Product:
         right = read_in_place(e, rhs) if may_be_few and not _is_turned(rhs) else None
         self.left = left or placed(e, lhs)
         self.right = right or placed(e, packed(e, rhs))
-        batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs], 2)
-        self.valid = known_or(self.type, (*batch, lhs.valid[-2], rhs.valid[-1]))
+        batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
+        self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
+        if acc is not None:
+            self.valid = tuple(starmap(self._least, zip(acc.valid, self.valid, self.type.shape, strict=True)))
+        self.valid = known_or(self.type, self.valid)
+
+    def _least(self, a: Value, b: Value, most: int) -> Value:
+        """Return the smaller of two valid extents of an axis."""
+        if a == b or static(a) == most:
+            return b
+        return a if static(b) == most else self.e.b.intrinsic("llvm.smin", a, b)
 
     def _depth(self) -> Value:
         """Return how many products are summed: as many as the left operand has valid columns."""
