@@ -19,7 +19,6 @@ from tilewright.passes.choices import (
     MemoryPlanner,
     RuntimeKind,
 )
-from tilewright.records import mutable
 
 
 class VerificationLevel(Enum):
@@ -112,7 +111,7 @@ class ReportInstrument:
             report.write(f"{name}: {len(program.function_list)} functions, {lines} lines\n")
 
 
-@mutable
+@dataclass
 class PassContext:
     """Settings for the passes run inside `with PassContext(...)`; from `diagnostic_phase` on they are for NPUs."""
 

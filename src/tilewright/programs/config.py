@@ -6,7 +6,7 @@ import dataclasses
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import InitVar, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from tilewright.passes.choices import MemoryPlanner
@@ -22,7 +22,6 @@ from tilewright.programs.platforms import (
     checked_platform,
     target_of,
 )
-from tilewright.records import mutable
 
 RULE = "rule"
 
@@ -36,7 +35,7 @@ def _platform(_: str, value: Any) -> str:
     return checked_platform(value)
 
 
-@mutable
+@dataclass
 class RunConfig:
     """Where and how to run: every field that the PTO family's configuration has, checked when it is made.
 
