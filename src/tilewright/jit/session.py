@@ -65,7 +65,7 @@ class Session:
     @property
     def binder(self) -> Binder:
         """What sorts arguments to parameters, made anew where annotations mean something else by now."""
-        drift = self._binder.reads.drift()
+        drift = self._binder.parameters.reads.drift()
         if drift is not None:
             if self.store.variants:
                 self._refuse(drift)
