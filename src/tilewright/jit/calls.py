@@ -7,13 +7,15 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.call.argument import CPU, Argument
+from tilewright.call.devices import check_one_device
+from tilewright.call.frameworks import is_tensor
 from tilewright.call.torch_state import check_unrecorded
 from tilewright.core.expr import Symbol, literal_type
 from tilewright.core.types import Extent, ScalarType, TensorType
 from tilewright.dtypes import BOOL, objection, show_number
 from tilewright.frontend.kernels import Declared, Kernel
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
-from tilewright.jit.arguments import RUNTIME, Described, built, check_one_device, describe, runtime_scalar
+from tilewright.jit.arguments import RUNTIME, Described, built, describe, runtime_scalar
 from tilewright.jit.parameters import Parameters
 from tilewright.records import record
 
@@ -73,8 +75,8 @@ class Binder:
             raise self.parameters.error(f"'{min(open_)}' received pl.RUNTIME, which only compile() and lower() take")
         if is_run:
             check_unrecorded(values.items())
-        check_one_device(list(values.items()))
         described = {name: self._described(name, values[name]) for name in self.declared if name in values}
+        check_one_device({name: d.argument.device for name, d in described.items() if d.argument is not None})
         for name in self.outputs:
             if name not in values:
                 described[name] = self._left_out(name, described)
@@ -82,6 +84,11 @@ class Binder:
                 described[name] = self._as_left_out(name, described)
         passed = {name: value for name, value in values.items() if name not in open_}
         return Call(passed, {name: described[name] for name in self.declared})
+
+    def described(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+        """Return what to compile for: the arguments of a call, or where there is no tensor what annotations say."""
+        is_call = any(map(is_tensor, (*args, *kwargs.values())))
+        return self.call(args, kwargs, is_run=False) if is_call else self.signature(args, kwargs)
 
     def signature(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         """Return the arguments that annotations alone describe, with values for scalars."""
