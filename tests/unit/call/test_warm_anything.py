@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from unit.call import zoo
+from unit.call import warming, zoo
 from unit.call.subjects import copied, outcome
 from unit.call.warming import (
     CFG,
@@ -75,7 +75,7 @@ class Way:
 
     def __init__(self, name: str, policy: str) -> None:
         self.name = name
-        self.outside: dict[str, Any] = {**globals(), "CFG": types.SimpleNamespace(k=2.0, values=[2.0])}
+        self.outside: dict[str, Any] = {**vars(warming), **globals(), "CFG": types.SimpleNamespace(k=2.0, values=[2.0])}
         self.kernels = {name: copied(function, self.outside, drift=policy) for name, function in BY_NAME.items()}
 
     def change(self, what: str, value: float) -> None:
