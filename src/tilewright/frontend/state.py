@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar, Protocol
 
 from tilewright.core.annotations import DynExpr, DynVar
@@ -22,6 +22,7 @@ from tilewright.frontend.value_keys import is_data
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Listed, Value, Walker
 from tilewright.frontend.windows import Windows
+from tilewright.records import mutable
 from tilewright.source import Span
 
 
@@ -50,7 +51,7 @@ class Widened(Exception):
         self.type = type_
 
 
-@dataclass
+@mutable
 class YieldFrame:
     """What the innermost loop or branch hands on: the names it goes by afterwards, and the types."""
 
@@ -61,10 +62,11 @@ class YieldFrame:
     carries: int = 0
 
 
-@dataclass(eq=False, kw_only=True)
+@mutable
 class Translation(Walker):
     """One function on its way from syntax to IR."""
 
+    _: KW_ONLY
     callees: Callees
     strict_ssa: bool = False
     widened: Mapping[tuple[str, Span], Type] = field(default_factory=dict[tuple[str, Span], Type])

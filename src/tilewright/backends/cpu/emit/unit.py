@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.backends.cpu.emit.arena import Arena
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
@@ -17,6 +17,7 @@ from tilewright.passes.aliases import Footprints
 from tilewright.passes.fusion import Fusion
 from tilewright.passes.groups import Sides, sides_of
 from tilewright.passes.identity import returned_parameters
+from tilewright.records import mutable
 from tilewright.source import Span
 
 OWN_SIZE = "ARENA-SIZE-OWN"
@@ -26,7 +27,7 @@ LARGEST = 1 << 48
 """No machine has more bytes."""
 
 
-@dataclass
+@mutable
 class Unit:
     """A program being written: its module, its errors, and the functions that are there already."""
 
