@@ -1,0 +1,58 @@
+"""Memory: places that annotations name, which change no value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright.language as pl
+from tilewright import ir
+
+KEPT = pl.MemRef("kept", slots=2)
+
+
+@pl.function
+def kernel(x: pl.Tensor[[8, 16, 16], pl.FP32], out: pl.Out[pl.Tensor[[8, 16, 16], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for i in pl.range(8):
+            a: pl.Tile[[16, 16], pl.FP32, pl.MemRef("both", slots=2)[i % 2], pl.Mem.Vec] = pl.load(
+                pl.reshape(x, [128, 16]), [i * 16, 0], [16, 16]
+            )
+            b: pl.Tile[[16, 16], pl.FP32, KEPT[0], pl.Mem.Vec] = pl.mul(a, 2.0)
+            c: pl.Tile[[16, 16], pl.FP32, KEPT, pl.Mem.Vec] = pl.add(a, b)
+            d: pl.Tile[[16, 16], pl.FP32, pl.MemRef(), pl.Mem.Vec] = pl.add(c, b)
+            out = pl.store(d, [i, 0, 0], out)
+    return out
+
+
+def test_every_tile_keeps_its_own_content(target: str) -> None:
+    x = np.random.default_rng(0).standard_normal((8, 16, 16), np.float32)
+    out = np.zeros_like(x)
+    ir.compile(kernel, platform=target)(x, out)
+    np.testing.assert_allclose(out, 5 * x, rtol=1e-6)
+
+
+def test_the_text_says_the_same() -> None:
+    assert ir.structural_equal(pl.parse(str(kernel)), kernel)
+
+
+@pytest.mark.parametrize("slots", [0, -1, 1.5, True])
+def test_slots_are_counted(slots: object) -> None:
+    with pytest.raises(ValueError, match="positive integer"):
+        pl.MemRef("a", slots=slots)
+
+
+@pytest.mark.parametrize("place", [(1,), (1, 2, 3, 4), (1.5,)])
+def test_a_place_is_a_name_or_numbers(place: tuple[object, ...]) -> None:
+    with pytest.raises(TypeError, match="a name, or an offset and a size"):
+        pl.MemRef(*place)
+
+
+def test_a_slot_is_an_integer() -> None:
+    text = """
+@pl.function
+def kernel(x: pl.Tensor[[16, 16], pl.FP32]):
+    t: pl.Tile[[16, 16], pl.FP32, pl.MemRef("a", slots=2)[0.5], pl.Mem.Vec] = pl.load(x, [0, 0], [16, 16])
+"""
+    with pytest.raises(pl.parser.ParserTypeError, match="a slot of pl.MemRef is an integer"):
+        pl.parse(text)
