@@ -1,5 +1,7 @@
 """Memory: places that annotations name, which change no value."""
 
+# pyright: basic, reportCallIssue=false, reportInvalidTypeForm=false, reportArgumentType=false
+# pyright: reportRedeclaration=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import numpy as np
