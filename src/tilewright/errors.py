@@ -7,7 +7,7 @@ knows what is wrong; whoever knows where adds the place with `locate`, so that a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tilewright.source import UNKNOWN, Place, Span, shown
 
@@ -32,6 +32,14 @@ class ArtifactError(TilewrightError, ValueError):
 
 class ExportError(TilewrightError, ValueError):
     """A program that cannot be handed to C, or a machine that cannot do it."""
+
+
+class PartialCodegenError(TilewrightError, RuntimeError):
+    """A program of which some kernels could not be made; `files` are the texts of those that were, by name."""
+
+    def __init__(self, message: str, files: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.files = dict(files or {})
 
 
 class KernelError(TilewrightError):

@@ -124,7 +124,7 @@ def elementwise_uses(spec: OpSpec) -> list[Use]:
     found: list[Use] = []
     for kind, at in itertools.product(spec.kinds, spec.operands):
         if _is_number(at.role):
-            others = [p for p in spec.operands if p.name in ("lhs", "rhs")]
+            others = [p for p in spec.operands if p.name in spec.data]
             shown = ["{n}" if p is at else "t" for p in others]
             found.append(Use(spec, kind, f"pl.{spec.name}({', '.join(shown)})", spec.accepts))
     return found

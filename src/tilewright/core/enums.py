@@ -180,6 +180,16 @@ class MaskPattern(IntEnum):
     P1000 = 6
     P1111 = 7
 
+    @property
+    def step(self) -> int:
+        """How far apart the columns are that it takes."""
+        return 4 // self.name.count("1")
+
+    @property
+    def first(self) -> int:
+        """The first column that it takes; the digits count from the right."""
+        return self.name[::-1].index("1")
+
 
 class CmpType(IntEnum):
     """The comparison `cmp` and `cmps` make."""

@@ -190,10 +190,11 @@ class ExpressionPrinter:
             case TupleType():
                 return f"{pl}.Tuple[{', '.join(map(self.type, type_.elements))}]"
             case TensorType():
-                extra = [] if type_.layout.value == "ND" else [f"{pl}.{type_.layout.value}"]
-                layout = f"layout={pl}.TensorLayout.{type_.layout.value}"
-                view = f"{pl}.TensorView(valid_shape={self._shape(type_.valid)}, stride=[], {layout})"
-                extra = [view] if type_.valid != type_.shape else extra
+                layout, is_partial = type_.layout.value, type_.valid != type_.shape
+                extra = [] if layout in ("ND", "DN") or is_partial else [f"{pl}.{layout}"]
+                if is_partial or layout == "DN":
+                    valid = f"valid_shape={self._shape(type_.valid)}, " if is_partial else ""
+                    extra = [f"{pl}.TensorView({valid}stride=[], layout={pl}.TensorLayout.{layout})"]
                 return f"{pl}.Tensor[{', '.join([self._shape(type_.shape), f'{pl}.{type_.dtype.symbol}', *extra])}]"
             case TileType():
                 extra = [self._memref(type_.memref)] if type_.memref is not None else []

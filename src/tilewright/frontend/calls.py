@@ -6,10 +6,12 @@ import ast
 from collections.abc import Mapping, Sequence
 from types import FunctionType
 
-from tilewright.core.expr import Call, Const, Expr
+from tilewright.core.build import arguments as op_arguments
+from tilewright.core.enums import AtomicType
+from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind, OpSpec, Role, spec_of
-from tilewright.core.operands import bind
+from tilewright.core.operands import bind, order_of
 from tilewright.core.program import Function
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
@@ -60,7 +62,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         error.locate([t.span(given.keyword_nodes.get(name, node)) for name in error.blame] or [t.span(node)])
         _advise(error, spec, given.args)
         raise
-    spans = dict(zip((p.name for p in spec.parameters), given.nodes, strict=False)) | dict(given.keyword_nodes)
+    spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
     _check_attributes(t, spec, bound, spans, node)
     summed = accumulated(t, spec, bound, node, spans)
     if summed is not None:
@@ -75,6 +77,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
             raise
         result = apply(t, spec, {**bound, "clamp": True}, node, spans)
     _check_namespace(t, result, node)
+    _check_source(t, result, node)
     return result
 
 
@@ -110,6 +113,19 @@ def _check_attributes(
             message = f"`{p.name}` of `{spec.name}` must be known before the program runs, got {value.type}"
             help = "pass a constant, or a Python value from outside the kernel"
             raise t.error(NotStaticError, spans.get(p.name, node), message, help=help)
+
+
+def _check_source(t: Translator, result: Expr, node: ast.Call) -> None:
+    """Raise where something is added atomically that is a buffer, and no result of this kernel."""
+    if not isinstance(result, Call) or result.kwargs.get("atomic") is not AtomicType.Add:
+        return
+    source = op_arguments(result).get("source")
+    if not isinstance(source, Var) or not isinstance(source.type, TensorType):
+        return
+    made = t.assigned.get(source)
+    if id(source) not in t.given and not (isinstance(made, Call) and made.op.spec.computes):
+        message = f"`{source.name_hint}` is a buffer: an atomic assemble adds what a kernel has computed"
+        raise t.error(OperandError, node, message, help="pl.load it, and add the tile")
 
 
 def _check_namespace(t: Translator, result: Expr, node: ast.Call) -> None:

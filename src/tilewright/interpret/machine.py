@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from tilewright.core.build import arguments
+from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.grid import CURRENT, Block
 from tilewright.core.program import Function, Program
@@ -273,7 +274,7 @@ class Machine:
 
     def _call(self, frame: Frame, call: Call) -> Value:
         bound = {
-            name: self._expr(frame, value) if isinstance(value, Expr) else value
+            name: _operand(value, self._expr(frame, value)) if isinstance(value, Expr) else value
             for name, value in arguments(call).items()
         }
         try:
@@ -314,6 +315,13 @@ class Machine:
             for _ in self._blocks(self._expr(frame, call.core_num)):
                 results = self._results(frame, call)
         return (*results, next(self.tasks))
+
+
+def _operand(expr: Expr, value: Value) -> Value:
+    """Return an operand; a tensor whose memory is in an order of its own says so."""
+    if isinstance(expr.type, TensorType) and expr.type.layout is not TensorLayout.ND:
+        return replace(value, layout=expr.type.layout)
+    return value
 
 
 def _traced(result: Region, span: Span) -> Region:

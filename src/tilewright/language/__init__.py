@@ -32,18 +32,30 @@ from tilewright.language import parser as parser
 from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
+from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.bytes import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.functions import *
+from tilewright.ops.gather import *
 from tilewright.ops.load import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import *
+from tilewright.ops.memory_gather import *
+from tilewright.ops.memory_scatter import *
+from tilewright.ops.padding import *
 from tilewright.ops.partial import *
+from tilewright.ops.position import *
 from tilewright.ops.reduce import *
+from tilewright.ops.reinterpret import *
+from tilewright.ops.reshape import *
+from tilewright.ops.row_gather import *
 from tilewright.ops.scalar import max as max
 from tilewright.ops.scalar import min as min
+from tilewright.ops.scatter import *
+from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.system import *
 

@@ -52,8 +52,8 @@ CASES = {
         in_core(
             "t = pl.load(x, [0, 0], [8, 8], valid_shape=[8, n])", "pl.store(pl.concat(t, t), [0, 0], out)"
         ),
-        "concat needs wholly valid rows first",
-        "pl.fillpad(x) fills the rest",
+        "elements that nobody wrote",
+        "pl.fillpad fills a tile",
         in_core(
             "t = pl.load(x, [0, 0], [8, 8], valid_shape=[8, n])",
             "pl.store(pl.concat(pl.fillpad(t), t), [0, 0], out)",

@@ -23,9 +23,6 @@ from tilewright.passes.fusing import fusion
 
 HEAD = (Value(PTR, "%context"), Value(PTR, "%arena"), Value(I64, "%block_index"), Value(I64, "%block_count"))
 
-_TURNING = ("tensor.transpose", "tensor.as_strided")
-"""Ops whose views may have a last stride other than one."""
-
 
 def written(unit: Unit, function: Function, signature: Signature) -> Emitted:
     """Write a function once for each signature; return how to call it."""
@@ -74,7 +71,8 @@ def _turns(program: Program, body: SeqStmts) -> bool:
         for expr in expressions(stmt):
             if isinstance(expr, (Invoke, Submit)) and _turns(program, program[expr.op.name].body):
                 return True
-            if isinstance(expr, Call) and (expr.op.name in _TURNING or expr.kwargs.get("drop_dims")):
+            turns = isinstance(expr, Call) and (expr.op.spec.turns or expr.kwargs.get("drop_dims"))
+            if turns and isinstance(expr.type, TensorType):
                 return True
     return False
 
