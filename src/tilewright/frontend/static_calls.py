@@ -12,7 +12,7 @@ from tilewright.core.annotations import Arithmetic, dynamic
 from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.printer import python_print_type
 from tilewright.core.types import ScalarType
-from tilewright.dtypes import DataType
+from tilewright.dtypes import INT64, DataType
 from tilewright.errors import (
     ArgumentCountError,
     DirectiveError,
@@ -97,6 +97,11 @@ def _const(t: Translator, node: ast.Call) -> Const:
     return directives.const(values["value"], values["dtype"])
 
 
+def _alloc(t: Translator, node: ast.Call) -> Const:
+    arguments(t, node)
+    return directives.const(0, INT64)  # a name for tiles to be placed in: where they are is no part of the program
+
+
 def _transparent(t: Translator, node: ast.Call) -> Value:
     given = arguments(t, node)
     return given.args[0] if given.args else None
@@ -120,6 +125,7 @@ DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
     directives.static_print: _static_print,
     directives.static_assert: _static_assert,
     directives.const: _const,
+    directives.alloc: _alloc,
     directives.func_attr: func_attr,
     directives.no_dep: _transparent,
     directives.dump_tag: dump_tag,

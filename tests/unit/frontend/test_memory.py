@@ -58,3 +58,42 @@ def kernel(x: pl.Tensor[[16, 16], pl.FP32]):
 """
     with pytest.raises(pl.parser.ParserTypeError, match="a slot of pl.MemRef is an integer"):
         pl.parse(text)
+
+
+LOCAL = """
+@pl.function
+def kernel(x: pl.Tensor[[16, 16], pl.FP32]):
+    for i in pl.{loop}:
+        t: pl.Tile[[16, 16], pl.FP32, pl.MemRef("a", slots=2)[i], pl.Mem.Vec] = pl.load(x, [0, 0], [16, 16])
+        u: pl.Tile[[16, 16], pl.FP32, pl.MemRef("a", slots={slots}), pl.Mem.{memory}] = pl.move(t, pl.Mem.{memory})
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "slots", "memory", "message"),
+    [
+        ("pipeline(4, stage=2)", 2, "Vec", "whose turns overlap"),
+        ("range(4)", 3, "Vec", "is one place"),
+        ("range(4)", 2, "Mat", "is one place"),
+    ],
+)
+def test_tiles_that_cannot_share_a_place_are_refused(loop: str, slots: int, memory: str, message: str) -> None:
+    with pytest.raises(pl.parser.ParserTypeError, match=message):
+        pl.parse(LOCAL.format(loop=loop, slots=slots, memory=memory))
+    pl.parse(LOCAL.format(loop="pipeline(4, stage=1)", slots=2, memory="Vec"))
+
+
+def test_text_that_a_compiler_wrote_names_its_allocations(target: str) -> None:
+    text = """
+@pl.function(type=pl.FunctionType.InCore)
+def kernel(x: pl.Tensor[[16, 16], pl.FP32], out: pl.Out[pl.Tensor[[16, 16], pl.FP32]]) -> pl.Tensor[[16, 16], pl.FP32]:
+    first: pl.Ptr = pl.tile.alloc(pl.Mem.Vec, 4096)
+    t: pl.Tile[[16, 16], pl.FP32, pl.MemRef(first, 0, 1024), pl.Mem.Vec] = pl.tile.load(x, [0, 0], [16, 16])
+    u: pl.Tile[[16, 16], pl.FP32, pl.MemRef(first, 1024, 1024, slots=2)[1], pl.Mem.Vec] = pl.tile.add(t, t)
+    return pl.tile.store(u, [0, 0], out)
+"""
+    kernel = pl.parse(text)
+    x, out = np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32)
+    ir.compile(kernel, platform=target)(x, out)
+    assert (out == 2).all()
+    assert ir.structural_equal(pl.parse(str(kernel)), kernel)
