@@ -84,7 +84,8 @@ def test_everything_public_has_a_docstring_of_its_own(value: object) -> None:
 UPSTREAM = {
     "kernels": "jit jit.incore jit.inline jit.opaque jit.host jit.extern RUNTIME",
     "decorators and text": "function inline InlineFunction loads loads_program parse parse_program parser program",
-    "types": "Array DynVar InOut IntLike MemRef MemRefType Out Ptr PtrType Scalar TaskId Tensor TensorView Tile TileView Tuple dynamic",
+    "types": "Array DynVar InOut IntLike MemRef MemRefType Out Ptr PtrType "
+    "Scalar TaskId Tensor TensorView Tile TileView Tuple dynamic",
     "dtypes": "BF16 BOOL DataType FP16 FP32 FP4 FP8E4M3FN FP8E5M2 FP8E8M0 HF4 HF8 INDEX INT16 INT32 INT4 INT64 INT8 "
     "TASK_ID UINT16 UINT32 UINT4 UINT64 UINT8",
     "layouts": "DN MX_A_ZZ MX_B_NN ND NZ",
