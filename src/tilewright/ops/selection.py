@@ -1,6 +1,5 @@
 """Selection: columns of a matrix taken by a pattern, and the places of elements that compare to a number."""
 
-from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from tilewright.arrays import np
@@ -17,9 +16,8 @@ Parts: TypeAlias = tuple[Shape, DataType, Shape]
 """Shape, element type and valid part of a result."""
 
 COMPARISONS = tuple(kind.name.lower() for kind in CmpType)
-_COMPARE: Mapping[str, Callable[[Array, Any], Array]] = {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-}  # fmt: skip
+_COMPARE = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+"""What NumPy calls each comparison."""
 
 
 def divides(columns: int, pattern: MaskPattern) -> str:
@@ -99,7 +97,7 @@ def compared(
     live = source.seen()
     number = np.asarray(round_scalar(kvalue, source.dtype), live.dtype)
     with np.errstate(all="ignore"):
-        matches = _COMPARE[chosen(cmp_mode, COMPARISONS, "cmp_mode")](live, number)
+        matches = getattr(np, _COMPARE[chosen(cmp_mode, COMPARISONS, "cmp_mode")])(live, number)
     found = np.zeros((rows, out_cols), places.numpy)
     for row, flags in enumerate(matches):
         columns = np.flatnonzero(flags)[:out_cols]

@@ -253,18 +253,14 @@ class Defined:
 
     def _met(self, call: Call, bound: Mapping[str, Argument]) -> Box:
         """Return the valid part of a broadcast: the first operand that spans an axis decides."""
-        shaped = [(v, f) for v in self._deciding(call, bound) if (f := self.of(v)) is not None]
+        others = {"mask", "tmp", "tmp_tile"}
+        shaped = [(v, f) for name, v in bound.items() if name not in others and (f := self.of(v)) is not None]
         rank = max(len(f.valid) for _, f in shaped)
         met: list[Extent] = []
         for axis in range(-rank, 0):
             spanning = [(shape_of(v)[axis], f.valid[axis]) for v, f in shaped if -axis <= len(f.valid)]
             met.append(next((valid for extent, valid in spanning if extent != 1), spanning[0][1]))
         return tuple(met)
-
-    def _deciding(self, call: Call, bound: Mapping[str, Argument]) -> list[Argument]:
-        """Return the operands that have a say in what is valid."""
-        others = {"mask", "tmp", "tmp_tile"}
-        return [v for name, v in bound.items() if name not in others and self.of(v) is not None]
 
     def _spread(self, call: Call, bound: Mapping[str, Argument], type_: TileType) -> Facts:
         met = self._met(call, bound)
