@@ -568,7 +568,7 @@ def _count(w: Writer, op: Op) -> Value | None:
 def _task(w: Writer, op: Op) -> Value | None:
     """Let a kernel wait for a task that never was; inside a kernel there is nothing to wait."""
     if w.plane is Plane.CONTROL:
-        made = w.make(f"pl.system.{op.spec.name}()", "tid", keep=True)
+        made = w.make(f"pl.system.{op.spec.name}(deps=[None])", "tid", keep=True)
         assert made is not None
         w.values[made.name] = replace(made, fixed=True)
         scopes.scope(w, deps=f", deps=[{made.name}]")

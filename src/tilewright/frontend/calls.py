@@ -119,7 +119,7 @@ def _check_attributes(
 
 def _check_source(t: Translator, result: Expr, node: ast.Call) -> None:
     """Raise where something is added atomically that is a buffer, and no result of this kernel."""
-    if not isinstance(result, Call) or result.kwargs.get("atomic") is not AtomicType.Add:
+    if not isinstance(result, Call) or ("atomic", AtomicType.Add) not in result.attributes:
         return
     source = op_arguments(result).get("source")
     if not isinstance(source, Var) or not isinstance(source.type, TensorType):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.build import scalar
-from tilewright.core.enums import FunctionType, ScopeMode
+from tilewright.core.enums import FunctionType, MemorySpace, ScopeMode
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var, constant
 from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function
@@ -83,6 +83,12 @@ class Translation(Walker):
     """Whether the function's tasks are ordered without it saying so."""
     assigned: dict[Var, Expr] = field(default_factory=dict[Var, Expr])
     """What each variable was given last."""
+    places: dict[str, tuple[MemorySpace | None, int | None]] = field(
+        default_factory=dict[str, "tuple[MemorySpace | None, int | None]"]
+    )
+    """The memory and the number of slots of each place that annotations name."""
+    stages: list[int] = field(default_factory=list[int])
+    """How many turns each open loop has under way at once."""
     tagged: set[int] = field(default_factory=set[int])
     """The identities of tensors that `pl.dump_tag` marks."""
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])

@@ -87,8 +87,11 @@ TaskId = Scalar(TASK_ID)
 IntLike: _typing.TypeAlias = int | Scalar | _Expr
 
 
-def parse(code: str, filename: str = "<string>") -> _Function | _Program:
-    """Return the one function or program that Python text defines; the text runs like a module, with `pl` at hand."""
+def parse(code: str, filename: str = "<string>", source_map: object = None) -> _Function | _Program:
+    """Return the one function or program that Python text defines; the text runs like a module, with `pl` at hand.
+
+    A `source_map`, which other implementations make for text of their own, is not looked at: places are in the text.
+    """
     return _parse(code, {"pl": _this()}, filename)
 
 

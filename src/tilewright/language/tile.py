@@ -1,6 +1,7 @@
 """`pl.tile`: the ops on tiles, under their own namespace."""
 
 from tilewright.core.enums import MaskPattern as MaskPattern
+from tilewright.frontend.directives import alloc as alloc
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.compare import *

@@ -127,9 +127,9 @@ def task_invalid() -> Scalar:
 
 @op(
     kinds=SYSTEM, infer=_task, evaluate=_done_task, effect=Effect.WRITE, control_plane=True,
-    example="tid = pl.system.task_dummy()",
+    example="tid = pl.system.task_dummy(deps=[pl.system.task_invalid()])",
 )  # fmt: skip
-def task_dummy(deps: Extents | None = None) -> Scalar:
+def task_dummy(deps: Extents) -> Scalar:
     """Return the id of a task that does nothing, after the tasks in `deps`."""
     ...
 
