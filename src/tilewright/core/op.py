@@ -29,6 +29,12 @@ class Kind(Enum):
     TENSOR = "tensor"
     ARRAY = "array"
     SYSTEM = "system"
+    PREFETCH = "prefetch"
+
+    @property
+    def is_data(self) -> bool:
+        """Whether its ops compute; the others have a namespace of their own and no name in `pl`."""
+        return self not in (Kind.SYSTEM, Kind.PREFETCH)
 
 
 class Role(Enum):
@@ -118,6 +124,8 @@ class OpSpec:
     """The operand whose buffer the result is."""
     writes: str | None = None
     """The operand whose buffer the op changes."""
+    takes_permuted: bool = False
+    """Whether it takes tensors whose memory holds elements in an order of their own."""
     turns: bool = False
     """Whether neighbours along the last axis of the tensor it gives may lie apart, though its operand's do not."""
     undefined: Undefined = Undefined.REFUSED

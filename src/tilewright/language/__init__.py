@@ -29,6 +29,7 @@ from tilewright.language import adir as adir
 from tilewright.language import array as array
 from tilewright.language import optimizations as optimizations
 from tilewright.language import parser as parser
+from tilewright.language import prefetch as prefetch
 from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
@@ -40,11 +41,13 @@ from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
+from tilewright.ops.lanes import *
 from tilewright.ops.load import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import *
 from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
+from tilewright.ops.mx import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.pipes import AUTO as AUTO
@@ -83,7 +86,7 @@ else:
 Mem = MemorySpace
 ND, DN, NZ = TensorLayout.ND, TensorLayout.DN, TensorLayout.NZ
 MX_A_ZZ, MX_B_NN = TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN
-TaskId = Scalar(TASK_ID)
+TaskId = PrefetchAsyncContext = AsyncEvent = AsyncSession = Scalar(TASK_ID)
 IntLike: _typing.TypeAlias = int | Scalar | _Expr
 
 

@@ -24,7 +24,7 @@ TILE = (Kind.TILE,)
 TENSOR = (Kind.TENSOR,)
 UNIFIED = (Kind.TILE, Kind.TENSOR)
 
-_NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system."}
+_NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system.", Kind.PREFETCH: "prefetch."}
 """The kinds whose ops are not also names of `pl` itself."""
 
 
@@ -44,6 +44,7 @@ def op(
     alias: str | None = None,
     writes: str | None = None,
     turns: bool = False,
+    takes_permuted: bool = False,
     undefined: Undefined = Undefined.REFUSED,
     unread: Collection[str] = (),
     scratch: Callable[..., TileType] | None = None,
@@ -97,6 +98,7 @@ def op(
                 alias=alias,
                 writes=writes,
                 turns=turns,
+                takes_permuted=takes_permuted,
                 undefined=undefined,
                 unread=frozenset((*unread, *SCRATCH)),
                 scratch=scratch,

@@ -250,14 +250,19 @@ def _position(w: Walk, call: Call, given: Given) -> Waiting | None:
 @_plans("load")
 def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     tensor, stmt, starts, wanted = given["tensor"], w.recorder.stmt, given["offsets"], given["valid_shape"]
-    if _is_there(given["pad"]) or not isinstance(tensor, Var) or not isinstance(starts, MakeTuple):
-        w.recorder.end("a padded load follows")
+    if not isinstance(tensor, Var) or not isinstance(starts, MakeTuple) or _is_apart(given["pad"], tensor):
+        w.recorder.end("a padded or permuted load follows")
         return w.in_memory(call)
     assert isinstance(call.type, TileType)
     shape, asked = call.type.shape, wanted.elements if isinstance(wanted, MakeTuple) else call.type.shape
     found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
     tile = Waiting(shape, _known(call.type, found), loaded=stmt, tensor=tensor)
     return w.recorder.load(tile, may_float=tensor not in w.turned and not w.is_copied(stmt))
+
+
+def _is_apart(pad: Argument, tensor: Var) -> bool:
+    """Return whether a load is written on its own: it fills what is not there, or puts elements in order."""
+    return _is_there(pad) or (isinstance(tensor.type, TensorType) and tensor.type.layout.is_permuted)
 
 
 @_plans("store")

@@ -13,11 +13,13 @@ from tilewright.backends.cpu.compute import (
     element_gathers,
     elements,
     groups,
+    lanes,
     partial,
     positions,
     products,
     reduce,
     row_gathers,
+    scaled,
     scatters,
     selections,
     tiles,
@@ -61,8 +63,9 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, groups, partial,
-    pipes, positions, products, reduce, reinterpreted, row_gathers, scalars, scatters, selections, system,
+    arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, groups, lanes,
+    partial, pipes, positions, products, reduce, reinterpreted, row_gathers, scalars, scaled, scatters, selections,
+    system,
     tensor_gathers, tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
