@@ -136,9 +136,15 @@ def stand_in(shape: Sequence[Value], dtype: DataType) -> TileType:
     return TileType(extents, dtype, extents)
 
 
-def put(e: FunctionEmitter, tile: Tile, tensor: Tensor, offsets: Sequence[Value] | None = None) -> None:
-    """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor."""
-    sink = StoreSink(tile, tensor=tensor, offsets=tuple(offsets or (i64(0),) * len(tensor.shape)))
+def put(
+    e: FunctionEmitter,
+    tile: Tile,
+    tensor: Tensor,
+    offsets: Sequence[Value] | None = None,
+    fits: Value | None = None,
+) -> None:
+    """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor where it fits."""
+    sink = StoreSink(tile, tensor=tensor, offsets=tuple(offsets or (i64(0),) * len(tensor.shape)), fits=fits)
     e.run(Group(tile.rows, _recorded(tile), [sink]))
 
 
@@ -170,14 +176,13 @@ def copy_tensor(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, 
     fits = inside(e, starts, sizes, target.shape)
     if fits is not None:
         e.fail(e.negated(fits), "a store does not fit its tensor", call)
-        sizes = tuple(e.b.select(fits, size, i64(0)) for size in sizes)
     strides = (*(i64(0),) * pad, *source.strides)
     whole = Tensor(source.pointer, sizes, strides, sizes, source.dtype, source.root)
     if source.root is target.root:
         apart = new_tensor(e, sizes, source.dtype)
         put(e, loaded(whole, sizes), apart)
         whole = apart
-    put(e, loaded(whole, sizes), target, starts)
+    put(e, loaded(whole, sizes), target, starts, fits)
 
 
 @lowers("tensor.read")
