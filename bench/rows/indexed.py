@@ -39,8 +39,7 @@ class RowGather:
             with pl.at(level=pl.Level.CORE_GROUP):
                 rows = pl.create_tile([ROWS_PER_TILE, WIDTH], dtype=pl.FP32)
                 for k in pl.range(ROWS_PER_TILE):
-                    source = pl.cast(pl.read(index, [0, row + k]), pl.INDEX)
-                    rows = pl.gather_row(rows, x, [k, 0], [source, 0], [1, WIDTH])
+                    rows = pl.gather_row(rows, x, [k, 0], [pl.read(index, [0, row + k]), 0], [1, WIDTH])
                 out = pl.store(rows, [row, 0], out)
         return out
 

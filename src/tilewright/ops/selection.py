@@ -1,5 +1,6 @@
 """Selection: columns of a matrix taken by a pattern, and the places of elements that compare to a number."""
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -17,9 +18,8 @@ Parts: TypeAlias = tuple[Shape, DataType, Shape]
 """Shape, element type and valid part of a result."""
 
 COMPARISONS = tuple(kind.name.lower() for kind in CmpType)
-_COMPARE: Mapping[str, Callable[[Array, Any], Array]] = {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-}  # fmt: skip
+COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {name: getattr(operator, name) for name in COMPARISONS}
+"""How each of them compares elements, or lanes."""
 
 
 def divides(columns: int, pattern: MaskPattern) -> str:
@@ -99,7 +99,7 @@ def compared(
     live = source.seen()
     number = np.asarray(round_scalar(kvalue, source.dtype), live.dtype)
     with np.errstate(all="ignore"):
-        matches = _COMPARE[chosen(cmp_mode, COMPARISONS, "cmp_mode")](live, number)
+        matches = COMPARE[chosen(cmp_mode, COMPARISONS, "cmp_mode")](live, number)
     found = np.zeros((rows, out_cols), places.numpy)
     for row, flags in enumerate(matches):
         columns = np.flatnonzero(flags)[:out_cols]

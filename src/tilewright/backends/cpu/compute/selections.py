@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from tilewright.backends.cpu.compute.addresses import is_read_in_place, moved, product, read_of, times, view_of
 from tilewright.backends.cpu.compute.convert import as_element
@@ -24,10 +22,7 @@ from tilewright.core.types import TileType, TupleType
 from tilewright.native.llvm import I32, I64, Value, i64, vector
 from tilewright.ops.block_gather import BLOCK, WITHIN
 from tilewright.ops.indices import chosen, pattern_of
-from tilewright.ops.selection import COMPARISONS
-
-_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {name: getattr(operator, name) for name in COMPARISONS}
-
+from tilewright.ops.selection import COMPARE, COMPARISONS
 
 # columns
 
@@ -180,7 +175,7 @@ def find_matches(
 
         def strip(column: Value, width: int, mask: Value | None) -> None:
             raw = load(e.b, vector(type_, width), e.b.offset(come, column, type_), source.dtype.get_byte(), mask)
-            flags = _COMPARE[compare](from_memory(e.b, raw, source.dtype), spread).value
+            flags = COMPARE[compare](from_memory(e.b, raw, source.dtype), spread).value
             flags = flags if mask is None else e.b.op("and", flags, mask)
             bits = e.b.convert("zext", e.b.convert("bitcast", flags, f"i{width}"), I64)
             _note(e, bits, e.b.op("add", column, i64(offset)), count, go, room)

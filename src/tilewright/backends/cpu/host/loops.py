@@ -152,8 +152,8 @@ def carried(e: FunctionEmitter, args: Sequence[IterArg]) -> list[Carrier]:
     starts = [None if isinstance(arg.init, Absent) else _given(e, arg.init) for arg in args]
     carriers: list[Carrier] = []
     for arg, start in zip(args, starts, strict=True):
-        is_unsure = start is None or start[1] is not None
-        carrier = Carrier.of(e, arg.var, may_be_missing=is_unsure, start=None if is_unsure else start[0])
+        is_sure = start is not None and start[1] is None
+        carrier = Carrier.of(e, arg.var, may_be_missing=not is_sure, start=start[0] if start and is_sure else None)
         if start is None:
             carrier.start_missing(e)
         else:
