@@ -331,6 +331,35 @@ def _needing(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.in_memory(call)
 
 
+@_plans("gather_mask")
+def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let columns of a tensor be loaded instead of all of them."""
+    (source,), stmt = w.tiles(given, "src"), w.recorder.stmt
+    if source.loaded is None or source.tensor in w.turned or not w.recorder.waits(source) or not _withdraw(w, source):
+        return _needing(w, call, given)
+    taken = w.in_memory(call, (source.valid[0], (id(stmt), 1)))
+    assert taken is not None
+    taken.loaded, taken.tensor = stmt, source.tensor
+    w.recorder.load(taken, may_float=False)
+    taken.loaded = None  # its neighbours lie apart: whoever else wants it gets a copy
+    return taken
+
+
+@_plans("scatter_mask")
+def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let columns be read where they lie."""
+    _withdraw(w, *w.tiles(given, "src"))
+    return _needing(w, call, given)
+
+
+def _withdraw(w: Walk, tile: Waiting) -> bool:
+    """Take a load out of its group if nobody else reads it; return whether that is so."""
+    is_sole = not w.is_copied(tile.loaded) and sum(w.uses.get(var, 0) for var in set(tile.owners)) == 1
+    if is_sole:
+        w.recorder.withdraw(tile)
+    return is_sole
+
+
 @_plans("matmul", "matmul_acc", "matmul_bias", "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc", "gemv_bias")
 def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let a product read its left operand where it lies, and its right one too where there is one row."""
@@ -342,8 +371,7 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
         valid = tuple(v if have in (v, most) else (id(w.recorder.stmt), axis) for axis, (have, v, most) in axes)
     read = [_multiplied(w, tile, given[name]) for name, tile in (("lhs", lhs), ("rhs", rhs))]
     for tile in read[: 1 + (lhs.shape[-2] == 1 and rhs.tensor not in w.turned)]:
-        if not w.is_copied(tile.loaded) and sum(w.uses.get(var, 0) for var in set(tile.owners)) == 1:
-            w.recorder.withdraw(tile)
+        _withdraw(w, tile)
     w.recorder.need(*read, *w.tiles(given, "acc", "bias"))
     if "acc" in given:
         w.recorder.end("a product is added to what is in memory")
