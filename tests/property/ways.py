@@ -158,6 +158,35 @@ def _scratch(shape: Sequence[int], dtype: DataType) -> str:
     return f"pl.create_tile({list(shape)}, dtype=pl.{dtype.symbol})"
 
 
+# Generators
+
+
+@way("tile.ci", "tensor.ci")
+def _ci(w: Writer, op: Op) -> Value | None:
+    dtype = w.pick([dt.INT32, dt.INT16, dt.UINT16, dt.UINT32])
+    shape = [1, *[1] * w.chance(20), max(w.pick(w.extents), 2)]
+    start = _number(w, dtype).name if w.chance(50) else w.literal(dtype)
+    return _called(w, op, start, str(shape), f"dtype=pl.{dtype.symbol}", f"descending={w.chance(50)}")
+
+
+@way("tile.tri")
+def _tri(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w, (2,)), some_dtype(w, op.spec.accepts)
+    diagonal = _number(w, w.pick([dt.INT32, dt.INDEX])).name if w.chance(50) else str(w.number(-5, 5))
+    valid = [f"valid_shape={[w.number(1, extent) for extent in shape]}"] * w.chance(40)
+    return _called(w, op, diagonal, str(list(shape)), *valid, f"dtype=pl.{dtype.symbol}", f"upper={w.chance(50)}")
+
+
+@way("tile.random", "tensor.random")
+def _random(w: Writer, op: Op) -> Value | None:
+    shape = some_shape(w, (2,))
+    words = [_number(w, dt.INT32).name if w.chance(40) else str(w.number(-9, 9)) for _ in range(6)]
+    sizes = ", ".join(w.index(extent)[0] for extent in shape)
+    valid = [f"valid_shape=[{sizes}]"] * (op.kind is Kind.TILE and w.chance(40))
+    dtype = w.pick([dt.UINT32, dt.INT32])
+    return _called(w, op, *words, str(list(shape)), *valid, f"dtype=pl.{dtype.symbol}", f"rounds={w.pick([7, 10])}")
+
+
 # Products
 
 

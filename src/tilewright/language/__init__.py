@@ -32,6 +32,9 @@ from tilewright.ops.bytes import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.generate import ci as arange
+from tilewright.ops.generate import random as random
+from tilewright.ops.generate import tri as tri
 from tilewright.ops.load import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import *

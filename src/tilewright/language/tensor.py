@@ -5,6 +5,9 @@ from tilewright.ops.bytes import as_strided as as_strided
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.generate import ci as arange
+from tilewright.ops.generate import ci as ci
+from tilewright.ops.generate import random as random
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tensor as create
 from tilewright.ops.memory import dim as dim
@@ -17,4 +20,4 @@ from tilewright.ops.reduce import *
 from tilewright.ops.shape import *
 from tilewright.ops.system import *
 
-__all__ = ["create", "dim", "full", "read", "write"]
+__all__ = ["arange", "ci", "create", "dim", "full", "random", "read", "write"]

@@ -5,6 +5,10 @@ from tilewright.ops.broadcast import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.generate import tile_ci as arange
+from tilewright.ops.generate import tile_ci as ci
+from tilewright.ops.generate import tile_random as random
+from tilewright.ops.generate import tri as tri
 from tilewright.ops.load import load as load
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tile as create
@@ -21,4 +25,7 @@ from tilewright.ops.scalar import min as min
 from tilewright.ops.shape import *
 from tilewright.ops.system import *
 
-__all__ = ["MaskPattern", "create", "full", "load", "max", "min", "move", "read", "store", "write"]
+__all__ = [
+    "MaskPattern", "arange", "ci", "create", "full", "load", "max", "min", "move", "random", "read", "store", "tri",
+    "write",
+]  # fmt: skip

@@ -9,6 +9,7 @@ from tilewright.ops import bytes as bytes
 from tilewright.ops import compare as compare
 from tilewright.ops import convert as convert
 from tilewright.ops import elementwise as elementwise
+from tilewright.ops import generate as generate
 from tilewright.ops import load as load
 from tilewright.ops import matmul as matmul
 from tilewright.ops import memory as memory
