@@ -23,7 +23,7 @@ _torch: Any = torch
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("first", ["5", "n"])
 def test_numbers_count_and_wrap_around(dtype: DataType, descending: bool, first: str) -> None:
-    start = dtype.limits[descending ^ 1] + (3 if descending else -3)
+    start = int(dtype.limits[descending ^ 1]) + (3 if descending else -3)
     given = first if first == "n" else str(start)
     function = kernel(
         f"""
@@ -38,7 +38,8 @@ def test_numbers_count_and_wrap_around(dtype: DataType, descending: bool, first:
     )
     mask = (1 << dtype.bits) - 1
     numbers = [(start - k if descending else start + k) & mask for k in range(75)]
-    want: Any = np.array([numbers] * 4, np.uint64).astype(f"uint{dtype.bits}").view(dtype.numpy)
+    wrapped: Any = np.array([numbers] * 4, np.uint64).astype(f"uint{dtype.bits}")
+    want = wrapped.view(dtype.numpy)
     assert run(function, start).tolist() == want.tolist()
 
 
@@ -148,7 +149,8 @@ def test_random_bits_come_in_the_order_of_the_device(shape: tuple[int, int], rou
     function = kernel(
         f"""
         out = pl.store(pl.tile.random(a, 7, b, -1, 0xFFFFFFFF, 4294967295, {list(shape)}, {options}), [0, 0], out)
-        out = pl.assemble(out, pl.random(a, 7, b, -1, 0xFFFFFFFF, 4294967295, {list(shape)}, {options}), [{shape[0]}, 0])
+        more = pl.random(a, 7, b, -1, 0xFFFFFFFF, 4294967295, {list(shape)}, {options})
+        out = pl.assemble(out, more, [{shape[0]}, 0])
         """,
         a=scalar(pl.INT32),
         b=scalar(pl.UINT32),
@@ -156,7 +158,8 @@ def test_random_bits_come_in_the_order_of_the_device(shape: tuple[int, int], rou
     )
     near = 0xFFFFFFF0
     want: Any = words([(-5) & 0xFFFFFFFF, 7], [near, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF], shape, rounds)
-    twice = np.concatenate([want, want]).view(dtype.numpy)
+    twice: Any = np.concatenate([want, want])
+    twice = twice.view(dtype.numpy)
     assert run(function, -5, near).tolist() == twice.tolist()
 
 

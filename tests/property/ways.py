@@ -72,7 +72,7 @@ def way(*names: str) -> Callable[[Way], Way]:
 
 def _family(w: Writer, op: Op) -> Value | None:
     """Call an op by the roles of its parameters, on operands made for it."""
-    for _ in range(4):
+    for _ in range(8):
         shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
         pool = [operand(w, op.kind, shape, dtype) for _ in range(2)]
         first = _cut_short(w, pool[0]) if op.kind is Kind.TILE and w.chance(25) else pool[0]

@@ -32,7 +32,7 @@ from tilewright.ops.bytes import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
-from tilewright.ops.generate import ci as arange
+from tilewright.ops.generate import ci as _ci
 from tilewright.ops.generate import random as random
 from tilewright.ops.generate import tri as tri
 from tilewright.ops.load import *
@@ -56,6 +56,7 @@ else:
     from tilewright.core.annotations import Out as Out
     from tilewright.core.annotations import Tuple as Tuple
 
+arange = _ci
 Mem = MemorySpace
 ND, DN, NZ = TensorLayout.ND, TensorLayout.DN, TensorLayout.NZ
 MX_A_ZZ, MX_B_NN = TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN

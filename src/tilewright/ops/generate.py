@@ -7,7 +7,7 @@ from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Number, Tensor, Tile
 from tilewright.core.expr import Const, Expr
-from tilewright.core.region import Array, Region, embed
+from tilewright.core.region import Region, embed
 from tilewright.core.types import ScalarType, ShapedType, TensorType, TileType, show_shape, tensor, tile
 from tilewright.dtypes import INDEX, INT32, UINT32, DataType, round_to
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, ShapeMismatchError
@@ -79,7 +79,7 @@ def _tri_type(
 
 def _tri(result: TileType, diagonal: int, upper: bool, **_: Any) -> Region:
     rows, columns = (int(extent) for extent in result.valid if isinstance(extent, int))
-    places = np.subtract.outer(-np.arange(rows), -np.arange(columns))
+    places = np.reshape(np.arange(columns), (1, columns)) - np.reshape(np.arange(rows), (rows, 1))
     return embed((places >= diagonal) if upper else (places <= diagonal), result.shape, result.dtype)
 
 
@@ -125,8 +125,7 @@ def _random(
     if any(not 0 <= want <= size for want, size in zip(valid, shape, strict=True)):
         raise ExecutionError(f"a valid part of {list(valid)} does not fit {list(shape)}")
     key, counter = (tuple(words[name] & WORD for name in names) for names in (_WORDS[:2], _WORDS[2:]))
-    bits: Array = random_words(key, counter, valid, rounds)
-    return embed(np.asarray(bits.astype(np.uint32)).view(dtype.numpy), shape, dtype)
+    return embed(round_to(random_words(key, counter, valid, rounds), dtype), shape, dtype)
 
 
 @op(
