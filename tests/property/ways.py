@@ -18,7 +18,7 @@ from property.writer import DTYPES, Plane, Writer
 
 from tilewright import dtypes as dt
 from tilewright.core.op import OPS, Kind, Op
-from tilewright.core.types import ScalarType
+from tilewright.core.types import ScalarType, TileType
 from tilewright.dtypes import DataType
 
 Way = Callable[[Writer, Op], "Value | None"]
@@ -156,6 +156,42 @@ def _position(w: Writer, op: Op) -> Value | None:
 
 def _scratch(shape: Sequence[int], dtype: DataType) -> str:
     return f"pl.create_tile({list(shape)}, dtype=pl.{dtype.symbol})"
+
+
+# Sorting
+
+
+@way("tile.sort32", "tensor.sort32")
+def _sort32(w: Writer, op: Op) -> Value | None:
+    """Sort runs, and show their values: an index may be any bits."""
+    shape = (*some_shape(w, (1, 2))[:-1], w.pick([32, 64, 45, 5]))
+    values = operand(w, op.kind, shape, w.pick([dt.FP32, dt.FP16]))
+    return _first_values(w, _called(w, op, values.name, operand(w, op.kind, shape, dt.UINT32).name))
+
+
+@way("tile.mrgsort", "tensor.mrgsort")
+def _mrgsort(w: Writer, op: Op) -> Value | None:
+    """Merge runs of a list, or lists of pairs of any kind."""
+    dtype = w.pick([dt.FP32, dt.FP16])
+    if w.chance(50):
+        source = operand(w, op.kind, (1, w.pick([256, 300, 64])), dtype)
+        return _first_values(w, _called(w, op, source.name, "block_len=64"))
+    widths = [2 * w.number(1, 9) for _ in range(w.number(2, 4))]
+    lists = [operand(w, op.kind, (2, width), dtype).name for width in widths]
+    scratch = [f"tmp={_scratch((2, sum(widths)), dtype)}"] * (op.kind is Kind.TILE)
+    return _first_values(w, _called(w, op, *lists, *scratch, f"exhausted={w.chance(50)}"))
+
+
+def _first_values(w: Writer, pairs: Value | None) -> Value | None:
+    """Return the largest value of each row of pairs as a tile, which nobody takes for a number where it is none."""
+    if pairs is None:
+        return None
+    zeros, ones = ", ".join("0" for _ in shape_of(pairs)), (*shape_of(pairs)[:-1], 1)
+    how = "slice" if isinstance(pairs.type, TileType) else "load"
+    sizes = f"{list(ones)}, [{zeros}]" if how == "slice" else f"[{zeros}], {list(ones)}"
+    first = w.make(f"pl.{how}({pairs.name}, {sizes})", "t", keep=True)
+    w.values.pop(pairs.name, None)
+    return first
 
 
 # Generators

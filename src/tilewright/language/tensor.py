@@ -18,6 +18,7 @@ from tilewright.ops.partial import *
 from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.shape import *
+from tilewright.ops.sort import *
 from tilewright.ops.system import *
 
 __all__ = ["arange", "ci", "create", "dim", "full", "random", "read", "write"]

@@ -23,6 +23,7 @@ from tilewright.ops.reduce import *
 from tilewright.ops.scalar import max as max
 from tilewright.ops.scalar import min as min
 from tilewright.ops.shape import *
+from tilewright.ops.sort import *
 from tilewright.ops.system import *
 
 __all__ = [

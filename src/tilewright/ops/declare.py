@@ -45,7 +45,7 @@ def op(
     writes: str | None = None,
     undefined: Undefined = Undefined.REFUSED,
     unread: Collection[str] = (),
-    scratch: Callable[..., TileType] | None = None,
+    scratch: Callable[..., TileType | None] | None = None,
     takes_numbers: bool = False,
     updates: str | None = None,
     control_plane: bool = False,

@@ -18,4 +18,5 @@ from tilewright.ops import position as position
 from tilewright.ops import reduce as reduce
 from tilewright.ops import scalar as scalar
 from tilewright.ops import shape as shape
+from tilewright.ops import sort as sort
 from tilewright.ops import system as system

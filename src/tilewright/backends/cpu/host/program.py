@@ -12,11 +12,13 @@ from tilewright.backends.cpu.compute import (
     elements,
     generators,
     groups,
+    merge,
     partial,
     philox,
     positions,
     products,
     reduce,
+    sort,
     tiles,
     views,
 )
@@ -54,8 +56,8 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, byte_views, calls, compare, control, convert, copies, elements, generators, groups, partial, philox,
-    positions, products, reduce, scalars, system, tensor_views, tensors, tiles, views,
+    arrays, byte_views, calls, compare, control, convert, copies, elements, generators, groups, merge, partial, philox,
+    positions, products, reduce, scalars, sort, system, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 
