@@ -13,7 +13,7 @@ SRC = Path(__file__).parents[1] / "src"
 LAYERS = (  # each imports from itself and from those before it; the package's own faces see everything
     *("version", "source", "arrays", "records", "errors", "dtypes", "settings", "forks", "collector", "native"),
     *("core", "ops", "frontend", "passes", "interpret", "backends", "keep", "call", "programs", "jit", "pto"),
-    *("language", "ir", "runtime", "compat", "tools", "__init__", "__main__"),
+    *("language", "ir", "runtime", "backend", "debug", "compat", "tools", "__init__", "__main__"),
 )
 
 ROOMS = ("emit", "compute", "host")
@@ -64,7 +64,9 @@ def layer(module: str) -> str:
     return [*module.split("."), "__init__"][1]
 
 
-FACES = ("", "compat", "ir", "language", "pto", "runtime")
+FACES = (
+    "", "compat", "compat.pypto", "ir", "language", "language.parser", "language.parser.diagnostics", "pto", "runtime",
+)  # fmt: skip
 """The packages whose names are for callers."""
 
 

@@ -11,12 +11,12 @@ import pytest
 from conftest import Golden
 
 import tilewright.language as pl
-from tilewright import ir, pto, runtime
+from tilewright import backend, ir, pto, runtime
 from tilewright.core.op import Kind, spec_of, specs
 from tilewright.dtypes import DataType
 from tilewright.ir import compiled_program, pass_manager, passes
 
-FACES = [pl, pl.array, pl.system, pl.tensor, pl.tile, ir, compiled_program, pass_manager, passes, runtime, pto]
+FACES = [pl, pl.array, pl.system, pl.tensor, pl.tile, ir, compiled_program, pass_manager, passes, runtime, backend, pto]
 
 
 def public(face: ModuleType) -> list[str]:
@@ -50,7 +50,7 @@ def test_the_names_are_those_we_mean(golden: Golden) -> None:
 
 
 @pytest.mark.parametrize(
-    "face", [ir, runtime, compiled_program, pass_manager, passes, pto], ids=lambda face: face.__name__
+    "face", [ir, runtime, backend, compiled_program, pass_manager, passes, pto], ids=lambda face: face.__name__
 )
 def test_listed_names_exist_and_are_sorted(face: ModuleType) -> None:
     assert face.__all__ == sorted(face.__all__)

@@ -117,6 +117,8 @@ class OpSpec:
     """The operand whose buffer the result is."""
     writes: str | None = None
     """The operand whose buffer the op changes."""
+    turns: bool = False
+    """Whether neighbours along the last axis of the tensor it gives may lie apart, though its operand's do not."""
     undefined: Undefined = Undefined.REFUSED
     """What becomes of undefined elements of its operands."""
     unread: frozenset[str] = frozenset()
@@ -127,6 +129,10 @@ class OpSpec:
     """Whether a call on numbers alone is one of the scalar op of the same name."""
     updates: str | None = None
     """The operand that the result takes the place of: an accumulator, which is added to where it lies."""
+    touches: frozenset[str] = frozenset()
+    """The tensors of which its meaning says itself which elements it reads; of others it reads all."""
+    orders: tuple[tuple[str, ...], ...] = ()
+    """Other orders in which its arguments may be written."""
     control_plane: bool = False
     """Whether an orchestration function may use it outside a kernel scope."""
     symbol: str = ""
@@ -145,6 +151,16 @@ class OpSpec:
     """Where tests sample operands."""
     example: str = ""
     """Statements of a kernel that uses the op, for the reference page and for tests."""
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it gives a buffer as another value, and reads and writes none of its elements."""
+        return self.alias is not None and self.effect is Effect.PURE
+
+    @property
+    def computes(self) -> bool:
+        """Whether it gives a new value and touches no buffer."""
+        return self.alias is None and self.effect is Effect.PURE
 
     @property
     def doc(self) -> str:

@@ -27,10 +27,11 @@ _WORDS: Mapping[type, str] = {
 
 def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument]) -> dict[str, Argument]:
     """Return the arguments by parameter name, defaults filled in; ArgumentCountError when they do not fit."""
-    if len(args) > len(spec.parameters):
+    names = order_of(spec, args)
+    if len(args) > len(names):
         message = f"`{spec.name}` expects at most {len(spec.parameters)} argument(s), got {len(args)}"
         raise ArgumentCountError(message, help=usage(spec))
-    bound = {p.name: value for p, value in zip(spec.parameters, args, strict=False)}
+    bound = dict(zip(names, args, strict=False))
     for given_name, value in kwargs.items():
         name = _parameter(spec, given_name)
         if name in bound:
@@ -45,6 +46,20 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
         if p.is_dtype and p.name in bound and not isinstance(given[p.name], DataType):
             given[p.name] = _element_type(spec, p, given[p.name])
     return given
+
+
+def order_of(spec: OpSpec, args: Sequence[Argument]) -> tuple[str, ...]:
+    """Return the names of what is given by position: of the first order in which data stands where an op takes it."""
+    own = tuple(p.name for p in spec.parameters)
+    takes_data = {p.name: p.role in (Role.VALUE, Role.EITHER) for p in spec.parameters}
+    for names in (own, *spec.orders):
+        if all(takes_data[name] or not _is_data(value) for name, value in zip(names, args, strict=False)):
+            return names
+    return own
+
+
+def _is_data(value: Argument) -> bool:
+    return isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
 
 
 def _parameter(spec: OpSpec, name: str) -> str:

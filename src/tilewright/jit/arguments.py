@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from tilewright.arrays import np
 from tilewright.call.argument import CPU, Argument
+from tilewright.call.device_tensor import DeviceTensor
 from tilewright.call.frameworks import argument_of, elsewhere, is_tensor
 from tilewright.dtypes import DataType
 from tilewright.frontend.signature import Given, Known, RuntimeScalar, TensorMeta
@@ -40,6 +41,9 @@ class Described:
 
 def describe(name: str, value: Any) -> Described:
     """Return what a specialization knows about an argument; TypeError naming the parameter for one it cannot know."""
+    if isinstance(value, DeviceTensor):
+        compiled = "`compiled = kernel.compile(...)` on tensors like it, then `compiled(...)`"
+        raise TypeError(f"`{name}` is a DeviceTensor, which compiled programs take and kernels do not: {compiled}")
     if is_tensor(value):
         argument = argument_of(value, name)
         dtype, shape = argument.dtype, argument.shape

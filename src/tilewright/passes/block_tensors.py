@@ -21,8 +21,8 @@ from tilewright.dtypes import FP32, INT32, DataType, promote
 from tilewright.errors import KernelError
 from tilewright.ops.compare import beside_scalar
 from tilewright.ops.matmul import accumulator
+from tilewright.ops.padding import pad_number
 from tilewright.ops.position import NOTHING
-from tilewright.ops.shape import FILL, pad_number
 from tilewright.passes.blocks import ZERO, Blocks, Offsets, sizes_of, tensor_type
 
 Given = Mapping[str, Argument]
@@ -131,19 +131,19 @@ def _expands(b: Blocks, value: Call, given: Given) -> Var:
 
 
 def _fillpad(b: Blocks, value: Call, given: Given) -> Var:
-    x, dtype = _operand(given, "x"), tensor_type(value).dtype
+    x, dtype, wider = _operand(given, "x"), tensor_type(value).dtype, given.get("shape")
     shape, number = b.extents(x), pad_number(given["pad_value"], dtype)
+    if isinstance(wider, MakeTuple):
+        shape = [*wider.elements]
     made = b.do("tensor.create", shape=MakeTuple(tuple(shape)), dtype=dtype, init_value=number)
     b.act("tensor.assemble", target=made, source=x, offset=MakeTuple((ZERO,) * len(shape)))
     return made
 
 
 def _concat(b: Blocks, value: Call, given: Given) -> Var:
-    first, second = _operand(given, "a"), _operand(given, "b")
+    first, second = _operand(given, "src0"), _operand(given, "src1")
     shape, rows = b.extents(first), b.extents(first, valid=True)[:-1]
-    width, live, other = shape[-1], b.extent(first, -1, valid=True), b.extent(second, -1, valid=True)
-    if live != width:
-        b.check(scalar("eq", live, width), f"concat needs wholly valid rows first\n{FILL}")
+    width, other = shape[-1], b.extent(second, -1, valid=True)
     whole = [*shape[:-1], scalar("add", width, b.extent(second, -1))]
     made = b.create(whole, tensor_type(value).dtype)
     starts = [ZERO] * len(rows)
@@ -243,9 +243,12 @@ def _product(b: Blocks, value: Call, given: Given) -> Var:
     lhs, rhs, acc = _operand(given, "lhs"), _operand(given, "rhs"), given.get("acc")
     left, right = _turned(b, lhs, given["a_trans"]), _turned(b, rhs, given["b_trans"])
     dtype, inner_type = _types(lhs, rhs)
-    shape, valid, (left, right) = b.met([left, right], 2)
+    sums = [acc] if isinstance(acc, Var) else []
+    shape, valid, (left, right, *_) = b.met([left, right, *sums], 2)
     shape += [b.extent(left, -2), b.extent(right, -1)]
     valid += [b.extent(left, -2, valid=True), b.extent(right, -1, valid=True)]
+    if sums:
+        valid = [_least(*axis) for axis in zip(b.extents(sums[0], valid=True), valid, shape, strict=True)]
     sizes, depth = sizes_of(valid, _M, _N), b.extent(left, -1, valid=True)
     (k,) = sizes_of([depth], 1, _K)
     if isinstance(acc, Var):
@@ -275,6 +278,13 @@ def _product(b: Blocks, value: Call, given: Given) -> Var:
     return b.part(made, shape, valid)
 
 
+def _least(held: Expr, valid: Expr, most: Expr) -> Expr:
+    """Return where along an axis a product is added to an accumulator: where both are valid."""
+    if held in (valid, most):
+        return valid
+    return held if valid == most else scalar("min", held, valid)
+
+
 def _start(b: Blocks, acc: Var, first: Argument | None, at: Offsets, sizes: Sequence[int], dtype: DataType) -> Var:
     """Return what a product is added to: the accumulator's block, or zeros where it begins."""
     if not isinstance(first, Expr) or not isinstance(first.type, ScalarType):
@@ -301,7 +311,7 @@ _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("elementwise", "expansion", "partial", "cast"), _elementwise),
     "cmp": _cmp,
     "expands": _expands,
-    "fillpad": _fillpad,
+    **dict.fromkeys(("fillpad", "fillpad_expand"), _fillpad),
     "concat": _concat,
     "reduction": _reduction,
     "position": _position,

@@ -103,7 +103,7 @@ def looks_at(call: Call) -> Iterator[str]:
     for name, value in arguments(call).items():
         if not isinstance(value, Expr) or not isinstance(value.type, TileType) or name in spec.unread:
             continue
-        if spec.undefined is Undefined.REFUSED or name == "mask" or (name == "source" and spec.name == "assemble"):
+        if spec.undefined is Undefined.REFUSED or name == "mask" or (spec.writes is not None and name != spec.writes):
             yield name
 
 
@@ -241,9 +241,11 @@ class Defined:
             return tuple(o if isinstance(o, int) else f for o, f in zip(own, facts.valid, strict=True))
         lhs, rhs = self.of(bound.get("lhs")), self.of(bound.get("rhs"))
         if lhs is not None and rhs is not None and len(own) >= 2 and call.op.spec.name not in ("cmp", "sel"):
-            rows, columns = lhs.valid[-2], rhs.valid[-1]
-            ends = (own[-2] if isinstance(own[-2], int) else rows, own[-1] if isinstance(own[-1], int) else columns)
-            return (*own[:-2], *ends)
+            acc, ends = self.of(bound.get("acc")), (lhs.valid[-2], rhs.valid[-1])
+            most = shape_of(bound["acc"])[-2:] if acc is not None else ends
+            held = acc.valid[-2:] if acc is not None else ends
+            axes = zip(own[-2:], ends, held, most, strict=True)
+            return (*own[:-2], *(o if isinstance(o, int) or h not in (v, m) else v for o, v, h, m in axes))
         if call.op.spec.name == "cmp":
             *rows, columns = self._met(call, bound)
             return (*rows, packed(columns))
@@ -251,18 +253,14 @@ class Defined:
 
     def _met(self, call: Call, bound: Mapping[str, Argument]) -> Box:
         """Return the valid part of a broadcast: the first operand that spans an axis decides."""
-        shaped = [(v, f) for v in self._deciding(call, bound) if (f := self.of(v)) is not None]
+        others = {"mask", "tmp", "tmp_tile"}
+        shaped = [(v, f) for name, v in bound.items() if name not in others and (f := self.of(v)) is not None]
         rank = max(len(f.valid) for _, f in shaped)
         met: list[Extent] = []
         for axis in range(-rank, 0):
             spanning = [(shape_of(v)[axis], f.valid[axis]) for v, f in shaped if -axis <= len(f.valid)]
             met.append(next((valid for extent, valid in spanning if extent != 1), spanning[0][1]))
         return tuple(met)
-
-    def _deciding(self, call: Call, bound: Mapping[str, Argument]) -> list[Argument]:
-        """Return the operands that have a say in what is valid."""
-        others = {"mask", "tmp", "tmp_tile"}
-        return [v for name, v in bound.items() if name not in others and self.of(v) is not None]
 
     def _spread(self, call: Call, bound: Mapping[str, Argument], type_: TileType) -> Facts:
         met = self._met(call, bound)
@@ -284,7 +282,7 @@ class Defined:
                 return source
             case "transpose" | "transpose_view":
                 return turned(source, bound.get("axis1", -1), bound.get("axis2", -2))
-            case "slice":
+            case "slice" | "extract":
                 return Facts(own) if source.is_sure else Facts(own, unknown(call), False, source.origin)
             case "set_validshape":
                 return resized(call, bound, source, type_)
@@ -293,15 +291,16 @@ class Defined:
             case "assemble":  # what is written into a tile is looked at: only the tile itself can be unsure
                 is_whole = source.is_sure and covered(source.box, own, type_.shape)
                 return Facts(own, source.holds) if is_whole else Facts(own, unknown(call), False, origin)
-            case _:
+            case _:  # single elements or rows are written into it
                 return source if source.is_sure else Facts(source.valid, unknown(call), False, source.origin)
 
     def _concat(self, call: Call, bound: Mapping[str, Argument], first: Facts, own: Box) -> Facts:
-        second = self.of(bound["b"])
+        second, width = self.of(bound["src1"]), shape_of(bound["src0"])[-1]
         assert second is not None
         valid = (*first.valid[:-1], own[-1])
-        rows = zip(second.valid[:-1], first.valid[:-1], shape_of(bound["b"])[:-1], strict=True)
-        if first.is_sure and second.is_sure and all(covers(have, want, n) for have, want, n in rows):
+        rows = zip(second.valid[:-1], first.valid[:-1], shape_of(bound["src1"])[:-1], strict=True)
+        is_whole = covers(first.valid[-1], width, width) and all(covers(have, want, n) for have, want, n in rows)
+        if first.is_sure and second.is_sure and is_whole:
             return Facts(valid)
         origin = next((f.origin for f in (first, second) if not f.is_sure), call.span)
         return Facts(valid, unknown(call), False, origin)

@@ -19,7 +19,7 @@ from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt, 
 from tilewright.core.types import TensorType, TileType, Type, is_fully_valid, is_static, static_shape
 from tilewright.errors import KernelError
 from tilewright.ops.registry import OPS
-from tilewright.passes.blocks import ZERO, Blocks
+from tilewright.passes.blocks import ZERO, Blocks, tensor_type
 from tilewright.passes.effects import effect_of, writes_memory
 from tilewright.source import Span
 
@@ -53,8 +53,9 @@ class _Converter(Rewriter):
             return () if kept is None else (kept,)
         converted = self._converted(kept.value)
         if converted is None:
+            written = self._stored_tile(kept.value)
             self._forget(kept.value)
-            return (kept,)
+            return (kept,) if written is None else (AssignStmt(kept.var, written, kept.span),)
         loads, value = converted
         assert isinstance(value.type, TileType)
         shape = [*map(integer, value.type.shape)]
@@ -94,10 +95,13 @@ class _Converter(Rewriter):
             return None
         bound = arguments(expr)
         source = bound["source"]
-        is_tile = isinstance(source, Var) and isinstance(source.type, TileType)
-        tile = source if is_tile else self._known(source) if isinstance(source, Var) else None
+        if not isinstance(source, Var):
+            return None
+        tile = source if isinstance(source.type, TileType) else self._known(source)
         place = {"offsets": bound["offset"], "output_tensor": bound["target"], "atomic": bound["atomic"]}
-        return None if tile is None else Blocks(expr.span).op("tile.store", tile=tile, **place)
+        if tile is None or not isinstance(tile.type, TileType) or tile.type.dtype != tensor_type(expr).dtype:
+            return None  # an assemble rounds where a store does not
+        return Blocks(expr.span).op("tile.store", tile=tile, **place)
 
     def _forget(self, value: Expr) -> None:
         """After a write, loaded tiles may no longer be what memory holds."""

@@ -27,7 +27,7 @@ def checked_platform(name: object) -> str:
     """Return a platform's name as we write it; ValueError lists the known ones."""
     spelled = name.strip().lower() if isinstance(name, str) else name
     if spelled not in platforms():
-        raise ValueError(f"unknown platform {name!r}; one of {', '.join(platforms())}")
+        raise ValueError(f"Invalid platform {name!r}; one of {', '.join(platforms())}")
     return str(spelled)
 
 
@@ -44,3 +44,8 @@ def backend_for(platform: str) -> Backend:
 def backend_of(platform: str) -> BackendType:
     """Return the processor that a platform's name means: our own names stand for the older one, as the default does."""
     return BackendType.Ascend950 if platform.startswith("a5") else BackendType.Ascend910B
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Return whether two platforms' names mean one place: ours stand for any of the PTO family's on the processor."""
+    return target_of(one) == target_of(other) and (one == other or not (one in NPUS and other in NPUS))

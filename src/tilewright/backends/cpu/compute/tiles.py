@@ -172,7 +172,7 @@ def write(
     """Record the valid part of a tile being written to a tensor."""
     starts = e.indices(offsets)
     fits = _fits(e, call, tile, tensor, offsets)
-    tile = _written(e, with_adjacent_rows(e, tile))
+    tile = without_empty_columns(e, with_adjacent_rows(e, tile))
     add = atomic is AtomicType.Add
     e.record_store(StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits))
 
@@ -193,7 +193,7 @@ def _surely_fits(offset: Scalar, size: Value, extent: Value) -> bool:
     return reach is not None and most is not None and have is not None and 0 <= reach[0] and reach[1] + most <= have
 
 
-def _written(e: FunctionEmitter, tile: Tile) -> Tile:
+def without_empty_columns(e: FunctionEmitter, tile: Tile) -> Tile:
     """Return a tile that has no rows where, being one column wide, it has no column."""
     if not tile.is_column or static(tile.valid[-1]) == 1:
         return tile
@@ -219,7 +219,7 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def _is_put_together(e: FunctionEmitter, call: Call) -> bool:
     """Return whether parts of tiles are written in the function that makes one."""
     calls = (expr for stmt in statements(e.function.body) for expr in used(stmt) if isinstance(expr, Call))
-    return any(isinstance(c.type, TileType) and c.op.spec.name in ("assemble", "write") for c in calls)
+    return any(isinstance(c.type, TileType) and c.op.spec.writes is not None for c in calls)
 
 
 @lowers("tile.full", "tile.expands")
