@@ -142,7 +142,7 @@ def _sort32(w: Writer, op: Op) -> Value | None:
     """Sort runs, and show their values: an index may be any bits."""
     shape = (*some_shape(w, (1, 2))[:-1], w.pick([32, 64, 45, 5]))
     values = operand(w, op.kind, shape, w.pick([dt.FP32, dt.FP16]))
-    return _first_values(w, _called(w, op, values.name, operand(w, op.kind, shape, dt.UINT32).name))
+    return _first_values(w, called(w, op, values.name, operand(w, op.kind, shape, dt.UINT32).name))
 
 
 @way("tile.mrgsort", "tensor.mrgsort")
@@ -151,11 +151,11 @@ def _mrgsort(w: Writer, op: Op) -> Value | None:
     dtype = w.pick([dt.FP32, dt.FP16])
     if w.chance(50):
         source = operand(w, op.kind, (1, w.pick([256, 300, 64])), dtype)
-        return _first_values(w, _called(w, op, source.name, "block_len=64"))
+        return _first_values(w, called(w, op, source.name, "block_len=64"))
     widths = [2 * w.number(1, 9) for _ in range(w.number(2, 4))]
     lists = [operand(w, op.kind, (2, width), dtype).name for width in widths]
     scratch = [f"tmp={_scratch((2, sum(widths)), dtype)}"] * (op.kind is Kind.TILE)
-    return _first_values(w, _called(w, op, *lists, *scratch, f"exhausted={w.chance(50)}"))
+    return _first_values(w, called(w, op, *lists, *scratch, f"exhausted={w.chance(50)}"))
 
 
 def _first_values(w: Writer, pairs: Value | None) -> Value | None:
@@ -178,7 +178,7 @@ def _ci(w: Writer, op: Op) -> Value | None:
     dtype = w.pick([dt.INT32, dt.INT16, dt.UINT16, dt.UINT32])
     shape = [1, *[1] * w.chance(20), max(w.pick(w.extents), 2)]
     start = _number(w, dtype).name if w.chance(50) else w.literal(dtype)
-    return _called(w, op, start, str(shape), f"dtype=pl.{dtype.symbol}", f"descending={w.chance(50)}")
+    return called(w, op, start, str(shape), f"dtype=pl.{dtype.symbol}", f"descending={w.chance(50)}")
 
 
 @way("tile.tri")
@@ -186,7 +186,7 @@ def _tri(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w, (2,)), some_dtype(w, op.spec.accepts)
     diagonal = _number(w, w.pick([dt.INT32, dt.INDEX])).name if w.chance(50) else str(w.number(-5, 5))
     valid = [f"valid_shape={[w.number(1, extent) for extent in shape]}"] * w.chance(40)
-    return _called(w, op, diagonal, str(list(shape)), *valid, f"dtype=pl.{dtype.symbol}", f"upper={w.chance(50)}")
+    return called(w, op, diagonal, str(list(shape)), *valid, f"dtype=pl.{dtype.symbol}", f"upper={w.chance(50)}")
 
 
 @way("tile.random", "tensor.random")
@@ -196,7 +196,7 @@ def _random(w: Writer, op: Op) -> Value | None:
     sizes = ", ".join(w.index(extent)[0] for extent in shape)
     valid = [f"valid_shape=[{sizes}]"] * (op.kind is Kind.TILE and w.chance(40))
     dtype = w.pick([dt.UINT32, dt.INT32])
-    return _called(w, op, *words, str(list(shape)), *valid, f"dtype=pl.{dtype.symbol}", f"rounds={w.pick([7, 10])}")
+    return called(w, op, *words, str(list(shape)), *valid, f"dtype=pl.{dtype.symbol}", f"rounds={w.pick([7, 10])}")
 
 
 # Products

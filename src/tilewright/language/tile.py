@@ -39,6 +39,6 @@ from tilewright.ops.tile_gather import *
 from tilewright.ops.tile_scatter import *
 
 __all__ = [
-    "MaskPattern", "arange", "ci", "create", "create_tile", "full", "gather_row", "load", "max", "min", "move", "random",
-    "read", "store", "tri", "write",
+    "MaskPattern", "arange", "ci", "create", "create_tile", "full", "gather_row", "load", "max", "min", "move",
+    "random", "read", "store", "tri", "write",
 ]  # fmt: skip
