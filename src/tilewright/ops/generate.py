@@ -89,7 +89,7 @@ _WORDS = ("key0", "key1", "counter0", "counter1", "counter2", "counter3")
 def _random_shape(shape: Sequence[Expr], dtype: DataType, rounds: int, words: dict[str, Expr]) -> tuple[int, ...]:
     check_dtype(dtype, BITS, ["dtype"])
     if rounds not in ROUNDS:
-        raise AttributeValueError(f"rounds must be 7 or 10, got {rounds}", blame=["rounds"])
+        raise AttributeValueError(f"rounds must be 7 or 10, got {rounds}", blame=["rounds"], help="leave it out for 10")
     for name, word in words.items():
         fits = _scalar_type(word) in (INT32, UINT32, INDEX)
         if isinstance(word, Const):

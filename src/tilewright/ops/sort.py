@@ -102,12 +102,13 @@ def _mrgsort_type(
         _check_single(lists, tmp, block_len)
         return computed(types[0], types[0].shape, types[0].valid, types[0].dtype)
     if src1 is None:
-        raise AttributeValueError("one list needs block_len, several are src0, src1 and so on", blame=["src0"])
+        raise AttributeValueError("one list needs block_len, several are two or more", blame=["src0"], help=_FORMS)
     if src3 is not None and src2 is None:
-        raise AttributeValueError("src3 needs src2 before it", blame=["src3"])
+        raise AttributeValueError("src3 needs src2 before it", blame=["src3"], help=_FORMS)
     return _merged_type(types, tmp)
 
 
+_FORMS = "pl.mrgsort(pairs, block_len=64) merges runs of a list, pl.mrgsort(a, b, c, d, tmp=tmp) several lists"
 _LISTS = ("src0", "src1", "src2", "src3")
 
 
@@ -125,9 +126,10 @@ def _check_list(name: str, type_: ShapedType, first: ShapedType) -> None:
 def _check_single(lists: Mapping[str, Expr], tmp: Expr | None, block_len: Expr) -> None:
     if len(lists) > 1 or tmp is not None:
         message = "block_len is for one list, src1 and tmp for several"
-        raise AttributeValueError(message, blame=["block_len", *[*lists][1:2]])
+        raise AttributeValueError(message, blame=["block_len", *[*lists][1:2]], help=_FORMS)
     if isinstance(block_len, Const) and (block_len.value <= 0 or int(block_len.value) % BLOCK):
-        raise AttributeValueError(f"{LENGTH}, got {block_len.value}", blame=["block_len"])
+        help = "sort32 leaves runs of 64 elements, and merging four of them leaves runs of 256"
+        raise AttributeValueError(f"{LENGTH}, got {block_len.value}", blame=["block_len"], help=help)
 
 
 def _merged_type(types: Sequence[ShapedType], tmp: Expr | None) -> ShapedType:
