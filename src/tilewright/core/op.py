@@ -132,7 +132,7 @@ class OpSpec:
     """What becomes of undefined elements of its operands."""
     unread: frozenset[str] = frozenset()
     """The operands of which only the type matters."""
-    scratch: Callable[..., TileType] | None = None
+    scratch: Callable[..., TileType | None] | None = None
     """The scratch tile that tiles have to bring along, from the other operands; None: none is needed."""
     takes_numbers: bool = False
     """Whether a call on numbers alone is one of the scalar op of the same name."""

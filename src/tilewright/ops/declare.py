@@ -47,7 +47,7 @@ def op(
     takes_permuted: bool = False,
     undefined: Undefined = Undefined.REFUSED,
     unread: Collection[str] = (),
-    scratch: Callable[..., TileType] | None = None,
+    scratch: Callable[..., TileType | None] | None = None,
     takes_numbers: bool = False,
     updates: str | None = None,
     touches: Collection[str] = (),

@@ -205,10 +205,11 @@ def _cast(w: Walk, call: Call, given: Given) -> Waiting:
     return w.map(x.shape, x.valid, [x])
 
 
-@_plans("full", "expands")
+@_plans("full", "expands", "ci", "tri")
 def _full(w: Walk, call: Call, given: Given) -> Waiting:
     target = w.tiles(given, "target")
-    return w.map(_shape(call), target[0].valid if target else _shape(call), ())
+    assert isinstance(call.type, TileType)
+    return w.map(_shape(call), target[0].valid if target else _known(call.type, _shape(call)), ())
 
 
 @_plans("partial")
