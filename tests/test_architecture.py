@@ -64,7 +64,9 @@ def layer(module: str) -> str:
     return [*module.split("."), "__init__"][1]
 
 
-FACES = ("", "compat", "compat.pypto", "ir", "language", "pto", "runtime")
+FACES = (
+    "", "compat", "compat.pypto", "ir", "language", "language.parser", "language.parser.diagnostics", "pto", "runtime",
+)  # fmt: skip
 """The packages whose names are for callers."""
 
 

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, Union, get_args, get_origin
 from tilewright import dtypes as dt
 from tilewright.core.build import call
 from tilewright.core.expr import MakeTuple, Var, constant, integer
-from tilewright.core.op import REQUIRED, Kind, Op, Parameter, Role
+from tilewright.core.op import REQUIRED, SCRATCH, Kind, Op, Parameter, Role
 from tilewright.core.types import ScalarType, TensorType, TileType, Type, static_shape, tensor, tile
 from tilewright.dtypes import DataType
 from tilewright.errors import KernelError
@@ -177,13 +177,17 @@ class Sampler:
             yield {p.name: wished.get(p.name) or self._any(p, wish, dtypes) for p in self.parameters}
 
     def _any(self, p: Parameter, wish: Wish, dtypes: Sequence[DataType]) -> Given:
-        if p in self.operands and p.default is not None:
+        if p in self.operands and (p.default is not None or self._is_needed(p)):
             position = self.operands.index(p)
             dtype = dtypes[position] if position < max(1, len(wish.dtypes)) else self.rng.choice(dtypes)
             return self._shaped(p, position, dtype, self.rng.choice(SHAPES[wish.rank]))
         if p.default is not REQUIRED:
             return ABSENT if p.default is None else Given(_shown(p.default), p.default)
         return self.rng.choice(self.candidates(p, wish.rank))
+
+    def _is_needed(self, p: Parameter) -> bool:
+        """Return whether tiles have to bring a scratch tile along."""
+        return p.name in SCRATCH and self.op.spec.scratch is not None and self.op.kind is Kind.TILE
 
     def _shaped(self, p: Parameter, position: int, dtype: DataType, shape: tuple[int, ...]) -> Given:
         """Return a tensor, or a tile loaded from one; what the op writes has a name of its own."""

@@ -95,7 +95,7 @@ def _called(w: Writer, helper: Helper, texts: list[str], known: dict[str, Extent
     arguments = ", ".join(texts)
     if helper.blocks:
         if w.chance(50):
-            w.line(f"{w.fresh('tid')} = pl.spmd_submit(self.{helper.name}, {arguments}, core_num={helper.blocks})")
+            w.line(f"_, {w.fresh('tid')} = pl.spmd_submit(self.{helper.name}, {arguments}, core_num={helper.blocks})")
         else:
             with w.block(f"with pl.spmd({helper.blocks}):"):
                 w.line(f"self.{helper.name}({arguments})")

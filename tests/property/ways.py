@@ -7,24 +7,22 @@ parameters say how to call them, so a new op of a family takes part by being dec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from property import indexed_ways as indexed_ways
 from property import scopes
 from property.kernels import FAMILIES, arguments_of, spelled
 from property.operands import MODES, Shape, land, operand, some_dtype, some_shape, stored, tensor_of, tile_of
 from property.values import Value, dtype_of, is_static_tensor, is_whole, shape_of
+from property.way import WAYS, called, cut_short, way
 from property.writer import DTYPES, Plane, Writer
 
 from tilewright import dtypes as dt
 from tilewright.core.op import OPS, Kind, Op
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import DataType
-
-Way = Callable[[Writer, Op], "Value | None"]
-"""Writes a call of an op; returns what it gives, or None where that is nowhere or already seen."""
-
-WAYS: dict[str, Way] = {}
+from tilewright.ops.declare import NUMBERS as SEEN
 
 LEFT_OUT: dict[str, str] = {
     "tensor.get_block_idx": "the front end writes tile.get_block_idx",
@@ -60,39 +58,17 @@ def anything(w: Writer) -> None:
     show(w, name) if w.plane is Plane.KERNEL and w.chance(50) else use(w, name)
 
 
-def way(*names: str) -> Callable[[Way], Way]:
-    """Sign in the way of some ops."""
-
-    def sign(function: Way) -> Way:
-        WAYS.update(dict.fromkeys(names, function))
-        return function
-
-    return sign
-
-
 def _family(w: Writer, op: Op) -> Value | None:
     """Call an op by the roles of its parameters, on operands made for it."""
     for _ in range(4):
         shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
         pool = [operand(w, op.kind, shape, dtype) for _ in range(2)]
-        first = _cut_short(w, pool[0]) if op.kind is Kind.TILE and w.chance(25) else pool[0]
+        first = cut_short(w, pool[0]) if op.kind is Kind.TILE and w.chance(25) else pool[0]
         given = arguments_of(w, op.spec, pool, first)
-        made = _called(w, op, *given) if given else None
+        made = called(w, op, *given) if given else None
         if made is not None:
             return made
     return None
-
-
-def _called(w: Writer, op: Op, *arguments: str) -> Value | None:
-    return w.make(f"{spelled(op.spec, op.kind)}({', '.join(arguments)})", keep=True)
-
-
-def _cut_short(w: Writer, tile: Value) -> Value:
-    """Return a tile only part of which holds data, how much often known to the running program only."""
-    shape = shape_of(tile)
-    sizes = ", ".join(w.index(extent)[0] for extent in shape)
-    zeros = ", ".join("0" for _ in shape)
-    return w.make(f"pl.slice({tile.name}, {list(shape)}, [{zeros}], valid_shape=[{sizes}])", keep=True) or tile
 
 
 # Elements: chosen, compared, converted
@@ -101,7 +77,7 @@ def _cut_short(w: Writer, tile: Value) -> Value:
 @way("tile.expands", "tensor.expands")
 def _expands(w: Writer, op: Op) -> Value | None:
     target = operand(w, op.kind, some_shape(w), some_dtype(w, op.spec.accepts))
-    return _called(w, op, target.name, w.scalar(dtype_of(target)))
+    return called(w, op, target.name, w.scalar(dtype_of(target)))
 
 
 @way("tile.cmp", "tensor.cmp")
@@ -109,7 +85,7 @@ def _cmp(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
     lhs = operand(w, op.kind, shape, dtype)
     rhs = operand(w, op.kind, shape, dtype).name if w.chance(60) else w.scalar(dtype)
-    return _called(w, op, lhs.name, rhs, f"cmp_type={w.number(0, 5)}")
+    return called(w, op, lhs.name, rhs, f"cmp_type={w.number(0, 5)}")
 
 
 @way("tile.sel", "tile.sels")
@@ -118,7 +94,7 @@ def _sel(w: Writer, op: Op) -> Value | None:
     mask = _cmp_of(w, shape)
     lhs = tile_of(w, shape, dtype)
     other = tile_of(w, shape, dtype).name if op.spec.name == "sel" else f"scalar={w.scalar(dtype)}"
-    return _called(w, op, mask.name, lhs.name, other)
+    return called(w, op, mask.name, lhs.name, other)
 
 
 def _cmp_of(w: Writer, shape: Shape) -> Value:
@@ -132,7 +108,7 @@ def _cmp_of(w: Writer, shape: Shape) -> Value:
 def _cast(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w), w.pick(DTYPES))
     target = w.pick([d for d in DTYPES if d != dtype_of(source)])
-    return _called(w, op, source.name, f"pl.{target.symbol}", f'mode="{w.pick(MODES)}"')
+    return called(w, op, source.name, f"pl.{target.symbol}", f'mode="{w.pick(MODES)}"')
 
 
 @way("scalar.cast")
@@ -140,6 +116,22 @@ def _cast_scalar(w: Writer, op: Op) -> Value | None:
     source = _number(w, w.pick(DTYPES))
     target = w.pick([d for d in DTYPES if d != dtype_of(source)])
     return w.make(f'pl.cast({source.name}, pl.{target.symbol}, mode="{w.pick(MODES)}")', "s", keep=True)
+
+
+POSITIONS = [name for name, op in OPS.items() if op.spec.family == "position"]
+
+
+@way(*POSITIONS)
+def _position(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w, (2, 2, 3)), some_dtype(w, op.spec.accepts)
+    source = operand(w, op.kind, shape, dtype)
+    if op.kind is Kind.TENSOR:
+        return called(w, op, source.name)
+    return called(w, op, source.name, _scratch(shape, dtype))
+
+
+def _scratch(shape: Sequence[int], dtype: DataType) -> str:
+    return f"pl.create_tile({list(shape)}, dtype=pl.{dtype.symbol})"
 
 
 # Products
@@ -166,7 +158,7 @@ def _summed(*factors: Value) -> DataType:
 def _product(w: Writer, op: Op) -> Value | None:
     batch = (w.pick([1, 2, 3]),) if op.spec.name == "batch_matmul" and w.chance(80) else ()
     lhs, rhs, _ = _factors(w, op, 1 if op.spec.name == "gemv" else None, batch)
-    return _called(w, op, lhs.name, rhs.name)
+    return called(w, op, lhs.name, rhs.name, *_phase(w, op))
 
 
 FLOATS = (dt.FP32, dt.FP16, dt.BF16)
@@ -183,23 +175,30 @@ def _tensor_product(w: Writer, op: Op) -> Value | None:
     results = FLOATS if _summed(lhs, rhs).is_float() or w.chance(30) else INTEGERS
     wanted = f"out_dtype=pl.{w.pick(results).symbol}"
     given = [wanted] * w.chance(60) + [f"a_trans={flags[0]}", f"b_trans={flags[1]}"]
-    return _called(w, op, lhs.name, rhs.name, *given)
+    return called(w, op, lhs.name, rhs.name, *given)
 
 
 @way("tile.matmul_acc", "tensor.matmul_acc", "tile.batch_matmul_acc", "tile.gemv_acc")
 def _sum_of_products(w: Writer, op: Op) -> Value | None:
-    batch = (w.pick([1, 2, 3]),) if op.spec.name == "batch_matmul_acc" and w.chance(80) else ()
+    batch = (w.pick([1, 2, 3]),) if op.spec.name != "gemv_acc" and w.chance(40) else ()
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_acc" else None, batch)
-    acc = operand(w, op.kind, shape, _summed(lhs, rhs))
-    start = [f"init_cond={w.condition()}"] if op.spec.name == "matmul_acc" and w.chance(40) else []
-    return _called(w, op, acc.name, lhs.name, rhs.name, *start)
+    more = (w.pick([1, 2]),) if batch and w.chance(30) else ()
+    acc = operand(w, op.kind, (*more, *shape), _summed(lhs, rhs))
+    acc = cut_short(w, acc) if op.kind is Kind.TILE and w.chance(25) else acc
+    start = [f"init_cond={w.condition()}"] if op.spec.name == "matmul_acc" and not batch and w.chance(40) else []
+    return called(w, op, acc.name, lhs.name, rhs.name, *start, *_phase(w, op))
+
+
+def _phase(w: Writer, op: Op) -> list[str]:
+    phases = ["unspecified", "partial", "final"]
+    return [f'acc_phase="{w.pick(phases)}"'] if op.spec.name.startswith("gemv") and w.chance(50) else []
 
 
 @way("tile.matmul_bias", "tile.gemv_bias")
 def _product_and_bias(w: Writer, op: Op) -> Value | None:
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_bias" else None)
     bias = tile_of(w, (1, shape[-1]), _summed(lhs))
-    return _called(w, op, lhs.name, rhs.name, bias.name)
+    return called(w, op, lhs.name, rhs.name, bias.name, *_phase(w, op))
 
 
 # Memory
@@ -236,7 +235,7 @@ def _store(w: Writer, op: Op) -> Value | None:
 @way("tile.move")
 def _move(w: Writer, op: Op) -> Value | None:
     tile = tile_of(w, some_shape(w), w.pick(DTYPES))
-    return _called(w, op, tile.name, f"target_memory=pl.Mem.{w.pick(['Vec', 'Left', 'Right', 'Mat'])}")
+    return called(w, op, tile.name, f"target_memory=pl.Mem.{w.pick(['Vec', 'Left', 'Right', 'Mat'])}")
 
 
 @way("tensor.create")
@@ -256,7 +255,7 @@ def _create_tile(w: Writer, op: Op) -> Value | None:
 @way("tile.full", "tensor.full")
 def _full(w: Writer, op: Op) -> Value | None:
     dtype = w.pick(DTYPES)
-    return _called(w, op, str(list(some_shape(w))), f"dtype=pl.{dtype.symbol}", f"value={w.scalar(dtype)}")
+    return called(w, op, str(list(some_shape(w))), f"dtype=pl.{dtype.symbol}", f"value={w.scalar(dtype)}")
 
 
 @way("tile.read", "tensor.read")
@@ -354,8 +353,35 @@ def _reshape(w: Writer, op: Op) -> Value | None:
     size = 1
     for extent in shape:
         size *= extent
-    forms: list[Sequence[int]] = [[size], [1, size], [size, 1], [*shape, 1], [1, *shape], shape[::-1]]
+    forms: Sequence[Sequence[int]] = [[size], [1, size], [size, 1], [*shape, 1], [1, *shape], shape[::-1]]
+    if op.kind is Kind.TILE and w.chance(40):
+        source, forms = cut_short(w, source), [[*shape, 1], [1, *shape], [*shape[:1], 1, *shape[1:]]]
     return _viewed(w, source, f"pl.reshape({source.name}, {list(w.pick(forms))})")
+
+
+@way("tensor.view")
+def _view(w: Writer, op: Op) -> Value | None:
+    source = _held(w, op.kind)
+    if source is None or len(shape_of(source)) < 2 or (not source.packed and w.chance(50)):
+        return None
+    *rest, rows, columns = shape_of(source)
+    forms = [f"{[*rest, columns, rows]}", f"{[*rest, 1, rows * columns]}, layout=pl.DN"] if source.packed else []
+    return _viewed(w, source, f"pl.tensor.view({source.name}, {w.pick([*forms, 'layout=pl.DN'])})")
+
+
+REINTERPRETED = tuple(d for d in DTYPES if d in SEEN)
+
+
+@way("tile.reinterpret_view", "tensor.reinterpret_view")
+def _reinterpret(w: Writer, op: Op) -> Value | None:
+    """See bytes as other elements; as integers, since what is computed from any bytes as floats is not told apart."""
+    if w.plane is not Plane.KERNEL:
+        return None
+    dtype, target = w.pick(REINTERPRETED), w.pick([d for d in REINTERPRETED if d.is_int()])
+    *rows, columns = some_shape(w, (2, 2, 3))
+    tile = tile_of(w, (*rows, 8 * (columns % 5 + 1)), dtype)
+    source = stored(w, tile) if op.kind is Kind.TENSOR else tile
+    return None if dtype == target else _viewed(w, source, f"pl.reinterpret_view({source.name}, pl.{target.symbol})")
 
 
 @way("tensor.as_strided")
@@ -390,13 +416,35 @@ def _assemble(w: Writer, op: Op) -> Value | None:
         return None
     tile = tile_of(w, some_shape(w), w.pick(DTYPES))
     into = stored(w, tile) if op.kind is Kind.TENSOR else tile
-    sizes = tuple(w.number(1, extent) for extent in shape_of(into))
-    part = operand(w, op.kind, sizes, dtype_of(into))
+    sizes, dtype = tuple(w.number(1, extent) for extent in shape_of(into)), dtype_of(into)
+    rounds = dtype in (dt.BF16, dt.FP16) and w.chance(50)
+    part = tile_of(w, sizes, dt.FP32) if rounds else operand(w, op.kind, sizes, dtype)
+    add = op.kind is Kind.TENSOR and not rounds and dtype in (dt.FP32, dt.INT32, dt.INT16) and w.chance(40)
+    part = (w.make(f"pl.add({part.name}, {part.name})", keep=True) or part) if add else part
     offsets = ", ".join(w.index(e - s)[0] for e, s in zip(shape_of(into), sizes, strict=True))
-    text = f"pl.assemble({into.name}, {part.name}, [{offsets}])"
+    atomic = ", atomic=pl.AtomicType.Add" if add else ""
+    text = f"pl.assemble({into.name}, {part.name}, [{offsets}]{atomic})"
     if op.kind is Kind.TILE:
         return w.make(text, keep=True)
     w.act(text)
+    return into
+
+
+@way("tile.extract")
+def _extract(w: Writer, op: Op) -> Value | None:
+    source = tile_of(w, some_shape(w, (2,)), w.pick(DTYPES))
+    source = cut_short(w, source) if w.chance(40) else source
+    sizes = [w.number(1, extent) for extent in shape_of(source)]
+    starts = [w.index(e - s)[0] for e, s in zip(shape_of(source), sizes, strict=True)]
+    return called(w, op, source.name, *starts, str(sizes), "target_memory=pl.Mem.Mat")
+
+
+@way("tensor.expand_clone")
+def _expand_clone(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w, (3,)), some_dtype(w, op.spec.accepts)
+    into, axis = stored(w, tile_of(w, shape, dtype)), w.number(0, 2)
+    source = tensor_of(w, (*shape[:axis], 1, *shape[axis + 1 :]), dtype)
+    w.act(f"pl.expand_clone({source.name}, {into.name})")
     return into
 
 
@@ -404,14 +452,15 @@ def _assemble(w: Writer, op: Op) -> Value | None:
 def _concat(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), w.pick(DTYPES)
     parts = [operand(w, op.kind, (*shape[:-1], w.pick(w.extents)), dtype).name for _ in range(2)]
-    return _called(w, op, *parts)
+    return called(w, op, *parts)
 
 
-@way("tile.fillpad", "tensor.fillpad")
+@way("tile.fillpad", "tensor.fillpad", "tile.fillpad_expand", "tensor.fillpad_expand", "tile.fillpad_inplace")
 def _fillpad(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w), w.pick(DTYPES))
-    source = _cut_short(w, source) if op.kind is Kind.TILE else source
-    return _called(w, op, source.name, f"pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])}")
+    source = cut_short(w, source) if op.kind is Kind.TILE else source
+    larger = [str([extent + w.number(0, 3) for extent in shape_of(source)])] * (op.spec.name == "fillpad_expand")
+    return called(w, op, source.name, *larger, f"pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])}")
 
 
 PARTIAL = [f"{kind}.part_{name}" for kind in ("tile", "tensor") for name in ("add", "mul", "max", "min")]
@@ -421,15 +470,15 @@ PARTIAL = [f"{kind}.part_{name}" for kind in ("tile", "tensor") for name in ("ad
 def _partial(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
     first, second = (operand(w, op.kind, shape, dtype) for _ in range(2))
-    second = _cut_short(w, second) if op.kind is Kind.TILE else second
-    return _called(w, op, first.name, second.name)
+    second = cut_short(w, second) if op.kind is Kind.TILE else second
+    return called(w, op, first.name, second.name)
 
 
 @way("tile.set_validshape", "tensor.set_validshape")
 def _set_validshape(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w, (2, 2, 3)), w.pick(DTYPES))
     sizes = [w.index(extent)[0] for extent in shape_of(source)[-2:]]
-    cut = _called(w, op, source.name, *sizes)
+    cut = called(w, op, source.name, *sizes)
     return cut if cut is None or op.kind is Kind.TILE else _computed(w, cut)
 
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 from tilewright.backends.interface import Code
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
-from tilewright.native.context import INTERRUPTED
+from tilewright.native.context import INDEX, INTERRUPTED
 from tilewright.native.interrupts import raise_interrupt
 from tilewright.native.loader import load
 from tilewright.native.support import carried
@@ -49,8 +49,8 @@ class HostProgram:
         """Raise what ended a run."""
         if number == INTERRUPTED:
             raise_interrupt()
-        message, span = self.code.errors[number - 1]
-        error = ExecutionError(message, spans=[span])
+        message, span = self.code.errors[(number & 0xFFFFFFFF) - 1]
+        error = ExecutionError(message.replace(INDEX, str(number >> 32)), spans=[span])
         error.function = name
         raise error
 

@@ -33,6 +33,13 @@ OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
 """Who listens, if anybody does."""
 
 
+def touch_each(access: Access, elements: Array, places: tuple[Array, ...]) -> None:
+    """Tell the current observer of an access to what lies at some places: indices along the leading axes."""
+    if OBSERVER.get() is not None:
+        for place in {*zip(*(indices.ravel().tolist() for indices in places), strict=True)}:
+            touch(access, elements[tuple(slice(index, index + 1) for index in place)])
+
+
 def touch(access: Access, elements: Array) -> None:
     """Tell the current observer of an access."""
     observer = OBSERVER.get()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum, IntEnum
 
-__all__ = ["AtomicType", "CmpType", "CompactMode", "ForKind", "FunctionType", "Level", "MemorySpace"]
+__all__ = ["ArgDirection", "AtomicType", "CmpType", "CompactMode", "ForKind", "FunctionType", "Level", "MemorySpace"]
 __all__ += ["PadValue", "PipeType", "Role", "RoundMode", "ScopeMode", "SplitMode", "TensorLayout", "TileLayout"]
 
 
@@ -62,6 +62,17 @@ class ParamDirection(Enum):
     In = "In"
     Out = "Out"
     InOut = "InOut"
+
+
+class ArgDirection(Enum):
+    """How a dispatch takes an argument."""
+
+    Scalar = "scalar"
+    Input = "input"
+    Output = "output"
+    OutputExisting = "output_existing"
+    InOut = "inout"
+    NoDep = "no_dep"
 
 
 class MemorySpace(Enum):
@@ -168,6 +179,16 @@ class MaskPattern(IntEnum):
     P0100 = 5
     P1000 = 6
     P1111 = 7
+
+    @property
+    def step(self) -> int:
+        """How far apart the columns are that it takes."""
+        return 4 // self.name.count("1")
+
+    @property
+    def first(self) -> int:
+        """The first column that it takes; the digits count from the right."""
+        return self.name[::-1].index("1")
 
 
 class CmpType(IntEnum):

@@ -17,8 +17,8 @@ from tilewright.errors import (
     RecursiveCallError,
     UndefinedNameError,
     UnsupportedFeatureError,
-    brief,
 )
+from tilewright.frontend.brief import brief
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import nearest
@@ -57,7 +57,7 @@ class Builder:
                 f"it has {', '.join(self.methods)}" if self.methods else "only methods of a @pl.program have a program"
             )
             help = nearest(name, list(self.methods), "self.") or known
-            raise UndefinedNameError(f"the program has no function '{name}'", spans=[span], help=help)
+            raise UndefinedNameError(f"Function '{name}' not defined in program", spans=[span], help=help)
         if name in self.active:
             cycle = " -> ".join([*self.active[self.active.index(name) :], name])
             raise RecursiveCallError(f"`{name}` calls itself: {cycle}", spans=[span])
@@ -128,7 +128,7 @@ def function(
 
     if attrs is not None:
         warnings.warn("attrs= is deprecated: use pl.func_attr in the body", DeprecationWarning, stacklevel=2)
-    options = Options(type, level, role, dict(attrs or {}), strict_ssa)
+    options = Options(type, level, role, dict(attrs or {}), strict_ssa, auto_scope, external_source or "")
 
     @brief
     def decorate(python: Any) -> Any:

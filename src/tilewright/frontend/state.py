@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.build import scalar
-from tilewright.core.enums import ScopeMode
+from tilewright.core.enums import FunctionType, ScopeMode
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var, constant
 from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function
@@ -74,6 +74,15 @@ class Translation(Walker):
     kernels: list[int] = field(default_factory=list[int])
     """For each kernel scope being translated, how many blocks were open around it."""
     runtime_scopes: list[ScopeMode] = field(default_factory=list[ScopeMode])
+    clusters: int = 0
+    """How many `pl.cluster()` scopes are open."""
+    func_type: FunctionType = FunctionType.Opaque
+    auto_scope: bool = True
+    """Whether the function's tasks are ordered without it saying so."""
+    assigned: dict[Var, Expr] = field(default_factory=dict[Var, Expr])
+    """What each variable was given last."""
+    tagged: set[int] = field(default_factory=set[int])
+    """The identities of tensors that `pl.dump_tag` marks."""
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])
     returned: list[tuple[tuple[Type, ...], Span]] = field(default_factory=list[tuple[tuple[Type, ...], Span]])
     outputs: set[int] = field(default_factory=set[int])
@@ -106,6 +115,8 @@ class Translation(Walker):
     def emit(self, stmt: Stmt) -> None:
         """Write the next statement."""
         self.windows.note(stmt, self.scope.blocks)
+        if isinstance(stmt, AssignStmt):
+            self.assigned[stmt.var] = stmt.value
         self.stmts.append(stmt)
 
     def tell(self, message: Callable[[], None]) -> None:

@@ -25,9 +25,10 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.arguments import Arguments, arguments
 from tilewright.frontend.foreign import meant
-from tilewright.frontend.invocations import submit
 from tilewright.frontend.lambdas import is_lambda, unfollowed
+from tilewright.frontend.marks import dump_tag, func_attr
 from tilewright.frontend.operators import apply
+from tilewright.frontend.tasks import submit
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.value_keys import is_data
 from tilewright.frontend.walk.expressions import grown
@@ -68,15 +69,6 @@ def _const(t: Translator, node: ast.Call) -> Const:
     return directives.const(values["value"], values["dtype"])
 
 
-def _func_attr(t: Translator, node: ast.Call) -> None:
-    if len(node.args) != 1 or not isinstance(node.args[0], ast.Dict):
-        raise t.error(OperandError, node, "pl.func_attr takes a dict literal", help='pl.func_attr({"name": value})')
-    for key, value in zip(node.args[0].keys, node.args[0].values, strict=True):
-        if key is None:
-            raise t.error(OperandError, node, "pl.func_attr takes a dict literal")
-        t.attrs[str(t.evaluate(key))] = t.evaluate(value)
-
-
 def _transparent(t: Translator, node: ast.Call) -> Value:
     given = arguments(t, node)
     return given.args[0] if given.args else None
@@ -100,9 +92,9 @@ DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
     directives.static_print: _static_print,
     directives.static_assert: _static_assert,
     directives.const: _const,
-    directives.func_attr: _func_attr,
+    directives.func_attr: func_attr,
     directives.no_dep: _transparent,
-    directives.dump_tag: _transparent,
+    directives.dump_tag: dump_tag,
     directives.yield_: _misplaced,
     directives.cond: _misplaced,
     **dict.fromkeys([*directives.LOOPS, *directives.SCOPES], _misplaced),

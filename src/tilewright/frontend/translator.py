@@ -63,7 +63,9 @@ class Translator(Translation):
         span = self.span(node)
         if self.strict_ssa and (first := self.scope.find(name)) is not None:
             message, note = f"'{name}' is bound twice in a strict_ssa=True function", f"first at line {first.span.line}"
-            raise SSAViolationError(message, spans=[span], notes=[note])
+            error = SSAViolationError(message, spans=[span], notes=[note])
+            error.previous_span = first.span.named if first.span.is_known else None
+            raise error
         self._warn_dropped_write(name, value, span)
         if name in self.scope.shared:
             self._assign_shared(name, value, node)

@@ -58,7 +58,7 @@ def _read_whole(call: Call) -> Iterator[str]:
     if spec.effect is Effect.READ or isinstance(call.type, ScalarType):
         return
     for parameter, operand in zip(spec.operands, call.args, strict=False):
-        if isinstance(operand.type, TensorType) and parameter.name != spec.alias:
+        if isinstance(operand.type, TensorType) and parameter.name not in (spec.alias, *spec.touches, *spec.unread):
             yield parameter.name
 
 

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from tilewright.core.build import arguments
+from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.grid import CURRENT, Block
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
+from tilewright.core.signature import symbols_told
 from tilewright.core.stmt import (
     AssignStmt,
     BreakStmt,
@@ -31,7 +33,7 @@ from tilewright.core.stmt import (
     WhileStmt,
     YieldStmt,
 )
-from tilewright.core.types import TensorType, TileType
+from tilewright.core.types import Extent, TensorType, TileType
 from tilewright.errors import ExecutionError, InternalError, KernelError
 from tilewright.interpret.skipped import NOTHING, Skipped, results_of
 from tilewright.passes.accumulators import SHRINKS, accumulators
@@ -59,7 +61,7 @@ class Frame:
 
     function: Function
     values: dict[Var, Value] = field(default_factory=dict[Var, Value])
-    symbols: dict[str, int] = field(default_factory=dict[str, int])
+    symbols: Mapping[str, Extent] = field(default_factory=dict[str, Extent])
 
 
 class Machine:
@@ -73,9 +75,8 @@ class Machine:
     def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
         """Return what a function returns for `args`; tensors are written in place."""
         function = self.functions[name]
-        frame = Frame(function, dict(zip(function.params, args, strict=True)))
-        for symbol, (position, axis) in function.symbols.items():
-            frame.symbols[symbol] = args[position].data.shape[axis]
+        symbols = symbols_told(function, lambda position, axis: args[position].data.shape[axis])
+        frame = Frame(function, dict(zip(function.params, args, strict=True)), symbols)
         self._check_arguments(frame)
         left = self._body(frame, function.body)
         return left.values if left is not None else ()
@@ -273,7 +274,7 @@ class Machine:
 
     def _call(self, frame: Frame, call: Call) -> Value:
         bound = {
-            name: self._expr(frame, value) if isinstance(value, Expr) else value
+            name: _operand(value, self._expr(frame, value)) if isinstance(value, Expr) else value
             for name, value in arguments(call).items()
         }
         try:
@@ -314,6 +315,13 @@ class Machine:
             for _ in self._blocks(self._expr(frame, call.core_num)):
                 results = self._results(frame, call)
         return (*results, next(self.tasks))
+
+
+def _operand(expr: Expr, value: Value) -> Value:
+    """Return an operand; a tensor whose memory is in an order of its own says so."""
+    if isinstance(expr.type, TensorType) and expr.type.layout is not TensorLayout.ND:
+        return replace(value, layout=expr.type.layout)
+    return value
 
 
 def _traced(result: Region, span: Span) -> Region:

@@ -296,7 +296,9 @@ def _check_stated(name: str, stated: TensorType, given: TensorMeta) -> None:
 def _check_scalar(name: str, says: Declared, value: Any) -> None:
     dtype = says.type.dtype if isinstance(says.type, ScalarType) else literal_type(value)
     is_number = isinstance(value, (bool, int, float)) or not isinstance(says.type, ScalarType)
-    if isinstance(value, bool) != (dtype == BOOL) or (dtype.is_int() and isinstance(value, float)) or not is_number:
+    if dtype == BOOL and isinstance(value, int):
+        return
+    if isinstance(value, bool) or dtype == BOOL or (dtype.is_int() and isinstance(value, float)) or not is_number:
         raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}")
     if isinstance(says.type, ScalarType) or isinstance(value, (bool, int, float)):
         if reason := objection(value, dtype):

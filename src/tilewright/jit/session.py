@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tilewright import settings
 from tilewright.call.frameworks import is_tensor
 from tilewright.collector import paused_collection
-from tilewright.errors import DriftError, brief
+from tilewright.errors import DriftError
 from tilewright.forks import Lock, undivided
+from tilewright.frontend.brief import brief
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Known
 from tilewright.jit.calls import Binder, Call

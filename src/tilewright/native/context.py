@@ -11,7 +11,10 @@ class Context(IntEnum):
     PARALLEL = 0
     """Where the code lies that runs chunks side by side."""
     ERROR = 1
-    """The number of the first error: 0 while there is none, INTERRUPTED where a signal ended the program."""
+    """The number of the first error: 0 while there is none, INTERRUPTED where a signal ended the program.
+
+    The upper half is the index that it names, if it names one.
+    """
     BUFFERS = 2
     """The list of buffers that the caller frees."""
     LOOK = 3
@@ -21,6 +24,9 @@ class Context(IntEnum):
 
 
 INTERRUPTED = -1
+
+INDEX = "{index}"
+"""Stands in an error's message for the index that it names."""
 
 
 def context_words(parallel: int, look: int) -> tuple[int, ...]:

@@ -118,16 +118,27 @@ class Blocks:
 
     def folded(self, first: Var, extent: Expr, size: int, step: Callable[[Blocks, Var, Expr], Var]) -> Var:
         """Write the loop over the blocks of an axis after the first one, which go into what it gave."""
+        (result,) = self.carried([first], extent, size, lambda inner, held, at: [step(inner, held[0], at)])
+        return result
+
+    def carried(
+        self,
+        first: Sequence[Var],
+        extent: Expr,
+        size: int,
+        step: Callable[[Blocks, Sequence[Var], Expr], Sequence[Var]],
+    ) -> Sequence[Var]:
+        """Write the loop over the blocks of an axis after the first one, which carries several values."""
         if _fits(extent, size):
             return first
         var, inner = self._counter(integer(size), extent, size), Blocks(self.span, self.hint)
-        acc, result = Var(self.hint, first.type, self.span), Var(self.hint, first.type, self.span)
-        inner.stmts.append(YieldStmt((step(inner, acc, var),), self.span))
-        body, carried = SeqStmts(tuple(inner.stmts)), (IterArg(acc, first),)
+        held, results = ([Var(self.hint, value.type, self.span) for value in first] for _ in range(2))
+        inner.stmts.append(YieldStmt(tuple(step(inner, held, var)), self.span))
+        body, carried = SeqStmts(tuple(inner.stmts)), tuple(map(IterArg, held, first))
         start, step_ = integer(size), integer(size)
-        loop = ForStmt(var, start, extent, step_, body, iter_args=carried, return_vars=(result,), span=self.span)
+        loop = ForStmt(var, start, extent, step_, body, iter_args=carried, return_vars=tuple(results), span=self.span)
         self.stmts.append(loop)
-        return result
+        return results
 
     def _counter(self, start: Expr, stop: Expr, size: int) -> Var:
         return Var("i", ScalarType(INDEX), self.span, loop_reach(start, stop, integer(size)))
@@ -144,6 +155,10 @@ class Blocks:
         first, second = (SeqStmts(tuple(side.stmts)) for side in sides)
         self.stmts.append(IfStmt(condition, first, second, (result,), self.span))
         return result
+
+    def scratch(self, type_: TileType) -> Var:
+        """Write the making of a scratch tile."""
+        return self.do("tile.create", shape=MakeTuple(tuple(map(integer, type_.shape))), dtype=type_.dtype)
 
     def check(self, condition: Expr, message: str) -> None:
         """Write the end of the program where a condition does not hold."""

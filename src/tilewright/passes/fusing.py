@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
-from tilewright.core.op import Kind
+from tilewright.core.op import Kind, OpSpec
 from tilewright.core.operands import Argument
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
-from tilewright.core.types import TileType
+from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
 from tilewright.passes.fusion import Extent, Fusion, Recorder, Waiting, spans
 
@@ -121,21 +121,21 @@ class Walk:
 
     def _tensor_op(self, call: Call, var: Var | None) -> None:
         name, given = call.op.spec.name, arguments(call)
-        source = self.tiles(given, "source")
+        source, fills = self.tiles(given, "source"), any(_is_there(given.get(n)) for n in ("value", "init_value"))
         if name == "assemble" and source:
             self.write(source[0], given["target"], given["offset"])
-        elif name not in _VIEWS or any(_is_there(given.get(each)) for each in ("value", "init_value")):
+        elif fills or not (call.op.spec.is_view or name in _NEW):
             self.recorder.end(f"`{name}` works on whole tensors")
-        if var is not None and self._turns(name, given):
+        if var is not None and self._turns(call.op.spec, given):
             self.turned.add(var)
 
-    def _turns(self, name: str, given: Given) -> bool:
+    def _turns(self, spec: OpSpec, given: Given) -> bool:
         """Return whether neighbours along the last axis of a tensor that an op gives may lie apart."""
-        if name == "as_strided":
-            strides = given["strides"]
-            return not (isinstance(strides, MakeTuple) and _number(strides.elements[-1]) == 1)
-        source = next((given[each] for each in ("x", "target") if each in given), None)
-        return name == "transpose" or _is_there(given.get("drop_dims")) or source in self.turned
+        strides = given.get("strides")
+        if isinstance(strides, MakeTuple):
+            return _number(strides.elements[-1]) != 1
+        turns = spec.turns and ("layout" not in given or _is_there(given["layout"]))
+        return turns or _is_there(given.get("drop_dims")) or given.get(spec.alias or "") in self.turned
 
     def write(self, tile: Waiting, tensor: Argument, offsets: Argument) -> None:
         """Let a tile be stored to a tensor."""
@@ -163,8 +163,8 @@ Rule: TypeAlias = "Callable[[Walk, Call, Given], Waiting | None]"
 _RULES: dict[str, Rule] = {}
 """What waits and what is needed, by the name or the family of a tile op."""
 
-_VIEWS = frozenset(("dim", "slice", "transpose", "reshape", "set_validshape", "as_strided", "create", "full"))
-"""Ops on tensors that read and write no elements, unless they fill what they make."""
+_NEW = frozenset(("dim", "create", "full"))
+"""Ops on tensors that are no views and read and write no elements, unless they fill what they make."""
 
 
 def _plans(*names: str) -> Callable[[Rule], Rule]:
@@ -177,9 +177,19 @@ def _plans(*names: str) -> Callable[[Rule], Rule]:
 
 @_plans("elementwise", "expansion")
 def _elementwise(w: Walk, call: Call, given: Given) -> Waiting:
-    operands = w.tiles(given, *(("x", "vec") if call.op.spec.family == "expansion" else ("x", "lhs", "rhs")))
+    operands = w.tiles(given, *call.op.spec.data)
     shape = _shape(call)
     return w.map(shape, spans(operands, len(shape)), operands)
+
+
+@_plans("row_expand_add")
+def _add_rows(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let rows that are repeated be written out in memory first."""
+    x, vec = w.tiles(given, *call.op.spec.data)
+    if vec.is_column:
+        return _elementwise(w, call, given)
+    w.recorder.need(vec)
+    return w.map(_shape(call), x.valid, [x, Waiting(x.shape, x.valid)])
 
 
 @_plans("cast")
@@ -216,6 +226,18 @@ def _reduction(w: Walk, call: Call, given: Given) -> Waiting | None:
     if x.is_column:
         return w.map(_shape(call), (*x.rows, 1), [x])
     return w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x], may_float=False)
+
+
+@_plans("position")
+def _position(w: Walk, call: Call, given: Given) -> Waiting | None:
+    (x,) = w.tiles(given, "x")
+    if not call.op.spec.name.startswith("row"):
+        w.recorder.need(x)
+        return w.in_memory(call, (*x.valid[:-2], 1, x.valid[-1]))
+    if x.is_column:
+        return w.map(_shape(call), (*x.rows, 1), [x])
+    best = w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x], may_float=False)
+    return w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x, best], may_float=False)
 
 
 @_plans("load")
@@ -274,7 +296,8 @@ def _choose(w: Walk, call: Call, given: Given) -> Waiting:
     w.recorder.need(mask if mask.bools is None else None)
     assert isinstance(call.type, TileType)
     bools = [] if mask.bools is None else [mask.bools]
-    return w.map(call.type.shape, _known(call.type, taken[0].valid), [*bools, *taken])
+    valid = spans(taken, len(call.type.shape))
+    return w.map(call.type.shape, _known(call.type, valid), [*bools, *taken])
 
 
 @_plans("move")
@@ -291,6 +314,8 @@ def _resized(w: Walk, call: Call, given: Given) -> Waiting | None:
 def _needing(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let an op read its operands from memory, and leave its result there."""
     w.recorder.need(*w.tiles(given))
+    if call.op.spec.family == "update" or any(isinstance(arg.type, TensorType) for arg in call.args):
+        w.recorder.end(f"`{call.op.spec.name}` works on what is in memory")
     return w.in_memory(call)
 
 
@@ -298,7 +323,11 @@ def _needing(w: Walk, call: Call, given: Given) -> Waiting | None:
 def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let a product read its left operand where it lies, and its right one too where there is one row."""
     lhs, rhs = w.tiles(given, "lhs", "rhs")
-    valid = (*spans([lhs, rhs], len(_shape(call)) - 2, 2), lhs.valid[-2], rhs.valid[-1])
+    acc = w.tiles(given, "acc")
+    valid = (*spans([lhs, rhs, *acc], len(_shape(call)) - 2, 2), lhs.valid[-2], rhs.valid[-1])
+    for sum_ in acc:
+        axes = enumerate(zip(sum_.valid, valid, _shape(call), strict=True))
+        valid = tuple(v if have in (v, most) else (id(w.recorder.stmt), axis) for axis, (have, v, most) in axes)
     read = [_multiplied(w, tile, given[name]) for name, tile in (("lhs", lhs), ("rhs", rhs))]
     for tile in read[: 1 + (lhs.shape[-2] == 1 and rhs.tensor not in w.turned)]:
         if not w.is_copied(tile.loaded) and sum(w.uses.get(var, 0) for var in set(tile.owners)) == 1:

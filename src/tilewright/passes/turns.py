@@ -141,7 +141,9 @@ def _written(call: Call) -> tuple[object, list[Expr]]:
     given = arguments(call)
     if given.get("atomic") is AtomicType.Add:
         return None, []
-    places = [given[p.name] for p in spec.operands if p.role is Role.EXTENTS]
+    extents = [p.name for p in spec.operands if p.role is Role.EXTENTS]
+    others = [p.name for p in spec.operands if p.name != spec.writes]  # indices among its data say where it writes
+    places = [given[name] for name in extents or others]
     return given[spec.writes], [place for place in places if isinstance(place, Expr)]
 
 

@@ -11,7 +11,8 @@ from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ReturnStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import statements
-from tilewright.errors import ReturnMismatchError, brief
+from tilewright.errors import ReturnMismatchError, UncallableError
+from tilewright.frontend.brief import brief
 from tilewright.frontend.programs import as_program
 from tilewright.passes.choices import MemoryPlanner
 from tilewright.passes.context import PassContext, VerificationLevel
@@ -134,6 +135,7 @@ def _compiled(source: Program, how: _How) -> CompiledProgram:
     backend = backend_for(how.platform)
     if objection := backend.objection():
         raise ValueError(f"{objection}: pass platform={INTERPRETER!r} to run programs here")
+    _check_written_here(source)
     _check_returned(source)
     profile, directory = Profile(), how.directory(source.name)
     lowered = _lowered(source, how, directory, profile)
@@ -157,6 +159,14 @@ def _compiled(source: Program, how: _How) -> CompiledProgram:
         compiled.write()
     _reported(source.name, profile)
     return compiled
+
+
+def _check_written_here(source: Program) -> None:
+    """Raise UncallableError for a function whose code another language holds."""
+    for function in source.function_list:
+        if function.external_source:
+            message = f"`{function.name}` is written in {function.external_source}, which cannot be compiled here"
+            raise UncallableError(message, spans=[function.span], help="write it as a function of the language")
 
 
 def _reported(name: str, profile: Profile) -> None:

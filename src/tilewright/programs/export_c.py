@@ -18,6 +18,7 @@ from tilewright.backends.abi import Number
 from tilewright.core.enums import ParamDirection
 from tilewright.core.types import TensorType
 from tilewright.errors import ExecutionError, ExportError
+from tilewright.native.context import INDEX
 from tilewright.native.elf import read
 from tilewright.native.loader import library_symbol
 from tilewright.passes.aliases import actual_directions
@@ -34,7 +35,8 @@ def export(artifact: Artifact, directory: Path, name: str | None, specialized: M
     """Write `<name>.h`, `<name>.c` and `lib<name>.so`; ExportError says why a program has none."""
     chosen = function_name(name or artifact.program.name)
     functions = list(_functions(artifact, chosen, specialized))
-    errors = [str(ExecutionError(message, spans=[span])) for message, span in artifact.code.errors]
+    messages = [(message.replace(f"index {INDEX}", "an index"), span) for message, span in artifact.code.errors]
+    errors = [str(ExecutionError(message, spans=[span])) for message, span in messages]
     exported = artifact.code.backend.exported(artifact.code)
     texts = {
         f"{chosen}.h": header(chosen, functions),

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tilewright.errors import brief
 from tilewright.forks import computed_once
+from tilewright.frontend.brief import brief
 from tilewright.pto.declared import Declared
 from tilewright.pto.grids import launch_spec
 from tilewright.pto.module import Func, Module

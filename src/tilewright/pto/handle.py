@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilewright.errors import KernelError, brief
+from tilewright.errors import KernelError
 from tilewright.forks import Lock
+from tilewright.frontend.brief import brief
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.pto.abi import check_abi, entry_of
 from tilewright.pto.compiled import CompiledKernelHandle, verify_module

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from tilewright.errors import KernelError, brief
+from tilewright.errors import KernelError
+from tilewright.frontend.brief import brief
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
 from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, Value
 from tilewright.pto.operand_rules import any_packed, refuse_kinds, refuse_packed, refuse_slots

@@ -107,8 +107,8 @@ def test_a_difference_is_shown_with_the_statement_on_both_sides() -> None:
         assert_structural_equal(function(KERNEL), function(KERNEL.replace("range(4)", "range(5)")))
     assert str(error.value) == (
         "function kernel / statement 1 / stop: expected 4, got 5\n"
-        "    expected: for i in pl.range(0, 4, 1):\n"
-        "    got:      for i in pl.range(0, 5, 1):"
+        "    expected: for i in pl.range(4):\n"
+        "    got:      for i in pl.range(5):"
     )
 
 

@@ -131,8 +131,8 @@ class Walker(ABC):
         """Assign to an item."""
         raise self.unassignable(target)
 
-    def parts(self, /, value: Value, source: ast.expr) -> Value:
-        """Return what several names share, a tuple where it has parts."""
+    def parts(self, /, value: Value, source: ast.expr, count: int) -> Value:
+        """Return what so many names share, a tuple where it has parts."""
         return value
 
     def takes(self, /, node: ast.Expr | ast.Assign) -> bool:

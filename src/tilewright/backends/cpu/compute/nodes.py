@@ -21,6 +21,13 @@ class MapNode(Node):
 
 
 @dataclass(eq=False)
+class IndexNode(Node):
+    """The number of each column, or of the row they are in, as int32."""
+
+    axis: int = -1
+
+
+@dataclass(eq=False)
 class ReduceNode(Node):
     """Each row of the operand folded to one element; the result is there from the next level on."""
 

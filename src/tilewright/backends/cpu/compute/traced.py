@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.backends.cpu.compute import narrow, trigonometry, vectormath
+from tilewright.backends.cpu.compute import doubles, narrow, trigonometry, vectormath
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, DataType
 from tilewright.errors import InternalError
@@ -57,7 +57,7 @@ class Lanes:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Lanes:
         """Emit a NumPy function applied to lanes."""
-        emit = _UFUNCS.get(ufunc.__name__)
+        emit = _UFUNCS.get(ufunc.__name__.removesuffix(" (vectorized)"))
         if emit is None or method != "__call__":
             raise InternalError(f"no instructions for np.{ufunc.__name__}")
         return emit(*(i if isinstance(i, Lanes) else self.like(i) for i in inputs))
@@ -167,6 +167,10 @@ def _negative(a: Lanes) -> Lanes:
     return a.like(0) - a
 
 
+def _copysign(a: Lanes, b: Lanes) -> Lanes:
+    return Lanes(a.b, a.b.intrinsic("llvm.copysign", a.value, b.value), a.element)
+
+
 def _subtract(a: Lanes, b: Lanes) -> Lanes:
     plain = _binary("fsub", "sub")(a, b)
     return replace(plain, difference=(a, b)) if a.element.is_float() else plain
@@ -259,10 +263,13 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "sin": _function(trigonometry.sin),
     "cos": _function(trigonometry.cos),
     "tanh": _function(vectormath.tanh),
+    "erf": _function(vectormath.erf),
+    **{emitter.name: _function(emitter) for emitter in doubles.FUNCTIONS},
     "floor": _function(vectormath.floor),
     "ceil": _function(vectormath.ceil),
     "trunc": _function(vectormath.trunc),
     "rint": _function(vectormath.round_half_even),
+    "copysign": _copysign,
     "bitwise_and": _binary("", "and"),
     "bitwise_or": _binary("", "or"),
     "bitwise_xor": _binary("", "xor"),

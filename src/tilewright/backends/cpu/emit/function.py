@@ -117,6 +117,9 @@ class FunctionEmitter(Recording):
         """Let a variable stand for what was emitted."""
         if isinstance(binding, (Tile, Array)):
             binding.owners.append(var)
+        elif isinstance(binding, tuple):
+            for element in binding:
+                self.bind(var, element)
         elif isinstance(binding, Tensor):
             binding = replace(binding, root=self.roots.get(var, var))
         self.bindings[var] = binding

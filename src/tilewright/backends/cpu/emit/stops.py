@@ -42,19 +42,24 @@ class Stopping:
         """Return the opposite of a condition."""
         return self.b.op("xor", condition, TRUE)
 
-    def fail(self, condition: Value, message: str, at: Spanned) -> None:
-        """Note an error where a condition holds; the first one noted is reported when the program ends."""
+    def fail(self, condition: Value, message: str, at: Spanned, index: Value | None = None) -> None:
+        """Note an error where a condition holds; the first one noted is reported when the program ends.
+
+        Its message may name an index, of which it keeps 32 bits.
+        """
         if not self.checked:
             return
-        number = self.program.note(message, at.span)
+        number = i64(self.program.note(message, at.span))
         with self.b.when(condition):
             cell = self.b.offset(self.context, i64(Context.ERROR), I64)
-            self.b.do(f"cmpxchg {cell}, i64 0, i64 {number} monotonic monotonic")
+            if index is not None:
+                number = self.b.op("or", self.b.op("shl", index, i64(32)), number)
+            self.b.do(f"cmpxchg {cell}, i64 0, {number} monotonic monotonic")
 
-    def stop(self, condition: Value, message: str, at: Spanned) -> None:
+    def stop(self, condition: Value, message: str, at: Spanned, index: Value | None = None) -> None:
         """Note an error where a condition holds, and leave the function: what follows must not happen."""
         with self.b.when(condition):
-            self.fail(TRUE, message, at)
+            self.fail(TRUE, message, at, index)
             self.leave(self.exit)
 
     def leave(self, label: str) -> None:

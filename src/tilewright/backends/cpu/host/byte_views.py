@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.backends.cpu.compute.addresses import times
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Scalar, Tensor, static
-from tilewright.backends.cpu.host.tensors import times
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.native.llvm import I1, Value, i64

@@ -6,14 +6,20 @@ An entry takes an array of 64-bit words (arguments, then room for results) and t
 from __future__ import annotations
 
 from tilewright.backends.cpu.compute import (
+    assemble,
     compare,
     convert,
     copies,
+    element_gathers,
     elements,
     groups,
     partial,
+    positions,
     products,
     reduce,
+    row_gathers,
+    scatters,
+    selections,
     tiles,
     views,
 )
@@ -26,8 +32,11 @@ from tilewright.backends.cpu.host import (
     byte_views,
     calls,
     control,
+    reinterpreted,
     scalars,
     system,
+    tensor_gathers,
+    tensor_scatters,
     tensor_views,
     tensors,
 )
@@ -51,8 +60,9 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, byte_views, calls, compare, control, convert, copies, elements, groups, partial, products, reduce, scalars,
-    system, tensor_views, tensors, tiles, views,
+    arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, groups, partial,
+    positions, products, reduce, reinterpreted, row_gathers, scalars, scatters, selections, system, tensor_gathers,
+    tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
+from tilewright.backends.cpu.compute.addresses import moved, packed_strides
 from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
 from tilewright.backends.cpu.compute.copies import clear_bytes, inside
 from tilewright.backends.cpu.compute.nodes import MapNode
@@ -22,6 +24,7 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.native.llvm import I1, Value, i64
+from tilewright.ops.broadcast import REPEATED
 from tilewright.ops.memory import EXTENTS, MOST
 from tilewright.passes.overwritten import is_overwritten
 
@@ -50,13 +53,27 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     value = bound.get("value")
     number = bound.get("init_value")
     clear = value is None and number is None and not is_overwritten(call, e.last_use.body_of(call), e.defined)
-    tensor = _in_arena(e, call, shape, dtype, clear) or new_tensor(e, _possible(e, call, shape), dtype, clear=clear)
+    tensor = buffer(e, call, shape, dtype, clear=clear)
     if number is not None:
         held = constant(number, dtype)
         value = Scalar(literal(held.dtype, held.value, 1), held.dtype)
     if value is not None:
         fill(e, tensor, value)
     return tensor
+
+
+def buffer(
+    e: FunctionEmitter,
+    call: Call,
+    shape: Sequence[Value],
+    dtype: DataType,
+    *,
+    valid: Sequence[Value] | None = None,
+    clear: bool = False,
+) -> Tensor:
+    """Emit the buffer that a call makes, in the arena where it is small and ends with its function."""
+    made = _in_arena(e, call, shape, dtype, clear) or new_tensor(e, _possible(e, call, shape), dtype, clear=clear)
+    return made if valid is None else replace(made, valid=tuple(valid))
 
 
 def _in_arena(e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: DataType, clear: bool) -> Tensor | None:
@@ -99,24 +116,6 @@ def new_tensor(e: FunctionEmitter, shape: Sequence[Value], dtype: DataType, *, c
     return Tensor(pointer, tuple(shape), strides, tuple(shape), dtype, object())
 
 
-def packed_strides(e: FunctionEmitter, shape: Sequence[Value]) -> tuple[tuple[Value, ...], Value]:
-    """Return the strides of a packed row-major buffer, and how many elements it has."""
-    strides: list[Value] = []
-    count: Value = i64(1)
-    for extent in reversed(shape):
-        strides.insert(0, count)
-        count = times(e, count, extent)
-    return tuple(strides), count
-
-
-def times(e: FunctionEmitter, a: Value, b: Value) -> Value:
-    """Return a product, computed now where that is possible."""
-    known = static(a), static(b)
-    if known[0] is not None and known[1] is not None:
-        return i64(known[0] * known[1])
-    return b if known[0] == 1 else a if known[1] == 1 else e.b.op("mul", a, b)
-
-
 def fill(e: FunctionEmitter, tensor: Tensor, value: Scalar) -> None:
     """Emit the writing of one number to every element."""
     node = MapNode((value,), function=converting(tensor.dtype))
@@ -138,9 +137,12 @@ def stand_in(shape: Sequence[Value], dtype: DataType) -> TileType:
     return TileType(extents, dtype, extents)
 
 
-def put(e: FunctionEmitter, tile: Tile, tensor: Tensor, offsets: Sequence[Value] | None = None) -> None:
-    """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor."""
-    sink = StoreSink(tile, tensor=tensor, offsets=tuple(offsets or (i64(0),) * len(tensor.shape)))
+def put(
+    e: FunctionEmitter, tile: Tile, tensor: Tensor, offsets: Sequence[Value] | None = None, *, add: bool = False
+) -> None:
+    """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor or added to it."""
+    starts = tuple(offsets or (i64(0),) * len(tensor.shape))
+    sink = StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent)
     e.run(Group(tile.rows, _recorded(tile), [sink]))
 
 
@@ -154,29 +156,20 @@ def loaded(tensor: Tensor, valid: Sequence[Value]) -> Tile:
     return Tile(stand_in(valid, tensor.dtype), tuple(valid), node=node)
 
 
-def moved(e: FunctionEmitter, tensor: Tensor, indices: Sequence[Value]) -> Value:
-    """Return the address of one element."""
-    offset: Value = i64(0)
-    for index, stride in zip(indices, tensor.strides, strict=True):
-        if static(index) != 0:
-            step = times(e, index, stride)
-            offset = step if static(offset) == 0 else e.b.op("add", offset, step)
-    return e.b.offset(tensor.pointer, offset, memory_type(tensor.dtype))
-
-
 @lowers("tensor.assemble")
 def _assemble(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     source, target = bound["source"], bound["target"]
     if isinstance(source, Tile):
         write(e, call, source, target, bound["offset"], bound["atomic"])
         return target
-    assert bound["atomic"] is not AtomicType.Add
-    copy_tensor(e, call, source, target, e.indices(bound["offset"]))
+    copy_tensor(e, call, source, target, e.indices(bound["offset"]), add=bound["atomic"] is AtomicType.Add)
     return target
 
 
-def copy_tensor(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, starts: Sequence[Value]) -> None:
-    """Emit a copy of a tensor's valid part; one that does not fit is an error and writes nothing."""
+def copy_tensor(
+    e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, starts: Sequence[Value], *, add: bool = False
+) -> None:
+    """Emit a copy of a tensor's valid part, or its sum with what is there; one that does not fit writes nothing."""
     pad = len(target.shape) - len(source.shape)
     sizes = (*(i64(1),) * pad, *source.valid)
     fits = inside(e, starts, sizes, target.shape)
@@ -189,7 +182,33 @@ def copy_tensor(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, 
         apart = new_tensor(e, sizes, source.dtype)
         put(e, loaded(whole, sizes), apart)
         whole = apart
-    put(e, loaded(whole, sizes), target, starts)
+    put(e, loaded(whole, sizes), target, starts, add=add)
+
+
+@lowers("tensor.expand_clone")
+def _expand_clone(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Emit a copy of a tensor into another, what there is one of repeated; one that does not fit writes nothing."""
+    source, target = bound["src"], bound["target"]
+    if source.root is target.root:
+        apart = new_tensor(e, source.valid, source.dtype)
+        put(e, loaded(source, source.valid), apart)
+        source = replace(source, pointer=apart.pointer, strides=apart.strides)
+    fits, sizes, strides = Value(I1, "true"), list(source.valid), list(source.strides)
+    for axis, (have, want) in enumerate(zip(source.shape, target.shape, strict=True)):
+        if have == want:
+            continue
+        single = e.b.compare("icmp eq", have, i64(1))
+        if static(have) is None:
+            strides[axis] = e.b.select(single, i64(0), strides[axis])
+        sizes[axis] = want if static(have) == 1 else e.b.select(single, want, sizes[axis])
+        fits = e.b.op("and", fits, e.b.op("or", single, e.b.compare("icmp eq", have, want)))
+    if e.checked and fits.ref != "true":
+        e.fail(e.negated(fits), f"a tensor cannot be repeated to fill another\n{REPEATED}", call)
+        sizes = [e.b.select(fits, size, i64(0)) for size in sizes]
+    read = tuple(i64(1) if static(have) == 1 else size for have, size in zip(source.shape, sizes, strict=True))
+    node = MapNode((loaded(replace(source, strides=tuple(strides)), read),), function=converting(target.dtype))
+    put(e, Tile(stand_in(sizes, target.dtype), tuple(sizes), node=node), target)
+    return target
 
 
 @lowers("tensor.read")

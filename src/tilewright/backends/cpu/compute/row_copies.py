@@ -1,0 +1,98 @@
+"""Row copies: whole rows brought from one place to another, wherever their elements lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tilewright.backends.cpu.compute.addresses import moved, times
+from tilewright.backends.cpu.compute.copies import inside
+from tilewright.backends.cpu.compute.indexed import at_column, raw_type, single
+from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Tensor, static
+from tilewright.core.expr import Call
+from tilewright.dtypes import DataType
+from tilewright.native.llvm import FALSE, I8, I32, I64, PTR, TRUE, Value, i64
+from tilewright.ops.row_gather import FIT
+
+LINE = 64
+"""Bytes of a cache line."""
+
+
+class Row(NamedTuple):
+    """Elements in a row: where the first lies, and how far neighbours are apart."""
+
+    pointer: Value
+    stride: Value
+
+
+def copy_row(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Value) -> None:
+    """Emit a copy of so many elements; adjacent ones are copied as bytes."""
+    unsure = [row.stride for row in (come, go) if static(row.stride) != 1]
+    if not unsure:
+        _bytes(e, dtype, come, go, count)
+        return
+    if any(static(stride) is not None for stride in unsure):
+        _elements(e, dtype, come, go, count)
+        return
+    adjacent = TRUE
+    for stride in unsure:
+        adjacent = e.b.op("and", adjacent, e.b.compare("icmp eq", stride, i64(1)))
+    with e.b.when(adjacent):
+        _bytes(e, dtype, come, go, count)
+    with e.b.when(e.negated(adjacent)):
+        _elements(e, dtype, come, go, count)
+
+
+def _bytes(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Value) -> None:
+    name = e.b.module.intrinsic("llvm.memcpy.p0.p0.i64", "void", PTR, PTR, I64, "i1 immarg")
+    e.b.invoke(name, go.pointer, come.pointer, times(e, count, i64(dtype.get_byte())), FALSE)
+
+
+def _elements(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Value) -> None:
+    type_, size = raw_type(dtype), dtype.get_byte()
+
+    def one(column: Value) -> None:
+        taken = e.b.load(type_, at_column(e, come.pointer, column, come.stride, dtype), size)
+        e.b.store(taken, at_column(e, go.pointer, column, go.stride, dtype), size)
+
+    single(e, count, 4, one)
+
+
+def clear_row(e: FunctionEmitter, go: Value, nbytes: Value) -> None:
+    """Emit the writing of zeros to adjacent bytes."""
+    name = e.b.module.intrinsic("llvm.memset.p0.i64", "void", PTR, I8, I64, "i1 immarg")
+    e.b.invoke(name, go, Value(I8, "0"), nbytes, FALSE)
+
+
+def fetch_ahead(e: FunctionEmitter, pointer: Value, nbytes: int, *, write: bool = False) -> None:
+    """Emit hints to fetch the beginning of a row, from which on the processor fetches by itself."""
+    name = e.b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
+    for line in range(0, min(nbytes, 4 * LINE), LINE):
+        hint = Value(I32, str(int(write))), Value(I32, "3"), Value(I32, "1")
+        e.b.invoke(name, e.b.offset(pointer, i64(line), "i8"), *hint)
+
+
+def copy_window(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, bound: Bound) -> None:
+    """Emit a copy of a window of one matrix into another, turned if asked; one that does not fit is an error."""
+    come, go = e.indices(bound["src_offset"]), e.indices(bound["dst_offset"])
+    size = e.indices(bound["valid_shape"] or bound["shapes"])
+    turned: Sequence[Value] = size[::-1] if bound["transpose"] else size
+    if bound["valid_shape"] is not None:
+        _check_size(e, call, size, e.indices(bound["shapes"]))
+    for starts, extents, tensor in ((come, size, source), (go, turned, target)):
+        fits = inside(e, starts, extents, tensor.shape)
+        if fits is not None:
+            e.stop(e.negated(fits), f"a window does not fit\n{FIT}", call)
+    rows, columns = target.strides[::-1] if bound["transpose"] else target.strides
+    begin, end = moved(e, source, come), moved(e, target, go)
+    with e.b.loop(i64(0), size[0], i64(1)) as row:
+        first, second = (at_column(e, p, row, s, source.dtype) for p, s in ((begin, source.strides[0]), (end, rows)))
+        copy_row(e, source.dtype, Row(first, source.strides[1]), Row(second, columns), size[1])
+
+
+def _check_size(e: FunctionEmitter, call: Call, size: Sequence[Value], most: Sequence[Value]) -> None:
+    for want, extent in zip(size, most, strict=True):
+        if static(want) is None:
+            e.stop(e.b.compare("icmp ugt", want, extent), "a valid part does not fit its window", call)

@@ -1,0 +1,242 @@
+"""Selections: columns taken by a pattern, the places of elements that compare, and blocks of bytes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tilewright.backends.cpu.compute.addresses import moved, product, times, view_of
+from tilewright.backends.cpu.compute.convert import as_element
+from tilewright.backends.cpu.compute.copies import known_or, packed, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.indexed import at_column, check, number, raw_type, single, strips
+from tilewright.backends.cpu.compute.row_copies import clear_row
+from tilewright.backends.cpu.compute.storage import load
+from tilewright.backends.cpu.compute.traced import Lanes, from_memory
+from tilewright.backends.cpu.compute.updates import changing
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import memory_type
+from tilewright.backends.cpu.emit.values import Scalar, Tensor, Tile, static
+from tilewright.core.enums import MaskPattern
+from tilewright.core.expr import Call
+from tilewright.core.types import TileType, TupleType
+from tilewright.native.llvm import I32, I64, Value, i64, vector
+from tilewright.ops.block_gather import BLOCK, WITHIN
+from tilewright.ops.indices import chosen, pattern_of
+from tilewright.ops.selection import COMPARISONS
+
+_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {name: getattr(operator, name) for name in COMPARISONS}
+
+
+# columns
+
+
+def take_columns(e: FunctionEmitter, source: Tensor, made: Tensor, pattern: MaskPattern) -> None:
+    """Emit a copy of the columns that a pattern takes, side by side, within the valid part of what is made."""
+    rows, columns = made.valid
+    with e.b.loop(i64(0), rows, i64(1)) as row:
+        come, go = (moved(e, tensor, (row, i64(0))) for tensor in (source, made))
+        _taken(e, source, come, go, columns, pattern)
+
+
+def _taken(e: FunctionEmitter, source: Tensor, come: Value, go: Value, columns: Value, pattern: MaskPattern) -> None:
+    type_, size, stride = raw_type(source.dtype), source.dtype.get_byte(), source.strides[-1]
+
+    def one(column: Value) -> None:
+        place = e.b.op("add", times(e, column, i64(pattern.step)), i64(pattern.first))
+        taken = e.b.load(type_, at_column(e, come, place, stride, source.dtype), size)
+        e.b.store(taken, e.b.offset(go, column, type_), size)
+
+    width = e.program.target.vector_bits // (8 * size)
+    whole = vector(type_, width * pattern.step)
+
+    def several(column: Value) -> None:
+        wide = e.b.load(whole, e.b.offset(come, times(e, column, i64(pattern.step)), type_), size)
+        picked = _shuffled(e, wide, [pattern.first + lane * pattern.step for lane in range(width)])
+        e.b.store(picked, e.b.offset(go, column, type_), size)
+
+    _strip_mined(e, columns, stride, width, several, one)
+
+
+def put_columns(e: FunctionEmitter, source: Tensor, target: Tensor, pattern: MaskPattern) -> None:
+    """Emit a copy of the valid part of a matrix to the columns of another that a pattern takes."""
+    rows, columns = source.valid
+    with e.b.loop(i64(0), rows, i64(1)) as row:
+        come, go = (moved(e, tensor, (row, i64(0))) for tensor in (source, target))
+        _put(e, source, come, go, columns, pattern)
+
+
+def _put(e: FunctionEmitter, source: Tensor, come: Value, go: Value, columns: Value, pattern: MaskPattern) -> None:
+    type_, size, stride = raw_type(source.dtype), source.dtype.get_byte(), source.strides[-1]
+
+    def one(column: Value) -> None:
+        place = e.b.op("add", times(e, column, i64(pattern.step)), i64(pattern.first))
+        taken = e.b.load(type_, at_column(e, come, column, stride, source.dtype), size)
+        e.b.store(taken, e.b.offset(go, place, type_), size)
+
+    width = e.program.target.vector_bits // (8 * size)
+    whole = vector(type_, width * pattern.step)
+
+    def several(column: Value) -> None:
+        given = e.b.load(vector(type_, width), e.b.offset(come, column, type_), size)
+        at = e.b.offset(go, times(e, column, i64(pattern.step)), type_)
+        spread = _shuffled(e, given, [lane // pattern.step for lane in range(width * pattern.step)])
+        kept = e.b.load(whole, at, size)
+        taken = [lane % pattern.step == pattern.first for lane in range(width * pattern.step)]
+        mask = Value(vector("i1", len(taken)), f"<{', '.join(f'i1 {str(bit).lower()}' for bit in taken)}>")
+        e.b.store(e.b.select(mask, spread, kept), at, size)
+
+    _strip_mined(e, columns, stride, width, several, one)
+
+
+def _strip_mined(
+    e: FunctionEmitter,
+    columns: Value,
+    stride: Value,
+    width: int,
+    several: Callable[[Value], None],
+    one: Callable[[Value], None],
+) -> None:
+    """Emit columns several at a time where neighbours are adjacent, and one by one what is left."""
+    whole: Value = i64(0)
+    if static(stride) == 1:
+        known = static(columns)
+        whole = i64(known // width * width) if known is not None else e.b.op("and", columns, i64(-width))
+        with e.b.loop(i64(0), whole, i64(width)) as column:
+            several(column)
+    with e.b.loop(whole, columns, i64(1)) as column:
+        one(column)
+
+
+def _shuffled(e: FunctionEmitter, value: Value, order: list[int]) -> Value:
+    mask = f"<{len(order)} x i32> <{', '.join(f'i32 {lane}' for lane in order)}>"
+    type_ = vector(value.type.split(" x ")[1].rstrip(">"), len(order))
+    return e.b.value(type_, f"shufflevector {value}, {value.type} poison, {mask}")
+
+
+@lowers("tile.gather_mask")
+def _gather_mask(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    source, type_, pattern = view_of(e, bound["src"]), tile_type(call), pattern_of(bound["mask_pattern"])
+    rows, columns = source.valid
+    result = e.fresh(type_, known_or(type_, (rows, columns_taken(e, columns, pattern))))
+    take_columns(e, source, view_of(e, result), pattern)
+    return result
+
+
+def columns_taken(e: FunctionEmitter, columns: Value, pattern: MaskPattern) -> Value:
+    """Return how many of the first so many columns a pattern takes."""
+    if pattern.step == 1:
+        return columns
+    left = e.b.op("add", columns, i64(pattern.step - 1 - pattern.first))
+    return e.b.op("sdiv", e.b.intrinsic("llvm.smax", left, i64(0)), i64(pattern.step))
+
+
+@lowers("tile.scatter_mask")
+def _scatter_mask(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    source = view_of(e, bound["src"])
+    result = changing(e, call, bound["dst"])
+    put_columns(e, source, view_of(e, result), pattern_of(bound["mask_pattern"]))
+    return result
+
+
+# comparisons
+
+
+def find_matches(
+    e: FunctionEmitter, source: Tensor, places: Tensor, counts: Tensor, compare: str, kvalue: Scalar, offset: int
+) -> None:
+    """Emit, for each row, the numbers of matching columns, zeros after the last, and how many match."""
+    rows, columns = source.valid
+    number_ = as_element(Lanes(e.b, kvalue.value, kvalue.dtype), source.dtype)
+    width, type_ = e.lanes, memory_type(source.dtype)
+    spread = Lanes(e.b, e.b.splat(number_.value, width), source.dtype)
+    count = e.b.slot(I64)
+    room = places.shape[1]
+    with e.b.loop(i64(0), rows, i64(1)) as row:
+        come, go = (moved(e, tensor, (row, i64(0))) for tensor in (source, places))
+        clear_row(e, go, times(e, room, i64(4)))
+        e.b.store(i64(0), count, 8)
+
+        def strip(column: Value, width: int, mask: Value | None) -> None:
+            raw = load(e.b, vector(type_, width), e.b.offset(come, column, type_), source.dtype.get_byte(), mask)
+            flags = _COMPARE[compare](from_memory(e.b, raw, source.dtype), spread).value
+            flags = flags if mask is None else e.b.op("and", flags, mask)
+            bits = e.b.convert("zext", e.b.convert("bitcast", flags, f"i{width}"), I64)
+            _note(e, bits, e.b.op("add", column, i64(offset)), count, go, room)
+
+        strips(e, columns, width, strip)
+        total = e.b.convert("trunc", e.b.load(I64, count, 8), I32)
+        e.b.store(total, moved(e, counts, (i64(0), row)), 4)
+
+
+def _note(e: FunctionEmitter, bits: Value, first: Value, count: Value, go: Value, room: Value) -> None:
+    """Emit the writing of the numbers of set bits after those that were written before."""
+    b, matches = e.b, e.b.intrinsic("llvm.ctpop", bits)
+    before = b.load(I64, count, 8)
+    b.store(b.op("add", before, matches), count, 8)
+    left = b.intrinsic("llvm.smax", b.op("sub", room, before), i64(0))
+    name = b.module.intrinsic("llvm.cttz.i64", I64, I64, "i1 immarg")
+    loop = b.open_loop(i64(0), b.intrinsic("llvm.smin", matches, left), i64(1), (bits,))
+    (rest,) = loop.values
+    place = b.op("add", first, b.call(I64, name, rest, Value("i1", "true")))
+    b.store(b.convert("trunc", place, I32), b.offset(go, b.op("add", before, loop.index), I32), 4)
+    b.close_loop(loop, (b.op("and", rest, b.op("sub", rest, i64(1))),))
+
+
+@lowers("tile.gather_compare")
+def _gather_compare(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[Tile, ...]:
+    source = view_of(e, with_adjacent_rows(e, bound["src"]))
+    assert isinstance(call.type, TupleType)
+    types = [type_ for type_ in call.type.elements if isinstance(type_, TileType)]
+    rows = source.valid[0]
+    made = [
+        e.fresh(type_, known_or(type_, valid))
+        for type_, valid in zip(types, ((rows, i64(types[0].shape[1])), (i64(1), rows)), strict=True)
+    ]
+    compare = chosen(bound["cmp_mode"], COMPARISONS, "cmp_mode")
+    places, counts = (view_of(e, tile) for tile in made)
+    find_matches(e, source, places, counts, compare, bound["kvalue"], bound["offset"])
+    return tuple(made)
+
+
+# blocks
+
+
+@lowers("tile.gatherb")
+def _gather_blocks(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    given, type_ = packed(e, bound["src"]), tile_type(call)
+    source, offsets = view_of(e, given), view_of(e, bound["offset"])
+    nbytes = times(e, product(e, source.shape), i64(given.type.dtype.get_byte()))
+    is_whole = all(static(v) == n for v, n in zip(given.valid, given.type.shape, strict=True))
+    if is_whole:
+        check(e, call, offsets, offsets.valid, e.b.op("sub", nbytes, i64(BLOCK - 1)), "offset", unsigned=True)
+    lanes = BLOCK // type_.dtype.get_byte()
+    rows, columns = offsets.valid
+    result = e.fresh(type_, known_or(type_, (rows, times(e, columns, i64(lanes)))))
+    made, block = view_of(e, result), vector("i8", BLOCK)
+    with rows_of(e, (rows,)) as (row,):
+        at, go = (moved(e, tensor, (row, i64(0))) for tensor in (offsets, made))
+
+        def one(column: Value) -> None:
+            place = number(e, at_column(e, at, column, offsets.strides[1], offsets.dtype), offsets.dtype)
+            if not is_whole:
+                _check_block(e, call, given, place)
+            taken = e.b.load(block, e.b.offset(source.pointer, place, "i8"), 1)
+            e.b.store(taken, e.b.offset(go, column, block), 1)
+
+        single(e, columns, 4, one)
+    return result
+
+
+def _check_block(e: FunctionEmitter, call: Call, tile: Tile, place: Value) -> None:
+    """Emit the end of the function where a block of a partly valid tile is not valid as a whole."""
+    size = tile.type.dtype.get_byte()
+    pitch, live = tile.type.shape[1] * size, times(e, tile.valid[1], i64(size))
+    end = e.b.op("add", place, i64(BLOCK))
+    fits = e.b.compare("icmp ule", end, times(e, tile.valid[0], i64(pitch)))
+    fits = e.b.op("and", fits, e.b.compare("icmp eq", live, i64(pitch)))
+    row = e.b.compare("icmp ult", e.b.op("udiv", place, i64(pitch)), tile.valid[0])
+    within = e.b.compare("icmp ule", e.b.op("add", e.b.op("urem", place, i64(pitch)), i64(BLOCK)), live)
+    fits = e.b.op("or", fits, e.b.op("and", row, within))
+    e.stop(e.negated(fits), f"a block of 32 bytes lies outside the valid part of a tile\n{WITHIN}", call)
