@@ -8,13 +8,12 @@ from typing import Any
 
 from tilewright.programs.torch_text.spelled import spells
 from tilewright.programs.torch_text.values import (
-    _constant,
+    _common_valid,
     _each,
     _embedded,
     _exact,
     _limits,
     _number,
-    _padding,
     _promoted,
     _rounded,
     _Value,
@@ -126,21 +125,25 @@ def _mask(dtype: Any, lhs: _Value, rhs: Any, cmp_type: int = 0) -> _Value:
 
 
 def _bits(mask: _Value, like: Sequence[int]) -> Any:
-    """Return the bits of a mask as conditions."""
-    held = mask.data[tuple(slice(0, extent) for extent in like[:-1])][..., : (like[-1] + 7) // 8].to(torch.int64)
+    """Return the bits of a mask as conditions, the least significant of each word first."""
+    words = mask.data[tuple(slice(0, extent) for extent in like[:-1])].contiguous()
+    held = words.view(torch.uint8)[..., : (like[-1] + 7) // 8].to(torch.int64)
     return (held.unsqueeze(-1) >> torch.arange(8) & 1).flatten(-2)[..., : like[-1]].bool()
 
 
 @spells("tile.sel")
-def _selected(dtype: Any, mask: _Value, lhs: _Value, rhs: _Value, tmp: Any = None, **_: Any) -> _Value:
+def _selected(dtype: Any, mask: _Value, lhs: _Value, rhs: _Value, tmp: Any = None) -> _Value:
     """Return elements of `lhs` where a bit is set, of `rhs` elsewhere."""
-    other = rhs.data[tuple(slice(0, extent) for extent in lhs.valid)]
-    picked = torch.where(_bits(mask, lhs.valid), _rounded(lhs.live(), dtype), _rounded(other, dtype))
-    return _embedded(picked, lhs.data.shape, dtype)
+    bits = _bits(mask, _common_valid([lhs, rhs]))
+
+    def chosen(taken: Any, other: Any) -> Any:
+        return torch.where(bits, taken, other)
+
+    return _each(chosen, [lhs, rhs], dtype, dtype)
 
 
 @spells("tile.sels")
-def _selected_or(dtype: Any, mask: _Value, src: _Value, tmp: Any = None, scalar: Any = 0, **_: Any) -> _Value:
+def _selected_or(dtype: Any, mask: _Value, src: _Value, tmp: Any = None, scalar: Any = 0) -> _Value:
     """Return elements of `src` where a bit is set, a number elsewhere."""
     other = torch.tensor(_number(scalar, dtype), dtype=dtype)
     return _embedded(torch.where(_bits(mask, src.valid), src.live(), other), src.data.shape, dtype)
@@ -163,8 +166,10 @@ def _converted(elements: Any, dtype: Any, mode: Any) -> Any:
         "odd": torch.where((cut != elements) & (cut % 2 == 0), cut + torch.sign(elements), cut),
     }[mode]
     low, high = _limits(dtype)
-    held = torch.where((rounded >= float(high)) | (rounded < low), 0.0, rounded).to(torch.int64)
-    return torch.where(rounded >= float(high), high, torch.where(rounded < low, low, held)).to(dtype)
+    held = torch.where((rounded >= float(high)) | (rounded < low), 0.0, rounded)
+    held = torch.where(held >= 2.0**63, held - 2.0**64, held).to(torch.int64)  # whose bits are those of a uint64
+    top = high if high < 2**63 else -1
+    return torch.where(rounded >= float(high), top, torch.where(rounded < low, low, held)).to(dtype)
 
 
 @spells("tile.cast", "tensor.cast")
@@ -185,59 +190,3 @@ def _cast_number(dtype: Any, x: Any, target_type: Any, mode: Any = "round") -> A
 def _expanded(dtype: Any, target: _Value, scalar: Any) -> _Value:
     """Return a number everywhere that a value holds data."""
     return _embedded(torch.full(target.valid, _number(scalar, dtype), dtype=dtype), target.data.shape, dtype)
-
-
-@spells("tile.slice", "tensor.slice")
-def _sliced(
-    dtype: Any, x: _Value, shape: Sequence[int], offset: Sequence[int], valid_shape: Any = None,
-    drop_dims: Sequence[int] | None = None, pad_value: Any = None, clamp: bool = False,
-) -> _Value:  # fmt: skip
-    """Return a window: a view, which nobody writes to where it is a tile."""
-    for start, size, extent in zip(offset, shape, x.data.shape, strict=True):
-        if start < 0 or size < 0 or (start + size > extent and not clamp):
-            raise IndexError(f"a slice of {size} element(s) at {start} does not fit 0 to {extent}")
-    data = x.data[tuple(slice(start, start + size) for start, size in zip(offset, shape, strict=True))]
-    wanted = zip(shape if valid_shape is None else valid_shape, x.valid, offset, data.shape, strict=True)
-    valid = [max(0, min(want, held - start, size)) for want, held, start, size in wanted]
-    dropped = {axis % data.ndim for axis in drop_dims or ()}
-    picked = data[tuple(0 if axis in dropped else slice(None) for axis in range(data.ndim))]
-    return _Value(picked, [n for axis, n in enumerate(valid) if axis not in dropped])
-
-
-@spells("tile.transpose", "tensor.transpose")
-def _transposed(dtype: Any, x: _Value, axis1: int, axis2: int, **_: Any) -> _Value:
-    """Return two axes swapped."""
-    valid = list(x.valid)
-    valid[axis1], valid[axis2] = valid[axis2], valid[axis1]
-    return _Value(x.data.transpose(axis1, axis2), valid)
-
-
-@spells("tile.transpose_view")
-def _turned(dtype: Any, tile: _Value) -> _Value:
-    """Return the last two axes swapped."""
-    return _transposed(dtype, tile, -1, -2)
-
-
-@spells("tile.concat", "tensor.concat")
-def _joined(dtype: Any, a: _Value, b: _Value) -> _Value:
-    """Return two values side by side."""
-    if a.valid[-1] != a.data.shape[-1]:
-        raise ValueError(f"rows of which {a.valid[-1]} of {a.data.shape[-1]} elements hold data cannot come first")
-    return _Value(torch.cat([a.data, b.data], -1), (*a.valid[:-1], a.data.shape[-1] + b.valid[-1]))
-
-
-@spells("tile.fillpad", "tensor.fillpad")
-def _filled(dtype: Any, x: _Value, pad_value: Any = "zero") -> _Value:
-    """Return a value with a number wherever it holds nothing."""
-    named = {float("inf"): "max", -float("inf"): "min"}.get(pad_value, pad_value)
-    made = _Value(_constant(x.data.shape, _padding(named, dtype), dtype))
-    made.data[tuple(slice(0, extent) for extent in x.valid)] = x.live()
-    return made
-
-
-@spells("tile.set_validshape", "tensor.set_validshape")
-def _narrowed(dtype: Any, x: _Value, valid_rows: int, valid_cols: int) -> _Value:
-    """Return a value of which another part holds data."""
-    if not (0 <= valid_rows <= x.data.shape[-2] and 0 <= valid_cols <= x.data.shape[-1]):
-        raise ValueError(f"a valid part of [{valid_rows}, {valid_cols}] does not fit {list(x.data.shape[-2:])}")
-    return _Value(x.data, (*x.valid[:-2], valid_rows, valid_cols))

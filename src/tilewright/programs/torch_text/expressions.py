@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import keyword
 import re
 from collections.abc import Mapping
 from enum import Enum
 
 from tilewright.core.build import arguments
+from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import (
     Absent,
     Attribute,
@@ -22,7 +24,7 @@ from tilewright.core.expr import (
     Var,
 )
 from tilewright.core.op import Kind
-from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, Type
+from tilewright.core.types import ArrayType, ScalarType, Shape, TensorType, TileType, Type
 from tilewright.dtypes import BOOL, INDEX, INT64, TASK_ID, TORCH_NAMES, UINT64, DataType
 from tilewright.errors import NoTorchError
 from tilewright.frontend.names import free_name
@@ -31,6 +33,9 @@ from tilewright.programs.torch_text.spelled import SPELLED
 
 NUMBERS = {"div": "_quotient", "floordiv": "_floor_quotient", "mod": "_remainder", "min": "_smaller", "max": "_larger"}
 """The functions for what Python's own operators do differently."""
+
+LOSES_UINT64 = ("tile.cast", "tensor.cast", "tile.cmp", "tensor.cmp")
+"""Ops that look at the size of integers, of which torch compares none of 64 bits without a sign."""
 
 RESERVED = ("float", "range", "torch")
 """The names of others that a function of a text uses."""
@@ -101,14 +106,32 @@ class Expressions:
             return self._number(call)
         shown = {name: self._argument(value) for name, value in given.items()}
         if call.op.name in SPELLED:
-            there = {name: text for name, text in shown.items() if text != "None"}
-            options = "".join(f", {name}={text}" for name, text in there.items())
-            return f"{SPELLED[call.op.name].__name__}({result_dtype(call.type)}{options})"
+            return self._spelled(call, shown)
+        if spec.family == "position":
+            axis = -1 if spec.name.startswith("row") else -2
+            return f"_position({result_dtype(call.type)}, {shown['x']}, {axis}, {spec.combine!r})"
         if spec.family == "reduction":
             return self._reduction(call, shown)
         if spec.reference is not None and isinstance(call.type, (TensorType, TileType)):
             return self._meaning(call, shown)
         raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}`")
+
+    def _spelled(self, call: Call, shown: Mapping[str, str]) -> str:
+        """Return an op that a function stands for, told what it asks for about the result."""
+        function, dtypes = SPELLED[call.op.name], {_element(arg.type) for arg in call.args if _is_shaped(arg.type)}
+        if call.op.name in LOSES_UINT64 and UINT64 in dtypes:
+            raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}` of {UINT64}")
+        there = {name: text for name, text in shown.items() if text != "None"}
+        if isinstance(call.type, (TensorType, TileType)):
+            known = {"part": self._extents(call.type.valid), "full": self._extents(call.type.shape)}
+            known["turns"] = str(tuple(map(_is_turned, (call.args[0].type, call.type)) if call.args else ()))
+            there |= {name: known[name] for name in inspect.signature(function).parameters if name in known}
+        options = "".join(f", {name}={text}" for name, text in there.items())
+        return f"{function.__name__}({result_dtype(call.type)}{options})"
+
+    def _extents(self, box: Shape) -> str:
+        found = [self.text(extent) if isinstance(extent, Expr) else str(extent) for extent in box]
+        return f"({''.join(f'{each}, ' for each in found).rstrip()})"
 
     def _argument(self, value: object) -> str:
         if isinstance(value, Expr):
@@ -117,6 +140,8 @@ class Expressions:
 
     def _reduction(self, call: Call, shown: Mapping[str, str]) -> str:
         spec, dtype = call.op.spec, _element(call.type)
+        if dtype == UINT64:
+            raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}` of {dtype}")
         axis = -1 if spec.name.startswith("row") else -2
         start = show(spec.start(dtype)) if spec.start is not None else "0"
         common = f"{torch_dtype(dtype)}, {shown['x']}, {axis}, {spec.combine!r}, {start}"
@@ -133,15 +158,26 @@ class Expressions:
             raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}` of {dtype}")
         assert spec.reference is not None
         try:
-            text = written(spec.reference, operands, dtype)
+            count = min(len(operands), len(inspect.signature(spec.reference).parameters))
+            text = written(spec.reference, operands[:count], dtype)
         except (NoTorchError, TypeError, AttributeError) as error:
             raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}`: {error}") from error
         name = f"_{spec.name}_{dtype.symbol.lower()}"
-        self.meanings[name] = f"def {name}({', '.join(operands)}):\n    return {text}"
-        given, element = ", ".join(shown[name] for name in operands), torch_dtype(dtype)
+        self.meanings[name] = f"def {name}({', '.join(operands[:count])}):\n    return {text}"
+        values, element = [self._operand(call, shown, name) for name in operands], torch_dtype(dtype)
+        while len(values) > count:  # of more operands than a meaning takes, the first ones are one
+            values[:count] = [f"_each({name}, [{', '.join(values[:count])}], {element}, {element})"]
+        given = ", ".join(values)
         if spec.family == "partial" and isinstance(call.type, TileType):
             return f"_partly({name}, {given}, {element})"
         return f"_each({name}, [{given}], {element}, {element})"
+
+    def _operand(self, call: Call, shown: Mapping[str, str], name: str) -> str:
+        """Return an operand; rows of 32 bytes in place of one element are repeated."""
+        is_row = call.op.spec.family == "expansion" and call.op.spec.name.startswith("row") and name == "vec"
+        type_ = next((a.type for p, a in zip(call.op.spec.operands, call.args, strict=False) if p.name == name), None)
+        is_wide = is_row and isinstance(type_, (TensorType, TileType)) and type_.shape[-1] != 1
+        return f"_repeated({shown[name]}, {shown['x']})" if is_wide else shown[name]
 
     def _number(self, call: Call) -> str:
         """Return arithmetic on numbers."""
@@ -199,6 +235,15 @@ def result_dtype(type_: Type) -> str:
     if isinstance(type_, (ScalarType, ArrayType)) and type_.dtype != TASK_ID:
         return torch_dtype(type_.dtype)
     return "None"
+
+
+def _is_turned(type_: Type) -> bool:
+    """Return whether a tensor's last two axes lie the other way round in memory."""
+    return isinstance(type_, TensorType) and type_.layout is TensorLayout.DN
+
+
+def _is_shaped(type_: Type) -> bool:
+    return isinstance(type_, (TensorType, TileType))
 
 
 def _element(type_: Type) -> DataType:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -76,8 +75,8 @@ def _moved(dtype: Any, tile: _Value, **_: Any) -> _Value:
     return tile
 
 
-@spells("tensor.create", "tile.create")
-def _created(dtype: Any, shape: Sequence[int], init_value: Any = None, **_: Any) -> _Value:
+@spells("tensor.create", "tile.create", "tensor.create_l1")
+def _created(_dtype: Any, shape: Sequence[int], dtype: Any, init_value: Any = None, **_: Any) -> _Value:
     """Return new elements, zero where nobody says what they are."""
     return _Value(_constant(shape, _number(init_value or 0, dtype), dtype))
 
@@ -209,23 +208,3 @@ def _asserted(dtype: Any, condition: bool, message: str) -> None:
 @spells("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")
 def _nothing(dtype: Any, **_: Any) -> None:
     """Do nothing: statements run in order."""
-
-
-@spells("tile.reshape")
-def _reshaped(dtype: Any, x: _Value, shape: Sequence[int]) -> _Value:
-    """Return the elements of a tile in another shape."""
-    _check_whole(x, shape)
-    return _Value(x.data.reshape(tuple(shape)))
-
-
-@spells("tensor.reshape")
-def _viewed(dtype: Any, x: _Value, shape: Sequence[int]) -> _Value:
-    """Return a tensor's memory in another shape."""
-    _check_whole(x, shape)
-    return _Value(x.data.view(tuple(shape)))
-
-
-def _check_whole(x: _Value, shape: Sequence[int]) -> None:
-    """Raise ValueError where a value cannot have another shape."""
-    if x.valid != tuple(x.data.shape) or math.prod(shape) != x.data.numel():
-        raise ValueError(f"{list(x.valid)} of {list(x.data.shape)} cannot become {list(shape)}")

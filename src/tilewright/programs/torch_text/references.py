@@ -14,6 +14,13 @@ from tilewright.errors import NoTorchError
 
 RENAMED = {
     "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
     "divide": "true_divide",
     "equal": "eq",
     "fabs": "abs",
@@ -74,7 +81,10 @@ class Elements:
         return self._called(function.__name__, *args)
 
     def _called(self, name: str, *inputs: Any) -> Elements:
-        known = RENAMED.get(name, name)
+        plain = name.partition(" ")[0]  # what NumPy makes of a function of Python's says so behind its name
+        if plain in WRITTEN:
+            return Elements(f"_{plain}({self._shown(inputs[0])})", self.element)
+        known = RENAMED.get(plain, plain)
         shown = [self._shown(each) for each in inputs]
         if known in OPERATORS and len(shown) == 2:
             return Elements(f"({shown[0]} {OPERATORS[known]} {shown[1]})", self.element)
@@ -129,11 +139,15 @@ def show_float(number: float) -> str:
     return repr(number) if number - number == 0 else f'float("{number}")'
 
 
+WRITTEN = ("fast_normal", "normal")
+"""Functions of floats that are neither NumPy's nor torch's, and stand in `values`."""
+
 DIVISIONS = ("floor_divide", "fmod", "remainder")
 """Functions that NumPy lets give zero for integers by zero, and torch does not."""
 
 TORCH = frozenset(
-    "abs maximum minimum exp exp2 expm1 log log2 log1p sqrt rsqrt sin cos tanh floor ceil trunc round sign square "
+    "abs acos acosh asin asinh atan atan2 atanh cosh erf erfc log10 sinh "
+    "maximum minimum exp exp2 expm1 log log2 log1p sqrt rsqrt sin cos tanh floor ceil trunc round sign square "
     "reciprocal fmod remainder floor_divide neg pow where broadcast_to ones_like zeros_like full_like copysign isnan "
     "signbit bitwise_not bitwise_left_shift bitwise_right_shift logical_and logical_or logical_not clamp".split()
 )

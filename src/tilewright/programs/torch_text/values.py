@@ -7,6 +7,7 @@ but torch, Python and other functions of these files.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -120,6 +121,18 @@ def _by(meaning: Callable[..., Any], lhs: Any, rhs: Any) -> Any:
     return torch.where(rhs == 0, 0, meaning(lhs, torch.where(rhs == 0, 1, rhs)))
 
 
+def _normal(x: Any) -> Any:
+    """Return how likely a normally distributed number is to be at most x."""
+    return torch.erfc(x * -math.sqrt(0.5)) * 0.5
+
+
+def _fast_normal(x: Any) -> Any:
+    """Return how likely a normally distributed number is to be at most x, as networks approximate it."""
+    y = x * (1 + 0.044715 * x * x) * math.sqrt(8 / math.pi)
+    e = torch.exp(-y.abs())
+    return torch.where(y < 0, e, 1) / (1 + e)
+
+
 def _common_valid(values: Sequence[_Value]) -> tuple[int, ...]:
     """Return the part of a broadcast that holds data, which the first value that spans an axis decides."""
     rank = max(value.data.ndim for value in values)
@@ -140,8 +153,9 @@ def _operand(value: Any, valid: Sequence[int], dtype: Any) -> Any:
     """Return the elements of an operand, or a number, exactly."""
     if isinstance(value, _Value):
         return _exact(_rounded(_met(value, valid), dtype))
-    exact = torch.float64 if dtype.is_floating_point else torch.int64
-    return _exact(_rounded(torch.tensor(value, dtype=exact), dtype))
+    if dtype.is_floating_point:
+        return _exact(_rounded(torch.tensor(value, dtype=torch.float64), dtype))
+    return torch.tensor(_number(value, dtype), dtype=torch.int64)
 
 
 def _each(meaning: Callable[..., Any], values: Sequence[Any], compute: Any, dtype: Any) -> _Value:
