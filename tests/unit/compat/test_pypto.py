@@ -111,6 +111,18 @@ def test_what_is_missing_is_named_as_it_was_asked_for(code: str) -> None:
     assert told(caught) == f"{MISSING[code]} is not in tilewright's compat module"
 
 
+def test_settings_of_the_environment_are_followed() -> None:
+    code = "import os; os.environ['PYPTO_PROG_BUILD_DIR'] = '/somewhere'\n"
+    check = "from tilewright import settings; print(settings.build_dir())"
+    assert ran("-c", f"{code}import {PACKAGE}\n{check}").strip() == "/somewhere"
+
+
+def test_messages_are_logged_where_the_level_says_so() -> None:
+    log = "import logging; logging.basicConfig(format='%(levelname)s %(message)s', stream=__import__('sys').stdout)"
+    used = "import pypto; pypto.log_info('quiet'); pypto.set_log_level('info'); pypto.log_info('said')"
+    assert told(f"{log}\n{used}") == "INFO said"
+
+
 def test_asking_whether_a_name_is_there_is_no_mistake() -> None:
     assert told("import pypto.language as pl; print(hasattr(pl, 'add'), hasattr(pl, 'nothing'))") == "True False"
 
