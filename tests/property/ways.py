@@ -24,11 +24,19 @@ from tilewright.core.types import ScalarType
 from tilewright.dtypes import DataType
 from tilewright.ops.declare import NUMBERS as SEEN
 
+PIPED = "joins two functions of a group: tests/unit/test_pipes.py has programs of them"
+
 LEFT_OUT: dict[str, str] = {
     "tensor.get_block_idx": "the front end writes tile.get_block_idx",
     "tensor.get_block_num": "the front end writes tile.get_block_num",
     "tensor.get_subblock_idx": "the front end writes tile.get_subblock_idx",
     "system.device_assert": "stops a program, or is not there: it has tests of its own",
+    **dict.fromkeys(
+        ("system.tpush_to_aic", "system.tpush_to_aiv", "system.tpop_from_aic", "system.tpop_from_aiv"), PIPED
+    ),
+    **dict.fromkeys(("system.aic_initialize_pipe", "system.aiv_initialize_pipe"), "declares what needs no declaration"),
+    **dict.fromkeys(("system.tfree_to_aic", "system.tfree_to_aiv"), "frees what is freed anyway"),
+    **dict.fromkeys(("system.reserve_buffer", "system.import_peer_buffer"), "gives a number that means nothing here"),
     "system.task_invalid": "only orders tasks, which run in order anyway: nothing of it is left in native code",
 }
 """Ops that random programs do not use, with the reason."""
@@ -560,7 +568,7 @@ def _count(w: Writer, op: Op) -> Value | None:
 def _task(w: Writer, op: Op) -> Value | None:
     """Let a kernel wait for a task that never was; inside a kernel there is nothing to wait."""
     if w.plane is Plane.CONTROL:
-        made = w.make(f"pl.system.{op.spec.name}()", "tid", keep=True)
+        made = w.make(f"pl.system.{op.spec.name}(deps=[None])", "tid", keep=True)
         assert made is not None
         w.values[made.name] = replace(made, fixed=True)
         scopes.scope(w, deps=f", deps=[{made.name}]")

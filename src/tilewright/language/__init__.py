@@ -47,6 +47,17 @@ from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
+from tilewright.ops.pipes import AUTO as AUTO
+from tilewright.ops.pipes import aic_initialize_pipe as aic_initialize_pipe
+from tilewright.ops.pipes import aiv_initialize_pipe as aiv_initialize_pipe
+from tilewright.ops.pipes import import_peer_buffer as import_peer_buffer
+from tilewright.ops.pipes import reserve_buffer as reserve_buffer
+from tilewright.ops.pipes import tfree_to_aic as tfree_to_aic
+from tilewright.ops.pipes import tfree_to_aiv as tfree_to_aiv
+from tilewright.ops.pipes import tpop_from_aic as tpop_from_aic
+from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
+from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
+from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
 from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
@@ -76,8 +87,11 @@ TaskId = Scalar(TASK_ID)
 IntLike: _typing.TypeAlias = int | Scalar | _Expr
 
 
-def parse(code: str, filename: str = "<string>") -> _Function | _Program:
-    """Return the one function or program that Python text defines; the text runs like a module, with `pl` at hand."""
+def parse(code: str, filename: str = "<string>", source_map: object = None) -> _Function | _Program:
+    """Return the one function or program that Python text defines; the text runs like a module, with `pl` at hand.
+
+    A `source_map`, which other implementations make for text of their own, is not looked at: places are in the text.
+    """
     return _parse(code, {"pl": _this()}, filename)
 
 

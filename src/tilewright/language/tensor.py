@@ -1,5 +1,6 @@
 """`pl.tensor`: the ops on tensors, under their own namespace."""
 
+from tilewright.frontend.directives import alloc as alloc
 from tilewright.frontend.directives import dump_tag as dump_tag
 from tilewright.frontend.directives import no_dep as no_dep
 from tilewright.ops.broadcast import *
@@ -29,4 +30,4 @@ from tilewright.ops.shape import *
 from tilewright.ops.system import *
 from tilewright.ops.view import *
 
-__all__ = ["create", "create_tensor", "dim", "dump_tag", "full", "no_dep", "read", "write"]
+__all__ = ["alloc", "create", "create_tensor", "dim", "dump_tag", "full", "no_dep", "read", "write"]

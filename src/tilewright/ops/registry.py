@@ -19,6 +19,7 @@ from tilewright.ops import memory_gather as memory_gather
 from tilewright.ops import memory_scatter as memory_scatter
 from tilewright.ops import padding as padding
 from tilewright.ops import partial as partial
+from tilewright.ops import pipes as pipes
 from tilewright.ops import position as position
 from tilewright.ops import reduce as reduce
 from tilewright.ops import reinterpret as reinterpret

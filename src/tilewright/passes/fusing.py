@@ -14,6 +14,7 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
+from tilewright.ops.pipes import PIPES
 from tilewright.passes.fusion import Extent, Fusion, Recorder, Waiting, spans
 
 Given: TypeAlias = "Mapping[str, Argument]"
@@ -90,7 +91,7 @@ class Walk:
             return self._value(expr)
         if expr.op.kind is Kind.TENSOR:
             self._tensor_op(expr, var)
-        if expr.op.kind is not Kind.TILE:
+        if expr.op.kind not in (Kind.TILE, Kind.SYSTEM):
             return None
         rule = _RULES.get(expr.op.spec.name) or _RULES.get(expr.op.spec.family) or _needing
         return rule(self, expr, arguments(expr))
@@ -173,6 +174,12 @@ def _plans(*names: str) -> Callable[[Rule], Rule]:
         return rule
 
     return sign
+
+
+@_plans(*PIPES)
+def _handed_over(w: Walk, call: Call, given: Given) -> Waiting | None:
+    w.recorder.end(f"`{call.op.name}` lets others run")
+    return w.in_memory(call)
 
 
 @_plans("elementwise", "expansion")

@@ -32,6 +32,7 @@ from tilewright.backends.cpu.host import (
     byte_views,
     calls,
     control,
+    pipes,
     reinterpreted,
     scalars,
     system,
@@ -61,8 +62,8 @@ from tilewright.native.target import Target
 
 HANDLERS = (
     arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, groups, partial,
-    positions, products, reduce, reinterpreted, row_gathers, scalars, scatters, selections, system, tensor_gathers,
-    tensor_scatters, tensor_views, tensors, tiles, views,
+    pipes, positions, products, reduce, reinterpreted, row_gathers, scalars, scatters, selections, system,
+    tensor_gathers, tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 

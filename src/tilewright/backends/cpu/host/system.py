@@ -22,7 +22,7 @@ def _block_count(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     return Scalar(e.block_count, INDEX)
 
 
-@lowers("tile.get_subblock_idx", "tensor.get_subblock_idx", "system.task_dummy")
+@lowers("system.task_dummy")
 def _zero(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     assert isinstance(call.type, ScalarType)
     return Scalar(i64(0), call.type.dtype)

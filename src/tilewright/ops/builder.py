@@ -1,4 +1,4 @@
-"""Building: statements of the tile IR, one after the other, under the span of the PTO op they come from."""
+"""Building: statements of the IR, one after the other, under the span of what they stand for."""
 
 from __future__ import annotations
 
@@ -18,30 +18,45 @@ from tilewright.ops.registry import OPS
 from tilewright.source import UNKNOWN, Span
 
 
-class Builder:
-    """The statements being written; the last block is the innermost."""
+class Statements:
+    """Statements being written, under the span of what they stand for."""
 
-    def __init__(self) -> None:
-        self.blocks: list[list[Stmt]] = [[]]
-        self.span: Span = UNKNOWN
-        self.hint = "t"
+    def __init__(self, span: Span = UNKNOWN, hint: str = "t") -> None:
+        self.stmts: list[Stmt] = []
+        self.span = span
+        self.hint = hint
         """What values are called that nobody gave a name."""
 
     def emit(self, stmt: Stmt) -> None:
-        """Add a statement to the innermost block."""
-        self.blocks[-1].append(stmt)
+        """Write a statement."""
+        self.stmts.append(stmt)
 
-    def call(self, name: str, **given: Any) -> Expr:
+    def op(self, name: str, /, **given: Any) -> Expr:
         """Return an op applied to operands and options, those left out at their defaults."""
         spec = OPS[name].spec
-        bound = {p.name: given.get(p.name, p.default) for p in spec.parameters}
         try:
-            return build.call(spec, bound, self.span)
+            return build.call(spec, {p.name: p.default for p in spec.parameters} | given, self.span)
         except KernelError as error:
             build.locate(error, {}, self.span, {})
             raise
 
-    def let(self, value: Expr) -> Expr:
+    def act(self, name: str, /, **given: Any) -> None:
+        """Write an op for its effect."""
+        self.emit(EvalStmt(self.op(name, **given), self.span))
+
+
+class Builder(Statements):
+    """Statements in blocks; the last block is the innermost."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = [self.stmts]
+
+    def emit(self, stmt: Stmt) -> None:
+        """Write a statement into the innermost block."""
+        self.blocks[-1].append(stmt)
+
+    def bind(self, value: Expr) -> Expr:
         """Return a name for a value; what is a name or a number already is its own."""
         if not isinstance(value, Call):
             return value
@@ -49,29 +64,25 @@ class Builder:
         self.emit(AssignStmt(var, value, self.span))
         return var
 
-    def op(self, name: str, **given: Any) -> Expr:
+    def do(self, name: str, /, **given: Any) -> Expr:
         """Return the named result of an op."""
-        return self.let(self.call(name, **given))
-
-    def do(self, name: str, **given: Any) -> None:
-        """Add an op that is there for its effect."""
-        self.emit(EvalStmt(self.call(name, **given), self.span))
+        return self.bind(self.op(name, **given))
 
     def load(self, view: Expr, shape: Sequence[int], valid: Sequence[Expr] | None = None) -> Expr:
         """Return what a view shows, from its start on; `valid` says how much where only the running program knows."""
-        return self.op("tile.load", tensor=view, offsets=(0,) * len(shape), shapes=tuple(shape), valid_shape=valid)
+        return self.do("tile.load", tensor=view, offsets=(0,) * len(shape), shapes=tuple(shape), valid_shape=valid)
 
     def store(self, view: Expr, tile: Expr, **options: Any) -> None:
         """Write a tile into a view of as many axes, from its start on."""
-        self.do("tile.store", tile=tile, offsets=(0,) * len(tile_type(tile).shape), output_tensor=view, **options)
+        self.act("tile.store", tile=tile, offsets=(0,) * len(tile_type(tile).shape), output_tensor=view, **options)
 
     def get(self, view: Expr, *at: Expr | int) -> Expr:
         """Return one element of memory."""
-        return self.op("tensor.read", x=view, indices=at)
+        return self.do("tensor.read", x=view, indices=at)
 
     def set(self, view: Expr, value: Expr, *at: Expr | int) -> None:
         """Set one element of memory."""
-        self.do("tensor.write", x=view, indices=at, value=value)
+        self.act("tensor.write", x=view, indices=at, value=value)
 
     def assign(self, var: Var, value: Expr) -> None:
         """Let an existing variable stand for another value from here on."""
@@ -80,14 +91,14 @@ class Builder:
     def tile(self, name: str, *given: Any, **options: Any) -> Expr:
         """Return the named result of an op on tiles, as in `tile("add", a, b)`."""
         parameters = OPS[f"tile.{name}"].spec.parameters
-        return self.op(f"tile.{name}", **{p.name: each for p, each in zip(parameters, given, strict=False)}, **options)
+        return self.do(f"tile.{name}", **{p.name: each for p, each in zip(parameters, given, strict=False)}, **options)
 
     # scalars
 
     def scalar(self, name: str, *given: Expr) -> Expr:
         """Return named scalar arithmetic, as in `scalar("add", a, b)`."""
         parameters = OPS[f"scalar.{name}"].spec.parameters
-        return self.op(f"scalar.{name}", **{p.name: each for p, each in zip(parameters, given, strict=False)})
+        return self.do(f"scalar.{name}", **{p.name: each for p, each in zip(parameters, given, strict=False)})
 
     def cast(self, value: Expr, dtype: DataType, mode: str = "trunc") -> Expr:
         """Return a scalar in another type."""
@@ -97,7 +108,7 @@ class Builder:
         if isinstance(value, Const) and not (dtype.is_int() and isinstance(value.value, float)):
             return constant(value.value, dtype) if dtype.is_float() else _wrapped(value, dtype)
         reach = bounds(value)
-        result = self.op("scalar.cast", x=value, target_type=dtype, mode=mode)
+        result = self.do("scalar.cast", x=value, target_type=dtype, mode=mode)
         if isinstance(result, Var) and reach and dtype.limits[0] <= reach[0] and reach[1] <= dtype.limits[1]:
             result.bounds = reach
         return result
@@ -175,6 +186,12 @@ class Builder:
     def variable(self, type_: Type, hint: str) -> Var:
         """Return a variable that nothing has been assigned to yet."""
         return Var(hint, type_, self.span)
+
+    def held(self, value: Expr, hint: str) -> Var:
+        """Return a variable that begins with a value."""
+        var = self.variable(value.type, hint)
+        self.assign(var, value)
+        return var
 
 
 def _wrapped(value: Const, dtype: DataType) -> Const:

@@ -1,13 +1,13 @@
-"""Operand rules: whether operands and static tokens are of the kinds their form takes, and go together."""
+"""Rules of a form: whether operands, words, static tokens and results are as many as it says, and of its kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError
-from tilewright.pto.module import Enumerated, Op, Value
+from tilewright.pto.module import Enumerated, Op, Value, word_of
 from tilewright.pto.text.form import Form
-from tilewright.pto.text.kinds import misfit, row_of
+from tilewright.pto.text.kinds import counted, fits, misfit, row_of, shown
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.text.typetext import brief_text
 from tilewright.pto.types import PACKED, Mask, Scalar, TileBuf, VReg
@@ -26,8 +26,7 @@ def refuse_slots(op: Op, form: Form) -> None:
         if known is None or value is None:
             continue
         if not isinstance(value, Enumerated) or value.word not in known:
-            word = value.word if isinstance(value, Enumerated) else str(value)
-            raise PtoAttributeError(f"`{word}` is no {slot.family}", help=nearest(word, known))
+            raise PtoAttributeError(f"`{word_of(value)}` is no {slot.family}", help=nearest(word_of(value), known))
 
 
 def any_packed(values: Iterable[Value]) -> bool:
@@ -121,3 +120,47 @@ def _refuse_companions(op: Op, letters: str, values: list[Value], element: Scala
         if letter == "m" and isinstance(type, Mask) and type.bits != min(32, element.bits):
             message = f"lanes of {element} take !pto.mask<b{min(32, element.bits)}>, `%{value.name}` is {type}"
             raise PtoTypeMismatchError(message, help="make the mask with the width of the lanes")
+
+
+# counts
+
+
+def refuse_counts(op: Op, form: Form) -> None:
+    """Raise where `op` has too many or too few of something."""
+    if not fits(len(op.operands), form.operands):
+        raise _miscounted(op, f"takes {counted(shown(form.operands), 'operand')}, got {len(op.operands)}")
+    if not fits(len(op.results), form.results):
+        raise _miscounted(op, f"has {counted(shown(form.results), 'result')}, got {len(op.results)}")
+    if form.slots:
+        _refuse_slots(op, form)
+    if form.words or op.clauses:
+        _refuse_words(op, form)
+
+
+def _refuse_slots(op: Op, form: Form) -> None:
+    needed = form.slots if form.needed_slots is None else form.slots[: form.needed_slots]
+    for slot in needed:
+        if slot.name not in op.attributes:
+            raise _miscounted(op, f"needs its {slot.name}")
+
+
+def _refuse_words(op: Op, form: Form) -> None:
+    present = {clause.name for clause in op.clauses}
+    for name, word in form.words.items():
+        if word.required and name not in present:
+            raise _miscounted(op, f"needs `{name}`, as in `{word.layout.example(name)}`")
+    for name in form.numbers:
+        if name not in op.attributes:
+            raise _miscounted(op, f"needs `{name}`, as in `{name} [8, 16]`")
+    for clause in op.clauses:
+        word = form.words.get(clause.name)
+        if word is None:
+            raise _miscounted(op, f"has no `{clause.name}`")
+        if not fits(len(clause.values), word.kinds):
+            takes = counted(shown(word.kinds), "operand")
+            message = f"`{clause.name}` of `{op.name}` takes {takes}, got {len(clause.values)}"
+            raise PtoOperandError(message, spans=(clause.span,))
+
+
+def _miscounted(op: Op, what: str) -> PtoOperandError:
+    return PtoOperandError(f"`{op.name}` {what}", spans=(op.span,))
