@@ -1,6 +1,7 @@
 """Registers: what vector ops share. A vector is a one-row tile of 256 bytes, a mask a one-row tile of flags.
 
-Lanes change places through scratch: a fresh buffer that is written under one shape and read under another.
+Lanes change places through scratch: a fresh buffer that is written under one shape and read under another. Where that
+is not enough, elements of registers and of memory are read and written one after the other.
 """
 
 from __future__ import annotations
