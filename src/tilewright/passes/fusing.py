@@ -14,6 +14,7 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
+from tilewright.ops.pipes import PIPES
 from tilewright.passes.fusion import Extent, Fusion, Recorder, Waiting, spans
 
 Given: TypeAlias = "Mapping[str, Argument]"
@@ -90,7 +91,7 @@ class Walk:
             return self._value(expr)
         if expr.op.kind is Kind.TENSOR:
             self._tensor_op(expr, var)
-        if expr.op.kind is not Kind.TILE:
+        if expr.op.kind not in (Kind.TILE, Kind.SYSTEM):
             return None
         rule = _RULES.get(expr.op.spec.name) or _RULES.get(expr.op.spec.family) or _needing
         return rule(self, expr, arguments(expr))
@@ -175,6 +176,12 @@ def _plans(*names: str) -> Callable[[Rule], Rule]:
     return sign
 
 
+@_plans(*PIPES)
+def _handed_over(w: Walk, call: Call, given: Given) -> Waiting | None:
+    w.recorder.end(f"`{call.op.name}` lets others run")
+    return w.in_memory(call)
+
+
 @_plans("elementwise", "expansion")
 def _elementwise(w: Walk, call: Call, given: Given) -> Waiting:
     operands = w.tiles(given, *call.op.spec.data)
@@ -243,14 +250,19 @@ def _position(w: Walk, call: Call, given: Given) -> Waiting | None:
 @_plans("load")
 def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     tensor, stmt, starts, wanted = given["tensor"], w.recorder.stmt, given["offsets"], given["valid_shape"]
-    if _is_there(given["pad"]) or not isinstance(tensor, Var) or not isinstance(starts, MakeTuple):
-        w.recorder.end("a padded load follows")
+    if not isinstance(tensor, Var) or not isinstance(starts, MakeTuple) or _is_apart(given["pad"], tensor):
+        w.recorder.end("a padded or permuted load follows")
         return w.in_memory(call)
     assert isinstance(call.type, TileType)
     shape, asked = call.type.shape, wanted.elements if isinstance(wanted, MakeTuple) else call.type.shape
     found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
     tile = Waiting(shape, _known(call.type, found), loaded=stmt, tensor=tensor)
     return w.recorder.load(tile, may_float=tensor not in w.turned and not w.is_copied(stmt))
+
+
+def _is_apart(pad: Argument, tensor: Var) -> bool:
+    """Return whether a load is written on its own: it fills what is not there, or puts elements in order."""
+    return _is_there(pad) or (isinstance(tensor.type, TensorType) and tensor.type.layout.is_permuted)
 
 
 @_plans("store")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.backends.cpu.compute.atomics import add_each
 from tilewright.backends.cpu.compute.storage import load, store
@@ -12,9 +12,10 @@ from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import Builder, Value, i64, mangled, vector
+from tilewright.records import mutable
 
 
-@dataclass
+@mutable
 class Row:
     """One row being emitted: its indices, and what has been computed once for it."""
 
@@ -25,7 +26,7 @@ class Row:
     saved: dict[Tile, Place] = field(default_factory=dict[Tile, Place])
 
 
-@dataclass
+@mutable
 class Spread:
     """What is the same in all columns of a row, in every lane: emitted at a mark ahead of the loop over columns."""
 
@@ -33,7 +34,7 @@ class Spread:
     lanes: dict[Tile | Scalar, Lanes] = field(default_factory=dict["Tile | Scalar", Lanes])
 
 
-@dataclass
+@mutable
 class Pass:
     """Several columns of a row being emitted together."""
 
