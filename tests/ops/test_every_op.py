@@ -19,8 +19,11 @@ from tilewright.core.program import Function
 from tilewright.errors import OutsideKernelError
 
 MODULES = [importlib.import_module(f"tilewright.ops.{m.name}") for m in pkgutil.iter_modules(tilewright.ops.__path__)]
-FAMILIES = ("elementwise", "reduction", "scalar")
-"""Families whose members need no example: `test_families.py` and `test_scalar.py` make one for each."""
+FAMILIES = ("elementwise", "pipe", "reduction", "scalar")
+"""Families whose members need no example: `test_families.py` and `test_scalar.py` make one for each.
+
+Pipes take two functions: `test_pipes.py` has examples.
+"""
 
 
 def title(spec: OpSpec) -> str:

@@ -18,6 +18,7 @@ from tilewright.core import annotations as ann
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType
 from tilewright.dtypes import DataType
 from tilewright.forks import computed_once
+from tilewright.records import mutable
 
 
 class Kind(Enum):
@@ -97,7 +98,7 @@ class Parameter:
         return self.role is not Role.ATTRIBUTE
 
 
-@dataclass(eq=False)
+@mutable
 class OpSpec:
     """Everything known about an op. `infer` and `evaluate` take the op's own parameters by name."""
 
@@ -133,7 +134,7 @@ class OpSpec:
     """What becomes of undefined elements of its operands."""
     unread: frozenset[str] = frozenset()
     """The operands of which only the type matters."""
-    scratch: Callable[..., TileType] | None = None
+    scratch: Callable[..., TileType | None] | None = None
     """The scratch tile that tiles have to bring along, from the other operands; None: none is needed."""
     takes_numbers: bool = False
     """Whether a call on numbers alone is one of the scalar op of the same name."""
@@ -143,6 +144,8 @@ class OpSpec:
     """The tensors of which its meaning says itself which elements it reads; of others it reads all."""
     orders: tuple[tuple[str, ...], ...] = ()
     """Other orders in which its arguments may be written."""
+    annotated: bool = False
+    """Whether the annotation of the name it is assigned to may say its `shape` and `dtype`."""
     control_plane: bool = False
     """Whether an orchestration function may use it outside a kernel scope."""
     symbol: str = ""
@@ -199,7 +202,7 @@ class OpSpec:
         return {kind: OPS[f"{kind.value}.{self.name}"] for kind in self.kinds}
 
 
-@dataclass(eq=False)
+@mutable
 class Op:
     """A spec at one kind: what a call in the IR refers to."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -18,13 +18,14 @@ from tilewright.core.types import TileType
 from tilewright.frontend.signature import exact
 from tilewright.frontend.walk.bindings import Binding, ended, one_sided
 from tilewright.ops.registry import specs
+from tilewright.records import mutable
 from tilewright.source import Span
 
 UNKNOWN: Any = object()
 """Stands for a value that only the running program has."""
 
 
-@dataclass(eq=False)
+@mutable
 class ScopedBinding(Binding):
     """What a name stands for from some line of a block on."""
 
@@ -38,7 +39,7 @@ class ScopedBinding(Binding):
 Bindings: TypeAlias = dict[str, ScopedBinding]
 
 
-@dataclass
+@mutable
 class Scope:
     """The names visible at one point, innermost block last."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import starmap
 from typing import NamedTuple
 
@@ -200,7 +201,7 @@ def least_part(e: FunctionEmitter, a: Sequence[Value], b: Sequence[Value], shape
 def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
     """Emit a product of matrices; one that is much work ends with its program."""
     polled = e.program.polled and work >= LONG
-    name = emit_gemm(e.b.module, spec._replace(polled=polled))
+    name = emit_gemm(e.b.module, replace(spec, polled=polled))
     e.b.invoke(name, *args, *[e.context] * polled)
     if polled:
         e.leave_after_an_error()

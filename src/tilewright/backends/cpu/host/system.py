@@ -23,10 +23,7 @@ def _block_count(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     return Scalar(e.block_count, INDEX)
 
 
-@lowers(
-    "tile.get_subblock_idx", "tensor.get_subblock_idx", "system.task_dummy",
-    "prefetch.make_context", "prefetch.async_prefetch", "prefetch.session",
-)  # fmt: skip
+@lowers("system.task_dummy", "prefetch.make_context", "prefetch.async_prefetch", "prefetch.session")
 def _zero(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     assert isinstance(call.type, ScalarType)
     return Scalar(i64(0), call.type.dtype)
