@@ -11,6 +11,7 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.errors import (
     DTypeMismatchError,
     ExecutionError,
+    OperandError,
     OutOfBoundsError,
     ShapeMismatchError,
 )
