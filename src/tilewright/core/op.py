@@ -124,6 +124,8 @@ class OpSpec:
     """The operand whose buffer the result is."""
     writes: str | None = None
     """The operand whose buffer the op changes."""
+    is_barrier: bool = False
+    """Whether the blocks of a launch wait for each other in it."""
     takes_permuted: bool = False
     """Whether it takes tensors whose memory holds elements in an order of their own."""
     turns: bool = False
