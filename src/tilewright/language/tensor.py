@@ -1,5 +1,6 @@
 """`pl.tensor`: the ops on tensors, under their own namespace."""
 
+from tilewright.frontend.directives import alloc as alloc
 from tilewright.frontend.directives import dump_tag as dump_tag
 from tilewright.frontend.directives import no_dep as no_dep
 from tilewright.ops.broadcast import *
@@ -12,6 +13,7 @@ from tilewright.ops.gather import *
 from tilewright.ops.generate import ci as arange
 from tilewright.ops.generate import ci as ci
 from tilewright.ops.generate import random as random
+from tilewright.ops.lanes import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tensor as create
 from tilewright.ops.memory import create_tensor as create_tensor

@@ -1,6 +1,7 @@
 """`pl.tile`: the ops on tiles, under their own namespace."""
 
 from tilewright.core.enums import MaskPattern as MaskPattern
+from tilewright.frontend.directives import alloc as alloc
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.compare import *
@@ -11,6 +12,7 @@ from tilewright.ops.generate import tile_ci as arange
 from tilewright.ops.generate import tile_ci as ci
 from tilewright.ops.generate import tile_random as random
 from tilewright.ops.generate import tri as tri
+from tilewright.ops.lanes import *
 from tilewright.ops.load import load as load
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tile as create
@@ -22,8 +24,13 @@ from tilewright.ops.memory import tile_full as full
 from tilewright.ops.memory import write as write
 from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
+from tilewright.ops.mx import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
+from tilewright.ops.pipes import tpop_from_aic as tpop_from_aic
+from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
+from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
+from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
 from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *

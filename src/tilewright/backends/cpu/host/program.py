@@ -14,6 +14,7 @@ from tilewright.backends.cpu.compute import (
     elements,
     generators,
     groups,
+    lanes,
     merge,
     partial,
     philox,
@@ -21,6 +22,7 @@ from tilewright.backends.cpu.compute import (
     products,
     reduce,
     row_gathers,
+    scaled,
     scatters,
     selections,
     sort,
@@ -36,6 +38,7 @@ from tilewright.backends.cpu.host import (
     byte_views,
     calls,
     control,
+    pipes,
     reinterpreted,
     scalars,
     system,
@@ -65,8 +68,8 @@ from tilewright.native.target import Target
 
 HANDLERS = (
     arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, generators,
-    groups, merge, partial, philox, positions, products, reduce, reinterpreted, row_gathers, scalars, scatters,
-    selections, sort, system, tensor_gathers, tensor_scatters, tensor_views, tensors, tiles, views,
+    groups, lanes, merge, partial, philox, pipes, positions, products, reduce, reinterpreted, row_gathers, scalars,
+    scaled, scatters, selections, sort, system, tensor_gathers, tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 
