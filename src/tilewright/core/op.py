@@ -116,6 +116,8 @@ class OpSpec:
     """The tensors of which its meaning says itself which elements it reads; of others it reads all."""
     orders: tuple[tuple[str, ...], ...] = ()
     """Other orders in which its arguments may be written."""
+    forms: tuple[tuple[str, ...], ...] = ()
+    """The parameters that belong together, of an op that does one of several things: it is given those of one form."""
     control_plane: bool = False
     """Whether an orchestration function may use it outside a kernel scope."""
     symbol: str = ""
