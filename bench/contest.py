@@ -70,7 +70,7 @@ class Contest:
     """One row: who is measured against whom at which work, and the ratio wanted.
 
     `enter` makes the contenders, once per number of threads; contests of a group share a table. Work of less than a
-    millisecond asks for several `calls` per sample.
+    millisecond asks for several `calls` per sample; `most_rounds` spares us too many of a slow one.
     """
 
     name: str
@@ -82,6 +82,7 @@ class Contest:
     subject: str = OURS
     against: str = EAGER
     calls: int = 1
+    most_rounds: int = 1000
 
 
 class Ratio(NamedTuple):

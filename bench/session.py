@@ -15,11 +15,12 @@ from plot import PATH, plot
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from tables import tables
 
-NOTES = """torch {torch}, all work in fp32, outputs allocated beforehand. Contests are medians of {rounds} rounds in
-which the contenders take turns; a ratio is taken within a round, and above 1 the first contender is faster. One thread
-is measured in processor time, more in wall-clock time over the rounds in which nobody else took a processor; * marks a
-ratio that had fewer than five of those and took them all. GB/s counts each element once. Cold compile goes from the
-decorated class to the first result on small tensors, llvmlite imported beforehand."""
+NOTES = """torch {torch}, models in bf16 and all else in fp32, outputs allocated beforehand. Contests are medians of
+{rounds} rounds, of fewer for models, in which the contenders take turns; a ratio is taken within a round, and above 1
+the first contender is faster. One thread is measured in processor time, more in wall-clock time over the rounds in
+which nobody else took a processor; * marks a ratio that had fewer than five of those and took them all. GB/s counts
+each element once. Cold compile goes from the decorated class to the first result on small tensors, llvmlite imported
+beforehand."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,9 @@ class Session:
 def _contests(progress: Progress, contests: Sequence[Contest], threads: Sequence[int], rounds: int) -> list[Outcome]:
     outcomes: list[Outcome] = []
     for count, contest in itertools.product(threads, contests):
-        bar = _Bar(progress, f"{contest.name}, {count} thread{'s' if count > 1 else ''}", rounds)
-        outcomes.append(hold(contest, count, rounds, bar.tick))
+        turns = min(rounds, contest.most_rounds)
+        bar = _Bar(progress, f"{contest.name}, {count} thread{'s' if count > 1 else ''}", turns)
+        outcomes.append(hold(contest, count, turns, bar.tick))
     return outcomes
 
 

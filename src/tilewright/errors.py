@@ -7,14 +7,9 @@ knows what is wrong; whoever knows where adds the place with `locate`, so that a
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, ParamSpec, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
 
-from tilewright.source import UNKNOWN, Span, excerpt
-
-P = ParamSpec("P")
-R = TypeVar("R")
+from tilewright.source import UNKNOWN, Place, Span, shown
 
 
 class TilewrightError(Exception):
@@ -39,10 +34,19 @@ class ExportError(TilewrightError, ValueError):
     """A program that cannot be handed to C, or a machine that cannot do it."""
 
 
+class PartialCodegenError(TilewrightError, RuntimeError):
+    """A program of which some kernels could not be made; `files` are the texts of those that were, by name."""
+
+    def __init__(self, message: str, files: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.files = dict(files or {})
+
+
 class KernelError(TilewrightError):
     """A mistake in a kernel, shown at the line that holds it."""
 
-    hint: ClassVar[str] = ""
+    hint: str = ""
+    """What to try: for a class, unless the one who raises knows better."""
 
     def __init__(
         self,
@@ -58,52 +62,44 @@ class KernelError(TilewrightError):
         self.spans = tuple(spans)
         self.blame = tuple(blame)
         self.notes = tuple(notes)
-        self.help = help or self.hint
+        self.hint = help or self.hint
         self.function = ""
 
     @property
-    def span(self) -> Span:
+    def place(self) -> Span:
         """Where the mistake is; unknown until somebody locates it."""
         return self.spans[0] if self.spans else UNKNOWN
 
+    @property
+    def span(self) -> Place | None:
+        """Where the mistake is, by name, or None."""
+        return self.place.named if self.place.is_known else None
+
+    @property
+    def help(self) -> str:
+        """What to try, or nothing."""
+        return self.hint
+
+    @property
+    def note(self) -> str | None:
+        """The values that matter, one to a line, or None."""
+        return "\n".join(self.notes) or None
+
+    @property
+    def source_lines(self) -> list[str] | None:
+        """The lines of the text that holds the mistake, or None."""
+        source = self.place.source
+        return None if source is None else [line.rstrip("\n") for line in source.lines]
+
     def locate(self, spans: Sequence[Span], notes: Iterable[str] = ()) -> None:
         """Add the place and the values, unless the error already has a place."""
-        if not self.span.is_known:
+        if not self.place.is_known:
             self.spans = tuple(spans)
             self.notes += tuple(notes)
 
     def __str__(self) -> str:
-        return render(self)
-
-
-def render(error: KernelError) -> str:
-    """Return the whole message: heading, source line, carets, values, call sites, help."""
-    where = f"in kernel `{error.function}`: " if error.function else ""
-    heading = f"{error.span}: {where}{error.message}" if error.span.is_known else f"{where}{error.message}"
-    parts = [heading, *excerpt(error.spans)]
-    parts += [f"    {note}" for note in error.notes]
-    caller = error.span.caller
-    while caller is not None:
-        parts.append(f"    called from {caller}")
-        caller = caller.caller
-    if error.help:
-        parts.append(f"    help: {error.help}")
-    return "\n".join(parts)
-
-
-def brief(function: Callable[P, R]) -> Callable[P, R]:
-    """Let mistakes leave `function` without the frames below it: the message shows the author's own line."""
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except InternalError:
-            raise
-        except (TilewrightError, DroppedWriteWarning) as error:
-            raise error.with_traceback(None) from error.__cause__
-
-    return call
+        where = f"in kernel `{self.function}`: " if self.function else ""
+        return shown(f"{where}{self.message}", self.spans, self.notes, self.hint)
 
 
 class ParserError(KernelError):
@@ -150,6 +146,18 @@ class ParserTypeError(ParserError, TypeError):
     """Values that do not fit together."""
 
 
+class InvalidOperationError(ParserError):
+    """An operation that does not exist, or not for these values, or not here."""
+
+
+class UndefinedVariableError(ParserError, NameError):
+    """A name that stands for nothing here."""
+
+
+class DirectiveError(ParserSyntaxError):
+    """A directive with arguments it does not take, or without those it needs."""
+
+
 class UnsupportedFeatureError(ParserSyntaxError):
     """A Python statement or expression the language does not have."""
 
@@ -172,7 +180,7 @@ class UncallableError(UnsupportedFeatureError):
     """A call of something that kernels cannot call."""
 
 
-class LoopExitError(UnsupportedFeatureError):
+class LoopExitError(UnsupportedFeatureError, InvalidOperationError):
     """A `break` or `continue` out of a loop that has no order, or out of none."""
 
 
@@ -186,15 +194,15 @@ class PlainRangeError(ParserSyntaxError):
     hint = "write `for i in pl.range(...)`; `pl.parallel`, `pl.unroll` and `pl.pipeline` promise more"
 
 
-class UndefinedNameError(ParserError, NameError):
+class UndefinedNameError(UndefinedVariableError):
     """A name nobody has bound."""
 
 
-class OutOfScopeError(ParserError, NameError):
+class OutOfScopeError(UndefinedVariableError):
     """A value used where not every path has bound it."""
 
 
-class UnknownOpError(ParserError, AttributeError):
+class UnknownOpError(InvalidOperationError, AttributeError):
     """An op the language does not have."""
 
 
@@ -226,7 +234,7 @@ class DynamicConflictError(AnnotationError, ValueError):
     """One axis or name with two `pl.dynamic` names."""
 
 
-class OperandError(ParserTypeError):
+class OperandError(ParserTypeError, InvalidOperationError):
     """An operand of the wrong kind."""
 
 
@@ -236,11 +244,11 @@ class MixedKindsError(OperandError):
     hint = "load the tensor into a tile first, or store the tile"
 
 
-class AttributeValueError(ParserError, ValueError):
+class AttributeValueError(InvalidOperationError, ValueError):
     """A static option with a value the op does not take."""
 
 
-class NotStaticError(ParserTypeError):
+class NotStaticError(ParserTypeError, InvalidOperationError):
     """A run-time value where the compiler needs to know one."""
 
 
@@ -250,23 +258,23 @@ class StaticEvaluationError(ParserTypeError):
     hint = "its operands are known, so Python computes this while the kernel is read"
 
 
-class ShapeMismatchError(ParserTypeError):
+class ShapeMismatchError(ParserTypeError, InvalidOperationError):
     """Operands whose shapes do not fit."""
 
     hint = "make the shapes agree, or fit one to the other with pl.reshape, pl.slice or pl.expands"
 
 
-class DTypeMismatchError(ParserTypeError):
+class DTypeMismatchError(ParserTypeError, InvalidOperationError):
     """Operands whose element types do not fit."""
 
 
-class OutOfBoundsError(ParserError, IndexError):
+class OutOfBoundsError(InvalidOperationError, IndexError):
     """An access outside a tensor or tile."""
 
     hint = "move the access, or make it smaller, so that it lies inside"
 
 
-class UndefinedElementError(ParserError, ValueError):
+class UndefinedElementError(InvalidOperationError, ValueError):
     """A look at elements of a tile that nobody wrote."""
 
 
@@ -276,7 +284,7 @@ class ConditionError(ParserTypeError):
     hint = "compare explicitly, for example `n > 0`"
 
 
-class YieldMismatchError(ParserTypeError):
+class YieldMismatchError(ParserTypeError, ParserSyntaxError):
     """Carried values whose number or types disagree."""
 
 
@@ -290,7 +298,7 @@ class ReassignmentError(ParserTypeError):
     hint = "use a new name for the new value"
 
 
-class ArgumentCountError(ParserTypeError):
+class ArgumentCountError(ParserTypeError, InvalidOperationError):
     """A call with too many, too few or unknown arguments."""
 
 
@@ -310,6 +318,8 @@ class SSAViolationError(ParserError):
     """A name bound twice in a `strict_ssa=True` function."""
 
     hint = "give the second value its own name, or drop strict_ssa=True"
+    previous_span: Place | None = None
+    """Where it was bound first."""
 
 
 class ControlPlaneComputeError(KernelError):

@@ -6,7 +6,7 @@ import linecache
 import sys
 from collections.abc import Mapping, Sequence
 from types import FrameType
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 
 class Source:
@@ -39,6 +39,17 @@ class Excerpt(Source):
         return self.kept.get(str(number))
 
 
+class Place(TypedDict):
+    """Where a stretch of source text begins, by name."""
+
+    filename: str
+    file: str
+    line: int
+    column: int
+    begin_line: int
+    begin_column: int
+
+
 class Span(NamedTuple):
     """A stretch of source text; lines count from 1, columns from 0."""
 
@@ -58,6 +69,12 @@ class Span(NamedTuple):
     def is_known(self) -> bool:
         """Whether the span points into a source text."""
         return self.source is not None
+
+    @property
+    def named(self) -> Place:
+        """Where the span begins, by name."""
+        file, line, column = self.filename, self.line, self.column
+        return Place(filename=file, file=file, line=line, column=column, begin_line=line, begin_column=column)
 
     def called_from(self, caller: Span) -> Span:
         """Return this span as seen through the call at `caller` (what inlining does)."""
@@ -88,6 +105,18 @@ def calling_line() -> Span:
             return Span(Source(filename, lines), number, start, number, len(text.encode(errors="surrogatepass")))
         frame = frame.f_back
     return UNKNOWN
+
+
+def shown(message: str, spans: Sequence[Span], notes: Sequence[str] = (), help: str = "") -> str:
+    """Return a whole message: heading, source line, carets, values, call sites, help."""
+    place = spans[0] if spans else UNKNOWN
+    parts = [f"{place}: {message}" if place.is_known else message, *excerpt(spans)]
+    parts += [f"    {note}" for note in notes]
+    caller = place.caller
+    while caller is not None:
+        parts.append(f"    called from {caller}")
+        caller = caller.caller
+    return "\n".join([*parts, f"    help: {help}"] if help else parts)
 
 
 def excerpt(spans: Sequence[Span]) -> list[str]:

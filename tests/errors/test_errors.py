@@ -57,7 +57,7 @@ def test_the_message_says_where_and_what_to_try(path: Path) -> None:
     *_, last = mistake.message(path).splitlines()
     assert last.startswith("    help: ")
     if isinstance(mistake.raised, errors.KernelError):
-        assert mistake.raised.span.is_known
+        assert mistake.raised.place.is_known
         assert "^" in mistake.message(path)
 
 

@@ -15,16 +15,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tilewright.dtypes import FP16, DataType
+from tilewright.dtypes import BF16, FP16, DataType
 
 Floats: TypeAlias = "Callable[..., torch.Tensor]"
-Integers: TypeAlias = Callable[[int], int] | Callable[[int, int], int]
+Integers: TypeAlias = Callable[[int], int] | Callable[[int, int], int] | Callable[[int, int, int], int]
 
 _torch: Any = torch  # its stubs leave most of these half typed
 
 
 def _leaky(x: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
     return torch.where(x < 0, x * slope, x)
+
+
+def _parametric(x: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
+    return torch.where(x > 0, x, x * slope)
 
 
 ELEMENTWISE_FLOATS: dict[str, Floats] = {
@@ -35,7 +39,25 @@ ELEMENTWISE_FLOATS: dict[str, Floats] = {
     },
     "recip": _torch.reciprocal,
     "lrelu": _leaky,
+    "prelu": _parametric,
+    "rem": _torch.remainder,
 }
+
+
+def _chain(step: Floats, dtype: DataType) -> Floats:
+    """Return two steps from left to right, each of which rounds."""
+    narrow = {FP16: torch.float16, BF16: torch.bfloat16}.get(dtype, torch.float32)
+
+    def steps(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+        return step(step(a, b).to(narrow).double(), c)
+
+    return steps
+
+
+def elementwise_floats(dtype: DataType) -> dict[str, Floats]:
+    """Return the meaning of each op on floats of a type; the caller rounds the result."""
+    chains = {"addc": _chain(_torch.add, dtype), "subc": _chain(_torch.sub, dtype)}
+    return {**ELEMENTWISE_FLOATS, **chains}
 
 
 def elementwise_integers(bits: int) -> dict[str, Integers]:
@@ -46,6 +68,9 @@ def elementwise_integers(bits: int) -> dict[str, Integers]:
         "mul": lambda a, b: a * b,
         "div": quotient,
         "fmod": lambda a, b: a - b * quotient(a, b) if b else 0,
+        "rem": lambda a, b: a % b if b else 0,
+        "addc": lambda a, b, c: a + b + c,
+        "subc": lambda a, b, c: a - b - c,
         "maximum": lambda a, b: max(a, b),
         "minimum": lambda a, b: min(a, b),
         "neg": lambda a: -a,
@@ -125,7 +150,9 @@ def table(family: str, dtype: DataType) -> Mapping[str, Callable[..., Any]]:
     if family == "reduction" and dtype == FP16:
         return {**REDUCTION_FLOATS, "col_sum": _rounded_sums}
     if dtype.is_float():
-        return {"elementwise": ELEMENTWISE_FLOATS, "expansion": EXPANSION_FLOATS, "reduction": REDUCTION_FLOATS}[family]
+        return {"elementwise": elementwise_floats(dtype), "expansion": EXPANSION_FLOATS, "reduction": REDUCTION_FLOATS}[
+            family
+        ]
     if family == "elementwise":
         return elementwise_integers(dtype.bits)
     return {"expansion": EXPANSION_INTEGERS, "reduction": REDUCTION_INTEGERS}[family]

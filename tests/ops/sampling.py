@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, Union, get_args, get_origin
 from tilewright import dtypes as dt
 from tilewright.core.build import call
 from tilewright.core.expr import MakeTuple, Var, constant, integer
-from tilewright.core.op import REQUIRED, Kind, Op, Parameter, Role
+from tilewright.core.op import REQUIRED, SCRATCH, Kind, Op, Parameter, Role
 from tilewright.core.types import ScalarType, TensorType, TileType, Type, static_shape, tensor, tile
 from tilewright.dtypes import DataType
 from tilewright.errors import KernelError
@@ -178,6 +178,7 @@ class Sampler:
             yield {p.name: wished.get(p.name) or self._any(p, wish, dtypes, p.name in form) for p in self.parameters}
 
     def _any(self, p: Parameter, wish: Wish, dtypes: Sequence[DataType], is_needed: bool) -> Given:
+        is_needed = is_needed or self._is_needed(p)
         if p in self.operands and (is_needed or p.default is not None):
             position = self.operands.index(p)
             dtype = dtypes[position] if position < max(1, len(wish.dtypes)) else self.rng.choice(dtypes)
@@ -185,6 +186,10 @@ class Sampler:
         if p.default is not REQUIRED and not is_needed:
             return ABSENT if p.default is None else Given(_shown(p.default), p.default)
         return self.rng.choice(self.candidates(p, wish.rank))
+
+    def _is_needed(self, p: Parameter) -> bool:
+        """Return whether tiles have to bring a scratch tile along."""
+        return p.name in SCRATCH and self.op.spec.scratch is not None and self.op.kind is Kind.TILE
 
     def _shaped(self, p: Parameter, position: int, dtype: DataType, shape: tuple[int, ...]) -> Given:
         """Return a tensor, or a tile loaded from one; what the op writes has a name of its own."""

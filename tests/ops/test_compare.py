@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from ops.kernels import counting, kernel, out, run, scalar, tensor, type_of
 
 import tilewright.language as pl
 from tilewright.core.types import TileType
+from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, OperandError, ShapeMismatchError
 
 pytestmark = pytest.mark.usefixtures("on_target")
@@ -126,7 +128,84 @@ def test_a_mask_fits_what_it_selects(mask: str) -> None:
         kernel(body, x=tensor(pl.FP32, 8, 16))
 
 
-def test_selected_tiles_have_equal_shapes() -> None:
-    body = "a = pl.load(x, [0, 0], [8, 16])\ns = pl.sel(pl.cmp(a, a), a, pl.slice(a, [1, 16], [0, 0]))"
-    with pytest.raises(ShapeMismatchError, match="equal shapes"):
-        kernel(body, x=tensor(pl.FP32, 8, 16))
+@pytest.mark.parametrize("carrier", [pl.UINT8, pl.INT8, pl.UINT16, pl.INT16, pl.UINT32, pl.INT32], ids=str)
+def test_a_mask_from_memory_has_its_first_column_in_the_least_bit(carrier: DataType) -> None:
+    width = carrier.bits
+    words: Any = np.random.default_rng(3).integers(0, 256, (5, -(-40 // width) * width // 8)).astype(np.uint8)
+    function = kernel(
+        f"""
+        m = pl.load(mask, [0, 0], [5, {words.shape[1] * 8 // width}])
+        a = pl.load(x, [0, 0], [5, 40], valid_shape=[rows, columns])
+        out = pl.store(pl.sel(m, a, pl.neg(a)), [0, 0], out)
+        """,
+        mask=tensor(carrier, 5, words.shape[1] * 8 // width),
+        x=tensor(pl.FP32, 5, 40),
+        rows=scalar(pl.INDEX),
+        columns=scalar(pl.INDEX),
+        out=out(pl.FP32, 5, 40),
+    )
+    x = counting(5, 40) + 1
+    bits = (words[:, np.arange(40) // 8] >> (np.arange(40) % 8)) & 1
+    for rows, columns in ((5, 40), (4, 37), (1, 1), (3, 0)):
+        want = np.zeros((5, 40), np.float32)
+        want[:rows, :columns] = np.where(bits, x, -x)[:rows, :columns]
+        assert run(function, words.view(carrier.numpy), x, rows, columns).tolist() == want.tolist()
+
+
+def test_every_word_of_alternating_bits_selects_the_odd_columns() -> None:
+    function = kernel(
+        "a = pl.load(x, [0, 0], [1, 64])\nmask = pl.load(m, [0, 0], [1, 2])\n"
+        "out = pl.store(pl.sels(mask, a, scalar=0), [0, 0], out)",
+        m=tensor(pl.UINT32, 1, 2),
+        x=tensor(pl.INT16, 1, 64),
+        out=out(pl.INT16, 1, 64),
+    )
+    x = counting(1, 64, dtype=pl.INT16) + 1
+    want = np.where(np.arange(64) % 2, x, 0)
+    assert run(function, np.full((1, 2), 0xAAAAAAAA, np.uint32), x).tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("dtype", [pl.UINT8, pl.UINT16, pl.UINT32], ids=str)
+@pytest.mark.parametrize("number", ["-1", "{most}", "n"])
+def test_a_negative_number_fills_unsigned_elements_with_its_bits(dtype: DataType, number: str) -> None:
+    most = dtype.limits[1]
+    function = kernel(
+        f"""
+        a = pl.load(x, [0, 0], [1, 8])
+        m = pl.cmp(a, 3, cmp_type=pl.CmpType.LT)
+        out = pl.store(pl.sels(m, a, scalar={number.format(most=most)}), [0, 0], out)
+        """,
+        x=tensor(dtype, 1, 8),
+        n=scalar(pl.INT32),
+        out=out(dtype, 1, 8),
+    )
+    assert run(function, counting(1, 8, dtype=dtype), -1).tolist() == [[0, 1, 2, *[most] * 5]]
+
+
+def test_a_selection_spreads_and_promotes() -> None:
+    function = kernel(
+        """
+        a = pl.load(x, [0, 0], [4, 8])
+        b = pl.load(y, [0, 0], [1, 8])
+        out = pl.store(pl.sel(pl.cmp(a, 10.0, cmp_type=pl.CmpType.LT), a, b), [0, 0], out)
+        """,
+        x=tensor(pl.FP16, 4, 8),
+        y=tensor(pl.FP32, 1, 8),
+        out=out(pl.FP32, 4, 8),
+    )
+    x, y = counting(4, 8, dtype=pl.FP16), -counting(1, 8)
+    assert run(function, x, y).tolist() == np.where(x < 10, x, y).tolist()
+
+
+@pytest.mark.parametrize("extents", ["[8, 1]", "[4, 2]"])
+@pytest.mark.parametrize("dtype", [pl.UINT8, pl.FP32])
+def test_a_mask_has_a_bit_for_every_element(extents: str, dtype: DataType) -> None:
+    body = f"a = pl.load(x, [0, 0], [8, 16])\ns = pl.sels(pl.load(m, [0, 0], {extents}), a, scalar=1.0)"
+    with pytest.raises(ShapeMismatchError, match="needs a mask of"):
+        kernel(body, x=tensor(pl.FP32, 8, 16), m=tensor(dtype, 8, 2))
+
+
+def test_a_mask_is_valid_where_the_elements_are() -> None:
+    body = "a = pl.load(x, [0, 0], [8, 16])\ns = pl.sels(pl.load(m, [0, 0], [8, 2], valid_shape=[8, 1]), a, scalar=1.0)"
+    with pytest.raises(ShapeMismatchError, match="valid words of 8 bits"):
+        kernel(body, x=tensor(pl.FP32, 8, 16), m=tensor(pl.UINT8, 8, 2))

@@ -125,7 +125,7 @@ def elementwise_uses(spec: OpSpec) -> list[Use]:
     found: list[Use] = []
     for kind, at in itertools.product(spec.kinds, spec.operands):
         if _is_number(at.role):
-            others = [p for p in spec.operands if p.name in ("lhs", "rhs")]
+            others = [p for p in spec.operands if p.name in spec.data]
             shown = ["{n}" if p is at else "t" for p in others]
             found.append(Use(spec, kind, f"pl.{spec.name}({', '.join(shown)})", spec.accepts))
     return found
@@ -231,7 +231,7 @@ def _is_taken(use: Use, dtype: DataType, number: Number) -> bool:
         return True
     with pytest.raises(OperandError) as caught:
         parsed(use, dtype, [number])
-    assert f"is not a number {dtype} can hold" in caught.value.message and caught.value.span.is_known
+    assert f"is not a number {dtype} can hold" in caught.value.message and caught.value.place.is_known
     return False
 
 
@@ -302,7 +302,7 @@ def test_a_number_beside_a_scalar_is_refused_where_no_type_holds_it(spec: OpSpec
         if one.result(spec) is None:
             with pytest.raises((OperandError, DTypeMismatchError)) as caught:
                 kernel(f"c = {one.applied(spec)}", **{f"a_{one.dtype}": scalar(one.dtype)})
-            assert caught.value.span.is_known and caught.value.help
+            assert caught.value.place.is_known and caught.value.help
 
 
 @pytest.mark.parametrize("spec", BINARY, ids=lambda s: s.name)
@@ -365,4 +365,4 @@ def test_an_extent_that_64_bits_cannot_hold_is_refused() -> None:
 def test_a_number_that_counts_is_refused_where_64_bits_cannot_hold_it(place: str, number: int) -> None:
     with pytest.raises(KernelError, match=r"is not a number (index|int64) can hold") as caught:
         kernel(PLACES[place].format(n=text(number)), x=inout(pl.FP32, 4, 4))
-    assert caught.value.span.is_known and "reaches from" in caught.value.help
+    assert caught.value.place.is_known and "reaches from" in caught.value.help

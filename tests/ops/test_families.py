@@ -187,16 +187,18 @@ def test_a_tile_that_holds_nothing_gives_nothing(case: Case) -> None:
 def test_a_scalar_operand_acts_like_a_tile_full_of_it(case: Case) -> None:
     prepare = "" if case.op.kind is Kind.TENSOR else "lhs = pl.load(x, [0, 0], [5, 37])\n"
     lhs, store = ("x", "pl.assemble(out, r, [0, 0])") if not prepare else ("lhs", "pl.store(r, [0, 0], out)")
-    (_, number), _ = operands(case)
+    number = operands(case)[0][1]
     whole = np.full(SHAPE, number[0, 0], number.dtype)
-    x = operands(case)[1][0]
+    x, *others = operands(case)[1]
+    given = ", ".join([lhs, "n", *[lhs] * len(others[1:])])
     function = kernel(
-        f"{prepare}r = pl.{case.op.name}({lhs}, n)\nout = {store}\nreturn out",
+        f"{prepare}r = pl.{case.op.name}({given})\nout = {store}\nreturn out",
         x=tensor(case.dtype, *SHAPE),
         n=scalar(case.dtype),
         out=out(case.dtype, *SHAPE),
     )
-    assert run(function, x, number[0, 0].item()).tobytes() == run(family_kernel(case), x, whole).tobytes()
+    tiles = [x, whole, *[x] * len(others[1:])]
+    assert run(function, x, number[0, 0].item()).tobytes() == run(family_kernel(case), *tiles).tobytes()
 
 
 def test_a_reference_belongs_to_an_op() -> None:

@@ -12,7 +12,7 @@ from ops.native import Native
 import tilewright.language as pl
 from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import DataType
-from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
+from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.matmul import accumulator
 
 pytestmark = pytest.mark.usefixtures("on_target")
@@ -94,14 +94,14 @@ def test_a_tensor_product_keeps_the_promoted_type_or_the_one_asked_for() -> None
 
 @pytest.mark.parametrize("option", ["a_trans", "b_trans", "c_matrix_nz"])
 def test_tiles_are_not_transposed_by_options(option: str) -> None:
-    with pytest.raises(AttributeValueError, match="are for tensors"):
+    with pytest.raises(OperandError, match="are for tensors"):
         kernel(f"{LOADS}p = pl.matmul(a, b, {option}=True)", x=tensor(pl.FP32, 2, 3), y=tensor(pl.FP32, 3, 4))
 
 
 @pytest.mark.parametrize("option", ["a_trans", "b_trans"])
 def test_tiles_that_are_accumulated_are_not_transposed_by_options(option: str) -> None:
     body = f"{LOADS}p = pl.matmul_acc(pl.matmul(a, b), a, b, {option}=True)"
-    with pytest.raises(AttributeValueError, match="are for tensors") as caught:
+    with pytest.raises(OperandError, match="are for tensors") as caught:
         kernel(body, x=tensor(pl.FP32, 2, 3), y=tensor(pl.FP32, 3, 4))
     assert "transpose_view" in caught.value.help
 

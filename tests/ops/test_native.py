@@ -57,7 +57,7 @@ def batch(op: Op, special: bool) -> Batch:
             _use(result, case, names, f"{case.dtype}_{variant}", valid)
         if case.takes_a_scalar:
             result.give(f"n_{case.dtype}", scalar(case.dtype), values[1][1, 1])
-            _use(result, case, [names[0], f"n_{case.dtype}"], f"{case.dtype}_n", SHAPE)
+            _use(result, case, [names[0], f"n_{case.dtype}", *names[2:]], f"{case.dtype}_n", SHAPE)
     return result
 
 

@@ -78,7 +78,7 @@ def test_what_is_asserted_must_hold(target: str) -> None:
     assert result.tolist() == [2, 4, 6, 8]
     with pytest.raises(ExecutionError, match="x must not be negative") as caught:
         program(np.array([1, 2, -3, 4], np.int32), result)
-    assert caught.value.span.line == 11
+    assert caught.value.place.line == 11
 
 
 def test_unchecked_code_asserts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

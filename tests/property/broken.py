@@ -189,6 +189,7 @@ STATEMENTS = [
     *("pl.yield_()", "pl.yield_(x)", "r = pl.yield_(n)", "a, b = pl.yield_(n, n)", "[a] = [1]", "pl.cond(n > 0)"),
     *("pl.static_print(x, n)", "pl.static_assert(n > 0)", "pl.static_assert(True, n)", "pl.func_attr({'a': 1})"),
     *("pl.write(x, [0, 0], 1)", "pl.write(t, [0, 0], 1.0)", "tid = pl.submit(self.both)"),
+    "_, tid = pl.submit(self.both, predicate=x[0, 0] > 0)",
     *("pl.store(t, [0, 0], x)", "self = 1", "pl = 1"),
     "try:\n    pass\nexcept ValueError:\n    pass",
     "def inner():\n    pass",

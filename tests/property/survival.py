@@ -127,7 +127,7 @@ def _fate(mutant: Mutant, inputs: dict[str, tuple[Any, ...]], answers: Any) -> s
     except InternalError as error:
         return f"InternalError: {error}"
     except KernelError as error:
-        if not error.span.is_known:
+        if not error.place.is_known:
             return f"no place: {type(error).__name__}: {error}"
         return REFUSED if str(error) else f"no message: {type(error).__name__}"
     except (TilewrightError, _OfPython):

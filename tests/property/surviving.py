@@ -53,7 +53,7 @@ def fate(text: str, seed: int, runs: bool = True) -> Fate:
         floats = [dtype for word, dtype in FLOATS.items() if word in text]
         kinds = [_same(func, program, seed, floats) for func, program in programs] if runs and ends(text) else []
     except KernelError as error:
-        return Fate("refused") if error.span.is_known else Fate("failed", f"{error!r} does not say where")
+        return Fate("refused") if error.place.is_known else Fate("failed", f"{error!r} does not say where")
     except Exception:
         return Fate("failed", traceback.format_exc())
     return Fate(min(kinds, default="lowered"))
@@ -123,7 +123,7 @@ def _outcome(func: Func, program: Program, platform: str, seed: int) -> list[Any
     try:
         compile(program, platform=platform)(GRID, *values)
     except ExecutionError as error:
-        assert error.span.is_known, error
+        assert error.place.is_known, error
         return error
     return [value for value in values if isinstance(value, np.ndarray)]
 

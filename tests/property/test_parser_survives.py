@@ -23,7 +23,7 @@ def survive(text: str) -> None:
             warnings.simplefilter("ignore")
             PassManager.get_strategy().run_passes(pl.parse(text))
     except KernelError as error:
-        assert error.span.is_known, error
+        assert error.place.is_known, error
         assert "^" in str(error)
 
 
@@ -67,5 +67,5 @@ def test_depth_is_no_crash(body: Callable[[int], str], depth: int) -> None:
 def test_any_text_is_no_crash(text: str) -> None:
     with pytest.raises(KernelError) as caught:
         pl.parse(text)
-    assert caught.value.span.is_known
+    assert caught.value.place.is_known
     assert str(caught.value)

@@ -22,12 +22,27 @@ from tilewright import dtypes as dt
 from tilewright.core.op import OPS, Kind, Op
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import DataType
+from tilewright.ops.declare import NUMBERS as SEEN
+
+PIPED = "joins two functions of a group: tests/unit/test_pipes.py has programs of them"
 
 LEFT_OUT: dict[str, str] = {
     "tensor.get_block_idx": "the front end writes tile.get_block_idx",
     "tensor.get_block_num": "the front end writes tile.get_block_num",
     "tensor.get_subblock_idx": "the front end writes tile.get_subblock_idx",
     "system.device_assert": "stops a program, or is not there: it has tests of its own",
+    **dict.fromkeys(
+        ("system.tpush_to_aic", "system.tpush_to_aiv", "system.tpop_from_aic", "system.tpop_from_aiv"), PIPED
+    ),
+    **dict.fromkeys(("system.aic_initialize_pipe", "system.aiv_initialize_pipe"), "declares what needs no declaration"),
+    **dict.fromkeys(("system.tfree_to_aic", "system.tfree_to_aiv"), "frees what is freed anyway"),
+    **dict.fromkeys(("system.reserve_buffer", "system.import_peer_buffer"), "gives a number that means nothing here"),
+    "system.set_ffts": "takes a workspace that nothing is written to: it has tests of its own",
+    "system.syncall": "makes blocks wait for each other: it has tests of its own",
+    **dict.fromkeys(
+        ("prefetch.make_context", "prefetch.async_prefetch", "prefetch.session", "prefetch.wait"),
+        "is a hint that no value depends on: nothing of it is left in native code",
+    ),
     "system.task_invalid": "only orders tasks, which run in order anyway: nothing of it is left in native code",
 }
 """Ops that random programs do not use, with the reason."""
@@ -117,6 +132,22 @@ def _cast_scalar(w: Writer, op: Op) -> Value | None:
     return w.make(f'pl.cast({source.name}, pl.{target.symbol}, mode="{w.pick(MODES)}")', "s", keep=True)
 
 
+POSITIONS = [name for name, op in OPS.items() if op.spec.family == "position"]
+
+
+@way(*POSITIONS)
+def _position(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w, (2, 2, 3)), some_dtype(w, op.spec.accepts)
+    source = operand(w, op.kind, shape, dtype)
+    if op.kind is Kind.TENSOR:
+        return called(w, op, source.name)
+    return called(w, op, source.name, _scratch(shape, dtype))
+
+
+def _scratch(shape: Sequence[int], dtype: DataType) -> str:
+    return f"pl.create_tile({list(shape)}, dtype=pl.{dtype.symbol})"
+
+
 # Products
 
 
@@ -141,7 +172,7 @@ def _summed(*factors: Value) -> DataType:
 def _product(w: Writer, op: Op) -> Value | None:
     batch = (w.pick([1, 2, 3]),) if op.spec.name == "batch_matmul" and w.chance(80) else ()
     lhs, rhs, _ = _factors(w, op, 1 if op.spec.name == "gemv" else None, batch)
-    return called(w, op, lhs.name, rhs.name)
+    return called(w, op, lhs.name, rhs.name, *_phase(w, op))
 
 
 FLOATS = (dt.FP32, dt.FP16, dt.BF16)
@@ -163,18 +194,44 @@ def _tensor_product(w: Writer, op: Op) -> Value | None:
 
 @way("tile.matmul_acc", "tensor.matmul_acc", "tile.batch_matmul_acc", "tile.gemv_acc")
 def _sum_of_products(w: Writer, op: Op) -> Value | None:
-    batch = (w.pick([1, 2, 3]),) if op.spec.name == "batch_matmul_acc" and w.chance(80) else ()
+    batch = (w.pick([1, 2, 3]),) if op.spec.name != "gemv_acc" and w.chance(40) else ()
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_acc" else None, batch)
-    acc = operand(w, op.kind, shape, _summed(lhs, rhs))
-    start = [f"init_cond={w.condition()}"] if op.spec.name == "matmul_acc" and w.chance(40) else []
-    return called(w, op, acc.name, lhs.name, rhs.name, *start)
+    more = (w.pick([1, 2]),) if batch and w.chance(30) else ()
+    acc = operand(w, op.kind, (*more, *shape), _summed(lhs, rhs))
+    acc = cut_short(w, acc) if op.kind is Kind.TILE and w.chance(25) else acc
+    start = [f"init_cond={w.condition()}"] if op.spec.name == "matmul_acc" and not batch and w.chance(40) else []
+    return called(w, op, acc.name, lhs.name, rhs.name, *start, *_phase(w, op))
+
+
+def _phase(w: Writer, op: Op) -> list[str]:
+    phases = ["unspecified", "partial", "final"]
+    return [f'acc_phase="{w.pick(phases)}"'] if op.spec.name.startswith("gemv") and w.chance(50) else []
 
 
 @way("tile.matmul_bias", "tile.gemv_bias")
 def _product_and_bias(w: Writer, op: Op) -> Value | None:
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_bias" else None)
     bias = tile_of(w, (1, shape[-1]), _summed(lhs))
-    return called(w, op, lhs.name, rhs.name, bias.name)
+    return called(w, op, lhs.name, rhs.name, bias.name, *_phase(w, op))
+
+
+@way("tile.matmul_mx", "tile.matmul_mx_acc", "tile.matmul_mx_bias")
+def _scaled_product(w: Writer, op: Op) -> Value | None:
+    """Multiply small floats with exponents that keep sums within reach of how accurate they are."""
+    m, k, n = 16 * w.number(1, 2), 64 * w.number(1, 2), 32
+
+    def some(name: str, rows: int, columns: int) -> str:
+        number = w.pick([0.5, 1.0, 2.0]) if name == "FP8E8M0" else w.pick([-1.5, 0.25, 1.0])
+        made = w.make(f"pl.cast(pl.tile.full([{rows}, {columns}], dtype=pl.FP32, value={number}), pl.{name})", "t")
+        assert made is not None
+        return made.name
+
+    factors = [some("FP8E4M3FN", m, k), some("FP8E8M0", m, k // 32)]
+    factors += [some("FP8E4M3FN", k, n), some("FP8E8M0", k // 32, n)]
+    if op.spec.name == "matmul_mx":
+        return called(w, op, *factors)
+    other = tile_of(w, (m if op.spec.name.endswith("acc") else 1, n), dt.FP32).name
+    return called(w, op, *([other, *factors] if op.spec.name.endswith("acc") else [*factors, other]))
 
 
 # Memory
@@ -329,8 +386,35 @@ def _reshape(w: Writer, op: Op) -> Value | None:
     size = 1
     for extent in shape:
         size *= extent
-    forms: list[Sequence[int]] = [[size], [1, size], [size, 1], [*shape, 1], [1, *shape], shape[::-1]]
+    forms: Sequence[Sequence[int]] = [[size], [1, size], [size, 1], [*shape, 1], [1, *shape], shape[::-1]]
+    if op.kind is Kind.TILE and w.chance(40):
+        source, forms = cut_short(w, source), [[*shape, 1], [1, *shape], [*shape[:1], 1, *shape[1:]]]
     return _viewed(w, source, f"pl.reshape({source.name}, {list(w.pick(forms))})")
+
+
+@way("tensor.view")
+def _view(w: Writer, op: Op) -> Value | None:
+    source = _held(w, op.kind)
+    if source is None or len(shape_of(source)) < 2 or (not source.packed and w.chance(50)):
+        return None
+    *rest, rows, columns = shape_of(source)
+    forms = [f"{[*rest, columns, rows]}", f"{[*rest, 1, rows * columns]}, layout=pl.DN"] if source.packed else []
+    return _viewed(w, source, f"pl.tensor.view({source.name}, {w.pick([*forms, 'layout=pl.DN'])})")
+
+
+REINTERPRETED = tuple(d for d in DTYPES if d in SEEN)
+
+
+@way("tile.reinterpret_view", "tensor.reinterpret_view")
+def _reinterpret(w: Writer, op: Op) -> Value | None:
+    """See bytes as other elements; as integers, since what is computed from any bytes as floats is not told apart."""
+    if w.plane is not Plane.KERNEL:
+        return None
+    dtype, target = w.pick(REINTERPRETED), w.pick([d for d in REINTERPRETED if d.is_int()])
+    *rows, columns = some_shape(w, (2, 2, 3))
+    tile = tile_of(w, (*rows, 8 * (columns % 5 + 1)), dtype)
+    source = stored(w, tile) if op.kind is Kind.TENSOR else tile
+    return None if dtype == target else _viewed(w, source, f"pl.reinterpret_view({source.name}, pl.{target.symbol})")
 
 
 @way("tensor.as_strided")
@@ -365,13 +449,53 @@ def _assemble(w: Writer, op: Op) -> Value | None:
         return None
     tile = tile_of(w, some_shape(w), w.pick(DTYPES))
     into = stored(w, tile) if op.kind is Kind.TENSOR else tile
-    sizes = tuple(w.number(1, extent) for extent in shape_of(into))
-    part = operand(w, op.kind, sizes, dtype_of(into))
+    sizes, dtype = tuple(w.number(1, extent) for extent in shape_of(into)), dtype_of(into)
+    rounds = dtype in (dt.BF16, dt.FP16) and w.chance(50)
+    part = tile_of(w, sizes, dt.FP32) if rounds else operand(w, op.kind, sizes, dtype)
+    add = op.kind is Kind.TENSOR and not rounds and dtype in (dt.FP32, dt.INT32, dt.INT16) and w.chance(40)
+    part = (w.make(f"pl.add({part.name}, {part.name})", keep=True) or part) if add else part
     offsets = ", ".join(w.index(e - s)[0] for e, s in zip(shape_of(into), sizes, strict=True))
-    text = f"pl.assemble({into.name}, {part.name}, [{offsets}])"
+    atomic = ", atomic=pl.AtomicType.Add" if add else ""
+    text = f"pl.assemble({into.name}, {part.name}, [{offsets}]{atomic})"
     if op.kind is Kind.TILE:
         return w.make(text, keep=True)
     w.act(text)
+    return into
+
+
+@way("tile.aiv_shard", "tensor.aiv_shard")
+def _shard(w: Writer, op: Op) -> Value | None:
+    rows, columns = some_shape(w, (2,))
+    grown = (2 * rows, 2 * columns) if op.kind is Kind.TENSOR else (rows, columns)
+    source = operand(w, op.kind, grown, w.pick(DTYPES))
+    source = cut_short(w, source) if op.kind is Kind.TILE and w.chance(40) else source
+    text = f"{spelled(op.spec, op.kind)}({source.name}, split={w.number(0, 4)}, lane={w.number(0, 1)})"
+    return _viewed(w, source, text)
+
+
+@way("tile.aic_gather", "tensor.aic_gather")
+def _gather_lanes(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w, (2,)), w.pick(DTYPES)
+    first, second = (operand(w, op.kind, shape, dtype) for _ in range(2))
+    second = cut_short(w, second) if op.kind is Kind.TILE and w.chance(40) else second
+    return called(w, op, first.name, second.name, f"split={w.number(0, 4)}")
+
+
+@way("tile.extract")
+def _extract(w: Writer, op: Op) -> Value | None:
+    source = tile_of(w, some_shape(w, (2,)), w.pick(DTYPES))
+    source = cut_short(w, source) if w.chance(40) else source
+    sizes = [w.number(1, extent) for extent in shape_of(source)]
+    starts = [w.index(e - s)[0] for e, s in zip(shape_of(source), sizes, strict=True)]
+    return called(w, op, source.name, *starts, str(sizes), "target_memory=pl.Mem.Mat")
+
+
+@way("tensor.expand_clone")
+def _expand_clone(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w, (3,)), some_dtype(w, op.spec.accepts)
+    into, axis = stored(w, tile_of(w, shape, dtype)), w.number(0, 2)
+    source = tensor_of(w, (*shape[:axis], 1, *shape[axis + 1 :]), dtype)
+    w.act(f"pl.expand_clone({source.name}, {into.name})")
     return into
 
 
@@ -382,11 +506,12 @@ def _concat(w: Writer, op: Op) -> Value | None:
     return called(w, op, *parts)
 
 
-@way("tile.fillpad", "tensor.fillpad")
+@way("tile.fillpad", "tensor.fillpad", "tile.fillpad_expand", "tensor.fillpad_expand", "tile.fillpad_inplace")
 def _fillpad(w: Writer, op: Op) -> Value | None:
     source = operand(w, op.kind, some_shape(w), w.pick(DTYPES))
     source = cut_short(w, source) if op.kind is Kind.TILE else source
-    return called(w, op, source.name, f"pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])}")
+    larger = [str([extent + w.number(0, 3) for extent in shape_of(source)])] * (op.spec.name == "fillpad_expand")
+    return called(w, op, source.name, *larger, f"pad_value=pl.PadValue.{w.pick(['zero', 'max', 'min'])}")
 
 
 PARTIAL = [f"{kind}.part_{name}" for kind in ("tile", "tensor") for name in ("add", "mul", "max", "min")]
@@ -486,7 +611,7 @@ def _count(w: Writer, op: Op) -> Value | None:
 def _task(w: Writer, op: Op) -> Value | None:
     """Let a kernel wait for a task that never was; inside a kernel there is nothing to wait."""
     if w.plane is Plane.CONTROL:
-        made = w.make(f"pl.system.{op.spec.name}()", "tid", keep=True)
+        made = w.make(f"pl.system.{op.spec.name}(deps=[None])", "tid", keep=True)
         assert made is not None
         w.values[made.name] = replace(made, fixed=True)
         scopes.scope(w, deps=f", deps=[{made.name}]")
@@ -496,4 +621,20 @@ def _task(w: Writer, op: Op) -> Value | None:
 @way("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")
 def _barrier(w: Writer, op: Op) -> Value | None:
     w.line(f"pl.system.{op.spec.name}()")
+    return None
+
+
+FLAGS = "set_pipe=pl.PipeType.V, wait_pipe=pl.PipeType.S, event_id=0"
+ORDERED = {
+    "sync_src": FLAGS,
+    "sync_dst": FLAGS,
+    "sync_set": "{i}, pipe=pl.PipeType.M, ffts_mode=2",
+    "sync_wait": '{i}, pipe=pl.PipeType.M, core_type="aiv"',
+    "cacheinvalid": "",
+}
+
+
+@way(*(f"system.{name}" for name in ORDERED))
+def _order(w: Writer, op: Op) -> Value | None:
+    w.line(f"pl.system.{op.spec.name}({ORDERED[op.spec.name].format(i=w.index(13)[0])})")
     return None

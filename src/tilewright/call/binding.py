@@ -19,8 +19,10 @@ from tilewright.call.placement import MISSING, placed
 from tilewright.call.torch_state import INSTEAD, check_unrecorded, is_traced
 from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Call, Const, Symbol, Var
+from tilewright.core.extents import as_extent, symbols_in
 from tilewright.core.program import Function
 from tilewright.core.region import overlaps_itself
+from tilewright.core.solving import GIVEN
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_shape
 from tilewright.dtypes import BOOL, INDEX, DataType, objection, round_scalar, show_number
 from tilewright.records import record
@@ -121,6 +123,8 @@ def _number(param: Var, dtype: DataType, value: Any) -> Number:
         value = value.item() if hasattr(value, "item") else value
     except (RuntimeError, TypeError, ValueError) as error:  # a torch tensor that holds no number, as on device meta
         raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}: {error}") from error
+    if dtype == BOOL and isinstance(value, int):
+        value = bool(value)
     if not isinstance(value, (bool, int, float)) or (isinstance(value, bool) != (dtype == BOOL)):
         raise TypeError(f"`{name}` is a scalar of {dtype}, got {type(value).__name__}")
     reason = "no float is an integer here" if dtype.is_int() and isinstance(value, float) else objection(value, dtype)
@@ -179,6 +183,10 @@ def _extents(entry: Function, values: Sequence[Any]) -> dict[str, int]:
             for extent, have in zip(param.type.shape, value.shape, strict=True):
                 if isinstance(extent, Symbol):
                     found.setdefault(extent.name, have)
+    for name, told in entry.solutions.items():
+        value = values[told.position]
+        if isinstance(value, Argument) and symbols_in(as_extent(told.value)) <= {*found, GIVEN.name}:
+            found[name] = _extent(told.value, {**found, GIVEN.name: value.shape[told.axis]})
     return found
 
 

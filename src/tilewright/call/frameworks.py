@@ -1,4 +1,4 @@
-"""Frameworks: torch tensors, NumPy arrays and DLPack producers as arguments, and arrays made like theirs."""
+"""Frameworks: torch tensors, NumPy arrays, DLPack producers and device tensors as arguments, and arrays like theirs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from tilewright.arrays import np
 from tilewright.call.argument import Argument, is_array
+from tilewright.call.device_tensor import DeviceTensor
+from tilewright.call.devices import device_objection
 from tilewright.call.packed import is_packed, pack
 from tilewright.call.torch_state import holds_its_elements, memory_objection
 from tilewright.core.region import Array
@@ -71,9 +73,9 @@ class TorchTensors:
     """Tensors of torch."""
 
     def objection(self, value: Any) -> str:
-        """Return what a tensor is besides strided memory of this machine."""
-        if value.device.type != "cpu":
-            return f"is on {elsewhere(str(value.device))}"
+        """Return what a tensor is besides strided memory that some back end takes."""
+        if objection := device_objection(str(value.device)):
+            return objection
         if value.layout is not sys.modules["torch"].strided or value.is_nested:
             return f"is a {str(value.layout).removeprefix('torch.')} tensor: pass `x.to_dense()`"
         if value.is_conj() or value.is_neg():
@@ -113,7 +115,34 @@ class TorchTensors:
         return result
 
 
-NUMPY, TORCH = NumpyArrays(), TorchTensors()
+class DeviceTensors:
+    """Memory that a worker has allocated; new arrays are torch's where torch is loaded, and NumPy's otherwise."""
+
+    def objection(self, value: DeviceTensor) -> str:
+        """Return whether its memory is gone."""
+        return "" if value.is_live else "is a DeviceTensor whose memory was freed"
+
+    def argument(self, value: DeviceTensor) -> Argument:
+        """Return where a device tensor lies."""
+        return value.argument()
+
+    def write_objection(self, argument: Argument) -> str:
+        """Return nothing: memory that was allocated for programs can be written."""
+        return ""
+
+    def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Any:
+        """Return a new zero-filled array of the host's."""
+        return self._host().zeros(shape, dtype)
+
+    def wrap(self, data: Array) -> Any:
+        """Return the data as an array of the host's."""
+        return self._host().wrap(data)
+
+    def _host(self) -> Framework:
+        return TORCH if "torch" in sys.modules else NUMPY
+
+
+NUMPY, TORCH, DEVICE = NumpyArrays(), TorchTensors(), DeviceTensors()
 
 
 def framework_of(value: object) -> Framework | None:
@@ -123,7 +152,7 @@ def framework_of(value: object) -> Framework | None:
         return TORCH
     if is_array(value) or (hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__")):
         return NUMPY
-    return None
+    return DEVICE if isinstance(value, DeviceTensor) else None
 
 
 def is_tensor(value: object) -> bool:
@@ -135,7 +164,9 @@ def argument_of(value: object, name: str) -> Argument:
     """Return an array as an argument; TypeError or ValueError naming the parameter when it cannot be one."""
     framework = framework_of(value)
     if framework is None:
-        raise TypeError(f"`{name}` is a tensor: pass a torch tensor or a NumPy array, got {type(value).__name__}")
+        raise TypeError(
+            f"`{name}` is a tensor: pass a torch tensor, a NumPy array or a DeviceTensor, got {type(value).__name__}"
+        )
     objection = framework.objection(value)
     if objection:
         raise ValueError(f"`{name}` {objection}")
@@ -150,8 +181,8 @@ def argument_of(value: object, name: str) -> Argument:
 def array_of(value: Any) -> Array:
     """Return an array's memory as NumPy sees it."""
     framework = framework_of(value)
-    if framework is TORCH:
-        return TORCH.argument(value).array
+    if framework in (TORCH, DEVICE):
+        return framework.argument(value).array
     return np.asarray(value) if framework is None or is_array(value) else np.from_dlpack(value)
 
 
@@ -164,12 +195,3 @@ def _device(value: Any, kind: int, number: Any) -> str:
     """Return what a DLPack producer calls the device that its memory is of, or what DLPack does."""
     named = getattr(value, "device", None)
     return f"device {named}" if named is not None else f"{_DEVICES.get(kind, f'DLPack kind {kind},')} device {number}"
-
-
-def elsewhere(device: str) -> str:
-    """Return where a torch tensor is that no program can look at, and what to pass instead."""
-    if device.partition(":")[0] == "meta":
-        return (
-            "device meta, where tensors have no elements: pass one with data, such as torch.zeros_like(x, device='cpu')"
-        )
-    return f"device {device}, and programs run on CPU tensors: pass `x.cpu()`"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from tilewright.core.enums import CompactMode, MemorySpace, PadValue, ParamDirection, TensorLayout, TileLayout
-from tilewright.core.types import MemRef
+from tilewright.core.memrefs import MemRef
 from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import AnnotationError, OutsideKernelError
 from tilewright.records import record

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.expr import ABSENT, Absent, Attribute, Call, Const, Expr, MakeTuple, Symbol, Var, constant, integer
 from tilewright.core.op import OPS, Kind, OpSpec
-from tilewright.core.operands import Argument, Bound, check, kind_of
-from tilewright.core.types import ScalarType, unplaced
-from tilewright.errors import KernelError, NotStaticError
+from tilewright.core.operands import Argument, Bound, check, is_shaped, kind_of
+from tilewright.core.types import ScalarType, TensorType, TileType, unplaced
+from tilewright.dtypes import BOOL
+from tilewright.errors import KernelError, NotStaticError, OperandError
 from tilewright.source import UNKNOWN, Span
 
 
@@ -18,8 +19,13 @@ def call(spec: OpSpec, bound: Bound, span: Span = UNKNOWN) -> Expr:
 
     A KernelError from here blames operands by name; `locate` turns that into places.
     """
+    if spec.takes_numbers and not any(is_shaped(bound[name]) for name in spec.data):
+        return _of_numbers(spec, bound, span)
     kind = kind_of(spec, bound)
     operands = {p.name: check(spec, p, bound) for p in spec.operands}
+    for p in spec.parameters:
+        if p.converts:
+            operands[p.name] = _element(operands[p.name], bound)
     attributes = tuple([(p.name, _attribute(bound[p.name])) for p in spec.options])
     for_rules = {name: _for_rule(value) for name, value in operands.items()}
     for_rules.update(attributes)
@@ -32,6 +38,24 @@ def call(spec: OpSpec, bound: Bound, span: Span = UNKNOWN) -> Expr:
         args.pop()
     node = Call(spec.ops[kind], tuple(args), attributes, type_, span)
     return _folded(node) if kind is Kind.SCALAR else node
+
+
+def _of_numbers(spec: OpSpec, bound: Bound, span: Span) -> Expr:
+    """Return the scalar op that an op on numbers alone is."""
+    for name in spec.data:
+        value = bound[name]
+        if isinstance(value, bool) or (isinstance(value, Expr) and value.type == ScalarType(BOOL)):
+            help = "compare first, and choose a number: 1 if a else 0"
+            raise OperandError("scalar arithmetic does not accept bool", blame=[name], help=help)
+    return call(OPS[f"scalar.{spec.name}"].spec, {name: bound[name] for name in spec.data}, span)
+
+
+def _element(number: Expr, bound: Bound) -> Expr:
+    """Return a number converted to the type of the elements it meets."""
+    met = next(value.type for value in bound.values() if isinstance(value, Expr) and is_shaped(value))
+    assert isinstance(met, (TensorType, TileType))
+    spec = OPS["scalar.cast"].spec
+    return call(spec, {"x": number, "target_type": met.dtype, "mode": "trunc"}, number.span)
 
 
 def _attribute(value: Argument) -> Attribute:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum, IntEnum
 
-__all__ = ["AtomicType", "CmpType", "CompactMode", "ForKind", "FunctionType", "Level", "MemorySpace"]
+__all__ = ["ArgDirection", "AtomicType", "CmpType", "CompactMode", "ForKind", "FunctionType", "Level", "MemorySpace"]
 __all__ += ["PadValue", "PipeType", "Role", "RoundMode", "ScopeMode", "SplitMode", "TensorLayout", "TileLayout"]
 
 
@@ -64,6 +64,17 @@ class ParamDirection(Enum):
     InOut = "InOut"
 
 
+class ArgDirection(Enum):
+    """How a dispatch takes an argument."""
+
+    Scalar = "scalar"
+    Input = "input"
+    Output = "output"
+    OutputExisting = "output_existing"
+    InOut = "inout"
+    NoDep = "no_dep"
+
+
 class MemorySpace(Enum):
     """Where a tile lives; it never changes a result."""
 
@@ -111,6 +122,11 @@ class TensorLayout(Enum):
     NZ = "NZ"
     MX_A_ZZ = "MX_A_ZZ"
     MX_B_NN = "MX_B_NN"
+
+    @property
+    def is_permuted(self) -> bool:
+        """Whether neighbours in memory are not neighbours along an axis."""
+        return self in (TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN)
 
 
 class TileLayout(Enum):

@@ -20,7 +20,15 @@ from tilewright.errors import OperandError
 from tilewright.records import record
 from tilewright.source import UNKNOWN, Span
 
-Attribute: TypeAlias = "None | bool | int | float | str | Enum | DataType | tuple[Attribute, ...]"
+
+@record
+class ParameterName:
+    """A parameter, named by an attribute of its function."""
+
+    name: str
+
+
+Attribute: TypeAlias = "None | bool | int | float | str | Enum | DataType | ParameterName | tuple[Attribute, ...]"
 
 
 class Expr(SymbolicExtent):
@@ -212,7 +220,8 @@ class Submit(Expr):
 
     `deps` are tasks that must have ended before; an executor that runs tasks in program order has nothing to wait for.
     With `core_num` the function runs once per block. Where `predicate` does not hold the task is skipped: nothing is
-    written, and its results are the tensors it was given, as they are.
+    written, and its results are the tensors it was given, as they are. `dumps` are arguments to look at when it is
+    dispatched, `attributes` what else was said about that; neither changes a result.
     """
 
     op: GlobalVar
@@ -222,9 +231,12 @@ class Submit(Expr):
     type: Type
     span: Span = UNKNOWN
     predicate: Expr | None = None
+    dumps: tuple[Expr, ...] = ()
+    attributes: tuple[tuple[str, Attribute], ...] = ()
 
     def _key(self) -> object:
-        return self.op, self.args, self.deps, self.core_num, self.type, self.predicate
+        said = self.predicate, self.dumps, self.attributes
+        return self.op, self.args, self.deps, self.core_num, self.type, said
 
 
 def integer(value: int, dtype: DataType = INDEX, span: Span = UNKNOWN) -> Const:

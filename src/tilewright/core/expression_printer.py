@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import keyword
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 from tilewright.core.build import arguments
-from tilewright.core.enums import MemorySpace
+from tilewright.core.enums import ArgDirection, MemorySpace
 from tilewright.core.expr import (
     Absent,
     Attribute,
@@ -18,6 +18,7 @@ from tilewright.core.expr import (
     Expr,
     Invoke,
     MakeTuple,
+    ParameterName,
     Submit,
     Symbol,
     TupleGetItem,
@@ -29,6 +30,13 @@ from tilewright.core.operands import literal
 from tilewright.core.types import ArrayType, MemRef, ScalarType, Shape, TensorType, TileType, TupleType, Type
 from tilewright.dtypes import DataType
 from tilewright.errors import InternalError, OperandError
+
+_OWNERS = {"MaskPattern": "tile.MaskPattern", "MemorySpace": "Mem"}
+"""The enums that the language has under another name."""
+
+
+_BY_NAME = frozenset({"task_dummy"})
+"""The ops whose operands are all written by name."""
 
 
 class ExpressionPrinter:
@@ -70,10 +78,16 @@ class ExpressionPrinter:
         return ", ".join(self.expr(value) for value in values)
 
     def _deps(self, deps: Sequence[Expr]) -> list[str]:
-        return [f"deps=[{self._several(deps)}]"] if deps else []
+        return self._listed("deps", deps)
+
+    def _listed(self, option: str, values: Sequence[Expr]) -> list[str]:
+        return [f"{option}=[{self._several(values)}]"] if values else []
+
+    def _flags(self, attrs: Mapping[str, Attribute], *names: str) -> list[str]:
+        return [f"{name}=True" for name in names if attrs.get(name)]
 
     def _predicate(self, predicate: Expr | None) -> list[str]:
-        return [] if predicate is None else [f"predicate={self.expr(predicate)}"]
+        return [] if predicate is None else [f"predicate=({self.expr(predicate)})"]
 
     def expr(self, expr: Expr, nested: bool = False) -> str:
         """Return an expression; `nested` arithmetic gets parentheses."""
@@ -114,10 +128,11 @@ class ExpressionPrinter:
         return f"self.{name}" if self.in_program else name
 
     def _submit(self, expr: Submit) -> str:
-        parts = [self._callee(expr.op.name), *(self.expr(arg) for arg in expr.args), *self._deps(expr.deps)]
+        parts, said = [self._callee(expr.op.name), *(self.expr(arg) for arg in expr.args)], dict(expr.attributes)
+        parts += [*self._deps(expr.deps), *self._listed("dumps", expr.dumps)]
         parts += [] if expr.core_num is None else [f"core_num={self.expr(expr.core_num)}"]
-        name = "submit" if expr.core_num is None else "spmd_submit"
-        return f"{self.pl}.{name}({', '.join([*parts, *self._predicate(expr.predicate)])})"
+        parts += [*self._flags(said, "sync_start", "allow_early_resolve"), *self._predicate(expr.predicate)]
+        return f"{self.pl}.{'submit' if expr.core_num is None else 'spmd_submit'}({', '.join(parts)})"
 
     def _call(self, call: Call, nested: bool) -> str:
         spec, bound = call.op.spec, arguments(call)
@@ -127,7 +142,7 @@ class ExpressionPrinter:
             text = text if len(operands) == 1 else f"{operands[0]} {spec.symbol} {operands[1]}"
             return f"({text})" if nested else text
         parts: list[str] = []
-        by_name = False
+        by_name = spec.name in _BY_NAME
         for p in spec.parameters:
             value = bound[p.name]
             if isinstance(value, Absent) or (
@@ -135,7 +150,7 @@ class ExpressionPrinter:
             ):
                 by_name = True
                 continue
-            by_name = by_name or not p.is_operand
+            by_name = by_name or not (p.is_operand or call.op.kind is Kind.SCALAR)
             shown = self._operand(spec, p, bound)
             parts.append(f"{p.name}={shown}" if by_name else shown)
         name = spec.name if call.op.kind is Kind.SCALAR else call.op.name
@@ -149,11 +164,15 @@ class ExpressionPrinter:
 
     def attribute(self, value: Attribute) -> str:
         """Return a static option."""
+        if isinstance(value, ArgDirection):
+            return f"{self.pl}.adir.{value.value}"
         if isinstance(value, Enum):
-            owner = {"MaskPattern": "tile.MaskPattern"}.get(type(value).__name__, type(value).__name__)
+            owner = _OWNERS.get(type(value).__name__, type(value).__name__)
             return f"{self.pl}.{owner}.{value.name}"
         if isinstance(value, DataType):
             return f"{self.pl}.{value.symbol}"
+        if isinstance(value, ParameterName):
+            return value.name
         if isinstance(value, tuple):
             return f"({listed([self.attribute(v) for v in value])})"
         if isinstance(value, float) and not (value - value == 0):
@@ -171,10 +190,11 @@ class ExpressionPrinter:
             case TupleType():
                 return f"{pl}.Tuple[{', '.join(map(self.type, type_.elements))}]"
             case TensorType():
-                extra = [] if type_.layout.value == "ND" else [f"{pl}.{type_.layout.value}"]
-                extra += (
-                    [f"{pl}.TensorView(valid_shape={self._shape(type_.valid)})"] if type_.valid != type_.shape else []
-                )
+                layout, is_partial = type_.layout.value, type_.valid != type_.shape
+                extra = [] if layout in ("ND", "DN") or is_partial else [f"{pl}.{layout}"]
+                if is_partial or layout == "DN":
+                    valid = f"valid_shape={self._shape(type_.valid)}, " if is_partial else ""
+                    extra = [f"{pl}.TensorView({valid}stride=[], layout={pl}.TensorLayout.{layout})"]
                 return f"{pl}.Tensor[{', '.join([self._shape(type_.shape), f'{pl}.{type_.dtype.symbol}', *extra])}]"
             case TileType():
                 extra = [self._memref(type_.memref)] if type_.memref is not None else []

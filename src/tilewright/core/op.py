@@ -18,6 +18,7 @@ from tilewright.core import annotations as ann
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType
 from tilewright.dtypes import DataType
 from tilewright.forks import computed_once
+from tilewright.records import mutable
 
 
 class Kind(Enum):
@@ -28,6 +29,12 @@ class Kind(Enum):
     TENSOR = "tensor"
     ARRAY = "array"
     SYSTEM = "system"
+    PREFETCH = "prefetch"
+
+    @property
+    def is_data(self) -> bool:
+        """Whether its ops compute; the others have a namespace of their own and no name in `pl`."""
+        return self not in (Kind.SYSTEM, Kind.PREFETCH)
 
 
 class Role(Enum):
@@ -63,6 +70,9 @@ Interval: TypeAlias = tuple[int, int]
 
 REQUIRED: Any = inspect.Parameter.empty
 
+SCRATCH = ("tmp", "tmp_tile")
+"""What operands are called that only lend their memory."""
+
 
 @dataclass(slots=True)
 class Parameter:
@@ -75,6 +85,12 @@ class Parameter:
     """The IR types an operand may have."""
     is_dtype: bool = False
     """Whether it names an element type."""
+    also: tuple[str, ...] = ()
+    """Other names that a call may give it by."""
+    converts: bool = False
+    """Whether a number is converted to the elements it meets, instead of meeting them as it is."""
+    keeps_bits: bool = False
+    """Whether a negative number that meets unsigned elements stands for the one with the same bits."""
 
     @property
     def is_operand(self) -> bool:
@@ -82,7 +98,7 @@ class Parameter:
         return self.role is not Role.ATTRIBUTE
 
 
-@dataclass(eq=False)
+@mutable
 class OpSpec:
     """Everything known about an op. `infer` and `evaluate` take the op's own parameters by name."""
 
@@ -99,6 +115,8 @@ class OpSpec:
     """The NumPy function that a reduction folds with."""
     start: Callable[[DataType], Any] | None = None
     """What folding nothing gives."""
+    chained: bool = False
+    """Whether `reference` goes over the operands from left to right, rounding after each of them."""
     stepwise: frozenset[DataType] = frozenset()
     """The element types in which a reduction rounds after every step; in others it may round as late as it likes."""
     effect: Effect = Effect.PURE
@@ -106,10 +124,18 @@ class OpSpec:
     """The operand whose buffer the result is."""
     writes: str | None = None
     """The operand whose buffer the op changes."""
+    takes_permuted: bool = False
+    """Whether it takes tensors whose memory holds elements in an order of their own."""
+    turns: bool = False
+    """Whether neighbours along the last axis of the tensor it gives may lie apart, though its operand's do not."""
     undefined: Undefined = Undefined.REFUSED
     """What becomes of undefined elements of its operands."""
     unread: frozenset[str] = frozenset()
     """The operands of which only the type matters."""
+    scratch: Callable[..., TileType] | None = None
+    """The scratch tile that tiles have to bring along, from the other operands; None: none is needed."""
+    takes_numbers: bool = False
+    """Whether a call on numbers alone is one of the scalar op of the same name."""
     updates: str | None = None
     """The operand that the result takes the place of: an accumulator, which is added to where it lies."""
     touches: frozenset[str] = frozenset()
@@ -118,6 +144,8 @@ class OpSpec:
     """Other orders in which its arguments may be written."""
     forms: tuple[tuple[str, ...], ...] = ()
     """The parameters that belong together, of an op that does one of several things: it is given those of one form."""
+    annotated: bool = False
+    """Whether the annotation of the name it is assigned to may say its `shape` and `dtype`."""
     control_plane: bool = False
     """Whether an orchestration function may use it outside a kernel scope."""
     symbol: str = ""
@@ -138,6 +166,16 @@ class OpSpec:
     """Statements of a kernel that uses the op, for the reference page and for tests."""
 
     @property
+    def is_view(self) -> bool:
+        """Whether it gives a buffer as another value, and reads and writes none of its elements."""
+        return self.alias is not None and self.effect is Effect.PURE
+
+    @property
+    def computes(self) -> bool:
+        """Whether it gives a new value and touches no buffer."""
+        return self.alias is None and self.effect is Effect.PURE
+
+    @property
     def doc(self) -> str:
         """The op's docstring."""
         return inspect.getdoc(self.function) or ""
@@ -146,6 +184,12 @@ class OpSpec:
     def operands(self) -> tuple[Parameter, ...]:
         """The parameters that are part of the data flow, in order."""
         return tuple(p for p in self.parameters if p.is_operand)
+
+    @computed_once
+    def data(self) -> tuple[str, ...]:
+        """The operands that elements of the result are made of."""
+        roles = (Role.VALUE, Role.NUMBER, Role.EITHER)
+        return tuple(p.name for p in self.parameters if p.role in roles and p.name not in SCRATCH)
 
     @computed_once
     def options(self) -> tuple[Parameter, ...]:
@@ -158,7 +202,7 @@ class OpSpec:
         return {kind: OPS[f"{kind.value}.{self.name}"] for kind in self.kinds}
 
 
-@dataclass(eq=False)
+@mutable
 class Op:
     """A spec at one kind: what a call in the IR refers to."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from functools import cache
 from typing import TypeAlias
 
 from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer, literal_type
@@ -32,11 +33,11 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
         message = f"`{spec.name}` expects at most {len(spec.parameters)} argument(s), got {len(args)}"
         raise ArgumentCountError(message, help=usage(spec))
     bound = dict(zip(names, args, strict=False))
-    for name, value in kwargs.items():
-        if all(p.name != name for p in spec.parameters):
-            raise ArgumentCountError(f"`{spec.name}` has no parameter `{name}`", blame=[name], help=usage(spec))
+    for given_name, value in kwargs.items():
+        name = _parameter(spec, given_name)
         if name in bound:
-            raise ArgumentCountError(f"`{spec.name}` got `{name}` twice", blame=[name], help=usage(spec))
+            message = f"`{spec.name}` got `{name}` twice"
+            raise ArgumentCountError(message, blame=[given_name], help=usage(spec))
         bound[name] = value
     for p in spec.parameters:
         if p.name not in bound and p.default is REQUIRED:
@@ -50,7 +51,9 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
 
 def order_of(spec: OpSpec, args: Sequence[Argument]) -> tuple[str, ...]:
     """Return the names of what is given by position: of the first order in which data stands where an op takes it."""
-    own = tuple(p.name for p in spec.parameters)
+    own = _names(spec)
+    if not spec.orders:
+        return own
     takes_data = {p.name: p.role in (Role.VALUE, Role.EITHER) for p in spec.parameters}
     for names in (own, *spec.orders):
         if all(takes_data[name] or not _is_data(value) for name, value in zip(names, args, strict=False)):
@@ -58,8 +61,21 @@ def order_of(spec: OpSpec, args: Sequence[Argument]) -> tuple[str, ...]:
     return own
 
 
+@cache
+def _names(spec: OpSpec) -> tuple[str, ...]:
+    return tuple(p.name for p in spec.parameters)
+
+
 def _is_data(value: Argument) -> bool:
     return isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
+
+
+def _parameter(spec: OpSpec, name: str) -> str:
+    """Return the parameter that an argument is given for by name."""
+    found = next((p.name for p in spec.parameters if name in (p.name, *p.also)), None)
+    if found is None:
+        raise ArgumentCountError(f"`{spec.name}` has no parameter `{name}`", blame=[name], help=usage(spec))
+    return found
 
 
 def _element_type(spec: OpSpec, parameter: Parameter, value: object) -> DataType | None:
@@ -92,11 +108,16 @@ def kind_of(spec: OpSpec, bound: Bound) -> Kind:
     found = {_KINDS[t] for t in types if t in _KINDS}
     if len(found) > 1:
         raise MixedKindsError(
-            f"`{spec.name}` cannot mix Tensor and Tile operands",
+            f"`{spec.name}` cannot mix Tensor and Tile arguments",
             blame=[p.name for p in spec.operands if p.role in (Role.VALUE, Role.EITHER)],
         )
     kind = found.pop() if found else Kind.SCALAR
     return kind if kind in spec.kinds else spec.kinds[0]
+
+
+def is_shaped(value: Argument) -> bool:
+    """Return whether an argument is a tensor or a tile."""
+    return isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
 
 
 def check(spec: OpSpec, parameter: Parameter, bound: Bound) -> Expr:
@@ -114,6 +135,10 @@ def check(spec: OpSpec, parameter: Parameter, bound: Bound) -> Expr:
             value = literal(spec, parameter, value, bound)
     if not isinstance(value, Expr) or not isinstance(value.type, parameter.types):
         raise _wrong(spec, parameter, " or ".join(_WORDS[t] for t in parameter.types), value)
+    if isinstance(value.type, TensorType) and value.type.layout.is_permuted and not spec.takes_permuted:
+        help = "pl.load(x, offsets, shapes, target_memory=pl.Mem.Mat) puts them in order"
+        message = f"`{spec.name}` takes no tensor whose elements lie in the order {value.type.layout.value}"
+        raise OperandError(message, blame=[parameter.name], help=help)
     if parameter.role is Role.INDEX and not _is_integer(value):
         raise _wrong(spec, parameter, "an integer", value)
     if parameter.role is Role.CONDITION and value.type != ScalarType(BOOL):
@@ -187,9 +212,18 @@ def literal(spec: OpSpec, parameter: Parameter, value: int | float | bool, bound
     """
     own = literal_type(value)
     met = _met(bound) if own != BOOL and _meets(spec, parameter) else None
+    if met is not None and parameter.keeps_bits:
+        value = _unsigned(value, met.dtype)
     if isinstance(met, ScalarType) and (own.is_float() > met.dtype.is_float() or _outreaches(value, met.dtype)):
         return constant(value)
     return constant(value, own if met is None else met.dtype)
+
+
+def _unsigned(value: float, dtype: DataType) -> float:
+    """Return a negative integer as the unsigned one with the same bits, where elements have no sign."""
+    if isinstance(value, int) and dtype.is_unsigned_int() and -(1 << (dtype.bits - 1)) <= value < 0:
+        return value + (1 << dtype.bits)
+    return value
 
 
 def _meets(spec: OpSpec, parameter: Parameter) -> bool:

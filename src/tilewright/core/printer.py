@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 
-from tilewright.core.enums import ScopeMode
-from tilewright.core.expr import ConstBool, Expr, Var
+from tilewright.core.enums import ForKind, ScopeMode
+from tilewright.core.expr import ConstBool, Expr, Submit, Var, integer
 from tilewright.core.expression_printer import ExpressionPrinter, listed
 from tilewright.core.extents import bounds
 from tilewright.core.stmt import (
     AssignStmt,
+    Attributes,
     BreakStmt,
     ClusterScopeStmt,
     ContinueStmt,
@@ -27,7 +28,7 @@ from tilewright.core.stmt import (
     WhileStmt,
     YieldStmt,
 )
-from tilewright.core.types import ScalarType, TensorType, TileType, Type
+from tilewright.core.types import ScalarType, TileType, Type
 from tilewright.errors import InternalError
 
 INDENT = "    "
@@ -105,7 +106,8 @@ class Printer(ExpressionPrinter):
                 value = self.expr(stmt.value)
                 return [f"{self.name(stmt.var)}{self._local_type(stmt.var, stmt.value)} = {value}"]
             case EvalStmt():
-                return [self.expr(stmt.expr)]
+                ignored = f"_: {self.type(stmt.expr.type)} = " if isinstance(stmt.expr, Submit) else ""
+                return [f"{ignored}{self.expr(stmt.expr)}"]
             case ReturnStmt():
                 return [f"return {self._several(stmt.values)}".rstrip()]
             case YieldStmt():
@@ -129,14 +131,15 @@ class Printer(ExpressionPrinter):
         return f"{self.pl}.Scalar[{self.pl}.{var.type.dtype.symbol}, {var.bounds}]"
 
     def _local_type(self, var: Var, value: Expr) -> str:
-        if isinstance(var.type, ScalarType):
-            return f": {self.bounded_type(var)}" if var.bounds is not None and bounds(value) != var.bounds else ""
+        """Return the annotation of a local; a concise one only where it says what the value does not."""
+        if isinstance(var.type, ScalarType) and var.bounds is not None and bounds(value) != var.bounds:
+            return f": {self.bounded_type(var)}"
         placed = isinstance(var.type, TileType) and var.type.memref is not None
-        shown = placed or (not self.concise and isinstance(var.type, (TensorType, TileType)))
+        shown = placed or not self.concise or isinstance(value, Submit)
         return f": {self.type(var.type)}" if shown else ""
 
     def _for(self, stmt: ForStmt) -> list[str]:
-        limits = [self.expr(stmt.start), self.expr(stmt.stop), self.expr(stmt.step)]
+        limits = self._limits(stmt)
         options = [f"{name}={self.attribute(value)}" for name, value in stmt.attrs.items()]
         inits = [self.expr(arg.init) for arg in stmt.iter_args]
         self._name_results(stmt)
@@ -144,8 +147,18 @@ class Printer(ExpressionPrinter):
         if stmt.iter_args:
             options.append(f"init_values=({listed(inits)})")
             target += f", ({listed([self.name(arg.var) for arg in stmt.iter_args])})"
-        head = f"for {target} in {self.pl}.{stmt.kind.value}({', '.join([*limits, *options])}):"
+        word = stmt.kind.value
+        if stmt.kind is ForKind.Unroll and stmt.iter_args:  # authors write unrolled loops without carried values
+            word, options = ForKind.Sequential.value, [*options, 'attrs={"unroll": True}']
+        head = f"for {target} in {self.pl}.{word}({', '.join([*limits, *options])}):"
         return [head, *self._yielding(stmt.body, stmt.return_vars)]
+
+    def _limits(self, stmt: ForStmt) -> list[str]:
+        """Return the bounds of a loop, without those that go without saying."""
+        shown = [self.expr(limit) for limit in (stmt.start, stmt.stop, stmt.step)]
+        if stmt.step != integer(1):
+            return shown
+        return shown[1:2] if stmt.start == integer(0) else shown[:2]
 
     def _while(self, stmt: WhileStmt) -> list[str]:
         if not stmt.iter_args:
@@ -168,6 +181,7 @@ class Printer(ExpressionPrinter):
             return self._indented(body)
         lines = [INDENT + line for line in self.body(SeqStmts(body.stmts[:-1]))]
         names = ", ".join(self.name(var) for var in results)
+        names += f": {self.type(results[0].type)}" if len(results) == 1 and not self.concise else ""
         return [*lines, f"{INDENT}{names} = {self.pl}.yield_({self._several(body.stmts[-1].values)})"]
 
     def _if(self, stmt: IfStmt) -> list[str]:
@@ -180,11 +194,15 @@ class Printer(ExpressionPrinter):
         pl = self.pl
         match stmt:
             case InCoreScopeStmt():
-                options = [f"level={pl}.Level.CORE_GROUP", *self._hint(stmt.name_hint), *self._deps(stmt.deps)]
+                options = [f"level={pl}.Level.CORE_GROUP", *self._hints(stmt.attrs), *self._hint(stmt.name_hint)]
+                options += [*self._deps(stmt.deps), *self._listed("no_dep_args", stmt.no_dep_args)]
+                options += [*self._listed("dumps", stmt.dumps), *self._flags(stmt.attrs, "allow_early_resolve")]
+                options += self._flags(stmt.attrs, "windowize")
                 return [f"with {pl}.at({', '.join(options)}){self._task(stmt.task)}:", *self._indented(stmt.body)]
             case HierarchyScopeStmt():
-                options = [f"level={self.attribute(stmt.level)}", *self._hint(stmt.name_hint)]
+                options = [f"level={self.attribute(stmt.level)}"]
                 options += [f"role={self.attribute(stmt.role)}"] if stmt.role else []
+                options += self._hint(stmt.name_hint)
                 return [f"with {pl}.at({', '.join(options)}){self._task(stmt.task)}:", *self._indented(stmt.body)]
             case SpmdScopeStmt():
                 return self._spmd(stmt)
@@ -197,12 +215,19 @@ class Printer(ExpressionPrinter):
                 raise InternalError(f"no way to print {type(stmt).__name__}")
 
     def _spmd(self, stmt: SpmdScopeStmt) -> list[str]:
-        options = [self.expr(stmt.core_num), *self._hint(stmt.name_hint), *self._deps(stmt.deps)]
+        options = [self.expr(stmt.core_num), *self._flags(stmt.attrs, "sync_start"), *self._hint(stmt.name_hint)]
+        options += [*self._hints(stmt.attrs), *self._deps(stmt.deps), *self._flags(stmt.attrs, "allow_early_resolve")]
         options += self._predicate(stmt.predicate)
         call = f"{self.pl}.spmd({', '.join(options)})"
         task = f"with {call}{self._task(stmt.task)}:"
         head = task if stmt.loop_var is None else f"for {self.name(stmt.loop_var)} in {call}:"
         return [head, *self._indented(stmt.body)]
+
+    def _hints(self, attrs: Attributes) -> list[str]:
+        """Return what a kernel says about how it is split and buffered."""
+        found = [f"{self.pl}.split({self.attribute(attrs['split'])})"] if "split" in attrs else []
+        found += [f"{self.pl}.cross_core_slot(slot_num={attrs['slot_num']})"] if "slot_num" in attrs else []
+        return [f"optimizations=[{', '.join(found)}]"] if found else []
 
     def _hint(self, name_hint: str) -> list[str]:
         return [f'name_hint="{name_hint}"'] if name_hint else []

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from tilewright.core.enums import FunctionType, Level, ParamDirection, Role, SplitMode
-from tilewright.core.expr import Attribute, GlobalVar, Symbol, Var
+from tilewright.core.expr import Attribute, GlobalVar, Invoke, Submit, Symbol, Var
 from tilewright.core.extents import symbols_in
 from tilewright.core.node import node
 from tilewright.core.printer import INDENT, Printable, Printer
+from tilewright.core.solving import Solution, located, solved
 from tilewright.core.stmt import EMPTY, Attributes, SeqStmts
 from tilewright.core.types import TensorType, TileType, Type
 from tilewright.core.visitor import expressions, statements, types_of
@@ -30,6 +31,10 @@ class Function(Printable):
     level: Level | None = None
     role: Role | None = None
     attrs: Attributes = field(default_factory=dict[str, Attribute])
+    auto_scope: bool = True
+    """Whether the order of its tasks follows from what they read and write, without it saying so."""
+    external_source: str = ""
+    """The file that holds its code, for one written in another language."""
     callees: tuple[Function, ...] = ()
     """Free functions it was written against; a program that takes this function in takes them too."""
 
@@ -57,6 +62,11 @@ class Function(Printable):
                     found.setdefault(extent.name, (position, axis))
         return found
 
+    @property
+    def solutions(self) -> Mapping[str, Solution]:
+        """Each symbol that stands in formulas only, as the argument of one of them tells it."""
+        return solved(located([param.type for param in self.params]), self.symbols)
+
     def with_body(self, body: SeqStmts) -> Function:
         """Return this function with another body."""
         return self if body is self.body else replace(self, body=body)
@@ -77,11 +87,12 @@ class Function(Printable):
             yield from printer.declared(self.mentioned())
         printer.begin_function()
         signature = f"({', '.join(self._printed_params(printer))}){self._printed_returns(printer)}"
-        attrs = ", ".join(f"{name!r}: {printer.attribute(value)}" for name, value in self.attrs.items())
+        said = {name: value for name, value in self.attrs.items() if value is not SplitMode.NONE}
+        attrs = ", ".join(f'"{name}": {printer.attribute(value)}' for name, value in said.items())
         body = [*([f"{printer.pl}.func_attr({{{attrs}}})"] if attrs else []), *printer.body(self.body)]
         yield self._printed_decorator(printer)
         yield f"def {self.name}{signature}:"
-        yield from (INDENT + line for line in (body or ["pass"]))
+        yield from (INDENT + line for line in (body or ["..." if self.external_source else "pass"]))
 
     def _printed_params(self, printer: Printer) -> Iterator[str]:
         yield from ["self"] if printer.in_program else []
@@ -92,14 +103,16 @@ class Function(Printable):
 
     def _printed_returns(self, printer: Printer) -> str:
         returns = ", ".join(map(printer.type, self.return_types))
-        several = f"{printer.pl}.Tuple[{returns}]" if len(self.return_types) > 1 else returns
+        several = f"tuple[{returns}]" if len(self.return_types) > 1 else returns
         return f" -> {several}" if returns else ""
 
     def _printed_decorator(self, printer: Printer) -> str:
         kind = None if self.func_type is FunctionType.Opaque else self.func_type
         stated = {"type": kind, "level": self.level, "role": self.role}
-        options = ", ".join(f"{name}={printer.attribute(value)}" for name, value in stated.items() if value)
-        return f"@{printer.pl}.function" + (f"({options})" if options else "")
+        options = [f"{name}={printer.attribute(value)}" for name, value in stated.items() if value]
+        options += [] if self.auto_scope else ["auto_scope=False"]
+        options += [f"external_source={self.external_source!r}"] if self.external_source else []
+        return f"@{printer.pl}.function" + (f"({', '.join(options)})" if options else "")
 
 
 @node
@@ -152,6 +165,23 @@ class Program(Printable):
         yield from (f"# tilewright.program: {self.name}", f"import tilewright.language as {printer.pl}", "")
         yield from printer.declared(name for function in self.function_list for name in function.mentioned())
         yield from (f"@{printer.pl}.program", f"class {self.name}:")
-        for function in self.function_list:
+        for function in self._callees_first():
             yield from (INDENT + line if line else "" for line in function.printed(printer))
             yield ""
+
+    def _callees_first(self) -> tuple[Function, ...]:
+        """Return the functions in the order they are printed: what a function calls before it."""
+        found: dict[str, Function] = {}
+
+        def add(function: Function, active: frozenset[str]) -> None:
+            if function.name in found or function.name in active:
+                return
+            for stmt in statements(function.body):
+                for expr in expressions(stmt):
+                    if isinstance(expr, (Invoke, Submit)) and (callee := self.get_function(expr.op.name)) is not None:
+                        add(callee, active | {function.name})
+            found[function.name] = function
+
+        for function in self.function_list:
+            add(function, frozenset())
+        return tuple(found.values())

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright.arrays import np
+from tilewright.core.enums import TensorLayout
 from tilewright.dtypes import UINT8, DataType, from_numpy, round_to
 from tilewright.errors import ExecutionError
 from tilewright.records import record
@@ -37,6 +38,8 @@ class Region:
     """Of a packed mask: how many columns it has bits for."""
     is_made: bool = False
     """Whether it holds one number everywhere, or nothing: no data is lost with a part of it."""
+    layout: TensorLayout = TensorLayout.ND
+    """Of an operand that is a tensor: in which order its memory holds the elements, as its type says."""
 
     @property
     def window(self) -> tuple[slice, ...]:

@@ -193,6 +193,8 @@ class Rewriter(ExpressionRewriter):
             changes["predicate"] = None if stmt.predicate is None else self.expr(stmt.predicate)
         if isinstance(stmt, (SpmdScopeStmt, InCoreScopeStmt)):
             changes["deps"] = self.exprs(stmt.deps)
+        if isinstance(stmt, InCoreScopeStmt):
+            changes["dumps"], changes["no_dep_args"] = self.exprs(stmt.dumps), self.exprs(stmt.no_dep_args)
         changes["body"] = self.body(stmt.body)
         if isinstance(stmt, (SpmdScopeStmt, InCoreScopeStmt, HierarchyScopeStmt)) and stmt.task is not None:
             changes["task"] = self.define(stmt.task)

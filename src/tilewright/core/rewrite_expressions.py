@@ -82,6 +82,7 @@ class ExpressionRewriter:
                     core_num=core_num,
                     type=self.type(expr.type),
                     predicate=predicate,
+                    dumps=self.exprs(expr.dumps),
                 )
             case _:
                 return expr

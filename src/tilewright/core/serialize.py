@@ -38,6 +38,7 @@ from tilewright.core.expr import (
     GlobalVar,
     Invoke,
     MakeTuple,
+    ParameterName,
     Submit,
     Symbol,
     TupleGetItem,
@@ -50,13 +51,13 @@ from tilewright.core.types import MemRef, Type
 from tilewright.dtypes import BY_NAME, DataType
 
 MAGIC = b"TWIR"
-VERSION = 2
+VERSION = 3
 _HEADER = len(MAGIC) + 1 + sha256().digest_size
 
 _BY_IDENTITY: tuple[type[Any], ...] = (Var, IterArg, SeqStmts, *get_args(Stmt), Function, Program)
 _BY_VALUE: tuple[type[Any], ...] = (
     *(Absent, Call, Const, ConstBool, ConstFloat, ConstInt, GlobalVar, Invoke),
-    *(MakeTuple, MemRef, Submit, Symbol, TupleGetItem, *get_args(Type)),
+    *(MakeTuple, MemRef, ParameterName, Submit, Symbol, TupleGetItem, *get_args(Type)),
 )
 _NAMES = {cls: cls.__name__ for cls in (*_BY_IDENTITY, *_BY_VALUE)}
 _BY_NAME = {name: cls for cls, name in _NAMES.items()}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.core.build import rebuild
 from tilewright.core.expr import Call, Expr, Symbol
 from tilewright.core.extents import as_extent, as_scalar
 from tilewright.core.program import Function
+from tilewright.core.solving import GIVEN
 from tilewright.core.types import Extent, Shape, TensorType, TupleType, Type
 
 
@@ -21,10 +22,20 @@ def result_type(function: Function, args: Sequence[Expr]) -> Type:
 
 def symbol_extents(function: Function, args: Sequence[Expr]) -> dict[str, Extent]:
     """Return what each symbol of a function is worth at one call."""
-    found: dict[str, Extent] = {}
-    for name, (position, axis) in function.symbols.items():
+
+    def extent(position: int, axis: int) -> Extent:
         type_ = args[position].type
-        found[name] = type_.shape[axis] if isinstance(type_, TensorType) else None
+        return type_.shape[axis] if isinstance(type_, TensorType) else None
+
+    return symbols_told(function, extent)
+
+
+def symbols_told(function: Function, extent: Callable[[int, int], Extent]) -> dict[str, Extent]:
+    """Return what each symbol of a function is worth where axes of its arguments have some extents."""
+    found = {name: extent(position, axis) for name, (position, axis) in function.symbols.items()}
+    for name, told in function.solutions.items():
+        known = {**found, GIVEN.name: extent(told.position, told.axis)}
+        found[name] = _extent(as_extent(told.value), known)
     return found
 
 

@@ -129,12 +129,17 @@ class ContinueStmt:
 
 @node
 class InCoreScopeStmt:
-    """`with pl.at(level=pl.Level.CORE_GROUP)`: a kernel written in place."""
+    """`with pl.at(level=pl.Level.CORE_GROUP)`: a kernel written in place.
+
+    `dumps` are tensors to look at when it is dispatched, `no_dep_args` such as order nothing.
+    """
 
     body: SeqStmts
     name_hint: str = ""
     task: Var | None = None
     deps: tuple[Expr, ...] = ()
+    dumps: tuple[Expr, ...] = ()
+    no_dep_args: tuple[Expr, ...] = ()
     attrs: Attributes = field(default_factory=dict[str, Attribute])
     span: Span = UNKNOWN
 

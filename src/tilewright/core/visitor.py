@@ -63,7 +63,7 @@ def used(stmt: Stmt) -> tuple[Expr, ...]:
         case SpmdScopeStmt():
             return (stmt.core_num, *stmt.deps, *(() if stmt.predicate is None else (stmt.predicate,)))
         case InCoreScopeStmt():
-            return stmt.deps
+            return (*stmt.deps, *stmt.dumps, *stmt.no_dep_args)
         case _:
             return ()
 

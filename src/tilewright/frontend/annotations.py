@@ -10,7 +10,18 @@ from tilewright.core.build import symbolic
 from tilewright.core.enums import ParamDirection, TensorLayout
 from tilewright.core.expr import Const, Expr
 from tilewright.core.extents import as_extent
-from tilewright.core.types import ArrayType, Extent, ScalarType, TensorType, TileType, Type, is_static, static_shape
+from tilewright.core.memrefs import MemRefType, Ptr
+from tilewright.core.types import (
+    ArrayType,
+    Extent,
+    ScalarType,
+    TensorType,
+    TileType,
+    TupleType,
+    Type,
+    is_static,
+    static_shape,
+)
 from tilewright.dtypes import INDEX, DataType, objection, show_number
 from tilewright.errors import AnnotationError, DriftError
 from tilewright.frontend.names import Resolver
@@ -35,6 +46,15 @@ def return_types(annotation: Any) -> tuple[Type, ...]:
     if get_origin(annotation) is tuple:
         return tuple(to_type(element) for element in get_args(annotation))
     return (to_type(annotation),)
+
+
+def local_type(annotation: Any) -> Type | None:
+    """Return the type an annotation of a local stands for, None for one that says nothing about its value."""
+    if annotation in (Ptr, MemRefType):
+        return None
+    if isinstance(annotation, ann.TupleAnnotation) or get_origin(annotation) is tuple:
+        return TupleType(return_types(annotation))
+    return to_type(annotation)
 
 
 def to_type(annotation: Any) -> Type:
@@ -96,7 +116,13 @@ def _tile(annotation: ann.Tile) -> TileType:
     if annotation.view is not None and annotation.view.valid_shape is not None:
         valid = tuple(e if isinstance(e := extent(v), int) else None for v in annotation.view.valid_shape)
     memory = {} if annotation.memory is None else {"memory": annotation.memory}
-    return TileType(static_shape(shape), annotation.dtype, valid, memref=annotation.memref, **memory)
+    return TileType(
+        static_shape(shape),
+        annotation.dtype,
+        valid,
+        memref=None if annotation.memref is None else annotation.memref.placed,
+        **memory,
+    )
 
 
 def extent(value: Any) -> Extent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -25,8 +25,12 @@ class Arguments:
     keyword_nodes: Mapping[str, ast.expr]
 
 
-def arguments(t: Translator, node: ast.Call) -> Arguments:
-    """Return the evaluated arguments of a call, in order."""
+UNREAD = ("attrs", "device")
+"""What calls of a program's functions may say about themselves; it changes nothing."""
+
+
+def arguments(t: Translator, node: ast.Call, unread: Collection[str] = ()) -> Arguments:
+    """Return the evaluated arguments of a call, in order; those by name that are left `unread` are only located."""
     for arg in node.args:
         if isinstance(arg, ast.Starred):
             raise _starred(t.span(arg))
@@ -35,9 +39,8 @@ def arguments(t: Translator, node: ast.Call) -> Arguments:
             raise _starred(t.span(keyword.value))
     args = tuple(t.operand(arg) for arg in node.args)
     keyword_nodes = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-    return Arguments(
-        args, {name: t.operand(value) for name, value in keyword_nodes.items()}, tuple(node.args), keyword_nodes
-    )
+    kwargs = {name: t.operand(value) for name, value in keyword_nodes.items() if name not in unread}
+    return Arguments(args, kwargs, tuple(node.args), keyword_nodes)
 
 
 def _starred(span: Span) -> UnsupportedFeatureError:
@@ -45,12 +48,13 @@ def _starred(span: Span) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(message, spans=[span], help=help)
 
 
-def values_of(t: Translator, node: ast.Call) -> Arguments:
+def values_of(t: Translator, node: ast.Call, unread: Collection[str] = ()) -> Arguments:
     """Return the arguments of a call that becomes part of the program, none of them data from outside."""
-    given = arguments(t, node)
-    values, nodes = (*given.args, *given.kwargs.values()), (*given.nodes, *given.keyword_nodes.values())
-    for value, where in zip(values, nodes, strict=True):
+    given = arguments(t, node, unread)
+    for value, where in zip(given.args, given.nodes, strict=True):
         t.check_no_data(value, where)
+    for name, value in given.kwargs.items():
+        t.check_no_data(value, given.keyword_nodes[name])
     return given
 
 

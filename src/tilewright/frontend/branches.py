@@ -46,11 +46,6 @@ def as_condition(t: Translator, value: Value, node: ast.expr) -> Expr | bool:
     return value
 
 
-def predicate(t: Translator, value: Value, node: ast.expr) -> Expr | None:
-    """Return what decides whether a task runs, None for a task that always does."""
-    return None if value is None else t.expr(as_condition(t, value, node), node)
-
-
 def branch(t: Translator, condition: Expr, node: ast.If) -> None:
     """Translate both sides of an `if`, and let the names after it stand for what they yield."""
     then_body, then_frame, then_bound = _branch(t, node.body, {})
@@ -143,4 +138,5 @@ def _merged_yields(
 
 def unnamed_yield(span: Span) -> YieldMismatchError:
     """Return the error for yielded values that nothing after the block could refer to."""
-    return YieldMismatchError("a yield needs names for what comes out", spans=[span], help="r = pl.yield_(value)")
+    message = "what comes out needs names: this requires an assignment-form pl.yield_"
+    return YieldMismatchError(message, spans=[span], help="r = pl.yield_(value)")

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Mapping, Sequence
 from types import FunctionType
 
-from tilewright.core.expr import Call, Const, Expr
+from tilewright.core.build import arguments as op_arguments
+from tilewright.core.enums import AtomicType
+from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind, OpSpec, Role, spec_of
 from tilewright.core.operands import bind, order_of
@@ -14,16 +16,18 @@ from tilewright.core.program import Function
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
 from tilewright.frontend.accumulators import accumulated
-from tilewright.frontend.arguments import arguments, values_of
+from tilewright.frontend.arguments import UNREAD, arguments, values_of
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.lanes import in_lane, note_pending
 from tilewright.frontend.operators import apply
 from tilewright.frontend.properties import BindDynamic
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
+from tilewright.frontend.tasks import task_dummy
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Value
@@ -34,14 +38,14 @@ def call(t: Translator, node: ast.Call) -> Value:
     callee = t.evaluate(node.func)
     spec = spec_of(callee)
     if spec is not None:
-        return _op(t, spec, node)
+        return _op(t, spec, node) if spec.name != "task_dummy" else task_dummy(t, node)
     handler = DIRECTIVES.get(callee) if isinstance(callee, FunctionType) else None
     if handler is not None:
         return handler(t, node)
     if isinstance(callee, Method):
-        return invoke(t, t.callees.method(callee.name, t.span(node)), values_of(t, node), node)
+        return invoke(t, t.callees.method(callee.name, t.span(node)), values_of(t, node, UNREAD), node)
     if isinstance(callee, Function):
-        return invoke(t, t.callees.free(callee, t.span(node)), values_of(t, node), node)
+        return invoke(t, t.callees.free(callee, t.span(node)), values_of(t, node, UNREAD), node)
     if isinstance(callee, InlineFunction):
         return callee.expand(t, values_of(t, node), node)
     if isinstance(callee, Kernel):
@@ -59,8 +63,13 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         error.locate([t.span(given.keyword_nodes.get(name, node)) for name in error.blame] or [t.span(node)])
         _advise(error, spec, given.args)
         raise
+    if spec.annotated and isinstance(t.declared, TileType) and bound["shape"] is None and bound["dtype"] is None:
+        bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
     _check_attributes(t, spec, bound, spans, node)
+    lane = in_lane(t, spec, bound, node)
+    if lane is not None:
+        return lane
     summed = accumulated(t, spec, bound, node, spans)
     if summed is not None:
         return summed
@@ -74,14 +83,15 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
             raise
         result = apply(t, spec, {**bound, "clamp": True}, node, spans)
     _check_namespace(t, result, node)
-    return result
+    _check_source(t, result, node)
+    return note_pending(t, spec, result, node)
 
 
 def _advise(error: KernelError, spec: OpSpec, args: Sequence[Value]) -> None:
     """Tell authors who take an op on numbers for one on tiles what the latter is called."""
     is_scalar = spec.kinds == (Kind.SCALAR,)
     if is_scalar and any(isinstance(a, Expr) and isinstance(a.type, (TensorType, TileType)) for a in args):
-        error.help = meant(spec.name) or error.help
+        error.hint = meant(spec.name) or error.hint
 
 
 def _may_be_cut(t: Translator, bound: Mapping[str, Value]) -> bool:
@@ -109,6 +119,19 @@ def _check_attributes(
             message = f"`{p.name}` of `{spec.name}` must be known before the program runs, got {value.type}"
             help = "pass a constant, or a Python value from outside the kernel"
             raise t.error(NotStaticError, spans.get(p.name, node), message, help=help)
+
+
+def _check_source(t: Translator, result: Expr, node: ast.Call) -> None:
+    """Raise where something is added atomically that is a buffer, and no result of this kernel."""
+    if not isinstance(result, Call) or ("atomic", AtomicType.Add) not in result.attributes:
+        return
+    source = op_arguments(result).get("source")
+    if not isinstance(source, Var) or not isinstance(source.type, TensorType):
+        return
+    made = t.assigned.get(source)
+    if id(source) not in t.given and not (isinstance(made, Call) and made.op.spec.computes):
+        message = f"`{source.name_hint}` is a buffer: an atomic assemble adds what a kernel has computed"
+        raise t.error(OperandError, node, message, help="pl.load it, and add the tile")
 
 
 def _check_namespace(t: Translator, result: Expr, node: ast.Call) -> None:

@@ -5,15 +5,15 @@ They are plain functions so that editors know their signatures; the front end re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from enum import Enum
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from tilewright.core.annotations import Condition, Index, Scalar, T, outside_kernel
-from tilewright.core.enums import Level, Role, ScopeMode, SplitMode
+from tilewright.core.annotations import Condition, Index, T, outside_kernel
+from tilewright.core.enums import Level, MemorySpace, Role, ScopeMode, SplitMode
 from tilewright.core.expr import Const, constant
 from tilewright.dtypes import DataType
+from tilewright.frontend.optimizations import cross_core_slot, split
+from tilewright.frontend.plain import ScopeObject, counted
 
 __all__ = ["at", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
 __all__ += ["no_dep", "parallel", "pipeline", "range", "scope", "split", "split_aiv", "spmd", "spmd_submit"]
@@ -35,62 +35,49 @@ def _scope(function: F) -> F:
     return function
 
 
-class Hint(Enum):
-    """An `optimizations=[...]` entry; hints never change a result."""
-
-    SPLIT = "split"
-    CROSS_CORE_SLOT = "cross_core_slot"
-
-
 @_loop
-def range(*bounds: Index, init_values: Sequence[Any] = ()) -> Iterator[Any]:
+def range(*bounds: Index, init_values: Sequence[Any] | None = None) -> Iterable[Any]:
     """Count from start to stop by step, one iteration after the other."""
-    outside_kernel("pl.range")
+    return counted("range", bounds, init_values)
 
 
 @_loop
-def parallel(*bounds: Index, init_values: Sequence[Any] = ()) -> Iterator[Any]:
+def parallel(*bounds: Index, init_values: Sequence[Any] | None = None) -> Iterable[Any]:
     """Count like `range`, promising that iterations do not depend on each other."""
-    outside_kernel("pl.parallel")
+    return counted("parallel", bounds, init_values)
 
 
 @_loop
-def unroll(*bounds: int, init_values: Sequence[Any] = ()) -> Iterator[Any]:
+def unroll(*bounds: int) -> Iterable[Any]:
     """Count like `range` over constant bounds, the body written out once per iteration."""
-    outside_kernel("pl.unroll")
+    return counted("unroll", bounds, None)
 
 
 @_loop
-def pipeline(*bounds: Index, stage: int, init_values: Sequence[Any] = ()) -> Iterator[Any]:
+def pipeline(*bounds: Index, stage: int, init_values: Sequence[Any] | None = None) -> Iterable[Any]:
     """Count like `range`, with loads of later iterations started up to `stage` ahead."""
-    outside_kernel("pl.pipeline")
+    return counted("pipeline", bounds, init_values, stage)
 
 
 @_loop
-def while_(*, init_values: Sequence[Any]) -> Iterator[Any]:
+def while_(*, init_values: Sequence[Any]) -> Iterable[Any]:
     """Loop while the `pl.cond(...)` that opens the body holds, carrying values."""
-    outside_kernel("pl.while_")
+    if init_values is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise ValueError("pl.while_() requires init_values=, what the loop carries")
+    return iter(tuple(init_values))
 
 
 @_loop
-def split_aiv(count: int, *, mode: SplitMode = SplitMode.NONE) -> Iterator[Any]:
-    """Run the body for the one vector lane there is."""
-    outside_kernel("pl.split_aiv")
-
-
-class SpmdScope(AbstractContextManager[Scalar]):
-    """What `pl.spmd` gives: something to loop over or to enter."""
-
-    def __iter__(self) -> Iterator[Any]:
-        outside_kernel("pl.spmd")
-
-    def __exit__(self, *_: object) -> None:
-        outside_kernel("pl.spmd")
+def split_aiv(n: int, *, mode: SplitMode | None = None) -> ScopeObject:
+    """Run the body for each of the two vector lanes of a core group, one after the other."""
+    if n != 2:
+        raise ValueError(f"pl.split_aiv() requires n == 2: a core group has two vector lanes, got {n!r}")
+    return ScopeObject("pl.split_aiv", {"n": n, "mode": mode})
 
 
 @_scope
 def spmd(
-    count: Index,
+    core_num: Index,
     *,
     sync_start: bool = False,
     name_hint: str = "",
@@ -98,9 +85,11 @@ def spmd(
     deps: Sequence[Any] = (),
     allow_early_resolve: bool = False,
     predicate: Condition | None = None,
-) -> SpmdScope:
+) -> ScopeObject:
     """Run the body once per block, blocks numbered from 0; not at all where `predicate` does not hold."""
-    outside_kernel("pl.spmd")
+    if isinstance(core_num, int) and core_num <= 0:
+        raise ValueError(f"core_num of pl.spmd() must be a positive integer, got {core_num}")
+    return ScopeObject("pl.spmd", dict(locals()))
 
 
 @_scope
@@ -115,37 +104,36 @@ def at(
     allow_early_resolve: bool = False,
     name_hint: str = "",
     windowize: bool = False,
-) -> AbstractContextManager[Scalar]:
+) -> ScopeObject:
     """Place the body at a level of the machine; `CORE_GROUP` makes it a kernel."""
-    outside_kernel("pl.at")
+    return ScopeObject("pl.at", dict(locals()))
 
 
 @_scope
-def cluster(*, name_hint: str = "") -> AbstractContextManager[None]:
+def cluster(*, name_hint: str = "") -> ScopeObject:
     """Group kernels that share a core group."""
-    outside_kernel("pl.cluster")
+    return ScopeObject("pl.cluster", {"name_hint": name_hint})
 
 
 @_scope
-def scope(*, mode: ScopeMode = ScopeMode.AUTO) -> AbstractContextManager[None]:
+def scope(*, mode: ScopeMode = ScopeMode.AUTO) -> ScopeObject:
     """Say who orders the tasks dispatched inside."""
-    outside_kernel("pl.scope")
+    return ScopeObject("pl.scope", {"mode": mode})
 
 
 @_scope
-def manual_scope() -> AbstractContextManager[None]:
+def manual_scope() -> ScopeObject:
     """Order the tasks dispatched inside by `deps=` alone."""
-    outside_kernel("pl.manual_scope")
+    return ScopeObject("pl.manual_scope", {"mode": ScopeMode.MANUAL})
 
 
 def yield_(*values: Any) -> Any:
     """Hand values on from a loop body or a branch."""
-    outside_kernel("pl.yield_")
+    return values[0] if len(values) == 1 else values
 
 
 def cond(condition: Condition) -> None:
     """Say when a `pl.while_` loop goes on."""
-    outside_kernel("pl.cond")
 
 
 def submit(
@@ -182,12 +170,10 @@ def spmd_submit(
 
 def static_print(*values: Any) -> None:
     """Print what the compiler knows about values while it reads the kernel."""
-    outside_kernel("pl.static_print")
 
 
 def static_assert(condition: Any, message: str = "") -> None:
     """Stop the compiler unless a condition it can evaluate holds."""
-    outside_kernel("pl.static_assert")
 
 
 def const(value: int | float | bool, dtype: DataType) -> Const:
@@ -197,7 +183,6 @@ def const(value: int | float | bool, dtype: DataType) -> Const:
 
 def func_attr(attributes: dict[str, Any]) -> None:
     """Attach attributes to the function."""
-    outside_kernel("pl.func_attr")
 
 
 def no_dep(value: T) -> T:
@@ -210,11 +195,6 @@ def dump_tag(value: T) -> T:
     return value
 
 
-def split(mode: SplitMode, *, slot_num: int = 0) -> Hint:
-    """Hint how a kernel's work is split between vector lanes."""
-    return Hint.SPLIT
-
-
-def cross_core_slot(*, slot_num: int) -> Hint:
-    """Hint how many buffers cross between cores."""
-    return Hint.CROSS_CORE_SLOT
+def alloc(memory_space: MemorySpace, size: Index, *, pinned: bool = False) -> Any:
+    """Name an allocation, in text that the compiler wrote; tiles have their own storage."""
+    outside_kernel("alloc")

@@ -15,10 +15,9 @@ _FOUND = "pl.row_{0} and pl.col_{0} give the value; where it is, a loop over pl.
 _CHOSEN = "pl.sel(pl.cmp(a, b, cmp_type=pl.CmpType.GT), x, y) chooses element by element"
 _COMPARED = "pl.cmp(a, b, cmp_type=pl.CmpType.{0}) compares element by element; numbers compare with {1}"
 _CONVERTED = "pl.cast(x, pl.FP16) converts elements"
-_ROUNDED = 'pl.cast(x, pl.INT32, mode="{}") rounds to integers, which pl.cast makes floats again'
 _BOUNDED = "pl.minimum(pl.maximum(x, low), high) keeps elements within bounds"
 _BLOCK = "the index of `for i in pl.parallel(...)` says which turn this is, pl.get_block_idx() which block of pl.spmd"
-_POWER = "multiply it with itself, or use pl.exp(pl.log(x) * y)"
+_POWER = "write pl.pow(x, y); a square is pl.square(x)"
 _PRODUCT = "pl.matmul(a, b) is the matrix product"
 _BATCHED = "pl.batch_matmul(a, b) is the product of each pair of matrices"
 _RESHAPED = "pl.reshape(x, shape) gives the same elements another shape"
@@ -40,9 +39,12 @@ _NUMBER = "math.inf, math.nan and math.pi are numbers that a kernel can use"
 _EXTENTS = "x.shape is a tuple of the extents, and len(x.shape) their number"
 _PLACED = "pl.load(x, offsets, shape) takes the tensor, where to start and how much"
 
+_ARCS = {f"arc{name}": f"a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tan2", "tanh")}
+
 _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("T", "mT", "t", "permute", "swapaxes", "swapdims", "moveaxis"), _TURNED),
     **dict.fromkeys(("absolute", "fabs"), "write pl.abs(x)"),
+    **{name: f"write pl.{ours}({'y, x' if ours == 'atan2' else 'x'})" for name, ours in _ARCS.items()},
     "add_": "write x = x + y",
     "addmm": "pl.matmul_acc(acc, a, b) adds a product to an accumulator, pl.matmul_bias(a, b, bias) a row to a product",
     "advance": _PLACED,
@@ -62,7 +64,6 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("broadcast", "broadcast_to", "expand", "expand_as", "repeat", "tile"), _SPREAD),
     **dict.fromkeys(("cat", "concatenate", "hstack", "vstack", "stack", "join", "column_stack"), _JOINED),
     "cdiv": "write (a + b - 1) // b",
-    "ceil": _ROUNDED.format("ceil"),
     **dict.fromkeys(("clamp", "clip"), _BOUNDED),
     "constexpr": _CONSTANT,
     **dict.fromkeys(("cumsum", "cumprod", "associative_scan"), _SUMMED),
@@ -72,24 +73,17 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("device_print", "print"), _SHOWN),
     **dict.fromkeys(("empty", "empty_like", "new_empty"), _NEW),
     **dict.fromkeys(("eq", "equal"), _COMPARED.format("EQ", "==")),
-    "exp2": "write pl.exp(x * 0.6931471805599453)",
-    "expm1": "write pl.exp(x) - 1.0",
     **dict.fromkeys(("flatten", "ravel", "squeeze", "unsqueeze", "expand_dims", "view", "newaxis"), _RESHAPED),
-    "floor": _ROUNDED.format("floor"),
     "floor_divide": 'pl.cast(a / b, pl.INT32, mode="floor") rounds down; numbers take `//`',
     **dict.fromkeys(("fma", "addcmul"), "write a * b + c"),
     **dict.fromkeys(("full_like", "fill", "fill_", "constant"), _FULL.format("0.0")),
     **dict.fromkeys(("ge", "greater_equal"), _COMPARED.format("GE", ">=")),
-    "gelu": "write 0.5 * x * (pl.tanh(0.7978845608 * (x + 0.044715 * x * x * x)) + 1.0)",
     **dict.fromkeys(("greater", "gt"), _COMPARED.format("GT", ">")),
     **dict.fromkeys(("inf", "nan", "pi"), _NUMBER),
     "item": "pl.read(x, [0, 0]) is one element as a number",
     **dict.fromkeys(("le", "less_equal"), _COMPARED.format("LE", "<=")),
     **dict.fromkeys(("len", "ndim", "numel", "size", "dims"), _EXTENTS),
     **dict.fromkeys(("less", "lt"), _COMPARED.format("LT", "<")),
-    "log10": "write pl.log(x) * 0.4342944819032518",
-    "log1p": "write pl.log(x + 1.0)",
-    "log2": "write pl.log(x) * 1.4426950408889634",
     **dict.fromkeys(("make_block_ptr", "make_tensor_descriptor"), _PLACED),
     "max": _REDUCED.format("max") + ", pl.maximum takes two tiles",
     "mean": "divide pl.row_sum(x) or pl.col_sum(x) by the number of elements",
@@ -101,22 +95,19 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("ones", "ones_like"), _FULL.format("1.0")),
     "outer": "operators repeat extents of 1: a column times a row is their outer product",
     "pad": "pl.fillpad(x) fills what a load did not find",
-    **dict.fromkeys(("pow", "power", "float_power"), _POWER),
+    **dict.fromkeys(("power", "float_power"), _POWER),
     "prod": _REDUCED.format("prod"),
     **dict.fromkeys(("program_id", "thread_id", "block_idx", "blockIdx"), _BLOCK),
     **dict.fromkeys(("rand", "randn", "randint", "random", "normal", "uniform", "dropout"), _RANDOM),
     "reciprocal": "write pl.recip(x)",
     **dict.fromkeys(("remainder", "mod"), "pl.fmod(a, b) is the remainder with the sign of the dividend"),
-    **dict.fromkeys(("round", "rint"), _ROUNDED.format("rint")),
-    "sigmoid": "write 1.0 / (pl.exp(-x) + 1.0)",
-    **dict.fromkeys(("silu", "swish"), "write x / (pl.exp(-x) + 1.0)"),
+    "rint": "write pl.round(x)",
+    "swish": "write pl.silu(x)",
     "softmax": "write e = pl.exp(x - pl.row_max(x)), then e / pl.row_sum(e)",
-    "square": "write x * x",
     **dict.fromkeys(("static_range", "grid"), "pl.unroll(n) writes a loop's body out, pl.range(n) runs it in order"),
     **dict.fromkeys(("std", "var"), "with d = x - pl.row_sum(x) / n, the variance is pl.row_sum(d * d) / n"),
     "sum": _REDUCED.format("sum"),
     **dict.fromkeys(("true_divide", "divide"), "write a / b"),
-    "trunc": _ROUNDED.format("trunc"),
     "where": _CHOSEN,
     **dict.fromkeys(("zeros", "zeros_like"), _FULL.format("0.0")),
     **{dtype.numpy_name: f"the element type is pl.{dtype.symbol}" for dtype in STORABLE if dtype.numpy_name},

@@ -9,17 +9,21 @@ from typing import Any
 
 from tilewright.collector import paused_collection
 from tilewright.core.enums import FunctionType, Level, ParamDirection, Role
-from tilewright.core.expr import Symbol, Var
+from tilewright.core.expr import Call, Symbol, Var
 from tilewright.core.extents import symbols_in
 from tilewright.core.program import Function
+from tilewright.core.signature import substituted
+from tilewright.core.solving import located, told
 from tilewright.core.stmt import SeqStmts
-from tilewright.core.types import TensorType, Type, join
+from tilewright.core.types import Extent, TensorType, Type, join
 from tilewright.errors import (
+    DirectiveError,
     InternalError,
     KernelError,
     MissingAnnotationError,
     NestingError,
     NotStaticError,
+    OperandError,
     ReturnMismatchError,
     UnboundSymbolError,
     UnsupportedFeatureError,
@@ -30,7 +34,7 @@ from tilewright.frontend.capture import Captured
 from tilewright.frontend.frames import Frame
 from tilewright.frontend.invocations import ProgramSelf
 from tilewright.frontend.kernel_builder import KernelBuilder
-from tilewright.frontend.names import Resolver
+from tilewright.frontend.names import Resolver, free_name
 from tilewright.frontend.state import Callees, Widened
 from tilewright.frontend.translator import Translator
 from tilewright.records import record
@@ -46,6 +50,8 @@ class Options:
     role: Role | None = None
     attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     strict_ssa: bool = False
+    auto_scope: bool = True
+    external_source: str = ""
 
 
 @record
@@ -79,10 +85,24 @@ def translate(captured: Captured, options: Options, callees: Callees, is_method:
     known = {captured.node.args.args[0].arg: ProgramSelf()} if is_method and captured.node.args.args else {}
 
     def header() -> Header:
+        check_external(captured, options)
         parameters = _parameters(captured, resolver, is_method)
         return Header(captured.node.name, parameters, declared_returns(captured, resolver), known)
 
     return translated(captured, options, callees, resolver, header)
+
+
+def check_external(captured: Captured, options: Options) -> None:
+    """Raise where a function that another language holds is not declared as a kernel without statements."""
+    if not options.external_source:
+        return
+    where = captured.span(captured.node)
+    if not options.func_type.is_incore:
+        message = f"external_source= is for kernels, and this is a function of type {options.func_type.name}"
+        raise OperandError(message, spans=[where], help="type=pl.FunctionType.AIV, AIC or InCore")
+    if not all(isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant) for stmt in captured.node.body):
+        message = "a function with external_source= has `...` for its body"
+        raise DirectiveError(message, spans=[where], help="write `...`: its statements are in the other file")
 
 
 @paused_collection()
@@ -139,6 +159,8 @@ def _translate(
         strict_ssa=options.strict_ssa,
         widened=widened,
         frame=header.frame,
+        func_type=options.func_type,
+        auto_scope=options.auto_scope,
     )
     params = tuple(Var(p.name, p.type, p.span, p.bounds) for p in header.parameters)
     for param, p in zip(params, header.parameters, strict=True):
@@ -151,7 +173,7 @@ def _translate(
     return Function(
         header.name,
         params,
-        _checked_returns(t, header.returns),
+        _in_known_terms(_checked_returns(t, header.returns, bool(options.external_source)), params),
         SeqStmts(tuple(t.stmts)),
         captured.span(captured.node),
         options.func_type,
@@ -159,15 +181,17 @@ def _translate(
         options.level,
         options.role,
         {**options.attrs, **t.attrs},
+        auto_scope=options.auto_scope,
+        external_source=options.external_source,
     )
 
 
 def _check_bound(t: Translator, params: Sequence[Var]) -> None:
     """Raise when the value of a `pl.dynamic` name is read that no parameter's extent tells."""
-    told = {e.name for p in params if isinstance(p.type, TensorType) for e in p.type.shape if isinstance(e, Symbol)}
+    known = told(located([param.type for param in params])) if t.symbols else ()
     for name, span in t.symbols.items():
-        if name not in told:
-            message = f"'{name}' is the extent of no parameter, so no argument tells its value"
+        if name not in known:
+            message = f"'{name}' is no extent that an argument tells"
             help = f"write it in the shape of a parameter, or say x.bind_dynamic(axis, {name}) in a @pl.jit kernel"
             raise UnboundSymbolError(message, spans=[span], help=help)
 
@@ -195,8 +219,7 @@ def _parameters(captured: Captured, resolver: Resolver, is_method: bool) -> tupl
     args = node.args[1:] if is_method else node.args
     written = captured.function.__code__.co_varnames[len(node.args) - len(args) :]
     parameters = tuple(_parameter(captured, resolver, arg, name) for arg, name in zip(args, written, strict=False))
-    check_symbols(parameters)
-    return parameters
+    return with_told_extents(parameters)
 
 
 def _parameter(captured: Captured, resolver: Resolver, arg: ast.arg, mangled: str) -> Parameter:
@@ -212,15 +235,22 @@ def _parameter(captured: Captured, resolver: Resolver, arg: ast.arg, mangled: st
     return Parameter(arg.arg, type_, direction, span, getattr(annotation, "bounds", None))
 
 
-def check_symbols(parameters: tuple[Parameter, ...]) -> None:
-    """Raise when a symbol only stands inside formulas, where no argument can tell its value."""
-    extents = [(p, e) for p in parameters if isinstance(p.type, TensorType) for e in p.type.shape]
-    bound = {e.name for _, e in extents if isinstance(e, Symbol)}
-    for parameter, extent in extents:
-        for name in symbols_in(extent) - bound:
-            message = f"'{name}' stands only inside formulas, so no argument tells its value"
-            help = f"use '{name}' itself as an extent of some parameter"
-            raise UnboundSymbolError(message, spans=[parameter.span], help=help)
+def with_told_extents(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    """Return parameters whose symbols arguments tell: a formula of symbols that none does is a name of its own."""
+    extents = located([parameter.type for parameter in parameters])
+    known, names = told(extents), dict[Extent, Extent]()
+    taken = frozenset(known).union(*(symbols_in(extent) for *_, extent in extents))
+    for position, axis, extent in extents:
+        if isinstance(extent, Call) and not symbols_in(extent) <= known:
+            names.setdefault(extent, Symbol(free_name(f"{parameters[position].name}_{axis}", taken)))
+    return tuple(_renamed(p, names) for p in parameters) if names else parameters
+
+
+def _renamed(parameter: Parameter, names: Mapping[Extent, Extent]) -> Parameter:
+    if not isinstance(type_ := parameter.type, TensorType):
+        return parameter
+    shape, valid = (tuple(names.get(e, e) for e in extents) for extents in (type_.shape, type_.valid))
+    return replace(parameter, type=replace(type_, shape=shape, valid=valid))
 
 
 def declared_returns(captured: Captured, resolver: Resolver) -> tuple[Type, ...] | None:
@@ -234,10 +264,10 @@ def declared_returns(captured: Captured, resolver: Resolver) -> tuple[Type, ...]
         raise
 
 
-def _checked_returns(t: Translator, declared: tuple[Type, ...] | None) -> tuple[Type, ...]:
+def _checked_returns(t: Translator, declared: tuple[Type, ...] | None, is_external: bool) -> tuple[Type, ...]:
     """Return the types a function gives, every return statement agreeing with them."""
     if not t.returned:
-        return ()
+        return declared or () if is_external else ()
     types, first = t.returned[0]
     says, help = f"the return at line {first.line} gives", "every return gives values of the same types"
     if declared is not None:
@@ -254,6 +284,15 @@ def _checked_returns(t: Translator, declared: tuple[Type, ...] | None) -> tuple[
         message = "this returns values, and another path through the function ends without"
         raise ReturnMismatchError(message, spans=[first], help="return at the end of the function, too")
     return types
+
+
+def _in_known_terms(types: tuple[Type, ...], params: Sequence[Var]) -> tuple[Type, ...]:
+    """Return the types of results, extents of names that no argument tells being unknown."""
+    shapes = [type_.shape for type_ in types if isinstance(type_, TensorType)]
+    names = frozenset[str]().union(*(symbols_in(extent) for shape in shapes for extent in shape))
+    if not names or not (unknown := names - told(located([param.type for param in params]))):
+        return types
+    return tuple(substituted(type_, dict.fromkeys(unknown)) for type_ in types)
 
 
 def _returnable(want: Type, have: Type) -> bool:

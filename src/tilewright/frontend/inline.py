@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tilewright.core.annotations import outside_kernel
 from tilewright.core.expr import Var
 from tilewright.core.stmt import AssignStmt
-from tilewright.errors import ArgumentCountError, UnsupportedFeatureError, brief
+from tilewright.errors import ArgumentCountError, UnsupportedFeatureError
+from tilewright.frontend.brief import brief
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.names import Resolver, defaults_of
 

@@ -105,6 +105,9 @@ class KernelParameter:
 class Kernel:
     """A function decorated for specialization; what the front end sees of a `JITFunction`."""
 
+    auto_scope: bool = True
+    """Whether the order of its tasks follows from what they read and write, without it saying so."""
+
     def __init__(
         self, function: PythonFunction, kind: KernelKind, level: Level | None = None, owner: object = UNBOUND
     ) -> None:

@@ -7,18 +7,16 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
-from tilewright.core.enums import ForKind
+from tilewright.core.enums import ForKind, SplitMode
 from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
 from tilewright.core.rewrite import loop_reach
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, SpmdScopeStmt, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType, Type, unplaced
 from tilewright.dtypes import BOOL, INDEX, UINT64, DataType
 from tilewright.errors import (
-    ArgumentCountError,
-    AttributeValueError,
     ConditionError,
+    DirectiveError,
     MisplacedDirectiveError,
-    NotStaticError,
     OperandError,
     ParserSyntaxError,
     PlainRangeError,
@@ -27,7 +25,9 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.arguments import Arguments, arguments, parameters_of
 from tilewright.frontend.branches import condition, ends, unnamed_yield
-from tilewright.frontend.scopes import spmd_options
+from tilewright.frontend.lanes import each_lane
+from tilewright.frontend.options import read_options
+from tilewright.frontend.scopes import check_hints, grid
 from tilewright.frontend.state import Widened, YieldFrame
 from tilewright.frontend.statements import is_directive
 from tilewright.frontend.translator import Translator
@@ -55,8 +55,8 @@ def loop(t: Translator, node: ast.For) -> None:
         _spmd(t, node, node.iter)
     elif callee is directives.while_ and isinstance(node.iter, ast.Call):
         _while_carrying(t, node, node.iter)
-    elif callee is directives.split_aiv:
-        _lane(t, node)
+    elif callee is directives.split_aiv and isinstance(node.iter, ast.Call):
+        _lane(t, node, node.iter)
     elif callee in directives.LOOPS and isinstance(node.iter, ast.Call):
         _counted(t, node, node.iter, directives.LOOPS[callee])
     else:
@@ -74,10 +74,12 @@ def _instead(node: ast.For, callee: object) -> str:
 
 
 def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> None:
-    given = arguments(t, iterable)
+    given = arguments(t, iterable, unread=("attrs",))
     start, stop, step = _bounds(t, given, iterable)
     kind = KINDS[word]
     attrs = _options(t, given, iterable, word, (start, stop, step))
+    if "attrs" in given.keyword_nodes and "unroll" in ast.unparse(given.keyword_nodes["attrs"]):
+        kind = ForKind.Unroll
     names, inits = _targets(t, node, given, iterable)
     if t.frame is not None and not inits and _is_empty((start, stop, step)):
         return
@@ -88,7 +90,9 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     t.scope.enter()
     t.scope.bind(names[0], loop_var, loop_var.span)
     iter_args = _carried(t, names[1:], inits, node)
+    t.stages.append(attrs.get("stage", 1))
     frame, body = _body(t, node.body, word, len(iter_args))
+    t.stages.pop()
     bound = t.scope.leave()
     body, results = _results(t, node, iter_args, frame, body)
     t.scope.leak(bound, names)
@@ -115,39 +119,40 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
         case [start, stop, step]:
             if isinstance(step, Const) and step.value == 0:
                 help = "a step of 1 visits every index"
-                raise t.error(OperandError, given.nodes[2], "a loop's step cannot be zero", help=help)
+                raise t.error(DirectiveError, given.nodes[2], "a loop's step cannot be zero", help=help)
             return start, stop, step
         case _:
             message = f"a loop takes stop, start and stop, or start, stop and step, got {len(values)} bounds"
             help = "pl.range(stop), pl.range(start, stop) or pl.range(start, stop, step)"
-            raise t.error(ArgumentCountError, node, message, help=help)
+            raise t.error(DirectiveError, node, message, help=help)
 
 
 def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits: Sequence[Expr]) -> dict[str, int]:
-    allowed = parameters_of(directives.pipeline if word == "pipeline" else directives.range)[1]
-    for name in given.kwargs:
-        if name not in allowed:
-            message, help = f"pl.{word} has no parameter `{name}`", f"it takes bounds and {', '.join(sorted(allowed))}"
-            raise t.error(ArgumentCountError, given.keyword_nodes[name], message, help=help)
+    allowed = parameters_of(getattr(directives, word))[1]
+    for name in given.keyword_nodes:
+        if name not in allowed and name != "attrs":
+            message = f"Unknown keyword argument '{name}' in pl.{word}()"
+            help = f"it takes bounds and {', '.join(sorted(allowed))}"
+            raise t.error(DirectiveError, given.keyword_nodes[name], message, help=help)
     if word == "unroll" and not all(isinstance(limit, Const) for limit in limits):
         unknown = [
             w for w, v in zip(given.nodes, given.args, strict=True) if isinstance(v, Expr) and v.__class__ is not Const
         ]
         help = "use pl.range, or a constant bound"
         spans = [t.span(where) for where in unknown or [node]]
-        raise NotStaticError("pl.unroll needs bounds the compiler knows", spans=spans, help=help)
+        raise DirectiveError("pl.unroll() needs bounds the compiler knows", spans=spans, help=help)
     if word == "unroll" and (turns := _turns(limits)) > UNROLL_LIMIT:
         message = f"pl.unroll would write this body out {turns} times, more than {UNROLL_LIMIT}"
-        raise t.error(AttributeValueError, node, message, help="use pl.range, or unroll an inner loop of fewer turns")
+        raise t.error(DirectiveError, node, message, help="use pl.range, or unroll an inner loop of fewer turns")
     if word != "pipeline":
         return {}
     help = "stage=2 loads one iteration ahead"
     if "stage" not in given.kwargs:
-        raise t.error(ArgumentCountError, node, "pl.pipeline needs its depth, stage=", help=help)
+        raise t.error(DirectiveError, node, "pl.pipeline() requires stage=, its depth", help=help)
     stage = given.kwargs["stage"]
     if not isinstance(stage, int) or isinstance(stage, bool) or stage < 1:
-        message = f"stage must be a constant of at least 1, got {t.describe(stage)}"
-        raise t.error(AttributeValueError, given.keyword_nodes["stage"], message, help=help)
+        message = f"stage= of pl.pipeline() must be >= 1, and a constant, got {t.describe(stage)}"
+        raise t.error(DirectiveError, given.keyword_nodes["stage"], message, help=help)
     return {"stage": stage}
 
 
@@ -191,7 +196,7 @@ def _targets(
 def _check_carried(t: Translator, names: Sequence[str], inits: Value, node: ast.AST) -> None:
     if not isinstance(inits, tuple) or len(inits) != len(names):  # pyright: ignore[reportUnknownArgumentType]
         count = len(inits) if isinstance(inits, tuple) else 1  # pyright: ignore[reportUnknownArgumentType]
-        message = f"{len(names)} carried name(s) for {count} initial value(s)"
+        message = f"Mismatch: {len(names)} carried name(s) for {count} initial value(s)"
         help = "give each carried name one entry of init_values=(...)"
         raise t.error(YieldMismatchError, node, message, help=help)
 
@@ -315,15 +320,18 @@ def _leading_condition(t: Translator, node: ast.For) -> Expr:
         help = "write `pl.cond(condition)` above this line"
         raise t.error(MisplacedDirectiveError, first, "a pl.while_ body starts with pl.cond(...)", help=help)
     if len(first.value.args) != 1:
-        raise t.error(ArgumentCountError, first, "pl.cond takes one condition", help="join several with `and`")
+        raise t.error(DirectiveError, first, "pl.cond() takes one condition", help="join several with `and`")
     return _test(t, first.value.args[0], first)
 
 
 def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     if not isinstance(node.target, ast.Name):
-        raise t.error(ParserSyntaxError, node.target, "pl.spmd binds the block index", help="for block in pl.spmd(n):")
-    options = spmd_options(t, iterable)
-    count = options.core_num
+        message = "pl.spmd() binds a single loop variable, the block index"
+        raise t.error(DirectiveError, node.target, message, help="for block in pl.spmd(n):")
+    _check_accepted(t, "spmd", iterable, ("init_values", "chunk"))
+    options = read_options(t, iterable, directives.spmd)
+    given = grid(t, options, is_task=False)
+    count = given.core_num
     reach = (0, max(0, int(count.value) - 1)) if isinstance(count, Const) else None
     loop_var = Var(node.target.id, ScalarType(INDEX), t.span(node.target), reach)
     t.scope.forget(node.body)
@@ -333,17 +341,39 @@ def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     _, body = _body(t, node.body, "spmd")
     t.kernels.pop()
     t.scope.leak(t.scope.leave(), (node.target.id,))
-    t.emit(
-        SpmdScopeStmt(
-            count, body, loop_var, options.name_hint, None, options.deps, options.predicate, span=t.span(node)
-        )
-    )
+    check_hints(options, body)
+    attrs, span = given.attrs, t.span(node)
+    t.emit(SpmdScopeStmt(count, body, loop_var, given.name_hint, None, (), given.predicate, attrs, span))
 
 
-def _lane(t: Translator, node: ast.For) -> None:
-    """Translate `for lane in pl.split_aiv(...)`: there is one lane."""
+def _check_accepted(t: Translator, word: str, call: ast.Call, refused: Sequence[str]) -> None:
+    """Raise for arguments that other loops have."""
+    for keyword in call.keywords:
+        if keyword.arg in refused:
+            message = f"a loop over pl.{word}() does not accept '{keyword.arg}='"
+            raise t.error(DirectiveError, keyword.value, message, help="drop it")
+
+
+def _lane(t: Translator, node: ast.For, iterable: ast.Call) -> None:
+    """Translate `for lane in pl.split_aiv(...)`: the body is written out for each lane."""
     if not isinstance(node.target, ast.Name):
-        help = "for lane in pl.split_aiv(2):"
-        raise t.error(ParserSyntaxError, node.target, "pl.split_aiv binds the lane", help=help)
-    t.assign(node.target.id, 0, node.target)
-    t.execute(node.body)
+        message, help = (
+            "pl.split_aiv() binds a single loop variable, the lane",
+            "for lane in pl.split_aiv(2, mode=...):",
+        )
+        raise t.error(DirectiveError, node.target, message, help=help)
+    _check_accepted(t, "split_aiv", iterable, ("init_values", "optimizations"))
+    options = read_options(t, iterable, directives.split_aiv)
+    form = "pl.split_aiv(2, mode=pl.SplitMode.UP_DOWN)"
+    if options.value("n") != 2:
+        raise options.error("n", "pl.split_aiv() requires n == 2: a core group has two vector lanes", form)
+    if not isinstance(options.value("mode"), SplitMode):
+        raise options.error("mode", "pl.split_aiv() requires mode=, a pl.SplitMode", form)
+    if "split_aiv" in t.loops:
+        raise options.error("n", "pl.split_aiv() cannot be nested", "one loop over the lanes is enough")
+    if t.attrs.get("split", SplitMode.NONE) is not SplitMode.NONE:
+        message = "pl.split_aiv() and the function's own split exclude each other"
+        raise options.error("n", message, 'drop "split" from pl.func_attr')
+    t.loops.append("split_aiv")
+    each_lane(t, node, options.value("mode"))
+    t.loops.pop()

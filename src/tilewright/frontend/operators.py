@@ -27,7 +27,7 @@ BINARY: Mapping[type[ast.operator], tuple[str, str]] = {
     ast.BitOr: ("bit_or", "or_"),
     ast.BitXor: ("bit_xor", "xor"),
     ast.MatMult: ("", "matmul"),
-    ast.Pow: ("", ""),
+    ast.Pow: ("", "pow"),
 }
 """Each operator: the op between scalars, and on tiles and tensors."""
 
@@ -60,7 +60,9 @@ def apply(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.AST, s
 
 
 def binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: ast.BinOp) -> Expr:
-    """Return an operator between scalars, tiles and tensors."""
+    """Return an operator between scalars, tiles and tensors; `x ** 2` multiplies."""
+    if isinstance(operator, ast.Pow) and _is_shaped(lhs) and type(rhs) is int and rhs == 2:
+        return apply(t, OPS["tile.square"].spec, {"x": lhs}, node, {"x": node.left})
     spec = _spec(t, node, BINARY[type(operator)], _is_shaped(lhs) or _is_shaped(rhs))
     _check_operands(t, node, lhs, rhs)
     spans = dict(zip((p.name for p in spec.parameters), (node.left, node.right), strict=False))
@@ -94,7 +96,7 @@ def _spec(t: Translator, node: ast.BinOp | ast.UnaryOp, names: tuple[str, str], 
 
 
 _UNDEFINED: Mapping[type[ast.AST], tuple[str, str]] = {
-    ast.Pow: ("**", "multiply it with itself, or use pl.exp(pl.log(x) * y) on tiles"),
+    ast.Pow: ("**", "multiply it with itself"),
     ast.FloorDiv: ("//", 'pl.cast(a / b, pl.INT32, mode="floor") rounds floats down; integers drop the fraction'),
     ast.Mod: ("%", "pl.fmod(a, b) is the remainder with the sign of the dividend"),
     ast.MatMult: ("@", "`@` is the matrix product of tiles or tensors"),

@@ -182,12 +182,16 @@ def known_type(name: str, value: Any, says: Declared) -> Type | None:
 
 def is_number_of(value: int | float | bool, dtype: DataType) -> bool:
     """Return whether a Python number can be a scalar parameter: bools and floats are no integers."""
-    is_kind = isinstance(value, bool) == (dtype == BOOL) and not (isinstance(value, float) and dtype.is_int())
+    if dtype == BOOL:
+        return not isinstance(value, float)
+    is_kind = not isinstance(value, bool) and not (isinstance(value, float) and dtype.is_int())
     return is_kind and not objection(value, dtype)
 
 
 def known_value(value: Any, says: Declared) -> Any:
-    """Return a value as its annotation has it: for a floating-point parameter, a float that its type holds."""
+    """Return a value as its annotation has it: a float that its type holds, or whether it is true."""
+    if isinstance(says.type, ScalarType) and says.type.dtype == BOOL and isinstance(value, int):
+        return bool(value)
     if isinstance(says.type, ScalarType) and says.type.dtype.is_float() and isinstance(value, (int, float)):
         return round_scalar(value, says.type.dtype)
     return value

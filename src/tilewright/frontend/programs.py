@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import FunctionType as PythonFunction
 from typing import TYPE_CHECKING, Any, overload
 
@@ -17,11 +17,12 @@ from tilewright.errors import (
     RecursiveCallError,
     UndefinedNameError,
     UnsupportedFeatureError,
-    brief,
 )
+from tilewright.frontend.brief import brief
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import nearest
+from tilewright.records import mutable
 from tilewright.source import UNKNOWN, Span, calling_line
 
 if TYPE_CHECKING:  # what translates: programs that others compiled do without
@@ -31,7 +32,7 @@ if TYPE_CHECKING:  # what translates: programs that others compiled do without
 _OPTIONS = "__tilewright_options__"
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class Builder:
     """The functions of one program, translated when first needed."""
 
@@ -57,7 +58,7 @@ class Builder:
                 f"it has {', '.join(self.methods)}" if self.methods else "only methods of a @pl.program have a program"
             )
             help = nearest(name, list(self.methods), "self.") or known
-            raise UndefinedNameError(f"the program has no function '{name}'", spans=[span], help=help)
+            raise UndefinedNameError(f"Function '{name}' not defined in program", spans=[span], help=help)
         if name in self.active:
             cycle = " -> ".join([*self.active[self.active.index(name) :], name])
             raise RecursiveCallError(f"`{name}` calls itself: {cycle}", spans=[span])
@@ -128,7 +129,7 @@ def function(
 
     if attrs is not None:
         warnings.warn("attrs= is deprecated: use pl.func_attr in the body", DeprecationWarning, stacklevel=2)
-    options = Options(type, level, role, dict(attrs or {}), strict_ssa)
+    options = Options(type, level, role, dict(attrs or {}), strict_ssa, auto_scope, external_source or "")
 
     @brief
     def decorate(python: Any) -> Any:

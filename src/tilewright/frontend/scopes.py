@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from keyword import iskeyword
 from types import FunctionType
 from typing import Any
-from unicodedata import normalize
 
 from tilewright.core.enums import Level, Role, ScopeMode
-from tilewright.core.expr import Call, Const, Expr, Invoke, Submit, Var
+from tilewright.core.expr import Attribute, Call, Expr, Invoke, Submit, Var
 from tilewright.core.stmt import (
     AssignStmt,
     ClusterScopeStmt,
@@ -22,31 +19,27 @@ from tilewright.core.stmt import (
     SpmdScopeStmt,
 )
 from tilewright.core.types import ScalarType
+from tilewright.core.visitor import statements
 from tilewright.dtypes import TASK_ID
-from tilewright.errors import (
-    ArgumentCountError,
-    AttributeValueError,
-    OperandError,
-    ParserSyntaxError,
-    UnsupportedFeatureError,
-)
+from tilewright.errors import DirectiveError, UnsupportedFeatureError
 from tilewright.frontend import directives
-from tilewright.frontend.arguments import arguments, parameters_of
-from tilewright.frontend.branches import predicate
+from tilewright.frontend.options import Options, read_options
+from tilewright.frontend.predicates import predicate
+from tilewright.frontend.tasks import check_group, core_count, dependencies
 from tilewright.frontend.translator import Translator
-from tilewright.frontend.walk.known import sequence
 from tilewright.ops.registry import OPS
 from tilewright.records import record
 
 
 @record
-class SpmdOptions:
+class Grid:
     """What `pl.spmd(...)` was given."""
 
     core_num: Expr
     name_hint: str
     deps: tuple[Expr, ...]
     predicate: Expr | None
+    attrs: dict[str, Attribute]
 
 
 def scope(t: Translator, node: ast.With) -> None:
@@ -60,7 +53,7 @@ def scope(t: Translator, node: ast.With) -> None:
     if not isinstance(item, ast.Call) or not isinstance(callee, FunctionType) or callee not in directives.SCOPES:
         help = "pl.at, pl.spmd, pl.cluster, pl.scope or pl.manual_scope"
         raise t.error(UnsupportedFeatureError, item, "`with` opens a scope of the language", help=help)
-    _HANDLERS[directives.SCOPES[callee]](t, node, item)
+    _HANDLERS[directives.SCOPES[callee]](t, node, read_options(t, item, callee))
 
 
 def _task(t: Translator, node: ast.With) -> Var | None:
@@ -69,65 +62,52 @@ def _task(t: Translator, node: ast.With) -> Var | None:
     if target is None:
         return None
     if not isinstance(target, ast.Name):
-        raise t.error(ParserSyntaxError, target, "a task id has one name", help="with pl.at(...) as task:")
+        message, help = "what follows `as` must be a plain variable name", "with pl.at(...) as task:"
+        raise t.error(DirectiveError, target, message, help=help)
     var = Var(target.id, ScalarType(TASK_ID), t.span(target))
     t.scope.bind(target.id, var, var.span)
     return var
 
 
-def _options(t: Translator, item: ast.Call, directive: Callable[..., Any]) -> dict[str, Any]:
-    """Return what a scope was given by name, as the directive that opens it declares its parameters."""
-    given, (positional, allowed) = arguments(t, item), parameters_of(directive)
-    if len(given.args) > len(positional):
-        message = f"`{ast.unparse(item.func)}` takes at most {len(positional)} positional argument(s)"
-        raise t.error(ArgumentCountError, item, message, help=f"by name it takes {', '.join((*positional, *allowed))}")
-    values = dict(zip(positional, given.args, strict=False)) | dict(given.kwargs)
-    for name in values:
-        if name not in positional and name not in allowed:
-            message, help = f"`{ast.unparse(item.func)}` has no parameter `{name}`", ", ".join((*positional, *allowed))
-            raise t.error(ArgumentCountError, _where(item, name), message, help=f"it takes {help}")
-    return values
+def _at(t: Translator, node: ast.With, options: Options) -> None:
+    level, role = _level(options)
+    hint, deps = options.name_hint(), dependencies(t, options.given.get("deps"))
+    dumps, no_dep_args = options.tensors("dumps"), options.tensors("no_dep_args")
+    attrs = {**options.hints(), **options.flags("allow_early_resolve", "windowize")}
+    is_kernel = level is Level.CORE_GROUP
+    if not is_kernel and "optimizations" in options:
+        message = "optimizations= of pl.at() is for kernels, level=pl.Level.CORE_GROUP"
+        raise options.error("optimizations", message, "drop it here, and say it where the kernel is")
+    body = _kernel_body(t, node.body) if is_kernel else t.block(node.body)
+    task = _task(t, node)
+    if is_kernel:
+        dumps += _tagged(t, body, dumps)
+        t.emit(InCoreScopeStmt(body, hint, task, deps, dumps, no_dep_args, attrs, t.span(node)))
+    else:
+        t.emit(HierarchyScopeStmt(level, body, role, hint, task, t.span(node)))
 
 
-def _where(item: ast.Call, option: str) -> ast.expr:
-    """Return where an option was written, or the whole call."""
-    return next((keyword.value for keyword in item.keywords if keyword.arg == option), item)
+def _tagged(t: Translator, body: SeqStmts, dumps: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Return what else a kernel reads that `pl.dump_tag` marks."""
+    if not t.tagged:
+        return ()
+    read = dict.fromkeys(e for stmt in statements(body) for e in getattr(getattr(stmt, "value", None), "args", ()))
+    return tuple(e for e in read if id(e) in t.tagged and e not in dumps)
 
 
-def _name_hint(t: Translator, options: dict[str, Any], item: ast.Call) -> str:
-    hint = options.get("name_hint", "")
-    if not isinstance(hint, str) or (hint and (not hint.isidentifier() or iskeyword(hint))):
-        message, help = f"name_hint must be an identifier, got {hint!r}", "letters, digits and underscores"
-        raise t.error(AttributeValueError, _where(item, "name_hint"), message, help=help)
-    return hint if hint.isascii() else normalize("NFKC", hint)  # as Python reads the name of a function
-
-
-def _deps(t: Translator, options: dict[str, Any], item: ast.Call) -> tuple[Expr, ...]:
-    """Return the tasks a scope waits for; None entries are tasks that never were."""
-    given = options.get("deps", ())
-    entries = sequence(given)
-    return tuple(t.expr(dep, item, "a dependence") for dep in entries if dep is not None)
-
-
-def _at(t: Translator, node: ast.With, item: ast.Call) -> None:
-    options = _options(t, item, directives.at)
-    level, role = options.get("level"), options.get("role")
+def _level(options: Options) -> tuple[Level, Role | None]:
+    level, role = options.value("level"), options.value("role")
     help = "level=pl.Level.CORE_GROUP makes the body a kernel"
     if "level" not in options:
-        raise t.error(ArgumentCountError, item, "pl.at needs a level", help=help)
+        raise options.error("level", "pl.at() requires a level argument", help)
     if not isinstance(level, Level):
-        message = f"level must be a pl.Level, got {level!r}"
-        raise t.error(AttributeValueError, _where(item, "level"), message, help=help)
+        raise options.error("level", f"the level of pl.at() must be a pl.Level, got {level!r}", help)
     if role is not None and (not isinstance(role, Role) or level is Level.CORE_GROUP):
-        raise t.error(AttributeValueError, _where(item, "role"), "role= is for levels above CORE_GROUP", help="drop it")
-    hint, deps = _name_hint(t, options, item), _deps(t, options, item)
-    body = _kernel_body(t, node.body) if level is Level.CORE_GROUP else t.block(node.body)
-    task = _task(t, node)
-    span = t.span(node)
-    if level is Level.CORE_GROUP:
-        t.emit(InCoreScopeStmt(body, hint, task, deps, span=span))
-    else:
-        t.emit(HierarchyScopeStmt(level, body, role, hint, task, span))
+        raise options.error("role", "role= of pl.at() is for levels above CORE_GROUP", "drop it")
+    if role is Role.SubWorker and level is Level.HOST:
+        message = "a sub-worker at the host is a function of its own, not a scope"
+        raise options.error("role", message, "write it as a function: @pl.function(level=pl.Level.HOST, role=...)")
+    return level, role
 
 
 def _kernel_body(t: Translator, nodes: list[ast.stmt]) -> SeqStmts:
@@ -140,72 +120,92 @@ def _kernel_body(t: Translator, nodes: list[ast.stmt]) -> SeqStmts:
     return body
 
 
-def spmd_options(t: Translator, item: ast.Call) -> SpmdOptions:
-    """Return what a `pl.spmd(...)` was given, checked."""
-    options = _options(t, item, directives.spmd)
-    if "count" not in options:
-        raise t.error(ArgumentCountError, item, "pl.spmd needs the number of blocks", help="pl.spmd(n)")
-    count = t.expr(options["count"], item, "the number of blocks")
-    if not (isinstance(count.type, ScalarType) and count.type.dtype.is_int()) or (
-        isinstance(count, Const) and count.value <= 0
-    ):
-        message, help = f"pl.spmd needs a positive number of blocks, got {count}", "an integer of at least 1"
-        raise t.error(OperandError, item, message, help=help)
-    return SpmdOptions(
-        count,
-        _name_hint(t, options, item),
-        _deps(t, options, item),
-        predicate(t, options.get("predicate"), _where(item, "predicate")),
-    )
+def grid(t: Translator, options: Options, *, is_task: bool) -> Grid:
+    """Return what a `pl.spmd(...)` was given, checked; only one whose task has a name waits for others."""
+    if "core_num" not in options:
+        raise options.error("core_num", "pl.spmd() requires core_num, the number of blocks", "pl.spmd(8)")
+    if "deps" in options and not is_task:
+        message = "pl.spmd() without `as` does not accept 'deps='"
+        raise options.error("deps", message, "with pl.spmd(n, deps=[...]) as tid:")
+    check_group(t, options, ("deps", "predicate", "allow_early_resolve"))
+    count, deps = core_count(options, "core_num"), dependencies(t, options.given.get("deps"))
+    attrs = {**options.hints(), **options.flags("sync_start", "allow_early_resolve")}
+    decided = predicate(t, options.given.get("predicate"), deps)
+    return Grid(count, options.name_hint(), deps, decided, attrs)
 
 
-def _spmd(t: Translator, node: ast.With, item: ast.Call) -> None:
-    options = spmd_options(t, item)
-    if options.deps and node.items[0].optional_vars is None:
-        help = "with pl.spmd(n, deps=[...]) as tid:"
-        raise t.error(ParserSyntaxError, item, "deps= goes with a named task", help=help)
+def check_hints(options: Options, body: SeqStmts) -> None:
+    """Raise where a grid has hints for a kernel that its body holds or calls."""
+    if "optimizations" not in options:
+        return
+    inner = [stmt for stmt in statements(body) if isinstance(stmt, InCoreScopeStmt)]
+    if any("split" in stmt.attrs or "slot_num" in stmt.attrs for stmt in inner):
+        message = "optimizations= is specified twice: on pl.spmd() and on the pl.at() inside"
+        raise options.error("optimizations", message, "say it on pl.at()")
+    if inner or _dispatches(body):
+        message = "optimizations= belongs on the InCore scope inside, or on the kernel that is called"
+        raise options.error("optimizations", message, "with pl.at(level=pl.Level.CORE_GROUP, optimizations=[...]):")
+
+
+def _spmd(t: Translator, node: ast.With, options: Options) -> None:
+    is_task = node.items[0].optional_vars is not None
+    if is_task and t.clusters:
+        message = "pl.spmd() cannot capture a TaskId when nested inside pl.cluster()"
+        raise options.error("core_num", message, "drop `as`: the group is one task")
+    given = grid(t, options, is_task=is_task)
     body = _kernel_body(t, node.body)
-    if not (_dispatches_once(body) or _reads_block(body)):
-        message = "the body of `with pl.spmd(n)` dispatches one kernel or reads the block index"
-        raise t.error(ParserSyntaxError, item, message, help="write `for i in pl.spmd(n):` to have the index by name")
+    _check_body(options, body)
+    check_hints(options, body)
     task = _task(t, node)
-    t.emit(
-        SpmdScopeStmt(
-            options.core_num, body, None, options.name_hint, task, options.deps, options.predicate, span=t.span(node)
-        )
-    )
+    hint, attrs, span = given.name_hint, given.attrs, t.span(node)
+    t.emit(SpmdScopeStmt(given.core_num, body, None, hint, task, given.deps, given.predicate, attrs, span))
 
 
-def _dispatches_once(body: SeqStmts) -> bool:
-    calls = [s for s in body if isinstance(s, AssignStmt) and isinstance(s.value, (Invoke, Submit))]
-    calls += [s for s in body if isinstance(s, EvalStmt) and isinstance(s.expr, (Invoke, Submit))]
-    return len(calls) == 1
+def _check_body(options: Options, body: SeqStmts) -> None:
+    if _reads_block(body):
+        return
+    count, help = _dispatches(body), "write `for i in pl.spmd(n):` to have the index by name"
+    if count == 0:
+        message = "the body of `with pl.spmd(n)` neither reads the per-block index nor dispatches a kernel"
+        raise options.error("core_num", message, help)
+    if count > 1:
+        message = f"the body of `with pl.spmd(n)` launches {count} kernels, and a grid is of one"
+        raise options.error("core_num", message, help)
+
+
+def _dispatches(body: SeqStmts) -> int:
+    """Return how many kernels a body calls."""
+    values = [getattr(stmt, "value", None) for stmt in body if isinstance(stmt, AssignStmt)]
+    values += [stmt.expr for stmt in body if isinstance(stmt, EvalStmt)]
+    return sum(isinstance(value, (Invoke, Submit)) for value in values)
 
 
 def _reads_block(body: SeqStmts) -> bool:
-    for stmt in body:
-        if isinstance(stmt, AssignStmt) and isinstance(stmt.value, Call) and stmt.value.op is OPS["tile.get_block_idx"]:
-            return True
-        inner = getattr(stmt, "body", None)
-        if isinstance(inner, SeqStmts) and _reads_block(inner):
-            return True
-    return False
+    values = (stmt.value for stmt in statements(body) if isinstance(stmt, AssignStmt))
+    return any(isinstance(value, Call) and value.op is OPS["tile.get_block_idx"] for value in values)
 
 
-def _cluster(t: Translator, node: ast.With, item: ast.Call) -> None:
-    hint = _name_hint(t, _options(t, item, directives.cluster), item)
-    t.emit(ClusterScopeStmt(t.block(node.body), hint, t.span(node)))
+def _cluster(t: Translator, node: ast.With, options: Options) -> None:
+    hint = options.name_hint()
+    t.clusters += 1
+    body = t.block(node.body)
+    t.clusters -= 1
+    t.emit(ClusterScopeStmt(body, hint, t.span(node)))
 
 
-def _runtime(t: Translator, node: ast.With, item: ast.Call) -> None:
-    mode = _options(t, item, directives.scope).get("mode", ScopeMode.AUTO)
-    if t.evaluate(item.func) is directives.manual_scope:
+def _runtime(t: Translator, node: ast.With, options: Options) -> None:
+    mode = options.value("mode", ScopeMode.AUTO)
+    if t.evaluate(options.call.func) is directives.manual_scope:
         mode = ScopeMode.MANUAL
     if not isinstance(mode, ScopeMode):
-        raise t.error(AttributeValueError, item, f"mode must be a pl.ScopeMode, got {mode!r}")
+        raise options.error("mode", f"mode must be a pl.ScopeMode, got {mode!r}", "pl.ScopeMode.MANUAL")
     if ScopeMode.MANUAL in t.runtime_scopes:
         inner = "a manual" if mode is ScopeMode.MANUAL else "an auto"
-        raise t.error(ParserSyntaxError, item, f"{inner} scope cannot stand inside a manual one")
+        raise options.error("mode", f"{inner} scope cannot stand inside a manual one", "close the outer one first")
+    if mode is ScopeMode.AUTO and t.auto_scope:
+        message = "an auto scope placed by hand needs a function with auto_scope=False"
+        help = "decorate the function with auto_scope=False to place scopes by hand"
+        raise options.error("mode", message, help)
     t.runtime_scopes.append(mode)
     body = t.block(node.body)
     t.runtime_scopes.pop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import FunctionType as PythonFunction
 from typing import Any
 
@@ -12,6 +12,7 @@ from tilewright.core.expr import Const, Expr, GlobalVar, Invoke, Symbol, constan
 from tilewright.core.program import Function
 from tilewright.core.signature import result_type
 from tilewright.core.types import Extent, ScalarType, TensorType, TupleType, Type
+from tilewright.dtypes import BOOL
 from tilewright.errors import (
     AnnotationError,
     ArgumentCountError,
@@ -27,9 +28,9 @@ from tilewright.frontend.arguments import Arguments
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.dynamic import name_axes, spread
 from tilewright.frontend.frames import BecomesDynamic, Frame
-from tilewright.frontend.functions import Header, Options, check_symbols, translated
+from tilewright.frontend.functions import Header, Options, translated, with_told_extents
 from tilewright.frontend.inline import InlineFunction, returns_once
-from tilewright.frontend.invocations import fitting
+from tilewright.frontend.invocations import as_parameter, fitting
 from tilewright.frontend.kernels import Declared, Kernel, KernelKind
 from tilewright.frontend.messages import Messages
 from tilewright.frontend.names import Origins, Resolver, free_name
@@ -37,7 +38,7 @@ from tilewright.frontend.parameters import Site, Spec, argument_spec, known_type
 from tilewright.frontend.signature import axis_of
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
-from tilewright.records import record
+from tilewright.records import mutable, record
 from tilewright.source import Span
 
 
@@ -50,7 +51,7 @@ class Specialized:
     taken: tuple[int, ...]
 
 
-@dataclass(eq=False)
+@mutable
 class Kernels:
     """The kernels that one program has specialized so far."""
 
@@ -148,10 +149,9 @@ class Kernels:
             known[kernel.self_name] = kernel.owner
 
         def header() -> Header:
-            check_symbols(found)
-            return Header(name, found, _returns(kernel, resolver), known, frame)
+            return Header(name, with_told_extents(found), _returns(kernel, resolver), known, frame)
 
-        options = Options(kernel.kind.function_type, kernel.level)
+        options = Options(kernel.kind.function_type, kernel.level, auto_scope=kernel.auto_scope)
         function = translated(kernel.captured, options, self.builder, resolver, header)
         return Specialized(function, frame, tuple(taken))
 
@@ -178,7 +178,10 @@ class Kernels:
         if t.frame is not None:
             name_axes(t, dims, named, node)
         template = InlineFunction(kernel.captured)
-        return template.expand(t, Arguments((), bound, (), {}), node, resolver, dims)
+        outer, t.auto_scope = t.auto_scope, t.auto_scope and kernel.auto_scope
+        result = template.expand(t, Arguments((), bound, (), {}), node, resolver, dims)
+        t.auto_scope = outer
+        return result
 
 
 def _uncallable(t: Translator, kernel: Kernel, node: ast.Call) -> UncallableError:
@@ -224,13 +227,13 @@ def _argument(
     name, value = bound
     param = made.function.params[position]
     where = nodes.get(name)
-    if isinstance(value, (bool, int, float)) and isinstance(param.type, ScalarType):
-        return constant(value, param.type.dtype, t.span(where) if where is not None else param.span)
-    if isinstance(value, Const) and isinstance(param.type, ScalarType):
-        return constant(value.value, param.type.dtype, value.span)
+    number = value.value if isinstance(value, Const) else value
+    if isinstance(number, (bool, int, float)) and isinstance(param.type, ScalarType):
+        span = value.span if isinstance(value, Const) else t.span(where) if where is not None else param.span
+        return constant(bool(number) if param.type.dtype == BOOL else number, param.type.dtype, span)
     if not isinstance(value, Expr):
         raise InternalError(f"`{name}` of `{made.function.name}` is no value of the program")
-    return value
+    return as_parameter(value, param.type)
 
 
 def _extents(made: Specialized, args: Sequence[Expr]) -> Iterator[tuple[Extent, Extent]]:
@@ -253,7 +256,7 @@ def _met(kernel: Kernel, name: str, says: Declared, value: Value, span: Span) ->
             raise DTypeMismatchError(message, help="convert it first")
         if isinstance(says.type, TensorType) and isinstance(value.type, TensorType):
             tensor_type(name, -1, value.type, says.type, Frame(kernel, {}))
-        return value
+        return value if says.type is None else as_parameter(value, says.type)
     except KernelError as error:
         error.locate([span])
         raise

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from tilewright.core.annotations import Tile
 from tilewright.core.enums import AtomicType
-from tilewright.core.expr import Call, Const, Expr, MakeTuple, TupleGetItem, Var
+from tilewright.core.expr import Call, Const, Expr, MakeTuple, Submit, TupleGetItem, Var
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, YieldStmt
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, TupleType, Type, show_shape
 from tilewright.dtypes import BOOL
 from tilewright.errors import (
     AnnotationMismatchError,
+    DirectiveError,
     ElementWriteError,
     KernelError,
     LoopExitError,
@@ -23,7 +25,8 @@ from tilewright.errors import (
 )
 from tilewright.frontend import directives
 from tilewright.frontend.accumulators import keep_sum
-from tilewright.frontend.annotations import to_type
+from tilewright.frontend.annotations import local_type
+from tilewright.frontend.memory import check_place, without_slots
 from tilewright.frontend.operators import apply
 from tilewright.frontend.state import is_action
 from tilewright.frontend.subscripts import window
@@ -45,6 +48,8 @@ def takes(t: Translator, node: ast.Expr | ast.Assign) -> bool:
 def effect(t: Translator, node: ast.Expr) -> None:
     """Translate an expression that stands alone: calls that do something."""
     value = t.evaluate(node.value)
+    if isinstance(value, Submit):
+        raise _not_unpacked(t, node.value)
     if isinstance(value, Call) and value.op.spec.writes and isinstance(value.type, TileType):
         target = _written_name(node.value)
         if target is not None:
@@ -102,7 +107,15 @@ def _yield_names(t: Translator, node: ast.Assign) -> tuple[str, ...]:
 
 def bind(t: Translator, target: ast.Name, value: Value, source: ast.expr) -> None:
     """Bind a name to what an expression gave."""
+    if isinstance(value, Submit):
+        raise _not_unpacked(t, source)
     t.assign(target.id, _not_void(t, value, source), target)
+
+
+def _not_unpacked(t: Translator, source: ast.expr) -> DirectiveError:
+    name = ast.unparse(source.func) if isinstance(source, ast.Call) else "a task"
+    message = f"what {name}(...) gives must be unpacked into its results and its task id"
+    return t.error(DirectiveError, source, message, help=f"out, tid = {name}(self.kernel, x, out)")
 
 
 def _not_void(t: Translator, value: Value, source: ast.expr) -> Value:
@@ -159,22 +172,36 @@ def annotated(t: Translator, node: ast.AnnAssign) -> None:
     if node.value is None or not isinstance(node.target, ast.Name):
         message, help = "an annotated name needs a value", "write `name: type = value`"
         raise t.error(UnsupportedFeatureError, node, message, help=help)
+    if is_directive(t, node.value, directives.yield_):
+        assert isinstance(node.value, ast.Call)
+        _yield_values(t, node.value, (node.target.id,))
+        return
     if (kind := _python_type(t, node.annotation)) is not None:
         value = t.evaluate(node.value)
         _check_kind(t, node, node.target.id, kind, value)
         t.assign(node.target.id, _not_void(t, value, node.value), node.target)
         return
     try:
-        annotation = t.evaluate(node.annotation)
-        declared = to_type(annotation)
+        annotation = t.evaluate(without_slots(t, node.annotation))
+        declared = local_type(annotation)
+        if isinstance(annotation, Tile) and annotation.memref is not None:
+            check_place(t, annotation.memref, annotation.memory, node.annotation)
     except KernelError as error:
         error.locate([t.span(node.annotation)])
         raise
+    t.declared = declared
     value = t.evaluate(node.value)
+    t.declared = None
+    if declared is None:
+        t.assign(node.target.id, _not_void(t, value, node.value), node.target)
+        return
     actual = t.expr(value, node.value).type if not isinstance(value, Expr) else value.type
     if not _agrees(declared, actual):
         message = f"'{node.target.id}' is annotated {declared}, but its value is {actual}"
         raise AnnotationMismatchError(message, spans=[t.span(node.annotation), t.span(node.value)])
+    if isinstance(value, Submit) and node.target.id == "_":
+        t.emit(EvalStmt(value, t.span(node)))
+        return
     limits = getattr(annotation, "bounds", None)
     placed = isinstance(declared, TileType) and declared.memref is not None
     if isinstance(value, Expr) and (placed or limits is not None) and is_action(value):
@@ -241,6 +268,10 @@ def _agrees(declared: Type, actual: Type) -> bool:
         case (ScalarType(), ScalarType()):
             literal = actual.dtype.name in ("index", "fp32")
             return declared == actual or (literal and declared.dtype.is_float() == actual.dtype.is_float())
+        case (TupleType(), TupleType()):
+            return len(declared.elements) == len(actual.elements) and all(
+                map(_agrees, declared.elements, actual.elements)
+            )
         case _:
             return declared == actual
 

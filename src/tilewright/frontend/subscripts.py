@@ -6,6 +6,7 @@ import ast
 
 from tilewright.core.build import scalar
 from tilewright.core.expr import Const, Expr, MakeTuple, TupleGetItem, integer
+from tilewright.core.linear import difference
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
 from tilewright.errors import NotStaticError, OperandError, OutOfBoundsError, ShapeMismatchError, SubscriptError
 from tilewright.frontend.operators import apply
@@ -38,7 +39,7 @@ def subscript(t: Translator, owner: Expr, node: ast.Subscript) -> Value:
             return _item(t, owner, owner.type, node)
         case _:
             help = "tensors, tiles, arrays and several results have elements"
-            raise t.error(SubscriptError, node, f"{owner.type} cannot be subscripted", help=help)
+            raise t.error(OperandError, node, f"{owner.type} cannot be subscripted", help=help)
 
 
 def index(t: Translator, value: Value, node: ast.expr) -> Value:
@@ -76,7 +77,30 @@ def _window_value(t: Translator, owner: Expr, found: Window, node: ast.Subscript
     }
     if isinstance(owner.type, TileType):
         bound["drop_dims"] = found.dropped[: max(0, rank - 2)] or None
+        bound |= _tile_extents(t, owner.type, found, node)
     return apply(t, OPS["tensor.slice"].spec, bound, node, {"offset": node.slice, "shape": node.slice})
+
+
+def _tile_extents(t: Translator, type_: TileType, found: Window, node: ast.Subscript) -> dict[str, Expr]:
+    """Return the storage of a slice of a tile, which is static, and how much a bound that is not leaves valid."""
+    shape: list[Expr] = []
+    valid: list[Expr] = []
+    for extent, lower, whole in zip(found.extents, found.offsets, type_.shape, strict=True):
+        if isinstance(extent, Const):
+            size, part = int(extent.value), extent
+        elif isinstance(lower, Const):
+            size = whole - int(lower.value)
+            part = scalar("min", scalar("max", extent, integer(0)), integer(max(size, 0)))
+        else:
+            message = "a slice of a tile starts where the compiler knows, or has a width that it knows"
+            raise t.error(SubscriptError, node.slice, message, help="write `tile[i : i + 8]`, or a constant start")
+        if size <= 0:
+            message = f"a slice of a tile must produce a positive static extent, got {size}"
+            raise t.error(SubscriptError, node.slice, message, help="let it end after it starts")
+        shape.append(extent if isinstance(extent, Const) else integer(size))
+        valid.append(part)
+    is_cut = any(not isinstance(extent, Const) for extent in found.extents)
+    return {"shape": MakeTuple(tuple(shape)), **({"valid_shape": MakeTuple(tuple(valid))} if is_cut else {})}
 
 
 def window(t: Translator, owner: Expr, node: ast.Subscript) -> Window:
@@ -96,7 +120,7 @@ def window(t: Translator, owner: Expr, node: ast.Subscript) -> Window:
         if isinstance(part, ast.Slice):
             lower, upper = _ends(t, owner, axis, part, node)
             offsets.append(lower)
-            extents.append(_difference(upper, lower))
+            extents.append(difference(upper, lower))
         else:
             offsets.append(_index(t, part))
             extents.append(integer(1))
@@ -138,18 +162,3 @@ def _ends(t: Translator, owner: Expr, axis: int, part: ast.Slice, node: ast.Subs
         return lower, _index(t, part.upper)
     shape = t.evaluate(ast.copy_location(ast.Attribute(node.value, "shape", ast.Load()), node))
     return lower, t.expr(shape[axis], node)
-
-
-def _difference(upper: Expr, lower: Expr) -> Expr:
-    """Return `upper - lower`, seeing that `i + 8 - i` is 8; a whole axis remembers which argument it came from."""
-    if isinstance(lower, Const) and lower.value == 0:
-        return upper
-    if upper == lower:
-        return integer(0)
-    if hasattr(upper, "args") and getattr(upper, "op", None) is OPS["scalar.add"]:
-        left, right = upper.args  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
-        if left == lower:
-            return right  # pyright: ignore[reportUnknownVariableType]
-        if right == lower:
-            return left  # pyright: ignore[reportUnknownVariableType]
-    return scalar("sub", upper, lower)

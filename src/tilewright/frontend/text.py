@@ -16,14 +16,8 @@ from typing import Any
 
 from tilewright.core.annotations import dynamic
 from tilewright.core.program import Function, Program
-from tilewright.errors import (
-    DroppedWriteWarning,
-    InternalError,
-    KernelError,
-    ResultCountError,
-    TextExecutionError,
-    brief,
-)
+from tilewright.errors import DroppedWriteWarning, InternalError, KernelError, ResultCountError, TextExecutionError
+from tilewright.frontend.brief import brief
 from tilewright.frontend.capture import bodies, not_python, parse_text, remember
 from tilewright.source import Source, Span
 
@@ -81,6 +75,15 @@ def only_result(module: Mapping[str, Any], source: Source, names: Mapping[str, A
         message = f"Multiple functions/programs found: {', '.join(f.name for f in found)}"
         raise ResultCountError(message, spans=[found[1].span], help="make them methods of one @pl.program")
     return found[0]
+
+
+@brief
+def only_program(found: Function | Program) -> Program:
+    """Return a program as it is; ResultCountError for a function."""
+    if isinstance(found, Function):
+        help = "put the function into a class decorated with @pl.program, or read it with pl.parse or pl.loads"
+        raise ResultCountError("Expected @pl.program but found @pl.function", spans=[found.span], help=help)
+    return found
 
 
 def _run(tree: ast.Module, module: dict[str, Any], source: Source) -> None:

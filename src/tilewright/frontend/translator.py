@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tilewright.core.annotations import DynVar
 from tilewright.core.build import call
@@ -24,7 +23,6 @@ from tilewright.ops.registry import OPS
 from tilewright.source import Span
 
 
-@dataclass(eq=False, kw_only=True)
 class Translator(Translation):
     """One function on its way from syntax to IR: its names and their variables."""
 
@@ -63,7 +61,9 @@ class Translator(Translation):
         span = self.span(node)
         if self.strict_ssa and (first := self.scope.find(name)) is not None:
             message, note = f"'{name}' is bound twice in a strict_ssa=True function", f"first at line {first.span.line}"
-            raise SSAViolationError(message, spans=[span], notes=[note])
+            error = SSAViolationError(message, spans=[span], notes=[note])
+            error.previous_span = first.span.named if first.span.is_known else None
+            raise error
         self._warn_dropped_write(name, value, span)
         if name in self.scope.shared:
             self._assign_shared(name, value, node)

@@ -11,6 +11,7 @@ from typing import Any, overload
 from tilewright.core.enums import Level
 from tilewright.frontend.kernels import KernelKind
 from tilewright.jit.function import JITFunction
+from tilewright.jit.sources import check_sources
 
 
 class Decorator:
@@ -44,6 +45,8 @@ class Decorator:
         level, auto_scope = options.get("level"), options.get("auto_scope", True)
         if level is not None and not isinstance(level, Level):
             raise TypeError(f"level= takes a pl.Level, got {type(level).__name__}")
+        if self.kind is KernelKind.EXTERN:
+            check_sources(function, options)
         drift = options.get("drift")
         if drift not in (None, "raise", "recompile"):
             raise ValueError(f"drift= takes 'raise' or 'recompile', got {drift!r}")

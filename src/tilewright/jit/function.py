@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tilewright.call.entrance import reroute
 from tilewright.call.torch_state import is_watched
 from tilewright.core.enums import Level
-from tilewright.errors import brief
 from tilewright.forks import undivided
+from tilewright.frontend.brief import brief
 from tilewright.frontend.kernels import UNBOUND, Kernel, KernelKind
 from tilewright.jit.bound_methods import bound
 from tilewright.jit.variants import CacheInfo

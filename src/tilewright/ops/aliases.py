@@ -13,18 +13,20 @@ from tilewright.core.types import ScalarType
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def scalar_form(function: F) -> F:
-    """Return a second spelling of a binary op that insists on a scalar right operand."""
+def scalar_form(function: F, name: str = "", *, converts: bool = True) -> F:
+    """Return a second spelling of an op that insists on a scalar right operand, converted to the elements it meets."""
     spec = spec_of(function)
     assert spec is not None, "only an op has a scalar form"
 
-    name = f"{spec.name.rstrip('_')}s"
+    name = name or f"{spec.name.rstrip('_')}s"
 
     def public(*_args: object, **_kwargs: object) -> NoReturn:
         outside_kernel(f"pl.{name}")
 
     def restricted(p: Parameter) -> Parameter:
-        return replace(p, role=Role.NUMBER, types=(ScalarType,)) if p.name == "rhs" else p
+        if p.name != "rhs":
+            return p
+        return replace(p, role=Role.NUMBER, types=(ScalarType,), also=("scalar",), converts=converts)
 
     public.__name__ = public.__qualname__ = name
     public.__doc__ = f"{spec.doc} The right operand is a scalar."

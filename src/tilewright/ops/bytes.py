@@ -79,7 +79,7 @@ def _view(
 
 
 @op(
-    kinds=TENSOR, infer=_viewed, evaluate=_view, control_plane=True, accepts=ANY, alias="buffer",
+    kinds=TENSOR, infer=_viewed, evaluate=_view, control_plane=True, accepts=ANY, alias="buffer", turns=True,
     example="flat = pl.reshape(x, [512])\n"
     "turned = pl.tensor.as_strided(flat, [16, 8], [1, 16], offset=128, dtype=pl.FP32)\n"
     "out = pl.store(pl.load(turned, [0, 0], [16, 8]), [0, 0], out)",

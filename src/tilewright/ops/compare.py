@@ -9,12 +9,20 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
 from tilewright.core.op import Undefined
 from tilewright.core.region import PADDING, Array, Region, embed, shaded, undefined_message
-from tilewright.core.types import ShapedType, TensorType, TileType, static_shape, tile
+from tilewright.core.types import ShapedType, TensorType, TileType, show_shape, static_shape, tile
 from tilewright.dtypes import INT64, UINT8, DataType, meet, promote, round_to
 from tilewright.errors import AttributeValueError, ExecutionError, ShapeMismatchError
 from tilewright.ops.aliases import scalar_form
-from tilewright.ops.declare import NUMBERS, TILE, UNIFIED, op
-from tilewright.ops.families import apply, check_dtype, elementwise_dtype, elementwise_type, look, origin_of, shaped
+from tilewright.ops.declare import INTEGERS, NUMBERS, TILE, UNIFIED, op
+from tilewright.ops.families import (
+    apply,
+    broadcast_valid,
+    check_dtype,
+    elementwise_dtype,
+    elementwise_type,
+    look,
+    shaped,
+)
 
 __all__ = ["cmp", "cmps", "sel", "sels"]
 
@@ -69,31 +77,53 @@ def _cmp(result: ShapedType, lhs: Any, rhs: Any, cmp_type: int) -> Region:
 
 
 def _unpack(mask: Region, like: tuple[int, ...]) -> Array:
+    """Return the bits of a mask, the least significant of each word first."""
     if mask.bits is not None and 0 not in like and like[-1] > mask.bits:
         raise ExecutionError(undefined_message(mask.origin), help=PADDING)
-    rows = mask.seen((*(slice(0, extent) for extent in like[:-1]), slice(0, (like[-1] + 7) // 8)))
-    return np.unpackbits(rows, axis=-1, bitorder="little")[..., : like[-1]].astype(bool)
+    words = -(-like[-1] // (8 * mask.data.itemsize))
+    rows: Any = mask.seen((*(slice(0, extent) for extent in like[:-1]), slice(0, words)))
+    held = np.frombuffer(rows.tobytes(), np.uint8)
+    bytes_ = np.reshape(held, (*rows.shape[:-1], words * mask.data.itemsize))
+    return np.unpackbits(bytes_, axis=-1, bitorder="little")[..., : like[-1]].astype(bool)
 
 
 def _sel_type(mask: Expr, lhs: Expr, rhs: Expr, tmp: Expr | None) -> ShapedType:
     values = {"lhs": lhs, "rhs": rhs}
-    result = elementwise_type(values, elementwise_dtype(values), same_shape=True)
+    result = elementwise_type(values, elementwise_dtype(values))
     _check_mask(shaped(mask), result)
     return result
 
 
+CARRIERS = frozenset(t for t in INTEGERS if t.bits <= 32)
+"""The element types whose bits can be a mask."""
+
+
 def _check_mask(mask: ShapedType, result: ShapedType) -> None:
     *rows, columns = static_shape(result.shape)
-    if mask.dtype != UINT8 or mask.shape[:-1] != tuple(rows) or static_shape(mask.shape)[-1] * 8 < columns:
+    given, bits = static_shape(mask.shape), mask.dtype.bits
+    fits = len(given) == len(result.shape) and all(a >= b for a, b in zip(given[:-1], rows, strict=True))
+    if mask.dtype not in CARRIERS or not fits or given[-1] * bits < columns:
         needed = tile((*rows, _mask_columns(columns)), UINT8)
-        raise ShapeMismatchError(f"selecting {result} needs a mask of {needed}, got {mask}", blame=["mask"])
+        raise ShapeMismatchError(
+            f"selecting {result} needs a mask of {needed}, got {mask}",
+            blame=["mask"],
+            help="pl.cmp makes one; integers of 8, 16 or 32 bits are one too, a bit for each column",
+        )
+    wanted = (*result.valid[:-1], -(-result.valid[-1] // bits) if isinstance(result.valid[-1], int) else None)
+    if any(
+        isinstance(have, int) and isinstance(n, int) and have < n for have, n in zip(mask.valid, wanted, strict=True)
+    ):
+        message = f"selecting {result} needs {show_shape(wanted)} valid words of {bits} bits, got {mask}"
+        raise ShapeMismatchError(message, blame=["mask"])
 
 
 def _sel(result: TileType, mask: Region, lhs: Region, rhs: Region, tmp: Region | None) -> Region:
-    taken, other = round_to(lhs.live, result.dtype), round_to(rhs.data[lhs.window], result.dtype)
-    picked = np.where(_unpack(mask, lhs.valid), taken, other)
-    chosen = embed(picked, lhs.data.shape, result.dtype)
-    return shaded(chosen, [lhs.shade(lhs.window), rhs.shade(lhs.window)], origin_of([lhs, rhs]))
+    bits = _unpack(mask, broadcast_valid([lhs, rhs]))
+
+    def choose(taken: Array, other: Array) -> Array:
+        return np.where(bits, taken, other)
+
+    return apply(choose, result.dtype, result.dtype, [lhs, rhs])
 
 
 def _sels_type(mask: Expr, src: Expr, tmp: Expr | None, scalar: Expr) -> ShapedType:
@@ -123,17 +153,24 @@ def cmp(lhs: X, rhs: X | Number, cmp_type: int = 0) -> X:
     example="mask = pl.cmp(a, b, cmp_type=pl.CmpType.GE)\nout = pl.store(pl.sel(mask, a, b), [0, 0], out)",
 )  # fmt: skip
 def sel(mask: Tile, lhs: Tile, rhs: Tile, tmp: Tile | None = None) -> Tile:
-    """Return elements of `lhs` where `mask` is set, of `rhs` elsewhere."""
+    """Return elements of `lhs` where `mask` is set, of `rhs` elsewhere.
+
+    A mask is what `cmp` gives, or integers of 8, 16 or 32 bits from anywhere, the least significant bit of each word
+    for its first column.
+    """
     ...
 
 
 @op(
-    kinds=TILE, infer=_sels_type, evaluate=_sels, undefined=Undefined.SPREADS,
+    kinds=TILE, infer=_sels_type, evaluate=_sels, undefined=Undefined.SPREADS, keeps_bits=("scalar",),
     example="mask = pl.cmps(a, 0.0, cmp_type=pl.CmpType.GT)\nout = pl.store(pl.sels(mask, a, scalar=0.5), [0, 0], out)",
 )  # fmt: skip
 def sels(mask: Tile, src: Tile, tmp: Tile | None = None, scalar: Number = 0) -> Tile:
-    """Return elements of `src` where `mask` is set, `scalar` elsewhere."""
+    """Return elements of `src` where `mask` is set, `scalar` elsewhere.
+
+    Masks are those of `sel`. Where elements have no sign, a negative number stands for its bits.
+    """
     ...
 
 
-cmps = scalar_form(cmp)
+cmps = scalar_form(cmp, converts=False)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 
 from tilewright import dtypes as dt
 from tilewright.core.annotations import outside_kernel
-from tilewright.core.op import Effect, Interval, Kind, OpSpec, Undefined, parameters_of, register
+from tilewright.core.op import SCRATCH, Effect, Interval, Kind, OpSpec, Parameter, Undefined, parameters_of, register
+from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,10 +24,7 @@ TILE = (Kind.TILE,)
 TENSOR = (Kind.TENSOR,)
 UNIFIED = (Kind.TILE, Kind.TENSOR)
 
-SCRATCH = ("tmp", "tmp_tile")
-"""What operands are called that only lend their memory."""
-
-_NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system."}
+_NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system.", Kind.PREFETCH: "prefetch."}
 """The kinds whose ops are not also names of `pl` itself."""
 
 
@@ -39,16 +38,22 @@ def op(
     reference: Callable[..., Any] | None = None,
     combine: str = "",
     start: Callable[[DataType], Any] | None = None,
+    chained: bool = False,
     stepwise: Collection[DataType] = (),
     effect: Effect = Effect.PURE,
     alias: str | None = None,
     writes: str | None = None,
+    turns: bool = False,
+    takes_permuted: bool = False,
     undefined: Undefined = Undefined.REFUSED,
     unread: Collection[str] = (),
+    scratch: Callable[..., TileType] | None = None,
+    takes_numbers: bool = False,
     updates: str | None = None,
     touches: Collection[str] = (),
     orders: Collection[tuple[str, ...]] = (),
     forms: Collection[tuple[str, ...]] = (),
+    annotated: bool = False,
     control_plane: bool = False,
     symbol: str = "",
     neutral: int | None = None,
@@ -59,12 +64,17 @@ def op(
     ulp: float = 0,
     domain: tuple[float, float] = (-8.0, 8.0),
     example: str = "",
+    also: Mapping[str, tuple[str, ...]] | None = None,
+    keeps_bits: Collection[str] = (),
 ) -> Callable[[F], F]:
     """Declare an op from its type rule `infer` and its meaning `evaluate`.
 
     Both take the op's own parameters by name; `evaluate` takes the result type first. `infer` sees operands as
     expressions, `evaluate` as regions and numbers; lists of scalars arrive as tuples, missing operands as None.
     """
+
+    def changed(p: Parameter) -> Parameter:
+        return replace(p, also=(also or {}).get(p.name, ()), keeps_bits=p.name in keeps_bits)
 
     def declare(function: F) -> F:
         @functools.wraps(function)
@@ -76,23 +86,29 @@ def op(
                 name=name or function.__name__,
                 kinds=kinds,
                 function=public,
-                parameters=parameters_of(function),
+                parameters=tuple(changed(p) for p in parameters_of(function)),
                 infer=infer,
                 evaluate=evaluate,
                 family=family,
                 reference=reference,
                 combine=combine,
                 start=start,
+                chained=chained,
                 stepwise=frozenset(stepwise),
                 effect=effect,
                 alias=alias,
                 writes=writes,
+                turns=turns,
+                takes_permuted=takes_permuted,
                 undefined=undefined,
                 unread=frozenset((*unread, *SCRATCH)),
+                scratch=scratch,
+                takes_numbers=takes_numbers,
                 updates=updates,
                 touches=frozenset(touches),
                 orders=tuple(orders),
                 forms=tuple(forms),
+                annotated=annotated,
                 control_plane=control_plane,
                 symbol=symbol,
                 neutral=neutral,

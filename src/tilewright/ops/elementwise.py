@@ -3,15 +3,19 @@
 from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, Tile, X
-from tilewright.core.region import Array
+from tilewright.core.expr import Expr
+from tilewright.core.op import Undefined
+from tilewright.core.region import Array, Region
+from tilewright.core.types import ShapedType
+from tilewright.errors import ShapeMismatchError
 from tilewright.ops.aliases import scalar_form
-from tilewright.ops.declare import FLOATS, INTEGERS
-from tilewright.ops.families import elementwise
+from tilewright.ops.declare import FLOATS, INTEGERS, TILE, op
+from tilewright.ops.families import apply, check_dtype, computed, elementwise, shaped
 
 __all__ = [
-    "abs", "add", "adds", "and_", "ands", "cos", "div", "divs", "exp", "fmod", "fmods", "log", "lrelu", "maximum",
-    "maximums", "minimum", "minimums", "mul", "muls", "neg", "not_", "or_", "ors", "recip", "relu", "rsqrt", "shl",
-    "shls", "shr", "shrs", "sin", "sqrt", "sub", "subs", "tanh", "xor",
+    "abs", "add", "addc", "adds", "addsc", "and_", "ands", "cos", "div", "divs", "exp", "fmod", "fmods", "log", "lrelu",
+    "maximum", "maximums", "minimum", "minimums", "mul", "muls", "neg", "not_", "or_", "ors", "prelu", "recip", "relu",
+    "rem", "rems", "rsqrt", "shl", "shls", "shr", "shrs", "sin", "sqrt", "sub", "subc", "subs", "subsc", "tanh", "xor",
     "xors",
 ]  # fmt: skip
 
@@ -32,25 +36,55 @@ def _shift(lhs: Array, rhs: Array, left: bool) -> Array:
     return np.left_shift(lhs, count) if left else np.right_shift(lhs, count)
 
 
-@elementwise(reference=lambda lhs, rhs: lhs + rhs)
+def _modulo(lhs: Array, rhs: Array) -> Array:
+    """Return what is left of lhs, between zero and rhs; of integers divided by zero nothing is."""
+    left = np.fmod(lhs, rhs)
+    if lhs.dtype.kind in "iu":
+        return np.where((left != 0) & ((left < 0) != (rhs < 0)), left + rhs, left)
+    turned = np.where((left < 0) != (rhs < 0), left + rhs, left)
+    return np.where(left == 0, np.copysign(np.zeros_like(left), rhs), turned)
+
+
+def _leaky(tile: Array, slope: Array) -> Array:
+    return np.where(tile > 0, tile, tile * slope)
+
+
+def _prelu_type(tile: Expr, slope: Expr, tmp: Expr | None) -> ShapedType:
+    x, other = shaped(tile), shaped(slope)
+    check_dtype(x.dtype, (dt.FP16, dt.FP32), ["tile"])
+    if len(x.shape) != 2:
+        raise ShapeMismatchError(f"prelu takes 2-D tiles, got {x}", blame=["tile"])
+    pairs = [*zip(x.valid, other.valid, strict=False)]
+    differ = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+    if differ or (x.shape, x.dtype) != (other.shape, other.dtype):
+        message = f"each element needs its own slope: tile and slope must be alike, got {x} and {other}"
+        raise ShapeMismatchError(message, blame=["tile", "slope"], help="pl.lrelu takes one slope for all elements")
+    return computed(x, x.shape, x.valid, x.dtype)
+
+
+def _prelu(result: ShapedType, tile: Region, slope: Region, tmp: Region | None) -> Region:
+    return apply(_leaky, result.dtype, result.dtype, [tile, slope])
+
+
+@elementwise(reference=lambda lhs, rhs: lhs + rhs, takes_numbers=True)
 def add(lhs: X | Number, rhs: X | Number) -> X:
     """Return the sum of each pair of elements."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs - rhs)
+@elementwise(reference=lambda lhs, rhs: lhs - rhs, takes_numbers=True)
 def sub(lhs: X | Number, rhs: X | Number) -> X:
     """Return the difference of each pair of elements."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs * rhs)
+@elementwise(reference=lambda lhs, rhs: lhs * rhs, takes_numbers=True)
 def mul(lhs: X | Number, rhs: X | Number) -> X:
     """Return the product of each pair of elements."""
     ...
 
 
-@elementwise(reference=_quotient, accepts=FLOATS | {dt.INT16, dt.INT32}, ulp=2, domain=(0.5, 8.0))
+@elementwise(reference=_quotient, accepts=FLOATS | {dt.INT16, dt.INT32}, takes_numbers=True, ulp=2, domain=(0.5, 8.0))
 def div(lhs: X | Number, rhs: X | Number, high_precision: bool = False) -> X:
     """Return the quotient of each pair of elements; integers drop the fraction.
 
@@ -74,6 +108,24 @@ def minimum(lhs: X | Number, rhs: X | Number) -> X:
 @elementwise(reference=lambda lhs, rhs: np.fmod(lhs, rhs), accepts=FLOATS | {dt.INT16, dt.INT32}, domain=(0.5, 8.0))
 def fmod(lhs: X | Number, rhs: X | Number) -> X:
     """Return the remainder of each pair of elements, with the sign of the dividend."""
+    ...
+
+
+@elementwise(reference=_modulo, kinds=TILE, domain=(0.5, 8.0))
+def rem(lhs: Tile, rhs: Tile | Number, tmp: Tile | None = None) -> Tile:
+    """Return the remainder of each pair of elements, with the sign of the divisor; by an integer zero it is zero."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: lhs + rhs, chained=True, kinds=TILE)
+def addc(lhs: Tile, rhs: Tile | Number, rhs2: Tile) -> Tile:
+    """Return the sum of each three elements, from left to right."""
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: lhs - rhs, chained=True, kinds=TILE)
+def subc(lhs: Tile, rhs: Tile | Number, rhs2: Tile) -> Tile:
+    """Return each element less two others, from left to right."""
     ...
 
 
@@ -149,6 +201,15 @@ def lrelu(lhs: X, rhs: Number) -> X:
     ...
 
 
+@op(
+    kinds=TILE, infer=_prelu_type, evaluate=_prelu, family="elementwise", reference=_leaky, accepts={dt.FP16, dt.FP32},
+    undefined=Undefined.SPREADS,
+)  # fmt: skip
+def prelu(tile: Tile, slope: Tile, tmp: Tile | None = None) -> Tile:
+    """Return each element, scaled by its own slope where it is not positive."""
+    ...
+
+
 @elementwise(reference=lambda lhs, rhs: lhs & rhs, accepts=INTEGERS, same_shape=True)
 def and_(lhs: X, rhs: X | Number) -> X:
     """Return the bits both integers of each pair have."""
@@ -192,6 +253,9 @@ divs = scalar_form(div)
 maximums = scalar_form(maximum)
 minimums = scalar_form(minimum)
 fmods = scalar_form(fmod)
+rems = scalar_form(rem)
+addsc = scalar_form(addc, "addsc")
+subsc = scalar_form(subc, "subsc")
 ands = scalar_form(and_)
 ors = scalar_form(or_)
 xors = scalar_form(xor)

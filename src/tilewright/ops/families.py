@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.expr import Const, Expr
-from tilewright.core.op import Undefined
+from tilewright.core.op import Kind, Undefined
 from tilewright.core.region import Array, Region, embed, exact, shaded
 from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
 from tilewright.dtypes import FP32, INDEX, DataType, objection, promote, round_to
@@ -33,13 +33,17 @@ def elementwise(
     accepts: Collection[DataType] = NUMBERS,
     float_result: bool = False,
     same_shape: bool = False,
+    chained: bool = False,
+    takes_numbers: bool = False,
+    kinds: tuple[Kind, ...] = UNIFIED,
     ulp: float = 0,
     domain: tuple[float, float] = (-8.0, 8.0),
 ) -> Callable[[F], F]:
     """Declare an op that makes each element of the result from the same element of its operands.
 
     `reference` gets float64 arrays for floating-point operands and the integers themselves otherwise; what it returns
-    is rounded once. `float_result` ops turn integers into fp32 first; `same_shape` ops do not broadcast.
+    is rounded once. `float_result` ops turn integers into fp32 first; `same_shape` ops do not broadcast. `chained`
+    ops apply it to the first two operands, then to that and the next one.
     """
     accepted = frozenset(accepts)
 
@@ -53,15 +57,17 @@ def elementwise(
 
     def evaluate(result: ShapedType, **operands: Any) -> Region:
         values = [value for name, value in operands.items() if name in _OPERANDS and value is not None]
+        while chained and len(values) > 2:
+            values[:2] = [apply(reference, result.dtype, result.dtype, values[:2])]
         return apply(reference, result.dtype, result.dtype, values)
 
     return op(
-        kinds=UNIFIED, infer=infer, evaluate=evaluate, family="elementwise", reference=reference, accepts=accepted,
-        ulp=ulp, domain=domain, undefined=Undefined.SPREADS,
+        kinds=kinds, infer=infer, evaluate=evaluate, family="elementwise", reference=reference, accepts=accepted,
+        chained=chained, takes_numbers=takes_numbers, ulp=ulp, domain=domain, undefined=Undefined.SPREADS,
     )  # fmt: skip
 
 
-_OPERANDS = ("x", "lhs", "rhs")
+_OPERANDS = ("x", "lhs", "rhs", "rhs2")
 """The parameter names that carry data in an elementwise declaration; others are options."""
 
 

@@ -10,7 +10,7 @@ from tilewright.core.annotations import Condition, Tile, X
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region, embed, exact
-from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
+from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileType, reshaped, show_shape, static_shape
 from tilewright.dtypes import FP32, INT32, DataType, promote, round_to
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import FLOATS, INTEGERS, TILE, UNIFIED, op
@@ -98,7 +98,7 @@ def _matmul_type(
 def _check_plain(has_options: bool) -> None:
     """Raise where a product of tiles is asked to turn them or to lay out its result."""
     if has_options:
-        raise AttributeValueError("a_trans, b_trans and c_matrix_nz are for tensors", help="use pl.tile.transpose_view")
+        raise OperandError("a_trans, b_trans and c_matrix_nz are for tensors", help="use pl.tile.transpose_view")
 
 
 def _check_rank(lhs: Expr, rhs: Expr, rank: int) -> None:
@@ -152,20 +152,43 @@ def _matmul(
     return embed(product, _shape_of_product(lhs, rhs, a_trans, b_trans), result.dtype)
 
 
-def _acc_type(acc: Expr, lhs: Expr, rhs: Expr, a_trans: bool = False, b_trans: bool = False, **_: Any) -> ShapedType:
+def _acc_type(
+    acc: Expr, lhs: Expr, rhs: Expr, a_trans: bool = False, b_trans: bool = False, init_cond: Expr | None = None
+) -> ShapedType:
     dtype = accumulator(promote(shaped(lhs).dtype, shaped(rhs).dtype))
     if isinstance(shaped(lhs), TileType):
         _check_plain(a_trans or b_trans)
         _same_inputs(lhs, rhs)
-    product = _product_type(lhs, rhs, a_trans, b_trans, dtype)
+    if init_cond is not None and len(shaped(acc).shape) > 2:
+        raise AttributeValueError("init_cond is for products of two axes", blame=["init_cond"])
+    return check_accumulator(acc, _product_type(lhs, rhs, a_trans, b_trans, dtype))
+
+
+def check_accumulator(acc: Expr, product: ShapedType) -> ShapedType:
+    """Return the type of a product added to an accumulator, which has its shape and more batch axes at most."""
     into = shaped(acc)
     if type(into) is not type(product):
         raise OperandError("acc must be of the same kind as the operands", blame=["acc", "lhs"])
-    if into.shape != product.shape:
+    met = broadcast(into.shape[:-2], into.valid[:-2], product.shape[:-2], product.valid[:-2])
+    if met is None or (*met[0], *product.shape[-2:]) != into.shape:
         raise ShapeMismatchError(f"acc must be shaped like the product, {product}, got {into}", blame=["acc"])
-    if into.dtype != dtype:
-        raise DTypeMismatchError(f"acc must hold {dtype} elements, got {into.dtype}", blame=["acc"])
-    return product
+    if into.dtype != product.dtype:
+        raise DTypeMismatchError(f"acc must hold {product.dtype} elements, got {into.dtype}", blame=["acc"])
+    return reshaped(product, into.shape, _summed_part(into, product))
+
+
+def _summed_part(acc: ShapedType, product: ShapedType) -> Shape:
+    """Return where a product is added to an accumulator: where both are valid."""
+    pad = len(acc.shape) - len(product.shape)
+    axes = zip((1,) * pad + product.shape, (1,) * pad + product.valid, acc.shape, acc.valid, strict=True)
+    return tuple(have if n == 1 else _least(have, valid, extent) for n, valid, extent, have in axes)
+
+
+def _least(a: Extent, b: Extent, most: Extent) -> Extent:
+    """Return the smaller of two valid extents of an axis, None where nobody knows."""
+    if a in (b, most):
+        return b
+    return a if b == most else min(a, b) if isinstance(a, int) and isinstance(b, int) else None
 
 
 def _acc(
@@ -176,17 +199,35 @@ def _acc(
     a_trans: bool = False,
     b_trans: bool = False,
     init_cond: Any = None,
+    **_: Any,
 ) -> Region:
-    product = multiply(lhs, rhs, a_trans, b_trans)
-    if not init_cond:
-        held = acc.seen(tuple(slice(0, extent) for extent in product.shape))
-        product = product + _summable(held)
-    return embed(product, _shape_of_product(lhs, rhs, a_trans, b_trans), result.dtype)
+    product, shape = multiply(lhs, rhs, a_trans, b_trans), _shape_of_product(lhs, rhs, a_trans, b_trans)
+    return summed(acc, product, shape, result.dtype, starts_anew=bool(init_cond))
+
+
+def summed(
+    acc: Region, product: Array, shape: tuple[int, ...], dtype: DataType, *, starts_anew: bool = False
+) -> Region:
+    """Return the valid part of a product of a shape added to an accumulator, where both are valid."""
+    pad = (1,) * (acc.data.ndim - product.ndim)
+    box = [
+        have if n == 1 != extent and valid else min(have, valid)
+        for n, valid, extent, have in zip(pad + shape, pad + product.shape, acc.data.shape, acc.valid, strict=True)
+    ]
+    cut = tuple(slice(0, extent) for extent in box)
+    product = np.broadcast_to(product[cut[len(pad) :]], box)
+    if not starts_anew:
+        product = product + _summable(acc.seen(cut))
+    return embed(product, acc.data.shape, dtype)
 
 
 def _bias_type(lhs: Expr, rhs: Expr, bias: Expr) -> ShapedType:
     _check_rank(lhs, rhs, 2)
-    product = _product_type(lhs, rhs, False, False, _same_inputs(lhs, rhs))
+    return check_bias(bias, _product_type(lhs, rhs, False, False, _same_inputs(lhs, rhs)))
+
+
+def check_bias(bias: Expr, product: ShapedType) -> ShapedType:
+    """Return the type of a product with a row added to each of its rows."""
     wanted = (1, product.shape[-1])
     if shaped(bias).shape != wanted or shaped(bias).dtype != product.dtype:
         raise ShapeMismatchError(
@@ -195,7 +236,7 @@ def _bias_type(lhs: Expr, rhs: Expr, bias: Expr) -> ShapedType:
     return product
 
 
-def _bias(result: ShapedType, lhs: Region, rhs: Region, bias: Region) -> Region:
+def _bias(result: ShapedType, lhs: Region, rhs: Region, bias: Region, **_: Any) -> Region:
     product = multiply(lhs, rhs)
     return embed(
         product + _summable(bias.seen((slice(0, 1), slice(0, product.shape[-1])))),
@@ -208,25 +249,31 @@ def _batch_type(lhs: Expr, rhs: Expr) -> ShapedType:
     return _product_type(lhs, rhs, False, False, _same_inputs(lhs, rhs))
 
 
-def _gemv_type(lhs: Expr, rhs: Expr) -> ShapedType:
-    _check_rank(lhs, rhs, 2)
-    _check_row(lhs)
+PHASES = ("unspecified", "partial", "final")
+"""What `acc_phase` may say of a product among those that are summed: it changes no number."""
+
+
+def _gemv_type(lhs: Expr, rhs: Expr, acc_phase: str) -> ShapedType:
+    _check_row(lhs, rhs, acc_phase)
     return _product_type(lhs, rhs, False, False, _same_inputs(lhs, rhs))
 
 
-def _check_row(lhs: Expr) -> None:
-    if len(shaped(lhs).shape) != 2 or shaped(lhs).shape[0] != 1:
-        raise ShapeMismatchError(f"gemv needs a row vector [1, K], got {shaped(lhs)}", blame=["lhs"])
-
-
-def _gemv_acc_type(acc: Expr, lhs: Expr, rhs: Expr) -> ShapedType:
+def _check_row(lhs: Expr, rhs: Expr, acc_phase: str) -> None:
     _check_rank(lhs, rhs, 2)
-    _check_row(lhs)
+    if shaped(lhs).shape[0] != 1:
+        raise ShapeMismatchError(f"gemv needs a row vector [1, K], got {shaped(lhs)}", blame=["lhs"])
+    if acc_phase not in PHASES:
+        known = ", ".join(map(repr, PHASES))
+        raise AttributeValueError(f"acc_phase cannot be {acc_phase!r}", blame=["acc_phase"], help=f"one of {known}")
+
+
+def _gemv_acc_type(acc: Expr, lhs: Expr, rhs: Expr, acc_phase: str) -> ShapedType:
+    _check_row(lhs, rhs, acc_phase)
     return _acc_type(acc, lhs, rhs)
 
 
-def _gemv_bias_type(lhs: Expr, rhs: Expr, bias: Expr) -> ShapedType:
-    _check_row(lhs)
+def _gemv_bias_type(lhs: Expr, rhs: Expr, bias: Expr, acc_phase: str) -> ShapedType:
+    _check_row(lhs, rhs, acc_phase)
     return _bias_type(lhs, rhs, bias)
 
 
@@ -264,7 +311,8 @@ def matmul_acc(
 ) -> X:
     """Return `acc` plus the matrix product, or the product alone where `init_cond` holds.
 
-    Written as a statement, it adds to `acc` itself. Where `acc` is a slice of a tile, the tile is added to as well.
+    The sum is valid where both are; matrices are repeated along batch axes of `acc` that they do not have. Written as a
+    statement, it adds to `acc` itself. Where `acc` is a slice of a tile, the tile is added to as well.
     """
     ...
 
@@ -301,8 +349,8 @@ def batch_matmul_acc(acc: Tile, lhs: Tile, rhs: Tile) -> Tile:
     kinds=TILE, infer=_gemv_type, evaluate=_matmul, ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}{_ROW}p = pl.gemv(row, bt){_STORE}",
 )  # fmt: skip
-def gemv(lhs: Tile, rhs: Tile) -> Tile:
-    """Return the row vector [1, K] times the matrix [K, N]."""
+def gemv(lhs: Tile, rhs: Tile, acc_phase: str = "unspecified") -> Tile:
+    """Return the row vector [1, K] times the matrix [K, N]; `acc_phase` changes no number."""
     ...
 
 
@@ -310,7 +358,7 @@ def gemv(lhs: Tile, rhs: Tile) -> Tile:
     kinds=TILE, infer=_gemv_acc_type, evaluate=_acc, updates="acc", ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}{_ROW}acc = pl.gemv(row, bt)\np = pl.gemv_acc(acc, row, bt){_STORE}",
 )  # fmt: skip
-def gemv_acc(acc: Tile, lhs: Tile, rhs: Tile) -> Tile:
+def gemv_acc(acc: Tile, lhs: Tile, rhs: Tile, acc_phase: str = "unspecified") -> Tile:
     """Return `acc` plus the row vector [1, K] times the matrix [K, N]."""
     ...
 
@@ -319,6 +367,6 @@ def gemv_acc(acc: Tile, lhs: Tile, rhs: Tile) -> Tile:
     kinds=TILE, infer=_gemv_bias_type, evaluate=_bias, ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}{_ROW}bias = pl.gemv(row, bt)\np = pl.gemv_bias(row, bt, bias){_STORE}",
 )  # fmt: skip
-def gemv_bias(lhs: Tile, rhs: Tile, bias: Tile) -> Tile:
+def gemv_bias(lhs: Tile, rhs: Tile, bias: Tile, acc_phase: str = "unspecified") -> Tile:
     """Return the row vector [1, K] times the matrix [K, N] plus the row vector `bias`."""
     ...

@@ -2,37 +2,35 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import prod
 from typing import Any, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Tile, X
-from tilewright.core.enums import AtomicType, PadValue
+from tilewright.core.enums import AtomicType, MemorySpace, PadValue
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, as_shape, fits
 from tilewright.core.op import Effect, Undefined
-from tilewright.core.region import Array, Region, shaded, whole
+from tilewright.core.region import Array, Region, shaded
 from tilewright.core.types import (
     Extent,
     Shape,
     ShapedType,
     TensorType,
     TileType,
-    is_static,
     reshaped,
     show_shape,
     static_shape,
 )
-from tilewright.dtypes import DataType
+from tilewright.dtypes import BF16, FP16, FP32
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, UNIFIED, op
 from tilewright.ops.families import origin_of, shaped
-from tilewright.ops.memory import write_window
+from tilewright.ops.memory import ATOMIC, write_window
 from tilewright.ops.windows import CLAMP, CUT, check_rank, outside, starts_inside, tile_shape, valid_extents
 
 E = TypeVar("E")
 
-__all__ = ["assemble", "concat", "fillpad", "reshape", "set_validshape", "slice", "transpose", "transpose_view"]
+__all__ = ["assemble", "concat", "extract", "set_validshape", "slice", "transpose", "transpose_view"]
 
 
 def _slice_type(
@@ -109,27 +107,44 @@ def _slice(
     return view.forgotten() if isinstance(result, TileType) else view
 
 
+def _extract_type(
+    src: Expr, index_row: Expr, index_col: Expr, shape: tuple[Expr, ...], target_memory: MemorySpace
+) -> TileType:
+    source, offset = shaped(src), (index_row, index_col)
+    if len(source.shape) != 2:
+        raise ShapeMismatchError(f"extract takes a part of a 2-D tile, got {source}", blame=["src"])
+    for axis, (start, size, name) in enumerate(zip(offset, as_shape(shape), ("index_row", "index_col"), strict=False)):
+        if fits(start, size, source.shape[axis]) is False:
+            raise outside(axis, start, size, source.shape[axis], name, "make the part smaller")
+    part = _slice_type(src, shape, offset, None, None, None, False)
+    return TileType(static_shape(part.shape), part.dtype, part.valid, target_memory)
+
+
+def _extract(result: TileType, src: Region, index_row: int, index_col: int, shape: tuple[int, ...], **_: Any) -> Region:
+    return _slice(result, src, shape, (index_row, index_col), None, None, False)
+
+
 def _assemble_type(target: Expr, source: Expr, offset: tuple[Expr, ...], atomic: AtomicType) -> ShapedType:
     into, given = shaped(target), shaped(source)
     if isinstance(into, TileType) and isinstance(given, TensorType):
         raise OperandError("a tile cannot take a tensor", blame=["target", "source"], help="load the tensor first")
-    if atomic is AtomicType.Add and not (isinstance(into, TensorType) and isinstance(given, TileType)):
-        raise OperandError(
-            "an atomic assemble requires a tile source and a tensor target",
-            blame=["source"],
-            help="do it inside `with pl.at(level=pl.Level.CORE_GROUP):` with a loaded tile",
-        )
+    if atomic is AtomicType.Add and isinstance(into, TileType):
+        raise OperandError("an atomic assemble adds to a tensor", blame=["target"], help="pl.add adds tiles")
+    if atomic is AtomicType.Add and into.dtype not in ATOMIC:
+        raise DTypeMismatchError(f"atomic add does not take {into.dtype} elements", blame=["target"])
     check_rank(offset, len(into.shape), "offset", "target")
     if len(given.shape) > len(into.shape):
         raise ShapeMismatchError(f"{given} has more axes than {into}", blame=["target", "source"])
-    if given.dtype != into.dtype:
+    rounds = isinstance(given, TileType) and given.dtype == FP32 and into.dtype in (BF16, FP16)
+    if given.dtype != into.dtype and not rounds:
         raise DTypeMismatchError(
             f"{given.dtype} elements cannot go into {into.dtype}",
             blame=["target", "source"],
             help=f"convert: pl.cast(source, pl.{into.dtype.symbol})",
         )
     valid = (1,) * (len(into.shape) - len(given.shape)) + given.valid
-    for axis, (start, size, extent) in enumerate(zip(offset, valid, into.shape, strict=True)):
+    sizes = (1,) * (len(into.shape) - len(given.shape)) + given.shape if isinstance(given, TileType) else valid
+    for axis, (start, size, extent) in enumerate(zip(offset, sizes, into.shape, strict=True)):
         if fits(start, size, extent) is False:
             raise outside(axis, start, size, extent, "offset")
     if isinstance(into, TileType):
@@ -154,45 +169,6 @@ def _assemble(
     sizes = (1,) * (target.data.ndim - source.data.ndim) + source.valid
     ends = [held if 0 in sizes else max(held, at + n) for held, at, n in zip(target.valid, offset, sizes, strict=True)]
     return write_window(target.moved(np.array, ends), source, offset, atomic)
-
-
-FILL = "pl.fillpad(x) fills the rest of it with zeros, so that all of it is valid"
-RESHAPED = "both shapes hold as many elements; pl.fillpad makes all of it valid, pl.load packs a window into a tile"
-
-
-def _reshape_type(x: Expr, shape: tuple[Expr, ...]) -> ShapedType:
-    source, extents = shaped(x), as_shape(shape)
-    if isinstance(source, TileType):
-        extents = tile_shape(shape, "shape")
-    if (
-        is_static(extents)
-        and is_static(source.shape)
-        and prod(static_shape(extents)) != prod(static_shape(source.shape))
-    ):
-        raise ShapeMismatchError(
-            f"{show_shape(source.shape)} and {show_shape(extents)} hold different numbers of elements",
-            blame=["x", "shape"],
-        )
-    if is_static(source.valid) and source.valid != source.shape:
-        raise ShapeMismatchError(
-            f"only a wholly valid value can be reshaped, got {source}", blame=["x"], help="pl.fillpad it first"
-        )
-    return reshaped(source, extents, extents)
-
-
-def _reshape(result: ShapedType, x: Region, shape: tuple[int, ...]) -> Region:
-    if x.valid != x.data.shape:
-        message = f"only a wholly valid value can be reshaped; {list(x.valid)} of {list(x.data.shape)} hold data"
-        raise ExecutionError(message, help=FILL)
-    if prod(shape) != x.data.size or any(extent < 0 for extent in shape):
-        message = f"{list(x.data.shape)} and {list(shape)} hold different numbers of elements"
-        raise ExecutionError(message, help=RESHAPED)
-    if isinstance(result, TileType):
-        return whole(np.reshape(x.seen(), shape))
-    view = np.reshape(x.data, shape)
-    if view.size and not np.shares_memory(view, x.data):
-        raise ExecutionError("this view is strided: its elements cannot be reshaped in place", help=RESHAPED)
-    return x.moved(lambda array: np.reshape(array, shape), shape)
 
 
 def _swapped(extents: tuple[E, ...], axis1: int, axis2: int) -> tuple[E, ...]:
@@ -221,18 +197,14 @@ def _turned(result: ShapedType, tile: Region) -> Region:
     return _transpose(result, tile, -1, -2)
 
 
-def _concat_type(a: Expr, b: Expr) -> ShapedType:
-    first, second = shaped(a), shaped(b)
+def _concat_type(src0: Expr, src1: Expr) -> ShapedType:
+    first, second = shaped(src0), shaped(src1)
     if first.dtype != second.dtype:
         raise DTypeMismatchError(
-            f"concat needs equal element types, got {first.dtype} and {second.dtype}", blame=["a", "b"]
+            f"concat needs equal element types, got {first.dtype} and {second.dtype}", blame=["src0", "src1"]
         )
     if first.shape[:-1] != second.shape[:-1] or not first.shape:
-        raise ShapeMismatchError(f"all axes but the last must agree, got {first} and {second}", blame=["a", "b"])
-    if isinstance(first.valid[-1], int) and first.valid[-1] != first.shape[-1]:
-        raise ShapeMismatchError(
-            f"the rows of the first operand must be wholly valid, got {first}", blame=["a"], help="pl.fillpad it first"
-        )
+        raise ShapeMismatchError(f"all axes but the last must agree, got {first} and {second}", blame=["src0", "src1"])
     shape = (*first.shape[:-1], _sum(first.shape[-1], second.shape[-1]))
     return reshaped(first, shape, (*first.valid[:-1], _sum(first.shape[-1], second.valid[-1])))
 
@@ -241,41 +213,12 @@ def _sum(a: Extent, b: Extent) -> Extent:
     return a + b if isinstance(a, int) and isinstance(b, int) else None
 
 
-def _concat(result: ShapedType, a: Region, b: Region) -> Region:
-    if a.valid[-1] != a.data.shape[-1]:
-        message = f"concat needs wholly valid rows first; {a.valid[-1]} of {a.data.shape[-1]} hold data"
-        raise ExecutionError(message, help=FILL)
-    joined = np.ascontiguousarray(np.concatenate([a.data, b.data], axis=-1))
-    valid = (*a.valid[:-1], a.data.shape[-1] + b.valid[-1])
+def _concat(result: ShapedType, src0: Region, src1: Region) -> Region:
+    joined = np.ascontiguousarray(np.concatenate([src0.data, src1.data], axis=-1))
+    valid = (*src0.valid[:-1], src0.data.shape[-1] + src1.valid[-1])
     both = Region(joined, valid).forgotten()
-    shade = np.concatenate([a.shade(()), b.shade(())], axis=-1)
-    return shaded(both, [shade[both.window]], origin_of([a, b]))
-
-
-def pad_number(pad_value: object, dtype: DataType) -> float:
-    """Return what `fillpad` writes: an enum, zero or an infinity; AttributeValueError for other numbers."""
-    low, high = dtype.limits
-    if pad_value in (PadValue.max, float("inf")):
-        return high
-    if pad_value in (PadValue.min, float("-inf")):
-        return low
-    if pad_value is PadValue.zero or (isinstance(pad_value, (int, float)) and pad_value == 0):
-        return 0
-    raise AttributeValueError(
-        f"pad_value cannot be {pad_value}", help="use pl.PadValue.zero, max or min, 0, math.inf or -math.inf"
-    )
-
-
-def _fillpad_type(x: Expr, pad_value: PadValue | float) -> ShapedType:
-    source = shaped(x)
-    pad_number(pad_value, source.dtype)
-    return reshaped(source, source.shape, source.shape)
-
-
-def _fillpad(result: ShapedType, x: Region, pad_value: PadValue | float) -> Region:
-    data = np.full(x.data.shape, pad_number(pad_value, result.dtype), x.data.dtype)
-    data[x.window] = x.seen()
-    return whole(data)
+    shade = np.concatenate([part.forgotten().shade(()) for part in (src0, src1)], axis=-1)
+    return shaded(both, [shade[both.window]], origin_of([src0, src1]))
 
 
 def _validshape_type(x: Expr, valid_rows: Expr, valid_cols: Expr) -> ShapedType:
@@ -317,6 +260,15 @@ def slice(
 
 
 @op(
+    kinds=TILE, infer=_extract_type, evaluate=_extract, accepts=ANY, undefined=Undefined.MOVES,
+    example="part = pl.tile.extract(a, 4, 0, [8, 32], target_memory=pl.Mem.Left)\nout = pl.store(part, [8, 0], out)",
+)  # fmt: skip
+def extract(src: Tile, index_row: Index, index_col: Index, shape: Extents, target_memory: MemorySpace) -> Tile:
+    """Return a copy of the part of a 2-D tile that begins at a row and a column, in another memory space."""
+    ...
+
+
+@op(
     kinds=UNIFIED, infer=_assemble_type, evaluate=_assemble, effect=Effect.WRITE, alias="target", writes="target",
     control_plane=True, accepts=ANY, undefined=Undefined.MOVES,
     example="both = pl.assemble(a, pl.slice(b, [8, 32], [0, 0]), [8, 0])\nout = pl.store(both, [0, 0], out)",
@@ -324,22 +276,14 @@ def slice(
 def assemble(target: X, source: X | Tile, offset: Extents, atomic: AtomicType = AtomicType.None_) -> X:
     """Write `source` into `target` at `offset` and return it: a tensor in place, a tile as a new value.
 
-    The new tile is valid as far as the old one and what was written into it reach.
+    The new tile is valid as far as the old one and what was written into it reach. An fp32 tile is rounded where the
+    target holds bf16 or fp16. With `atomic` a computed tile or tensor is added to what a tensor holds.
     """
     ...
 
 
 @op(
-    kinds=UNIFIED, infer=_reshape_type, evaluate=_reshape, control_plane=True, accepts=ANY, alias="x",
-    example="flat = pl.reshape(a, [32, 16])\nout = pl.store(pl.reshape(flat, [16, 32]), [0, 0], out)",
-)  # fmt: skip
-def reshape(x: X, shape: Extents) -> X:
-    """Return the same elements, in row-major order, under another shape."""
-    ...
-
-
-@op(
-    kinds=UNIFIED, infer=_transpose_type, evaluate=_transpose, control_plane=True, accepts=ANY, alias="x",
+    kinds=UNIFIED, infer=_transpose_type, evaluate=_transpose, control_plane=True, accepts=ANY, alias="x", turns=True,
     undefined=Undefined.MOVES,
     example="turned = pl.transpose(pl.transpose(a, 0, 1), 0, 1)\nout = pl.store(turned, [0, 0], out)",
 )  # fmt: skip
@@ -362,18 +306,8 @@ def transpose_view(tile: Tile) -> Tile:
     example="halves = pl.concat(pl.slice(a, [16, 16], [0, 0]), pl.slice(b, [16, 16], [0, 16]))\n"
     "out = pl.store(halves, [0, 0], out)",
 )  # fmt: skip
-def concat(a: X, b: X) -> X:
-    """Return `a` and `b` side by side along the last axis."""
-    ...
-
-
-@op(
-    kinds=UNIFIED, infer=_fillpad_type, evaluate=_fillpad, accepts=ANY,
-    example="some = pl.load(x, [0, 0], [16, 32], valid_shape=[5, 7])\n"
-    "out = pl.store(pl.fillpad(some, pad_value=pl.PadValue.zero), [0, 0], out)",
-)  # fmt: skip
-def fillpad(x: X, pad_value: PadValue | float = PadValue.zero) -> X:
-    """Return `x` with everything outside its valid part filled, so that all of it is valid."""
+def concat(src0: X, src1: X) -> X:
+    """Return two values side by side along the last axis, the second one after all columns of the first."""
     ...
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tilewright.core.build import arguments, call, scalar
-from tilewright.core.expr import Call, Expr, MakeTuple, Var, integer
+from tilewright.core.expr import Call, ConstInt, Expr, MakeTuple, Var, constant, integer
+from tilewright.core.extents import as_scalar
 from tilewright.core.op import Kind
 from tilewright.core.operands import Argument
 from tilewright.core.program import Program
@@ -20,8 +21,10 @@ from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.dtypes import FP32, INT32, DataType, promote
 from tilewright.errors import KernelError
 from tilewright.ops.compare import beside_scalar
+from tilewright.ops.lanes import AXES, GAP
 from tilewright.ops.matmul import accumulator
-from tilewright.ops.shape import FILL, pad_number
+from tilewright.ops.padding import pad_number
+from tilewright.ops.position import NOTHING
 from tilewright.passes.blocks import ZERO, Blocks, Offsets, sizes_of, tensor_type
 
 Given = Mapping[str, Argument]
@@ -97,6 +100,11 @@ def _elementwise(b: Blocks, value: Call, given: Given) -> Var:
     return _mapped(b, value, given, compute)
 
 
+def _tile_type(var: Var) -> TileType:
+    assert isinstance(var.type, TileType)
+    return var.type
+
+
 def _is_tile(var: Expr) -> bool:
     return isinstance(var.type, TileType)
 
@@ -125,19 +133,19 @@ def _expands(b: Blocks, value: Call, given: Given) -> Var:
 
 
 def _fillpad(b: Blocks, value: Call, given: Given) -> Var:
-    x, dtype = _operand(given, "x"), tensor_type(value).dtype
+    x, dtype, wider = _operand(given, "x"), tensor_type(value).dtype, given.get("shape")
     shape, number = b.extents(x), pad_number(given["pad_value"], dtype)
+    if isinstance(wider, MakeTuple):
+        shape = [*wider.elements]
     made = b.do("tensor.create", shape=MakeTuple(tuple(shape)), dtype=dtype, init_value=number)
     b.act("tensor.assemble", target=made, source=x, offset=MakeTuple((ZERO,) * len(shape)))
     return made
 
 
 def _concat(b: Blocks, value: Call, given: Given) -> Var:
-    first, second = _operand(given, "a"), _operand(given, "b")
+    first, second = _operand(given, "src0"), _operand(given, "src1")
     shape, rows = b.extents(first), b.extents(first, valid=True)[:-1]
-    width, live, other = shape[-1], b.extent(first, -1, valid=True), b.extent(second, -1, valid=True)
-    if live != width:
-        b.check(scalar("eq", live, width), f"concat needs wholly valid rows first\n{FILL}")
+    width, other = shape[-1], b.extent(second, -1, valid=True)
     whole = [*shape[:-1], scalar("add", width, b.extent(second, -1))]
     made = b.create(whole, tensor_type(value).dtype)
     starts = [ZERO] * len(rows)
@@ -145,6 +153,28 @@ def _concat(b: Blocks, value: Call, given: Given) -> Var:
     beside = b.part(second, b.extents(second), [*rows, other])
     b.act("tensor.assemble", target=made, source=beside, offset=MakeTuple((*starts, width)))
     return b.part(made, whole, [*rows, scalar("add", width, other)])
+
+
+def _gather(b: Blocks, value: Call, given: Given) -> Var:
+    """Write two lanes' parts one after the other into a new tensor."""
+    first, second, split = _operand(given, "x"), given["other"], given["split"]
+    if not isinstance(split, int) or not split:
+        return first
+    axis, valid, own = AXES[split], b.extents(first, valid=True), b.extents(first)
+    place = [own[axis] if each == axis else ZERO for each in range(2)]
+    shape = [*map(as_scalar, tensor_type(value).shape)]
+    made = b.create(shape, tensor_type(value).dtype)
+    b.act("tensor.assemble", target=made, source=first, offset=MakeTuple((ZERO, ZERO)))
+    if isinstance(second, Var):
+        more = b.extents(second, valid=True)
+        is_empty = scalar("eq", more[axis], ZERO)
+        b.check(scalar("or_", is_empty, scalar("eq", valid[axis], own[axis])), GAP)
+        b.act("tensor.assemble", target=made, source=second, offset=MakeTuple(tuple(place)))
+        less = scalar("min", valid[1 - axis], more[1 - axis])
+        own_across = valid[1 - axis]
+        across = b.either(is_empty, lambda _: own_across, lambda _: less)
+        valid = [scalar("add", valid[axis], more[axis]) if each == axis else across for each in range(2)]
+    return b.part(made, shape, valid)
 
 
 _COMBINED = {"add": "tile.add", "multiply": "tile.mul", "maximum": "tile.maximum", "minimum": "tile.minimum"}
@@ -179,6 +209,55 @@ def _reduction(b: Blocks, value: Call, given: Given) -> Var:
     return b.part(made, shape, valid)
 
 
+def _position(b: Blocks, value: Call, given: Given) -> Var:
+    """Write a search block by block: the best elements so far go on beside their places."""
+    x, spec, dtype = _operand(given, "x"), value.op.spec, tensor_type(value).dtype
+    axis = -1 if spec.name.startswith("row") else -2
+    shape, valid = b.extents(x), b.extents(x, valid=True)
+    sizes = sizes_of(valid, 64, 256) if axis == -2 else sizes_of(valid, 64, 2048)
+    depth, size = valid[axis], sizes[axis]
+    if not isinstance(depth, ConstInt):
+        b.check(scalar("gt", depth, ZERO), NOTHING)
+    shape[axis] = valid[axis] = integer(1)
+    made, side = b.create(shape, dtype), "row" if axis == -1 else "col"
+
+    def block(inner: Blocks, at: Offsets) -> None:
+        def part(each: Blocks, along: Expr) -> list[Var]:
+            place = list(at)
+            place[axis] = along
+            tile = each.load(x, place, sizes)
+            best = each.do(f"tile.{side}_{spec.name[-3:]}", x=tile)
+            where = each.do(f"tile.{spec.name}", x=tile, tmp_tile=each.scratch(_tile_type(tile)))
+            return [best, each.do("tile.add", lhs=where, rhs=each.op("scalar.cast", x=along, target_type=INT32))]
+
+        def step(each: Blocks, held: Sequence[Var], along: Expr) -> list[Var]:
+            best, where = held
+            other, there = part(each, along)
+            first = _is_first(each, spec.name[4:], axis, best, other)
+            return [
+                each.do(_COMBINED[spec.combine], lhs=best, rhs=other),
+                each.do("tile.sel", mask=first, lhs=where, rhs=there),
+            ]
+
+        _, where = inner.carried(part(inner, ZERO), depth, size, step)
+        inner.store(where, at, made)
+
+    outer = [*sizes]
+    outer[axis] = 1
+    b.each(valid, outer, block)
+    return b.part(made, shape, valid)
+
+
+def _is_first(b: Blocks, name: str, axis: int, best: Var, other: Var) -> Var:
+    """Write the mask of where the first of two elements is the better one: the search among the two of them."""
+    turn = axis == -2
+    pair = [b.do("tile.transpose", x=each, axis1=-2, axis2=-1) if turn else each for each in (best, other)]
+    both = b.do("tile.concat", a=pair[0], b=pair[1])
+    which = b.do(f"tile.row_{name}", x=both, tmp_tile=b.scratch(_tile_type(both)))
+    which = b.do("tile.transpose", x=which, axis1=-2, axis2=-1) if turn else which
+    return b.do("tile.cmp", lhs=which, rhs=constant(0, INT32), cmp_type=0)
+
+
 _M, _N, _K = 256, 256, 1024
 """The block of a matrix product: rows, columns and depth."""
 
@@ -188,9 +267,12 @@ def _product(b: Blocks, value: Call, given: Given) -> Var:
     lhs, rhs, acc = _operand(given, "lhs"), _operand(given, "rhs"), given.get("acc")
     left, right = _turned(b, lhs, given["a_trans"]), _turned(b, rhs, given["b_trans"])
     dtype, inner_type = _types(lhs, rhs)
-    shape, valid, (left, right) = b.met([left, right], 2)
+    sums = [acc] if isinstance(acc, Var) else []
+    shape, valid, (left, right, *_) = b.met([left, right, *sums], 2)
     shape += [b.extent(left, -2), b.extent(right, -1)]
     valid += [b.extent(left, -2, valid=True), b.extent(right, -1, valid=True)]
+    if sums:
+        valid = [_least(*axis) for axis in zip(b.extents(sums[0], valid=True), valid, shape, strict=True)]
     sizes, depth = sizes_of(valid, _M, _N), b.extent(left, -1, valid=True)
     (k,) = sizes_of([depth], 1, _K)
     if isinstance(acc, Var):
@@ -220,6 +302,13 @@ def _product(b: Blocks, value: Call, given: Given) -> Var:
     return b.part(made, shape, valid)
 
 
+def _least(held: Expr, valid: Expr, most: Expr) -> Expr:
+    """Return where along an axis a product is added to an accumulator: where both are valid."""
+    if held in (valid, most):
+        return valid
+    return held if valid == most else scalar("min", held, valid)
+
+
 def _start(b: Blocks, acc: Var, first: Argument | None, at: Offsets, sizes: Sequence[int], dtype: DataType) -> Var:
     """Return what a product is added to: the accumulator's block, or zeros where it begins."""
     if not isinstance(first, Expr) or not isinstance(first.type, ScalarType):
@@ -246,8 +335,10 @@ _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("elementwise", "expansion", "partial", "cast"), _elementwise),
     "cmp": _cmp,
     "expands": _expands,
-    "fillpad": _fillpad,
+    **dict.fromkeys(("fillpad", "fillpad_expand"), _fillpad),
     "concat": _concat,
+    "aic_gather": _gather,
     "reduction": _reduction,
+    "position": _position,
     **dict.fromkeys(("matmul", "matmul_acc"), _product),
 }

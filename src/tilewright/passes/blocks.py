@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilewright.core.build import call, scalar
+from tilewright.core.build import scalar
 from tilewright.core.expr import ConstInt, Expr, MakeTuple, Var, integer
 from tilewright.core.extents import as_scalar
 from tilewright.core.rewrite import loop_reach
-from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, IterArg, SeqStmts, Stmt, YieldStmt
+from tilewright.core.stmt import AssignStmt, ForStmt, IfStmt, IterArg, SeqStmts, YieldStmt
 from tilewright.core.types import ScalarType, TensorType, TileType, join
 from tilewright.dtypes import INDEX, DataType
+from tilewright.ops.builder import Statements
 from tilewright.ops.families import MEETING
-from tilewright.ops.registry import OPS
-from tilewright.source import Span
 
 Offsets = Sequence[Expr]
 Make = Callable[["Blocks", Offsets], None]
@@ -34,17 +33,8 @@ def tensor_type(var: Expr) -> TensorType:
     return var.type
 
 
-class Blocks:
+class Blocks(Statements):
     """Statements being written in place of one, whose values go by its name."""
-
-    def __init__(self, span: Span, hint: str = "t") -> None:
-        self.span, self.hint = span, hint
-        self.stmts: list[Stmt] = []
-
-    def op(self, name: str, /, **given: Any) -> Expr:
-        """Return the call of an op, with its defaults."""
-        spec = OPS[name].spec
-        return call(spec, {p.name: p.default for p in spec.parameters} | given, self.span)
 
     def bind(self, value: Expr) -> Var:
         """Give a value a name."""
@@ -57,10 +47,6 @@ class Blocks:
     def do(self, name: str, /, **given: Any) -> Var:
         """Write an op and give its result a name."""
         return self.bind(self.op(name, **given))
-
-    def act(self, name: str, /, **given: Any) -> None:
-        """Write an op for its effect."""
-        self.stmts.append(EvalStmt(self.op(name, **given), self.span))
 
     def extent(self, x: Expr, axis: int, *, valid: bool = False) -> Expr:
         """Return how large a tensor is along an axis, or how much of that is valid."""
@@ -118,16 +104,27 @@ class Blocks:
 
     def folded(self, first: Var, extent: Expr, size: int, step: Callable[[Blocks, Var, Expr], Var]) -> Var:
         """Write the loop over the blocks of an axis after the first one, which go into what it gave."""
+        (result,) = self.carried([first], extent, size, lambda inner, held, at: [step(inner, held[0], at)])
+        return result
+
+    def carried(
+        self,
+        first: Sequence[Var],
+        extent: Expr,
+        size: int,
+        step: Callable[[Blocks, Sequence[Var], Expr], Sequence[Var]],
+    ) -> Sequence[Var]:
+        """Write the loop over the blocks of an axis after the first one, which carries several values."""
         if _fits(extent, size):
             return first
         var, inner = self._counter(integer(size), extent, size), Blocks(self.span, self.hint)
-        acc, result = Var(self.hint, first.type, self.span), Var(self.hint, first.type, self.span)
-        inner.stmts.append(YieldStmt((step(inner, acc, var),), self.span))
-        body, carried = SeqStmts(tuple(inner.stmts)), (IterArg(acc, first),)
+        held, results = ([Var(self.hint, value.type, self.span) for value in first] for _ in range(2))
+        inner.stmts.append(YieldStmt(tuple(step(inner, held, var)), self.span))
+        body, carried = SeqStmts(tuple(inner.stmts)), tuple(map(IterArg, held, first))
         start, step_ = integer(size), integer(size)
-        loop = ForStmt(var, start, extent, step_, body, iter_args=carried, return_vars=(result,), span=self.span)
+        loop = ForStmt(var, start, extent, step_, body, iter_args=carried, return_vars=tuple(results), span=self.span)
         self.stmts.append(loop)
-        return result
+        return results
 
     def _counter(self, start: Expr, stop: Expr, size: int) -> Var:
         return Var("i", ScalarType(INDEX), self.span, loop_reach(start, stop, integer(size)))
@@ -144,6 +141,10 @@ class Blocks:
         first, second = (SeqStmts(tuple(side.stmts)) for side in sides)
         self.stmts.append(IfStmt(condition, first, second, (result,), self.span))
         return result
+
+    def scratch(self, type_: TileType) -> Var:
+        """Write the making of a scratch tile."""
+        return self.do("tile.create", shape=MakeTuple(tuple(map(integer, type_.shape))), dtype=type_.dtype)
 
     def check(self, condition: Expr, message: str) -> None:
         """Write the end of the program where a condition does not hold."""

@@ -59,21 +59,27 @@ def shape_of(value: Argument) -> tuple[int, ...]:
 
 @record
 class Bits:
-    """How many columns have a bit in the bytes of a packed mask."""
+    """How many columns have a bit in the words of a packed mask."""
 
     columns: Extent
+    width: int = 8
+    """How many bits a word has."""
 
 
-def packed(columns: Extent) -> Extent:
-    """Return how many bytes hold a bit for each column."""
-    return Bits(columns)
+def packed(columns: Extent, width: int = 8) -> Extent:
+    """Return how many words of so many bits hold one for each column."""
+    return Bits(columns, width)
+
+
+def _columns(have: Extent, width: int) -> Extent:
+    """Return how many columns a mask has bits for."""
+    return have.columns if isinstance(have, Bits) else width * have if isinstance(have, int) else None
 
 
 def covers(have: Extent, want: Extent, most: int) -> bool:
     """Return whether an extent is surely as large as another, which is never more than `most`."""
     if isinstance(want, Bits):
-        bits = have.columns if isinstance(have, Bits) else 8 * have if isinstance(have, int) else None
-        return covers(bits, want.columns, 8 * most)
+        return covers(_columns(have, want.width), want.columns, want.width * most)
     return have == want or (isinstance(have, int) and (have >= most or (isinstance(want, int) and have >= want)))
 
 
@@ -85,8 +91,7 @@ def covered(have: Box, want: Box, most: Sequence[int]) -> bool:
 def numbers(have: Extent, want: Extent) -> tuple[int, int] | None:
     """Return two extents as numbers, None where one is not known; those of a mask count columns."""
     if isinstance(want, Bits):
-        have = have.columns if isinstance(have, Bits) else 8 * have if isinstance(have, int) else None
-        want = want.columns
+        have, want = _columns(have, want.width), want.columns
     return (have, want) if isinstance(have, int) and isinstance(want, int) else None
 
 

@@ -7,10 +7,18 @@ from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from tilewright import settings
 from tilewright.core.program import Program
+from tilewright.core.verify import verify
+from tilewright.passes.choices import (
+    DiagnosticCheck,
+    DiagnosticCheckSet,
+    DiagnosticPhase,
+    MemoryPlanner,
+    RuntimeKind,
+)
 
 
 class VerificationLevel(Enum):
@@ -33,23 +41,56 @@ class Instrument(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class CallbackInstrument:
-    """Calls plain functions before and after each pass."""
+class PassName(str):
+    """A pass as callbacks are told of it."""
 
-    before: Callable[[str, Program], None] | None = None
-    after: Callable[[str, Program], None] | None = None
-    name: str = "callback"
+    __slots__ = ()
+
+    def get_name(self) -> str:
+        """Return its name, as plain text."""
+        return str(self)
+
+
+Callback: TypeAlias = Callable[[PassName, Program], object]
+
+
+class CallbackInstrument:
+    """Calls plain functions before and after each pass; `before_pass` and `after_pass` are other names for them."""
+
+    def __init__(
+        self,
+        before: Callback | None = None,
+        after: Callback | None = None,
+        name: str = "callback",
+        *,
+        before_pass: Callback | None = None,
+        after_pass: Callback | None = None,
+    ) -> None:
+        self.before = before or before_pass
+        self.after = after or after_pass
+        self.name = name
 
     def before_pass(self, name: str, program: Program) -> None:
         """Call `before`, if there is one."""
         if self.before is not None:
-            self.before(name, program)
+            self.before(PassName(name), program)
 
     def after_pass(self, name: str, program: Program) -> None:
         """Call `after`, if there is one."""
         if self.after is not None:
-            self.after(name, program)
+            self.after(PassName(name), program)
+
+
+class VerificationInstrument:
+    """Checks the rules of the IR before and after each pass."""
+
+    def before_pass(self, name: str, program: Program) -> None:
+        """Check what a pass gets."""
+        verify(program, types=False)
+
+    def after_pass(self, name: str, program: Program) -> None:
+        """Check what a pass returned."""
+        verify(program, types=False)
 
 
 @dataclass(frozen=True)
@@ -72,10 +113,17 @@ class ReportInstrument:
 
 @dataclass
 class PassContext:
-    """Settings for the passes run inside `with PassContext(...)`."""
+    """Settings for the passes run inside `with PassContext(...)`; from `diagnostic_phase` on they are for NPUs."""
 
     instruments: Sequence[Instrument] = ()
     verification_level: VerificationLevel = field(default_factory=lambda: VerificationLevel(settings.verify_level()))
+    diagnostic_phase: DiagnosticPhase = DiagnosticPhase.PRE_PIPELINE
+    disabled_diagnostics: DiagnosticCheckSet = field(
+        default_factory=lambda: DiagnosticCheckSet([DiagnosticCheck.UnusedControlFlowResult])
+    )
+    memory_planner: MemoryPlanner = MemoryPlanner.PYPTO
+    enable_pypto_l0c_double_buffer: bool = False
+    runtime: RuntimeKind = RuntimeKind.TENSORMAP_AND_RINGBUFFER
     _tokens: list[Token[PassContext | None]] = field(
         default_factory=list[Token["PassContext | None"]], init=False, repr=False
     )
@@ -88,6 +136,34 @@ class PassContext:
     def __exit__(self, *_: object) -> None:
         """Restore the context before."""
         _CURRENT.reset(self._tokens.pop())
+
+    def get_instruments(self) -> list[Instrument]:
+        """Return who is told of passes."""
+        return list(self.instruments)
+
+    def get_verification_level(self) -> VerificationLevel:
+        """Return how much is checked."""
+        return self.verification_level
+
+    def get_diagnostic_phase(self) -> DiagnosticPhase:
+        """Return when diagnostics run."""
+        return self.diagnostic_phase
+
+    def get_disabled_diagnostics(self) -> DiagnosticCheckSet:
+        """Return which of them do not."""
+        return self.disabled_diagnostics
+
+    def get_memory_planner(self) -> MemoryPlanner:
+        """Return who places tiles."""
+        return self.memory_planner
+
+    def get_enable_pypto_l0c_double_buffer(self) -> bool:
+        """Return whether accumulators are buffered twice."""
+        return self.enable_pypto_l0c_double_buffer
+
+    def get_runtime(self) -> RuntimeKind:
+        """Return who builds task graphs."""
+        return self.runtime
 
     @staticmethod
     def active() -> PassContext | None:

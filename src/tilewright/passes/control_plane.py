@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.core.enums import FunctionType
+from tilewright.core.enums import AtomicType, FunctionType
 from tilewright.core.expr import Call
 from tilewright.core.op import Kind
 from tilewright.core.program import Program
@@ -19,10 +19,14 @@ def run(program: Program) -> Program:
     return program
 
 
+def _computes(call: Call) -> bool:
+    return not call.op.spec.control_plane or call.kwargs.get("atomic") is AtomicType.Add
+
+
 def _check(body: SeqStmts, function: str) -> None:
     for stmt in body:
         for expr in expressions(stmt):
-            if isinstance(expr, Call) and expr.op.kind in (Kind.TILE, Kind.TENSOR) and not expr.op.spec.control_plane:
+            if isinstance(expr, Call) and expr.op.kind in (Kind.TILE, Kind.TENSOR) and _computes(expr):
                 error = ControlPlaneComputeError(
                     f"Misplaced {expr.op.kind.value} op `{expr.op.spec.name}`: it should be inside a kernel",
                     spans=[expr.span],

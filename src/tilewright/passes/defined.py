@@ -143,7 +143,9 @@ class Defined:
             return product if name == "acc" else (1, product[-1])
         if name == "mask":
             *rows, columns = self._met(call, bound)
-            return (*rows, packed(columns))
+            mask = bound[name]
+            assert isinstance(mask, Expr) and isinstance(mask.type, TileType)
+            return (*rows, packed(columns, mask.type.dtype.bits))
         if call.op.spec.name == "cmp":
             shape = shape_of(bound[name])
             return tuple(1 if n == 1 else v for n, v in zip(shape, self._met(call, bound)[-len(shape) :], strict=True))
@@ -239,9 +241,11 @@ class Defined:
             return tuple(o if isinstance(o, int) else f for o, f in zip(own, facts.valid, strict=True))
         lhs, rhs = self.of(bound.get("lhs")), self.of(bound.get("rhs"))
         if lhs is not None and rhs is not None and len(own) >= 2 and call.op.spec.name not in ("cmp", "sel"):
-            rows, columns = lhs.valid[-2], rhs.valid[-1]
-            ends = (own[-2] if isinstance(own[-2], int) else rows, own[-1] if isinstance(own[-1], int) else columns)
-            return (*own[:-2], *ends)
+            acc, ends = self.of(bound.get("acc")), (lhs.valid[-2], rhs.valid[-1])
+            most = shape_of(bound["acc"])[-2:] if acc is not None else ends
+            held = acc.valid[-2:] if acc is not None else ends
+            axes = zip(own[-2:], ends, held, most, strict=True)
+            return (*own[:-2], *(o if isinstance(o, int) or h not in (v, m) else v for o, v, h, m in axes))
         if call.op.spec.name == "cmp":
             *rows, columns = self._met(call, bound)
             return (*rows, packed(columns))
@@ -249,18 +253,14 @@ class Defined:
 
     def _met(self, call: Call, bound: Mapping[str, Argument]) -> Box:
         """Return the valid part of a broadcast: the first operand that spans an axis decides."""
-        shaped = [(v, f) for v in self._deciding(call, bound) if (f := self.of(v)) is not None]
+        others = {"mask", "tmp", "tmp_tile"}
+        shaped = [(v, f) for name, v in bound.items() if name not in others and (f := self.of(v)) is not None]
         rank = max(len(f.valid) for _, f in shaped)
         met: list[Extent] = []
         for axis in range(-rank, 0):
             spanning = [(shape_of(v)[axis], f.valid[axis]) for v, f in shaped if -axis <= len(f.valid)]
             met.append(next((valid for extent, valid in spanning if extent != 1), spanning[0][1]))
         return tuple(met)
-
-    def _deciding(self, call: Call, bound: Mapping[str, Argument]) -> list[Argument]:
-        """Return the operands that have a say in what is valid."""
-        others = {"mask", "tmp", "tmp_tile"}
-        return [v for name, v in bound.items() if name not in others and self.of(v) is not None]
 
     def _spread(self, call: Call, bound: Mapping[str, Argument], type_: TileType) -> Facts:
         met = self._met(call, bound)
@@ -269,7 +269,8 @@ class Defined:
         facts = [(v, f) for v in read if (f := self.of(v)) is not None]
         if call.op.spec.family == "partial" and facts[-1][1].is_sure:
             facts = facts[:-1]  # where the second tile is not valid, the first one's elements stay
-        return _within(valid, [(shape_of(v), f) for v, f in facts], type_, call.span)
+        operands = [_as_column(shape_of(v), f) if v is repeated(call) else (shape_of(v), f) for v, f in facts]
+        return _within(valid, operands, type_, call.span)
 
     def _moved(self, call: Call, bound: Mapping[str, Argument], type_: TileType) -> Facts:
         value = next(v for v in bound.values() if self.of(v) is not None)
@@ -281,7 +282,7 @@ class Defined:
                 return source
             case "transpose" | "transpose_view":
                 return turned(source, bound.get("axis1", -1), bound.get("axis2", -2))
-            case "slice":
+            case "slice" | "extract":
                 return Facts(own) if source.is_sure else Facts(own, unknown(call), False, source.origin)
             case "set_validshape":
                 return resized(call, bound, source, type_)
@@ -294,14 +295,30 @@ class Defined:
                 return source if source.is_sure else Facts(source.valid, unknown(call), False, source.origin)
 
     def _concat(self, call: Call, bound: Mapping[str, Argument], first: Facts, own: Box) -> Facts:
-        second = self.of(bound["b"])
+        second, width = self.of(bound["src1"]), shape_of(bound["src0"])[-1]
         assert second is not None
         valid = (*first.valid[:-1], own[-1])
-        rows = zip(second.valid[:-1], first.valid[:-1], shape_of(bound["b"])[:-1], strict=True)
-        if first.is_sure and second.is_sure and all(covers(have, want, n) for have, want, n in rows):
+        rows = zip(second.valid[:-1], first.valid[:-1], shape_of(bound["src1"])[:-1], strict=True)
+        is_whole = covers(first.valid[-1], width, width) and all(covers(have, want, n) for have, want, n in rows)
+        if first.is_sure and second.is_sure and is_whole:
             return Facts(valid)
         origin = next((f.origin for f in (first, second) if not f.is_sure), call.span)
         return Facts(valid, unknown(call), False, origin)
+
+
+def repeated(call: Call) -> Expr | None:
+    """Return the operand of an op whose rows are repeated as if each were one element."""
+    vec = arguments(call).get("vec") if call.op.spec.name.startswith("row_expand") else None
+    if not isinstance(vec, Expr) or not isinstance(vec.type, TileType):
+        return None
+    return vec if vec.type.shape[-1] != 1 else None
+
+
+def _as_column(shape: tuple[int, ...], facts: Facts) -> tuple[tuple[int, ...], Facts]:
+    """Return rows that are repeated as elements of a column: each is defined where all of its row is."""
+    there = 1 if covers(facts.box[-1], facts.valid[-1], shape[-1]) else 0
+    box = None if facts.holds is None else (*facts.box[:-1], there)
+    return (*shape[:-1], 1), Facts((*facts.valid[:-1], 1), box, facts.is_sure, facts.origin)
 
 
 def _within(valid: Box, operands: Sequence[tuple[tuple[int, ...], Facts]], type_: TileType, span: Span) -> Facts:

@@ -8,12 +8,13 @@ from typing import TypeAlias
 
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
-from tilewright.core.op import Kind
+from tilewright.core.op import Kind, OpSpec
 from tilewright.core.operands import Argument
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
+from tilewright.ops.pipes import PIPES
 from tilewright.passes.fusion import Extent, Fusion, Recorder, Waiting, spans
 
 Given: TypeAlias = "Mapping[str, Argument]"
@@ -90,7 +91,7 @@ class Walk:
             return self._value(expr)
         if expr.op.kind is Kind.TENSOR:
             self._tensor_op(expr, var)
-        if expr.op.kind is not Kind.TILE:
+        if expr.op.kind not in (Kind.TILE, Kind.SYSTEM):
             return None
         rule = _RULES.get(expr.op.spec.name) or _RULES.get(expr.op.spec.family) or _needing
         return rule(self, expr, arguments(expr))
@@ -121,21 +122,21 @@ class Walk:
 
     def _tensor_op(self, call: Call, var: Var | None) -> None:
         name, given = call.op.spec.name, arguments(call)
-        source = self.tiles(given, "source")
+        source, fills = self.tiles(given, "source"), any(_is_there(given.get(n)) for n in ("value", "init_value"))
         if name == "assemble" and source:
             self.write(source[0], given["target"], given["offset"])
-        elif name not in _VIEWS or any(_is_there(given.get(each)) for each in ("value", "init_value")):
+        elif fills or not (call.op.spec.is_view or name in _NEW):
             self.recorder.end(f"`{name}` works on whole tensors")
-        if var is not None and self._turns(name, given):
+        if var is not None and self._turns(call.op.spec, given):
             self.turned.add(var)
 
-    def _turns(self, name: str, given: Given) -> bool:
+    def _turns(self, spec: OpSpec, given: Given) -> bool:
         """Return whether neighbours along the last axis of a tensor that an op gives may lie apart."""
-        if name == "as_strided":
-            strides = given["strides"]
-            return not (isinstance(strides, MakeTuple) and _number(strides.elements[-1]) == 1)
-        source = next((given[each] for each in ("x", "target") if each in given), None)
-        return name == "transpose" or _is_there(given.get("drop_dims")) or source in self.turned
+        strides = given.get("strides")
+        if isinstance(strides, MakeTuple):
+            return _number(strides.elements[-1]) != 1
+        turns = spec.turns and ("layout" not in given or _is_there(given["layout"]))
+        return turns or _is_there(given.get("drop_dims")) or given.get(spec.alias or "") in self.turned
 
     def write(self, tile: Waiting, tensor: Argument, offsets: Argument) -> None:
         """Let a tile be stored to a tensor."""
@@ -163,8 +164,8 @@ Rule: TypeAlias = "Callable[[Walk, Call, Given], Waiting | None]"
 _RULES: dict[str, Rule] = {}
 """What waits and what is needed, by the name or the family of a tile op."""
 
-_VIEWS = frozenset(("dim", "slice", "transpose", "reshape", "set_validshape", "as_strided", "create", "full"))
-"""Ops on tensors that read and write no elements, unless they fill what they make."""
+_NEW = frozenset(("dim", "create", "full"))
+"""Ops on tensors that are no views and read and write no elements, unless they fill what they make."""
 
 
 def _plans(*names: str) -> Callable[[Rule], Rule]:
@@ -175,11 +176,27 @@ def _plans(*names: str) -> Callable[[Rule], Rule]:
     return sign
 
 
+@_plans(*PIPES)
+def _handed_over(w: Walk, call: Call, given: Given) -> Waiting | None:
+    w.recorder.end(f"`{call.op.name}` lets others run")
+    return w.in_memory(call)
+
+
 @_plans("elementwise", "expansion")
 def _elementwise(w: Walk, call: Call, given: Given) -> Waiting:
-    operands = w.tiles(given, *(("x", "vec") if call.op.spec.family == "expansion" else ("x", "lhs", "rhs")))
+    operands = w.tiles(given, *call.op.spec.data)
     shape = _shape(call)
     return w.map(shape, spans(operands, len(shape)), operands)
+
+
+@_plans("row_expand_add")
+def _add_rows(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let rows that are repeated be written out in memory first."""
+    x, vec = w.tiles(given, *call.op.spec.data)
+    if vec.is_column:
+        return _elementwise(w, call, given)
+    w.recorder.need(vec)
+    return w.map(_shape(call), x.valid, [x, Waiting(x.shape, x.valid)])
 
 
 @_plans("cast")
@@ -218,17 +235,34 @@ def _reduction(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x], may_float=False)
 
 
+@_plans("position")
+def _position(w: Walk, call: Call, given: Given) -> Waiting | None:
+    (x,) = w.tiles(given, "x")
+    if not call.op.spec.name.startswith("row"):
+        w.recorder.need(x)
+        return w.in_memory(call, (*x.valid[:-2], 1, x.valid[-1]))
+    if x.is_column:
+        return w.map(_shape(call), (*x.rows, 1), [x])
+    best = w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x], may_float=False)
+    return w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x, best], may_float=False)
+
+
 @_plans("load")
 def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     tensor, stmt, starts, wanted = given["tensor"], w.recorder.stmt, given["offsets"], given["valid_shape"]
-    if _is_there(given["pad"]) or not isinstance(tensor, Var) or not isinstance(starts, MakeTuple):
-        w.recorder.end("a padded load follows")
+    if not isinstance(tensor, Var) or not isinstance(starts, MakeTuple) or _is_apart(given["pad"], tensor):
+        w.recorder.end("a padded or permuted load follows")
         return w.in_memory(call)
     assert isinstance(call.type, TileType)
     shape, asked = call.type.shape, wanted.elements if isinstance(wanted, MakeTuple) else call.type.shape
     found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
     tile = Waiting(shape, _known(call.type, found), loaded=stmt, tensor=tensor)
     return w.recorder.load(tile, may_float=tensor not in w.turned and not w.is_copied(stmt))
+
+
+def _is_apart(pad: Argument, tensor: Var) -> bool:
+    """Return whether a load is written on its own: it fills what is not there, or puts elements in order."""
+    return _is_there(pad) or (isinstance(tensor.type, TensorType) and tensor.type.layout.is_permuted)
 
 
 @_plans("store")
@@ -274,7 +308,8 @@ def _choose(w: Walk, call: Call, given: Given) -> Waiting:
     w.recorder.need(mask if mask.bools is None else None)
     assert isinstance(call.type, TileType)
     bools = [] if mask.bools is None else [mask.bools]
-    return w.map(call.type.shape, _known(call.type, taken[0].valid), [*bools, *taken])
+    valid = spans(taken, len(call.type.shape))
+    return w.map(call.type.shape, _known(call.type, valid), [*bools, *taken])
 
 
 @_plans("move")
@@ -329,7 +364,11 @@ def _withdraw(w: Walk, tile: Waiting) -> bool:
 def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let a product read its left operand where it lies, and its right one too where there is one row."""
     lhs, rhs = w.tiles(given, "lhs", "rhs")
-    valid = (*spans([lhs, rhs], len(_shape(call)) - 2, 2), lhs.valid[-2], rhs.valid[-1])
+    acc = w.tiles(given, "acc")
+    valid = (*spans([lhs, rhs, *acc], len(_shape(call)) - 2, 2), lhs.valid[-2], rhs.valid[-1])
+    for sum_ in acc:
+        axes = enumerate(zip(sum_.valid, valid, _shape(call), strict=True))
+        valid = tuple(v if have in (v, most) else (id(w.recorder.stmt), axis) for axis, (have, v, most) in axes)
     read = [_multiplied(w, tile, given[name]) for name, tile in (("lhs", lhs), ("rhs", rhs))]
     for tile in read[: 1 + (lhs.shape[-2] == 1 and rhs.tensor not in w.turned)]:
         _withdraw(w, tile)

@@ -12,6 +12,7 @@ from tilewright.core.extents import as_scalar
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.signature import symbol_extents
+from tilewright.core.solving import GIVEN
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt, Stmt
 from tilewright.core.visitor import expressions, statements
 from tilewright.ops.registry import OPS
@@ -100,9 +101,10 @@ def bound_symbols(function: Function, args: Sequence[Expr]) -> tuple[list[Stmt],
         if extent is not None:
             symbols[name] = as_scalar(extent)
             continue
-        position, axis = function.symbols[name]
+        told = function.solutions.get(name)
+        position, axis = function.symbols[name] if told is None else (told.position, told.axis)
         value = call(OPS["tensor.dim"].spec, {"tensor": args[position], "axis": axis, "valid": False})
         var = Var(name, value.type)
         stmts.append(AssignStmt(var, value))
-        symbols[name] = var
+        symbols[name] = var if told is None else Rewriter({}, {**symbols, GIVEN.name: var}).expr(told.value)
     return stmts, symbols

@@ -23,26 +23,27 @@ def run(program: Program) -> Program:
     """Give scalar parameters the bounds that all their arguments share, callers before what they call."""
     known = {function.name: function for function in program.function_list}
     calls: dict[str, list[tuple[Expr, ...]]] = {}
-    for name in _callers_first(known):
+    for name in callers_first(known):
         function = known[name] = _narrowed(known[name], calls.get(name, ()))
-        for call in _calls(function):
+        for call in calls_in(function):
             calls.setdefault(call.op.name, []).append(call.args)
     return program.with_functions([known[function.name] for function in program.function_list])
 
 
-def _calls(function: Function) -> list[Invoke | Submit]:
+def calls_in(function: Function) -> list[Invoke | Submit]:
+    """Return the calls and tasks of a function."""
     found = (e for stmt in statements(function.body) for e in expressions(stmt))
     return [e for e in found if isinstance(e, (Invoke, Submit))]
 
 
-def _callers_first(functions: Mapping[str, Function]) -> list[str]:
+def callers_first(functions: Mapping[str, Function]) -> list[str]:
     """Return the names of functions so that each comes after everything that calls it."""
     order: list[str] = []
 
     def visit(name: str) -> None:
         if name in order:
             return
-        for call in _calls(functions[name]):
+        for call in calls_in(functions[name]):
             visit(call.op.name)
         order.append(name)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tilewright.core.build import call
 from tilewright.core.enums import FunctionType, ParamDirection
-from tilewright.core.expr import Expr, GlobalVar, Invoke, Submit, Symbol, TupleGetItem, Var
+from tilewright.core.expr import Attribute, Expr, GlobalVar, Invoke, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.extents import symbols_in
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
@@ -116,8 +116,18 @@ class _Outliner(Rewriter):
             return _bound(value, interface.outputs, stmt)
         task = stmt.task or Var("task", ScalarType(TASK_ID), stmt.span)
         gives = TupleType((*types, task.type))
-        value = Submit(GlobalVar(kernel.name), args, deps, core_num, gives, stmt.span, predicate)
+        value = Submit(
+            GlobalVar(kernel.name), args, deps, core_num, gives, stmt.span, predicate, *self._said(stmt, args)
+        )
         return _bound(value, (*interface.outputs, task), stmt)
+
+    def _said(
+        self, stmt: InCoreScopeStmt | SpmdScopeStmt, args: Sequence[Expr]
+    ) -> tuple[tuple[Expr, ...], tuple[tuple[str, Attribute], ...]]:
+        """Return what a scope says about its dispatch: which arguments to look at, and how it may be scheduled."""
+        dumps = self.exprs(stmt.dumps) if isinstance(stmt, InCoreScopeStmt) else ()
+        flags = ((name, stmt.attrs[name]) for name in ("allow_early_resolve", "sync_start") if name in stmt.attrs)
+        return tuple(value for value in dumps if value in args), tuple(flags)
 
     def _interface(self, body: SeqStmts, uses: dict[Var, int]) -> _Interface:
         """Return what a body needs and gives; `uses` counts its reads before kernels inside it were taken out."""

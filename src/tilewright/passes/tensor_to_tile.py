@@ -6,20 +6,22 @@ which only a part holds data, since the buffer a result is stored into would no 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tilewright.core.build import arguments, call
 from tilewright.core.enums import FunctionType
-from tilewright.core.expr import Call, Expr, Var, integer
-from tilewright.core.op import Effect, Kind
+from tilewright.core.expr import Absent, Call, Expr, Var, integer
+from tilewright.core.op import SCRATCH, Effect, Kind, OpSpec
+from tilewright.core.operands import Argument
 from tilewright.core.program import Program
 from tilewright.core.rewrite import Rewriter
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt, WhileStmt
 from tilewright.core.types import TensorType, TileType, Type, is_fully_valid, is_static, static_shape
 from tilewright.errors import KernelError
 from tilewright.ops.registry import OPS
-from tilewright.passes.blocks import ZERO, Blocks
+from tilewright.passes.blocks import ZERO, Blocks, tensor_type
 from tilewright.passes.effects import effect_of, writes_memory
+from tilewright.source import Span
 
 KERNELS = (FunctionType.InCore, FunctionType.AIC, FunctionType.AIV, FunctionType.Spmd)
 
@@ -51,8 +53,9 @@ class _Converter(Rewriter):
             return () if kept is None else (kept,)
         converted = self._converted(kept.value)
         if converted is None:
+            written = self._stored_tile(kept.value)
             self._forget(kept.value)
-            return (kept,)
+            return (kept,) if written is None else (AssignStmt(kept.var, written, kept.span),)
         loads, value = converted
         assert isinstance(value.type, TileType)
         shape = [*map(integer, value.type.shape)]
@@ -92,10 +95,13 @@ class _Converter(Rewriter):
             return None
         bound = arguments(expr)
         source = bound["source"]
-        is_tile = isinstance(source, Var) and isinstance(source.type, TileType)
-        tile = source if is_tile else self._known(source) if isinstance(source, Var) else None
+        if not isinstance(source, Var):
+            return None
+        tile = source if isinstance(source.type, TileType) else self._known(source)
         place = {"offsets": bound["offset"], "output_tensor": bound["target"], "atomic": bound["atomic"]}
-        return None if tile is None else Blocks(expr.span).op("tile.store", tile=tile, **place)
+        if tile is None or not isinstance(tile.type, TileType) or tile.type.dtype != tensor_type(expr).dtype:
+            return None  # an assemble rounds where a store does not
+        return Blocks(expr.span).op("tile.store", tile=tile, **place)
 
     def _forget(self, value: Expr) -> None:
         """After a write, loaded tiles may no longer be what memory holds."""
@@ -112,13 +118,16 @@ class _Converter(Rewriter):
             return None
         loads: dict[Var, Stmt] = {}
         bound = {n: self._tile(arg, loads) if isinstance(arg, Expr) else arg for n, arg in arguments(value).items()}
+        spec = value.op.at(Kind.TILE).spec
         try:
-            result = call(value.op.at(Kind.TILE).spec, bound, value.span)
+            bound |= _scratch(spec, bound, loads, value.span)
+            result = call(spec, bound, value.span)
         except KernelError:
             return None
         if not _gives_the_same(result.type, value.type):
             return None
-        self.tiles[-1].update({tensor: load.var for tensor, load in loads.items() if isinstance(load, AssignStmt)})
+        loaded = {of: load.var for of, load in loads.items() if isinstance(load, AssignStmt) and load.var is not of}
+        self.tiles[-1].update(loaded)
         return [*loads.values()], result
 
     def _tile(self, arg: Expr, loads: dict[Var, Stmt]) -> Expr:
@@ -132,6 +141,18 @@ class _Converter(Rewriter):
         tile = written.load(arg, [ZERO] * len(arg.type.shape), static_shape(arg.type.shape))
         (loads[arg],) = written.stmts
         return tile
+
+
+def _scratch(spec: OpSpec, bound: Mapping[str, Argument], loads: dict[Var, Stmt], span: Span) -> dict[str, Argument]:
+    """Return the scratch tile that an op on tiles needs where tensors bring none, adding its making to `loads`."""
+    missing = [p.name for p in spec.operands if p.name in SCRATCH and isinstance(bound[p.name], Absent)]
+    type_ = spec.scratch(**bound) if spec.scratch and missing else None
+    if type_ is None:
+        return {}
+    written = Blocks(span)
+    made = written.scratch(type_)
+    (loads[made],) = written.stmts
+    return {missing[0]: made}
 
 
 def _is_computation(value: Call) -> bool:

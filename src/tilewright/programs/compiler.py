@@ -7,19 +7,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.collector import paused_collection
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ReturnStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import statements
-from tilewright.errors import ReturnMismatchError, brief
+from tilewright.errors import ReturnMismatchError, UncallableError
+from tilewright.frontend.brief import brief
 from tilewright.frontend.programs import as_program
+from tilewright.passes.choices import MemoryPlanner
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.programs import fields
+from tilewright.programs.chip_program import checked_runtime
 from tilewright.programs.folder import free_place
+from tilewright.programs.logs import LogLevel, note
 from tilewright.programs.lowered_stages import Remade
-from tilewright.programs.planning import MemoryPlanner, check_choices, check_context
+from tilewright.programs.npus import meant
+from tilewright.programs.planning import check_choices, check_context
 from tilewright.programs.platforms import (
     DEFAULT,
     INTERPRETER,
@@ -29,7 +35,8 @@ from tilewright.programs.platforms import (
     backend_of,
     checked_platform,
 )
-from tilewright.programs.profile import Profile
+from tilewright.programs.profile import Profile, StageRecord
+from tilewright.programs.profiler import get_active_profiler
 from tilewright.programs.program import CompiledProgram
 from tilewright.records import record
 
@@ -62,20 +69,24 @@ def compile(
     With `dump_passes` each pass's result is written as soon as there is one, so that a pass that fails leaves its
     input to be read; without an `output_dir` the folder is one of its own below the build directory. `profiling`
     writes the folder too, with the time of every stage. The interpreter runs a `checked` program, as it was written:
-    turns that race are a RaceError. `verification_level` says what is checked between passes. `backend_type`
-    and everything from `skip_ptoas` on is about NPUs: looked at, and without effect here.
+    turns that race are a RaceError. `verification_level` says what is checked between passes. `backend_type`,
+    else what `set_backend_type` was told, and everything from `skip_ptoas` on is about NPUs: looked at, and without
+    effect here.
     """
     check_choices(
         skip_ptoas=skip_ptoas, memory_planner=memory_planner, analyze_auto_scopes_for_deps=analyze_auto_scopes_for_deps,
         enable_pypto_l0c_double_buffer=enable_pypto_l0c_double_buffer, emit_source_loc=emit_source_loc,
-        dump_ptoas_passes=dump_ptoas_passes,
+        dump_ptoas_passes=dump_ptoas_passes, runtime=runtime,
     )  # fmt: skip
     if PassContext.active() is not None:
         check_context(
             verification_level=verification_level, diagnostic_phase=diagnostic_phase, memory_planner=memory_planner,
             disabled_diagnostics=disabled_diagnostics, enable_pypto_l0c_double_buffer=enable_pypto_l0c_double_buffer,
+            runtime=runtime,
         )  # fmt: skip
-    how = _How.of(output_dir, strategy, dump_passes, backend_type, platform, checked, profiling, verification_level)
+    how = _How.of(
+        output_dir, strategy, dump_passes, backend_type, platform, checked, profiling, verification_level, runtime
+    )
     return _compiled(as_program(program), how)
 
 
@@ -91,16 +102,17 @@ class _How:
     is_checked: bool
     is_profiled: bool
     verification: VerificationLevel | None
+    runtime: str
 
     @staticmethod
     def of(
         output_dir: Any, strategy: Any, dump: Any, backend: Any, platform: Any, checked: Any, profiling: Any,
-        verification: Any,
+        verification: Any, runtime: Any,
     ) -> _How:  # fmt: skip
         """Return the choices of a call; ValueError names one that cannot be."""
         is_checked = fields.flag("checked", checked)
         name = INTERPRETER if is_checked else checked_platform(DEFAULT if platform is None else platform)
-        chosen = fields.optional(fields.one_of(BackendType))("backend_type", backend)
+        chosen = fields.optional(fields.one_of(BackendType))("backend_type", backend) or meant()
         return _How(
             fields.optional(fields.path)("output_dir", output_dir),
             fields.one_of(OptimizationStrategy)("strategy", strategy),
@@ -110,6 +122,7 @@ class _How:
             is_checked,
             fields.flag("profiling", profiling),
             fields.optional(fields.one_of(VerificationLevel))("verification_level", verification),
+            checked_runtime(PassContext.current().runtime if runtime is None else runtime),
         )
 
     def directory(self, name: str) -> Path | None:
@@ -119,10 +132,12 @@ class _How:
         return free_place(name) if self.is_profiled or self.dump not in (False, PassDumpLevel.NONE) else None
 
 
+@paused_collection()
 def _compiled(source: Program, how: _How) -> CompiledProgram:
     backend = backend_for(how.platform)
     if objection := backend.objection():
         raise ValueError(f"{objection}: pass platform={INTERPRETER!r} to run programs here")
+    _check_written_here(source)
     _check_returned(source)
     profile, directory = Profile(), how.directory(source.name)
     lowered = _lowered(source, how, directory, profile)
@@ -140,10 +155,30 @@ def _compiled(source: Program, how: _How) -> CompiledProgram:
         output_dir=directory,
         profile=profile,
         backend_type=how.backend,
+        runtime=how.runtime,
     )
     if directory is not None:
         compiled.write()
+    _reported(source.name, profile)
     return compiled
+
+
+def _check_written_here(source: Program) -> None:
+    """Raise UncallableError for a function whose code another language holds."""
+    for function in source.function_list:
+        if function.external_source:
+            message = f"`{function.name}` is written in {function.external_source}, which cannot be compiled here"
+            raise UncallableError(message, spans=[function.span], help="write it as a function of the language")
+
+
+def _reported(name: str, profile: Profile) -> None:
+    """Tell the active profiler, and the log, how long a program took to compile."""
+    records = profile.records
+    whole = StageRecord(name, records[0].start, records[-1].end, tuple(records))
+    profiler = get_active_profiler()
+    if profiler is not None:
+        profiler.add_stage_record(whole)
+    note("compiler", LogLevel.TIMING, f"compiled {name} in {1e3 * whole.duration:.1f} ms")
 
 
 def _check_returned(source: Program) -> None:
@@ -167,3 +202,35 @@ def _lowered(source: Program, how: _How, directory: Path | None, profile: Profil
     level = context.verification_level if how.verification is None else how.verification
     with replace(context, instruments=[*context.instruments, profile], verification_level=level):
         return PassManager.get_strategy(how.strategy).run_passes(source, dump_ir=how.dump, output_dir=directory)
+
+
+def compile_program(
+    program: Program | Function,
+    work_dir: str | os.PathLike[str],
+    *,
+    strategy: OptimizationStrategy,
+    backend_type: BackendType,
+    dump_passes: bool | PassDumpLevel = False,
+    dump_ptoas_passes: bool = False,
+    diagnostic_phase: Any = None,
+    disabled_diagnostics: Any = None,
+    profiling: bool = False,
+    analyze_auto_scopes_for_deps: bool = False,
+    memory_planner: MemoryPlanner | None = None,
+    enable_pypto_l0c_double_buffer: bool | None = None,
+) -> None:
+    """Compile a program into a folder, for `execute_compiled` and `CompiledProgram.from_dir` to run; see `compile`."""
+    compile(
+        program,
+        work_dir,
+        strategy,
+        dump_passes,
+        backend_type,
+        profiling=profiling,
+        dump_ptoas_passes=dump_ptoas_passes,
+        diagnostic_phase=diagnostic_phase,
+        disabled_diagnostics=disabled_diagnostics,
+        analyze_auto_scopes_for_deps=analyze_auto_scopes_for_deps,
+        memory_planner=memory_planner,
+        enable_pypto_l0c_double_buffer=enable_pypto_l0c_double_buffer,
+    )

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
+from tilewright.passes.choices import MemoryPlanner
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.programs import fields
 from tilewright.programs.code_options import CodeOptions
-from tilewright.programs.planning import MemoryPlanner
 from tilewright.programs.platforms import (
     DEFAULT,
     INTERPRETER,
@@ -35,9 +35,11 @@ def _platform(_: str, value: Any) -> str:
     return checked_platform(value)
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunConfig:
-    """Where and how to run: every field that the PTO family's configuration has, checked.
+    """Where and how to run: every field that the PTO family's configuration has, checked when it is made.
+
+    Fields can be assigned; what uses them looks at them then.
 
     Two configurations share compiled programs when their `code_options` are equal. `platform` and `strategy` choose
     the code, and `checked` has the interpreter run it and report turns that race; `dump_passes`, `compile_profiling`
@@ -60,20 +62,20 @@ class RunConfig:
     save_kernels: bool = _kept(False, fields.flag)
     save_kernels_dir: str | os.PathLike[str] | None = _kept(None, fields.optional(fields.path))
     codegen_only: bool = _kept(False, fields.flag)
-    enable_chip_swimlane: int = _kept(0, fields.level)
-    enable_dump_args: int = _kept(0, fields.level)
-    enable_pmu: int = _kept(0, fields.level)
+    enable_chip_swimlane: int = _kept(0, fields.level(4, whole=4))
+    enable_dump_args: int = _kept(0, fields.level(2))
+    enable_pmu: int = _kept(0, fields.level())
     enable_dep_gen: bool = _kept(False, fields.flag)
     enable_scope_stats: bool = _kept(False, fields.flag)
     compile_profiling: bool = _kept(False, fields.flag)
-    diagnostic_phase: Any = field(default=None, hash=False)
-    disabled_diagnostics: Any = field(default=None, hash=False)
+    diagnostic_phase: Any = None
+    disabled_diagnostics: Any = None
     golden_data_dir: str | os.PathLike[str] | None = _kept(None, fields.optional(fields.path))
     aicpu_thread_num: int | None = _kept(None, fields.optional(fields.positive))
     ring_task_window: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(4)))
     ring_heap: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(1024)))
     ring_dep_pool: int | Sequence[int] | None = _kept(None, fields.optional(fields.ring(4, 2**31 - 1)))
-    distributed_config: Any = field(default=None, hash=False)
+    distributed_config: Any = None
     analyze_auto_scopes_for_deps: bool = _kept(False, fields.flag)
     memory_planner: MemoryPlanner | None = _kept(None, fields.optional(fields.one_of(MemoryPlanner)))
     dump_ptoas_passes: bool = _kept(False, fields.flag)
@@ -82,18 +84,23 @@ class RunConfig:
 
     def __post_init__(self, enable_l2_swimlane: int | None) -> None:
         if enable_l2_swimlane is not None:
-            message = "RunConfig(enable_l2_swimlane=...) is now called enable_chip_swimlane"
-            warnings.warn(message, DeprecationWarning, stacklevel=3)
-            self._keep("enable_chip_swimlane", enable_l2_swimlane)
+            self._take_old_name(enable_l2_swimlane)
         for each in dataclasses.fields(self):
             if RULE in each.metadata:
-                self._keep(each.name, each.metadata[RULE](each.name, getattr(self, each.name)))
+                setattr(self, each.name, each.metadata[RULE](each.name, getattr(self, each.name)))
         if self.checked:
-            self._keep("platform", INTERPRETER)
+            self.platform = INTERPRETER
         if self.platform in NPUS or self.backend_type is None:
-            self._keep("backend_type", backend_of(self.platform))
+            self.backend_type = backend_of(self.platform)
         if self.any_dfx_enabled() or self.save_kernels_dir is not None:
-            self._keep("save_kernels", True)
+            self.save_kernels = True
+
+    def _take_old_name(self, given: int) -> None:
+        if self.enable_chip_swimlane:
+            raise ValueError("enable_chip_swimlane and enable_l2_swimlane are one field: give the former alone")
+        message = "RunConfig(enable_l2_swimlane=...) is now called enable_chip_swimlane"
+        warnings.warn(message, DeprecationWarning, stacklevel=4)
+        self.enable_chip_swimlane = given
 
     @property
     def target(self) -> str:
@@ -122,6 +129,3 @@ class RunConfig:
         """Return whether any of the NPU's diagnostics is asked for."""
         counted = (self.enable_chip_swimlane, self.enable_dump_args, self.enable_pmu)
         return any(counted) or self.enable_dep_gen or self.enable_scope_stats
-
-    def _keep(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)  # frozen for everybody else

@@ -18,28 +18,29 @@ class EntryPoints(ABC):
     What an entry takes and gives is asked of the only one; ValueError where there are several, which have each its own.
     """
 
-    program: Program
+    declared: Program
+    """What its entries declare, and where it was compiled here all the rest of the program."""
     _entries: dict[str, Entry]
     """Those that somebody has asked for."""
 
     def __call__(self, *args: Any, config: object = None, **named: Any) -> Any:
         """Run the program's only entry; see `Entry`."""
-        if len(self.program.entries) > 1:
+        if len(self.declared.entries) > 1:
             names = ", ".join(self.entry_names)
-            raise TypeError(f"program {self.program.name} has several entries: call one of {names} by name")
+            raise TypeError(f"program {self.declared.name} has several entries: call one of {names} by name")
         return self.entry(*args, config=config, **named)
 
     def __getitem__(self, name: str) -> Entry:
         """Return one entry of a program that has several."""
         if name not in self.entry_names:
-            raise KeyError(f"program {self.program.name} has no entry {name!r}; it has {', '.join(self.entry_names)}")
+            raise KeyError(f"program {self.declared.name} has no entry {name!r}; it has {', '.join(self.entry_names)}")
         if name not in self._entries:
             self._entries[name] = self._entry(name)
         return self._entries[name]
 
     def __getattr__(self, name: str) -> Entry:
         """Return one entry of a program that has several, as an attribute."""
-        program: Program | None = self.__dict__.get("program")  # there is none while a copy is being made
+        program: Program | None = self.__dict__.get("declared")  # there is none while a copy is being made
         if program is not None and any(name == entry.name for entry in program.entries):
             return self[name]
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
@@ -47,7 +48,7 @@ class EntryPoints(ABC):
     @property
     def entry(self) -> Entry:
         """The only entry; ValueError where there are several."""
-        return self[entry_of(self.program).name]
+        return self[entry_of(self.declared).name]
 
     @abstractmethod
     def _entry(self, name: str) -> Entry:
@@ -56,7 +57,7 @@ class EntryPoints(ABC):
     @property
     def entry_names(self) -> list[str]:
         """The names of the entries, in the order they were written."""
-        return [entry.name for entry in self.program.entries]
+        return [entry.name for entry in self.declared.entries]
 
     @property
     def orchestration_names(self) -> list[str]:

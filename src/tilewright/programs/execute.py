@@ -14,15 +14,18 @@ from tilewright.programs.program import CompiledProgram
 def run(
     program: Program | Function, *args: Any, config: RunConfig | None = None, platform: str | None = None
 ) -> CompiledProgram:
-    """Compile a program, run it once on `args`, and return it; `config.codegen_only` leaves the run out."""
+    """Compile a program, run it once on `args`, and return it.
+
+    Without arguments, where it takes some, and with `config.codegen_only` it is compiled only.
+    """
     from tilewright.programs.compiler import compile
 
     options: dict[str, Any] = {} if config is None else config.compile_kwargs()
     if platform is not None:
         options["platform"] = platform
     compiled = compile(program, **options)
-    if config is None or not config.codegen_only:
-        compiled(*args)
+    if (args or not compiled.param_names) and (config is None or not config.codegen_only):
+        compiled(*args, config=config)
     return compiled
 
 

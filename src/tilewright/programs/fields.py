@@ -22,9 +22,17 @@ def flag(name: str, value: Any) -> bool:
     raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
-def level(name: str, value: Any) -> int:
-    """Return how much of something there is to be; True is the least of it."""
-    return int(value) if isinstance(value, bool) else natural(name, value)
+def level(high: int | None = None, whole: int = 1) -> Rule:
+    """Return a rule for how much of something there is to be, up to `high`; True stands for `whole`."""
+
+    def rule(name: str, value: Any) -> int:
+        if isinstance(value, bool):
+            return whole if value else 0
+        if high is not None and natural(name, value) > high:
+            raise ValueError(f"{name} must be an integer in [0, {high}], got {value!r}")
+        return natural(name, value)
+
+    return rule
 
 
 def natural(name: str, value: Any) -> int:

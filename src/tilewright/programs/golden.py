@@ -55,33 +55,54 @@ class Difference:
     expected: Any
     off: float
     allowed: float
-    count: int
     total: int
+    wrong: Sequence[tuple[int, ...]]
+    """Where all of them are that are too far, in order."""
 
     def __str__(self) -> str:
         where = f" at {list(self.index)}" if self.index else ""
         return (
-            f"{self.count} of {self.total} elements are off; the worst{where} is {self.actual}, expected "
+            f"{len(self.wrong)} of {self.total} elements are off; the worst{where} is {self.actual}, expected "
             f"{self.expected}: off by {self.off:.3g}, allowed {self.allowed:.3g}"
         )
 
 
+LISTED = 20
+"""How many wrong elements are listed one by one."""
+
+
 def assert_golden(
-    actual: Results, expected: Results, rtol: float | None = None, atol: float | None = None, name: str = "the result"
+    actual: Results,
+    expected: Results,
+    rtol: float | None = None,
+    atol: float | None = None,
+    name: str = "the result",
+    *,
+    skip_nan: bool = False,
 ) -> None:
     """Raise GoldenError where results are not what they should be, showing the worst element and its index.
 
-    Tolerances that are not given come from the element types. NaN equals NaN; infinities equal their like. Sequences
-    and dicts are compared item by item.
+    Tolerances that are not given come from the element types. NaN equals NaN, or with `skip_nan` stands in what is
+    expected for elements that are not to be compared; infinities equal their like. Sequences and dicts are compared
+    item by item.
     """
     for each, mine, theirs in _paired(name, actual, expected):
         tolerance = Tolerance.of([mine, theirs], rtol, atol)
         if mine.shape != theirs.shape:
             raise GoldenError(f"{each} has shape {list(mine.shape)}, expected {list(theirs.shape)}")
-        difference = worst(mine, theirs, tolerance)
+        difference = worst(np.where(theirs != theirs, theirs, mine) if skip_nan else mine, theirs, tolerance)
         if difference is not None:
             used = f"rtol={tolerance.relative:g}, atol={tolerance.absolute:g}"
-            raise GoldenError(f"{each} is wrong: {difference}\n    {mine.dtype} against {theirs.dtype}, {used}")
+            heading = f"{each} is wrong: {difference}\n    {mine.dtype} against {theirs.dtype}, {used}"
+            raise GoldenError("\n    ".join([heading, *_listed(difference.wrong, mine, theirs)]))
+
+
+def _listed(wrong: Sequence[tuple[int, ...]], actual: Array, expected: Array) -> list[str]:
+    """Return a line for each of several wrong elements, as far as they are listed."""
+    if len(wrong) < 2:
+        return []
+    lines = [f"{list(index)}: {actual[index]!s}, expected {expected[index]!s}" for index in wrong[:LISTED]]
+    return [*lines, *([f"and {len(wrong) - LISTED} more"] if len(wrong) > LISTED else [])]
 
 
 def worst(actual: Array, expected: Array, tolerance: Tolerance) -> Difference | None:
@@ -97,8 +118,8 @@ def worst(actual: Array, expected: Array, tolerance: Tolerance) -> Difference | 
     at = int(np.where(wrong, np.nan_to_num(excess, nan=np.inf), -np.inf).argmax())
     index = tuple(int(i) for i in np.unravel_index(at, excess.shape))
     off = abs(_number(actual[index]) - _number(expected[index]))
-    count, total = int(wrong.sum()), int(wrong.size)
-    return Difference(index, actual[index], expected[index], off, float(allowed[index]), count, total)
+    places = [tuple(place) for place in np.argwhere(wrong).tolist()]
+    return Difference(index, actual[index], expected[index], off, float(allowed[index]), int(wrong.size), places)
 
 
 def _number(element: Any) -> int | float:

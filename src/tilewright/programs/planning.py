@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
+from tilewright.passes.choices import MemoryPlanner, RuntimeKind
 from tilewright.programs import fields
-
-
-class MemoryPlanner(Enum):
-    """Who places tiles in an NPU's memories; on a processor our own pass always does."""
-
-    PYPTO = "PYPTO"
-    DSA_RP = "DSA_RP"
-    PTOAS = "PTOAS"
-
 
 RULES: dict[str, fields.Rule] = {
     "skip_ptoas": fields.flag,
@@ -23,12 +14,13 @@ RULES: dict[str, fields.Rule] = {
     "analyze_auto_scopes_for_deps": fields.flag,
     "emit_source_loc": fields.optional(fields.flag),
     "dump_ptoas_passes": fields.flag,
+    "runtime": fields.optional(fields.one_of(RuntimeKind)),
 }
 """What the values of choices may be; of the others only somebody with an NPU can tell."""
 
 CONTEXT = (
     *("verification_level", "diagnostic_phase", "disabled_diagnostics"),
-    *("memory_planner", "enable_pypto_l0c_double_buffer"),
+    *("memory_planner", "enable_pypto_l0c_double_buffer", "runtime"),
 )
 """What a `PassContext` that is active has decided already."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from tilewright.backends.interface import Backend, backend_names, find
+from tilewright.backends.interface import Backend, backend_names, find, serving, takes
 
 DEFAULT, INTERPRETER = "cpu", "interpret"
 NPUS = ("a2a3sim", "a2a3", "a5sim", "a5")
@@ -27,7 +27,7 @@ def checked_platform(name: object) -> str:
     """Return a platform's name as we write it; ValueError lists the known ones."""
     spelled = name.strip().lower() if isinstance(name, str) else name
     if spelled not in platforms():
-        raise ValueError(f"unknown platform {name!r}; one of {', '.join(platforms())}")
+        raise ValueError(f"Invalid platform {name!r}; one of {', '.join(platforms())}")
     return str(spelled)
 
 
@@ -41,6 +41,26 @@ def backend_for(platform: str) -> Backend:
     return find(target_of(platform))
 
 
+def platform_for(device: str, platform: str = DEFAULT) -> str:
+    """Return where programs for a device's tensors run: where a caller says, or else on the back end that takes them.
+
+    ValueError where a platform other than the default is asked for, and its programs do not take such tensors.
+    """
+    backend = backend_for(platform)
+    if takes(backend, device):
+        return platform
+    found = serving(device) if platform == DEFAULT else None
+    if found is None:
+        taken = " and ".join(backend.devices)
+        raise ValueError(f"platform {platform!r} takes tensors on {taken}, and those of this call are on {device}")
+    return found.name
+
+
 def backend_of(platform: str) -> BackendType:
     """Return the processor that a platform's name means: our own names stand for the older one, as the default does."""
     return BackendType.Ascend950 if platform.startswith("a5") else BackendType.Ascend910B
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Return whether two platforms' names mean one place: ours stand for any of the PTO family's on the processor."""
+    return target_of(one) == target_of(other) and (one == other or not (one in NPUS and other in NPUS))

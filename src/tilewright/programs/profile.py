@@ -3,47 +3,73 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 
 from tilewright.core.program import Program
+from tilewright.records import mutable
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True)
+class StageRecord:
+    """One stage: when it began and ended, in seconds by the same clock, and what it consisted of."""
+
+    name: str
+    start: float
+    end: float
+    children: Sequence[StageRecord] = ()
+
+    @property
+    def duration(self) -> float:
+        """How long it took, in seconds."""
+        return self.end - self.start
+
+
+@mutable
 class Profile:
-    """Seconds by stage, in the order they ran; as an instrument of the passes it times each of them."""
+    """The stages of one compilation, in the order they ran; as an instrument of the passes it times each of them."""
 
-    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    records: list[StageRecord] = field(default_factory=list[StageRecord])
     _start: float = 0.0
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds by stage; one that runs several times counts once."""
+        found: dict[str, float] = {}
+        for record in self.records:
+            found[record.name] = found.get(record.name, 0.0) + record.duration
+        return found
 
     @contextmanager
     def timed(self, stage: str) -> Generator[None]:
         """Time what happens inside."""
         start = perf_counter()
         yield
-        self._add(stage, perf_counter() - start)
+        self.records.append(StageRecord(stage, start, perf_counter()))
 
     def before_pass(self, name: str, program: Program) -> None:
         """Start the clock of a pass."""
         self._start = perf_counter()
 
     def after_pass(self, name: str, program: Program) -> None:
-        """Stop the clock of a pass; one that runs several times counts once."""
-        self._add(name, perf_counter() - self._start)
-
-    def _add(self, stage: str, seconds: float) -> None:
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+        """Stop the clock of a pass."""
+        self.records.append(StageRecord(name, self._start, perf_counter()))
 
     def to_json(self) -> str:
         """Return the seconds by stage, for programs."""
         return json.dumps({"unit": "s", "stages": self.seconds}, indent=1) + "\n"
 
     def __str__(self) -> str:
-        if not self.seconds:
+        if not self.records:
             return "nothing was compiled: the program was kept\n"
-        total = sum(self.seconds.values())
-        rows = [*self.seconds.items(), ("total", total)]
-        share = 100 / total if total else 0.0
-        return "".join(f"{name:<30} {1e3 * took:9.3f} ms {took * share:5.1f} %\n" for name, took in rows)
+        return table(self.seconds.items(), sum(self.seconds.values()))
+
+
+def table(rows: Iterable[tuple[str, float]], total: float) -> str:
+    """Return times as lines, with their part of all and the sum."""
+    share = 100 / total if total else 0.0
+    return "".join(
+        f"{name:<30} {1e3 * took:9.3f} ms {took * share:5.1f} %\n" for name, took in (*rows, ("total", total))
+    )

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.backends.abi import Number
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Entries
 from tilewright.call.entrance import reroute
-from tilewright.call.launch import runner_of
 from tilewright.core.program import Program
 from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
+from tilewright.programs.chip_program import DEFAULT_RUNTIME, ChipProgram
 from tilewright.programs.entry import Entry
-from tilewright.programs.entry_points import EntryPoints
 from tilewright.programs.folder import ARTIFACT, PROFILE, Folder, file_of, path_of
 from tilewright.programs.located import Located
 from tilewright.programs.platforms import DEFAULT, BackendType, backend_of, checked_platform, target_of
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from tilewright.programs.torch_op import TorchOp
 
 
-class CompiledProgram(EntryPoints, Located):
+class CompiledProgram(ChipProgram, Located):
     """A program ready to run, and the folder where all of it can be read.
 
     Called with every parameter, by position or by name, it writes outputs in place and returns None; called with the
@@ -49,10 +48,12 @@ class CompiledProgram(EntryPoints, Located):
         profile: Profile | None = None,
         specialized: Mapping[str, Number] | None = None,
         backend_type: BackendType | None = None,
+        runtime: str = DEFAULT_RUNTIME,
     ) -> None:
-        self.program = program
+        self.declared = self.program = program
         self.platform = platform
         self.backend_type = backend_of(platform) if backend_type is None else backend_type
+        self.runtime_name = runtime
         self.loaded = loaded
         self.profile = profile or Profile()
         self.specialized: dict[str, Number] = dict(specialized or {})
@@ -71,7 +72,7 @@ class CompiledProgram(EntryPoints, Located):
     def artifact(self) -> Artifact | None:
         """The program as bytes that another process can run, its errors pointing to where its kernels stand here."""
         code = self.loaded.code
-        return Artifact(self.program, code) if code.backend.is_kept else None
+        return Artifact(self.declared, code) if code.backend.is_kept else None
 
     @property
     def native(self) -> HostProgram | None:
@@ -97,8 +98,8 @@ class CompiledProgram(EntryPoints, Located):
             return self
         if (platform, place) not in self._namesakes:
             made = CompiledProgram(
-                self.program, platform, self.loaded,
-                output_dir=place, profile=self.profile, specialized=self.specialized,
+                self.declared, platform, self.loaded,
+                output_dir=place, profile=self.profile, specialized=self.specialized, runtime=self.runtime_name,
             )  # fmt: skip
             made.stages = self.stages.followed(made._own_stages())
             if place is not None:
@@ -107,14 +108,14 @@ class CompiledProgram(EntryPoints, Located):
         return self._namesakes[platform, place]
 
     def _entry(self, name: str) -> Entry:
-        is_only = len(self.program.entries) == 1 and type(self).__call__ is CompiledProgram.__call__
+        is_only = len(self.declared.entries) == 1 and type(self).__call__ is CompiledProgram.__call__
         enter = partial(reroute, self) if is_only else None
-        return Entry(self.program, self.program[name], runner_of(self.loaded), self.specialized, self.native, enter)
+        return Entry(self.declared, self.declared[name], self.run_bound, self.specialized, self.native, enter)
 
     def __repr__(self) -> str:
         if self._folder.is_settled:
             return f"CompiledProgram({self._folder.path})"
-        return f"CompiledProgram({self.program.name!r}, platform={self.platform!r})"
+        return f"CompiledProgram({self.declared.name!r}, platform={self.platform!r})"
 
     def save_inputs(self, *args: Any, entry: str | None = None, **named: Any) -> Path:
         """Keep the arguments of a call in the folder, checked, for its `run.py` to run on; return their file."""
@@ -129,23 +130,30 @@ class CompiledProgram(EntryPoints, Located):
         rtol: float | None = None,
         atol: float | None = None,
     ) -> list[str]:
-        """Return the stages that give the right answer, all of them; WrongPassError names the first that does not."""
-        from tilewright.programs.validate import validate_ir
+        """Return the stages that give the right answer, all of them; WrongPassError names the first that does not.
 
-        return validate_ir(self, tensors, expected, rtol, atol)
+        Without tolerances results may be off by 0.05 of what is `expected`; where nothing is, they are held to each
+        other as closely as their element types allow. A program of a folder has the passes that were dumped there.
+        """
+        from tilewright.programs.validate import LOOSE, validate_ir
+
+        subject = self if "program" in self.stages else self.output_dir
+        loose = None if expected is None else LOOSE
+        tolerances = (loose if rtol is None else rtol, loose if atol is None else atol)
+        return validate_ir(subject, tensors, expected, *tolerances)
 
     def as_torch_op(self, name: str) -> TorchOp:
         """Return the program as an operator of torch, known there as `name`, as in `"mine::softmax"`; see `TorchOp`."""
         from tilewright.programs.torch_op import torch_op
 
-        return torch_op(self.program, self, name)
+        return torch_op(self.declared, self, name)
 
     # kept for later
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write what `load` reads; ValueError for a program on the interpreter, OSError where it cannot be written."""
         if self.artifact is None:
-            raise ValueError(f"{self.program.name} runs on the interpreter: compile it for the processor to save it")
+            raise ValueError(f"{self.declared.name} runs on the interpreter: compile it for the processor to save it")
         data = self._artifact_bytes()
         saved.write(path_of(directory), self._described(data), data)
 
@@ -162,17 +170,23 @@ class CompiledProgram(EntryPoints, Located):
     def from_dir(
         cls,
         directory: str | os.PathLike[str],
+        *,
         platform: str | None = None,
         backend_type: BackendType | None = None,
     ) -> CompiledProgram:
-        """Return what `load` does, under another platform's name if one is given; it must mean a processor."""
+        """Return what `load` does, under another platform's name if one is given; it must mean a processor.
+
+        Its `program` is None: of what was saved only the declarations are left. Its passes are those in the folder.
+        """
         found = saved.read(path_of(directory))
         name = found.platform if platform is None else checked_platform(platform)
         if target_of(name) != DEFAULT:
             raise ValueError(f"{str(directory)!r} holds code for the processor, which platform {name!r} does not run")
-        return cls.of(
+        made = cls.of(
             found.artifact, name, output_dir=directory, specialized=found.specialized, backend_type=backend_type
         )
+        made.program = cast(Program, None)  # as scripts of the PTO family ask for it
+        return made
 
     def export_c(self, directory: str | os.PathLike[str], name: str | None = None) -> None:
         """Write a header, its source and a shared library whose functions take plain pointers, extents and numbers.
@@ -183,7 +197,7 @@ class CompiledProgram(EntryPoints, Located):
         from tilewright.programs.export_c import export
 
         if self.artifact is None:
-            raise ValueError(f"{self.program.name} runs on the interpreter: compile it for the processor to export it")
+            raise ValueError(f"{self.declared.name} runs on the interpreter: compile it for the processor to export it")
         export(self.artifact, path_of(directory), name, self.specialized)
 
     # files
@@ -195,7 +209,7 @@ class CompiledProgram(EntryPoints, Located):
         }
 
     def _described(self, data: bytes) -> str:
-        return saved.describe(self.program, self.platform, self.artifact, data, self.specialized)
+        return saved.describe(self.declared, self.platform, self.artifact, data, self.specialized)
 
     def _artifact_bytes(self) -> bytes:
         return b"" if self.artifact is None else self.artifact.to_bytes()

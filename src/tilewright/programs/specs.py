@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tilewright.arrays import np
+from tilewright.call.device_tensor import element_type, is_torch_dtype
 from tilewright.call.frameworks import NUMPY, TORCH, Framework, array_of, is_tensor
-from tilewright.dtypes import TORCH_NAMES, DataType, from_numpy
+from tilewright.dtypes import DataType
 
 Initial: TypeAlias = int | float | Callable[..., Any] | Any
 """A number for every element, an array, or something that gives one when it is called."""
@@ -87,10 +88,7 @@ class RunResult:
 
 def _home(dtype: Any) -> tuple[Framework, DataType]:
     """Return whose arrays have an element type, and which one it is to us."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(dtype, torch.dtype):
-        return TORCH, TORCH_NAMES[str(dtype).removeprefix("torch.")]
-    return NUMPY, dtype if isinstance(dtype, DataType) else from_numpy(np.dtype(dtype))
+    return TORCH if is_torch_dtype(dtype) else NUMPY, element_type(dtype)
 
 
 def _is_factory(value: Any) -> bool:

@@ -97,12 +97,12 @@ class Signature:
     def check(self, torch: Any, given: Mapping[str, Any]) -> None:
         """Raise where an argument, an output too, is not what the program declares."""
         pairs = [(param, given[param.name_hint]) for param in self._entry.params]
-        check_shapes(torch, pairs, extents_of(pairs))
+        check_shapes(torch, pairs, extents_of(torch, pairs))
 
     def fake(self, torch: Any, *args: Any) -> Any:
         """Return outputs without elements, for arguments that have none either; errors are those of a call."""
         given = list(zip(self.taken, args, strict=True))
-        extents = extents_of(given)
+        extents = extents_of(torch, given)
         check_shapes(torch, given, extents)
         device = next((value.device for value in args if isinstance(value, torch.Tensor)), "cpu")
         shapes = [(shape_of(torch, type_.shape, extents), torch_dtype(torch, type_.dtype)) for type_ in self.returned]

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tilewright.core.expr import Call, Const, Symbol, Var
+from tilewright.core.extents import as_extent
+from tilewright.core.solving import GIVEN, located, solved
 from tilewright.core.types import Extent, Shape, TensorType, show_shape
 from tilewright.dtypes import TORCH_NAMES, DataType
 
@@ -30,7 +32,7 @@ _OPERATORS: dict[str, Callable[[Size, Size], Size]] = {
 """Arithmetic that torch keeps symbolic; all else takes a size's value, and torch compiles again for another."""
 
 
-def extents_of(given: Given) -> dict[str, Size]:
+def extents_of(torch: Any, given: Given) -> dict[str, Size]:
     """Return the size that each symbol stands for, from the first argument that carries it."""
     found: dict[str, Size] = {}
     for param, value in given:
@@ -38,6 +40,9 @@ def extents_of(given: Given) -> dict[str, Size]:
             for extent, size in zip(param.type.shape, value.shape, strict=False):
                 if isinstance(extent, Symbol):
                     found.setdefault(extent.name, size)
+    for name, told in solved(located([param.type for param, _ in given]), found).items():
+        size = given[told.position][1].shape[told.axis]
+        found[name] = _size(torch, as_extent(told.value), {**found, GIVEN.name: size})
     return found
 
 

@@ -6,47 +6,76 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilewright.programs.bench import BenchmarkStats as BenchmarkStats
+    from tilewright.call.device_tensor import DeviceTensor as DeviceTensor
     from tilewright.programs.bench import benchmark as benchmark
+    from tilewright.programs.benchmark_stats import BenchmarkStats as BenchmarkStats
+    from tilewright.programs.chip_worker import ChipWorker as ChipWorker
     from tilewright.programs.compiler import compile as compile
+    from tilewright.programs.compiler import compile_program as compile_program
     from tilewright.programs.config import RunConfig as RunConfig
     from tilewright.programs.execute import execute_compiled as execute_compiled
     from tilewright.programs.execute import run as run
     from tilewright.programs.golden import assert_golden as assert_golden
+    from tilewright.programs.logs import configure_log as configure_log
+    from tilewright.programs.logs import log_level as log_level
     from tilewright.programs.platforms import BackendType as BackendType
     from tilewright.programs.program import CompiledProgram as CompiledProgram
     from tilewright.programs.specs import RunResult as RunResult
     from tilewright.programs.specs import ScalarSpec as ScalarSpec
     from tilewright.programs.specs import TensorSpec as TensorSpec
+    from tilewright.programs.trace import TraceInvocation as TraceInvocation
+    from tilewright.programs.trace import TraceSpan as TraceSpan
     from tilewright.programs.validate import validate_ir as validate_ir
+    from tilewright.programs.worker import RegistrationHandle as RegistrationHandle
+    from tilewright.programs.worker import Worker as Worker
 
 __all__ = [
     "BackendType",
     "BenchmarkStats",
+    "ChipWorker",
     "CompiledProgram",
+    "DeviceTensor",
+    "RegistrationHandle",
     "RunConfig",
     "RunResult",
     "ScalarSpec",
     "TensorSpec",
+    "TraceInvocation",
+    "TraceSpan",
+    "Worker",
     "assert_golden",
     "benchmark",
     "compile",
+    "compile_program",
+    "configure_log",
     "execute_compiled",
+    "log_level",
     "run",
     "validate_ir",
 ]
 
 _HOMES = {
-    **dict.fromkeys(("BenchmarkStats", "benchmark"), "bench"),
-    **dict.fromkeys(("RunResult", "ScalarSpec", "TensorSpec"), "specs"),
-    **dict.fromkeys(("execute_compiled", "run"), "execute"),
-    **{"BackendType": "platforms", "CompiledProgram": "program", "RunConfig": "config", "compile": "compiler"},
-    **{"assert_golden": "golden", "validate_ir": "validate"},
+    "call.device_tensor": ("DeviceTensor",),
+    "programs.bench": ("benchmark",),
+    "programs.benchmark_stats": ("BenchmarkStats",),
+    "programs.chip_worker": ("ChipWorker",),
+    "programs.compiler": ("compile", "compile_program"),
+    "programs.config": ("RunConfig",),
+    "programs.execute": ("execute_compiled", "run"),
+    "programs.golden": ("assert_golden",),
+    "programs.logs": ("configure_log", "log_level"),
+    "programs.platforms": ("BackendType",),
+    "programs.program": ("CompiledProgram",),
+    "programs.specs": ("RunResult", "ScalarSpec", "TensorSpec"),
+    "programs.trace": ("TraceInvocation", "TraceSpan"),
+    "programs.validate": ("validate_ir",),
+    "programs.worker": ("RegistrationHandle", "Worker"),
 }
 
 
 def __getattr__(name: str) -> object:
     """Return a public name, loading its module: running a kept program takes no compiler."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"tilewright.programs.{_HOMES[name]}"), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"tilewright.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

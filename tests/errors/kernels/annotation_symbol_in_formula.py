@@ -1,4 +1,4 @@
-"""A dynamic dim that no argument tells."""
+"""A dynamic dim that no argument tells, read in the kernel."""
 
 import tilewright.language as pl
 
@@ -9,5 +9,6 @@ M = pl.dynamic("M")
 
 
 @pl.function
-def kernel(x: pl.Tensor[[M * 2, 64], pl.FP32]):
-    pass
+def kernel(x: pl.Tensor[[M // 2, 64], pl.FP32]):
+    for i in pl.range(M):
+        pl.read(x, [i, 0])

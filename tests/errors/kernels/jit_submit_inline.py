@@ -4,7 +4,7 @@ import numpy as np
 
 import tilewright.language as pl
 
-EXPECTED = "OperandError"
+EXPECTED = "DirectiveError"
 
 
 @pl.jit.inline

@@ -2,7 +2,7 @@
 
 import tilewright.language as pl
 
-EXPECTED = "ConditionError"
+EXPECTED = "DirectiveError"
 
 
 @pl.function

@@ -2,7 +2,7 @@
 
 import tilewright.language as pl
 
-EXPECTED = "NotStaticError"
+EXPECTED = "DirectiveError"
 
 
 @pl.function

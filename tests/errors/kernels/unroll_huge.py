@@ -2,7 +2,7 @@
 
 import tilewright.language as pl
 
-EXPECTED = "AttributeValueError"
+EXPECTED = "DirectiveError"
 
 
 @pl.function

@@ -54,7 +54,7 @@ class Everything:
             pl.write(y, [b, 0], 1.0)
         with pl.cluster():
             with pl.scope(mode=pl.ScopeMode.MANUAL):
-                with pl.at(level=pl.Level.HOST, role=pl.Role.SubWorker):
+                with pl.at(level=pl.Level.HOST, role=pl.Role.Orchestrator):
                     pl.write(y, [0, 0], 2.0)
 """
 """A program with every kind of statement and nearly every kind of expression."""

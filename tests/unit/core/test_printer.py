@@ -79,70 +79,68 @@ STRAIGHT = {
     "unary operators": "a = -k\nc = not b\nif c:\n    pl.tensor.write(y, [a, 0], s)",
     "comparisons and logic": "c = (k < 3) and ((k == 5) or b)\nif c:\n    pl.tensor.write(y, [0, 0], s)",
     "minimum and maximum": "a = pl.max(pl.min(k, 3), 1)\npl.tensor.write(y, [a, 0], s)",
-    "a cast of a scalar": "a = pl.cast(n, target_type=pl.INDEX)\npl.tensor.write(y, [a, 0], s)",
-    "an option by name": "t = pl.tile.load(x, [0, 0], [64, 64], target_memory=pl.MemorySpace.Mat)",
+    "a cast of a scalar": "a = pl.cast(n, pl.INDEX)\npl.tensor.write(y, [a, 0], s)",
+    "an option by name": "t = pl.tile.load(x, [0, 0], [64, 64], target_memory=pl.Mem.Mat)",
     "an absent operand": "t = pl.tile.load(x, [0, 0], [64, 64], clamp=True)",
     "an optional operand": "t = pl.tile.load(x, [0, 0], [16, 64], [k, 64])\npl.tile.store(t, [0, 0], y)",
     "a placed tile": (
-        "t: pl.Tile[[16, 64], pl.FP32, pl.MemRef(0, 4096), pl.MemorySpace.Vec] = pl.tile.load(x, [0, 0], [16, 64])"
+        "t: pl.Tile[[16, 64], pl.FP32, pl.MemRef(0, 4096), pl.Mem.Vec] = pl.tile.load(x, [0, 0], [16, 64])"
     ),
     "an array": "a = pl.array.create(extent=4, dtype=pl.INT32)\na_1 = pl.array.update_element(a, 1, n)",
     "attributes of a function": (
-        "pl.func_attr({'split': pl.SplitMode.UP_DOWN, 'a': (1, 2.5), 'e': (), 'i': float(\"inf\"), 't': True})"
+        'pl.func_attr({"split": pl.SplitMode.UP_DOWN, "a": (1, 2.5), "e": (), "i": float("inf"), "t": True})'
     ),
 }
 
 CONTROL = {
-    "a loop": "for i in pl.range(0, 4, 1):\n    pl.tensor.write(y, [i, 0], s)",
+    "a loop": "for i in pl.range(4):\n    pl.tensor.write(y, [i, 0], s)",
     "a loop downwards": "for i in pl.range(8, 0, -1):\n    pl.tensor.write(y, [i, 0], s)",
     "a loop of another type": (
         "for i in pl.range(pl.const(0, pl.INT32), pl.const(4, pl.INT32), pl.const(1, pl.INT32)):\n"
         "    pl.tensor.write(y, [i, 0], s)"
     ),
-    "a parallel loop": "for i in pl.parallel(0, k, 1):\n    pl.tensor.write(y, [i, 0], s)",
-    "an unrolled loop": "for i in pl.unroll(0, 3, 1):\n    pl.tensor.write(y, [i, 0], s)",
-    "a pipelined loop": "for i in pl.pipeline(0, k, 1, stage=2):\n    pl.tensor.write(y, [i, 0], s)",
-    "an empty loop": "for i in pl.range(0, 4, 1):\n    pass",
-    "state carried by assignment": "a = s\nfor i in pl.range(0, 4, 1):\n    a = a + 1.0\npl.tensor.write(y, [0, 0], a)",
+    "a parallel loop": "for i in pl.parallel(k):\n    pl.tensor.write(y, [i, 0], s)",
+    "an unrolled loop": "for i in pl.unroll(3):\n    pl.tensor.write(y, [i, 0], s)",
+    "a pipelined loop": "for i in pl.pipeline(k, stage=2):\n    pl.tensor.write(y, [i, 0], s)",
+    "an empty loop": "for i in pl.range(4):\n    pass",
+    "state carried by assignment": "a = s\nfor i in pl.range(4):\n    a = a + 1.0\npl.tensor.write(y, [0, 0], a)",
     "state carried by a yield": (
-        "for i, (a,) in pl.range(0, 4, 1, init_values=(s,)):\n    r = pl.yield_(a + 1.0)\npl.tensor.write(y, [0, 0], r)"
+        "for i, (a,) in pl.range(4, init_values=(s,)):\n    r = pl.yield_(a + 1.0)\npl.tensor.write(y, [0, 0], r)"
     ),
     "two values carried": (
-        "for i, (a, j) in pl.range(0, 4, 1, init_values=(s, k)):\n"
+        "for i, (a, j) in pl.range(4, init_values=(s, k)):\n"
         "    r, q = pl.yield_(a + 1.0, j + 2)\n"
         "pl.tensor.write(y, [q, 0], r)"
     ),
     "a constant carried": (
-        "for i, (a,) in pl.range(0, 4, 1, init_values=(0.0,)):\n"
-        "    r = pl.yield_(a + 1.0)\n"
-        "pl.tensor.write(y, [0, 0], r)"
+        "for i, (a,) in pl.range(4, init_values=(0.0,)):\n    r = pl.yield_(a + 1.0)\npl.tensor.write(y, [0, 0], r)"
     ),
     "break and continue": (
-        "for i in pl.range(0, 4, 1):\n"
+        "for i in pl.range(4):\n"
         "    if i > k:\n        break\n"
         "    if i == 2:\n        continue\n"
         "    pl.tensor.write(y, [i, 0], s)"
     ),
     "break with values": (
-        "for i, (a,) in pl.range(0, 8, 1, init_values=(s,)):\n"
+        "for i, (a,) in pl.range(8, init_values=(s,)):\n"
         "    if i > k:\n        pl.yield_(a)\n        break\n"
         "    r = pl.yield_(a + 1.0)\n"
         "pl.tensor.write(y, [0, 0], r)"
     ),
     "continue with values": (
-        "for i, (a, j) in pl.range(0, 8, 1, init_values=(s, k)):\n"
+        "for i, (a, j) in pl.range(8, init_values=(s, k)):\n"
         "    if i > k:\n        pl.yield_(a + 2.0, j)\n        continue\n"
         "    r, q = pl.yield_(a + 1.0, j + 1)\n"
         "pl.tensor.write(y, [q, 0], r)"
     ),
     "a loop that every path leaves": (
-        "for i, (a,) in pl.range(0, 8, 1, init_values=(s,)):\n"
+        "for i, (a,) in pl.range(8, init_values=(s,)):\n"
         "    if i > k:\n        pl.yield_(a + 2.0)\n        continue\n"
         "    else:\n        pl.yield_(a)\n        break\n"
         "pl.tensor.write(y, [0, 0], a_out)"
     ),
     "a loop left at once": (
-        "for i, (a,) in pl.range(0, 8, 1, init_values=(s,)):\n"
+        "for i, (a,) in pl.range(8, init_values=(s,)):\n"
         "    pl.yield_(a + 1.0)\n    break\n"
         "pl.tensor.write(y, [0, 0], a_out)"
     ),
@@ -168,7 +166,7 @@ CONTROL = {
         "if b:\n    r, q = pl.yield_(s, 1)\nelse:\n    r, q = pl.yield_(s + 1.0, 2)\npl.tensor.write(y, [q, 0], r)"
     ),
     "a branch that yields or leaves": (
-        "for i, (a,) in pl.range(0, 8, 1, init_values=(s,)):\n"
+        "for i, (a,) in pl.range(8, init_values=(s,)):\n"
         "    if i > k:\n        pl.yield_(a)\n        break\n"
         "    else:\n        c = pl.yield_(a * 2.0)\n"
         "    r = pl.yield_(c)\n"
@@ -182,18 +180,23 @@ SCOPES = {
         'with pl.at(level=pl.Level.CORE_GROUP, name_hint="first") as tid:\n    pl.tensor.write(y, [0, 0], s)\n'
         "with pl.at(level=pl.Level.CORE_GROUP, deps=[tid]) as tid_1:\n    pl.tensor.write(y, [1, 0], s)"
     ),
-    "another level": 'with pl.at(level=pl.Level.HOST, name_hint="host", role=pl.Role.SubWorker) as tid:\n    pass',
+    "another level": 'with pl.at(level=pl.Level.CHIP, role=pl.Role.SubWorker, name_hint="host") as tid:\n    pass',
     "a grid": "for i in pl.spmd(4):\n    pl.tensor.write(y, [i, 0], s)",
     "a grid with options": (
-        'for i in pl.spmd(k, name_hint="grid", predicate=k > 0):\n    pl.tensor.write(y, [i, 0], s)'
+        "flags = pl.tensor.create([4], dtype=pl.INT32)\nflag = pl.tensor.read(flags, [1])\n"
+        'for i in pl.spmd(k, sync_start=True, name_hint="grid", optimizations=[pl.split(pl.SplitMode.UP_DOWN)], '
+        "allow_early_resolve=True, predicate=(flag > 0)):\n    pl.tensor.write(y, [i, 0], s)"
     ),
     "a grid without index": (
         "with pl.spmd(4) as tid:\n    i = pl.tile.get_block_idx()\n    pl.tensor.write(y, [i, 0], s)\n"
         "with pl.spmd(4, deps=[tid]) as tid_1:\n    i_1 = pl.tile.get_block_idx()\n    pl.tensor.write(y, [i_1, 0], s)"
     ),
     "clusters": 'with pl.cluster():\n    pass\nwith pl.cluster(name_hint="both"):\n    pl.tensor.write(y, [0, 0], s)',
-    "runtime scopes": (
-        "with pl.scope():\n    with pl.scope(mode=pl.ScopeMode.MANUAL):\n        pl.tensor.write(y, [0, 0], s)"
+    "runtime scopes": "with pl.scope(mode=pl.ScopeMode.MANUAL):\n    pl.tensor.write(y, [0, 0], s)",
+    "a kernel with options": (
+        "with pl.at(level=pl.Level.CORE_GROUP, optimizations=[pl.split(pl.SplitMode.LEFT_RIGHT), "
+        'pl.cross_core_slot(slot_num=4)], name_hint="all", no_dep_args=[x], dumps=[x, y], allow_early_resolve=True, '
+        "windowize=True) as tid:\n    pl.tensor.write(y, [0, 0], s)"
     ),
 }
 
@@ -241,10 +244,10 @@ class Pair:
 
     @pl.function(type=pl.FunctionType.Orchestration)
     def main(self, x: pl.Tensor[[M // 2, (N + 3) * 4], pl.FP32], m: pl.Tensor[[M, N], pl.FP16], y: pl.InOut[pl.Tensor[[M // 2, 1], pl.FP32]]):
-        kernel = pl.submit(self.kernel, x, m, y)
+        kernel: pl.Tuple[pl.Tensor[[M // 2, 1], pl.FP32], pl.Scalar[pl.TASK_ID]] = pl.submit(self.kernel, x, m, y, dumps=[x], allow_early_resolve=True)
         out: pl.Tensor[[M // 2, 1], pl.FP32] = kernel[0]
-        tid = kernel[1]
-        kernel_1 = pl.spmd_submit(self.kernel, x, m, out, deps=[tid], core_num=4)
+        tid: pl.Scalar[pl.TASK_ID] = kernel[1]
+        kernel_1: pl.Tuple[pl.Tensor[[M // 2, 1], pl.FP32], pl.Scalar[pl.TASK_ID]] = pl.spmd_submit(self.kernel, x, m, out, deps=[tid], core_num=4, sync_start=True)
         last: pl.Tensor[[M // 2, 1], pl.FP32] = self.kernel(x, m, y)
         self.kernel(x, m, last)
 """  # noqa: E501
@@ -267,7 +270,7 @@ def test_another_prefix_is_used_throughout() -> None:
 
 
 def test_a_returned_tuple_is_annotated() -> None:
-    signature = "def f(s: pl.Scalar[pl.FP32]) -> pl.Tuple[pl.Scalar[pl.FP32], pl.Scalar[pl.INDEX]]:"
+    signature = "def f(s: pl.Scalar[pl.FP32]) -> tuple[pl.Scalar[pl.FP32], pl.Scalar[pl.INDEX]]:"
     text = f"@pl.function\n{signature}\n    return s, 3\n"
     assert str(read(text)) == text
     reads_back(function(text))
@@ -302,7 +305,7 @@ def test_colliding_names_are_numbered() -> None:
     x = Var("x", ScalarType(FP32))
     names = [Var(hint, ScalarType(FP32)) for hint in ("a_1", "a", "a", "class")]
     stmts = [AssignStmt(name, scalar("add", x, x)) for name in names]
-    text = str(built(*stmts, params=(x,)))
+    text = built(*stmts, params=(x,)).as_python(concise=True)
     assert [line.split(" = ")[0].strip() for line in text.splitlines()[2:]] == ["a_1", "a", "a_2", "v"]
 
 
@@ -350,11 +353,13 @@ TYPES: dict[str, Type] = {
     "pl.Tensor[[M, None, 64], pl.BF16]": tensor((Symbol("M"), None, 64), BF16),
     "pl.Tensor[[M // 2], pl.FP32]": tensor((scalar("floordiv", Symbol("M"), integer(2)),), FP32),
     "pl.Tensor[[64], pl.FP32, pl.NZ]": TensorType((64,), FP32, (64,), TensorLayout.NZ),
-    "pl.Tensor[[64], pl.FP32, pl.TensorView(valid_shape=[M])]": tensor((64,), FP32, (Symbol("M"),)),
+    "pl.Tensor[[64], pl.FP32, pl.TensorView(valid_shape=[M], stride=[], layout=pl.TensorLayout.ND)]": tensor(
+        (64,), FP32, (Symbol("M"),)
+    ),
     "pl.Tile[[16, 64], pl.FP16]": tile((16, 64), FP16),
-    "pl.Tile[[16, 64], pl.FP16, pl.MemorySpace.Acc]": tile((16, 64), FP16, memory=MemorySpace.Acc),
+    "pl.Tile[[16, 64], pl.FP16, pl.Mem.Acc]": tile((16, 64), FP16, memory=MemorySpace.Acc),
     "pl.Tile[[16, 64], pl.FP16, pl.TileView(valid_shape=[None, 8])]": tile((16, 64), FP16, (None, 8)),
-    "pl.Tile[[8], pl.FP16, pl.MemRef(64, 16), pl.MemorySpace.Vec]": replace(tile((8,), FP16), memref=MemRef(64, 16)),
+    "pl.Tile[[8], pl.FP16, pl.MemRef(64, 16), pl.Mem.Vec]": replace(tile((8,), FP16), memref=MemRef(64, 16)),
     "pl.Tuple[pl.Scalar[pl.FP32], pl.Scalar[pl.BOOL]]": TupleType((ScalarType(FP32), ScalarType(BOOL))),
 }
 
@@ -395,4 +400,4 @@ def test_an_expression_can_be_printed_alone(text: str) -> None:
 
 
 def test_a_statement_can_be_printed_alone() -> None:
-    assert python_print(AssignStmt(Var("a", K.type), scalar("add", K, K))) == "a = k + k\n"
+    assert python_print(AssignStmt(Var("a", K.type), scalar("add", K, K))) == "a: pl.Scalar[pl.INDEX] = k + k\n"

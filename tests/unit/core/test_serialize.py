@@ -156,7 +156,7 @@ def test_what_no_program_holds_is_refused() -> None:
         (b"TWIR", "cut off inside its header"),
         (serialize(Function("f"))[:-1], "checksum does not match"),
         (serialize(Function("f")) + b"N", "checksum does not match"),
-        (b"TWIR\x09" + bytes(40), "format 9; this version of tilewright reads 2"),
+        (b"TWIR\x09" + bytes(40), "format 9; this version of tilewright reads 3"),
         (resealed(b""), "ends in neither a program nor a function"),
         (resealed(b"\x01N"), "ends in neither a program nor a function"),
         (resealed(b"\x00"), "an entry is cut off"),

@@ -66,7 +66,7 @@ def breaks(broken: Program, message: str, line: int, *, ssa: bool = True) -> Non
     """Fail unless verification stops at `line` with `message`."""
     with pytest.raises(VerificationError, match=message) as error:
         verify(broken, ssa=ssa)
-    assert (error.value.span.filename, error.value.span.line) == ("kernel.py", line)
+    assert (error.value.place.filename, error.value.place.line) == ("kernel.py", line)
     assert error.value.function == "main"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ KINDS = [
     (pl.jit.inline, "inline"),
     (pl.jit.opaque, "opaque"),
     (pl.jit.host, "host"),
-    (pl.jit.extern, "extern"),
+    (functools.partial(pl.jit.extern, source=__file__), "extern"),
 ]
 each_kind = pytest.mark.parametrize(("decorator", "kind"), KINDS, ids=[kind for _, kind in KINDS])
 
@@ -139,7 +140,7 @@ def test_a_function_that_was_renamed_is_still_found() -> None:
 
 @pytest.mark.parametrize(
     ("decorator", "missing"),
-    [(pl.jit.host, "orchestration over several devices"), (pl.jit.extern, "kernels written in C++")],
+    [(pl.jit.host, "orchestration over several devices"), (pl.jit.extern(source=__file__), "kernels written in C++")],
     ids=["host", "extern"],
 )
 def test_what_is_not_there_yet_decorates_and_says_so_when_it_is_used(decorator: Any, missing: str) -> None:
@@ -156,8 +157,10 @@ def test_what_is_not_there_yet_decorates_and_says_so_when_it_is_used(decorator: 
         kernel(numbers(4, 8))
 
 
-def test_extern_takes_its_sources() -> None:
-    stub = pl.jit.extern(source="kernel.cpp", core_type="aiv", include_dirs=["include"])(negated)
+def test_extern_takes_its_sources(tmp_path: Path) -> None:
+    source = tmp_path / "kernel.cpp"
+    source.touch()
+    stub = pl.jit.extern(source=str(source), core_type="aiv", include_dirs=[str(tmp_path)])(negated)
     assert repr(stub) == "JITFunction('negated', func_type='extern')"
 
 
@@ -190,3 +193,20 @@ def test_an_entry_cannot_be_called_by_a_kernel() -> None:
 
     with pytest.raises(UncallableError, match="`negated` is an entry"):
         outer(numbers(4, 8))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"source": "k.cpp", "core_type": "gpu"}, ValueError, "core_type= takes one of aic, aiv, mixed, got 'gpu'"),
+        ({"source": "k.cpp", "dual_aiv_dispatch": True}, ValueError, "dual_aiv_dispatch= is for core_type='mixed'"),
+        ({"core_type": "mixed", "aic_source": "k.cpp"}, ValueError, "needs aiv_source="),
+        ({"core_type": "aic"}, ValueError, "needs source="),
+        ({"source": "missing.cpp"}, ValueError, "source= names a file that is not there: missing.cpp"),
+        ({"source": __file__, "include_dirs": ["missing"]}, ValueError, "a folder that is not there: missing"),
+        ({"source": __file__, "include_dirs": "include"}, TypeError, "include_dirs= takes a list of folders"),
+    ],
+)
+def test_extern_checks_its_sources(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        pl.jit.extern(**options)(negated)

@@ -17,7 +17,7 @@ X = numbers(4, 8)
 
 HEAD = "@pl.jit\ndef kernel(x: pl.Tensor, out: pl.Out[pl.Tensor]):\n"
 FAULTS: list[tuple[str, str, str]] = [
-    ("UndefinedNameError", "y = nothing", "name 'nothing' is not defined"),
+    ("UndefinedNameError", "y = nothing", "Undefined variable 'nothing'"),
     ("UnknownOpError", "y = pl.lod(x, [0, 0], [4, 8])", "did you mean `pl.load`?"),
     ("OutOfBoundsError", "y = x.shape[2]", "it holds 2 value(s), counted from 0"),
     ("OperandError", "rows, columns, depth = x.shape", "3 name(s) for 2 value(s)"),
@@ -83,7 +83,7 @@ def test_a_mistake_is_shown_at_its_line(kind: str, line: str, message: str) -> N
     assert type(error).__name__ == kind, error
     assert message in str(error)
     assert error.function == "kernel"
-    assert error.span.filename == filename and error.span.line == (5 if "z = y" in line else 3)
+    assert error.place.filename == filename and error.place.line == (5 if "z = y" in line else 3)
     assert names["kernel"].cache_info().currsize == 0
 
 
@@ -122,7 +122,7 @@ def test_a_mistake_at_an_argument_names_the_caller_and_the_declaration() -> None
     with pytest.raises(errors.OperandError) as caught:
         kernel(X)
     assert "in kernel `kernel`: `factor` is scalar[fp32], got a tensor" in str(caught.value)
-    assert caught.value.span.filename == __file__
+    assert caught.value.place.filename == __file__
     assert f"`factor` is declared at {scaled.function.__code__.co_filename}" in str(caught.value)
 
 

@@ -63,8 +63,8 @@ def test_a_mistake_in_another_file_is_shown_there() -> None:
 
     with pytest.raises(UndefinedNameError) as caught:
         kernel(X)
-    assert caught.value.span.filename == sys.modules[misspelt.__module__].__file__
-    assert "in kernel `misspelt`: name 'FACTR' is not defined" in str(caught.value)
+    assert caught.value.place.filename == sys.modules[misspelt.__module__].__file__
+    assert "in kernel `misspelt`: Undefined variable 'FACTR'" in str(caught.value)
     assert "help: did you mean `FACTOR`?" in str(caught.value)
 
 

@@ -13,7 +13,7 @@ def test_compute_outside_a_kernel_is_an_error_at_its_line() -> None:
     before = main("z = pl.create_tensor([16, 8], dtype=pl.FP32)\nw = pl.add(x, x)")
     with pytest.raises(ControlPlaneComputeError, match="Misplaced tensor op `add`") as error:
         control_plane.run(before)
-    assert error.value.span.line == 8
+    assert error.value.place.line == 8
     assert error.value.function == "main"
 
 

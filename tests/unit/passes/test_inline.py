@@ -61,7 +61,7 @@ def test_a_function_with_an_early_return_stays() -> None:
 
 def test_a_function_that_is_submitted_stays_a_task() -> None:
     helper = function("helper", "pl.write(y, [n, 0], a)", "Inline")
-    before = program(helper, function("main", "tid = pl.submit(self.helper, x, y, n, a, b)"))
+    before = program(helper, function("main", "_, tid = pl.submit(self.helper, x, y, n, a, b)"))
     gives(inline.run, before, before)
 
 

@@ -15,7 +15,20 @@ from tilewright.core.stmt import AssignStmt, SeqStmts
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import INDEX
 from tilewright.errors import InternalError, VerificationError
-from tilewright.passes.context import CallbackInstrument, PassContext, ReportInstrument, VerificationLevel
+from tilewright.passes.choices import (
+    DiagnosticCheck,
+    DiagnosticCheckSet,
+    DiagnosticPhase,
+    MemoryPlanner,
+    RuntimeKind,
+)
+from tilewright.passes.context import (
+    CallbackInstrument,
+    PassContext,
+    ReportInstrument,
+    VerificationInstrument,
+    VerificationLevel,
+)
 from tilewright.passes.manager import OptimizationStrategy, PassDumpLevel, PassManager
 from tilewright.passes.pipeline import DEFAULT, Pass
 
@@ -149,3 +162,32 @@ def test_the_environment_sets_the_verification_level(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TILEWRIGHT_VERIFY_LEVEL", "nonsense")
     with pytest.raises(ValueError, match="TILEWRIGHT_VERIFY_LEVEL"):
         PassContext.current()
+
+
+def test_a_context_says_what_it_was_given() -> None:
+    context = PassContext([], memory_planner=MemoryPlanner.PTOAS, diagnostic_phase=DiagnosticPhase.NONE)
+    with context:
+        current = PassContext.current()
+        assert current.get_memory_planner() is MemoryPlanner.PTOAS
+        assert current.get_diagnostic_phase() is DiagnosticPhase.NONE
+        assert current.get_runtime() is RuntimeKind.TENSORMAP_AND_RINGBUFFER
+        assert not current.get_enable_pypto_l0c_double_buffer() and current.get_instruments() == []
+        assert current.get_disabled_diagnostics() == DiagnosticCheckSet([DiagnosticCheck.UnusedControlFlowResult])
+    assert PassContext.current().get_memory_planner() is MemoryPlanner.PYPTO
+
+
+def test_sets_of_checks_are_sets() -> None:
+    checks = DiagnosticCheckSet()
+    checks.insert(DiagnosticCheck.UnusedVariable)
+    assert checks.contains(DiagnosticCheck.UnusedVariable) and not checks.empty()
+    assert checks.difference(checks).empty()
+    checks.remove(DiagnosticCheck.UnusedVariable)
+    assert checks.empty() and repr(checks) == "DiagnosticCheckSet([])"
+
+
+def test_callbacks_are_told_of_passes_that_have_names() -> None:
+    seen: list[str] = []
+    watch = CallbackInstrument(before_pass=lambda each, _: seen.append(each.get_name()), name="watch")
+    with PassContext([watch, VerificationInstrument()]):
+        PassManager.get_strategy().run_passes(example())
+    assert seen == PassManager.get_strategy().pass_names

@@ -87,7 +87,7 @@ def test_a_grid_becomes_a_function_dispatched_once_per_block() -> None:
         "Spmd",
         f"{X}, {Y}",
     )
-    dispatch = "r = pl.spmd_submit(self.main_spmd_0, x, y, core_num=4)\nt = r[0]"
+    dispatch = "_, t = pl.spmd_submit(self.main_spmd_0, x, y, core_num=4)"
     gives(outline.run, before, program(kernel, function("main", dispatch)))
 
 

@@ -92,7 +92,7 @@ def test_a_value_that_turns_hand_on_gives_a_warning(body: str) -> None:
 def test_a_value_that_blocks_hand_on_is_an_error(body: str) -> None:
     with pytest.raises(DependentBlocksError, match="none can go on from the 'k' of another") as caught:
         turns.run(main(body.format(loop="pl.spmd(4)")))
-    assert caught.value.span.is_known and caught.value.function == "main"
+    assert caught.value.place.is_known and caught.value.function == "main"
 
 
 @pytest.mark.parametrize("loop", ["pl.parallel(4)", "pl.spmd(4)"])

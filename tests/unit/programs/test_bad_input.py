@@ -115,10 +115,22 @@ def refuse(platform: str, arguments: tuple[Any, ...], error: type[Exception], me
 BOTH: dict[str, tuple[Given, type[Exception], str]] = {
     "too few": (lambda x, out: (x,), TypeError, "expects 3 (in-place) or 2 (return) arguments, got 1"),
     "too many": (lambda x, out: (x, 1, out, out), TypeError, "expects 3 (in-place) or 2 (return) arguments, got 4"),
-    "a list": (lambda x, out: ([[1.0] * 8], 1, out), TypeError, "`x` is a tensor: pass a torch tensor or a NumPy"),
-    "nothing": (lambda x, out: (None, 1, out), TypeError, "`x` is a tensor: pass a torch tensor or a NumPy array"),
-    "no output": (lambda x, out: (x, 1, None), TypeError, "`out` is a tensor: pass a torch tensor or a NumPy array"),
-    "a number": (lambda x, out: (3.0, 1, out), TypeError, "`x` is a tensor: pass a torch tensor or a NumPy array"),
+    "a list": (lambda x, out: ([[1.0] * 8], 1, out), TypeError, "`x` is a tensor: pass a torch tensor, a NumPy"),
+    "nothing": (
+        lambda x, out: (None, 1, out),
+        TypeError,
+        "`x` is a tensor: pass a torch tensor, a NumPy array",
+    ),
+    "no output": (
+        lambda x, out: (x, 1, None),
+        TypeError,
+        "`out` is a tensor: pass a torch tensor, a NumPy array",
+    ),
+    "a number": (
+        lambda x, out: (3.0, 1, out),
+        TypeError,
+        "`x` is a tensor: pass a torch tensor, a NumPy array",
+    ),
     "a tensor as scalar": (lambda x, out: (x, x, out), TypeError, "`n` is a scalar, got a tensor"),
     "text as scalar": (lambda x, out: (x, "1", out), TypeError, "`n` is a scalar of int8, got str"),
     "a float as integer": (lambda x, out: (x, 1.0, out), TypeError, "`n` is a scalar of int8, which cannot hold 1.0"),

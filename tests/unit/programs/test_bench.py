@@ -14,7 +14,7 @@ from unit.programs.programs import HALVES, program_of, rows
 
 from tilewright import ir
 from tilewright.programs.timings import Timings
-from tilewright.runtime import BenchmarkStats, benchmark
+from tilewright.runtime import BenchmarkStats, RunConfig, benchmark
 
 X = rows(16)
 KNOWN = BenchmarkStats((4.0, 1.0, 3.0, 2.0, 10.0), Timings((1.0, 1.0, 1.0, 1.0, 1.0)), "Known")
@@ -36,7 +36,8 @@ def test_the_inputs_alone_will_do() -> None:
 
 def test_without_machine_code_only_calls_are_timed() -> None:
     stats = benchmark(compiled("interpret"), [X, 0], rounds=2)
-    assert stats.all_zero_device and stats.device_wall_us == []
+    assert stats.all_zero_device and stats.device_wall_us == [0.0, 0.0]
+    assert stats.per_round("effective") == stats.host_wall_us and len(stats.invocations[0].spans) == 1
 
 
 def test_warming_up_is_not_counted() -> None:
@@ -80,6 +81,40 @@ def test_rich_draws_the_same_table() -> None:
 def test_the_tree_says_what_a_call_consists_of(capsys: pytest.CaptureFixture[str]) -> None:
     KNOWN.print_tree()
     assert capsys.readouterr().out == "call 3.00 us\n├─ program 1.00 us (33%)\n└─ around it 2.00 us (67%)\n"
+
+
+def test_rounds_are_traces_of_a_call_and_its_program() -> None:
+    assert KNOWN.rounds == len(KNOWN.invocations) == len(KNOWN.rounds_dispatches) == 5
+    first = KNOWN.invocations[0]
+    assert (first.host_wall_us, first.device_wall_us, first.effective_us, first.task_name) == (4, 1, 1, "Known")
+    assert [(span.name, span.depth, span.is_device, span.dur) for span in first.spans] == [
+        ("call", 0, False, 4000),
+        ("program", 1, True, 1000),
+    ]
+    assert first.root().dur_us == 4 and list(first.by_name()) == ["call", "program"]
+
+
+def test_times_are_had_by_round_rank_and_dispatch() -> None:
+    assert KNOWN.per_round() == KNOWN.per_round("union") == [1.0] * 5
+    assert KNOWN.per_rank("host") == {0: KNOWN.host_wall_us} and KNOWN.per_dispatch("host") == [KNOWN.host_wall_us]
+    assert (list(KNOWN.dispatch_groups), KNOWN.dispatch_tasks) == (["Known"], ["Known"])
+    assert not KNOWN.fallback_flattened and not KNOWN.unstable_dispatch_slots
+    with pytest.raises(ValueError, match="metric must be one of device, host, effective, union, got 'wall'"):
+        KNOWN.per_round("wall")
+
+
+def test_a_tree_is_of_one_call_or_of_their_average() -> None:
+    assert KNOWN.format_tree(4) == "call 10.00 us\n  program 1.00 us"
+    assert KNOWN.format_tree(4, us=False) == "call 10000 ns\n  program 1000 ns"
+    assert KNOWN.format_mean_tree() == "call 4.00 us\n  program 1.00 us"
+    file = io.StringIO()
+    KNOWN.print_tree(file=file)
+    assert file.getvalue() == KNOWN.format_tree() + "\n"
+
+
+def test_a_configuration_has_the_platform() -> None:
+    with pytest.raises(ValueError, match="takes a config, or a platform and a device_id"):
+        benchmark(print, [], config=RunConfig(), platform="a5")
 
 
 def test_equal_times_give_equal_pictures(tmp_path: Path) -> None:

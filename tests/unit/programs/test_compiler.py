@@ -44,7 +44,7 @@ def test_every_platform_but_the_interpreter_is_native(platform: str) -> None:
 
 
 def test_an_unknown_platform_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="unknown platform 'npu'; one of cpu, interpret, a2a3sim"):
+    with pytest.raises(ValueError, match="Invalid platform 'npu'; one of cpu, interpret, a2a3sim"):
         ir.compile(program_of(HALVES), platform="npu")
 
 
@@ -132,7 +132,7 @@ def test_every_keyword_of_the_pto_family_is_accepted() -> None:
         ("strategy", "fast", "strategy must be one of Default, got 'fast'"),
         ("dump_passes", "all", "dump_passes must be one of NONE, CONCISE, EXPLICIT, got 'all'"),
         ("output_dir", 3, "output_dir must be a path, got 3"),
-        ("platform", "", "unknown platform ''; one of cpu, interpret"),
+        ("platform", "", "Invalid platform ''; one of cpu, interpret"),
         *((name, 2, f"{name} must be True or False, got 2") for name in (
             "skip_ptoas", "profiling", "analyze_auto_scopes_for_deps", "emit_source_loc", "dump_ptoas_passes",
             "enable_pypto_l0c_double_buffer",

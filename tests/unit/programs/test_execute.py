@@ -9,7 +9,7 @@ import pytest
 from unit.programs.programs import HALVES, program_of, rows
 
 from tilewright import ir
-from tilewright.runtime import RunConfig, execute_compiled, run
+from tilewright.runtime import BackendType, RunConfig, compile_program, execute_compiled, run
 
 X = rows(16)
 
@@ -53,3 +53,17 @@ def test_every_parameter_is_needed() -> None:
 def test_a_folder_without_a_program_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="compiled_meta.json"):
         execute_compiled(tmp_path, [X, 0])
+
+
+def test_without_arguments_a_program_is_compiled_only() -> None:
+    assert run(program_of(HALVES), config=RunConfig("a5")).param_names == ["x", "n", "out"]
+
+
+def test_a_program_is_compiled_into_a_folder_and_run_from_there(tmp_path: Path) -> None:
+    strategy, out = ir.OptimizationStrategy.Default, np.zeros_like(X)
+    done = compile_program(
+        program_of(HALVES), tmp_path, strategy=strategy, backend_type=BackendType.Ascend910B, dump_passes=True
+    )
+    assert done is None and (tmp_path / "passes_dump" / "00_frontend.py").exists()
+    execute_compiled(tmp_path, [X, 0, out])
+    np.testing.assert_array_equal(out, X / 2)

@@ -41,6 +41,7 @@ def test_the_worst_element_is_shown_with_its_index() -> None:
     assert str(raised.value) == (
         "the result is wrong: 2 of 12 elements are off; the worst at [2, 3] is 6.0, expected 4.0: "
         "off by 2, allowed 5e-05\n    float32 against float32, rtol=1e-05, atol=1e-05"
+        "\n    [0, 1]: -2.7727273, expected -3.2727273\n    [2, 3]: 6.0, expected 4.0"
     )
 
 
@@ -66,6 +67,19 @@ def test_nan_and_infinities_equal_their_like_alone(wrong: float) -> None:
         if not np.array_equal(changed, special, equal_nan=True):
             with pytest.raises(GoldenError, match=rf"the worst at \[{place}\]"):
                 assert_golden(changed, special)
+
+
+def test_up_to_twenty_elements_are_listed() -> None:
+    with pytest.raises(GoldenError) as raised:
+        assert_golden(np.ones(30, np.float32), np.zeros(30, np.float32))
+    assert str(raised.value).endswith("\n    [19]: 1.0, expected 0.0\n    and 10 more")
+
+
+def test_what_is_expected_to_be_nan_can_be_left_out() -> None:
+    expected: Any = np.array([1.0, np.nan, 3.0], np.float32)
+    assert_golden(np.array([1.0, 7.0, 3.0], np.float32), expected, skip_nan=True)
+    with pytest.raises(GoldenError, match=r"1 of 3 elements are off; the worst at \[0\]"):
+        assert_golden(np.array([np.nan, 7.0, 3.0], np.float32), expected, skip_nan=True)
 
 
 def test_several_results_are_compared_by_name_or_in_order() -> None:

@@ -52,8 +52,8 @@ CASES = {
         in_core(
             "t = pl.load(x, [0, 0], [8, 8], valid_shape=[8, n])", "pl.store(pl.concat(t, t), [0, 0], out)"
         ),
-        "concat needs wholly valid rows first",
-        "pl.fillpad(x) fills the rest",
+        "elements that nobody wrote",
+        "pl.fillpad fills a tile",
         in_core(
             "t = pl.load(x, [0, 0], [8, 8], valid_shape=[8, n])",
             "pl.store(pl.concat(pl.fillpad(t), t), [0, 0], out)",
@@ -99,7 +99,7 @@ def test_a_refusal_says_what_to_try(name: str, target: str) -> None:
     with pytest.raises(ExecutionError, match=case.message) as caught:
         called(case.refused, target)
     assert case.help in caught.value.help
-    assert caught.value.span.is_known and caught.value.function
+    assert caught.value.place.is_known and caught.value.function
 
 
 @pytest.mark.parametrize("name", CASES)

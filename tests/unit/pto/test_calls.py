@@ -50,7 +50,7 @@ def test_a_declaration_without_one_body_is_refused_at_its_call(bodies: int, wher
     module = read(f"module {{ func.func private @h(!pto.ptr<f32>) {calls('a', 'h')} {others} }}")
     with pytest.raises(UnsupportedFeatureError, match=f"its body is {where}") as caught:
         lower(module, next(f for f in module.funcs() if f.name == "a"), target="a5")
-    assert caught.value.span.is_known
+    assert caught.value.place.is_known
 
 
 def test_each_call_allocates_its_own_tile(target: str) -> None:
@@ -100,4 +100,4 @@ def test_calls_that_would_be_written_out_without_end_are_refused(
     module = read(text)
     with pytest.raises(error, match=message) as caught:
         lower(module, next(module.funcs()), target="a5")
-    assert caught.value.span.is_known
+    assert caught.value.place.is_known

@@ -64,7 +64,7 @@ LOOP = f"""%c0 = arith.constant 0 : index
 def test_a_choice_between_buffers_is_refused(choice: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match="in one buffer or another") as caught:
         program("%x: !pto.ptr<f32>, %y: !pto.ptr<f32>, %c: i1", choice)
-    assert caught.value.span.is_known and "choose an offset" in str(caught.value)
+    assert caught.value.place.is_known and "choose an offset" in str(caught.value)
 
 
 def test_a_choice_within_one_buffer_works() -> None:

@@ -76,7 +76,7 @@ def refusal(*body: str) -> KernelError:
     module = read(text(*body))
     with pytest.raises(KernelError) as caught:
         lower(module, next(module.funcs()), target="a5")
-    assert caught.value.span.is_known
+    assert caught.value.place.is_known
     return caught.value
 
 

@@ -39,7 +39,7 @@ def _name(t: Walker, node: ast.Name) -> Value:
     except KeyError:
         help = nearest(node.id, [*t.bound_names(), *t.resolver.visible()])
         help = help or "bind it before this line, or define it outside the kernel"
-        raise t.error(UndefinedNameError, node, f"name '{node.id}' is not defined", help=help) from None
+        raise t.error(UndefinedNameError, node, f"Undefined variable '{node.id}'", help=help) from None
 
 
 def _attribute(t: Walker, node: ast.Attribute) -> Value:
@@ -67,7 +67,9 @@ def _missing(t: Walker, owner: Value, node: ast.Attribute) -> KernelError:
     help = t.missing(owner, node) or nearest(node.attr, dir(owner), f"{name}.")
     if isinstance(owner, t.namespaces):
         help = help or f"dir({name}) lists what there is"
-        return UnknownOpError(f"there is no `{name}.{node.attr}`", spans=spans, help=help)
+        is_space = isinstance(node.value, ast.Attribute)
+        message = f"Unknown {name} operation: {node.attr}" if is_space else f"Unknown operation '{name}.{node.attr}'"
+        return UnknownOpError(message, spans=spans, help=help)
     return UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=spans, help=help)
 
 

@@ -43,7 +43,7 @@ def bind_target(t: Walker, target: ast.expr, value: Value, source: ast.expr) -> 
     if isinstance(target, ast.Name):
         t.bind(target, value, source)
     elif isinstance(target, (ast.Tuple, ast.List)):
-        _unpack(t, target, t.parts(value, source), source)
+        _unpack(t, target, t.parts(value, source, len(target.elts)), source)
     elif isinstance(target, ast.Subscript):
         t.write(target, value, source)
     else:

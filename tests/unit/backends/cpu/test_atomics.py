@@ -70,8 +70,8 @@ class P:
 
     @pl.function(type=pl.FunctionType.Orchestration)
     def main(self, x: pl.Tensor[[100, 24], pl.FP32], out: pl.InOut[pl.Tensor[[24, 2], pl.FP32]]):
-        results = pl.spmd_submit(self.block, x, out, core_num=100)
-        return results[0]
+        result, task = pl.spmd_submit(self.block, x, out, core_num=100)
+        return result
 """
     )
     x = np.random.default_rng(2).integers(-9, 9, (100, 24)).astype(np.float32)

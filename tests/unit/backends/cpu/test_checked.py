@@ -55,7 +55,7 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("use", USES)
 def test_what_leaves_its_buffer_is_refused_at_its_own_line(use: str) -> None:
     error = using(use).fails(USES[use][1], *given(9))
-    assert error.span.line == FIRST + 2
+    assert error.place.line == FIRST + 2
 
 
 def test_a_slice_that_does_not_fit_says_what_is_cut_instead() -> None:

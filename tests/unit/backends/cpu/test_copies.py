@@ -109,7 +109,7 @@ def test_a_first_tile_with_partly_valid_rows_is_an_error() -> None:
     )
     agree(native, counting(6, 20), 0, np.zeros((6, 40), np.float32))
     found, expected = native.errors([counting(6, 20), 2, np.zeros((6, 40), np.float32)])
-    assert found is not None and expected is not None and "wholly valid" in found.message
+    assert found is not None and expected is not None and "nobody wrote" in found.message
 
 
 @every_type

@@ -29,7 +29,7 @@ out = np.zeros((64, 4), np.float32)
 try:
     large.run([1 << 30, out])
 except ExecutionError as error:
-    print(error.span.line, error.message)
+    print(error.place.line, error.message)
 large.check(2, np.zeros((64, 4), np.float32))
 """
 
@@ -112,7 +112,7 @@ resource.setrlimit(resource.RLIMIT_AS, (size + (256 << 20),) * 2)
 try:
     large.run([np.zeros((64, 4), np.float32)])
 except ExecutionError as error:
-    print(error.span.line, error.message)
+    print(error.place.line, error.message)
 """
 
 
@@ -149,7 +149,7 @@ class P:
         y: Any = np.lib.stride_tricks.as_strided(floats(1, 1), (1, columns), (4, 4))
         with pytest.raises(ExecutionError) as caught:
             launched(outer.native, "main", [x, y, np.zeros(4, np.float32)])
-        assert (caught.value.span.line, caught.value.message) == (9, "no tensor can have these extents")
+        assert (caught.value.place.line, caught.value.message) == (9, "no tensor can have these extents")
 
 
 def test_tiles_that_no_machine_holds_are_refused_before_they_are_made() -> None:

@@ -101,7 +101,7 @@ def test_a_call_that_fails_fails_alone(runtime: str) -> None:
         for _ in range(100):
             with pytest.raises(ExecutionError, match="a store does not fit its tensor") as caught:
                 shifted(shift, 100, by)
-            assert caught.value.span.line == STORE_LINE
+            assert caught.value.place.line == STORE_LINE
 
     at_once(right, right, lambda: wrong(4), lambda: wrong(-1))
 
@@ -152,7 +152,7 @@ class P:
              out: pl.InOut[pl.Tensor[[6, 40], pl.FP32]]):
         for i in pl.parallel(turns):
             out = self.row(x, i, out)
-            results = pl.spmd_submit(self.cell, x, i, out, core_num=5)
+            _, task = pl.spmd_submit(self.cell, x, i, out, core_num=5)
             for j in pl.parallel(20):
                 with pl.at(level=pl.Level.CORE_GROUP):
                     t = pl.load(out, [i, j * 2], [1, 2])

@@ -126,9 +126,7 @@ def test_grids_run_every_block_and_give_what_the_last_one_gives(blocks: int, thr
         """
     @pl.function(type=pl.FunctionType.Orchestration)
     def main(self, n: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[128], pl.INT64]]):
-        results = pl.spmd_submit(self.block, n, out, core_num=n)
-        last = results[0]
-        fresh = results[1]
+        (last, fresh), task = pl.spmd_submit(self.block, n, out, core_num=n)
         return last, fresh, out
 """,
         """

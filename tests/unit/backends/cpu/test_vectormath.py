@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tilewright.backends.cpu.compute import narrow, trigonometry
+from tilewright.backends.cpu.compute import doubles, narrow, trigonometry
 from tilewright.backends.cpu.compute.vectormath import EMITTERS
 from tilewright.native.llvm import F32, I64, PTR, Builder, Module, Value, i64, vector
 
@@ -53,6 +53,22 @@ def erf(x: Array) -> Array:
     return np.fromiter(map(math.erf, x.tolist()), np.float64, x.size)
 
 
+def erfc(x: Array) -> Array:
+    """Return one less the error function in double precision."""
+    return np.fromiter(map(math.erfc, x.tolist()), np.float64, x.size)
+
+
+def normal(x: Array) -> Array:
+    """Return the normal distribution in double precision."""
+    return erfc(x * -math.sqrt(0.5)) * 0.5
+
+
+def fast_normal(x: Array) -> Array:
+    """Return the approximation of the normal distribution, the tail below zero from the one above it."""
+    e = np.exp(-np.abs(y := x * (1 + 0.044715 * x * x) * math.sqrt(8 / math.pi)))
+    return np.where(y < 0, e, 1) / (1 + e)
+
+
 def rsqrt(x: Array) -> Array:
     """Return one over the square root."""
     return np.reciprocal(np.sqrt(x))
@@ -81,8 +97,27 @@ REFERENCES: dict[str, Callable[..., Array]] = {
     "maximum": np.maximum,
     "minimum": np.minimum,
     "fmod": np.fmod,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "power": np.power,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "arcsinh": np.arcsinh,
+    "arccosh": np.arccosh,
+    "arctanh": np.arctanh,
+    "arcsin": np.arcsin,
+    "arccos": np.arccos,
+    "arctan": np.arctan,
+    "arctan2": np.arctan2,
+    "erfc": erfc,
+    "normal": normal,
+    "fast_normal": fast_normal,
 }
-BINARY = ["maximum", "minimum", "fmod"]
+EXACT = ["maximum", "minimum", "fmod"]
+BINARY = [*EXACT, "power", "arctan2"]
 UNARY = [name for name in REFERENCES if name not in BINARY]
 TARGETS = [
     ("x86_64-linux-gnu", "x86-64-v2", False),
@@ -179,18 +214,21 @@ def ulps(got: Array, exact: Array) -> Array:
     return np.where((exact == 0) & (np.signbit(exact) != np.signbit(got)), np.inf, error)
 
 
-def worst(name: str, x: Array, *, fused: bool = True) -> str:
+def worst(name: str, *operands: Array, fused: bool = True) -> str:
     """Return the largest error over some floats, said in words when it is over the bound."""
     with np.errstate(all="ignore"):
-        error = ulps(compiled(name, fused=fused)(x), REFERENCES[name](x.astype(np.float64)))
+        exact = REFERENCES[name](*(x.astype(np.float64) for x in operands))
+        error = ulps(compiled(name, fused=fused)(*operands), exact)
     at = int(np.argmax(error))
     bound = EMITTERS[name].ulp if fused else EMITTERS[name].unfused
-    return "" if error[at] <= bound else f"{name}({x[at]!r}) is {error[at]:.3f} ulp off"
+    given = ", ".join(repr(x[at]) for x in operands)
+    return "" if error[at] <= bound else f"{name}({given}) is {error[at]:.3f} ulp off"
 
 
 def test_every_emitter_has_a_reference() -> None:
     assert set(EMITTERS) == set(REFERENCES)
     assert trigonometry.sin is EMITTERS["sin"]
+    assert doubles.erfc is EMITTERS["erfc"]
 
 
 def test_the_sweep_is_dense() -> None:
@@ -237,13 +275,22 @@ def pairs() -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("lanes", [1, 16])
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name", EXACT)
 def test_functions_of_two_are_exact(name: str, lanes: int) -> None:
     x, y = pairs()
     with np.errstate(all="ignore"):
         expected = REFERENCES[name](x, y)
     got = compiled(name, lanes)(x, y)
     assert same_bits(got, expected) if name == "fmod" else np.array_equal(got, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("name", [name for name in BINARY if name not in EXACT])
+def test_errors_of_functions_of_two_stay_within_the_declared_bound(name: str, fused: bool) -> None:
+    x, y = pairs()
+    near: Array = np.random.default_rng(1).uniform(-5, 5, (2, 2**20)).astype(np.float32)
+    assert worst(name, x, y, fused=fused) == ""
+    assert worst(name, padded(np.abs(near[0])), padded(near[1]), fused=fused) == ""
 
 
 @pytest.mark.parametrize("triple, cpu, has_all", TARGETS)

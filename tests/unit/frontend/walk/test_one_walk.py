@@ -55,7 +55,7 @@ def test_what_is_known_is_what_python_computes(walk: Walker, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     (
-        ("SIZE[0]", "name 'SIZE' is not defined"),
+        ("SIZE[0]", "Undefined variable 'SIZE'"),
         ("SIZES[3]", "`SIZES[3]`: tuple index out of range"),
         ("SIZES.append", "`SIZES` cannot grow in place: a kernel's lists are fixed"),
         ("SIZES.shape", "`SIZES` has no attribute 'shape'"),

@@ -7,10 +7,10 @@ from random import Random
 from time import process_time
 
 import pytest
+from unit.pto.equality import same
 from unit.pto.text.samples import VALID, text_of
 
 from tilewright.errors import KernelError
-from tilewright.pto.equality import same
 from tilewright.pto.text.parser import parse
 from tilewright.pto.text.printer import print_module
 from tilewright.pto.verify import verify
@@ -49,7 +49,7 @@ def test_a_damaged_text_is_read_or_refused_with_a_place(seed: int) -> None:
         try:
             module = parse(text)
         except KernelError as error:
-            assert error.span.is_known and str(error), text
+            assert error.place.is_known and str(error), text
             continue
         again = parse(print_module(module))
         assert same(module, again), text
@@ -57,7 +57,7 @@ def test_a_damaged_text_is_read_or_refused_with_a_place(seed: int) -> None:
         try:
             verify(module)
         except KernelError as error:
-            assert error.span.is_known and str(error), text
+            assert error.place.is_known and str(error), text
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -67,7 +67,7 @@ def test_a_cut_text_is_refused_with_a_place(seed: int) -> None:
         text = random.choice(TEXTS)
         with pytest.raises(KernelError) as caught:
             parse(text[: random.randrange(text.rindex("}"))])
-        assert caught.value.span.is_known
+        assert caught.value.place.is_known
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_places_count_lines_from_one_and_columns_from_zero() -> None:
 def test_columns_of_text_beyond_ascii_count_bytes() -> None:
     with pytest.raises(PtoSyntaxError) as caught:
         parse('module attributes {a = "äöü", ?} {\n}')
-    assert caught.value.span.column == len('module attributes {a = "äöü", '.encode())
+    assert caught.value.place.column == len('module attributes {a = "äöü", '.encode())
     assert str(caught.value).splitlines()[2].index("^") == len(' 1 | module attributes {a = "äöü", ')
 
 
@@ -168,4 +168,4 @@ def test_depth_is_refused_before_python_refuses() -> None:
 def test_any_text_is_refused_with_a_place(text: str) -> None:
     with pytest.raises(KernelError) as caught:
         parse(text)
-    assert caught.value.span.is_known
+    assert caught.value.place.is_known

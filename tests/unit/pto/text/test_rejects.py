@@ -42,7 +42,7 @@ def test_the_message_is_the_one_beside_the_text(path: Path, golden: Golden) -> N
 @each_text
 def test_the_message_says_where_and_what_to_try(path: Path) -> None:
     error = mistake(path)
-    assert error.span.is_known
+    assert error.place.is_known
     assert "^" in str(error)
     assert str(error).splitlines()[-1].startswith("    help: ")
 

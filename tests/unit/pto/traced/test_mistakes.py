@@ -35,7 +35,7 @@ def test_the_message_is_the_one_in_its_file(name: str, golden: Golden) -> None:
 @each_mistake
 def test_the_message_says_where_and_what_to_try(name: str) -> None:
     raised = mistake(name)
-    assert raised.span.is_known
-    assert raised.span.filename == mistakes.__file__
+    assert raised.place.is_known
+    assert raised.place.filename == mistakes.__file__
     assert raised.function == name
     assert str(raised).splitlines()[-1].startswith("    help: ")

@@ -303,5 +303,5 @@ def test_a_wrong_kind_of_operand_is_shown_where_it_is_written() -> None:
 
     with pytest.raises(OperandError, match="`pto.vadd` takes a vector register here, got f32") as caught:
         lines(body)
-    text = caught.value.span
+    text = caught.value.place
     assert (text.end_column - text.column, text.line) == (1, body.__code__.co_firstlineno + 2)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
-from tilewright.backends.cpu.compute.nodes import MapNode, ReduceNode
+from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, ReduceNode
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, drain, read, tensor_address, tile_address
 from tilewright.backends.cpu.compute.traced import Lanes, Shared, rounded
 from tilewright.backends.cpu.emit.groups import Sink
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal
 from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tile, static
-from tilewright.native.llvm import Builder, Value, i64, vector
+from tilewright.dtypes import INT32
+from tilewright.native.llvm import I32, Builder, Value, i64, vector
+from tilewright.records import mutable
 
 UNROLL, CHAINS = 2, 4
 """How many vectors of a row are computed together, and how many where each waits for the one folded before it."""
 
 
-@dataclass
+@mutable
 class Fold:
     """A tile of one column that a pass folds the rows of another to."""
 
@@ -30,7 +32,7 @@ class Fold:
         return self.node.operand.valid[-1]
 
 
-@dataclass
+@mutable
 class Columns:
     """The columns of one row being emitted: what is folded and what is done with the rest, for one width at a time."""
 
@@ -178,6 +180,16 @@ def _everywhere(b: Builder, key: Tile | Scalar, single: Callable[[], Lanes], her
     return spread.lanes[key]
 
 
+def _numbers(b: Builder, node: IndexNode, here: Pass) -> Lanes:
+    """Return the numbers of the columns being emitted, or that of their row in every lane."""
+    index = here.column if node.axis == -1 else here.row.indices[-1]
+    lanes = b.splat(b.convert("trunc", index, I32), here.count)
+    if node.axis == -1 and here.count > 1:
+        each = ", ".join(f"i32 {number}" for number in range(here.count))
+        lanes = b.op("add", lanes, Value(lanes.type, f"<{each}>"))
+    return Lanes(b, lanes, INT32)
+
+
 def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
     """Return the elements of a tile as its node computes them, or as they lie in its place."""
     node = tile.node
@@ -185,6 +197,8 @@ def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
         return read(b, tensor_address(b, tile, here), tile.type.dtype, here, node.tensor.strides[-1])
     if isinstance(node, ReduceNode):
         return here.row.scalars[tile]
+    if isinstance(node, IndexNode):
+        return _numbers(b, node, here)
     if isinstance(node, MapNode):
         return rounded(node.function(*(lane_of(b, o, here) for o in node.operands)), tile.type.dtype)
     assert tile.place is not None

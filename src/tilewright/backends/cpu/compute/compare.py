@@ -7,29 +7,30 @@ fused with them. One that is used in any other way is packed into memory, eight 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.cpu.compute.convert import as_element
-from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type
+from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
 from tilewright.backends.cpu.compute.tiles import broadcast_valid, recorded
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.values import Scalar, Tile, static
+from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.region import PADDING, undefined_message
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
 from tilewright.dtypes import BOOL, UINT8, promote
 from tilewright.native.llvm import I8, Value, i64
+from tilewright.records import mutable
 
 _TESTS: tuple[Any, ...] = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
 
-@dataclass(eq=False)
+@mutable
 class Mask(Tile):
     """A packed mask that is nowhere: only its bools are."""
 
@@ -105,30 +106,39 @@ def _sels(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def _chosen(e: FunctionEmitter, call: Call, mask: Tile, taken: Tile, other: Tile | Scalar) -> Tile:
     """Record the choice between the elements of a tile and those of another, or a number."""
     type_ = tile_type(call)
+    valid = known_or(type_, broadcast_valid(type_.shape, [taken, other]))
 
     def function(bit: Lanes, a: Lanes, b: Lanes) -> Lanes:
         return np.where(bit, as_element(a, type_.dtype), as_element(b, type_.dtype))  # pyright: ignore
 
     if isinstance(mask, Mask):
-        e.look(call, "mask", mask.bools, taken.valid)
-    bools = mask.bools if isinstance(mask, Mask) else unpacked(e, call, mask, taken)
-    return recorded(e, type_, known_or(type_, taken.valid), function, [bools, taken, other], False)
+        e.look(call, "mask", mask.bools, valid)
+    bools = mask.bools if isinstance(mask, Mask) else unpacked(e, call, mask, type_.shape, valid)
+    return recorded(e, type_, valid, function, [bools, taken, other], False)
 
 
-def unpacked(e: FunctionEmitter, call: Call, mask: Tile, like: Tile) -> Tile:
-    """Emit the unpacking of a mask into bools, as many as another tile has valid elements."""
-    place = e.stored(mask)
-    bytes_ = e.b.op("lshr", e.b.op("add", like.valid[-1], i64(7)), i64(3))
-    e.look(call, "mask", mask, (*like.rows, bytes_))
+def unpacked(e: FunctionEmitter, call: Call, mask: Tile, shape: tuple[int, ...], valid: tuple[Value, ...]) -> Tile:
+    """Emit the unpacking of a mask into bools, as many as are `valid`."""
+    e.stored(mask)
+    place, size = _bytes_of(with_adjacent_rows(e, mask)), mask.type.dtype.get_byte()
+    words = e.b.op("udiv", e.b.op("add", valid[-1], i64(8 * size - 1)), i64(8 * size))
+    e.look(call, "mask", mask, (*valid[:-1], words))
     if mask.bits is not None and not e.defined.is_sure(call, "mask"):
-        beyond = e.b.compare("icmp sgt", like.valid[-1], mask.bits)
+        beyond = e.b.compare("icmp sgt", valid[-1], mask.bits)
         e.stop(beyond, f"{undefined_message(call.span)}\n{PADDING}", call)
-    result = e.fresh(TileType(like.type.shape, BOOL, like.type.valid), like.valid)
+    result = e.fresh(TileType(shape, BOOL, valid_extents(valid)), valid)
     result.owners = variables(call.args)
     assert result.place is not None
-    with rows_of(e, like.rows) as row, e.b.loop(i64(0), like.valid[-1], i64(1)) as column:
+    with rows_of(e, valid[:-1]) as row, e.b.loop(i64(0), valid[-1], i64(1)) as column:
         byte = e.b.load(I8, element_at(e, UINT8, place, (*row, e.b.op("lshr", column, i64(3)))), 1)
         shift = e.b.convert("trunc", e.b.op("and", column, i64(7)), I8)
         bit = e.b.op("and", e.b.op("lshr", byte, shift), Value(I8, "1"))
         e.b.store(bit, element_at(e, BOOL, result.place, (*row, column)), 1)
     return result
+
+
+def _bytes_of(mask: Tile) -> Place:
+    """Return where the bytes of a mask lie: those of a word are in order of their bits."""
+    assert mask.place is not None
+    size = mask.type.dtype.get_byte()
+    return Place(mask.place.pointer, (*(size * stride for stride in mask.place.strides[:-1]), 1))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import reduce
 from typing import Any
 
 from tilewright.arrays import np
@@ -14,12 +13,12 @@ from tilewright.backends.cpu.compute.storage import first_lanes, splat, store
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
-from tilewright.backends.cpu.emit.values import Place, Tile, contiguous, static
+from tilewright.backends.cpu.emit.values import Place, Tensor, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import UINT8, UINT16, UINT32, UINT64, DataType
 from tilewright.native.llvm import I1, I8, I64, PTR, Value, i64
-from tilewright.ops.shape import FILL, pad_number
+from tilewright.ops.padding import pad_number
 
 _BITS = {1: UINT8, 2: UINT16, 4: UINT32, 8: UINT64}
 """The type whose elements are copied in place of others of that many bytes."""
@@ -113,6 +112,13 @@ def with_adjacent_rows(e: FunctionEmitter, tile: Tile) -> Tile:
     return result
 
 
+def as_tensor(tile: Tile) -> Tensor:
+    """Return the place of a tile as a tensor that is written to."""
+    assert tile.place is not None
+    whole, strides = whole_extents(tile.type), tuple(map(i64, tile.place.strides))
+    return Tensor(tile.place.pointer, whole, strides, whole, tile.type.dtype, object())
+
+
 def element_at(e: FunctionEmitter, dtype: DataType, place: Place, indices: Sequence[Value]) -> Value:
     """Return the address of one element of a place."""
     offset: Value = i64(0)
@@ -136,43 +142,6 @@ def rows_of(e: FunctionEmitter, extents: Sequence[Value]) -> Generator[tuple[Val
             i64(0) if static(extent) == 1 else loops.enter_context(e.b.loop(i64(0), extent, i64(1)))
             for extent in extents
         )
-
-
-@lowers("tile.assemble")
-def _assemble(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    """Copy the target, then write the source's valid part over it; one that does not fit writes nothing."""
-    target, source = bound["target"], bound["source"]
-    dtype, rank = target.type.dtype, len(target.type.shape)
-    from_place = e.stored(source)
-    e.stored(target)
-    starts = e.indices(bound["offset"])
-    sizes = (*(i64(1),) * (rank - len(source.valid)), *source.valid)
-    fits = inside(e, starts, sizes, whole_extents(target.type))
-    if fits is not None:
-        e.fail(e.b.op("xor", fits, Value(I1, "true")), "a store does not fit its tile", call)
-        starts = tuple(e.b.select(fits, start, i64(0)) for start in starts)
-        sizes = tuple(e.b.select(fits, size, i64(0)) for size in sizes)
-    result = e.fresh(tile_type(call), _reached(e, call, target, starts, sizes))
-    copy_whole(e, target, result)
-    assert result.place is not None
-    spread = Place(from_place.pointer, (*(0,) * (rank - len(source.valid)), *from_place.strides))
-    copy_elements(e, dtype, spread, part(e, dtype, result.place, starts), sizes)
-    return result
-
-
-def _reached(
-    e: FunctionEmitter, call: Call, target: Tile, starts: Sequence[Value], sizes: Sequence[Value]
-) -> tuple[Value, ...]:
-    """Return how far a tile is valid once a part has been written into it."""
-    known = tile_type(call).valid
-    if None not in known:
-        return known_or(tile_type(call), target.valid)
-    some = reduce(lambda x, y: e.b.op("and", x, y), [e.b.compare("icmp sgt", size, i64(0)) for size in sizes])
-    ends = [
-        e.b.intrinsic("llvm.smax", held, e.b.select(some, e.b.op("add", start, size), i64(0)))
-        for held, start, size in zip(target.valid, starts, sizes, strict=True)
-    ]
-    return known_or(tile_type(call), ends)
 
 
 def inside(
@@ -200,25 +169,25 @@ def _surely_inside(start: Value, size: Value, extent: Value) -> bool:
 
 @lowers("tile.concat")
 def _concat(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    a, b, type_ = bound["a"], bound["b"], tile_type(call)
+    """Copy two tiles side by side; nothing older shows between them."""
+    a, b, type_ = bound["src0"], bound["src1"], tile_type(call)
     places = e.stored(a), e.stored(b)
-    width = a.type.shape[-1]
-    if static(a.valid[-1]) != width:
-        partly = e.b.compare("icmp ne", a.valid[-1], i64(width))
-        e.fail(partly, f"concat needs wholly valid rows first\n{FILL}", call)
-    valid = known_or(type_, (*a.valid[:-1], e.b.op("add", i64(width), b.valid[-1])))
-    result = e.fresh(type_, valid)
+    width = i64(a.type.shape[-1])
+    result = e.fresh(type_, known_or(type_, (*a.valid[:-1], e.b.op("add", width, b.valid[-1]))))
     assert result.place is not None
-    copy_elements(e, type_.dtype, places[0], result.place, (*a.valid[:-1], i64(width)))
-    beside = part(e, type_.dtype, result.place, (*(i64(0),) * len(a.rows), i64(width)))
+    if a.valid[-1] != width:
+        clear_bytes(e, result.place.pointer, type_.nbytes)
+    copy_elements(e, type_.dtype, places[0], result.place, a.valid)
+    beside = part(e, type_.dtype, result.place, (*(i64(0),) * len(a.rows), width))
     copy_elements(e, type_.dtype, places[1], beside, (*a.valid[:-1], b.valid[-1]))
     return result
 
 
-@lowers("tile.fillpad")
+@lowers("tile.fillpad", "tile.fillpad_expand", "tile.fillpad_inplace")
 def _fillpad(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    source, type_ = bound["x"], tile_type(call)
-    if source.valid == whole_extents(type_):
+    """Copy the valid part of a tile to the start of one that is filled; one that is whole needs no other."""
+    source, type_ = bound["x"] if "x" in bound else bound["tile"], tile_type(call)
+    if call.op.spec.name == "fillpad" and source.valid == whole_extents(type_):
         return source
     e.stored(source)
     result = e.fresh(type_, whole_extents(type_))

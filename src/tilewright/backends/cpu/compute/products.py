@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import starmap
 from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.convert import to_elements
@@ -55,7 +57,7 @@ def _matmul_acc(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     first = bound.get("init_cond")
     accumulate = e.b.op("xor", first.value, TRUE) if first is not None else TRUE
     name = arguments(call)["acc"]
-    product = Product(e, call, bound["lhs"], bound["rhs"])
+    product = Product(e, call, bound["lhs"], bound["rhs"], bound["acc"])
     return product.onto(bound["acc"], name if isinstance(name, Var) else None, accumulate)
 
 
@@ -67,7 +69,7 @@ def _matmul_bias(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 class Product:
     """One product being emitted: its operands brought to where it reads them."""
 
-    def __init__(self, e: FunctionEmitter, call: Call, lhs: Tile, rhs: Tile) -> None:
+    def __init__(self, e: FunctionEmitter, call: Call, lhs: Tile, rhs: Tile, acc: Tile | None = None) -> None:
         self.e, self.call, self.type = e, call, tile_type(call)
         lhs, rhs = (narrowed(e, call, tile) for tile in (lhs, rhs))
         self.lhs, self.rhs = lhs, rhs
@@ -77,8 +79,11 @@ class Product:
         right = read_in_place(e, rhs) if may_be_few and not _is_turned(rhs) else None
         self.left = left or placed(e, lhs)
         self.right = right or placed(e, packed(e, rhs))
-        batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs], 2)
-        self.valid = known_or(self.type, (*batch, lhs.valid[-2], rhs.valid[-1]))
+        batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
+        self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
+        if acc is not None:
+            self.valid = least_part(e, acc.valid, self.valid, self.type.shape)
+        self.valid = known_or(self.type, self.valid)
 
     def _depth(self) -> Value:
         """Return how many products are summed: as many as the left operand has valid columns."""
@@ -182,10 +187,21 @@ class Product:
         return result
 
 
+def least_part(e: FunctionEmitter, a: Sequence[Value], b: Sequence[Value], shape: Sequence[int]) -> tuple[Value, ...]:
+    """Return where two tiles of a shape are both valid."""
+
+    def least(x: Value, y: Value, most: int) -> Value:
+        if x == y or static(x) == most:
+            return y
+        return x if static(y) == most else e.b.intrinsic("llvm.smin", x, y)
+
+    return tuple(starmap(least, zip(a, b, shape, strict=True)))
+
+
 def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:
     """Emit a product of matrices; one that is much work ends with its program."""
     polled = e.program.polled and work >= LONG
-    name = emit_gemm(e.b.module, spec._replace(polled=polled))
+    name = emit_gemm(e.b.module, replace(spec, polled=polled))
     e.b.invoke(name, *args, *[e.context] * polled)
     if polled:
         e.leave_after_an_error()

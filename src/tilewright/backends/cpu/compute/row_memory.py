@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.backends.cpu.compute.atomics import add_each
 from tilewright.backends.cpu.compute.storage import load, store
@@ -13,9 +13,10 @@ from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import Builder, Value, element, i64, lanes, mangled, vector
+from tilewright.records import mutable
 
 
-@dataclass
+@mutable
 class Row:
     """One row being emitted: its indices, and what has been computed once for it."""
 
@@ -26,7 +27,7 @@ class Row:
     saved: dict[Tile, Place] = field(default_factory=dict[Tile, Place])
 
 
-@dataclass
+@mutable
 class Spread:
     """What is the same in all columns of a row, in every lane: emitted at a mark ahead of the loop over columns."""
 
@@ -34,7 +35,7 @@ class Spread:
     lanes: dict[Tile | Scalar, Lanes] = field(default_factory=dict["Tile | Scalar", Lanes])
 
 
-@dataclass
+@mutable
 class Pass:
     """Several columns of a row being emitted together."""
 

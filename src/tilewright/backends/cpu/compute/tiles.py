@@ -10,24 +10,28 @@ from tilewright.backends.cpu.compute.convert import as_element, to_elements
 from tilewright.backends.cpu.compute.copies import (
     clear_bytes,
     copy,
+    element_at,
     inside,
+    rows_of,
     tile_type,
     whole_extents,
     with_adjacent_rows,
 )
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.padding import padded_load
-from tilewright.backends.cpu.compute.traced import Lanes
+from tilewright.backends.cpu.compute.permuted import permuted_load
+from tilewright.backends.cpu.compute.traced import Lanes, rounded
 from tilewright.backends.cpu.compute.views import reshaped, within
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.groups import StoreSink
 from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.memory import room_of
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
-from tilewright.core.types import TileType
-from tilewright.core.visitor import statements, used
+from tilewright.core.types import TensorType, TileType
+from tilewright.core.visitor import statements, used, variables
 from tilewright.dtypes import INDEX
 from tilewright.native.llvm import Value, i64
 from tilewright.ops.windows import NARROW
@@ -68,8 +72,9 @@ def recorded(
 def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Record an op by its own NumPy meaning."""
     spec, type_ = call.op.spec, tile_type(call)
-    names = ("x", "vec") if spec.family == "expansion" else ("x", "lhs", "rhs")
-    operands = [bound[name] for name in names if isinstance(bound.get(name), (Tile, Scalar))]
+    operands = [bound[name] for name in spec.data if isinstance(bound[name], (Tile, Scalar))]
+    if spec.family == "expansion" and spec.name.startswith("row") and not bound["vec"].is_column:
+        operands[1] = repeated_rows(e, call, bound["vec"], bound["x"])
     reference = spec.reference
     assert reference is not None
 
@@ -77,10 +82,28 @@ def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 
     def function(*lanes: Lanes) -> Lanes:
         given = (replace(lane, shared=None) if exact else lane for lane in lanes)
-        return reference(*(as_element(lane, type_.dtype) for lane in given))
+        elements = [as_element(lane, type_.dtype) for lane in given]
+        while spec.chained and len(elements) > 2:
+            elements[:2] = [rounded(reference(*elements[:2]), type_.dtype)]
+        return reference(*elements)
 
     dear = spec.ulp > 0
     return recorded(e, type_, broadcast_valid(type_.shape, operands), function, operands, dear)
+
+
+def repeated_rows(e: FunctionEmitter, call: Call, rows: Tile, like: Tile) -> Tile:
+    """Emit the writing of a tile's rows again and again, as far as another tile is valid."""
+    e.stored(rows)
+    rows = with_adjacent_rows(e, rows)
+    type_ = TileType(like.type.shape, rows.type.dtype, like.type.valid)
+    result, dtype = e.fresh(type_, like.valid), rows.type.dtype
+    result.owners = variables(call.args)
+    assert rows.place is not None and result.place is not None
+    with rows_of(e, result.rows) as row, e.b.loop(i64(0), result.valid[-1], i64(1)) as column:
+        source = element_at(e, dtype, rows.place, (*row, e.b.op("urem", column, rows.valid[-1])))
+        element = e.b.load(memory_type(dtype), source, dtype.get_byte())
+        e.b.store(element, element_at(e, dtype, result.place, (*row, column)), dtype.get_byte())
+    return result
 
 
 @lowers("tile.load")
@@ -102,6 +125,9 @@ def _load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
         first, extent = _found(e, call, axis, start, e.index(want), tensor.valid[axis], bound["clamp"])
         starts.append(first)
         valid.append(extent)
+    source = call.args[0].type
+    if isinstance(source, TensorType) and source.layout.is_permuted:
+        return permuted_load(e, type_, tensor, source.layout, starts, tuple(valid))
     tile = Tile(type_, tuple(valid), node=LoadNode(tensor=tensor, offsets=tuple(starts)))
     return e.record(tile)
 
@@ -150,7 +176,7 @@ def write(
     """Record the valid part of a tile being written to a tensor."""
     starts = e.indices(offsets)
     fits = _fits(e, call, tile, tensor, offsets)
-    tile = _written(e, with_adjacent_rows(e, tile))
+    tile = without_empty_columns(e, with_adjacent_rows(e, tile))
     add = atomic is AtomicType.Add
     e.record_store(StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits))
 
@@ -171,7 +197,7 @@ def _surely_fits(offset: Scalar, size: Value, extent: Value) -> bool:
     return reach is not None and most is not None and have is not None and 0 <= reach[0] and reach[1] + most <= have
 
 
-def _written(e: FunctionEmitter, tile: Tile) -> Tile:
+def without_empty_columns(e: FunctionEmitter, tile: Tile) -> Tile:
     """Return a tile that has no rows where, being one column wide, it has no column."""
     if not tile.is_column or static(tile.valid[-1]) == 1:
         return tile

@@ -8,16 +8,16 @@ op's element type; integers wrap in their own width.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.backends.cpu.compute import narrow, trigonometry, vectormath
+from tilewright.backends.cpu.compute import doubles, narrow, trigonometry, vectormath
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, DataType
 from tilewright.errors import InternalError
 from tilewright.native.llvm import Builder, Value, element, lanes, vector
-from tilewright.records import entity
+from tilewright.records import entity, mutable
 
 
 @entity
@@ -57,7 +57,7 @@ class Lanes:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Lanes:
         """Emit a NumPy function applied to lanes."""
-        emit = _UFUNCS.get(ufunc.__name__)
+        emit = _UFUNCS.get(ufunc.__name__.removesuffix(" (vectorized)"))
         if emit is None or method != "__call__":
             raise InternalError(f"no instructions for np.{ufunc.__name__}")
         return emit(*(i if isinstance(i, Lanes) else self.like(i) for i in inputs))
@@ -94,7 +94,7 @@ class Lanes:
     __hash__ = object.__hash__
 
 
-@dataclass(eq=False)
+@mutable
 class Shared:
     """A number that all the elements of a row have; what is made of it alone is made once, ahead of the row's loop."""
 
@@ -165,6 +165,10 @@ def _negative(a: Lanes) -> Lanes:
     if a.element.is_float():
         return Lanes(a.b, a.b.value(a.value.type, f"fneg {a.value}"), a.element)
     return a.like(0) - a
+
+
+def _copysign(a: Lanes, b: Lanes) -> Lanes:
+    return Lanes(a.b, a.b.intrinsic("llvm.copysign", a.value, b.value), a.element)
 
 
 def _subtract(a: Lanes, b: Lanes) -> Lanes:
@@ -259,10 +263,13 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "sin": _function(trigonometry.sin),
     "cos": _function(trigonometry.cos),
     "tanh": _function(vectormath.tanh),
+    "erf": _function(vectormath.erf),
+    **{emitter.name: _function(emitter) for emitter in doubles.FUNCTIONS},
     "floor": _function(vectormath.floor),
     "ceil": _function(vectormath.ceil),
     "trunc": _function(vectormath.trunc),
     "rint": _function(vectormath.round_half_even),
+    "copysign": _copysign,
     "bitwise_and": _binary("", "and"),
     "bitwise_or": _binary("", "or"),
     "bitwise_xor": _binary("", "xor"),

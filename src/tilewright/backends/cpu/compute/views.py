@@ -8,11 +8,12 @@ from typing import Any
 from tilewright.backends.cpu.compute.copies import inside, known_or, packed, part, tile_type, whole_extents
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.undefined import sliced
 from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.native.llvm import I1, Value, i64
-from tilewright.ops.shape import FILL
+from tilewright.ops.reshape import FILL, part_of
 
 
 def view(type_: TileType, source: Tile, place: Place, valid: Sequence[Value]) -> Tile:
@@ -49,8 +50,12 @@ def turned(e: FunctionEmitter, call: Call, source: Tile, axis1: int, axis2: int)
 
 @lowers("tile.reshape")
 def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    type_ = tile_type(call)
-    return reshaped(e, call, bound["x"], type_)
+    source, type_ = bound["x"], tile_type(call)
+    part = part_of(source.type, type_.shape)
+    if part is None:
+        return reshaped(e, call, source, type_)
+    valid = tuple(i64(extent) if isinstance(extent, int) else source.valid[extent.axis] for extent in part)
+    return _packed_view(e, source, type_, valid)
 
 
 def reshaped(e: FunctionEmitter, call: Call, source: Tile, type_: TileType) -> Tile:
@@ -59,13 +64,26 @@ def reshaped(e: FunctionEmitter, call: Call, source: Tile, type_: TileType) -> T
         if static(valid) != extent:
             partly = e.b.compare("icmp ne", valid, i64(extent))
             e.fail(partly, f"only a wholly valid value can be reshaped\n{FILL}", call)
+    return _packed_view(e, source, type_, whole_extents(type_))
+
+
+def _packed_view(e: FunctionEmitter, source: Tile, type_: TileType, valid: Sequence[Value]) -> Tile:
     base = packed(e, source)
     assert base.place is not None
-    return view(type_, base, Place(base.place.pointer, contiguous(type_.shape)), whole_extents(type_))
+    return view(type_, base, Place(base.place.pointer, contiguous(type_.shape)), valid)
+
+
+@lowers("tile.extract")
+def _extract(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    return _window(e, call, sliced(bound))
 
 
 @lowers("tile.slice")
 def _slice(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    return _window(e, call, bound)
+
+
+def _window(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Return a window of a tile; one that does not fit is an error and starts at zero."""
     source, type_ = bound["x"], tile_type(call)
     place = e.stored(source)

@@ -34,9 +34,13 @@ class Recording(Remembering):
     def emit_group(self, group: Group) -> None:
         """Emit one loop over rows."""
 
-    def record(self, tile: Tile) -> Tile:
-        """Let a tile wait in the group of its rows, or beside it, as the plan says."""
-        self._follow()
+    def record(self, tile: Tile, *, goes_on: bool = False) -> Tile:
+        """Let a tile wait in the group of its rows, or beside it, as the plan says.
+
+        One that `goes_on` belongs to what its statement has recorded just before.
+        """
+        if not goes_on:
+            self._follow()
         if self.step.in_place:
             return tile
         if self.step.floats:

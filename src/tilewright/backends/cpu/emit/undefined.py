@@ -12,13 +12,16 @@ side by side is taken to be defined.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import Undefined
+from tilewright.core.types import TileType
 from tilewright.native.llvm import FALSE, TRUE, Builder, Value, i64
+from tilewright.passes.defined import repeated
 
 Index = Callable[[Scalar], Value]
 
@@ -63,11 +66,20 @@ def follow(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> No
         tile.defined, tile.written, tile.is_scattered = (i64(0),) * len(tile.valid), i64(0), FALSE
     elif call.op.spec.undefined is Undefined.SPREADS:
         unread = (*call.op.spec.unread, "mask")
-        tiles = [t for name, t in bound.items() if isinstance(t, Tile) and name not in unread]
+        named = [(name, t) for name, t in bound.items() if isinstance(t, Tile) and name not in unread]
+        tiles = [_as_column(b, t) if name == "vec" and repeated(call) is not None else t for name, t in named]
         tile.defined = _partly(b, tile, *tiles) if call.op.spec.family == "partial" else _met(b, tile, tiles)
         _count(b, tile, tiles)
     elif name in _MOVES:
         _MOVES[name](b, index, call, bound, tile)
+
+
+def _as_column(b: Builder, tile: Tile) -> Tile:
+    """Return rows that are repeated as elements of a column: each is defined where all of its row is."""
+    *rows, width = box(tile)
+    there = b.select(b.compare("icmp sge", width, tile.valid[-1]), i64(1), i64(0))
+    type_ = TileType((*tile.type.shape[:-1], 1), tile.type.dtype, (*tile.type.valid[:-1], 1))
+    return replace(tile, type=type_, valid=(*tile.valid[:-1], i64(1)), defined=(*rows, there))
 
 
 def _met(b: Builder, result: Tile, operands: Sequence[Tile]) -> tuple[Value, ...]:
@@ -121,6 +133,16 @@ def _slice(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> No
     tile.defined = tuple(inside)
 
 
+def sliced(bound: Bound) -> Bound:
+    """Return the arguments of `extract` as those of a slice."""
+    place = {"x": bound["src"], "offset": (bound["index_row"], bound["index_col"]), "shape": bound["shape"]}
+    return {**place, "valid_shape": None, "drop_dims": None}
+
+
+def _extract(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
+    _slice(b, index, call, sliced(bound), tile)
+
+
 def _clamped(b: Builder, extent: Value) -> Value:
     return b.intrinsic("llvm.smax", extent, i64(0))
 
@@ -138,11 +160,12 @@ def _resized(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> 
 
 
 def _concat(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
-    first, second = _lent(b, bound["a"]), _lent(b, bound["b"])
+    first, second = _lent(b, bound["src0"]), _lent(b, bound["src1"])
     rows = [b.intrinsic("llvm.smin", x, y) for x, y in zip(first[:-1], second[:-1], strict=True)]
-    width = i64(bound["a"].type.shape[-1])
-    joined = b.select(b.compare("icmp sge", first[-1], width), b.op("add", width, second[-1]), first[-1])
-    tile.defined = (*rows, joined)
+    width = i64(bound["src0"].type.shape[-1])
+    is_whole = b.compare("icmp sge", first[-1], width)
+    tile.defined = (*rows, b.select(is_whole, b.op("add", width, second[-1]), first[-1]))
+    tile.is_scattered = b.op("xor", is_whole, TRUE)
 
 
 def _assemble(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -> None:
@@ -191,6 +214,7 @@ def _scattered(b: Builder, index: Index, call: Call, bound: Bound, tile: Tile) -
 
 _MOVES: dict[str, Callable[[Builder, Index, Call, Bound, Tile], None]] = {
     "slice": _slice,
+    "extract": _extract,
     "transpose": _turned,
     "transpose_view": _turned,
     "set_validshape": _resized,

@@ -14,6 +14,7 @@ from tilewright.backends.cpu.emit.values import Scalar, Tensor, static
 from tilewright.backends.cpu.host.abi import parameter, word_types
 from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.program import Function, Program
+from tilewright.core.solving import GIVEN
 from tilewright.core.stmt import SeqStmts
 from tilewright.core.types import TensorType, Type
 from tilewright.core.visitor import expressions, statements
@@ -21,9 +22,6 @@ from tilewright.native.llvm import I64, PTR, Builder, Value, i64
 from tilewright.passes.fusing import fusion
 
 HEAD = (Value(PTR, "%context"), Value(PTR, "%arena"), Value(I64, "%block_index"), Value(I64, "%block_count"))
-
-_TURNING = ("tensor.transpose", "tensor.as_strided")
-"""Ops whose views may have a last stride other than one."""
 
 
 def written(unit: Unit, function: Function, signature: Signature) -> Emitted:
@@ -73,7 +71,8 @@ def _turns(program: Program, body: SeqStmts) -> bool:
         for expr in expressions(stmt):
             if isinstance(expr, (Invoke, Submit)) and _turns(program, program[expr.op.name].body):
                 return True
-            if isinstance(expr, Call) and (expr.op.name in _TURNING or expr.kwargs.get("drop_dims")):
+            turns = isinstance(expr, Call) and (expr.op.spec.turns or expr.kwargs.get("drop_dims"))
+            if turns and isinstance(expr.type, TensorType):
                 return True
     return False
 
@@ -101,6 +100,12 @@ def _bind(e: FunctionEmitter, signature: Signature, words: Sequence[Value]) -> N
         tensor = e.bindings[params[position]]
         assert isinstance(tensor, Tensor)
         e.symbols[symbol] = tensor.shape[axis]
+    for symbol, told in e.function.solutions.items():
+        tensor = e.bindings[params[told.position]]
+        assert isinstance(tensor, Tensor)
+        e.symbols[GIVEN.name] = tensor.shape[told.axis]
+        e.symbols[symbol] = e.scalar(told.value).value
+    e.symbols.pop(GIVEN.name, None)
     if e.checked:
         for param in params:
             _check_bounds(e, param)

@@ -7,8 +7,8 @@ a slot gives the value as it is now; filling it copies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import field
+from typing import Any, Protocol
 
 from tilewright.backends.cpu.compute.convert import as_element
 from tilewright.backends.cpu.compute.copies import copy
@@ -26,6 +26,7 @@ from tilewright.dtypes import DataType
 from tilewright.errors import InternalError
 from tilewright.native.llvm import FALSE, I1, I64, PTR, TRUE, Value, i64
 from tilewright.passes.accumulators import SHRINKS
+from tilewright.records import mutable, record
 
 
 class Slot(Protocol):
@@ -64,7 +65,8 @@ def slot_of(e: FunctionEmitter, type_: Type) -> Slot:
             return TupleSlot([slot_of(e, element) for element in type_.elements])
 
 
-class Word(NamedTuple):
+@record
+class Word:
     """An extent or stride in a slot: a constant where it is known."""
 
     known: Value | None
@@ -88,7 +90,8 @@ class Word(NamedTuple):
         return e.b.load(I64, self.cell, 8)
 
 
-class ScalarSlot(NamedTuple):
+@record
+class ScalarSlot:
     """A number."""
 
     cell: Value
@@ -110,7 +113,8 @@ class ScalarSlot(NamedTuple):
         """A number holds nothing in the arena."""
 
 
-class TensorSlot(NamedTuple):
+@record
+class TensorSlot:
     """A view of memory: its address, and what is not known of its shape."""
 
     type: TensorType
@@ -152,7 +156,7 @@ class TensorSlot(NamedTuple):
         """A view holds nothing in the arena."""
 
 
-@dataclass
+@mutable
 class TileSlot:
     """A tile, packed."""
 
@@ -222,7 +226,8 @@ class TileSlot:
         e.own(Tile(self.type, (), self.place, owners=self.owners), self.part)
 
 
-class ArraySlot(NamedTuple):
+@record
+class ArraySlot:
     """An array."""
 
     array: Array
@@ -246,7 +251,8 @@ class ArraySlot(NamedTuple):
         e.own(self.array, self.part)
 
 
-class TupleSlot(NamedTuple):
+@record
+class TupleSlot:
     """Several values."""
 
     slots: list[Slot]
@@ -271,7 +277,8 @@ class TupleSlot(NamedTuple):
             slot.settle(e)
 
 
-class Carrier(NamedTuple):
+@record
+class Carrier:
     """A slot and, for a value that may be missing, whether it is there."""
 
     slot: Slot

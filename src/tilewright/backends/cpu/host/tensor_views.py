@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
 
 from tilewright.backends.cpu.compute.addresses import moved, packed_strides, times
 from tilewright.backends.cpu.compute.copies import inside
@@ -10,10 +12,12 @@ from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.backends.cpu.host.tensors import extents_of, new_tensor
+from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.native.llvm import I1, I64, PTR, Value, i64
-from tilewright.ops.shape import RESHAPED
+from tilewright.ops.lanes import AXES, half
+from tilewright.ops.reshape import RESHAPED, Part, part_of
 from tilewright.ops.windows import CUT
 
 
@@ -124,6 +128,20 @@ def _less(e: FunctionEmitter, a: Value, b: Value) -> Value:
     return a if known[1] == 0 else e.b.op("sub", a, b)
 
 
+@lowers("tensor.aiv_shard")
+def _shard(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Return the half of a tensor that belongs to a lane."""
+    source, split, lane = bound["x"], bound["split"], bound["lane"]
+    if not split:
+        return source
+    axis, shape, valid, starts = AXES[split], [*source.shape], [*source.valid], [i64(0), i64(0)]
+    size = half(static(shape[axis]) or 0, split, lane)
+    starts[axis], shape[axis] = i64(lane * size), i64(size)
+    valid[axis] = _least(e, _less(e, valid[axis], starts[axis]), shape[axis])
+    pointer = moved(e, source, starts)
+    return Tensor(pointer, tuple(shape), source.strides, tuple(valid), source.dtype, source.root)
+
+
 @lowers("tensor.transpose")
 def _transpose(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     return turned(bound["x"], bound["axis1"], bound["axis2"])
@@ -143,10 +161,18 @@ def turned(source: Tensor, axis1: int, axis2: int) -> Tensor:
 
 @lowers("tensor.reshape")
 def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
-    """Return the same elements under another shape; where that is no view of them it is an error, and replaced."""
-    source: Tensor = bound["x"]
-    assert isinstance(call.type, TensorType)
-    shape = e.indices(bound["shape"])
+    source_type = call.args[0].type
+    assert isinstance(call.type, TensorType) and isinstance(source_type, TensorType)
+    return reshaped(e, call, bound["x"], e.indices(bound["shape"]), part_of(source_type, call.type.shape), call.type)
+
+
+def reshaped(
+    e: FunctionEmitter, call: Call, source: Tensor, shape: tuple[Value, ...], part: Part | None, type_: TensorType
+) -> Tensor:
+    """Return the same elements under another shape; where that is no view of them it is an error, and replaced.
+
+    Where it is not known what `part` of them is then valid, they must all be.
+    """
     strides, count = packed_strides(e, shape)
     in_place, expected = Value(I1, "true"), i64(1)
     for extent, stride in zip(reversed(source.shape), reversed(source.strides), strict=True):
@@ -154,8 +180,10 @@ def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
             one = e.b.op("or", e.b.compare("icmp eq", stride, expected), e.b.compare("icmp sle", extent, i64(1)))
             in_place = e.b.op("and", in_place, one)
         expected = times(e, expected, extent)
-    fits = _all_same(e, (*source.valid, count), (*source.shape, expected), in_place)
-    view = Tensor(source.pointer, shape, strides, shape, source.dtype, source.root)
+    have, want = (source.valid, source.shape) if part is None else ((), ())
+    fits = _all_same(e, (*have, count), (*want, expected), in_place)
+    valid = shape if part is None else tuple(i64(n) if isinstance(n, int) else source.valid[n.axis] for n in part)
+    view = Tensor(source.pointer, shape, strides, valid, source.dtype, source.root)
     if fits.ref == "true" or not e.checked:
         return view
     e.fail(
@@ -163,7 +191,38 @@ def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
         f"this value is strided, partly valid or of another size: it cannot be reshaped\n{RESHAPED}",
         call,
     )
-    return guarded(e, fits, view, call.type)
+    return guarded(e, fits, view, type_)
+
+
+@lowers("tensor.view")
+def _view(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Return the memory of a tensor in the order of another layout and shape."""
+    type_, source_type, source = call.type, call.args[0].type, bound["tensor"]
+    assert isinstance(type_, TensorType) and isinstance(source_type, TensorType)
+    layouts = source_type.layout, type_.layout
+    if bound["shape"] is None:
+        view = source if layouts[0] is layouts[1] else turned(source, -1, -2)
+    else:
+        in_memory, shape = e.indices(bound["shape"]), type_.shape
+        if layouts[1] is TensorLayout.DN:
+            in_memory, shape = (*in_memory[:-2], in_memory[-1], in_memory[-2]), (*shape[:-2], shape[-1], shape[-2])
+        base = source if layouts[0] is TensorLayout.ND else turned(source, -1, -2)
+        whole = replace(base, valid=base.shape) if source_type.valid != source_type.shape else base
+        view = reshaped(e, call, whole, in_memory, None, replace(type_, shape=shape, valid=shape))
+        view = view if layouts[1] is TensorLayout.ND else turned(view, -1, -2)
+    if bound["valid_shape"] is None:
+        return view
+    asked = e.indices(bound["valid_shape"])
+    if bound["shape"] is not None and source_type.valid != source_type.shape:
+        _check_count(e, call, source.valid, asked)
+    return replace(view, valid=tuple(_cut(e, call, n, most) for n, most in zip(asked, view.shape, strict=True)))
+
+
+def _check_count(e: FunctionEmitter, call: Call, have: Sequence[Value], want: Sequence[Value]) -> None:
+    """Note an error where two boxes hold different numbers of elements."""
+    counts = [reduce(lambda x, y: times(e, x, y), extents, i64(1)) for extents in (have, want)]
+    if counts[0] != counts[1]:
+        e.fail(e.b.compare("icmp ne", *counts), "a view is valid in other elements than its tensor", call)
 
 
 def _all_same(e: FunctionEmitter, have: Sequence[Value], want: Sequence[Value], start: Value) -> Value:
@@ -177,10 +236,13 @@ def _all_same(e: FunctionEmitter, have: Sequence[Value], want: Sequence[Value], 
 def _set_validshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     source: Tensor = bound["x"]
     asked = e.indices((bound["valid_rows"], bound["valid_cols"]))
-    last: list[Value] = []
-    for want, extent in zip(asked, source.shape[-2:], strict=True):
-        if static(want) is None or static(extent) is None:
-            e.fail(e.b.compare("icmp ugt", want, extent), "a valid part does not fit its tensor", call)
-        last.append(_least(e, want, extent))
+    last = (_cut(e, call, want, extent) for want, extent in zip(asked, source.shape[-2:], strict=True))
     valid = (*source.valid[:-2], *last)
     return Tensor(source.pointer, source.shape, source.strides, valid, source.dtype, source.root)
+
+
+def _cut(e: FunctionEmitter, call: Call, want: Value, extent: Value) -> Value:
+    """Return a valid extent; one that does not fit is an error, and cut."""
+    if static(want) is None or static(extent) is None:
+        e.fail(e.b.compare("icmp ugt", want, extent), "a valid part does not fit its tensor", call)
+    return _least(e, want, extent)

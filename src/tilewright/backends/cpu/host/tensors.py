@@ -24,6 +24,7 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.native.llvm import I1, Value, i64
+from tilewright.ops.broadcast import REPEATED
 from tilewright.ops.memory import EXTENTS, MOST
 from tilewright.passes.overwritten import is_overwritten
 
@@ -141,10 +142,16 @@ def put(
     tile: Tile,
     tensor: Tensor,
     offsets: Sequence[Value] | None = None,
+    *,
     fits: Value | None = None,
+    add: bool = False,
 ) -> None:
-    """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor where it fits."""
-    sink = StoreSink(tile, tensor=tensor, offsets=tuple(offsets or (i64(0),) * len(tensor.shape)), fits=fits)
+    """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor or added to it.
+
+    What does not fit writes nothing.
+    """
+    starts = tuple(offsets or (i64(0),) * len(tensor.shape))
+    sink = StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits)
     e.run(Group(tile.rows, _recorded(tile), [sink]))
 
 
@@ -164,13 +171,14 @@ def _assemble(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     if isinstance(source, Tile):
         write(e, call, source, target, bound["offset"], bound["atomic"])
         return target
-    assert bound["atomic"] is not AtomicType.Add
-    copy_tensor(e, call, source, target, e.indices(bound["offset"]))
+    copy_tensor(e, call, source, target, e.indices(bound["offset"]), add=bound["atomic"] is AtomicType.Add)
     return target
 
 
-def copy_tensor(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, starts: Sequence[Value]) -> None:
-    """Emit a copy of a tensor's valid part; one that does not fit is an error and writes nothing."""
+def copy_tensor(
+    e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, starts: Sequence[Value], *, add: bool = False
+) -> None:
+    """Emit a copy of a tensor's valid part, or its sum with what is there; one that does not fit writes nothing."""
     pad = len(target.shape) - len(source.shape)
     sizes = (*(i64(1),) * pad, *source.valid)
     fits = inside(e, starts, sizes, target.shape)
@@ -182,7 +190,33 @@ def copy_tensor(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, 
         apart = new_tensor(e, sizes, source.dtype)
         put(e, loaded(whole, sizes), apart)
         whole = apart
-    put(e, loaded(whole, sizes), target, starts, fits)
+    put(e, loaded(whole, sizes), target, starts, fits=fits, add=add)
+
+
+@lowers("tensor.expand_clone")
+def _expand_clone(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Emit a copy of a tensor into another, what there is one of repeated; one that does not fit writes nothing."""
+    source, target = bound["src"], bound["target"]
+    if source.root is target.root:
+        apart = new_tensor(e, source.valid, source.dtype)
+        put(e, loaded(source, source.valid), apart)
+        source = replace(source, pointer=apart.pointer, strides=apart.strides)
+    fits, sizes, strides = Value(I1, "true"), list(source.valid), list(source.strides)
+    for axis, (have, want) in enumerate(zip(source.shape, target.shape, strict=True)):
+        if have == want:
+            continue
+        single = e.b.compare("icmp eq", have, i64(1))
+        if static(have) is None:
+            strides[axis] = e.b.select(single, i64(0), strides[axis])
+        sizes[axis] = want if static(have) == 1 else e.b.select(single, want, sizes[axis])
+        fits = e.b.op("and", fits, e.b.op("or", single, e.b.compare("icmp eq", have, want)))
+    if e.checked and fits.ref != "true":
+        e.fail(e.negated(fits), f"a tensor cannot be repeated to fill another\n{REPEATED}", call)
+        sizes = [e.b.select(fits, size, i64(0)) for size in sizes]
+    read = tuple(i64(1) if static(have) == 1 else size for have, size in zip(source.shape, sizes, strict=True))
+    node = MapNode((loaded(replace(source, strides=tuple(strides)), read),), function=converting(target.dtype))
+    put(e, Tile(stand_in(sizes, target.dtype), tuple(sizes), node=node), target)
+    return target
 
 
 @lowers("tensor.read")

@@ -1,0 +1,1 @@
+"""Other packages' names: what their users import, answered by ours."""

@@ -1,0 +1,1 @@
+"""`pypto.language.distributed`: importable, so that programs which only name it are read; it has no names yet."""

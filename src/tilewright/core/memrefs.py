@@ -1,0 +1,47 @@
+"""Memory references: where an annotation says that a tile lives. It never changes a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.core.types import MemRef as Placed
+
+__all__ = ["MemRef", "MemRefType", "Ptr", "PtrType"]
+
+
+class MemRef:
+    """A place for tiles: `pl.MemRef("name", slots=2)[i]` by name, `pl.MemRef(offset, size)` where it is known.
+
+    Each tile keeps its own content, whatever the places of others: a name says which tiles may share one.
+    """
+
+    def __init__(self, *place: Any, slots: Any = None) -> None:
+        """Say a name, or an offset and a size in bytes, perhaps after the allocation they are in."""
+        if slots is not None and (not isinstance(slots, int) or isinstance(slots, bool) or slots < 1):
+            raise ValueError(f"slots= of pl.MemRef must be a positive integer, got {slots!r}")
+        if len(place) > 3 or (len(place) == 1 and not isinstance(place[0], str)):
+            raise TypeError(f"pl.MemRef takes a name, or an offset and a size, got {place!r}")
+        self.name = place[0] if place and not isinstance(place[0], int) else ""
+        self.placed = Placed(*place[-2:]) if len(place) > 1 else None
+        """Where it is, where that is known."""
+        self.slots = slots
+
+    def __getitem__(self, index: Any) -> MemRef:
+        """Return the place of one of the slots; which one is no part of it."""
+        return self
+
+    def __repr__(self) -> str:
+        parts = [repr(self.name)] if self.name else []
+        parts += [f"{self.placed.offset}, {self.placed.size}"] if self.placed is not None else []
+        return f"pl.MemRef({', '.join([*parts, *([f'slots={self.slots}'] if self.slots else [])])})"
+
+
+class PtrType:
+    """The type of an allocation, in text that the compiler wrote."""
+
+
+class MemRefType:
+    """The type of a place in memory, in text that the compiler wrote."""
+
+
+Ptr = PtrType

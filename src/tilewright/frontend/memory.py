@@ -1,0 +1,60 @@
+"""Memory: annotations that say where a local tile lives."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tilewright.core.enums import MemorySpace
+from tilewright.core.expr import Expr
+from tilewright.core.memrefs import MemRef
+from tilewright.core.types import ScalarType
+from tilewright.errors import AnnotationError
+from tilewright.frontend.translator import Translator
+
+
+def check_place(t: Translator, memref: MemRef, memory: MemorySpace | None, node: ast.expr) -> None:
+    """Raise where tiles that share a place by name cannot: in overlapping turns, or in different memories."""
+    if not memref.name or memref.placed is not None:
+        return
+    if any(stage > 1 for stage in t.stages):
+        message = "a named pl.MemRef cannot stand in a pl.pipeline() of two stages or more, whose turns overlap"
+        raise t.error(AnnotationError, node, message, help="use pl.range, or leave the place out")
+    known = t.places.setdefault(memref.name, (memory, memref.slots))
+    if known != (memory, memref.slots):
+        message = f"'{memref.name}' is one place, and was declared with another memory or another number of slots"
+        raise t.error(AnnotationError, node, message, help="give the other place a name of its own")
+
+
+def without_slots(t: Translator, annotation: ast.expr) -> ast.expr:
+    """Return an annotation whose places in memory say no slot: which one it is may be a value of the program."""
+    if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.slice, ast.Tuple):
+        return annotation
+    parts = annotation.slice.elts
+    plain = [part if at < 2 else _plain(t, part) for at, part in enumerate(parts)]
+    if all(new is old for new, old in zip(plain, parts, strict=True)):
+        return annotation
+    slice_ = ast.copy_location(ast.Tuple(plain, ast.Load()), annotation.slice)
+    return ast.copy_location(ast.Subscript(annotation.value, slice_, ast.Load()), annotation)
+
+
+def _plain(t: Translator, part: ast.expr) -> ast.expr:
+    if isinstance(part, ast.Subscript) and isinstance(part.value, (ast.Call, ast.Name)):
+        if isinstance(part.value, ast.Name) and not isinstance(t.evaluate(part.value), MemRef):
+            return part
+        _check_slot(t, part.slice)
+        return _plain(t, part.value)
+    if isinstance(part, ast.Call) and part.args and t.evaluate(part.func) is MemRef:
+        base = t.find(part.args[0].id) if isinstance(part.args[0], ast.Name) else None
+        if base is not None and isinstance(base.value, Expr):
+            name = ast.copy_location(ast.Constant(ast.unparse(part.args[0])), part.args[0])
+            return ast.copy_location(ast.Call(part.func, [name, *part.args[1:]], part.keywords), part)
+    return part
+
+
+def _check_slot(t: Translator, node: ast.expr) -> None:
+    index: Any = t.operand(node)
+    is_scalar = isinstance(index, Expr) and isinstance(index.type, ScalarType) and index.type.dtype.is_int()
+    if type(index) is not int and not is_scalar:
+        message = f"a slot of pl.MemRef is an integer, got {t.describe(index)}"
+        raise t.error(AnnotationError, node, message, help='pl.MemRef("name", slots=2)[i % 2]')

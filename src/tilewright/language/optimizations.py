@@ -1,0 +1,3 @@
+"""`pl.optimizations`: the hints that scopes take."""
+
+from tilewright.frontend.optimizations import *

@@ -1,0 +1,159 @@
+"""Positions: the first largest or smallest element of rows and columns, as torch finds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from ops.kernels import Array, inout, kernel, launch, out, run, scalar, tensor
+
+import tilewright.language as pl
+from tilewright.dtypes import DataType
+from tilewright.errors import ExecutionError, MixedKindsError, OperandError, ShapeMismatchError
+from tilewright.ops.declare import NUMBERS
+
+pytestmark = pytest.mark.usefixtures("on_target")
+
+NAMES = ["row_argmax", "row_argmin", "col_argmax", "col_argmin"]
+every_name = pytest.mark.parametrize("name", NAMES)
+
+
+def expected(name: str, x: Array) -> Array:
+    find: Any = torch.argmax if name.endswith("max") else torch.argmin
+    dim = -1 if name.startswith("row") else -2
+    wide = torch.tensor(x.astype(np.float64).tolist()) if x.dtype.kind not in "iu" else torch.tensor(x.tolist())
+    return find(wide, dim=dim, keepdim=True).numpy().astype(np.int32)
+
+
+def shape_of(name: str, *shape: int) -> list[int]:
+    folded = list(shape)
+    folded[-1 if name.startswith("row") else -2] = 1
+    return folded
+
+
+def drawn(dtype: DataType, *shape: int, seed: int = 0) -> Array:
+    """Return elements of which many are equal."""
+    rng = np.random.default_rng(seed)
+    low = 0 if dtype.is_unsigned_int() else -4
+    return rng.integers(low, 5, shape).astype(dtype.numpy)
+
+
+@every_name
+@pytest.mark.parametrize("dtype", sorted(NUMBERS - {pl.UINT64}, key=str), ids=str)
+@pytest.mark.parametrize("shape", [(5, 37), (33, 70), (1, 7), (6, 1), (2, 5, 19)], ids=str)
+def test_the_first_of_equal_elements_is_found(name: str, dtype: DataType, shape: tuple[int, ...]) -> None:
+    zeros, result = [0] * len(shape), shape_of(name, *shape)
+    function = kernel(
+        f"""
+        t = pl.load(x, {zeros}, {list(shape)})
+        out = pl.store(pl.{name}(t, pl.create_tile({list(shape)}, dtype=pl.{dtype.symbol})), {zeros}, out)
+        """,
+        x=tensor(dtype, *shape),
+        out=out(pl.INT32, *result),
+    )
+    x = drawn(dtype, *shape)
+    assert run(function, x).tolist() == expected(name, x).tolist()
+
+
+@every_name
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, -0.0, 0.0])
+def test_special_elements_are_found_as_torch_finds_them(name: str, number: float) -> None:
+    function = kernel(
+        f"out = pl.assemble(out, pl.{name}(x), [0, 0])",
+        x=tensor(pl.FP32, 20, 40),
+        out=out(pl.INT32, *shape_of(name, 20, 40)),
+    )
+    x = np.random.default_rng(1).choice(np.array([number, 1.5, -1.5, 0.0, -0.0], np.float32), (20, 40))
+    assert run(function, x).tolist() == expected(name, x).tolist()
+    alone = np.full((20, 40), number, np.float32)
+    assert not run(function, alone).any()
+
+
+@every_name
+@pytest.mark.parametrize("valid", [(3, 17), (5, 1), (1, 37), (5, 37)], ids=str)
+def test_only_the_valid_part_is_looked_at(name: str, valid: tuple[int, int]) -> None:
+    function = kernel(
+        f"""
+        t = pl.load(x, [0, 0], [5, 37], valid_shape=[rows, columns])
+        out = pl.store(pl.{name}(t * 2.0, pl.create_tile([5, 37], dtype=pl.FP32)), [0, 0], out)
+        """,
+        x=tensor(pl.FP32, 5, 37),
+        rows=scalar(pl.INDEX),
+        columns=scalar(pl.INDEX),
+        out=out(pl.INT32, *shape_of(name, 5, 37)),
+    )
+    x = drawn(pl.FP32, 5, 37)
+    want = np.full(shape_of(name, 5, 37), -1, np.int32)
+    part = expected(name, x[: valid[0], : valid[1]])
+    want[: part.shape[0], : part.shape[1]] = part
+    assert run(function, x, *valid, fill=-1).tolist() == want.tolist()
+
+
+@every_name
+@pytest.mark.parametrize("shape", [(3, 5), (70, 3000), (200, 300)], ids=str)
+@pytest.mark.parametrize("dtype", [pl.FP32, pl.INT8, pl.FP16], ids=str)
+def test_tensors_of_any_extents_are_searched_block_by_block(name: str, shape: tuple[int, int], dtype: DataType) -> None:
+    result = ["M", 1] if name.startswith("row") else [1, "N"]
+    function = kernel(
+        f"out = pl.assemble(out, pl.{name}(x), [0, 0])",
+        x=f"pl.Tensor[[pl.dynamic('M'), pl.dynamic('N')], pl.{dtype.symbol}]",
+        out="pl.Out[pl.Tensor[[" + ", ".join(f"pl.dynamic('{e}')" if e != 1 else "1" for e in result) + "], pl.INT32]]",
+    )
+    x = drawn(dtype, *shape, seed=2)
+    if dtype.is_float():
+        x[1, shape[1] // 2 :] = np.nan
+        x[shape[0] // 2 :, 1] = np.nan
+    given = np.zeros(shape_of(name, *shape), np.int32)
+    launch(function, x, given)
+    assert given.tolist() == expected(name, x).tolist()
+
+
+@every_name
+def test_where_nothing_is_valid_there_is_no_position(name: str) -> None:
+    function = kernel(
+        f"""
+        t = pl.load(x, [0, 0], [4, 8], valid_shape=[rows, columns])
+        out = pl.store(pl.{name}(t, pl.create_tile([4, 8], dtype=pl.FP32)), [0, 0], out)
+        """,
+        x=tensor(pl.FP32, 4, 8),
+        rows=scalar(pl.INDEX),
+        columns=scalar(pl.INDEX),
+        out=inout(pl.INT32, *shape_of(name, 4, 8)),
+    )
+    given = np.zeros(shape_of(name, 4, 8), np.int32)
+    extents = (4, 0) if name.startswith("row") else (0, 8)
+    with pytest.raises(ExecutionError, match="no element to choose"):
+        launch(function, drawn(pl.FP32, 4, 8), *extents, given)
+
+
+@every_name
+def test_an_axis_without_elements_is_refused(name: str) -> None:
+    extents = [4, 0] if name.startswith("row") else [0, 8]
+    body = f"""
+        t = pl.load(x, [0, 0], [4, 8], valid_shape={extents})
+        r = pl.{name}(t, pl.create_tile([4, 8], dtype=pl.FP32))
+    """
+    with pytest.raises(ShapeMismatchError, match="no element to choose"):
+        kernel(body, x=tensor(pl.FP32, 4, 8))
+
+
+@every_name
+def test_tiles_bring_scratch_along(name: str) -> None:
+    with pytest.raises(OperandError, match="tmp_tile is missing") as raised:
+        kernel(f"r = pl.tile.{name}(tile=pl.load(x, [0, 0], [4, 8]))", x=tensor(pl.FP32, 4, 8))
+    assert isinstance(raised.value, TypeError)
+
+
+@every_name
+def test_tensors_bring_no_scratch_along(name: str) -> None:
+    with pytest.raises(MixedKindsError):
+        kernel(f"r = pl.{name}(x, pl.create_tile([4, 8], dtype=pl.FP32))", x=tensor(pl.FP32, 4, 8))
+
+
+def test_the_scratch_of_rows_is_like_them_and_that_of_columns_anything() -> None:
+    body = "r = pl.{}(pl.load(x, [0, 0], [4, 8]), pl.create_tile([1, 8], dtype=pl.FP32))"
+    with pytest.raises(ShapeMismatchError, match="tmp_tile needs the shape"):
+        kernel(body.format("row_argmax"), x=tensor(pl.FP32, 4, 8))
+    kernel(body.format("col_argmax"), x=tensor(pl.FP32, 4, 8))

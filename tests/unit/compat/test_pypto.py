@@ -1,0 +1,111 @@
+"""PyPTO's names: scripts and tests that import them run as they are, and what is missing says so by name."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WRITTEN = Path(__file__).parent / "written"
+PACKAGE = "tilewright.compat.pypto"
+
+
+def ran(*arguments: str, cwd: Path | None = None) -> str:
+    """Return what a Python process prints that ends well."""
+    done = subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def told(code: str) -> str:
+    """Return what a process prints in which the names are known."""
+    return ran("-c", f"import {PACKAGE}\n{code}").strip()
+
+
+def test_a_script_runs_with_its_arguments(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    output = ran("-m", PACKAGE, str(WRITTEN / "add_scripts.py"), "-p", "a2a3", "--output-dir", str(tmp_path / "made"))
+    assert output == "AddThenScale passed on a2a3\n"
+    assert (tmp_path / "made" / "compiled_meta.json").exists()
+
+
+def test_test_files_run_with_the_plugin(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    options = ("-q", "-p", PACKAGE, "-p", "no:cacheprovider", f"--rootdir={tmp_path}", "-c", os.devnull)
+    assert "6 passed" in ran("-m", "pytest", *options, *map(str, sorted(WRITTEN.glob("*_cases.py"))), cwd=tmp_path)
+
+
+def test_a_script_sees_what_python_would_show_it(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("VALUE = 7\n")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, beside, pypto\nprint(__name__, sys.argv[1:], beside.VALUE, __file__ == sys.argv[0])\n"
+    )
+    assert ran("-m", PACKAGE, str(script), "a", "-m") == "__main__ ['a', '-m'] 7 True\n"
+    assert ran("-m", PACKAGE, "-m", "script", "a", cwd=tmp_path).startswith("__main__ ['a'] 7")
+
+
+def test_nothing_to_run_is_said() -> None:
+    done = subprocess.run([sys.executable, "-m", PACKAGE], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.partition(" ")[0]) == (2, "usage:")
+
+
+def test_modules_are_ours_under_a_second_name() -> None:
+    same = "import pypto.language as pl, tilewright.language as ours; from pypto.ir import passes"
+    assert told(f"{same}; import tilewright.ir.passes as p; print(pl is ours, passes is p, pl.__name__)") == (
+        "True True tilewright.language"
+    )
+
+
+IMPORTS = [
+    "import pypto.language.distributed as pld",
+    "import pypto.ir.pass_manager, pypto.ir.compiled_program",
+    "from pypto.language import jit, tile, FP32",
+    "from pypto.pypto_core import DataType, ir, passes, backend",
+    "from pypto.runtime.runner import RunConfig, run",
+    "from pypto.jit.decorator import JITFunction",
+    "from pypto.backend.pto_backend import PartialCodegenError",
+    "from pypto import DT_BF16, DataType, Error, InternalError, backend, ir, passes, runtime, language, jit",
+]
+
+
+@pytest.mark.parametrize("code", IMPORTS)
+def test_a_public_module_can_be_imported(code: str) -> None:
+    assert told(code) == ""
+
+
+MISSING = {
+    "import pypto.nothing": "ModuleNotFoundError pypto.nothing",
+    "from pypto import nothing": "ModuleNotFoundError pypto.nothing",
+    "from pypto.language import nothing": "ModuleNotFoundError pypto.language.nothing",
+    "import pypto.language.nothing": "ModuleNotFoundError pypto.language.nothing",
+    "from pypto.ir.passes import nothing": "ModuleNotFoundError pypto.ir.passes.nothing",
+    "import pypto; pypto.nothing": "AttributeError pypto.nothing",
+    "import pypto; pypto.DT_FP31": "AttributeError pypto.DT_FP31",
+    "import pypto.language as pl; pl.nothing": "AttributeError pypto.language.nothing",
+    "from pypto import runtime; runtime.nothing": "AttributeError pypto.runtime.nothing",
+    "import pypto.language.distributed as pld; pld.put": "AttributeError pypto.language.distributed.put",
+}
+
+
+@pytest.mark.parametrize("code", MISSING)
+def test_what_is_missing_is_named_as_it_was_asked_for(code: str) -> None:
+    caught = f"try:\n    {code}\nexcept Exception as error:\n    print(type(error).__name__, error)"
+    assert told(caught) == f"{MISSING[code]} is not in tilewright's compat module"
+
+
+def test_asking_whether_a_name_is_there_is_no_mistake() -> None:
+    assert told("import pypto.language as pl; print(hasattr(pl, 'add'), hasattr(pl, 'nothing'))") == "True False"
+
+
+def test_pypto_itself_loaded_first_is_not_replaced() -> None:
+    code = f"import sys, types; sys.modules['pypto'] = types.ModuleType('pypto')\nimport {PACKAGE}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "ImportError: pypto has been imported already" in done.stderr
+
+
+def test_the_names_alone_load_neither_the_language_nor_numpy() -> None:
+    assert told("import sys, pypto; print({'numpy', 'torch', 'tilewright.language'} & sys.modules.keys())") == "set()"
