@@ -144,6 +144,8 @@ class OpSpec:
     """The tensors of which its meaning says itself which elements it reads; of others it reads all."""
     orders: tuple[tuple[str, ...], ...] = ()
     """Other orders in which its arguments may be written."""
+    forms: tuple[tuple[str, ...], ...] = ()
+    """The parameters that belong together, of an op that does one of several things: it is given those of one form."""
     annotated: bool = False
     """Whether the annotation of the name it is assigned to may say its `shape` and `dtype`."""
     control_plane: bool = False
