@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 T = TypeVar("T")
 
-_PARAMS = vars(dataclass(init=False, eq=False, repr=False)(type("Plain", (), {"__doc__": ""})))["__dataclass_params__"]
+_Plain = dataclass(init=False, eq=False, repr=False)(type("Plain", (), {"__doc__": "A record without fields."}))
+_PARAMS = vars(_Plain)["__dataclass_params__"]
 """How all records were made, for dataclasses that are derived from one."""
 
 if TYPE_CHECKING:
