@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from types import FunctionType
 from typing import Any, TypeAlias, get_args
 
@@ -282,9 +283,16 @@ def parameters_of(function: FunctionType) -> tuple[Parameter, ...]:
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
+    role, types, is_dtype = _meaning(annotation)
+    return Parameter(name, role, default, types, is_dtype)
+
+
+@cache
+def _meaning(annotation: Any) -> tuple[Role, tuple[type, ...], bool]:
+    """Return what an annotation says of a parameter; a few dozen serve all declarations."""
     members = {annotation, *get_args(annotation)}
     types = tuple(t for annotation, found in _TYPES.items() if annotation in members for t in found)
-    return Parameter(name, _role(members, types), default, types, DataType in members)
+    return _role(members, types), types, DataType in members
 
 
 def _role(members: set[Any], types: tuple[type, ...]) -> Role:

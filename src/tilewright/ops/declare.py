@@ -75,6 +75,8 @@ def op(
     """
 
     def changed(p: Parameter) -> Parameter:
+        if p.name not in (also or ()) and p.name not in keeps_bits:
+            return p
         return replace(p, also=(also or {}).get(p.name, ()), keeps_bits=p.name in keeps_bits)
 
     def declare(function: F) -> F:
