@@ -16,14 +16,17 @@ from tilewright import settings
 from tilewright.backends.host import HostProgram
 from tilewright.call.backoff import Backoff
 from tilewright.call.entrance import reroute
+from tilewright.call.frameworks import is_tensor
 from tilewright.call.launch import context, room
+from tilewright.call.torch_state import is_traced
+from tilewright.call.unread import hide, unread
 from tilewright.errors import InternalError
 from tilewright.frontend.signature import Known, TensorMeta
 from tilewright.native.context import Context
 from tilewright.pto.declared import Declared
-from tilewright.pto.errors import PtoArgumentError
+from tilewright.pto.errors import PtoArgumentError, PtoValueError
 from tilewright.pto.groups import UNKNOWN, Groups, Reach, grouped
-from tilewright.pto.pointers import PointerTaker, Words
+from tilewright.pto.pointers import OPERATOR, PointerTaker, Words
 from tilewright.pto.programs import Programs
 from tilewright.pto.scalars import ScalarTaker
 from tilewright.pto.signature import Kind, Signature
@@ -63,6 +66,7 @@ class Launch:
         self._backoff = Backoff()
         self._warm: Warm | None = None
 
+    @unread(OPERATOR)
     def __call__(self, *args: Any, **named: Any) -> None:
         """Run the kernel; it has run when this returns."""
         words, plan = self._launcher.run(self._grid, args, named)
@@ -86,6 +90,7 @@ class Launcher:
     """Launches of one compiled kernel."""
 
     def __init__(self, declared: Declared, signature: Signature, programs: Programs) -> None:
+        hide()
         self._declared = declared
         self._programs = programs
         self._parameters = signature.runtime
@@ -119,6 +124,9 @@ class Launcher:
             raise self._named(named)
         if len(args) != len(self._takers):
             raise self._wrong_count(len(args))
+        if is_traced() and any(map(is_tensor, args)):
+            message = "torch traces or transforms this launch, and cannot look into it"
+            raise self._declared.refusal(PtoValueError, message, help=OPERATOR)
         key = (grid, *(word for taker, value in zip(self._takers, args, strict=True) for word in taker(value)))
         plan = self._planned(self._pointers(key))
         words = plan.pick(key + plan.extra)

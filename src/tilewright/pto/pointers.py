@@ -8,8 +8,8 @@ import sys
 from math import prod
 from typing import Any, TypeAlias
 
-from tilewright.call.frameworks import Framework, framework_of
-from tilewright.call.torch_state import gradient_objection
+from tilewright.call.frameworks import TORCH, Framework, framework_of
+from tilewright.call.torch_state import gradient_objection, memory_objection
 from tilewright.dtypes import BY_NAME, INDEX, SIGNED, DataType, from_numpy, from_torch
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import PtoArgumentError, PtoValueError
@@ -20,6 +20,9 @@ from tilewright.pto.types import Ptr
 Words: TypeAlias = tuple[int, ...]
 
 _type: Any = type
+
+OPERATOR = "launch it in an operator, which `torch.library.custom_op` makes of a function (docs/torch-operators.md)"
+"""What lets torch see a launch: PTO kernels have no operators of their own."""
 
 
 class PointerTaker:
@@ -70,7 +73,8 @@ class PointerTaker:
         return address, UNKNOWN
 
     def _array(self, framework: Framework, value: Any) -> Words:
-        objection = framework.objection(value) or gradient_objection(value)
+        objection = memory_objection(value, OPERATOR) if framework is TORCH else ""
+        objection = objection or framework.objection(value) or gradient_objection(value, OPERATOR)
         if objection:
             raise self._value_error(objection)
         given = _dtype_of(value)
