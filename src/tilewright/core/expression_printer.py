@@ -150,7 +150,7 @@ class ExpressionPrinter:
             ):
                 by_name = True
                 continue
-            by_name = by_name or not p.is_operand
+            by_name = by_name or not (p.is_operand or call.op.kind is Kind.SCALAR)
             shown = self._operand(spec, p, bound)
             parts.append(f"{p.name}={shown}" if by_name else shown)
         name = spec.name if call.op.kind is Kind.SCALAR else call.op.name

@@ -32,12 +32,13 @@ def check_read_plainly(value: object, around: tuple[object, ...] = ()) -> None:
     """Raise OddContainer where a container, or one inside it, is not what a plain one with its elements is."""
     if not isinstance(value, PLAIN) or any(value is outer for outer in around):
         return
-    base: Any = next(each for each in PLAIN if isinstance(value, each))
+    base: Any = next(each for each in PLAIN if issubclass(type(value), each))
     if method := _own_method(type(value), base):
         raise OddContainer(
             f"{type(value).__name__} is a {base.__name__} with a `{method}` of its own, which kernels do not call"
         )
-    for item in list(base.values(value) if base is dict else base.__iter__(value)):
+    elements: list[object] = list(getattr(base, "values", base.__iter__)(value))
+    for item in elements:
         check_read_plainly(item, (*around, value))
 
 

@@ -25,6 +25,7 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.arguments import Arguments, arguments, parameters_of
 from tilewright.frontend.branches import condition, ends, unnamed_yield
+from tilewright.frontend.lanes import each_lane
 from tilewright.frontend.options import read_options
 from tilewright.frontend.scopes import check_hints, grid
 from tilewright.frontend.state import Widened, YieldFrame
@@ -89,7 +90,9 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     t.scope.enter()
     t.scope.bind(names[0], loop_var, loop_var.span)
     iter_args = _carried(t, names[1:], inits, node)
+    t.stages.append(attrs.get("stage", 1))
     frame, body = _body(t, node.body, word, len(iter_args))
+    t.stages.pop()
     bound = t.scope.leave()
     body, results = _results(t, node, iter_args, frame, body)
     t.scope.leak(bound, names)
@@ -352,7 +355,7 @@ def _check_accepted(t: Translator, word: str, call: ast.Call, refused: Sequence[
 
 
 def _lane(t: Translator, node: ast.For, iterable: ast.Call) -> None:
-    """Translate `for lane in pl.split_aiv(...)`: there is one lane."""
+    """Translate `for lane in pl.split_aiv(...)`: the body is written out for each lane."""
     if not isinstance(node.target, ast.Name):
         message, help = (
             "pl.split_aiv() binds a single loop variable, the lane",
@@ -371,7 +374,6 @@ def _lane(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     if t.attrs.get("split", SplitMode.NONE) is not SplitMode.NONE:
         message = "pl.split_aiv() and the function's own split exclude each other"
         raise options.error("n", message, 'drop "split" from pl.func_attr')
-    t.assign(node.target.id, 0, node.target)
     t.loops.append("split_aiv")
-    t.execute(node.body)
+    each_lane(t, node, options.value("mode"))
     t.loops.pop()

@@ -79,7 +79,7 @@ STRAIGHT = {
     "unary operators": "a = -k\nc = not b\nif c:\n    pl.tensor.write(y, [a, 0], s)",
     "comparisons and logic": "c = (k < 3) and ((k == 5) or b)\nif c:\n    pl.tensor.write(y, [0, 0], s)",
     "minimum and maximum": "a = pl.max(pl.min(k, 3), 1)\npl.tensor.write(y, [a, 0], s)",
-    "a cast of a scalar": "a = pl.cast(n, target_type=pl.INDEX)\npl.tensor.write(y, [a, 0], s)",
+    "a cast of a scalar": "a = pl.cast(n, pl.INDEX)\npl.tensor.write(y, [a, 0], s)",
     "an option by name": "t = pl.tile.load(x, [0, 0], [64, 64], target_memory=pl.Mem.Mat)",
     "an absent operand": "t = pl.tile.load(x, [0, 0], [64, 64], clamp=True)",
     "an optional operand": "t = pl.tile.load(x, [0, 0], [16, 64], [k, 64])\npl.tile.store(t, [0, 0], y)",
