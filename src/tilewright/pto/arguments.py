@@ -15,7 +15,7 @@ from tilewright.call.torch_state import gradient_objection, memory_objection
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL, BY_NAME, INDEX, SIGNED, DataType, from_numpy, from_torch, round_scalar
 from tilewright.pto.declared import Declared, E
-from tilewright.pto.errors import PtoArgumentError, PtoValueError
+from tilewright.pto.errors import OPERATOR, PtoArgumentError, PtoValueError
 from tilewright.pto.groups import END, UNKNOWN
 from tilewright.pto.signature import Parameter
 from tilewright.pto.types import Ptr, Scalar
@@ -23,9 +23,6 @@ from tilewright.pto.types import Ptr, Scalar
 Words: TypeAlias = tuple[int, ...]
 
 _type: Any = type
-
-OPERATOR = "launch it in an operator, which `torch.library.custom_op` makes of a function (docs/torch-operators.md)"
-"""What lets torch see a launch: PTO kernels have no operators of their own."""
 
 
 class Taker:

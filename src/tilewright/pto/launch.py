@@ -22,9 +22,9 @@ from tilewright.call.unread import hide, unread
 from tilewright.errors import InternalError
 from tilewright.frontend.signature import Known, TensorMeta
 from tilewright.native.context import Context
-from tilewright.pto.arguments import OPERATOR, PointerTaker, ScalarTaker, Words
+from tilewright.pto.arguments import PointerTaker, ScalarTaker, Words
 from tilewright.pto.declared import Declared
-from tilewright.pto.errors import PtoArgumentError, PtoValueError
+from tilewright.pto.errors import OPERATOR, PtoArgumentError, PtoValueError
 from tilewright.pto.groups import UNKNOWN, Groups, Reach, grouped
 from tilewright.pto.programs import Programs
 from tilewright.pto.signature import Kind, Signature
