@@ -21,7 +21,8 @@ from tilewright.core.expr import Call, Expr
 from tilewright.core.program import Program
 from tilewright.core.region import Region
 from tilewright.dtypes import round_to
-from tilewright.interpret.machine import Frame, Machine
+from tilewright.interpret.evaluator import Frame
+from tilewright.interpret.machine import Machine
 
 TRIES = 64
 """How many runs with moved results may show what is possible before a difference counts as wrong."""
@@ -55,7 +56,7 @@ class Blurred(Machine):
         return result
 
     def _value(self, frame: Frame, value: object) -> Any:
-        return self._expr(frame, value) if isinstance(value, Expr) else value
+        return self.value(frame, value) if isinstance(value, Expr) else value
 
 
 def _size(call: Call, bound: dict[str, Any], result: Region) -> Array:

@@ -24,11 +24,25 @@ from tilewright.core.types import ScalarType
 from tilewright.dtypes import DataType
 from tilewright.ops.declare import NUMBERS as SEEN
 
+PIPED = "joins two functions of a group: tests/unit/test_pipes.py has programs of them"
+
 LEFT_OUT: dict[str, str] = {
     "tensor.get_block_idx": "the front end writes tile.get_block_idx",
     "tensor.get_block_num": "the front end writes tile.get_block_num",
     "tensor.get_subblock_idx": "the front end writes tile.get_subblock_idx",
     "system.device_assert": "stops a program, or is not there: it has tests of its own",
+    **dict.fromkeys(
+        ("system.tpush_to_aic", "system.tpush_to_aiv", "system.tpop_from_aic", "system.tpop_from_aiv"), PIPED
+    ),
+    **dict.fromkeys(("system.aic_initialize_pipe", "system.aiv_initialize_pipe"), "declares what needs no declaration"),
+    **dict.fromkeys(("system.tfree_to_aic", "system.tfree_to_aiv"), "frees what is freed anyway"),
+    **dict.fromkeys(("system.reserve_buffer", "system.import_peer_buffer"), "gives a number that means nothing here"),
+    "system.set_ffts": "takes a workspace that nothing is written to: it has tests of its own",
+    "system.syncall": "makes blocks wait for each other: it has tests of its own",
+    **dict.fromkeys(
+        ("prefetch.make_context", "prefetch.async_prefetch", "prefetch.session", "prefetch.wait"),
+        "is a hint that no value depends on: nothing of it is left in native code",
+    ),
     "system.task_invalid": "only orders tasks, which run in order anyway: nothing of it is left in native code",
 }
 """Ops that random programs do not use, with the reason."""
@@ -199,6 +213,25 @@ def _product_and_bias(w: Writer, op: Op) -> Value | None:
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_bias" else None)
     bias = tile_of(w, (1, shape[-1]), _summed(lhs))
     return called(w, op, lhs.name, rhs.name, bias.name, *_phase(w, op))
+
+
+@way("tile.matmul_mx", "tile.matmul_mx_acc", "tile.matmul_mx_bias")
+def _scaled_product(w: Writer, op: Op) -> Value | None:
+    """Multiply small floats with exponents that keep sums within reach of how accurate they are."""
+    m, k, n = 16 * w.number(1, 2), 64 * w.number(1, 2), 32
+
+    def some(name: str, rows: int, columns: int) -> str:
+        number = w.pick([0.5, 1.0, 2.0]) if name == "FP8E8M0" else w.pick([-1.5, 0.25, 1.0])
+        made = w.make(f"pl.cast(pl.tile.full([{rows}, {columns}], dtype=pl.FP32, value={number}), pl.{name})", "t")
+        assert made is not None
+        return made.name
+
+    factors = [some("FP8E4M3FN", m, k), some("FP8E8M0", m, k // 32)]
+    factors += [some("FP8E4M3FN", k, n), some("FP8E8M0", k // 32, n)]
+    if op.spec.name == "matmul_mx":
+        return called(w, op, *factors)
+    other = tile_of(w, (m if op.spec.name.endswith("acc") else 1, n), dt.FP32).name
+    return called(w, op, *([other, *factors] if op.spec.name.endswith("acc") else [*factors, other]))
 
 
 # Memory
@@ -430,6 +463,24 @@ def _assemble(w: Writer, op: Op) -> Value | None:
     return into
 
 
+@way("tile.aiv_shard", "tensor.aiv_shard")
+def _shard(w: Writer, op: Op) -> Value | None:
+    rows, columns = some_shape(w, (2,))
+    grown = (2 * rows, 2 * columns) if op.kind is Kind.TENSOR else (rows, columns)
+    source = operand(w, op.kind, grown, w.pick(DTYPES))
+    source = cut_short(w, source) if op.kind is Kind.TILE and w.chance(40) else source
+    text = f"{spelled(op.spec, op.kind)}({source.name}, split={w.number(0, 4)}, lane={w.number(0, 1)})"
+    return _viewed(w, source, text)
+
+
+@way("tile.aic_gather", "tensor.aic_gather")
+def _gather_lanes(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w, (2,)), w.pick(DTYPES)
+    first, second = (operand(w, op.kind, shape, dtype) for _ in range(2))
+    second = cut_short(w, second) if op.kind is Kind.TILE and w.chance(40) else second
+    return called(w, op, first.name, second.name, f"split={w.number(0, 4)}")
+
+
 @way("tile.extract")
 def _extract(w: Writer, op: Op) -> Value | None:
     source = tile_of(w, some_shape(w, (2,)), w.pick(DTYPES))
@@ -570,4 +621,20 @@ def _task(w: Writer, op: Op) -> Value | None:
 @way("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")
 def _barrier(w: Writer, op: Op) -> Value | None:
     w.line(f"pl.system.{op.spec.name}()")
+    return None
+
+
+FLAGS = "set_pipe=pl.PipeType.V, wait_pipe=pl.PipeType.S, event_id=0"
+ORDERED = {
+    "sync_src": FLAGS,
+    "sync_dst": FLAGS,
+    "sync_set": "{i}, pipe=pl.PipeType.M, ffts_mode=2",
+    "sync_wait": '{i}, pipe=pl.PipeType.M, core_type="aiv"',
+    "cacheinvalid": "",
+}
+
+
+@way(*(f"system.{name}" for name in ORDERED))
+def _order(w: Writer, op: Op) -> Value | None:
+    w.line(f"pl.system.{op.spec.name}({ORDERED[op.spec.name].format(i=w.index(13)[0])})")
     return None

@@ -87,6 +87,8 @@ class Backend(ABC):
     name: str
     stages: Sequence[str] = ()
     """The texts that its code comes with when it is made here, in order."""
+    devices: Sequence[str] = ("cpu",)
+    """The kinds of devices whose memory its programs take, as torch calls them."""
     is_kept = False
     """Whether its code is bytes that another process can run."""
 
@@ -152,6 +154,16 @@ def register(backend: Backend) -> None:
 def backend_names() -> list[str]:
     """Return the names of all back ends, ours first."""
     return list(dict.fromkeys([*_HOMES, *_backends]))
+
+
+def takes(backend: Backend, device: str) -> bool:
+    """Return whether a back end's programs take memory of a device, such as `cpu` or `cuda:1`."""
+    return device.partition(":")[0] in backend.devices
+
+
+def serving(device: str) -> Backend | None:
+    """Return the back end that programs for a device's memory are made by: the first that takes it, or None."""
+    return next((backend for backend in map(find, backend_names()) if takes(backend, device)), None)
 
 
 def find(name: str) -> Backend:

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 from tilewright.backends.interface import Backend, Code, Timed
 from tilewright.core.program import Program
 from tilewright.interpret.checked import run_checked
-from tilewright.interpret.machine import Machine, Value
+from tilewright.interpret.evaluator import Value
+from tilewright.interpret.machine import Machine
 from tilewright.records import record
 
 Run: TypeAlias = Callable[[str, Sequence[Value]], "tuple[Value, ...]"]

@@ -135,14 +135,18 @@ class Dispatcher:
 
     def _watches(self) -> dict[State, int]:
         """Return what is watched for all entries: the settings, and whether torch has come."""
-        held = environment()
-        names = [os.fsencode(name) for name in settings.NAMES]
-        watched = [
-            (held, {name: held.get(name, MISSING) for name in names}),
-            (sys.modules, {"torch": sys.modules.get("torch", MISSING)}),
-            *forward_level(),
-        ]
+        watched = watched_by_all()
         return {State.WATCHES: len(watched), State.WATCH_TABLE: address(watch_words(watched, self._keep))}
+
+
+def watched_by_all() -> list[tuple[dict[Any, Any], dict[Any, Any]]]:
+    """Return what must stay for all calls: the settings, whether torch has come, and that nobody looks for tangents."""
+    held = environment()
+    return [
+        (held, {name: held.get(name, MISSING) for name in map(os.fsencode, settings.NAMES)}),
+        (sys.modules, {"torch": sys.modules.get("torch", MISSING)}),
+        *forward_level(),
+    ]
 
 
 def _torch() -> dict[State, int]:

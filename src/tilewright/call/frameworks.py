@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from tilewright.arrays import np
 from tilewright.call.argument import Argument, is_array
 from tilewright.call.device_tensor import DeviceTensor
+from tilewright.call.devices import device_objection
 from tilewright.call.packed import is_packed, pack
 from tilewright.call.torch_state import holds_its_elements, memory_objection
 from tilewright.core.region import Array
@@ -72,9 +73,9 @@ class TorchTensors:
     """Tensors of torch."""
 
     def objection(self, value: Any) -> str:
-        """Return what a tensor is besides strided memory of this machine."""
-        if value.device.type != "cpu":
-            return f"is on {elsewhere(str(value.device))}"
+        """Return what a tensor is besides strided memory that some back end takes."""
+        if objection := device_objection(str(value.device)):
+            return objection
         if value.layout is not sys.modules["torch"].strided or value.is_nested:
             return f"is a {str(value.layout).removeprefix('torch.')} tensor: pass `x.to_dense()`"
         if value.is_conj() or value.is_neg():
@@ -194,12 +195,3 @@ def _device(value: Any, kind: int, number: Any) -> str:
     """Return what a DLPack producer calls the device that its memory is of, or what DLPack does."""
     named = getattr(value, "device", None)
     return f"device {named}" if named is not None else f"{_DEVICES.get(kind, f'DLPack kind {kind},')} device {number}"
-
-
-def elsewhere(device: str) -> str:
-    """Return where a torch tensor is that no program can look at, and what to pass instead."""
-    if device.partition(":")[0] == "meta":
-        return (
-            "device meta, where tensors have no elements: pass one with data, such as torch.zeros_like(x, device='cpu')"
-        )
-    return f"device {device}, and programs run on CPU tensors: pass `x.cpu()`"

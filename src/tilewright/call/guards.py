@@ -13,7 +13,7 @@ from __future__ import annotations
 import builtins
 import ctypes
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import cache
 from inspect import getattr_static
@@ -27,6 +27,7 @@ from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import Access, Read, Resolver
 from tilewright.frontend.value_keys import MISSING, kind_of, value_key
 from tilewright.keep.reads import ReadSet
+from tilewright.records import mutable
 
 
 class Unguarded(Exception):
@@ -37,7 +38,7 @@ FUNCTION = ("__code__", "__defaults__", "__kwdefaults__", "__annotations__")
 """What of a function changes what it does."""
 
 
-@dataclass
+@mutable
 class Guards:
     """Tests of identity: items of dicts, references inside objects, accesses done again, dicts left alone."""
 
@@ -70,23 +71,20 @@ class Guards:
 
     def hold(self) -> bool:
         """Return whether all tests hold, as the dispatcher would find them."""
-        return (
-            all(_has(holder, items) for holder, items in self.watched)
-            and all(_reference(owner, name) is value for owner, name, value in self.fields)
-            and all(version_of(holder) == version for holder, version in self.versions)
-            and all(_found(probe) for probe in self.probes)
-        )
-
-
-def _has(holder: dict[Any, Any], items: dict[Any, Any]) -> bool:
-    return all(holder.get(key, MISSING) is value for key, value in items.items())
-
-
-def _reference(owner: Any, name: str) -> Any:
-    try:
-        return getattr(owner, name)
-    except ValueError:  # an empty cell
-        return MISSING
+        for holder, items in self.watched:  # in plain loops: a memo asks before each call
+            for key, value in items.items():
+                if holder.get(key, MISSING) is not value:
+                    return False
+        for owner, name, value in self.fields:
+            try:
+                if getattr(owner, name) is not value:
+                    return False
+            except ValueError:  # an empty cell
+                return False
+        for holder, version in self.versions:
+            if version_of(holder) != version:
+                return False
+        return all(map(_found, self.probes))
 
 
 def _found(probe: tuple[Probe, Any, Any, Any]) -> bool:

@@ -11,9 +11,10 @@ from tilewright import settings
 from tilewright.arrays import np
 from tilewright.backends.abi import Number, scalar_result, scalar_word, tensor_result, word_count
 from tilewright.backends.host import HostProgram
-from tilewright.backends.interface import Entries, StandIn
+from tilewright.backends.interface import Backend, Entries, StandIn
 from tilewright.call.argument import Argument
 from tilewright.call.binding import Bound
+from tilewright.call.devices import check_taken
 from tilewright.call.packed import is_packed, pack
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType
@@ -27,11 +28,18 @@ Runner = Callable[[Bound], "tuple[Any, ...]"]
 
 
 def runner_of(loaded: Entries) -> Runner:
-    """Return what runs the entries of loaded code."""
+    """Return what runs the entries of loaded code, on memory that its back end takes."""
     if isinstance(loaded, HostProgram):
-        return partial(run_native, loaded)
+        return partial(_run_where_it_can, loaded.code.backend, partial(run_native, loaded))
     assert isinstance(loaded, StandIn)
-    return partial(run_interpreted, loaded.run)
+    return partial(_run_where_it_can, loaded.code.backend, partial(run_interpreted, loaded.run))
+
+
+def _run_where_it_can(backend: Backend, run: Runner, bound: Bound) -> tuple[Any, ...]:
+    params = [param.name_hint for param in bound.entry.params]
+    named = zip(params, bound.values, strict=True)
+    check_taken({name: value.device for name, value in named if isinstance(value, Argument)}, backend)
+    return run(bound)
 
 
 @record

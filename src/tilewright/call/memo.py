@@ -1,39 +1,45 @@
 """The memo: calls found and run by Python, where machine code cannot be emitted.
 
 A call that was checked once is known by how it was written and by what its arguments are: element types, shapes,
-strides and torch's own keys of tensors, and numbers. Calls exactly like it are launched by the words it had, with other
-addresses, once everything that can change between two such calls has been looked at. All others go to the fallback.
+strides and torch's own keys of tensors, and numbers. Whether one is like the last, torch's own guards tell at a fifth
+of what reading its tensors costs. Calls exactly like it are launched by the words it had, with other addresses, once
+everything that can change between two such calls has been looked at. All others go to the fallback.
 """
 
 from __future__ import annotations
 
-import os
+import ctypes
 import struct
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import permutations
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from tilewright import settings
 from tilewright.arrays import np
 from tilewright.backends.abi import word_count
 from tilewright.call.argument import Argument
-from tilewright.call.dispatcher import LIMIT, Parameter, surroundings
+from tilewright.call.dispatcher import LIMIT, Parameter, surroundings, watched_by_all
 from tilewright.call.frameworks import argument_of, is_tensor
+from tilewright.call.guards import Guards
 from tilewright.call.launch import room
-from tilewright.call.tables import Target, environment
+from tilewright.call.tables import Target
 from tilewright.call.targets import Callee, Learned, scalar_key
-from tilewright.call.torch_state import gradient_objection, is_traced
+from tilewright.call.torch_state import is_traced
 from tilewright.core.region import overlaps_itself
 from tilewright.native.context import Context, context_words
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import parallel_address
-from tilewright.records import entity
+from tilewright.records import entity, mutable
 
 Written: TypeAlias = "tuple[Sequence[Any], Mapping[str, Any]]"
 """A call as it was written: its arguments by position, and by name."""
 
 _MISSED = object()
+ERROR, BUFFERS = Context.ERROR.value, Context.BUFFERS.value
 
 
 @entity
@@ -48,7 +54,7 @@ class _Tensor:
     is_written: bool
 
 
-@entity
+@mutable
 class _Ready:
     """A call that can be made again: where its arguments come from, its words, and what must hold."""
 
@@ -59,29 +65,60 @@ class _Ready:
     defaults: Sequence[Any]
     tensors: Sequence[_Tensor]
     words: Sequence[int]
+    context: Sequence[int]
 
-    def values(self, given: Sequence[Any]) -> list[Any]:
+    def __post_init__(self) -> None:
+        self.is_plain = [*self.sources] == [*range(len(self.sources))] and not self.target.makers
+        self.run = self.callee.native.calls[self.callee.entry.name]
+        self.results = word_count(*self.callee.entry.return_types)
+        self.places = [(t.parameter, t.place, t.size, t.high) for t in self.tensors]
+        self.apart = [*_meetings(self.tensors)]
+        """Two tensors that may not meet, by number, and between which distances of their addresses they would."""
+        self.back = self.target.returns[0] if len(self.target.returns) == 1 else None
+        self.rooms: list[Any] = []
+        """What calls that are over have left: words and a context, to be used again."""
+
+    def values(self, given: Sequence[Any]) -> Sequence[Any]:
         """Return the arguments by parameter, with new outputs where they are left out."""
+        if self.is_plain:
+            return given
         values = [given[k] if k >= 0 else default for k, default in zip(self.sources, self.defaults, strict=True)]
         for make, place, number in self.target.makers:
             values[place] = make() if number < 0 else make().zero_()
         return values
 
-    def filled(self, values: Sequence[Any]) -> list[int] | None:
-        """Return the words of a launch, None where memory is not what it must be."""
-        words = list(self.words)
-        reaches: list[tuple[int, int, bool]] = []
-        for tensor in self.tensors:
-            address = _address(values[tensor.parameter], tensor)
-            if address is None or address % tensor.size:
-                return None
-            words[tensor.place] = address
-            reaches.append((address + tensor.low, address + tensor.high, tensor.is_written))
-        for position, (low, high, is_written) in enumerate(reaches):
-            for other, (start, end, _) in enumerate(reaches):
-                if is_written and other != position and low < end and start < high:
-                    return None
-        return words
+    def launched(self, values: Sequence[Any]) -> Any:
+        """Return what a call gives, or that memory is not what it must be."""
+        held = self.rooms.pop() if self.rooms else self._room()
+        words, context, (start, around) = held
+        addresses: list[int] = []
+        for parameter, place, size, high in self.places:
+            value = values[parameter]
+            if type(value) is np.ndarray:
+                address = value.__array_interface__["data"][0]
+            elif value.storage_offset() * size + high > value.untyped_storage().nbytes():  # its memory is gone
+                return _MISSED
+            else:
+                address = value.data_ptr()
+            if address % size:
+                return _MISSED
+            words[place] = address
+            addresses.append(address)
+        for one, other, low, high in self.apart:
+            if low < addresses[other] - addresses[one] < high:
+                return _MISSED
+        self.run(start, around)
+        if context[ERROR] or context[BUFFERS]:
+            self.callee.finish(context[ERROR], context[BUFFERS])
+        else:
+            self.rooms.append(held)
+        if self.back is not None:
+            return values[self.back]
+        return tuple([values[place] for place in self.target.returns]) or None
+
+    def _room(self) -> tuple[Any, Any, tuple[int, int]]:
+        words, context = room(self.words, self.results), room(self.context)
+        return words, context, (ctypes.addressof(words), ctypes.addressof(context))
 
 
 class Memo:
@@ -94,8 +131,12 @@ class Memo:
         self._fallback = fallback
         self._function = function
         self._known: dict[Any, _Ready] = {}
-        self._surroundings, self._around = surroundings(), _around()
-        self._context = context_words(parallel_address(settings.num_threads()), look_address())
+        self._last: tuple[Callable[[Sequence[Any]], bool], _Ready | None] = (_nothing, None)
+        """The call that was made last, and whether some arguments are like its own."""
+        self._surroundings, self._around = surroundings(), Guards(watched_by_all())
+        self._threads = settings.num_threads()
+        self._asked = sys.modules["torch"].get_num_threads if settings.follows_torch() else lambda: self._threads
+        self._context = context_words(parallel_address(self._threads), look_address())
         self.hits = 0
 
     def is_current(self) -> bool:
@@ -113,8 +154,8 @@ class Memo:
 
     def known(self, call: Learned, target: Target, written: Written) -> Target | None:
         """Return the entry that a program has for a call, or None."""
-        found = self._found(written)
-        is_same = found is not None and found.callee is call.callee and self._holds(found)
+        found = self._found(*written)
+        is_same = found is not None and found.callee is call.callee and self._has_its_defaults(found)
         return found.target if found is not None and is_same else None
 
     def put(self, call: Learned, target: Target, written: Written) -> None:
@@ -127,32 +168,28 @@ class Memo:
 
     def _taken(self, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """Return what a call gives, or that it is none of ours."""
-        ready, given = self._found((args, named)), [*args, *named.values()]
-        if ready is None or _around() != self._around or is_traced() or any(map(gradient_objection, given)):
+        is_alike, ready = self._last
+        given = (*args, *named.values()) if named else args
+        if named or not is_alike(args):
+            ready = self._found(args, named)
+            if ready is None or is_traced() or _is_recorded(given):
+                return _MISSED
+            self._last = _likeness(args) if not named else _nothing, ready
+        assert ready is not None
+        if not self._around.hold() or self._asked() != self._threads or not self._has_its_defaults(ready):
             return _MISSED
-        if not self._holds(ready) or not ready.target.guards.hold():
-            return _MISSED
-        values = ready.values(given)
-        words = ready.filled(values)
-        return _MISSED if words is None else self._run(ready, words, values)
+        found = ready.launched(ready.values(given)) if ready.target.guards.hold() else _MISSED
+        self.hits += found is not _MISSED
+        return found
 
-    def _found(self, written: Written) -> _Ready | None:
+    def _found(self, args: Sequence[Any], named: Mapping[str, Any]) -> _Ready | None:
         try:
-            return self._known.get(_key(*written))
+            return self._known.get(_key(args, named))
         except (AttributeError, TypeError, RuntimeError):  # what only looks like a tensor, or has no hash
             return None
 
-    def _holds(self, ready: _Ready) -> bool:
+    def _has_its_defaults(self, ready: _Ready) -> bool:
         return self._function is None or self._function.__defaults__ is ready.target.keep[-1]
-
-    def _run(self, ready: _Ready, words: list[int], values: Sequence[Any]) -> Any:
-        callee, context = ready.callee, room(self._context)
-        callee.native.calls[callee.entry.name](room(words, word_count(*callee.entry.return_types)), context)
-        if context[Context.ERROR] or context[Context.BUFFERS]:
-            callee.finish(context[Context.ERROR], context[Context.BUFFERS])
-        self.hits += 1
-        given = [values[place] for place in ready.target.returns]
-        return given[0] if len(given) == 1 else tuple(given) if given else None
 
     def _ready(self, call: Learned, target: Target, args: Sequence[Any], named: Mapping[str, Any]) -> _Ready | None:
         """Return a call that can be made again, None where code cannot address its arguments."""
@@ -164,10 +201,10 @@ class Memo:
         defaults = (self._function.__defaults__ if self._function is not None else None) or ()
         padded = [*[None] * (len(names) - len(defaults)), *defaults]
         target.keep.append(self._function.__defaults__ if self._function is not None else None)
-        ready = _Ready(target, call.callee, sources, padded, (), ())
+        found = _Ready(target, call.callee, sources, padded, (), (), self._context)
         tensors: list[_Tensor] = []
         words: list[int] = []
-        for k, value in enumerate(ready.values([*args, *named.values()])):
+        for k, value in enumerate(found.values([*args, *named.values()])):
             if is_tensor(value):
                 argument, is_written = argument_of(value, names[k]), bool(call.written >> k & 1)
                 if not _is_regular(value, argument, is_written):
@@ -181,49 +218,84 @@ class Memo:
                 return None
         for place, word in target.scalars:
             words[place] = word
-        return _Ready(target, call.callee, sources, padded, tensors, words)
+        return replace(found, tensors=tensors, words=words)
 
 
-def _around() -> tuple[object, ...]:
-    """Return what all calls depend on: the settings, and torch's threads."""
-    held, torch = environment(), sys.modules.get("torch")
-    count = getattr(torch, "get_num_threads", None)
-    return (*map(held.get, _NAMES), torch is None, None if count is None else count())
+def _meetings(tensors: Sequence[_Tensor]) -> Iterator[tuple[int, int, int, int]]:
+    for (one, first), (other, second) in permutations(enumerate(tensors), 2):
+        if first.is_written and not (second.is_written and other < one):
+            yield one, other, first.low - second.high, first.high - second.low
 
 
-_NAMES = [os.fsencode(name) for name in settings.NAMES]
-_type: Any = type
 _exact = struct.Struct("d").pack
 
 
-def _key(args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+def _key(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return how a call was written, and all that its arguments are but where they lie."""
-    return len(args), *named, *map(_kind, args), *map(_kind, named.values())
+    torch, tensors = _torch_kinds()
+    key: list[Any] = [len(args), *named]
+    for value in (*args, *named.values()) if named else args:
+        kind = cast("type[object]", type(value))
+        if kind in tensors:
+            key += kind, value.dtype, value.shape, value.stride(), torch._C._dispatch_keys(value).raw_repr()
+        elif kind is np.ndarray:
+            key += kind, value.dtype, value.shape, value.strides, value.flags.num
+        else:
+            key += kind, _exact(value) if kind is float else value
+    return tuple(key)
 
 
-def _kind(value: Any) -> tuple[Any, ...]:
-    kind = _type(value)
-    if kind is np.ndarray:
-        return kind, value.dtype, value.shape, value.strides, value.flags.num
-    if kind is float:
-        return kind, _exact(value)
+def _torch_kinds() -> tuple[Any, tuple[type[Any], ...]]:
+    """Return torch, and its tensors that are nothing but memory; without it there are none."""
     torch: Any = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        return kind, value.dtype, value.shape, value.stride(), torch._C._dispatch_keys(value).raw_repr()
-    return kind, value
+    return torch, () if torch is None else (torch.Tensor, torch.nn.Parameter)
+
+
+def _is_recorded(values: Sequence[Any]) -> bool:
+    """Return whether torch records derivatives of what happens to some values; tangents are watched elsewhere."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not torch.is_grad_enabled():
+        return False
+    return any([getattr(value, "requires_grad", False) for value in values])
 
 
 def _is_regular(value: Any, argument: Argument, is_written: bool) -> bool:
     """Return whether a program can address an argument as it lies in memory, and may write it."""
-    torch: Any = sys.modules.get("torch")
-    is_plain = type(value) is np.ndarray or (torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter))
+    is_plain = type(value) in (np.ndarray, *_torch_kinds()[1])
     is_spread = not overlaps_itself(argument.shape, argument.strides, argument.dtype.get_byte())
     return is_plain and argument.is_addressable and (is_spread or not is_written)
 
 
-def _address(value: Any, tensor: _Tensor) -> int | None:
-    """Return where an array lies now, None where its memory is gone."""
-    if type(value) is np.ndarray:
-        return value.__array_interface__["data"][0]
-    end = value.storage_offset() * tensor.size + tensor.high
-    return value.data_ptr() if end <= value.untyped_storage().nbytes() else None
+def _nothing(_: Sequence[Any]) -> bool:
+    return False
+
+
+def _likeness(args: Sequence[Any]) -> Callable[[Sequence[Any]], bool]:
+    """Return whether arguments are torch tensors like some, none recorded and nobody looking on, by torch's guards."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not all(type(arg) is torch.Tensor and not arg.requires_grad for arg in args):
+        return _nothing
+    guards = _torch_guards(torch)
+    if guards is None:
+        return _nothing
+    count, check = len(args), guards(*args, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
+    return lambda others: len(others) == count and check(*others)
+
+
+@cache
+def _torch_guards(torch: Any) -> Any:
+    """Return the guards that torch compiles with, None where they do not tell apart what has to be."""
+    try:
+        guards = torch._C._dynamo.guards.TensorGuards
+        with torch.inference_mode(False), torch.enable_grad():
+            return guards if _tells_apart(torch, guards) else None
+    except (AttributeError, RuntimeError, TypeError):
+        return None
+
+
+def _tells_apart(torch: Any, guards: Any) -> bool:
+    tensor = torch.zeros(2, 3)
+    check = guards(tensor, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
+    odd = [torch.zeros(3, 2), torch.zeros(3, 2).t(), tensor.double(), tensor.to("meta"), torch._neg_view(tensor)]
+    odd += [tensor.to_sparse(), torch.nn.Parameter(tensor), tensor.clone().requires_grad_(), 1, None]
+    return check(torch.ones(2, 3)) and not any(map(check, odd))

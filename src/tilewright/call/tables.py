@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -16,6 +16,7 @@ from tilewright.call import words as code
 from tilewright.call.guards import Guards, field_offset, version_offset
 from tilewright.call.words import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
 from tilewright.frontend.value_keys import MISSING, kind_of
+from tilewright.records import mutable
 
 MASK = (1 << 64) - 1
 
@@ -86,7 +87,7 @@ class StateWords(ctypes.c_int64 * len(State)):  # pyright: ignore[reportUntypedB
     """A kernel's state; the dispatcher's `self`, which keeps everything it points to alive."""
 
 
-@dataclass
+@mutable
 class Target:
     """One entry to be found: its key, which words of it count, the program, and what must hold."""
 
@@ -157,7 +158,7 @@ def _probe_words(probe: Sequence[Any]) -> tuple[int, int, int]:
     return id(owner), id(key), expected if isinstance(expected, int) and key is None else id(expected)
 
 
-@dataclass
+@mutable
 class Lookup:
     """The entries of one kernel in groups, each a hash table.
 

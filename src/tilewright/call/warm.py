@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -20,9 +19,10 @@ from tilewright.call.guards import Guards
 from tilewright.call.memo import Memo, Written
 from tilewright.call.targets import Callee, Learned
 from tilewright.call.torch_layout import torch_layout
+from tilewright.records import mutable
 
 
-@dataclass
+@mutable
 class _Attempts:
     """How often it was tried to let a dispatcher know a program.
 

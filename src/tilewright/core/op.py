@@ -18,6 +18,7 @@ from tilewright.core import annotations as ann
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType
 from tilewright.dtypes import DataType
 from tilewright.forks import computed_once
+from tilewright.records import mutable
 
 
 class Kind(Enum):
@@ -28,6 +29,12 @@ class Kind(Enum):
     TENSOR = "tensor"
     ARRAY = "array"
     SYSTEM = "system"
+    PREFETCH = "prefetch"
+
+    @property
+    def is_data(self) -> bool:
+        """Whether its ops compute; the others have a namespace of their own and no name in `pl`."""
+        return self not in (Kind.SYSTEM, Kind.PREFETCH)
 
 
 class Role(Enum):
@@ -91,7 +98,7 @@ class Parameter:
         return self.role is not Role.ATTRIBUTE
 
 
-@dataclass(eq=False)
+@mutable
 class OpSpec:
     """Everything known about an op. `infer` and `evaluate` take the op's own parameters by name."""
 
@@ -117,6 +124,8 @@ class OpSpec:
     """The operand whose buffer the result is."""
     writes: str | None = None
     """The operand whose buffer the op changes."""
+    takes_permuted: bool = False
+    """Whether it takes tensors whose memory holds elements in an order of their own."""
     turns: bool = False
     """Whether neighbours along the last axis of the tensor it gives may lie apart, though its operand's do not."""
     undefined: Undefined = Undefined.REFUSED
@@ -133,6 +142,8 @@ class OpSpec:
     """The tensors of which its meaning says itself which elements it reads; of others it reads all."""
     orders: tuple[tuple[str, ...], ...] = ()
     """Other orders in which its arguments may be written."""
+    annotated: bool = False
+    """Whether the annotation of the name it is assigned to may say its `shape` and `dtype`."""
     control_plane: bool = False
     """Whether an orchestration function may use it outside a kernel scope."""
     symbol: str = ""
@@ -189,7 +200,7 @@ class OpSpec:
         return {kind: OPS[f"{kind.value}.{self.name}"] for kind in self.kinds}
 
 
-@dataclass(eq=False)
+@mutable
 class Op:
     """A spec at one kind: what a call in the IR refers to."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tilewright.core.expr import Symbol
 from tilewright.core.types import Extent
@@ -11,7 +11,7 @@ from tilewright.errors import DynamicConflictError
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import free_name
 from tilewright.frontend.signature import axis_of
-from tilewright.records import record
+from tilewright.records import mutable, record
 from tilewright.source import UNKNOWN, Span
 
 Axis = tuple[int, int]
@@ -28,7 +28,7 @@ class DynamicAxis:
     owner: int | None = None
 
 
-@dataclass(eq=False)
+@mutable
 class Frame:
     """One function being specialized: the axes of its parameters that became dynamic, and by what name."""
 

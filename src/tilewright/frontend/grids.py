@@ -13,6 +13,7 @@ from tilewright.dtypes import INDEX
 from tilewright.errors import DirectiveError
 from tilewright.frontend import directives
 from tilewright.frontend.bodies import loop_body
+from tilewright.frontend.lanes import each_lane
 from tilewright.frontend.options import read_options
 from tilewright.frontend.scopes import check_hints, grid
 from tilewright.frontend.translator import Translator
@@ -50,7 +51,7 @@ def _check_accepted(t: Translator, word: str, call: ast.Call, refused: Sequence[
 
 
 def lanes(t: Translator, node: ast.For, iterable: ast.Call) -> None:
-    """Translate `for lane in pl.split_aiv(...)`: there is one lane."""
+    """Translate `for lane in pl.split_aiv(...)`: the body is written out for each lane."""
     if not isinstance(node.target, ast.Name):
         message, help = (
             "pl.split_aiv() binds a single loop variable, the lane",
@@ -69,7 +70,6 @@ def lanes(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     if t.attrs.get("split", SplitMode.NONE) is not SplitMode.NONE:
         message = "pl.split_aiv() and the function's own split exclude each other"
         raise options.error("n", message, 'drop "split" from pl.func_attr')
-    t.assign(node.target.id, 0, node.target)
     t.loops.append("split_aiv")
-    t.execute(node.body)
+    each_lane(t, node, options.value("mode"))
     t.loops.pop()

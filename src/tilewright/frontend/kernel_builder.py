@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.core.expr import Expr
@@ -29,7 +28,6 @@ from tilewright.frontend.walk.statements import STATEMENTS
 from tilewright.frontend.walk.walker import Handler, Value
 
 
-@dataclass(eq=False, kw_only=True)
 class KernelBuilder(Translator):
     """The walk over a kernel, whose values are expressions of the IR."""
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from tilewright.errors import DroppedWriteWarning
+from tilewright.records import mutable
 
 Message: TypeAlias = Callable[[], None]
 """Prints or warns when it is called."""
 
 
-@dataclass
+@mutable
 class Messages:
     """The messages of one program that are waiting."""
 

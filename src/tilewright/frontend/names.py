@@ -14,7 +14,7 @@ from __future__ import annotations
 import builtins
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias, cast
@@ -30,7 +30,7 @@ from tilewright.frontend.value_keys import (
     settled,
     value_key,
 )
-from tilewright.records import entity
+from tilewright.records import entity, mutable
 
 
 class Access(Enum):
@@ -141,7 +141,7 @@ class Changed(DriftError):
 _Source: TypeAlias = "tuple[Resolver, Read]"
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class Origins:
     """Where the objects that travel through the functions of one program come from."""
 
@@ -180,7 +180,7 @@ def _inner(read: Read, holder: Any, key: Any, value: Any) -> Read:
     return Read(Access.ITEM, (*read.path, Item(key)), holder, value, value, value_key(value), read)
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class Resolver:
     """Looks names up as Python would: enclosing functions, then the module, then the builtins."""
 

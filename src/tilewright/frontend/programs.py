@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import FunctionType as PythonFunction
 from typing import TYPE_CHECKING, Any, overload
 
@@ -22,6 +22,7 @@ from tilewright.frontend.brief import brief
 from tilewright.frontend.capture import Captured, capture
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.names import nearest
+from tilewright.records import mutable
 from tilewright.source import UNKNOWN, Span, calling_line
 
 if TYPE_CHECKING:  # what translates: programs that others compiled do without
@@ -31,7 +32,7 @@ if TYPE_CHECKING:  # what translates: programs that others compiled do without
 _OPTIONS = "__tilewright_options__"
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class Builder:
     """The functions of one program, translated when first needed."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -18,13 +18,14 @@ from tilewright.core.types import TileType
 from tilewright.frontend.signature import exact
 from tilewright.frontend.walk.bindings import Binding, ended, one_sided
 from tilewright.ops.registry import specs
+from tilewright.records import mutable
 from tilewright.source import Span
 
 UNKNOWN: Any = object()
 """Stands for a value that only the running program has."""
 
 
-@dataclass(eq=False)
+@mutable
 class ScopedBinding(Binding):
     """What a name stands for from some line of a block on."""
 
@@ -38,7 +39,7 @@ class ScopedBinding(Binding):
 Bindings: TypeAlias = dict[str, ScopedBinding]
 
 
-@dataclass
+@mutable
 class Scope:
     """The names visible at one point, innermost block last."""
 
@@ -199,7 +200,7 @@ def _changed(node: ast.stmt) -> Iterator[str]:
 def _assigned(
     body: Sequence[ast.stmt], counter: list[int], block: int, in_place: list[tuple[int, str]] | None = None
 ) -> Iterator[tuple[int, str]]:
-    """Yield each assignment below `body` as (block, name); `with` opens no block.
+    """Yield each assignment below `body` as (block, name); `with` opens no block, nor does a loop over lanes.
 
     What statements change in place goes into a list of its own, where there is one.
     """
@@ -214,6 +215,8 @@ def _assigned(
                 yield from ((block, name) for name in _targets(target))
             case ast.With(body=inner):
                 yield from _assigned(inner, counter, block, in_place)
+            case ast.For(iter=ast.Call(func=ast.Attribute(attr="split_aiv") | ast.Name(id="split_aiv"))):
+                yield from _assigned(node.body, counter, block, in_place)
             case ast.For(target=target):
                 counter[0] += 1
                 own = counter[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import FunctionType as PythonFunction
 from typing import Any
 
@@ -38,7 +38,7 @@ from tilewright.frontend.parameters import Site, Spec, argument_spec, known_type
 from tilewright.frontend.signature import axis_of
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
-from tilewright.records import record
+from tilewright.records import mutable, record
 from tilewright.source import Span
 
 
@@ -51,7 +51,7 @@ class Specialized:
     taken: tuple[int, ...]
 
 
-@dataclass(eq=False)
+@mutable
 class Kernels:
     """The kernels that one program has specialized so far."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar, Protocol
 
 from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.build import scalar
-from tilewright.core.enums import FunctionType, MemorySpace, ScopeMode
+from tilewright.core.enums import FunctionType, MemorySpace, ScopeMode, SplitMode
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var, constant
 from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function
@@ -22,6 +22,7 @@ from tilewright.frontend.value_keys import is_data
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Listed, Value, Walker
 from tilewright.frontend.windows import Windows
+from tilewright.records import mutable
 from tilewright.source import Span
 
 
@@ -50,7 +51,7 @@ class Widened(Exception):
         self.type = type_
 
 
-@dataclass
+@mutable
 class YieldFrame:
     """What the innermost loop or branch hands on: the names it goes by afterwards, and the types."""
 
@@ -61,10 +62,24 @@ class YieldFrame:
     carries: int = 0
 
 
-@dataclass(eq=False, kw_only=True)
+@mutable
+class Lane:
+    """A lane whose turn is being written out."""
+
+    mode: SplitMode
+    block: int
+    number: int = 0
+    gathered: dict[int, Var] = field(default_factory=dict[int, Var])
+    """What lane 0 gave to each gather, by the identity of the call."""
+    pending: set[int] = field(default_factory=set[int])
+    """The identities of variables that stand for what is only gathered in lane 1."""
+
+
+@mutable
 class Translation(Walker):
     """One function on its way from syntax to IR."""
 
+    _: KW_ONLY
     callees: Callees
     strict_ssa: bool = False
     widened: Mapping[tuple[str, Span], Type] = field(default_factory=dict[tuple[str, Span], Type])
@@ -107,6 +122,10 @@ class Translation(Walker):
     """The `pl.dynamic` names whose values were read, with where."""
     windows: Windows = field(default_factory=Windows)
     """The variables that are slices of tiles."""
+    declared: Type | None = None
+    """What the annotation of the name that is being assigned says."""
+    lane: Lane | None = None
+    """The vector lane whose turn is being written out."""
     frame: Frame | None = None
     """The specialization this is part of, None for a function whose types are written out."""
 

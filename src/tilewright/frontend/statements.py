@@ -189,7 +189,9 @@ def annotated(t: Translator, node: ast.AnnAssign) -> None:
     except KernelError as error:
         error.locate([t.span(node.annotation)])
         raise
+    t.declared = declared
     value = t.evaluate(node.value)
+    t.declared = None
     if declared is None:
         t.assign(node.target.id, _not_void(t, value, node.value), node.target)
         return

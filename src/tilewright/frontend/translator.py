@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tilewright.core.annotations import DynVar
 from tilewright.core.build import call
@@ -24,7 +23,6 @@ from tilewright.ops.registry import OPS
 from tilewright.source import Span
 
 
-@dataclass(eq=False, kw_only=True)
 class Translator(Translation):
     """One function on its way from syntax to IR: its names and their variables."""
 

@@ -8,7 +8,7 @@ knowing which slice of what a variable is, whatever path led to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, Var
@@ -16,7 +16,7 @@ from tilewright.core.op import Kind
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TileType
 from tilewright.errors import OperandError
-from tilewright.records import record
+from tilewright.records import mutable, record
 
 
 @record
@@ -57,7 +57,7 @@ def _end_before(start: Expr, size: Expr, other: Expr) -> bool:
     return start.value + size.value <= other.value
 
 
-@dataclass
+@mutable
 class Windows:
     """Which variables are slices of tiles."""
 

@@ -11,7 +11,8 @@ from tilewright.core.op import Effect
 from tilewright.core.program import Program
 from tilewright.core.stmt import ForStmt
 from tilewright.core.types import ScalarType, TensorType
-from tilewright.interpret.machine import Machine, Value
+from tilewright.interpret.evaluator import Value
+from tilewright.interpret.machine import Machine
 from tilewright.interpret.races import Races
 
 
@@ -38,9 +39,9 @@ class CheckedMachine(Machine):
             return super().turns(stmt, indices)
         return self.races.turns(indices, f"turn {stmt.loop_var.name_hint} = {{}}")
 
-    def _blocks(self, count: int) -> Iterator[None]:
+    def blocks(self, count: int) -> Iterator[None]:
         """Let each block of a grid be the current one, one after the other."""
-        for _ in zip(self.races.turns(range(count), "block {}"), super()._blocks(count), strict=True):
+        for _ in zip(self.races.turns(range(count), "block {}"), super().blocks(count), strict=True):
             yield
 
     def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:

@@ -1,4 +1,4 @@
-"""The machine: runs a program statement by statement, each op by its declared meaning.
+"""The machine: runs a program statement by statement.
 
 It runs programs before and after conversion to SSA: assigning a variable again simply replaces its value. Parallel
 loops and blocks run one after the other, in order.
@@ -6,15 +6,11 @@ loops and blocks run one after the other, in order.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from functools import partial
 
-from tilewright.core.build import arguments
-from tilewright.core.enums import TensorLayout
-from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
-from tilewright.core.grid import CURRENT, Block
+from tilewright.core.expr import Absent, Expr, Var
+from tilewright.core.grid import CURRENT
 from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
 from tilewright.core.signature import symbols_told
@@ -33,18 +29,16 @@ from tilewright.core.stmt import (
     WhileStmt,
     YieldStmt,
 )
-from tilewright.core.types import Extent, TensorType, TileType
-from tilewright.errors import ExecutionError, InternalError, KernelError
-from tilewright.interpret.skipped import NOTHING, Skipped, results_of
+from tilewright.core.types import TileType
+from tilewright.errors import ExecutionError
+from tilewright.forks import computed_once
+from tilewright.interpret.evaluator import Evaluator, Frame, Value
+from tilewright.interpret.groups import run_together
+from tilewright.interpret.skipped import NOTHING, Skipped
 from tilewright.passes.accumulators import SHRINKS, accumulators
+from tilewright.passes.groups import Sides, sides_of
+from tilewright.passes.identity import returned_parameters
 from tilewright.records import record
-from tilewright.source import Span
-
-Value: TypeAlias = Any
-"""A region for tensors and tiles, a Python number for scalars, an array for arrays, a tuple for several."""
-
-
-NO_MEMORY = "there is not enough memory for this\nmake tiles and tensors smaller, or work on a part at a time"
 
 
 @record
@@ -55,21 +49,12 @@ class Exit:
     values: tuple[Value, ...]
 
 
-@dataclass
-class Frame:
-    """One function being run: its variables and symbols."""
-
-    function: Function
-    values: dict[Var, Value] = field(default_factory=dict[Var, Value])
-    symbols: Mapping[str, Extent] = field(default_factory=dict[str, Extent])
-
-
-class Machine:
+class Machine(Evaluator):
     """Runs the functions of one program."""
 
     def __init__(self, program: Program) -> None:
-        self.functions = {f.name: f for f in program.function_list}
-        self.tasks = itertools.count()
+        super().__init__(program)
+        self.program = program
         self.accumulators: dict[str, dict[Var, Expr]] = {}
 
     def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
@@ -77,25 +62,26 @@ class Machine:
         function = self.functions[name]
         symbols = symbols_told(function, lambda position, axis: args[position].data.shape[axis])
         frame = Frame(function, dict(zip(function.params, args, strict=True)), symbols)
-        self._check_arguments(frame)
-        left = self._body(frame, function.body)
+        self.check_arguments(frame)
+        sides = self.sides.get(name)
+        left = self._body(frame, function.body) if sides is None else self._group(frame, sides)
         return left.values if left is not None else ()
 
-    def _check_arguments(self, frame: Frame) -> None:
-        """Raise when an argument contradicts the signature: its bounds, a symbol or a formula."""
-        for param in frame.function.params:
-            if param.bounds is not None and not param.bounds[0] <= frame.values[param] <= param.bounds[1]:
-                low, high = param.bounds
-                message = f"`{param.name_hint}` is {frame.values[param]}, outside its bounds {low} to {high}"
-                raise ExecutionError(message, spans=[param.span])
-            if not isinstance(param.type, TensorType):
-                continue
-            for axis, (extent, have) in enumerate(zip(param.type.shape, frame.values[param].data.shape, strict=True)):
-                if isinstance(extent, Expr) and self._expr(frame, extent) != have:
-                    message = (
-                        f"axis {axis} of `{param.name_hint}` is {have}, but {extent} is {self._expr(frame, extent)}"
-                    )
-                    raise ExecutionError(message, spans=[param.span])
+    @computed_once
+    def sides(self) -> Mapping[str, Sides]:
+        """What runs at the same time in each group."""
+        return sides_of(self.program)
+
+    def _group(self, frame: Frame, sides: Sides) -> Exit | None:
+        """Run a body whose calls meet in pipes: all of them where the first stands."""
+        known = returned_parameters(self.program.function_list)
+        for stmt in frame.function.body:
+            if sides.begins(stmt):
+                evaluate = partial(self._handed_on, frame)
+                run_together(sides, self.run, evaluate, lambda s, v: self.bind(frame, s.var, v), known.__getitem__)
+            elif not sides.has(stmt) and (left := self._stmt(frame, stmt)) is not None:
+                return left
+        return None
 
     def bind(self, frame: Frame, var: Var, value: Value) -> None:
         """Let a variable hold a value from here on, or nothing."""
@@ -112,7 +98,7 @@ class Machine:
     def _handed_on(self, frame: Frame, expr: Expr) -> Value:
         """Return what a loop or branch hands on: nothing for a variable that no turn has bound yet."""
         is_nothing = isinstance(expr, Absent) or (isinstance(expr, Var) and expr not in frame.values)
-        return NOTHING if is_nothing else self._expr(frame, expr)
+        return NOTHING if is_nothing else self.value(frame, expr)
 
     def _body(self, frame: Frame, body: SeqStmts) -> Exit | None:
         for stmt in body:
@@ -124,11 +110,11 @@ class Machine:
     def _stmt(self, frame: Frame, stmt: Stmt) -> Exit | None:
         match stmt:
             case AssignStmt():
-                self.bind(frame, stmt.var, self._expr(frame, stmt.value))
+                self.bind(frame, stmt.var, self.value(frame, stmt.value))
             case EvalStmt():
-                self._expr(frame, stmt.expr)
+                self.value(frame, stmt.expr)
             case YieldStmt() | ReturnStmt() | BreakStmt() | ContinueStmt():
-                given = self._expr if isinstance(stmt, ReturnStmt) else self._handed_on
+                given = self.value if isinstance(stmt, ReturnStmt) else self._handed_on
                 return Exit(stmt, tuple(given(frame, value) for value in stmt.values))
             case ForStmt():
                 return self._for(frame, stmt)
@@ -145,7 +131,7 @@ class Machine:
         return None
 
     def _for(self, frame: Frame, stmt: ForStmt) -> Exit | None:
-        start, stop, step = (self._expr(frame, e) for e in (stmt.start, stmt.stop, stmt.step))
+        start, stop, step = (self.value(frame, e) for e in (stmt.start, stmt.stop, stmt.step))
         if step == 0:
             raise ExecutionError("a loop's step cannot be zero", spans=[stmt.span])
 
@@ -162,7 +148,7 @@ class Machine:
 
     def _while(self, frame: Frame, stmt: WhileStmt) -> Exit | None:
         def turns() -> Iterator[None]:
-            while self._expr(frame, stmt.condition):
+            while self.value(frame, stmt.condition):
                 yield
 
         return self._loop(frame, turns(), stmt.iter_args, stmt.return_vars, stmt.body)
@@ -205,7 +191,7 @@ class Machine:
         return self.accumulators[function.name]
 
     def _if(self, frame: Frame, stmt: IfStmt) -> Exit | None:
-        taken = stmt.then_body if self._expr(frame, stmt.condition) else stmt.else_body
+        taken = stmt.then_body if self.value(frame, stmt.condition) else stmt.else_body
         left = self._body(frame, taken) if taken is not None else None
         if left is None or not isinstance(left.stmt, YieldStmt):
             return left
@@ -216,9 +202,9 @@ class Machine:
         return None
 
     def _spmd(self, frame: Frame, stmt: SpmdScopeStmt) -> Exit | None:
-        count = self._expr(frame, stmt.core_num)
-        if stmt.predicate is None or self._expr(frame, stmt.predicate):
-            for _ in self._blocks(count):
+        count = self.value(frame, stmt.core_num)
+        if stmt.predicate is None or self.value(frame, stmt.predicate):
+            for _ in self.blocks(count):
                 if stmt.loop_var is not None:
                     frame.values[stmt.loop_var] = CURRENT.get().index
                 left = self._body(frame, stmt.body)
@@ -229,112 +215,9 @@ class Machine:
         self._name_task(frame, stmt.task)
         return None
 
-    def _blocks(self, count: int) -> Iterator[None]:
-        """Let each block of a grid be the current one, one after the other."""
-        for index in range(count):
-            token = CURRENT.set(Block(index, count))
-            try:
-                yield
-            finally:
-                CURRENT.reset(token)
-
     def _name_task(self, frame: Frame, task: Var | None) -> None:
         if task is not None:
             frame.values[task] = next(self.tasks)
-
-    def _expr(self, frame: Frame, expr: Expr) -> Value:
-        match expr:
-            case Var():
-                return self._variable(frame, expr)
-            case Const():
-                return expr.value
-            case Symbol():
-                return frame.symbols[expr.name]
-            case MakeTuple():
-                return tuple(self._expr(frame, e) for e in expr.elements)
-            case TupleGetItem():
-                return self._expr(frame, expr.value)[expr.index]
-            case Call():
-                return self._call(frame, expr)
-            case Invoke():
-                return self._invoke(frame, expr)
-            case Submit():
-                return self._submit(frame, expr)
-            case Absent():
-                return None
-            case _:
-                raise InternalError(f"no meaning for {type(expr).__name__}")
-
-    def _variable(self, frame: Frame, var: Var) -> Value:
-        if var not in frame.values:
-            raise ExecutionError(
-                f"'{var.name_hint}' has no value here: the loop that binds it did not run", spans=[var.span]
-            )
-        return frame.values[var]
-
-    def _call(self, frame: Frame, call: Call) -> Value:
-        bound = {
-            name: _operand(value, self._expr(frame, value)) if isinstance(value, Expr) else value
-            for name, value in arguments(call).items()
-        }
-        try:
-            result = self.evaluate(call, bound)
-            return _traced(result, call.span) if isinstance(result, Region) else result
-        except KernelError as error:
-            error.locate([call.span])
-            error.function = error.function or frame.function.name
-            raise
-        except ZeroDivisionError:
-            raise _failed("division by zero", frame, call) from None
-        except MemoryError:
-            raise _failed(NO_MEMORY, frame, call) from None
-        except InternalError:
-            raise
-        except Exception as error:  # an op's meaning refuses what its type rule let through
-            message = f"{call.span}: in kernel `{frame.function.name}`: `{call.op.name}` cannot be evaluated"
-            raise InternalError(f"{message}: {type(error).__name__}: {error}") from error
-
-    def evaluate(self, call: Call, bound: Mapping[str, Value]) -> Value:
-        """Return what an op gives for its arguments."""
-        return call.op.spec.evaluate(call.type, **bound)
-
-    def _invoke(self, frame: Frame, call: Invoke) -> Value:
-        results = self._results(frame, call)
-        return results[0] if len(results) == 1 else results
-
-    def _results(self, frame: Frame, call: Invoke | Submit) -> tuple[Value, ...]:
-        return self.run(call.op.name, [self._expr(frame, arg) for arg in call.args])
-
-    def _submit(self, frame: Frame, call: Submit) -> tuple[Value, ...]:
-        results: tuple[Value, ...] = ()
-        if call.predicate is not None and not self._expr(frame, call.predicate):
-            results = results_of(self.functions, call, [self._expr(frame, arg) for arg in call.args])
-        elif call.core_num is None:
-            results = self._results(frame, call)
-        else:
-            for _ in self._blocks(self._expr(frame, call.core_num)):
-                results = self._results(frame, call)
-        return (*results, next(self.tasks))
-
-
-def _operand(expr: Expr, value: Value) -> Value:
-    """Return an operand; a tensor whose memory is in an order of its own says so."""
-    if isinstance(expr.type, TensorType) and expr.type.layout is not TensorLayout.ND:
-        return replace(value, layout=expr.type.layout)
-    return value
-
-
-def _traced(result: Region, span: Span) -> Region:
-    """Return what an op gives, with the place where undefined elements came into it if that is here."""
-    if result.shadow is None or result.origin.is_known or result.is_defined:
-        return result
-    return replace(result, origin=span)
-
-
-def _failed(text: str, frame: Frame, call: Call) -> ExecutionError:
-    error = ExecutionError(text, spans=[call.span])
-    error.function = frame.function.name
-    return error
 
 
 def run(program: Program, name: str, args: Sequence[Region | int | float | bool]) -> tuple[Value, ...]:

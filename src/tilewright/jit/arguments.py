@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, cast
 
 from tilewright.arrays import np
-from tilewright.call.argument import CPU, Argument
+from tilewright.call.argument import Argument
 from tilewright.call.device_tensor import DeviceTensor
-from tilewright.call.frameworks import argument_of, elsewhere, is_tensor
+from tilewright.call.frameworks import argument_of, is_tensor
 from tilewright.dtypes import DataType
 from tilewright.frontend.signature import Given, Known, RuntimeScalar, TensorMeta
 from tilewright.records import record
@@ -90,23 +89,3 @@ def built(name: str, type_: type, value: Any) -> Any:
 def runtime_scalar(dtype: DataType) -> Described:
     """Return a scalar argument that stays a parameter."""
     return Described(RuntimeScalar(dtype), ("runtime", dtype.name))
-
-
-def device_of(value: Any) -> str | None:
-    """Return the device a tensor is on, None for what is no tensor."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        return str(value.device)
-    return CPU if is_tensor(value) else None
-
-
-def check_one_device(named: Sequence[tuple[str, Any]]) -> None:
-    """Raise ValueError when tensors lie on different devices."""
-    found = [(name, device) for name, value in named if (device := device_of(value)) is not None]
-    for name, device in found[1:]:
-        if device != found[0][1]:
-            first, where = found[0]
-            for each, on in ((first, where), (name, device)):
-                if on == "meta":
-                    raise ValueError(f"`{each}` is on {elsewhere(on)}")
-            raise ValueError(f"`{first}` is on {where} and `{name}` on {device}: bring them to one device")

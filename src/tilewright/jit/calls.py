@@ -1,9 +1,4 @@
-"""Calls: the arguments of a kernel's call, sorted to its parameters.
-
-A caller passes everything and outputs are written in place, or leaves out all pure outputs and gets them back. Which of
-the two a call means follows from what it passes: positional arguments go to every parameter when that gives each output
-a tensor, and to the inputs alone otherwise.
-"""
+"""Calls: what is known about the arguments of a kernel's call."""
 
 from __future__ import annotations
 
@@ -12,17 +7,16 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.call.argument import CPU, Argument
+from tilewright.call.devices import check_one_device
 from tilewright.call.frameworks import is_tensor
 from tilewright.call.torch_state import check_unrecorded
-from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Symbol, literal_type
 from tilewright.core.types import Extent, ScalarType, TensorType
 from tilewright.dtypes import BOOL, objection, show_number
-from tilewright.frontend.kernels import Declared, Kernel, KernelParameter, bind
-from tilewright.frontend.names import Resolver
+from tilewright.frontend.kernels import Declared, Kernel
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
-from tilewright.jit.arguments import RUNTIME, Described, built, check_one_device, describe, runtime_scalar
-from tilewright.keep.reads import ReadSet
+from tilewright.jit.arguments import RUNTIME, Described, built, describe, runtime_scalar
+from tilewright.jit.parameters import Parameters
 from tilewright.records import record
 
 
@@ -66,30 +60,23 @@ class Call:
 
 
 class Binder:
-    """Sorts arguments to the parameters of one kernel."""
+    """Describes the arguments of one kernel's calls."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-        resolver = Resolver.of(kernel.function)
-        self.declared = dict(zip((p.name for p in kernel.parameters), kernel.declared(resolver), strict=True))
-        self.reads = ReadSet([resolver])
-        self.outputs = [name for name, says in self.declared.items() if says.direction is ParamDirection.Out]
-
-    @property
-    def inputs(self) -> list[KernelParameter]:
-        """The parameters that a call gives which leaves its outputs out."""
-        return [p for p in self.kernel.parameters if p.name not in self.outputs]
+        self.parameters = Parameters(kernel)
+        self.declared = self.parameters.declared
+        self.outputs = self.parameters.outputs
 
     def call(self, args: Sequence[Any], kwargs: Mapping[str, Any], is_run: bool = True) -> Call:
         """Return a call's arguments, every one checked to be something a kernel can take, or be compiled for."""
-        values = self._bound(args, kwargs)
+        values = self.parameters.placed(args, kwargs)
         open_ = {name for name, value in values.items() if value is RUNTIME}
         if is_run and open_:
-            raise self._error(f"'{min(open_)}' received pl.RUNTIME, which only compile() and lower() take")
+            raise self.parameters.error(f"'{min(open_)}' received pl.RUNTIME, which only compile() and lower() take")
         if is_run:
             check_unrecorded(values.items())
-        check_one_device(list(values.items()))
         described = {name: self._described(name, values[name]) for name in self.declared if name in values}
+        check_one_device({name: d.argument.device for name, d in described.items() if d.argument is not None})
         for name in self.outputs:
             if name not in values:
                 described[name] = self._left_out(name, described)
@@ -98,90 +85,16 @@ class Binder:
         passed = {name: value for name, value in values.items() if name not in open_}
         return Call(passed, {name: described[name] for name in self.declared})
 
+    def described(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+        """Return what to compile for: the arguments of a call, or where there is no tensor what annotations say."""
+        is_call = any(map(is_tensor, (*args, *kwargs.values())))
+        return self.call(args, kwargs, is_run=False) if is_call else self.signature(args, kwargs)
+
     def signature(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         """Return the arguments that annotations alone describe, with values for scalars."""
-        try:
-            values = self.kernel.bind(args, kwargs)
-        except TypeError as error:
-            raise self._error(str(error)) from None
+        values = self.parameters.named(args, kwargs)
         described = {name: self._stated(name, says, values) for name, says in self.declared.items()}
         return Call({name: value for name, value in values.items() if value is not RUNTIME}, described)
-
-    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            values = self.kernel.bind(args, kwargs)
-        except TypeError as error:
-            if all(is_tensor(kwargs.get(name)) for name in self.outputs):
-                raise self._error(str(error)) from None
-            values = None
-        if values is None or not self._is_in_place(values, args, kwargs):
-            values = self._inputs_only(args, kwargs)
-        if missing := self._missing(values):
-            raise self._error(f"missing argument `{missing[0]}`: it takes {self._counts()}{self._unnamed(missing)}")
-        return values
-
-    def _unnamed(self, missing: Sequence[str]) -> str:
-        """Return what makes the last tensor an output that may be left out, where there is none and it is missing."""
-        is_last = missing == [[*self.declared][-1]] and self.declared[missing[0]].is_tensor
-        return "" if self.outputs or not is_last else "; pl.Out[...] around its annotation makes it an output to return"
-
-    def _missing(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the inputs that a call has not given."""
-        return [name for name in self.declared if name not in values and name not in self.outputs]
-
-    def _is_in_place(self, values: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-        """Return whether a call gives every output a tensor, and does not make better sense as one of the inputs."""
-        if not all(name in values and is_tensor(values[name]) for name in self.outputs):
-            return False
-        if self._fits(values):
-            return True
-        try:
-            return not self._fits(bind(self.inputs, args, kwargs))
-        except TypeError:
-            return True
-
-    def _fits(self, values: Mapping[str, Any]) -> bool:
-        """Return whether every input is there, tensors where there must be some."""
-        needed = [name for name, says in self.declared.items() if says.is_tensor and not says.is_optional]
-        tensors = (name for name in needed if name not in self.outputs)
-        return not self._missing(values) and all(is_tensor(values[name]) for name in tensors)
-
-    def _inputs_only(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a call that leaves its outputs to us; TypeError where it passes some of them."""
-        for name in kwargs:
-            if name not in self.declared:
-                raise self._error(f"has no parameter `{name}`")
-        named = [name for name in self.outputs if kwargs.get(name) is not None]
-        if named:
-            missing = [name for name in self.outputs if name not in kwargs]
-            raise self._error(
-                f"`{missing[0]}` is missing: pass every output, or none to have them returned"
-                if missing
-                else self._no_output(named[0], kwargs[named[0]])
-            )
-        try:
-            return bind(self.inputs, args, {name: value for name, value in kwargs.items() if name not in self.outputs})
-        except TypeError as error:
-            raise self._error(self._misplaced(args) or str(error)) from None
-
-    def _misplaced(self, args: Sequence[Any]) -> str:
-        """Return what is wrong with too many positional arguments."""
-        positional = [p.name for p in self.kernel.parameters if p.is_positional]
-        inputs = [name for name in positional if name not in self.outputs]
-        if len(args) <= len(inputs):
-            return ""
-        if len(args) <= len(positional):
-            for name, value in zip(positional, args, strict=False):
-                if name in self.outputs and not is_tensor(value):
-                    return self._no_output(name, value)
-        return f"takes {len(positional)} (in-place) or {len(inputs)} (return) positional arguments, got {len(args)}"
-
-    def _no_output(self, name: str, value: Any) -> str:
-        return f"`{name}` is an output: pass a tensor, or leave it out to have it returned; got {type(value).__name__}"
-
-    def _counts(self) -> str:
-        total, outputs = len(self.declared), len(self.outputs)
-        return f"{total} (in-place) or {total - outputs} (return) arguments" if outputs else f"{total} argument(s)"
 
     def _described(self, name: str, value: Any) -> Described:
         says = self.declared[name]
@@ -206,7 +119,9 @@ class Binder:
 
     def _left_open(self, name: str, says: Declared) -> Described:
         if not isinstance(says.type, ScalarType):
-            raise self._error(f"'{name}' received pl.RUNTIME, but its annotation does not say which kind of number")
+            raise self.parameters.error(
+                f"'{name}' received pl.RUNTIME, but its annotation does not say which kind of number"
+            )
         return runtime_scalar(says.type.dtype)
 
     def _left_out(self, name: str, others: Mapping[str, Described]) -> Described:
@@ -216,7 +131,7 @@ class Binder:
             return _open_tensor(name, says.type)
         source = self._model(others)
         if source is None:
-            raise self._error(
+            raise self.parameters.error(
                 f"cannot tell the shape of the output `{name}`: pass it, or annotate it, "
                 f"for example pl.Out[pl.Tensor[[M, N], pl.FP32]] with M and N of an input{self._unlike(others)}"
             )
@@ -252,12 +167,12 @@ class Binder:
         if says.is_tensor:
             return self._stated_tensor(name, says, value)
         if name not in values:
-            raise self._error(
+            raise self.parameters.error(
                 f"scalar parameter '{name}' has no value: pass one by keyword, or pl.RUNTIME to leave it open"
             )
         if value is not RUNTIME and value is not None and not isinstance(value, (bool, int, float, np.generic)):
             shown = type(value).__name__
-            raise self._error(f"scalar parameter '{name}' needs a number or pl.RUNTIME, got {shown}")
+            raise self.parameters.error(f"scalar parameter '{name}' needs a number or pl.RUNTIME, got {shown}")
         return self._described(name, value)
 
     def _stated_tensor(self, name: str, says: Declared, value: Any) -> Described:
@@ -269,13 +184,11 @@ class Binder:
             )
         if isinstance(says.type, TensorType):
             return _open_tensor(name, says.type)
-        raise self._error(
+        kernel = self.parameters.kernel.name
+        raise self.parameters.error(
             f"bare 'pl.Tensor' of `{name}` says neither shape nor dtype: annotate it, or give sample tensors, "
-            f"as in {self.kernel.name}.compile(*sample_tensors) or {self.kernel.name}.lower(*sample_tensors)"
+            f"as in {kernel}.compile(*sample_tensors) or {kernel}.lower(*sample_tensors)"
         )
-
-    def _error(self, message: str) -> TypeError:
-        return TypeError(f"@pl.jit function '{self.kernel.name}': {message}")
 
 
 def _shown(given: TensorMeta) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.call.placement import MISSING
@@ -14,13 +13,14 @@ from tilewright.frontend.signature import DynDim, Given, TensorMeta
 from tilewright.jit.calls import Call
 from tilewright.keep.reads import ReadSet
 from tilewright.programs.program import CompiledProgram
+from tilewright.records import mutable
 
 if TYPE_CHECKING:  # the fast path, which a first call does without
     from tilewright.call.guards import Guards
     from tilewright.call.targets import Callee, Learned, Slot
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class Compiled:
     """A compiled program: which of the kernel's arguments it takes, and what it was compiled from."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
-from tilewright.call.frameworks import is_tensor
 from tilewright.collector import paused_collection
 from tilewright.errors import DriftError
 from tilewright.forks import Lock, undivided
@@ -24,6 +24,7 @@ from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
 from tilewright.programs.lowered_stages import Remade
+from tilewright.programs.platforms import platform_for
 
 if TYPE_CHECKING:
     from tilewright.call.memo import Written
@@ -65,7 +66,7 @@ class Session:
     @property
     def binder(self) -> Binder:
         """What sorts arguments to parameters, made anew where annotations mean something else by now."""
-        drift = self._binder.reads.drift()
+        drift = self._binder.parameters.reads.drift()
         if drift is not None:
             if self.store.variants:
                 self._refuse(drift)
@@ -77,7 +78,7 @@ class Session:
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
         """Run the kernel on a call's arguments."""
         call = self.binder.call(args, kwargs)
-        hits, found = self.store.hits, self._compiled(call, config)
+        hits, found = self.store.hits, self._compiled(call, _placed(call, config))
         if config is not None and config.writes_folder:
             found.program.configured(config)
         result = found.run(call)
@@ -90,11 +91,13 @@ class Session:
 
     def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
         """Return the program for some arguments."""
-        return self._compiled(self._described(args, kwargs), config).program.configured(config)
+        call = self.binder.described(args, kwargs)
+        config = _placed(call, config)
+        return self._compiled(call, config).program.configured(config)
 
     def specialized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Specialization:
         """Return the kernel as the front end makes it for some arguments."""
-        return specialized(self.kernel, self._described(args, kwargs))
+        return specialized(self.kernel, self.binder.described(args, kwargs))
 
     def info(self) -> CacheInfo:
         """Return what the cache has done."""
@@ -119,8 +122,8 @@ class Session:
 
     def explain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         """Return why no program is found for some arguments, or that one is."""
-        call = self._described(args, kwargs)
-        kinds = self._kinds(call, None)
+        call = self.binder.described(args, kwargs)
+        kinds = self._kinds(call, _placed(call, None))
         programs = self.store.find(kinds, call.extents)
         drifts = [drift for program in programs if (drift := program.reads.drift()) is not None]
         current = next((program for program in programs if program.reads.drift() is None), None)
@@ -130,11 +133,6 @@ class Session:
         if drifts:
             return str(drifts[0])
         return explained(self.kernel.name, list(call.described.items()), kinds, self.store)
-
-    def _described(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
-        if any(map(is_tensor, (*args, *kwargs.values()))):
-            return self.binder.call(args, kwargs, is_run=False)
-        return self.binder.signature(args, kwargs)
 
     def _kinds(self, call: Call, config: RunConfig | None) -> tuple[object, ...]:
         """Return everything that a program is found by but its extents."""
@@ -240,6 +238,17 @@ class Session:
             self._direct += self._warm.hits
             self._warm.leave()
         self._warm = None
+
+
+def _placed(call: Call, config: RunConfig | None) -> RunConfig | None:
+    """Return a configuration whose back end takes the tensors of a call: the caller's own, unless that names none."""
+    target, *_ = code_options(config)
+    platform = platform_for(call.device, target)
+    if platform == target:
+        return config
+    from tilewright.programs.config import RunConfig
+
+    return replace(config or RunConfig(), platform=platform)
 
 
 def _numbers(call: Call, parameters: Sequence[str]) -> dict[str, int | float]:

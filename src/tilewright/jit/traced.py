@@ -13,9 +13,8 @@ from itertools import count
 from typing import Any
 
 from tilewright.call.torch_state import check_unrecorded
-from tilewright.core.enums import ParamDirection
 from tilewright.frontend.kernels import Declared, Kernel, KernelParameter
-from tilewright.frontend.names import Resolver
+from tilewright.jit.parameters import Parameters
 from tilewright.jit.session import Session
 from tilewright.jit.torch_op import torch_op
 from tilewright.programs.torch_op import TorchOp
@@ -73,14 +72,12 @@ class Traced:
 
 def traced(kernel: Kernel, session: Session) -> Traced:
     """Return a kernel as torch can trace it; TypeError where its parameters do not say what they are."""
-    parameters = kernel.parameters
-    declared = dict(zip((p.name for p in parameters), kernel.declared(Resolver.of(kernel.function)), strict=True))
-    outputs = [name for name, says in declared.items() if says.direction is ParamDirection.Out]
-    whole = _form(kernel, session, parameters, () if outputs else _returned(kernel, declared), writes=True)
+    known, parameters = Parameters(kernel), kernel.parameters
+    outputs = known.outputs
+    whole = _form(kernel, session, parameters, () if outputs else _returned(kernel, known.declared), writes=True)
     if not outputs:
         return Traced(whole, None, 0, "", 0)
-    inputs = [p for p in parameters if p.name not in outputs]
-    returning = _form(kernel, session, inputs, None, writes=False)
+    returning = _form(kernel, session, known.inputs, None, writes=False)
     place, needed = [p.name for p in parameters].index(outputs[0]), sum(not p.is_optional for p in parameters)
     return Traced(whole, returning, place, outputs[0], needed)
 

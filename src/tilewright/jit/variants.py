@@ -9,8 +9,10 @@ from different values of what the kernel reads from outside.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, NamedTuple, TypeVar
+
+from tilewright.records import mutable
 
 T = TypeVar("T")
 
@@ -27,7 +29,7 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class Variants(Generic[T]):
     """The programs for arguments of the same kinds: for each set of dynamic axes, by the other extents."""
 
@@ -57,7 +59,7 @@ def _static(extents: Extents, dynamic: frozenset[int]) -> Extents:
     return tuple(e for i, e in enumerate(extents) if i not in dynamic) if dynamic else extents
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class Store(Generic[T]):
     """All the programs of one kernel."""
 

@@ -42,7 +42,7 @@ def _sources(folder: str, within: str) -> Iterator[tuple[str, Facts]]:
             name = f"{within}{entry.name}"
             if entry.name.endswith(".py"):
                 yield name, _facts(entry.path, entry.stat())
-            elif entry.is_dir(follow_symlinks=False):
+            elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
                 yield from _sources(entry.path, f"{name}/")
 
 

@@ -29,6 +29,7 @@ from tilewright.language import adir as adir
 from tilewright.language import array as array
 from tilewright.language import optimizations as optimizations
 from tilewright.language import parser as parser
+from tilewright.language import prefetch as prefetch
 from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
@@ -40,13 +41,26 @@ from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
+from tilewright.ops.lanes import *
 from tilewright.ops.load import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import *
 from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
+from tilewright.ops.mx import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
+from tilewright.ops.pipes import AUTO as AUTO
+from tilewright.ops.pipes import aic_initialize_pipe as aic_initialize_pipe
+from tilewright.ops.pipes import aiv_initialize_pipe as aiv_initialize_pipe
+from tilewright.ops.pipes import import_peer_buffer as import_peer_buffer
+from tilewright.ops.pipes import reserve_buffer as reserve_buffer
+from tilewright.ops.pipes import tfree_to_aic as tfree_to_aic
+from tilewright.ops.pipes import tfree_to_aiv as tfree_to_aiv
+from tilewright.ops.pipes import tpop_from_aic as tpop_from_aic
+from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
+from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
+from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
 from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
@@ -72,7 +86,7 @@ else:
 Mem = MemorySpace
 ND, DN, NZ = TensorLayout.ND, TensorLayout.DN, TensorLayout.NZ
 MX_A_ZZ, MX_B_NN = TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN
-TaskId = Scalar(TASK_ID)
+TaskId = PrefetchAsyncContext = AsyncEvent = AsyncSession = Scalar(TASK_ID)
 IntLike: _typing.TypeAlias = int | Scalar | _Expr
 
 

@@ -10,6 +10,7 @@ from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
+from tilewright.ops.lanes import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tensor as create
 from tilewright.ops.memory import create_tensor as create_tensor

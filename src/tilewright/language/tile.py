@@ -8,6 +8,7 @@ from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
+from tilewright.ops.lanes import *
 from tilewright.ops.load import load as load
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tile as create
@@ -19,8 +20,13 @@ from tilewright.ops.memory import tile_full as full
 from tilewright.ops.memory import write as write
 from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
+from tilewright.ops.mx import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
+from tilewright.ops.pipes import tpop_from_aic as tpop_from_aic
+from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
+from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
+from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
 from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *

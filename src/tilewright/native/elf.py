@@ -28,7 +28,8 @@ RELOCATION_NAMES = {
 }
 
 
-class Section(NamedTuple):
+@record
+class Section:
     """A section header, in the order of the file."""
 
     name: int
@@ -48,7 +49,8 @@ class Section(NamedTuple):
         return bool(self.flags & ALLOC) and self.kind != UNWIND
 
 
-class Symbol(NamedTuple):
+@record
+class Symbol:
     """A symbol: an offset into a section, an address, or (section 0) something from outside."""
 
     name: str

@@ -11,8 +11,10 @@ import itertools
 import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
+
+from tilewright.records import mutable
 
 PTR, I1, I8, I32, I64, F32, VOID = "ptr", "i1", "i8", "i32", "i64", "float", "void"
 
@@ -60,7 +62,7 @@ def lanes(type_: str) -> int:
     return int(type_[1:].split(" ")[0]) if type_.startswith("<") else 1
 
 
-@dataclass
+@mutable
 class Module:
     """One compilation unit: declarations, globals and functions as text, and what its target does in hardware."""
 
@@ -87,7 +89,7 @@ class Module:
         return "\n".join([*self.declarations, "", *self.functions]) + "\n"
 
 
-@dataclass
+@mutable
 class Loop:
     """A counted loop being emitted: its index, the values it carries, and what its phis still wait for."""
 

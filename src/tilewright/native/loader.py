@@ -13,7 +13,7 @@ import mmap
 import platform
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
@@ -35,7 +35,7 @@ from tilewright.native.elf import (
     Symbol,
     read,
 )
-from tilewright.records import entity
+from tilewright.records import entity, mutable
 
 PAGE = mmap.PAGESIZE
 LIMIT = 1 << 30  # bytes an object may take; more says that its headers are broken
@@ -84,7 +84,7 @@ def load(data: bytes, symbols: Mapping[str, int] | None = None) -> Loaded:
         raise ArtifactError(f"broken object: {error}") from error
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class _Image:
     """An object on its way into memory."""
 

@@ -8,9 +8,9 @@ takes /proc/cpuinfo alone, without LLVM.
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 from functools import cache
-from glob import glob
 from importlib.util import find_spec
 from typing import Any
 
@@ -120,8 +120,8 @@ def llvm_files() -> list[str]:
     if spec is None or not spec.submodule_search_locations:
         return []
     root = spec.submodule_search_locations[0]
-    found = (sorted(glob(pattern, root_dir=root)) for pattern in ("_version.py", "binding/libllvmlite*"))
-    return [f"{root}/{name}" for names in found for name in names]
+    libraries = sorted(name for name in os.listdir(f"{root}/binding") if name.startswith("libllvmlite"))
+    return [f"{root}/_version.py", *(f"{root}/binding/{name}" for name in libraries)]
 
 
 @cache

@@ -12,14 +12,18 @@ from tilewright.ops import convert as convert
 from tilewright.ops import elementwise as elementwise
 from tilewright.ops import functions as functions
 from tilewright.ops import gather as gather
+from tilewright.ops import lanes as lanes
 from tilewright.ops import load as load
 from tilewright.ops import matmul as matmul
 from tilewright.ops import memory as memory
 from tilewright.ops import memory_gather as memory_gather
 from tilewright.ops import memory_scatter as memory_scatter
+from tilewright.ops import mx as mx
 from tilewright.ops import padding as padding
 from tilewright.ops import partial as partial
+from tilewright.ops import pipes as pipes
 from tilewright.ops import position as position
+from tilewright.ops import prefetch as prefetch
 from tilewright.ops import reduce as reduce
 from tilewright.ops import reinterpret as reinterpret
 from tilewright.ops import reshape as reshape
@@ -28,6 +32,7 @@ from tilewright.ops import scalar as scalar
 from tilewright.ops import scatter as scatter
 from tilewright.ops import scatter_update as scatter_update
 from tilewright.ops import shape as shape
+from tilewright.ops import sync as sync
 from tilewright.ops import system as system
 from tilewright.ops import tile_gather as tile_gather
 from tilewright.ops import tile_scatter as tile_scatter

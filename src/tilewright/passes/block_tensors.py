@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tilewright.core.build import arguments, call, scalar
 from tilewright.core.expr import Call, ConstInt, Expr, MakeTuple, Var, constant, integer
+from tilewright.core.extents import as_scalar
 from tilewright.core.op import Kind
 from tilewright.core.operands import Argument
 from tilewright.core.program import Program
@@ -20,6 +21,7 @@ from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.dtypes import FP32, INT32, DataType, promote
 from tilewright.errors import KernelError
 from tilewright.ops.compare import beside_scalar
+from tilewright.ops.lanes import AXES, GAP
 from tilewright.ops.matmul import accumulator
 from tilewright.ops.padding import pad_number
 from tilewright.ops.position import NOTHING
@@ -151,6 +153,28 @@ def _concat(b: Blocks, value: Call, given: Given) -> Var:
     beside = b.part(second, b.extents(second), [*rows, other])
     b.act("tensor.assemble", target=made, source=beside, offset=MakeTuple((*starts, width)))
     return b.part(made, whole, [*rows, scalar("add", width, other)])
+
+
+def _gather(b: Blocks, value: Call, given: Given) -> Var:
+    """Write two lanes' parts one after the other into a new tensor."""
+    first, second, split = _operand(given, "x"), given["other"], given["split"]
+    if not isinstance(split, int) or not split:
+        return first
+    axis, valid, own = AXES[split], b.extents(first, valid=True), b.extents(first)
+    place = [own[axis] if each == axis else ZERO for each in range(2)]
+    shape = [*map(as_scalar, tensor_type(value).shape)]
+    made = b.create(shape, tensor_type(value).dtype)
+    b.act("tensor.assemble", target=made, source=first, offset=MakeTuple((ZERO, ZERO)))
+    if isinstance(second, Var):
+        more = b.extents(second, valid=True)
+        is_empty = scalar("eq", more[axis], ZERO)
+        b.check(scalar("or_", is_empty, scalar("eq", valid[axis], own[axis])), GAP)
+        b.act("tensor.assemble", target=made, source=second, offset=MakeTuple(tuple(place)))
+        less = scalar("min", valid[1 - axis], more[1 - axis])
+        own_across = valid[1 - axis]
+        across = b.either(is_empty, lambda _: own_across, lambda _: less)
+        valid = [scalar("add", valid[axis], more[axis]) if each == axis else across for each in range(2)]
+    return b.part(made, shape, valid)
 
 
 _COMBINED = {"add": "tile.add", "multiply": "tile.mul", "maximum": "tile.maximum", "minimum": "tile.minimum"}
@@ -313,6 +337,7 @@ _RULES: Mapping[str, Rule] = {
     "expands": _expands,
     **dict.fromkeys(("fillpad", "fillpad_expand"), _fillpad),
     "concat": _concat,
+    "aic_gather": _gather,
     "reduction": _reduction,
     "position": _position,
     **dict.fromkeys(("matmul", "matmul_acc"), _product),

@@ -9,13 +9,14 @@ load that only a matrix product reads is read *in place*, where it lies in its t
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from dataclasses import field, replace
+from typing import TypeAlias
 
 from tilewright.core.expr import Var
 from tilewright.core.printer import Printer
 from tilewright.core.program import Function
 from tilewright.core.stmt import Stmt
+from tilewright.records import mutable, record
 
 DEEPEST = 64
 """How many functions may be applied to each other before what they compute is kept: emitting them goes as deep."""
@@ -27,7 +28,7 @@ Window: TypeAlias = "Sequence[tuple[Extent, Extent]]"
 """Where something begins along each axis of a tensor, and how far it reaches."""
 
 
-@dataclass
+@mutable
 class FusedGroup:
     """Statements that become one loop over rows, and why no more of them do."""
 
@@ -45,7 +46,8 @@ class FusedGroup:
         return [f"rows {rows}:", *(f"    {line}" for line in lines), f"  ends: {named}{self.ends}"]
 
 
-class Step(NamedTuple):
+@record
+class Step:
     """What happens at a statement: the group before it ends, and it begins one.
 
     It floats beside all groups, is read in place, or gives a mask that is only chosen by.
@@ -58,7 +60,7 @@ class Step(NamedTuple):
     only_chooses: bool = False
 
 
-@dataclass
+@mutable
 class Fusion:
     """The groups of a function, and what they mean for each of its statements."""
 
@@ -75,7 +77,7 @@ class Fusion:
 
     def note(self, stmt: Stmt, **happens: bool) -> None:
         """Let something happen at a statement."""
-        self.steps[id(stmt)] = self.at(stmt)._replace(**happens)
+        self.steps[id(stmt)] = replace(self.at(stmt), **happens)
 
     def __str__(self) -> str:
         printer = Printer("pl", concise=True)
@@ -84,7 +86,7 @@ class Fusion:
         return "\n".join([f"{self.function.name}:", *(f"  {line}" for line in lines or ["nothing row by row"])])
 
 
-@dataclass(eq=False)
+@mutable
 class Waiting:
     """A tile: how much of it is valid and, where it waits to be computed, since when and on what."""
 

@@ -7,7 +7,7 @@ and last. It returns a status: 0, a number of the program's own error table, or 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.backends.abi import Number, scalar_word, word_count, word_places
 from tilewright.core.enums import ParamDirection
@@ -17,10 +17,10 @@ from tilewright.core.types import Extent, ScalarType, TensorType
 from tilewright.dtypes import DataType, round_scalar
 from tilewright.errors import ExportError
 from tilewright.programs import c_names
-from tilewright.records import record
+from tilewright.records import mutable, record
 
 
-@dataclass
+@mutable
 class Refusals:
     """What functions refuse, each with a negative status of its own."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.collector import paused_collection
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import ReturnStmt
 from tilewright.core.types import TileType
@@ -131,6 +132,7 @@ class _How:
         return free_place(name) if self.is_profiled or self.dump not in (False, PassDumpLevel.NONE) else None
 
 
+@paused_collection()
 def _compiled(source: Program, how: _How) -> CompiledProgram:
     backend = backend_for(how.platform)
     if objection := backend.objection():

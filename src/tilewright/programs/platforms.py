@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from tilewright.backends.interface import Backend, backend_names, find
+from tilewright.backends.interface import Backend, backend_names, find, serving, takes
 
 DEFAULT, INTERPRETER = "cpu", "interpret"
 NPUS = ("a2a3sim", "a2a3", "a5sim", "a5")
@@ -39,6 +39,21 @@ def target_of(platform: str) -> str:
 def backend_for(platform: str) -> Backend:
     """Return what compiles and runs a platform's programs."""
     return find(target_of(platform))
+
+
+def platform_for(device: str, platform: str = DEFAULT) -> str:
+    """Return where programs for a device's tensors run: where a caller says, or else on the back end that takes them.
+
+    ValueError where a platform other than the default is asked for, and its programs do not take such tensors.
+    """
+    backend = backend_for(platform)
+    if takes(backend, device):
+        return platform
+    found = serving(device) if platform == DEFAULT else None
+    if found is None:
+        taken = " and ".join(backend.devices)
+        raise ValueError(f"platform {platform!r} takes tensors on {taken}, and those of this call are on {device}")
+    return found.name
 
 
 def backend_of(platform: str) -> BackendType:

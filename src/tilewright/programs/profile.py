@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from tilewright.core.program import Program
+from tilewright.records import mutable
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class StageRecord:
         return self.end - self.start
 
 
-@dataclass(eq=False, repr=False)
+@mutable
 class Profile:
     """The stages of one compilation, in the order they ran; as an instrument of the passes it times each of them."""
 

@@ -17,7 +17,10 @@ from unit.programs.programs import HALVES, program_of, rows
 import tilewright.language as pl
 from tilewright import ir
 from tilewright.backends import interface
-from tilewright.backends.interface import Backend, Code, Timed, find
+from tilewright.backends.interface import Backend, Code, Timed, find, serving
+from tilewright.call.argument import Argument
+from tilewright.call.devices import device_objection
+from tilewright.call.frameworks import TorchTensors
 from tilewright.core.expr import Call
 from tilewright.core.program import Program
 from tilewright.core.visitor import expressions, statements
@@ -103,6 +106,58 @@ def test_kernels_are_specialized_for_it_beside_their_other_programs() -> None:
     assert COUNTED["mul"] == 1 and not out.any()
     doubled(x, out)
     assert (out == 2).all()
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a tensor on a device of its own, whose memory the third back end takes and no other."""
+    torch = pytest.importorskip("torch")
+
+    def argument(_: TorchTensors, value: Any) -> Argument:
+        return Argument(value.data_ptr(), tuple(value.shape), (32, 4), pl.FP32, "abacus:1", value)
+
+    monkeypatch.setattr(Counting, "devices", ("abacus",))
+    monkeypatch.setattr(TorchTensors, "argument", argument)
+    return torch.zeros(4, 8)
+
+
+def numbers() -> Any:
+    return np.ones((4, 8), np.float32)
+
+
+def test_the_device_of_tensors_decides_which_back_end_takes_them(elsewhere: Any) -> None:
+    assert serving("cpu") is find("cpu") and serving("abacus:0") is find("count") and serving("cuda") is None
+    doubled(elsewhere, elsewhere.clone())
+    assert COUNTED["mul"] == 1
+    doubled(elsewhere, elsewhere.clone(), config=RunConfig())
+    assert COUNTED["mul"] == 2
+
+
+def test_a_back_end_that_is_named_takes_no_other_devices(elsewhere: Any) -> None:
+    with pytest.raises(ValueError, match="^platform 'interpret' takes tensors on cpu, and those .* are on abacus:1$"):
+        doubled(elsewhere, elsewhere.clone(), config=RunConfig(platform="interpret"))
+    with pytest.raises(ValueError, match="^platform 'count' takes tensors on abacus, and those .* are on cpu$"):
+        doubled(numbers(), numbers(), config=RunConfig(platform="count"))
+
+
+def test_a_program_takes_tensors_of_its_back_end_alone(elsewhere: Any) -> None:
+    compiled = doubled.compile(elsewhere, elsewhere.clone())
+    assert compiled.platform == "count"
+    with pytest.raises(ValueError, match="^`x` is on device cpu, and the program is of back end count, which takes"):
+        compiled(numbers(), numbers())
+    of_cpu = doubled.compile(numbers(), numbers())
+    with pytest.raises(ValueError, match="^`x` is on device abacus:1, and the program is of back end cpu, which takes"):
+        of_cpu(elsewhere, elsewhere.clone())
+
+
+def test_tensors_of_two_devices_meet_in_no_call(elsewhere: Any) -> None:
+    with pytest.raises(ValueError, match="^`x` is on abacus:1 and `out` on cpu: bring them to one device$"):
+        doubled(elsewhere, numbers())
+
+
+def test_a_device_that_no_back_end_takes_is_named_with_those_there_are() -> None:
+    wanted = "whose memory no back end takes (cpu, which takes cpu; interpret, which takes cpu; count, which takes cpu)"
+    assert wanted in device_objection("cuda:1")
 
 
 def test_what_it_does_not_do_is_refused_in_its_name() -> None:

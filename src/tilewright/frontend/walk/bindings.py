@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from tilewright.records import mutable
 from tilewright.source import Span
 
 
-@dataclass(eq=False)
+@mutable
 class Binding:
     """What a name stands for: a run-time value, a Python value that is known, or a tuple of such."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, replace
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -20,6 +20,7 @@ from tilewright.errors import KernelError, RecursiveCallError
 from tilewright.frontend.capture import Captured
 from tilewright.frontend.names import Resolver
 from tilewright.frontend.walk.bindings import Binding
+from tilewright.records import mutable
 from tilewright.source import Span
 
 Value: TypeAlias = Any
@@ -35,10 +36,11 @@ E = TypeVar("E", bound=KernelError)
 Handler: TypeAlias = Callable[[Any, Any], Any]
 
 
-@dataclass(eq=False, kw_only=True)
+@mutable
 class Walker(ABC):
     """A place in a function's text, and what the language builds there."""
 
+    _: KW_ONLY
     captured: Captured
     resolver: Resolver
     caller: Span | None = None

@@ -9,10 +9,10 @@ from tilewright.pto.errors import PtoSyntaxError
 from tilewright.pto.module import Clause, Op, Region, SymbolRef, Value
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import dictionary, number
-from tilewright.pto.text.constants import constant
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.generic import read_generic
+from tilewright.pto.text.literals import constant
 from tilewright.pto.text.pieces import Head, Names, Pieces, check_enclosed, finished, operands_in, values_of
 from tilewright.pto.text.plain import read_plain
 from tilewright.pto.text.spellings import NAMES, missing
@@ -36,10 +36,8 @@ def _block_arguments(cursor: Cursor) -> list[Value]:
     cursor.at += 1
     own: list[Value] = []
     if cursor.accept("("):
-        while not cursor.accept(")"):
-            if own:
-                cursor.expect(",")
-            at, name = cursor.at, new_name(cursor)
+        for at in cursor.items(")"):
+            name = new_name(cursor)
             cursor.expect(":")
             own.append(cursor.define(name, cursor.type(), at))
     cursor.expect(":")
@@ -153,10 +151,8 @@ def _assignments(cursor: Cursor) -> list[tuple[str, int, Value, int]]:
     """Return the names and initial values of `(%a = %x, %b = %y)`, each with its token."""
     found: list[tuple[str, int, Value, int]] = []
     cursor.expect("(")
-    while not cursor.accept(")"):
-        if found:
-            cursor.expect(",")
-        at, name = cursor.at, new_name(cursor)
+    for at in cursor.items(")"):
+        name = new_name(cursor)
         cursor.expect("=")
         found.append((name, at, cursor.value(), cursor.at - 1))
     return found
@@ -216,12 +212,8 @@ def _read_call(cursor: Cursor, head: Head) -> Op:
     check_enclosed(cursor, placed)
     cursor.expect("->")
     types = cursor.types()
-    pieces = Pieces(list(values_of(placed)), attributes={**attributes, "callee": SymbolRef(_symbol(callee))})
+    pieces = Pieces(list(values_of(placed)), attributes={**attributes, "callee": SymbolRef(callee[1:].strip('"'))})
     return finished(cursor, head, pieces, types)
-
-
-def _symbol(token: str) -> str:
-    return token[1:].strip('"')
 
 
 def _read_scope(cursor: Cursor, head: Head) -> Op:

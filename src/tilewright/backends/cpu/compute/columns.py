@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, ReduceNode
 from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, drain, read, tensor_address, tile_address
@@ -13,12 +13,13 @@ from tilewright.backends.cpu.emit.llvm_types import compute_type, literal
 from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tile, static
 from tilewright.dtypes import INT32
 from tilewright.native.llvm import I32, Builder, Value, i64, vector
+from tilewright.records import mutable
 
 UNROLL, CHAINS = 2, 4
 """How many vectors of a row are computed together, and how many where each waits for the one folded before it."""
 
 
-@dataclass
+@mutable
 class Fold:
     """A tile of one column that a pass folds the rows of another to."""
 
@@ -31,7 +32,7 @@ class Fold:
         return self.node.operand.valid[-1]
 
 
-@dataclass
+@mutable
 class Columns:
     """The columns of one row being emitted: what is folded and what is done with the rest, for one width at a time."""
 

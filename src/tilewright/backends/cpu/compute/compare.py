@@ -7,7 +7,7 @@ fused with them. One that is used in any other way is packed into memory, eight 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Any
 
@@ -25,11 +25,12 @@ from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
 from tilewright.dtypes import BOOL, UINT8, promote
 from tilewright.native.llvm import I8, Value, i64
+from tilewright.records import mutable
 
 _TESTS: tuple[Any, ...] = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
 
-@dataclass(eq=False)
+@mutable
 class Mask(Tile):
     """A packed mask that is nowhere: only its bools are."""
 

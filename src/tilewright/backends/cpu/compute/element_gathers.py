@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.backends.cpu.compute.addresses import counted, is_packed, moved, product, view_of
 from tilewright.backends.cpu.compute.copies import packed, rows_of, tile_type
 from tilewright.backends.cpu.compute.indexed import (
@@ -26,9 +24,10 @@ from tilewright.core.expr import Call
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import FALSE, I64, TRUE, Value, i64, vector
 from tilewright.ops.indices import outside
+from tilewright.records import mutable
 
 
-@dataclass
+@mutable
 class Taking:
     """Elements of one row being gathered: from `base` on, an index counting `step` elements and a column `along`."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.pairs import multiply_pairs
@@ -30,6 +31,7 @@ from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.dtypes import FP32, DataType
 from tilewright.native.llvm import F32, I1, I32, I64, PTR, Builder, Module, Value, element, i32, i64, vector
 from tilewright.native.target import Target
+from tilewright.records import record
 
 PREFETCH = 16
 """How many rows of B ahead a micro-kernel prefetches."""
@@ -38,7 +40,8 @@ HEIGHTS = (6, 4, 2, 1)
 """Rows of the register blocks."""
 
 
-class GemmSpec(NamedTuple):
+@record
+class GemmSpec:
     """What one gemm function is made for.
 
     It takes any `m` and `n` unless they are given here, and does best for an `n` up to `n_bound`. Both operands are
@@ -73,7 +76,8 @@ class GemmSpec(NamedTuple):
         return I32 if self.paired else stored_type(self.rhs, self.target)
 
 
-class Block(NamedTuple):
+@record
+class Block:
     """A register block: rows by vectors; a masked one is given how many of its columns exist."""
 
     rows: int
@@ -131,7 +135,7 @@ def _emit_blocks(
     width = b.op("sub", N, columns.index)
     rows = b.open_loop(i64(0), M, i64(0))
     height = b.op("sub", M, rows.index)
-    grid = [[_emit_micro(b.module, spec, shape._replace(rows=count)) for count in heights] for shape in shapes]
+    grid = [[_emit_micro(b.module, spec, replace(shape, rows=count)) for count in heights] for shape in shapes]
     micro = _largest(b, width, widths, [_largest(b, height, heights, column) for column in grid])
     place = _placed(b, spec, rows.index, columns.index)
     b.do(f"call void {micro.ref}({', '.join(map(str, (*place, width, K, ACCUMULATE)))})")

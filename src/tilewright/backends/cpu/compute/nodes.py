@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.recording import Recording
 from tilewright.backends.cpu.emit.values import Node, Scalar, Tile
 from tilewright.core.types import TileType
 from tilewright.native.llvm import Value
+from tilewright.records import mutable
 
 
-@dataclass(eq=False)
+@mutable
 class MapNode(Node):
     """A function of the same element of each operand."""
 
@@ -20,14 +21,14 @@ class MapNode(Node):
     dear: bool = False
 
 
-@dataclass(eq=False)
+@mutable
 class IndexNode(Node):
     """The number of each column, or of the row they are in, as int32."""
 
     axis: int = -1
 
 
-@dataclass(eq=False)
+@mutable
 class ReduceNode(Node):
     """Each row of the operand folded to one element; the result is there from the next level on."""
 

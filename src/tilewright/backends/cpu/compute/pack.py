@@ -17,9 +17,11 @@ from tilewright.backends.cpu.compute.storage import (
 from tilewright.dtypes import FP32, DataType
 from tilewright.native.llvm import I64, PTR, Builder, Module, Value, i64, lanes, vector
 from tilewright.native.target import Target
+from tilewright.records import record
 
 
-class PackSpec(NamedTuple):
+@record
+class PackSpec:
     """What one packing function is made for; any strides are right, those it is made for are quick.
 
     It is quick where the columns of the source are adjacent, or where its rows are if it is `transposed`. It converts

@@ -8,7 +8,7 @@ op's element type; integers wrap in their own width.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from tilewright.arrays import np
@@ -17,7 +17,7 @@ from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repea
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, DataType
 from tilewright.errors import InternalError
 from tilewright.native.llvm import Builder, Value, element, lanes, vector
-from tilewright.records import entity
+from tilewright.records import entity, mutable
 
 
 @entity
@@ -94,7 +94,7 @@ class Lanes:
     __hash__ = object.__hash__
 
 
-@dataclass(eq=False)
+@mutable
 class Shared:
     """A number that all the elements of a row have; what is made of it alone is made once, ahead of the row's loop."""
 

@@ -9,10 +9,10 @@ error, with coefficients rounded to `f32`. Rounding to integers and `fmod` need 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tilewright.native.llvm import I32, I64, Builder, Value, i64, lanes, mangled
 from tilewright.native.terms import Term
+from tilewright.records import record
 
 INF = float("inf")
 MANTISSA, ONE = 0x007FFFFF, 0x3F800000
@@ -30,7 +30,8 @@ ERF = (0.12837917, -0.37612626, 0.112835854, -0.026853811, 0.0051883273, -0.0008
 ERFC = (-0.00019439835, -1.1279728, -0.6360242, -0.105778806, 0.02376161, -0.0037426623, 0.00036167493, -1.5953046e-05)
 
 
-class Emitter(NamedTuple):
+@record
+class Emitter:
     """A function of lanes, its result within `ulp` units in the last place of the exact one.
 
     `unfused` is the bound on targets whose multiply-adds round twice.

@@ -6,9 +6,10 @@ share memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.native.llvm import PTR, Value
+from tilewright.records import mutable
 
 ALIGNMENT = 64
 
@@ -16,7 +17,7 @@ Part = tuple[int, int]
 """Offset and size of a part of the arena."""
 
 
-@dataclass
+@mutable
 class Arena:
     """Which bytes are free, and how many are needed in all."""
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.backends.cpu.emit.values import Place, Scalar, Tensor, Tile
 from tilewright.native.llvm import Value
+from tilewright.records import mutable
 
 
-@dataclass(eq=False)
+@mutable
 class Sink:
     """Something done with a tile's elements in the pass of their level."""
 
     tile: Tile
 
 
-@dataclass(eq=False)
+@mutable
 class StoreSink(Sink):
     """Elements written to a tensor from `offsets` on; `add` accumulates, `atomic` while other threads do so too.
 
@@ -30,14 +31,14 @@ class StoreSink(Sink):
     fits: Value | None = None
 
 
-@dataclass(eq=False)
+@mutable
 class SaveSink(Sink):
     """Elements written to a place of the arena."""
 
     place: Place = field(kw_only=True)
 
 
-@dataclass
+@mutable
 class Group:
     """Recorded ops that share their rows, and become one loop over them."""
 

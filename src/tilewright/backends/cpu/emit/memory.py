@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.backends.cpu.emit.arena import Arena, Part
 from tilewright.backends.cpu.emit.stops import Spanned, Stopping
@@ -12,9 +12,10 @@ from tilewright.backends.cpu.emit.values import Array, Place, Tile, contiguous
 from tilewright.core.expr import Var
 from tilewright.core.types import TileType
 from tilewright.native.llvm import Builder, Value, i64
+from tilewright.records import mutable
 
 
-@dataclass
+@mutable
 class Block:
     """Statements being emitted in order: the values they own, with the parts of the arena that hold them."""
 

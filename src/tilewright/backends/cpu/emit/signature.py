@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tilewright.backends.cpu.emit.values import Binding, Tensor, static
 from tilewright.core.program import Function
 from tilewright.core.types import Type
+from tilewright.records import record
 
 
-class Signature(NamedTuple):
+@record
+class Signature:
     """What a function is written for: which tensors are turned, and which share memory with an earlier one.
 
     `is_concurrent` says whether it adds to memory that other threads may add to at the same time.
@@ -35,7 +36,8 @@ class Signature(NamedTuple):
         return Signature(turned, shared, is_concurrent)
 
 
-class Emitted(NamedTuple):
+@record
+class Emitted:
     """A function that has been written: how to call it, and what it gives.
 
     `returned` says for each result which parameter it is, None for one that is made; `results` are the types of those

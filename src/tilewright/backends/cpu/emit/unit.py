@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import field
 
 from tilewright.backends.cpu.emit.arena import Arena
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
@@ -14,7 +15,9 @@ from tilewright.native.llvm import Module, spelled
 from tilewright.native.target import Target
 from tilewright.passes.aliases import Footprints
 from tilewright.passes.fusion import Fusion
+from tilewright.passes.groups import Sides, sides_of
 from tilewright.passes.identity import returned_parameters
+from tilewright.records import mutable
 from tilewright.source import Span
 
 OWN_SIZE = "ARENA-SIZE-OWN"
@@ -24,7 +27,7 @@ LARGEST = 1 << 48
 """No machine has more bytes."""
 
 
-@dataclass
+@mutable
 class Unit:
     """A program being written: its module, its errors, and the functions that are there already."""
 
@@ -61,6 +64,11 @@ class Unit:
     def returned(self) -> dict[str, tuple[int | None, ...]]:
         """For each function, which parameter each of its results is."""
         return dict(returned_parameters(self.program.function_list))
+
+    @computed_once
+    def sides(self) -> Mapping[str, Sides]:
+        """What runs at the same time in each group."""
+        return sides_of(self.program)
 
     def note(self, message: str, span: Span) -> int:
         """Return the number under which an error is reported."""

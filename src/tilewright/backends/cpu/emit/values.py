@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from dataclasses import field
+from typing import TypeAlias
 
 from tilewright.core.expr import Var
 from tilewright.core.types import ArrayType, TileType
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import I64, Value
-from tilewright.records import entity, record
+from tilewright.records import entity, mutable, record
 
 
 @record
@@ -33,14 +33,15 @@ class Tensor:
     root: object
 
 
-class Place(NamedTuple):
+@record
+class Place:
     """Where a tile lies: an address and the distance between neighbours along each axis, in elements."""
 
     pointer: Value
     strides: tuple[int, ...]
 
 
-@dataclass(eq=False)
+@mutable
 class Node:
     """A recorded computation of a tile, row by row. Its level is the pass over the columns in which it can run."""
 
@@ -53,7 +54,7 @@ class Node:
         return self.level
 
 
-@dataclass(eq=False)
+@mutable
 class LoadNode(Node):
     """Elements of a tensor from `offsets` on."""
 
@@ -61,7 +62,7 @@ class LoadNode(Node):
     offsets: tuple[Value, ...] = field(kw_only=True)
 
 
-@dataclass(eq=False)
+@mutable
 class Tile:
     """A tile: how much of it is valid, and either the place that holds it or the node that computes it."""
 
@@ -92,7 +93,7 @@ class Tile:
         return self.valid[:-1]
 
 
-@dataclass(eq=False)
+@mutable
 class Array:
     """A small array: where its elements lie, one after the other."""
 

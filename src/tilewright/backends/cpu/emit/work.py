@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tilewright.core.expr import Call, ConstInt, Expr, Invoke, Submit
 from tilewright.core.op import Kind
@@ -15,6 +14,7 @@ from tilewright.core.program import Program
 from tilewright.core.stmt import ForStmt, IfStmt, SeqStmts, Stmt, WhileStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import bodies, expressions
+from tilewright.records import record
 
 SPAN = 1 << 20
 """Units between two looks: 30 microseconds of the quickest work, some milliseconds of the slowest."""
@@ -38,7 +38,8 @@ ELEMENTS = 4
 """How many elements of a tile, or products of a matrix product, are one unit."""
 
 
-class Work(NamedTuple):
+@record
+class Work:
     """How much statements do, apart from what the loops among them count that look, and whether there are any."""
 
     units: int = 0

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import replace
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter, Region
 from tilewright.backends.cpu.emit.values import Binding, Scalar, static
@@ -14,18 +13,19 @@ from tilewright.core.expr import Absent, Expr, Var
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts
 from tilewright.dtypes import INDEX
 from tilewright.native.llvm import I64, Value, i64
+from tilewright.records import mutable, record
 
 LARGEST = (1 << 63) - 1
 
 
-@dataclass
+@mutable
 class Branch(Region):
     """A branch being emitted: where it puts what it yields."""
 
     carriers: Sequence[Carrier]
 
 
-@dataclass
+@mutable
 class Loop(Branch):
     """A loop being emitted: what it carries, and the blocks in which its next turn begins and it ends."""
 
@@ -33,7 +33,8 @@ class Loop(Branch):
     done: str
 
 
-class Turns(NamedTuple):
+@record
+class Turns:
     """The turns of a loop: the word that counts them and where it stops, the word of the loop's variable and its step.
 
     Where the step is one they are the same word: two that keep in step would be two to LLVM.
@@ -93,7 +94,7 @@ def _strips(e: FunctionEmitter, stmt: ForStmt, turns: Turns, loop: Loop, units: 
     first = b.load(I64, turns.turn, 8)
     left = b.op("sub", turns.stop, first)
     end = b.op("add", first, b.intrinsic("llvm.smin", left, i64(size // units)))
-    _turns_of(e, stmt, turns._replace(stop=end), loop, 0)
+    _turns_of(e, stmt, replace(turns, stop=end), loop, 0)
     b.do(f"br {b.compare('icmp slt', end, turns.stop)}, label %{counted}, label %{loop.done}")
     b.begin(counted)
     e.worked(size)
@@ -152,7 +153,8 @@ def carried(e: FunctionEmitter, args: Sequence[IterArg]) -> list[Carrier]:
     starts = [None if isinstance(arg.init, Absent) else _given(e, arg.init) for arg in args]
     carriers: list[Carrier] = []
     for arg, start in zip(args, starts, strict=True):
-        carrier = Carrier.of(e, arg.var, may_be_missing=start is None or start[1] is not None)
+        is_sure = start is not None and start[1] is None
+        carrier = Carrier.of(e, arg.var, may_be_missing=not is_sure, start=start[0] if start and is_sure else None)
         if start is None:
             carrier.start_missing(e)
         else:

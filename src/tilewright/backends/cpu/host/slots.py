@@ -7,8 +7,8 @@ a slot gives the value as it is now; filling it copies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import field
+from typing import Any, Protocol
 
 from tilewright.backends.cpu.compute.convert import as_element
 from tilewright.backends.cpu.compute.copies import copy
@@ -17,7 +17,7 @@ from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal
 from tilewright.backends.cpu.emit.undefined import box, shrinks
-from tilewright.backends.cpu.emit.values import Array, Binding, Place, Scalar, Tensor, Tile
+from tilewright.backends.cpu.emit.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous
 from tilewright.backends.cpu.host.arrays import array_bytes, clear_array, copy_array
 from tilewright.backends.cpu.host.tensors import new_tensor
 from tilewright.core.expr import Var
@@ -26,6 +26,7 @@ from tilewright.dtypes import DataType
 from tilewright.errors import InternalError
 from tilewright.native.llvm import FALSE, I1, I64, PTR, TRUE, Value, i64
 from tilewright.passes.accumulators import SHRINKS
+from tilewright.records import mutable, record
 
 
 class Slot(Protocol):
@@ -64,7 +65,8 @@ def slot_of(e: FunctionEmitter, type_: Type) -> Slot:
             return TupleSlot([slot_of(e, element) for element in type_.elements])
 
 
-class Word(NamedTuple):
+@record
+class Word:
     """An extent or stride in a slot: a constant where it is known."""
 
     known: Value | None
@@ -88,7 +90,8 @@ class Word(NamedTuple):
         return e.b.load(I64, self.cell, 8)
 
 
-class ScalarSlot(NamedTuple):
+@record
+class ScalarSlot:
     """A number."""
 
     cell: Value
@@ -110,7 +113,8 @@ class ScalarSlot(NamedTuple):
         """A number holds nothing in the arena."""
 
 
-class TensorSlot(NamedTuple):
+@record
+class TensorSlot:
     """A view of memory: its address, and what is not known of its shape."""
 
     type: TensorType
@@ -152,7 +156,7 @@ class TensorSlot(NamedTuple):
         """A view holds nothing in the arena."""
 
 
-@dataclass
+@mutable
 class TileSlot:
     """A tile, packed."""
 
@@ -222,7 +226,8 @@ class TileSlot:
         e.own(Tile(self.type, (), self.place, owners=self.owners), self.part)
 
 
-class ArraySlot(NamedTuple):
+@record
+class ArraySlot:
     """An array."""
 
     array: Array
@@ -246,7 +251,8 @@ class ArraySlot(NamedTuple):
         e.own(self.array, self.part)
 
 
-class TupleSlot(NamedTuple):
+@record
+class TupleSlot:
     """Several values."""
 
     slots: list[Slot]
@@ -271,16 +277,17 @@ class TupleSlot(NamedTuple):
             slot.settle(e)
 
 
-class Carrier(NamedTuple):
+@record
+class Carrier:
     """A slot and, for a value that may be missing, whether it is there."""
 
     slot: Slot
     is_bound: Value | None = None
 
     @staticmethod
-    def of(e: FunctionEmitter, var: Var, *, may_be_missing: bool = False) -> Carrier:
-        """Return a carrier for the values of a variable."""
-        slot = slot_of(e, var.type)
+    def of(e: FunctionEmitter, var: Var, *, may_be_missing: bool = False, start: Binding | None = None) -> Carrier:
+        """Return a carrier for the values of a variable; one that nobody else reads may stay where it lies."""
+        slot = _taken_over(e, var.type, start) or slot_of(e, var.type)
         if isinstance(slot, TileSlot):
             slot.follow(e, var)
         return Carrier(slot, e.b.slot(I1) if may_be_missing else None)
@@ -302,6 +309,18 @@ class Carrier(NamedTuple):
         e.bind(var, self.slot.read(e))
         if self.is_bound is not None:
             e.bound[var] = e.b.load(I1, self.is_bound, 1)
+
+
+def _taken_over(e: FunctionEmitter, type_: Type, start: Binding | None) -> TileSlot | None:
+    """Return the place of a tile as a slot, where it is packed and made by this block for no other reader."""
+    if not isinstance(start, Tile) or not isinstance(type_, TileType) or start.place is None or e.readers(start) != 1:
+        return None
+    owned = e.blocks[-1].owned
+    found = next((entry for entry in owned if isinstance(entry[0], Tile) and entry[0].place == start.place), None)
+    if found is None or start.place.strides != contiguous(type_.shape):
+        return None
+    owned.remove(found)
+    return TileSlot(type_, start.place, found[1], [Word.of(e, extent) for extent in type_.valid])
 
 
 def hand_on(e: FunctionEmitter, carriers: Sequence[Carrier], values: Sequence[tuple[Binding, Value | None]]) -> None:
