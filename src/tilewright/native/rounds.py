@@ -12,9 +12,9 @@ from tilewright.native.context import Context
 GRID = len(Context)
 """The word of a launch's context that says where its blocks wait."""
 
-SPACE = 2048
-"""Bytes of a block's record: what its stack is left with, and from `FIELDS` on what it runs."""
-FIELDS = 1536
+SPACE = 8192
+"""Bytes of a block's record: its registers, which take 4.5 KB on ARM, and from `FIELDS` on what it runs."""
+FIELDS = 7168
 STACK = 1 << 18
 
 NEEDED = (

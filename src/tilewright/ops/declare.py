@@ -53,6 +53,7 @@ def op(
     updates: str | None = None,
     touches: Collection[str] = (),
     orders: Collection[tuple[str, ...]] = (),
+    forms: Collection[tuple[str, ...]] = (),
     annotated: bool = False,
     control_plane: bool = False,
     symbol: str = "",
@@ -74,6 +75,8 @@ def op(
     """
 
     def changed(p: Parameter) -> Parameter:
+        if p.name not in (also or ()) and p.name not in keeps_bits:
+            return p
         return replace(p, also=(also or {}).get(p.name, ()), keeps_bits=p.name in keeps_bits)
 
     def declare(function: F) -> F:
@@ -108,6 +111,7 @@ def op(
                 updates=updates,
                 touches=frozenset(touches),
                 orders=tuple(orders),
+                forms=tuple(forms),
                 annotated=annotated,
                 control_plane=control_plane,
                 symbol=symbol,
