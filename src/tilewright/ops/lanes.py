@@ -20,7 +20,7 @@ GAP = "the first lane's part ends before the second one's begins"
 
 def _check(type_: ShapedType, split: int | None, blame: str) -> int:
     """Return the axis of a split of a 2-D value."""
-    if split not in AXES:
+    if split is None or split not in AXES:
         known = "0 for all of it, 1 or 3 for rows, 2 or 4 for columns"
         raise AttributeValueError(f"split cannot be {split!r}", blame=["split"], help=known)
     if len(type_.shape) != 2 or not all(isinstance(extent, int) for extent in type_.shape):
@@ -35,9 +35,10 @@ def half(extent: int, split: int, lane: int) -> int:
 
 def _shard_type(x: Expr, split: int | None, lane: int | None) -> ShapedType:
     source = shaped(x)
-    if split in (0, None):
+    if split == 0:
         return source
     axis = _check(source, split, "x")
+    assert split is not None
     if lane is None or lane not in range(LANES):
         raise AttributeValueError(f"lane cannot be {lane!r}", blame=["lane"], help="a core group has lanes 0 and 1")
     shape, valid = [*static_shape(source.shape)], [*source.valid]
@@ -73,7 +74,7 @@ def _shard(result: ShapedType, x: Region, split: int | None, lane: int | None) -
 
 def _gather_type(x: Expr, other: Expr | None, split: int | None) -> ShapedType:
     first = shaped(x)
-    if split in (0, None):
+    if split == 0:
         return first
     second, axis = first if other is None else shaped(other), _check(first, split, "x")
     if (second.dtype, second.shape[1 - axis], type(second)) != (first.dtype, first.shape[1 - axis], type(first)):
@@ -112,7 +113,7 @@ _LOOP = "for lane in pl.split_aiv(2, mode=pl.SplitMode.UP_DOWN):\n"
 
 
 @op(
-    kinds=UNIFIED, infer=_shard_type, evaluate=_shard, accepts=ANY, alias="x",
+    kinds=UNIFIED, infer=_shard_type, evaluate=_shard, accepts=ANY, alias="x", forms=(("split", "lane"),),
     example=f"{_LOOP}    half = pl.aiv_shard(a)\n    out = pl.store(half, [lane * 8, 0], out)",
 )  # fmt: skip
 def aiv_shard(x: X, split: int | None = None, lane: int | None = None) -> X:
@@ -124,7 +125,7 @@ def aiv_shard(x: X, split: int | None = None, lane: int | None = None) -> X:
 
 
 @op(
-    kinds=UNIFIED, infer=_gather_type, evaluate=_gather, accepts=ANY,
+    kinds=UNIFIED, infer=_gather_type, evaluate=_gather, accepts=ANY, forms=(("other", "split"), ("split",)),
     example=f"{_LOOP}    both = pl.aic_gather(pl.neg(pl.aiv_shard(a)))\nout = pl.store(both, [0, 0], out)",
 )  # fmt: skip
 def aic_gather(x: X, other: X | None = None, split: int | None = None) -> X:

@@ -125,6 +125,7 @@ def _reshaped(x: Region, shape: tuple[int, ...], layout: TensorLayout) -> Region
 
 @op(
     kinds=TENSOR, infer=_view_type, evaluate=_view, control_plane=True, accepts=ANY, alias="tensor", turns=True,
+    forms=(("shape",), ("layout",)),
     example="flat = pl.tensor.view(x, [1, 512])\nout = pl.store(pl.load(flat, [0, 32], [1, 32]), [0, 0], out)",
 )  # fmt: skip
 def view(
