@@ -15,7 +15,7 @@ from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
 from tilewright.ops.pipes import PIPES
-from tilewright.passes.fusion import Extent, Fusion, Recorder, Waiting, spans
+from tilewright.passes.fusion import Extent, Fusion, Recorder, Waiting, broadcast, covers, known, spans
 
 Given: TypeAlias = "Mapping[str, Argument]"
 Value: TypeAlias = "Waiting | tuple[Value, ...] | None"
@@ -112,7 +112,7 @@ class Walk:
             return None
         maker = id(self.recorder.stmt if isinstance(expr, Call) else expr)
         new = [(maker, axis) for axis in range(len(expr.type.valid))]
-        return Waiting(expr.type.shape, _known(expr.type, unknown or new))
+        return Waiting(expr.type.shape, known(expr.type, unknown or new))
 
     def tiles(self, given: Given, *names: str) -> list[Waiting]:
         """Return the operands that are tiles."""
@@ -216,7 +216,7 @@ def _partial(w: Walk, call: Call, given: Given) -> Waiting:
     lhs, rhs = w.tiles(given, "lhs", "rhs")
     shape = _shape(call)
     valid = spans([lhs, rhs], len(shape))
-    if all(_covers(rhs, extent, axis - len(valid)) for axis, extent in enumerate(valid)):
+    if all(covers(rhs, extent, axis - len(valid)) for axis, extent in enumerate(valid)):
         return w.map(shape, valid, [lhs, rhs])
     w.recorder.need(w.map(shape, valid, [lhs], alone=False))
     both = [(id(call), axis) for axis in range(len(valid))]
@@ -256,7 +256,7 @@ def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     assert isinstance(call.type, TileType)
     shape, asked = call.type.shape, wanted.elements if isinstance(wanted, MakeTuple) else call.type.shape
     found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
-    tile = Waiting(shape, _known(call.type, found), loaded=stmt, tensor=tensor)
+    tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor)
     return w.recorder.load(tile, may_float=tensor not in w.turned and not w.is_copied(stmt))
 
 
@@ -278,7 +278,7 @@ def _store(w: Walk, call: Call, given: Given) -> None:
 @_plans("cmp")
 def _compare(w: Walk, call: Call, given: Given) -> Waiting | None:
     operands, result, stmt = w.tiles(given, "lhs", "rhs"), w.in_memory(call), w.recorder.stmt
-    shape = _broadcast(operands)
+    shape = broadcast(operands)
     bools = w.map(shape, spans(operands, len(shape)), operands)
     assert result is not None and stmt is not None
     if isinstance(stmt, AssignStmt) and _only_chooses(w, stmt.var):
@@ -309,7 +309,7 @@ def _choose(w: Walk, call: Call, given: Given) -> Waiting:
     assert isinstance(call.type, TileType)
     bools = [] if mask.bools is None else [mask.bools]
     valid = spans(taken, len(call.type.shape))
-    return w.map(call.type.shape, _known(call.type, valid), [*bools, *taken])
+    return w.map(call.type.shape, known(call.type, valid), [*bools, *taken])
 
 
 @_plans("move")
@@ -389,31 +389,9 @@ def _shape(call: Call) -> tuple[int, ...]:
     return call.type.shape
 
 
-def _known(type_: TileType, unknown: Sequence[Extent]) -> tuple[Extent, ...]:
-    """Return valid extents, as numbers where the type knows them."""
-    return tuple(k if isinstance(k, int) else v for k, v in zip(type_.valid, unknown, strict=True))
-
-
 def _is_there(given: Argument) -> bool:
     return given is not None and not isinstance(given, Absent)
 
 
 def _number(expr: Expr) -> Extent:
     return int(expr.value) if isinstance(expr, Const) else expr
-
-
-def _broadcast(tiles: Sequence[Waiting]) -> tuple[int, ...]:
-    """Return the common shape of tiles."""
-    rank = max(len(tile.shape) for tile in tiles)
-    shapes = [(1,) * (rank - len(tile.shape)) + tile.shape for tile in tiles]
-    return tuple(next((n for n in axis if n != 1), 1) for axis in zip(*shapes, strict=True))
-
-
-def _covers(tile: Waiting, extent: Extent, axis: int) -> bool:
-    """Return whether a tile is surely valid as far along an axis as another; one element serves a whole axis."""
-    if -axis > len(tile.valid) or tile.valid[axis] == extent:
-        return True
-    have = tile.valid[axis]
-    if not isinstance(have, int) or tile.shape[axis] == 1:
-        return have == 1
-    return have >= tile.shape[axis] or (isinstance(extent, int) and have >= extent)
