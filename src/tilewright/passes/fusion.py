@@ -16,7 +16,6 @@ from tilewright.core.expr import Var
 from tilewright.core.printer import Printer
 from tilewright.core.program import Function
 from tilewright.core.stmt import Stmt
-from tilewright.core.types import TileType
 from tilewright.records import mutable, record
 
 DEEPEST = 64
@@ -244,25 +243,3 @@ def spans(tiles: Sequence[Waiting], rank: int, skipped: int = 0) -> tuple[Extent
         wide = [tile for tile in there if tile.shape[axis] != 1]
         valid.append((wide or there)[0].valid[axis])
     return tuple(valid)
-
-
-def broadcast(tiles: Sequence[Waiting]) -> tuple[int, ...]:
-    """Return the common shape of tiles."""
-    rank = max(len(tile.shape) for tile in tiles)
-    shapes = [(1,) * (rank - len(tile.shape)) + tile.shape for tile in tiles]
-    return tuple(next((n for n in axis if n != 1), 1) for axis in zip(*shapes, strict=True))
-
-
-def covers(tile: Waiting, extent: Extent, axis: int) -> bool:
-    """Return whether a tile is surely valid as far along an axis as another; one element serves a whole axis."""
-    if -axis > len(tile.valid) or tile.valid[axis] == extent:
-        return True
-    have = tile.valid[axis]
-    if not isinstance(have, int) or tile.shape[axis] == 1:
-        return have == 1
-    return have >= tile.shape[axis] or (isinstance(extent, int) and have >= extent)
-
-
-def known(type_: TileType, unknown: Sequence[Extent]) -> tuple[Extent, ...]:
-    """Return valid extents, as numbers where the type knows them."""
-    return tuple(k if isinstance(k, int) else v for k, v in zip(type_.valid, unknown, strict=True))
