@@ -55,10 +55,6 @@ def _prepared(e: FunctionEmitter, expr: Invoke | Submit) -> Prepared:
     return Prepared(callee, bindings, words, parts, [e.address(part[0]) for part in parts])
 
 
-def _has_barrier(e: FunctionEmitter, expr: Invoke | Submit) -> bool:
-    return has_barrier(e.program.program, e.program.program[expr.op.name].body)
-
-
 def _results(e: FunctionEmitter, expr: Invoke | Submit, call: Prepared) -> Binding:
     """Return what a call has given."""
     left = zip(call.rooms, call.parts, strict=True)
