@@ -78,7 +78,7 @@ def _is_exported(module: ModuleType, value: object) -> bool:
     spec = spec_of(value)
     if spec is None or spec.function.__module__ != module.__name__:
         return False
-    return not spec.symbol and Kind.SYSTEM not in spec.kinds
+    return not spec.symbol and spec.kinds[0].is_data
 
 
 def example(spec: OpSpec) -> Function:

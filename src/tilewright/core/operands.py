@@ -135,6 +135,10 @@ def check(spec: OpSpec, parameter: Parameter, bound: Bound) -> Expr:
             value = literal(spec, parameter, value, bound)
     if not isinstance(value, Expr) or not isinstance(value.type, parameter.types):
         raise _wrong(spec, parameter, " or ".join(_WORDS[t] for t in parameter.types), value)
+    if isinstance(value.type, TensorType) and value.type.layout.is_permuted and not spec.takes_permuted:
+        help = "pl.load(x, offsets, shapes, target_memory=pl.Mem.Mat) puts them in order"
+        message = f"`{spec.name}` takes no tensor whose elements lie in the order {value.type.layout.value}"
+        raise OperandError(message, blame=[parameter.name], help=help)
     if parameter.role is Role.INDEX and not _is_integer(value):
         raise _wrong(spec, parameter, "an integer", value)
     if parameter.role is Role.CONDITION and value.type != ScalarType(BOOL):

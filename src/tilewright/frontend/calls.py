@@ -22,6 +22,7 @@ from tilewright.frontend.foreign import meant
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.lanes import check_mode, in_lane, note_pending
 from tilewright.frontend.operators import apply
 from tilewright.frontend.properties import BindDynamic
 from tilewright.frontend.signature import Dim
@@ -37,7 +38,11 @@ def call(t: Translator, node: ast.Call) -> Value:
     callee = t.evaluate(node.func)
     spec = spec_of(callee)
     if spec is not None:
-        return _op(t, spec, node) if spec.name != "task_dummy" else task_dummy(t, node)
+        if spec.name == "task_dummy":
+            return task_dummy(t, node)
+        if spec.name in ("aiv_shard", "aic_gather"):
+            check_mode(t, spec, node)
+        return _op(t, spec, node)
     handler = DIRECTIVES.get(callee) if isinstance(callee, FunctionType) else None
     if handler is not None:
         return handler(t, node)
@@ -66,6 +71,9 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
     _check_attributes(t, spec, bound, spans, node)
+    lane = in_lane(t, spec, bound, node)
+    if lane is not None:
+        return lane
     summed = accumulated(t, spec, bound, node, spans)
     if summed is not None:
         return summed
@@ -80,7 +88,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         result = apply(t, spec, {**bound, "clamp": True}, node, spans)
     _check_namespace(t, result, node)
     _check_source(t, result, node)
-    return result
+    return note_pending(t, spec, result, node)
 
 
 def _advise(error: KernelError, spec: OpSpec, args: Sequence[Value]) -> None:

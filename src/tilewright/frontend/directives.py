@@ -69,7 +69,7 @@ def while_(*, init_values: Sequence[Any]) -> Iterable[Any]:
 
 @_loop
 def split_aiv(n: int, *, mode: SplitMode | None = None) -> ScopeObject:
-    """Run the body for the one vector lane there is."""
+    """Run the body for each of the two vector lanes of a core group, one after the other."""
     if n != 2:
         raise ValueError(f"pl.split_aiv() requires n == 2: a core group has two vector lanes, got {n!r}")
     return ScopeObject("pl.split_aiv", {"n": n, "mode": mode})

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.build import scalar
-from tilewright.core.enums import FunctionType, MemorySpace, ScopeMode
+from tilewright.core.enums import FunctionType, MemorySpace, ScopeMode, SplitMode
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var, constant
 from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function
@@ -63,6 +63,19 @@ class YieldFrame:
 
 
 @mutable
+class Lane:
+    """A lane whose turn is being written out."""
+
+    mode: SplitMode
+    block: int
+    number: int = 0
+    gathered: dict[int, Var] = field(default_factory=dict[int, Var])
+    """What lane 0 gave to each gather, by the identity of the call."""
+    pending: set[int] = field(default_factory=set[int])
+    """The identities of variables that stand for what is only gathered in lane 1."""
+
+
+@mutable
 class Translation(Walker):
     """One function on its way from syntax to IR."""
 
@@ -111,6 +124,8 @@ class Translation(Walker):
     """The variables that are slices of tiles."""
     declared: Type | None = None
     """What the annotation of the name that is being assigned says."""
+    lane: Lane | None = None
+    """The vector lane whose turn is being written out."""
     frame: Frame | None = None
     """The specialization this is part of, None for a function whose types are written out."""
 

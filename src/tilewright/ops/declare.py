@@ -24,7 +24,7 @@ TILE = (Kind.TILE,)
 TENSOR = (Kind.TENSOR,)
 UNIFIED = (Kind.TILE, Kind.TENSOR)
 
-_NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system."}
+_NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system.", Kind.PREFETCH: "prefetch."}
 """The kinds whose ops are not also names of `pl` itself."""
 
 
@@ -44,13 +44,16 @@ def op(
     alias: str | None = None,
     writes: str | None = None,
     turns: bool = False,
+    takes_permuted: bool = False,
+    is_barrier: bool = False,
     undefined: Undefined = Undefined.REFUSED,
     unread: Collection[str] = (),
-    scratch: Callable[..., TileType] | None = None,
+    scratch: Callable[..., TileType | None] | None = None,
     takes_numbers: bool = False,
     updates: str | None = None,
     touches: Collection[str] = (),
     orders: Collection[tuple[str, ...]] = (),
+    forms: Collection[tuple[str, ...]] = (),
     annotated: bool = False,
     control_plane: bool = False,
     symbol: str = "",
@@ -72,6 +75,8 @@ def op(
     """
 
     def changed(p: Parameter) -> Parameter:
+        if p.name not in (also or ()) and p.name not in keeps_bits:
+            return p
         return replace(p, also=(also or {}).get(p.name, ()), keeps_bits=p.name in keeps_bits)
 
     def declare(function: F) -> F:
@@ -97,6 +102,8 @@ def op(
                 alias=alias,
                 writes=writes,
                 turns=turns,
+                takes_permuted=takes_permuted,
+                is_barrier=is_barrier,
                 undefined=undefined,
                 unread=frozenset((*unread, *SCRATCH)),
                 scratch=scratch,
@@ -104,6 +111,7 @@ def op(
                 updates=updates,
                 touches=frozenset(touches),
                 orders=tuple(orders),
+                forms=tuple(forms),
                 annotated=annotated,
                 control_plane=control_plane,
                 symbol=symbol,

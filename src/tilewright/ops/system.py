@@ -91,7 +91,7 @@ def get_block_num() -> Scalar:
     example="lane = pl.tile.get_subblock_idx()\nout = pl.store(pl.add(a, pl.cast(lane, pl.FP32)), [0, 0], out)",
 )  # fmt: skip
 def get_subblock_idx() -> Scalar:
-    """Return the vector lane of the running block: there is one, lane 0."""
+    """Return the running vector lane of `pl.split_aiv`, 0 outside it."""
     ...
 
 

@@ -7,8 +7,9 @@ from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Scalar
 from tilewright.core.expr import Call
 from tilewright.core.types import ScalarType
-from tilewright.dtypes import INDEX, TASK_ID
-from tilewright.native.llvm import i64
+from tilewright.dtypes import BOOL, INDEX, TASK_ID
+from tilewright.native.llvm import TRUE, i64
+from tilewright.native.rounds import NEEDED, ROUNDS
 from tilewright.ops.system import INVALID_TASK
 
 
@@ -22,7 +23,7 @@ def _block_count(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     return Scalar(e.block_count, INDEX)
 
 
-@lowers("system.task_dummy")
+@lowers("system.task_dummy", "prefetch.make_context", "prefetch.async_prefetch", "prefetch.session")
 def _zero(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     assert isinstance(call.type, ScalarType)
     return Scalar(i64(0), call.type.dtype)
@@ -49,6 +50,26 @@ def _assert(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     return ()
 
 
-@lowers("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")
+@lowers("prefetch.wait")
+def _true(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(TRUE, BOOL)
+
+
+@lowers(
+    "system.bar_v", "system.bar_m", "system.bar_all", "system.fence", "system.sync_src", "system.sync_dst",
+    "system.sync_set", "system.sync_wait", "system.set_ffts", "system.cacheinvalid",
+)  # fmt: skip
 def _nothing(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
+    return ()
+
+
+@lowers("system.syncall")
+def _syncall(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
+    """Let the other blocks of a launch come as far; a block that is alone waits for nobody."""
+    e.flush()
+    if e.in_rounds:
+        for text in (*NEEDED, ROUNDS):
+            e.b.module.declare(text)
+        e.b.invoke("pause", e.context)
+        e.leave_after_an_error()
     return ()
