@@ -8,7 +8,7 @@ import struct
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from tilewright.arrays import ml_dtypes, np
 
@@ -39,6 +39,31 @@ class DataType:
     family: Family
     numpy_name: str | None
     c_name: str
+
+    BOOL: ClassVar[DataType]
+    INT4: ClassVar[DataType]
+    INT8: ClassVar[DataType]
+    INT16: ClassVar[DataType]
+    INT32: ClassVar[DataType]
+    INT64: ClassVar[DataType]
+    UINT4: ClassVar[DataType]
+    UINT8: ClassVar[DataType]
+    UINT16: ClassVar[DataType]
+    UINT32: ClassVar[DataType]
+    UINT64: ClassVar[DataType]
+    FP4: ClassVar[DataType]
+    FP8E4M3FN: ClassVar[DataType]
+    FP8E5M2: ClassVar[DataType]
+    FP8E8M0: ClassVar[DataType]
+    FP16: ClassVar[DataType]
+    FP32: ClassVar[DataType]
+    BF16: ClassVar[DataType]
+    HF4: ClassVar[DataType]
+    HF8: ClassVar[DataType]
+    INDEX: ClassVar[DataType]
+    TASK_ID: ClassVar[DataType]
+    DEFAULT_CONST_INT: ClassVar[DataType]
+    DEFAULT_CONST_FLOAT: ClassVar[DataType]
 
     def get_bit(self) -> int:
         """Return the width in bits."""
@@ -141,6 +166,10 @@ ALL = (
     FP4, FP8E4M3FN, FP8E5M2, FP8E8M0, FP16, FP32, BF16, HF4, HF8, INDEX, TASK_ID,
 )  # fmt: skip
 """Every scalar type, in the order of `DataType.code`."""
+
+for _dtype in ALL:
+    setattr(DataType, _dtype.symbol, _dtype)
+DataType.DEFAULT_CONST_INT, DataType.DEFAULT_CONST_FLOAT = INT64, FP32
 
 BY_NAME = {dtype.name: dtype for dtype in ALL}
 

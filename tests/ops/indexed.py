@@ -9,7 +9,7 @@ from ops.kernels import Array, inout, kernel, scalar, tensor
 from ops.native import Native
 
 import tilewright.language as pl
-from tilewright.dtypes import from_numpy
+from tilewright.dtypes import DataType, from_numpy
 from tilewright.errors import ExecutionError
 
 
@@ -43,12 +43,11 @@ def refused(body: str, **given: Array | int) -> list[str]:
     return [str(error) for error in errors]
 
 
-def sample(rng: np.random.Generator, dtype: pl.DataType, *shape: int) -> Array:
+def sample(rng: np.random.Generator, dtype: DataType, *shape: int) -> Any:
     """Return elements of a type, NaN and zeros of both signs among the floats."""
-    raw = rng.integers(0, 256, (*shape, dtype.get_byte()), dtype=np.uint8)
-    if dtype.is_float():
-        values = rng.normal(0, 3, shape)
-        values.flat[0], values.flat[-1] = np.nan, -0.0
-        return values.astype(dtype.numpy)
-    data: Any = raw.view(dtype.numpy)
-    return data[..., 0]
+    raw: Any = rng.integers(0, 256, (*shape, dtype.get_byte()), dtype=np.uint8)
+    if not dtype.is_float():
+        return raw.view(dtype.numpy)[..., 0]
+    values: Any = rng.normal(0, 3, shape)
+    values.flat[0], values.flat[-1] = np.nan, -0.0
+    return values.astype(dtype.numpy)

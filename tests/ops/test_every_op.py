@@ -19,8 +19,11 @@ from tilewright.core.program import Function
 from tilewright.errors import OutsideKernelError
 
 MODULES = [importlib.import_module(f"tilewright.ops.{m.name}") for m in pkgutil.iter_modules(tilewright.ops.__path__)]
-FAMILIES = ("elementwise", "reduction", "scalar")
-"""Families whose members need no example: `test_families.py` and `test_scalar.py` make one for each."""
+FAMILIES = ("elementwise", "pipe", "reduction", "scalar")
+"""Families whose members need no example: `test_families.py` and `test_scalar.py` make one for each.
+
+Pipes take two functions: `test_pipes.py` has examples.
+"""
 
 
 def title(spec: OpSpec) -> str:
@@ -75,7 +78,7 @@ def _is_exported(module: ModuleType, value: object) -> bool:
     spec = spec_of(value)
     if spec is None or spec.function.__module__ != module.__name__:
         return False
-    return not spec.symbol and Kind.SYSTEM not in spec.kinds
+    return not spec.symbol and spec.kinds[0].is_data
 
 
 def example(spec: OpSpec) -> Function:

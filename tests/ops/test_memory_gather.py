@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+import numpy
 import pytest
-import torch
+import torch as half_typed
 from ops.indexed import computed, refused, sample
 from ops.kernels import Array, kernel, tensor, type_of
 
@@ -22,6 +23,8 @@ from tilewright.errors import (
     ShapeMismatchError,
 )
 
+np: Any = numpy  # their stubs leave most of what is used here half typed
+torch: Any = half_typed
 RNG = np.random.default_rng(5)
 FETCHED = (pl.INT8, pl.UINT16, pl.INT32, pl.FP16, pl.BF16, pl.FP32, pl.FP8E4M3FN, pl.FP8E5M2)
 
@@ -30,7 +33,7 @@ def same(got: Array, want: Any) -> None:
     assert got.tobytes() == np.ascontiguousarray(want).tobytes()
 
 
-def bits(shape: tuple[int, ...], dtype: DataType) -> Array:
+def bits(shape: tuple[int, ...], dtype: DataType) -> Any:
     raw: Any = RNG.integers(0, 120, (*shape, dtype.get_byte()), dtype=np.uint8).view(dtype.numpy)
     return raw[..., 0]
 
@@ -64,7 +67,11 @@ def test_elements_are_taken_by_their_number(dtype: DataType) -> None:
         same(computed(body, x=flat, index=index, out=held, rows=rows, columns=columns), want)
 
 
-MODES = {"clamp": lambda i, n: min(i, n - 1), "wrap": lambda i, n: i % n, "zero": lambda i, n: i if i < n else None}
+MODES: dict[str, Callable[[int, int], int | None]] = {
+    "clamp": lambda i, n: min(i, n - 1),
+    "wrap": lambda i, n: i % n,
+    "zero": lambda i, n: i if i < n else None,
+}
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -104,14 +104,15 @@ def _called(w: Writer, helper: Helper, texts: list[str], known: dict[str, Extent
     waits = buffers.after(w)
     names = [_result(w, helper, texts, item) for item in helper.returned]
     if submits:
-        names.append(w.fresh("tid"))
-        w.values[names[-1]] = Value(names[-1], ScalarType(dt.TASK_ID), w.depth, fixed=True)
+        task = w.fresh("tid")
+        w.values[task] = Value(task, ScalarType(dt.TASK_ID), w.depth, fixed=True)
+        results = f"({', '.join(names)})" if len(names) > 1 and w.chance(50) else ", ".join(names) or "_"
+        flag = ", allow_early_resolve=True" * (w.chance(20) and not w.grouped)
+        waits = "" if w.grouped else waits
+        w.line(f"{results}, {task} = pl.submit(self.{helper.name}, {arguments}{waits}{flag})")
+        return
     target = f"{', '.join(names)} = " if names else ""
-    w.line(
-        f"{target}pl.submit(self.{helper.name}, {arguments}{waits})"
-        if submits
-        else f"{target}self.{helper.name}({arguments})"
-    )
+    w.line(f"{target}self.{helper.name}({arguments})")
 
 
 def _result(w: Writer, helper: Helper, texts: list[str], item: Param | Type) -> str:

@@ -107,7 +107,7 @@ def scope(w: Writer, finale: Callable[[Writer], object] | None = None, deps: str
 
 def cluster(w: Writer) -> None:
     """Write statements in a scope that only groups them."""
-    with w.block("with pl.cluster():") as made:
+    with inside(w, grouped=True), w.block("with pl.cluster():") as made:
         w.body(3)
         w.line("pass")
         after = dict(w.values)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from property import generated_ways as generated_ways
 from property import indexed_ways as indexed_ways
 from property import scopes
 from property.kernels import FAMILIES, arguments_of, spelled
-from property.operands import MODES, Shape, land, operand, some_dtype, some_shape, stored, tensor_of, tile_of
+from property.operands import MODES, Shape, land, number, operand, some_dtype, some_shape, stored, tensor_of, tile_of
 from property.values import Value, dtype_of, is_static_tensor, is_whole, shape_of
 from property.way import WAYS, called, cut_short, way
 from property.writer import DTYPES, Plane, Writer
@@ -24,11 +25,25 @@ from tilewright.core.types import ScalarType
 from tilewright.dtypes import DataType
 from tilewright.ops.declare import NUMBERS as SEEN
 
+PIPED = "joins two functions of a group: tests/unit/test_pipes.py has programs of them"
+
 LEFT_OUT: dict[str, str] = {
     "tensor.get_block_idx": "the front end writes tile.get_block_idx",
     "tensor.get_block_num": "the front end writes tile.get_block_num",
     "tensor.get_subblock_idx": "the front end writes tile.get_subblock_idx",
     "system.device_assert": "stops a program, or is not there: it has tests of its own",
+    **dict.fromkeys(
+        ("system.tpush_to_aic", "system.tpush_to_aiv", "system.tpop_from_aic", "system.tpop_from_aiv"), PIPED
+    ),
+    **dict.fromkeys(("system.aic_initialize_pipe", "system.aiv_initialize_pipe"), "declares what needs no declaration"),
+    **dict.fromkeys(("system.tfree_to_aic", "system.tfree_to_aiv"), "frees what is freed anyway"),
+    **dict.fromkeys(("system.reserve_buffer", "system.import_peer_buffer"), "gives a number that means nothing here"),
+    "system.set_ffts": "takes a workspace that nothing is written to: it has tests of its own",
+    "system.syncall": "makes blocks wait for each other: it has tests of its own",
+    **dict.fromkeys(
+        ("prefetch.make_context", "prefetch.async_prefetch", "prefetch.session", "prefetch.wait"),
+        "is a hint that no value depends on: nothing of it is left in native code",
+    ),
     "system.task_invalid": "only orders tasks, which run in order anyway: nothing of it is left in native code",
 }
 """Ops that random programs do not use, with the reason."""
@@ -60,7 +75,7 @@ def anything(w: Writer) -> None:
 
 def _family(w: Writer, op: Op) -> Value | None:
     """Call an op by the roles of its parameters, on operands made for it."""
-    for _ in range(4):
+    for _ in range(8):
         shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
         pool = [operand(w, op.kind, shape, dtype) for _ in range(2)]
         first = cut_short(w, pool[0]) if op.kind is Kind.TILE and w.chance(25) else pool[0]
@@ -113,25 +128,9 @@ def _cast(w: Writer, op: Op) -> Value | None:
 
 @way("scalar.cast")
 def _cast_scalar(w: Writer, op: Op) -> Value | None:
-    source = _number(w, w.pick(DTYPES))
+    source = number(w, w.pick(DTYPES))
     target = w.pick([d for d in DTYPES if d != dtype_of(source)])
     return w.make(f'pl.cast({source.name}, pl.{target.symbol}, mode="{w.pick(MODES)}")', "s", keep=True)
-
-
-POSITIONS = [name for name, op in OPS.items() if op.spec.family == "position"]
-
-
-@way(*POSITIONS)
-def _position(w: Writer, op: Op) -> Value | None:
-    shape, dtype = some_shape(w, (2, 2, 3)), some_dtype(w, op.spec.accepts)
-    source = operand(w, op.kind, shape, dtype)
-    if op.kind is Kind.TENSOR:
-        return called(w, op, source.name)
-    return called(w, op, source.name, _scratch(shape, dtype))
-
-
-def _scratch(shape: Sequence[int], dtype: DataType) -> str:
-    return f"pl.create_tile({list(shape)}, dtype=pl.{dtype.symbol})"
 
 
 # Products
@@ -199,6 +198,25 @@ def _product_and_bias(w: Writer, op: Op) -> Value | None:
     lhs, rhs, shape = _factors(w, op, 1 if op.spec.name == "gemv_bias" else None)
     bias = tile_of(w, (1, shape[-1]), _summed(lhs))
     return called(w, op, lhs.name, rhs.name, bias.name, *_phase(w, op))
+
+
+@way("tile.matmul_mx", "tile.matmul_mx_acc", "tile.matmul_mx_bias")
+def _scaled_product(w: Writer, op: Op) -> Value | None:
+    """Multiply small floats with exponents that keep sums within reach of how accurate they are."""
+    m, k, n = 16 * w.number(1, 2), 64 * w.number(1, 2), 32
+
+    def some(name: str, rows: int, columns: int) -> str:
+        number = w.pick([0.5, 1.0, 2.0]) if name == "FP8E8M0" else w.pick([-1.5, 0.25, 1.0])
+        made = w.make(f"pl.cast(pl.tile.full([{rows}, {columns}], dtype=pl.FP32, value={number}), pl.{name})", "t")
+        assert made is not None
+        return made.name
+
+    factors = [some("FP8E4M3FN", m, k), some("FP8E8M0", m, k // 32)]
+    factors += [some("FP8E4M3FN", k, n), some("FP8E8M0", k // 32, n)]
+    if op.spec.name == "matmul_mx":
+        return called(w, op, *factors)
+    other = tile_of(w, (m if op.spec.name.endswith("acc") else 1, n), dt.FP32).name
+    return called(w, op, *([other, *factors] if op.spec.name.endswith("acc") else [*factors, other]))
 
 
 # Memory
@@ -430,6 +448,24 @@ def _assemble(w: Writer, op: Op) -> Value | None:
     return into
 
 
+@way("tile.aiv_shard", "tensor.aiv_shard")
+def _shard(w: Writer, op: Op) -> Value | None:
+    rows, columns = some_shape(w, (2,))
+    grown = (2 * rows, 2 * columns) if op.kind is Kind.TENSOR else (rows, columns)
+    source = operand(w, op.kind, grown, w.pick(DTYPES))
+    source = cut_short(w, source) if op.kind is Kind.TILE and w.chance(40) else source
+    text = f"{spelled(op.spec, op.kind)}({source.name}, split={w.number(0, 4)}, lane={w.number(0, 1)})"
+    return _viewed(w, source, text)
+
+
+@way("tile.aic_gather", "tensor.aic_gather")
+def _gather_lanes(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w, (2,)), w.pick(DTYPES)
+    first, second = (operand(w, op.kind, shape, dtype) for _ in range(2))
+    second = cut_short(w, second) if op.kind is Kind.TILE and w.chance(40) else second
+    return called(w, op, first.name, second.name, f"split={w.number(0, 4)}")
+
+
 @way("tile.extract")
 def _extract(w: Writer, op: Op) -> Value | None:
     source = tile_of(w, some_shape(w, (2,)), w.pick(DTYPES))
@@ -496,18 +532,6 @@ def _computed(w: Writer, tensor: Value) -> Value | None:
 # Scalars
 
 
-def _number(w: Writer, dtype: DataType) -> Value:
-    """Return a scalar that only the running program knows."""
-    known = w.all(lambda v: v.type == ScalarType(dtype) and v.literal is None)
-    if known and w.chance(70):
-        return w.pick(known)
-    counts = [v for v in w.all(lambda v: v.is_scalar and v.literal is None) if dtype_of(v) not in (dt.TASK_ID, dtype)]
-    made = w.make(f"pl.cast({w.pick(counts).name}, pl.{dtype.symbol})", "s", keep=True) if counts else None
-    made = made or w.make(f"pl.const({w.literal(dtype)}, pl.{dtype.symbol})", "s", keep=True)
-    assert made is not None
-    return made
-
-
 NUMBERS = (dt.INDEX, dt.INT32, dt.FP32, dt.INT64, dt.UINT8, dt.FP16, dt.BF16, dt.INT8, dt.INT16, dt.UINT32)
 
 
@@ -516,7 +540,7 @@ def _scalar(w: Writer, op: Op) -> Value | None:
     name, symbol = op.spec.name, op.spec.symbol
     wide = [d for d in NUMBERS if d.is_int()] if _is_bitwise(name) else NUMBERS
     dtype = dt.BOOL if name in ("and_", "or_", "not_") else w.pick(wide if w.plane is Plane.KERNEL else (dt.INDEX,))
-    lhs, rhs = _number(w, dtype).name, _number(w, dtype).name
+    lhs, rhs = number(w, dtype).name, number(w, dtype).name
     if name in ("div", "floordiv", "mod"):
         rhs = f"pl.max({rhs}, {1 if dtype.is_int() else 0.25})"
     if name in ("min", "max"):
@@ -542,7 +566,7 @@ def _array(w: Writer, op: Op) -> Value | None:
     made = w.make(f"pl.array.create(4, pl.{dtype.symbol})", "a", keep=True)
     assert made is not None
     for _ in range(w.number(1, 3)):
-        w.line(f"{made.name}[{w.index(3)[0]}] = {_number(w, dtype if w.plane is Plane.KERNEL else dt.INDEX).name}")
+        w.line(f"{made.name}[{w.index(3)[0]}] = {number(w, dtype if w.plane is Plane.KERNEL else dt.INDEX).name}")
     return made
 
 
@@ -560,7 +584,7 @@ def _count(w: Writer, op: Op) -> Value | None:
 def _task(w: Writer, op: Op) -> Value | None:
     """Let a kernel wait for a task that never was; inside a kernel there is nothing to wait."""
     if w.plane is Plane.CONTROL:
-        made = w.make(f"pl.system.{op.spec.name}()", "tid", keep=True)
+        made = w.make(f"pl.system.{op.spec.name}(deps=[None])", "tid", keep=True)
         assert made is not None
         w.values[made.name] = replace(made, fixed=True)
         scopes.scope(w, deps=f", deps=[{made.name}]")
@@ -570,4 +594,20 @@ def _task(w: Writer, op: Op) -> Value | None:
 @way("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")
 def _barrier(w: Writer, op: Op) -> Value | None:
     w.line(f"pl.system.{op.spec.name}()")
+    return None
+
+
+FLAGS = "set_pipe=pl.PipeType.V, wait_pipe=pl.PipeType.S, event_id=0"
+ORDERED = {
+    "sync_src": FLAGS,
+    "sync_dst": FLAGS,
+    "sync_set": "{i}, pipe=pl.PipeType.M, ffts_mode=2",
+    "sync_wait": '{i}, pipe=pl.PipeType.M, core_type="aiv"',
+    "cacheinvalid": "",
+}
+
+
+@way(*(f"system.{name}" for name in ORDERED))
+def _order(w: Writer, op: Op) -> Value | None:
+    w.line(f"pl.system.{op.spec.name}({ORDERED[op.spec.name].format(i=w.index(13)[0])})")
     return None

@@ -54,6 +54,8 @@ class Writer:
     """How many parallel loops are around."""
     loop: str = ""
     """The innermost loop as `break` sees it: `range`, `while`, another word, or nothing."""
+    grouped: bool = False
+    """Whether it is in a group, whose tasks are one."""
     carried: tuple[str, ...] = ()
     """The names the innermost loop carries explicitly."""
     risk: int = 0

@@ -15,8 +15,10 @@ def kernel(x: pl.Tensor[[16], pl.FP32]):
     return y
 """
 
-NAMES = ["InvalidOperationError", "ParserError", "ParserSyntaxError", "ParserTypeError", "SSAViolationError"]
-NAMES += ["ScopeIsolationError", "UndefinedVariableError", "UnsupportedFeatureError", "InternalError"]
+NAMES = (
+    *("InternalError", "InvalidOperationError", "ParserError", "ParserSyntaxError", "ParserTypeError"),
+    *("SSAViolationError", "ScopeIsolationError", "UndefinedVariableError", "UnsupportedFeatureError"),
+)
 
 
 @pytest.mark.parametrize("name", NAMES)

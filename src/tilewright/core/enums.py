@@ -123,6 +123,11 @@ class TensorLayout(Enum):
     MX_A_ZZ = "MX_A_ZZ"
     MX_B_NN = "MX_B_NN"
 
+    @property
+    def is_permuted(self) -> bool:
+        """Whether neighbours in memory are not neighbours along an axis."""
+        return self in (TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN)
+
 
 class TileLayout(Enum):
     """How a tile's boxes are laid out."""

@@ -1,9 +1,10 @@
 """Structural equality: whether two pieces of IR say the same thing.
 
-Spans, names of variables, their bounds, the name of a program and the order of its functions do not count; everything
-else does, to the bit. Variables are paired: a definition on one side with the definition in the same place on the
-other, one to one and for the whole function. Free variables are paired the same way with auto mapping, and must be the
-very same objects without it. A call is compared by the name it calls.
+Spans, names of variables and their bounds, the names of functions and programs and the order of functions do not count;
+everything else does, to the bit. The functions of two programs are paired by name. Variables are paired: a definition
+on one side with the definition in the same place on the other, one to one and for the whole function. Free variables
+are paired the same way with auto mapping, and must be the very same objects without it. A call is compared by the name
+it calls.
 
 `_parts` takes any node apart, in the order a program evaluates it. The comparison pairs parts of the same label; the
 hash feeds them to BLAKE2.
@@ -126,7 +127,7 @@ _VALUES = (Expr, *get_args(Type))
 _STMTS: tuple[type[Stmt], ...] = get_args(Stmt)
 _LEAVES = (Const, DataType, GlobalVar, Op, Symbol)
 _IGNORED = {"span", "bounds", "callees", "op"}  # an `op` is the head of its call
-_NAMES = {Var: "name_hint", Program: "name"}  # and these names are for people
+_NAMES = {Var: "name_hint", Function: "name", Program: "name"}  # and these names are for people
 
 _DEFINITIONS = {"params", "var", "loop_var", "task", "return_vars"}
 _ORDER = (("iter_args",), (), ("var", "loop_var", "task"), ("body", "then_body", "else_body"), ("return_vars",))
@@ -217,8 +218,10 @@ def _message(difference: _Pair) -> str:
     start = f"{type(root).__name__.lower()} {root.name}" if isinstance(root, (Program, Function)) else ""
     path = " / ".join(filter(None, [start, *(pair.label for pair in reversed(chain))])) or type(root).__name__
     around = next((pair for pair in chain if isinstance(pair.left, (Function, *_STMTS))), chain[-1])
+    is_missing = isinstance(root, Program) and any(isinstance(f, Function) for f in difference[:2])
+    mismatch = "Map key mismatch: " if is_missing and difference.label.startswith("function ") else ""
     return (
-        f"{path}: expected {_expected(difference)}, got {_show(difference.right)}\n"
+        f"{mismatch}{path}: expected {_expected(difference)}, got {_show(difference.right)}\n"
         f"    expected: {_line(around.left)}\n"
         f"    got:      {_line(around.right)}"
     )

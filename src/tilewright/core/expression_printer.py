@@ -150,7 +150,7 @@ class ExpressionPrinter:
             ):
                 by_name = True
                 continue
-            by_name = by_name or not p.is_operand
+            by_name = by_name or not (p.is_operand or call.op.kind is Kind.SCALAR)
             shown = self._operand(spec, p, bound)
             parts.append(f"{p.name}={shown}" if by_name else shown)
         name = spec.name if call.op.kind is Kind.SCALAR else call.op.name
@@ -178,6 +178,10 @@ class ExpressionPrinter:
         if isinstance(value, float) and not (value - value == 0):
             return f'float("{value}")'
         return repr(value)
+
+    def attributes(self, attrs: Mapping[str, Attribute]) -> str:
+        """Return attributes as a dict literal."""
+        return "{" + ", ".join(f'"{name}": {self.attribute(value)}' for name, value in attrs.items()) + "}"
 
     def type(self, type_: Type) -> str:
         """Return a type as an annotation."""

@@ -30,6 +30,12 @@ class Kind(Enum):
     TENSOR = "tensor"
     ARRAY = "array"
     SYSTEM = "system"
+    PREFETCH = "prefetch"
+
+    @property
+    def is_data(self) -> bool:
+        """Whether its ops compute; the others have a namespace of their own and no name in `pl`."""
+        return self not in (Kind.SYSTEM, Kind.PREFETCH)
 
 
 class Role(Enum):
@@ -119,13 +125,15 @@ class OpSpec:
     """The operand whose buffer the result is."""
     writes: str | None = None
     """The operand whose buffer the op changes."""
+    takes_permuted: bool = False
+    """Whether it takes tensors whose memory holds elements in an order of their own."""
     turns: bool = False
     """Whether neighbours along the last axis of the tensor it gives may lie apart, though its operand's do not."""
     undefined: Undefined = Undefined.REFUSED
     """What becomes of undefined elements of its operands."""
     unread: frozenset[str] = frozenset()
     """The operands of which only the type matters."""
-    scratch: Callable[..., TileType] | None = None
+    scratch: Callable[..., TileType | None] | None = None
     """The scratch tile that tiles have to bring along, from the other operands; None: none is needed."""
     takes_numbers: bool = False
     """Whether a call on numbers alone is one of the scalar op of the same name."""
@@ -135,6 +143,8 @@ class OpSpec:
     """The tensors of which its meaning says itself which elements it reads; of others it reads all."""
     orders: tuple[tuple[str, ...], ...] = ()
     """Other orders in which its arguments may be written."""
+    annotated: bool = False
+    """Whether the annotation of the name it is assigned to may say its `shape` and `dtype`."""
     control_plane: bool = False
     """Whether an orchestration function may use it outside a kernel scope."""
     symbol: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from functools import cache
 from typing import TypeAlias
 
 from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer, literal_type
@@ -50,12 +51,19 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
 
 def order_of(spec: OpSpec, args: Sequence[Argument]) -> tuple[str, ...]:
     """Return the names of what is given by position: of the first order in which data stands where an op takes it."""
-    own = tuple(p.name for p in spec.parameters)
+    own = _names(spec)
+    if not spec.orders:
+        return own
     takes_data = {p.name: p.role in (Role.VALUE, Role.EITHER) for p in spec.parameters}
     for names in (own, *spec.orders):
         if all(takes_data[name] or not _is_data(value) for name, value in zip(names, args, strict=False)):
             return names
     return own
+
+
+@cache
+def _names(spec: OpSpec) -> tuple[str, ...]:
+    return tuple(p.name for p in spec.parameters)
 
 
 def _is_data(value: Argument) -> bool:
@@ -127,6 +135,10 @@ def check(spec: OpSpec, parameter: Parameter, bound: Bound) -> Expr:
             value = literal(spec, parameter, value, bound)
     if not isinstance(value, Expr) or not isinstance(value.type, parameter.types):
         raise _wrong(spec, parameter, " or ".join(_WORDS[t] for t in parameter.types), value)
+    if isinstance(value.type, TensorType) and value.type.layout.is_permuted and not spec.takes_permuted:
+        help = "pl.load(x, offsets, shapes, target_memory=pl.Mem.Mat) puts them in order"
+        message = f"`{spec.name}` takes no tensor whose elements lie in the order {value.type.layout.value}"
+        raise OperandError(message, blame=[parameter.name], help=help)
     if parameter.role is Role.INDEX and not _is_integer(value):
         raise _wrong(spec, parameter, "an integer", value)
     if parameter.role is Role.CONDITION and value.type != ScalarType(BOOL):

@@ -51,10 +51,10 @@ def _starred(span: Span) -> UnsupportedFeatureError:
 def values_of(t: Translator, node: ast.Call, unread: Collection[str] = ()) -> Arguments:
     """Return the arguments of a call that becomes part of the program, none of them data from outside."""
     given = arguments(t, node, unread)
-    values = (*given.args, *given.kwargs.values())
-    nodes = (*given.nodes, *(given.keyword_nodes[name] for name in given.kwargs))
-    for value, where in zip(values, nodes, strict=True):
+    for value, where in zip(given.args, given.nodes, strict=True):
         t.check_no_data(value, where)
+    for name, value in given.kwargs.items():
+        t.check_no_data(value, given.keyword_nodes[name])
     return given
 
 

@@ -22,6 +22,7 @@ from tilewright.frontend.foreign import meant
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.kernels import Kernel
+from tilewright.frontend.lanes import in_lane, note_pending
 from tilewright.frontend.operators import apply
 from tilewright.frontend.properties import BindDynamic
 from tilewright.frontend.signature import Dim
@@ -62,8 +63,13 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         error.locate([t.span(given.keyword_nodes.get(name, node)) for name in error.blame] or [t.span(node)])
         _advise(error, spec, given.args)
         raise
+    if spec.annotated and isinstance(t.declared, TileType) and bound["shape"] is None and bound["dtype"] is None:
+        bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
     _check_attributes(t, spec, bound, spans, node)
+    lane = in_lane(t, spec, bound, node)
+    if lane is not None:
+        return lane
     summed = accumulated(t, spec, bound, node, spans)
     if summed is not None:
         return summed
@@ -78,7 +84,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         result = apply(t, spec, {**bound, "clamp": True}, node, spans)
     _check_namespace(t, result, node)
     _check_source(t, result, node)
-    return result
+    return note_pending(t, spec, result, node)
 
 
 def _advise(error: KernelError, spec: OpSpec, args: Sequence[Value]) -> None:
@@ -117,7 +123,7 @@ def _check_attributes(
 
 def _check_source(t: Translator, result: Expr, node: ast.Call) -> None:
     """Raise where something is added atomically that is a buffer, and no result of this kernel."""
-    if not isinstance(result, Call) or result.kwargs.get("atomic") is not AtomicType.Add:
+    if not isinstance(result, Call) or ("atomic", AtomicType.Add) not in result.attributes:
         return
     source = op_arguments(result).get("source")
     if not isinstance(source, Var) or not isinstance(source.type, TensorType):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from tilewright.core.annotations import Condition, Index, T, outside_kernel
-from tilewright.core.enums import Level, Role, ScopeMode, SplitMode
+from tilewright.core.enums import Level, MemorySpace, Role, ScopeMode, SplitMode
 from tilewright.core.expr import Const, constant
 from tilewright.dtypes import DataType
 from tilewright.frontend.optimizations import cross_core_slot, split
@@ -69,7 +69,7 @@ def while_(*, init_values: Sequence[Any]) -> Iterable[Any]:
 
 @_loop
 def split_aiv(n: int, *, mode: SplitMode | None = None) -> ScopeObject:
-    """Run the body for the one vector lane there is."""
+    """Run the body for each of the two vector lanes of a core group, one after the other."""
     if n != 2:
         raise ValueError(f"pl.split_aiv() requires n == 2: a core group has two vector lanes, got {n!r}")
     return ScopeObject("pl.split_aiv", {"n": n, "mode": mode})
@@ -193,3 +193,8 @@ def no_dep(value: T) -> T:
 def dump_tag(value: T) -> T:
     """Mark a value worth dumping; the value itself."""
     return value
+
+
+def alloc(memory_space: MemorySpace, size: Index, *, pinned: bool = False) -> Any:
+    """Name an allocation, in text that the compiler wrote; tiles have their own storage."""
+    outside_kernel("alloc")

@@ -5,11 +5,25 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr
 from tilewright.core.memrefs import MemRef
 from tilewright.core.types import ScalarType
 from tilewright.errors import AnnotationError
 from tilewright.frontend.translator import Translator
+
+
+def check_place(t: Translator, memref: MemRef, memory: MemorySpace | None, node: ast.expr) -> None:
+    """Raise where tiles that share a place by name cannot: in overlapping turns, or in different memories."""
+    if not memref.name or memref.placed is not None:
+        return
+    if any(stage > 1 for stage in t.stages):
+        message = "a named pl.MemRef cannot stand in a pl.pipeline() of two stages or more, whose turns overlap"
+        raise t.error(AnnotationError, node, message, help="use pl.range, or leave the place out")
+    known = t.places.setdefault(memref.name, (memory, memref.slots))
+    if known != (memory, memref.slots):
+        message = f"'{memref.name}' is one place, and was declared with another memory or another number of slots"
+        raise t.error(AnnotationError, node, message, help="give the other place a name of its own")
 
 
 def without_slots(t: Translator, annotation: ast.expr) -> ast.expr:

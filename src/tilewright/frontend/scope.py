@@ -200,7 +200,7 @@ def _changed(node: ast.stmt) -> Iterator[str]:
 def _assigned(
     body: Sequence[ast.stmt], counter: list[int], block: int, in_place: list[tuple[int, str]] | None = None
 ) -> Iterator[tuple[int, str]]:
-    """Yield each assignment below `body` as (block, name); `with` opens no block.
+    """Yield each assignment below `body` as (block, name); `with` opens no block, nor does a loop over lanes.
 
     What statements change in place goes into a list of its own, where there is one.
     """
@@ -215,6 +215,8 @@ def _assigned(
                 yield from ((block, name) for name in _targets(target))
             case ast.With(body=inner):
                 yield from _assigned(inner, counter, block, in_place)
+            case ast.For(iter=ast.Call(func=ast.Attribute(attr="split_aiv") | ast.Name(id="split_aiv"))):
+                yield from _assigned(node.body, counter, block, in_place)
             case ast.For(target=target):
                 counter[0] += 1
                 own = counter[0]

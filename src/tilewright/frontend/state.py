@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.build import scalar
-from tilewright.core.enums import FunctionType, ScopeMode
+from tilewright.core.enums import FunctionType, MemorySpace, ScopeMode, SplitMode
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var, constant
 from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function
@@ -63,6 +63,19 @@ class YieldFrame:
 
 
 @mutable
+class Lane:
+    """A lane whose turn is being written out."""
+
+    mode: SplitMode
+    block: int
+    number: int = 0
+    gathered: dict[int, Var] = field(default_factory=dict[int, Var])
+    """What lane 0 gave to each gather, by the identity of the call."""
+    pending: set[int] = field(default_factory=set[int])
+    """The identities of variables that stand for what is only gathered in lane 1."""
+
+
+@mutable
 class Translation(Walker):
     """One function on its way from syntax to IR."""
 
@@ -83,6 +96,12 @@ class Translation(Walker):
     """Whether the function's tasks are ordered without it saying so."""
     assigned: dict[Var, Expr] = field(default_factory=dict[Var, Expr])
     """What each variable was given last."""
+    places: dict[str, tuple[MemorySpace | None, int | None]] = field(
+        default_factory=dict[str, "tuple[MemorySpace | None, int | None]"]
+    )
+    """The memory and the number of slots of each place that annotations name."""
+    stages: list[int] = field(default_factory=list[int])
+    """How many turns each open loop has under way at once."""
     tagged: set[int] = field(default_factory=set[int])
     """The identities of tensors that `pl.dump_tag` marks."""
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -103,6 +122,10 @@ class Translation(Walker):
     """The `pl.dynamic` names whose values were read, with where."""
     windows: Windows = field(default_factory=Windows)
     """The variables that are slices of tiles."""
+    declared: Type | None = None
+    """What the annotation of the name that is being assigned says."""
+    lane: Lane | None = None
+    """The vector lane whose turn is being written out."""
     frame: Frame | None = None
     """The specialization this is part of, None for a function whose types are written out."""
 

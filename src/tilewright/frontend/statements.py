@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tilewright.core.annotations import Tile
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, MakeTuple, Submit, TupleGetItem, Var
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, YieldStmt
@@ -25,7 +26,7 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import local_type
-from tilewright.frontend.memory import without_slots
+from tilewright.frontend.memory import check_place, without_slots
 from tilewright.frontend.operators import apply
 from tilewright.frontend.state import is_action
 from tilewright.frontend.subscripts import window
@@ -183,10 +184,14 @@ def annotated(t: Translator, node: ast.AnnAssign) -> None:
     try:
         annotation = t.evaluate(without_slots(t, node.annotation))
         declared = local_type(annotation)
+        if isinstance(annotation, Tile) and annotation.memref is not None:
+            check_place(t, annotation.memref, annotation.memory, node.annotation)
     except KernelError as error:
         error.locate([t.span(node.annotation)])
         raise
+    t.declared = declared
     value = t.evaluate(node.value)
+    t.declared = None
     if declared is None:
         t.assign(node.target.id, _not_void(t, value, node.value), node.target)
         return

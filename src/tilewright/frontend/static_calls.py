@@ -10,10 +10,12 @@ from typing import Any
 
 from tilewright.core.annotations import Arithmetic, dynamic
 from tilewright.core.expr import Call, Const, Expr, Var
+from tilewright.core.printer import python_print_type
 from tilewright.core.types import ScalarType
-from tilewright.dtypes import DataType
+from tilewright.dtypes import INT64, DataType
 from tilewright.errors import (
     ArgumentCountError,
+    DirectiveError,
     KernelError,
     MisplacedDirectiveError,
     NotStaticError,
@@ -21,6 +23,7 @@ from tilewright.errors import (
     StaticAssertionError,
     StaticEvaluationError,
     UncallableError,
+    UnsupportedFeatureError,
 )
 from tilewright.frontend import directives
 from tilewright.frontend.arguments import Arguments, arguments
@@ -38,10 +41,33 @@ from tilewright.ops.registry import OPS
 
 
 def _static_print(t: Translator, node: ast.Call) -> None:
-    given = arguments(t, node)
+    if node.keywords:
+        raise t.error(DirectiveError, node, "pl.static_print() takes values by position", help="pl.static_print(x, n)")
     span = t.span(node)
-    shown = " ".join([f"static_print [{span.filename}:{span.line}]:", *(show(value) for value in given.args)])
+    shown = " ".join([f"static_print [{span.filename}:{span.line}]:", *(_printed(t, arg) for arg in node.args)])
     t.tell(lambda: print(shown))
+
+
+def _printed(t: Translator, node: ast.expr) -> str:
+    """Return what is known of a value, its type as kernels write it; text as it is."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_piece(t, part) for part in node.values)
+    value = t.operand(node)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        return show(value)
+    expr = t.expr(value, node) if isinstance(value, (bool, int, float)) else value
+    return f"{show(value, is_typed=False)}: {python_print_type(expr.type)}" if isinstance(expr, Expr) else show(value)
+
+
+def _piece(t: Translator, part: ast.expr) -> str:
+    if not isinstance(part, ast.FormattedValue):
+        return str(t.evaluate(part))
+    if part.conversion != -1 or part.format_spec is not None:
+        message = "pl.static_print() fills in values without conversions or formats"
+        raise t.error(UnsupportedFeatureError, part, message, help="write `{x}` alone")
+    return _printed(t, part.value)
 
 
 def _static_assert(t: Translator, node: ast.Call) -> None:
@@ -51,7 +77,9 @@ def _static_assert(t: Translator, node: ast.Call) -> None:
         raise t.error(ArgumentCountError, node, "pl.static_assert takes a condition and a message", help=help)
     condition = given.args[0].value if isinstance(given.args[0], Const) else given.args[0]
     if isinstance(condition, Expr):
-        message = f"`{ast.unparse(node.args[0])}` is not known before the program runs"
+        message = (
+            f"`{ast.unparse(node.args[0])}` must be compile-time evaluable, and is not known before the program runs"
+        )
         help = "a static assertion is about shapes and constants: check run-time values before the call"
         raise t.error(NotStaticError, node.args[0], message, help=help)
     if not condition:
@@ -67,6 +95,11 @@ def _const(t: Translator, node: ast.Call) -> Const:
     if not isinstance(values.get("value"), (bool, int, float)) or not isinstance(values.get("dtype"), DataType):
         raise t.error(OperandError, node, "pl.const takes a number and a dtype", help="pl.const(1, pl.INT32)")
     return directives.const(values["value"], values["dtype"])
+
+
+def _alloc(t: Translator, node: ast.Call) -> Const:
+    arguments(t, node)
+    return directives.const(0, INT64)  # a name for tiles to be placed in: where they are is no part of the program
 
 
 def _transparent(t: Translator, node: ast.Call) -> Value:
@@ -92,6 +125,7 @@ DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
     directives.static_print: _static_print,
     directives.static_assert: _static_assert,
     directives.const: _const,
+    directives.alloc: _alloc,
     directives.func_attr: func_attr,
     directives.no_dep: _transparent,
     directives.dump_tag: dump_tag,
@@ -101,15 +135,15 @@ DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
 }
 
 
-def show(value: Value) -> str:
-    """Return a value as `pl.static_print` and messages write it."""
+def show(value: Value, *, is_typed: bool = True) -> str:
+    """Return a value as messages write it, with its type or without."""
     if isinstance(value, tuple):
         parts = [show(part) for part in sequence(value)]  # pyright: ignore[reportUnknownArgumentType]
         return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
     if isinstance(value, Var):
-        return f"{value.name_hint}: {value.type}"
+        return f"{value.name_hint}: {value.type}" if is_typed else value.name_hint
     if isinstance(value, Call) and not isinstance(value.type, ScalarType):
-        return f"{value.op.name}(...): {value.type}"
+        return f"{value.op.name}(...): {value.type}" if is_typed else f"{value.op.name}(...)"
     return str(value.value) if isinstance(value, Const) else str(value)
 
 

@@ -39,7 +39,7 @@ def subscript(t: Translator, owner: Expr, node: ast.Subscript) -> Value:
             return _item(t, owner, owner.type, node)
         case _:
             help = "tensors, tiles, arrays and several results have elements"
-            raise t.error(SubscriptError, node, f"{owner.type} cannot be subscripted", help=help)
+            raise t.error(OperandError, node, f"{owner.type} cannot be subscripted", help=help)
 
 
 def index(t: Translator, value: Value, node: ast.expr) -> Value:

@@ -6,7 +6,8 @@ loops and blocks run one after the other, in order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from tilewright.core.expr import Absent, Expr, Var
 from tilewright.core.grid import CURRENT
@@ -30,9 +31,13 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import TileType
 from tilewright.errors import ExecutionError
+from tilewright.forks import computed_once
 from tilewright.interpret.evaluator import Evaluator, Frame, Value
+from tilewright.interpret.groups import run_together
 from tilewright.interpret.skipped import NOTHING, Skipped
 from tilewright.passes.accumulators import SHRINKS, accumulators
+from tilewright.passes.groups import Sides, sides_of
+from tilewright.passes.identity import returned_parameters
 from tilewright.records import record
 
 
@@ -49,6 +54,7 @@ class Machine(Evaluator):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
+        self.program = program
         self.accumulators: dict[str, dict[Var, Expr]] = {}
 
     def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
@@ -57,8 +63,25 @@ class Machine(Evaluator):
         symbols = symbols_told(function, lambda position, axis: args[position].data.shape[axis])
         frame = Frame(function, dict(zip(function.params, args, strict=True)), symbols)
         self.check_arguments(frame)
-        left = self._body(frame, function.body)
+        sides = self.sides.get(name)
+        left = self._body(frame, function.body) if sides is None else self._group(frame, sides)
         return left.values if left is not None else ()
+
+    @computed_once
+    def sides(self) -> Mapping[str, Sides]:
+        """What runs at the same time in each group."""
+        return sides_of(self.program)
+
+    def _group(self, frame: Frame, sides: Sides) -> Exit | None:
+        """Run a body whose calls meet in pipes: all of them where the first stands."""
+        known = returned_parameters(self.program.function_list)
+        for stmt in frame.function.body:
+            if sides.begins(stmt):
+                evaluate = partial(self._handed_on, frame)
+                run_together(sides, self.run, evaluate, lambda s, v: self.bind(frame, s.var, v), known.__getitem__)
+            elif not sides.has(stmt) and (left := self._stmt(frame, stmt)) is not None:
+                return left
+        return None
 
     def bind(self, frame: Frame, var: Var, value: Value) -> None:
         """Let a variable hold a value from here on, or nothing."""

@@ -29,6 +29,7 @@ from tilewright.language import adir as adir
 from tilewright.language import array as array
 from tilewright.language import optimizations as optimizations
 from tilewright.language import parser as parser
+from tilewright.language import prefetch as prefetch
 from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
@@ -40,13 +41,29 @@ from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
+from tilewright.ops.generate import ci as _ci
+from tilewright.ops.generate import random as random
+from tilewright.ops.generate import tri as tri
+from tilewright.ops.lanes import *
 from tilewright.ops.load import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import *
 from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
+from tilewright.ops.mx import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
+from tilewright.ops.pipes import AUTO as AUTO
+from tilewright.ops.pipes import aic_initialize_pipe as aic_initialize_pipe
+from tilewright.ops.pipes import aiv_initialize_pipe as aiv_initialize_pipe
+from tilewright.ops.pipes import import_peer_buffer as import_peer_buffer
+from tilewright.ops.pipes import reserve_buffer as reserve_buffer
+from tilewright.ops.pipes import tfree_to_aic as tfree_to_aic
+from tilewright.ops.pipes import tfree_to_aiv as tfree_to_aiv
+from tilewright.ops.pipes import tpop_from_aic as tpop_from_aic
+from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
+from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
+from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
 from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
@@ -57,6 +74,7 @@ from tilewright.ops.scalar import min as min
 from tilewright.ops.scatter import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
+from tilewright.ops.sort import *
 from tilewright.ops.system import *
 
 if _typing.TYPE_CHECKING:
@@ -69,15 +87,19 @@ else:
     from tilewright.core.annotations import Out as Out
     from tilewright.core.annotations import Tuple as Tuple
 
+arange = _ci
 Mem = MemorySpace
 ND, DN, NZ = TensorLayout.ND, TensorLayout.DN, TensorLayout.NZ
 MX_A_ZZ, MX_B_NN = TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN
-TaskId = Scalar(TASK_ID)
+TaskId = PrefetchAsyncContext = AsyncEvent = AsyncSession = Scalar(TASK_ID)
 IntLike: _typing.TypeAlias = int | Scalar | _Expr
 
 
-def parse(code: str, filename: str = "<string>") -> _Function | _Program:
-    """Return the one function or program that Python text defines; the text runs like a module, with `pl` at hand."""
+def parse(code: str, filename: str = "<string>", source_map: object = None) -> _Function | _Program:
+    """Return the one function or program that Python text defines; the text runs like a module, with `pl` at hand.
+
+    A `source_map`, which other implementations make for text of their own, is not looked at: places are in the text.
+    """
     return _parse(code, {"pl": _this()}, filename)
 
 

@@ -1,5 +1,23 @@
 """`pl.system`: tasks, cores and synchronization."""
 
+from tilewright.ops.pipes import AUTO as AUTO
+from tilewright.ops.pipes import aic_initialize_pipe as aic_initialize_pipe
+from tilewright.ops.pipes import aiv_initialize_pipe as aiv_initialize_pipe
+from tilewright.ops.pipes import import_peer_buffer as import_peer_buffer
+from tilewright.ops.pipes import reserve_buffer as reserve_buffer
+from tilewright.ops.pipes import tfree_to_aic as tfree_to_aic
+from tilewright.ops.pipes import tfree_to_aiv as tfree_to_aiv
+from tilewright.ops.pipes import tpop_from_aic as tpop_from_aic
+from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
+from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
+from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
+from tilewright.ops.sync import cacheinvalid as cacheinvalid
+from tilewright.ops.sync import set_ffts as set_ffts
+from tilewright.ops.sync import sync_dst as sync_dst
+from tilewright.ops.sync import sync_set as sync_set
+from tilewright.ops.sync import sync_src as sync_src
+from tilewright.ops.sync import sync_wait as sync_wait
+from tilewright.ops.sync import syncall as syncall
 from tilewright.ops.system import available_aiv_count as available_aiv_count
 from tilewright.ops.system import available_cluster_count as available_cluster_count
 from tilewright.ops.system import bar_all as bar_all

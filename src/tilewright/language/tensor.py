@@ -1,5 +1,6 @@
 """`pl.tensor`: the ops on tensors, under their own namespace."""
 
+from tilewright.frontend.directives import alloc as alloc
 from tilewright.frontend.directives import dump_tag as dump_tag
 from tilewright.frontend.directives import no_dep as no_dep
 from tilewright.ops.broadcast import *
@@ -9,6 +10,10 @@ from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
+from tilewright.ops.generate import ci as arange
+from tilewright.ops.generate import ci as ci
+from tilewright.ops.generate import random as random
+from tilewright.ops.lanes import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tensor as create
 from tilewright.ops.memory import create_tensor as create_tensor
@@ -26,7 +31,10 @@ from tilewright.ops.row_gather import *
 from tilewright.ops.scatter import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
+from tilewright.ops.sort import *
 from tilewright.ops.system import *
 from tilewright.ops.view import *
 
-__all__ = ["create", "create_tensor", "dim", "dump_tag", "full", "no_dep", "read", "write"]
+__all__ = [
+    "arange", "ci", "create", "create_tensor", "dim", "dump_tag", "full", "no_dep", "random", "read", "write",
+]  # fmt: skip

@@ -1,12 +1,18 @@
 """`pl.tile`: the ops on tiles, under their own namespace."""
 
 from tilewright.core.enums import MaskPattern as MaskPattern
+from tilewright.frontend.directives import alloc as alloc
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
+from tilewright.ops.generate import tile_ci as arange
+from tilewright.ops.generate import tile_ci as ci
+from tilewright.ops.generate import tile_random as random
+from tilewright.ops.generate import tri as tri
+from tilewright.ops.lanes import *
 from tilewright.ops.load import load as load
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tile as create
@@ -18,8 +24,13 @@ from tilewright.ops.memory import tile_full as full
 from tilewright.ops.memory import write as write
 from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
+from tilewright.ops.mx import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
+from tilewright.ops.pipes import tpop_from_aic as tpop_from_aic
+from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
+from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
+from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
 from tilewright.ops.position import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
@@ -29,11 +40,12 @@ from tilewright.ops.scalar import max as max
 from tilewright.ops.scalar import min as min
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
+from tilewright.ops.sort import *
 from tilewright.ops.system import *
 from tilewright.ops.tile_gather import *
 from tilewright.ops.tile_scatter import *
 
 __all__ = [
-    "MaskPattern", "create", "create_tile", "full", "gather_row", "load", "max", "min", "move", "read", "store",
-    "write",
+    "MaskPattern", "arange", "ci", "create", "create_tile", "full", "gather_row", "load", "max", "min", "move",
+    "random", "read", "store", "tri", "write",
 ]  # fmt: skip

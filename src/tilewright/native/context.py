@@ -21,6 +21,8 @@ class Context(IntEnum):
     """Where the code lies that looks for signals while the program runs; 0 where nobody sends any."""
     SINCE = 4
     """When it last looked."""
+    PIPES = 5
+    """The side of a group that runs, as `coroutines` has it; 0 outside of a group."""
 
 
 INTERRUPTED = -1
@@ -31,4 +33,4 @@ INDEX = "{index}"
 
 def context_words(parallel: int, look: int) -> tuple[int, ...]:
     """Return the context of a program that is about to run."""
-    return parallel, 0, 0, look, 0
+    return parallel, 0, 0, look, 0, 0

@@ -24,7 +24,7 @@ TILE = (Kind.TILE,)
 TENSOR = (Kind.TENSOR,)
 UNIFIED = (Kind.TILE, Kind.TENSOR)
 
-_NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system."}
+_NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system.", Kind.PREFETCH: "prefetch."}
 """The kinds whose ops are not also names of `pl` itself."""
 
 
@@ -44,13 +44,15 @@ def op(
     alias: str | None = None,
     writes: str | None = None,
     turns: bool = False,
+    takes_permuted: bool = False,
     undefined: Undefined = Undefined.REFUSED,
     unread: Collection[str] = (),
-    scratch: Callable[..., TileType] | None = None,
+    scratch: Callable[..., TileType | None] | None = None,
     takes_numbers: bool = False,
     updates: str | None = None,
     touches: Collection[str] = (),
     orders: Collection[tuple[str, ...]] = (),
+    annotated: bool = False,
     control_plane: bool = False,
     symbol: str = "",
     neutral: int | None = None,
@@ -98,6 +100,7 @@ def op(
                 alias=alias,
                 writes=writes,
                 turns=turns,
+                takes_permuted=takes_permuted,
                 undefined=undefined,
                 unread=frozenset((*unread, *SCRATCH)),
                 scratch=scratch,
@@ -105,6 +108,7 @@ def op(
                 updates=updates,
                 touches=frozenset(touches),
                 orders=tuple(orders),
+                annotated=annotated,
                 control_plane=control_plane,
                 symbol=symbol,
                 neutral=neutral,

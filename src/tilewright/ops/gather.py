@@ -61,7 +61,9 @@ def _form(index: dict[str, Any], mask: dict[str, Any], compare: dict[str, Any]) 
     asked = [form for form, names in given.items() if names]
     if len(asked) != 1:
         names = ", ".join(name for form in asked for name in given[form])
-        message = f"the forms of gather are mutually exclusive, got {names}" if asked else "gather takes what by?"
+        message = (
+            f"the forms of gather are mutually exclusive, got {names}" if asked else "gather needs to know what to take"
+        )
         raise AttributeValueError(message, help=FORMS)
     form = asked[0]
     if len(given[form]) < len({"index": index, "mask": mask, "compare": compare}[form]):

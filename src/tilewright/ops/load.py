@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch
 from tilewright.core.annotations import Extents, Tensor, Tile
-from tilewright.core.enums import MemorySpace, PadValue
+from tilewright.core.enums import MemorySpace, PadValue, TensorLayout
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, bounds, fits
 from tilewright.core.op import Effect, Undefined
 from tilewright.core.region import Region, blank, shaded, whole
-from tilewright.core.types import Extent, TileType
-from tilewright.dtypes import DataType, objection
-from tilewright.errors import AttributeValueError, ExecutionError
+from tilewright.core.types import Extent, TensorType, TileType
+from tilewright.dtypes import FP8E8M0, DataType, objection
+from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, op
 from tilewright.ops.families import shaped
 from tilewright.ops.memory import filled
+from tilewright.ops.permuted import in_order
 from tilewright.ops.windows import CLAMP, check_rank, outside, starts_inside, tile_shape, valid_extents
 
 __all__ = ["load"]
@@ -40,6 +41,9 @@ def _load_type(
     check_rank(offsets, rank, "offsets", "tensor")
     check_rank(shapes, rank, "shapes", "tensor")
     shape = tile_shape(shapes, "shapes")
+    assert isinstance(source, TensorType)
+    if source.layout.is_permuted:
+        _check_permuted(source, target_memory, pad)
     if valid_shape is not None:
         check_rank(valid_shape, rank, "valid_shape", "tensor")
     wanted = valid_extents(shape, valid_shape)
@@ -51,6 +55,19 @@ def _load_type(
         for axis, (offset, want, have) in enumerate(zip(offsets, wanted, source.valid, strict=True))
     )
     return TileType(shape, source.dtype, valid, target_memory)
+
+
+def _check_permuted(source: TensorType, memory: MemorySpace, pad: PadValue | float | None) -> None:
+    """Raise unless exponents can be put in order while they are loaded."""
+    order = source.layout.value
+    if source.dtype != FP8E8M0 or len(source.shape) != 2:
+        raise DTypeMismatchError(f"{order} is the order of fp8e8m0 matrices, got {source}", blame=["tensor"])
+    rows, columns = source.shape if source.layout is TensorLayout.MX_A_ZZ else source.shape[::-1]
+    if not (isinstance(rows, int) and isinstance(columns, int)) or rows % 16 or columns % 2:
+        raise ShapeMismatchError(f"{order} takes 16 by 2 exponents together, got {source}", blame=["tensor"])
+    if memory is not MemorySpace.Mat or pad is not None:
+        help = "pl.load(x, offsets, shapes, target_memory=pl.Mem.Mat)"
+        raise AttributeValueError(f"{order} is put in order on its way to pl.Mem.Mat, without padding", help=help)
 
 
 def _loaded(axis: int, offset: Expr, want: Extent, have: Extent, clamp: bool) -> Extent:
@@ -97,6 +114,9 @@ def _load(
     clamp: bool,
     pad: PadValue | float | None,
 ) -> Region:
+    if tensor.layout.is_permuted:
+        touch(Access.READ, tensor.data)
+        tensor = tensor.moved(lambda array: in_order(array, tensor.layout), tensor.valid)
     if pad is not None:
         return _padded(result, tensor, offsets, valid_shape or shapes, padding(pad, result.dtype))
     window: list[slice[int, int, None]] = []
@@ -142,6 +162,7 @@ def _check_asked(shape: Sequence[int], wanted: Sequence[int]) -> None:
 
 @op(
     kinds=TILE, infer=_load_type, evaluate=_load, effect=Effect.READ, accepts=ANY, undefined=Undefined.MOVES,
+    takes_permuted=True,
     example="t = pl.load(x, [8, 0], [8, 32])\nout = pl.store(t, [0, 0], out)",
 )  # fmt: skip
 def load(
@@ -157,6 +178,7 @@ def load(
 
     `valid_shape` asks for less than the tile's whole shape. A load that starts outside the tensor, or provably ends
     outside it, is an error unless `clamp`. With `pad` all of the tile is valid, and holds that number where the tensor
-    has no element: after its end, before its beginning, and outside `valid_shape`.
+    has no element: after its end, before its beginning, and outside `valid_shape`. Exponents of a scaled product, in
+    tensors laid out as `pl.MX_A_ZZ` or `pl.MX_B_NN`, are put in order.
     """
     ...

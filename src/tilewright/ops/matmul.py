@@ -159,17 +159,21 @@ def _acc_type(
     if isinstance(shaped(lhs), TileType):
         _check_plain(a_trans or b_trans)
         _same_inputs(lhs, rhs)
-    product = _product_type(lhs, rhs, a_trans, b_trans, dtype)
+    if init_cond is not None and len(shaped(acc).shape) > 2:
+        raise AttributeValueError("init_cond is for products of two axes", blame=["init_cond"])
+    return check_accumulator(acc, _product_type(lhs, rhs, a_trans, b_trans, dtype))
+
+
+def check_accumulator(acc: Expr, product: ShapedType) -> ShapedType:
+    """Return the type of a product added to an accumulator, which has its shape and more batch axes at most."""
     into = shaped(acc)
     if type(into) is not type(product):
         raise OperandError("acc must be of the same kind as the operands", blame=["acc", "lhs"])
     met = broadcast(into.shape[:-2], into.valid[:-2], product.shape[:-2], product.valid[:-2])
     if met is None or (*met[0], *product.shape[-2:]) != into.shape:
         raise ShapeMismatchError(f"acc must be shaped like the product, {product}, got {into}", blame=["acc"])
-    if into.dtype != dtype:
-        raise DTypeMismatchError(f"acc must hold {dtype} elements, got {into.dtype}", blame=["acc"])
-    if init_cond is not None and len(into.shape) > 2:
-        raise AttributeValueError("init_cond is for products of two axes", blame=["init_cond"])
+    if into.dtype != product.dtype:
+        raise DTypeMismatchError(f"acc must hold {product.dtype} elements, got {into.dtype}", blame=["acc"])
     return reshaped(product, into.shape, _summed_part(into, product))
 
 
@@ -197,8 +201,14 @@ def _acc(
     init_cond: Any = None,
     **_: Any,
 ) -> Region:
-    product = multiply(lhs, rhs, a_trans, b_trans)
-    shape = _shape_of_product(lhs, rhs, a_trans, b_trans)
+    product, shape = multiply(lhs, rhs, a_trans, b_trans), _shape_of_product(lhs, rhs, a_trans, b_trans)
+    return summed(acc, product, shape, result.dtype, starts_anew=bool(init_cond))
+
+
+def summed(
+    acc: Region, product: Array, shape: tuple[int, ...], dtype: DataType, *, starts_anew: bool = False
+) -> Region:
+    """Return the valid part of a product of a shape added to an accumulator, where both are valid."""
     pad = (1,) * (acc.data.ndim - product.ndim)
     box = [
         have if n == 1 != extent and valid else min(have, valid)
@@ -206,14 +216,18 @@ def _acc(
     ]
     cut = tuple(slice(0, extent) for extent in box)
     product = np.broadcast_to(product[cut[len(pad) :]], box)
-    if not init_cond:
+    if not starts_anew:
         product = product + _summable(acc.seen(cut))
-    return embed(product, acc.data.shape, result.dtype)
+    return embed(product, acc.data.shape, dtype)
 
 
 def _bias_type(lhs: Expr, rhs: Expr, bias: Expr) -> ShapedType:
     _check_rank(lhs, rhs, 2)
-    product = _product_type(lhs, rhs, False, False, _same_inputs(lhs, rhs))
+    return check_bias(bias, _product_type(lhs, rhs, False, False, _same_inputs(lhs, rhs)))
+
+
+def check_bias(bias: Expr, product: ShapedType) -> ShapedType:
+    """Return the type of a product with a row added to each of its rows."""
     wanted = (1, product.shape[-1])
     if shaped(bias).shape != wanted or shaped(bias).dtype != product.dtype:
         raise ShapeMismatchError(

@@ -60,7 +60,11 @@ def _scatter_type(
     given = [[name for name, value in form.items() if value is not None] for form in (by_index, by_mask)]
     if all(given) or not any(given):
         names = ", ".join(name for names in given for name in names)
-        message = f"the forms of scatter are mutually exclusive, got {names}" if names else "scatter puts what where?"
+        message = (
+            f"the forms of scatter are mutually exclusive, got {names}"
+            if names
+            else "scatter needs to know what goes where"
+        )
         raise AttributeValueError(message, help=FORMS)
     form, needed = (by_index, "dim, index and src") if given[0] else (by_mask, "both mask_pattern and dst")
     if any(value is None for value in form.values()):

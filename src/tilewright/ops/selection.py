@@ -1,5 +1,7 @@
 """Selection: columns of a matrix taken by a pattern, and the places of elements that compare to a number."""
 
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from tilewright.arrays import np
@@ -16,8 +18,8 @@ Parts: TypeAlias = tuple[Shape, DataType, Shape]
 """Shape, element type and valid part of a result."""
 
 COMPARISONS = tuple(kind.name.lower() for kind in CmpType)
-_COMPARE = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
-"""What NumPy calls each comparison."""
+COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {name: getattr(operator, name) for name in COMPARISONS}
+"""How each of them compares elements, or lanes."""
 
 
 def divides(columns: int, pattern: MaskPattern) -> str:
@@ -97,7 +99,7 @@ def compared(
     live = source.seen()
     number = np.asarray(round_scalar(kvalue, source.dtype), live.dtype)
     with np.errstate(all="ignore"):
-        matches = getattr(np, _COMPARE[chosen(cmp_mode, COMPARISONS, "cmp_mode")])(live, number)
+        matches = COMPARE[chosen(cmp_mode, COMPARISONS, "cmp_mode")](live, number)
     found = np.zeros((rows, out_cols), places.numpy)
     for row, flags in enumerate(matches):
         columns = np.flatnonzero(flags)[:out_cols]

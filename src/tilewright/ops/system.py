@@ -6,6 +6,7 @@ from tilewright.core.annotations import Condition, Extents, Scalar
 from tilewright.core.expr import Const, Expr
 from tilewright.core.grid import CURRENT
 from tilewright.core.op import Effect, Kind
+from tilewright.core.pipes import RUNNING
 from tilewright.core.types import VOID, ScalarType
 from tilewright.dtypes import INDEX, TASK_ID
 from tilewright.errors import ExecutionError, StaticAssertionError
@@ -35,7 +36,8 @@ def _block_count(result: ScalarType) -> int:
 
 
 def _lane(result: ScalarType) -> int:
-    return 0
+    side = RUNNING.get()
+    return 0 if side is None else side.lane
 
 
 def _one(result: ScalarType) -> int:
@@ -89,7 +91,7 @@ def get_block_num() -> Scalar:
     example="lane = pl.tile.get_subblock_idx()\nout = pl.store(pl.add(a, pl.cast(lane, pl.FP32)), [0, 0], out)",
 )  # fmt: skip
 def get_subblock_idx() -> Scalar:
-    """Return the vector lane of the running block: there is one, lane 0."""
+    """Return the running vector lane of `pl.split_aiv`, 0 outside it."""
     ...
 
 
@@ -125,9 +127,9 @@ def task_invalid() -> Scalar:
 
 @op(
     kinds=SYSTEM, infer=_task, evaluate=_done_task, effect=Effect.WRITE, control_plane=True,
-    example="tid = pl.system.task_dummy()",
+    example="tid = pl.system.task_dummy(deps=[pl.system.task_invalid()])",
 )  # fmt: skip
-def task_dummy(deps: Extents | None = None) -> Scalar:
+def task_dummy(deps: Extents) -> Scalar:
     """Return the id of a task that does nothing, after the tasks in `deps`."""
     ...
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tilewright.core.build import arguments, call, scalar
-from tilewright.core.expr import Call, ConstInt, Expr, MakeTuple, Var, constant, integer
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Call, ConstInt, Expr, MakeTuple, Var, integer
+from tilewright.core.extents import as_scalar
 from tilewright.core.op import Kind
 from tilewright.core.operands import Argument
 from tilewright.core.program import Program
@@ -20,6 +22,7 @@ from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.dtypes import FP32, INT32, DataType, promote
 from tilewright.errors import KernelError
 from tilewright.ops.compare import beside_scalar
+from tilewright.ops.lanes import AXES, GAP
 from tilewright.ops.matmul import accumulator
 from tilewright.ops.padding import pad_number
 from tilewright.ops.position import NOTHING
@@ -153,6 +156,28 @@ def _concat(b: Blocks, value: Call, given: Given) -> Var:
     return b.part(made, whole, [*rows, scalar("add", width, other)])
 
 
+def _gather(b: Blocks, value: Call, given: Given) -> Var:
+    """Write two lanes' parts one after the other into a new tensor."""
+    first, second, split = _operand(given, "x"), given["other"], given["split"]
+    if not isinstance(split, int) or not split:
+        return first
+    axis, valid, own = AXES[split], b.extents(first, valid=True), b.extents(first)
+    place = [own[axis] if each == axis else ZERO for each in range(2)]
+    shape = [*map(as_scalar, tensor_type(value).shape)]
+    made = b.create(shape, tensor_type(value).dtype)
+    b.act("tensor.assemble", target=made, source=first, offset=MakeTuple((ZERO, ZERO)))
+    if isinstance(second, Var):
+        more = b.extents(second, valid=True)
+        is_empty = scalar("eq", more[axis], ZERO)
+        b.check(scalar("or_", is_empty, scalar("eq", valid[axis], own[axis])), GAP)
+        b.act("tensor.assemble", target=made, source=second, offset=MakeTuple(tuple(place)))
+        less = scalar("min", valid[1 - axis], more[1 - axis])
+        own_across = valid[1 - axis]
+        across = b.either(is_empty, lambda _: own_across, lambda _: less)
+        valid = [scalar("add", valid[axis], more[axis]) if each == axis else across for each in range(2)]
+    return b.part(made, shape, valid)
+
+
 _COMBINED = {"add": "tile.add", "multiply": "tile.mul", "maximum": "tile.maximum", "minimum": "tile.minimum"}
 
 
@@ -195,7 +220,7 @@ def _position(b: Blocks, value: Call, given: Given) -> Var:
     if not isinstance(depth, ConstInt):
         b.check(scalar("gt", depth, ZERO), NOTHING)
     shape[axis] = valid[axis] = integer(1)
-    made, side = b.create(shape, dtype), "row" if axis == -1 else "col"
+    made, side, is_max = b.create(shape, dtype), "row" if axis == -1 else "col", spec.combine == "maximum"
 
     def block(inner: Blocks, at: Offsets) -> None:
         def part(each: Blocks, along: Expr) -> list[Var]:
@@ -209,11 +234,12 @@ def _position(b: Blocks, value: Call, given: Given) -> Var:
         def step(each: Blocks, held: Sequence[Var], along: Expr) -> list[Var]:
             best, where = held
             other, there = part(each, along)
-            first = _is_first(each, spec.name[4:], axis, best, other)
-            return [
-                each.do(_COMBINED[spec.combine], lhs=best, rhs=other),
-                each.do("tile.sel", mask=first, lhs=where, rhs=there),
-            ]
+            kept = each.do("tile.cmp", lhs=best, rhs=other, cmp_type=CmpType.GE if is_max else CmpType.LE)
+            found = each.do("tile.sel", mask=kept, lhs=where, rhs=there)
+            if tensor_type(x).dtype.is_float():  # nothing takes the place of NaN
+                unordered = each.do("tile.cmp", lhs=best, rhs=best, cmp_type=CmpType.NE)
+                found = each.do("tile.sel", mask=unordered, lhs=where, rhs=found)
+            return [each.do(_COMBINED[spec.combine], lhs=best, rhs=other), found]
 
         _, where = inner.carried(part(inner, ZERO), depth, size, step)
         inner.store(where, at, made)
@@ -222,16 +248,6 @@ def _position(b: Blocks, value: Call, given: Given) -> Var:
     outer[axis] = 1
     b.each(valid, outer, block)
     return b.part(made, shape, valid)
-
-
-def _is_first(b: Blocks, name: str, axis: int, best: Var, other: Var) -> Var:
-    """Write the mask of where the first of two elements is the better one: the search among the two of them."""
-    turn = axis == -2
-    pair = [b.do("tile.transpose", x=each, axis1=-2, axis2=-1) if turn else each for each in (best, other)]
-    both = b.do("tile.concat", a=pair[0], b=pair[1])
-    which = b.do(f"tile.row_{name}", x=both, tmp_tile=b.scratch(_tile_type(both)))
-    which = b.do("tile.transpose", x=which, axis1=-2, axis2=-1) if turn else which
-    return b.do("tile.cmp", lhs=which, rhs=constant(0, INT32), cmp_type=0)
 
 
 _M, _N, _K = 256, 256, 1024
@@ -313,6 +329,7 @@ _RULES: Mapping[str, Rule] = {
     "expands": _expands,
     **dict.fromkeys(("fillpad", "fillpad_expand"), _fillpad),
     "concat": _concat,
+    "aic_gather": _gather,
     "reduction": _reduction,
     "position": _position,
     **dict.fromkeys(("matmul", "matmul_acc"), _product),

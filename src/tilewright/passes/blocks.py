@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilewright.core.build import call, scalar
+from tilewright.core.build import scalar
 from tilewright.core.expr import ConstInt, Expr, MakeTuple, Var, integer
 from tilewright.core.extents import as_scalar
 from tilewright.core.rewrite import loop_reach
-from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, IterArg, SeqStmts, Stmt, YieldStmt
+from tilewright.core.stmt import AssignStmt, ForStmt, IfStmt, IterArg, SeqStmts, YieldStmt
 from tilewright.core.types import ScalarType, TensorType, TileType, join
 from tilewright.dtypes import INDEX, DataType
+from tilewright.ops.builder import Statements
 from tilewright.ops.families import MEETING
-from tilewright.ops.registry import OPS
-from tilewright.source import Span
 
 Offsets = Sequence[Expr]
 Make = Callable[["Blocks", Offsets], None]
@@ -34,17 +33,8 @@ def tensor_type(var: Expr) -> TensorType:
     return var.type
 
 
-class Blocks:
+class Blocks(Statements):
     """Statements being written in place of one, whose values go by its name."""
-
-    def __init__(self, span: Span, hint: str = "t") -> None:
-        self.span, self.hint = span, hint
-        self.stmts: list[Stmt] = []
-
-    def op(self, name: str, /, **given: Any) -> Expr:
-        """Return the call of an op, with its defaults."""
-        spec = OPS[name].spec
-        return call(spec, {p.name: p.default for p in spec.parameters} | given, self.span)
 
     def bind(self, value: Expr) -> Var:
         """Give a value a name."""
@@ -57,10 +47,6 @@ class Blocks:
     def do(self, name: str, /, **given: Any) -> Var:
         """Write an op and give its result a name."""
         return self.bind(self.op(name, **given))
-
-    def act(self, name: str, /, **given: Any) -> None:
-        """Write an op for its effect."""
-        self.stmts.append(EvalStmt(self.op(name, **given), self.span))
 
     def extent(self, x: Expr, axis: int, *, valid: bool = False) -> Expr:
         """Return how large a tensor is along an axis, or how much of that is valid."""

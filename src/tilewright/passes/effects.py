@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.core.expr import Call, Expr, Invoke, Submit
-from tilewright.core.op import Effect
+from tilewright.core.op import Effect, Kind
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts
 from tilewright.core.types import TileType
 from tilewright.core.visitor import statements
@@ -15,7 +15,7 @@ def effect_of(expr: Expr) -> Effect:
         return Effect.WRITE
     if not isinstance(expr, Call):
         return Effect.PURE
-    if expr.op.spec.effect is Effect.WRITE and isinstance(expr.type, TileType):
+    if expr.op.spec.effect is Effect.WRITE and isinstance(expr.type, TileType) and expr.op.kind is not Kind.SYSTEM:
         return Effect.PURE
     return expr.op.spec.effect
 

@@ -14,6 +14,7 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
+from tilewright.ops.pipes import PIPES
 from tilewright.passes.fusion import Extent, Fusion, Recorder, Waiting, spans
 
 Given: TypeAlias = "Mapping[str, Argument]"
@@ -90,7 +91,7 @@ class Walk:
             return self._value(expr)
         if expr.op.kind is Kind.TENSOR:
             self._tensor_op(expr, var)
-        if expr.op.kind is not Kind.TILE:
+        if expr.op.kind not in (Kind.TILE, Kind.SYSTEM):
             return None
         rule = _RULES.get(expr.op.spec.name) or _RULES.get(expr.op.spec.family) or _needing
         return rule(self, expr, arguments(expr))
@@ -175,6 +176,12 @@ def _plans(*names: str) -> Callable[[Rule], Rule]:
     return sign
 
 
+@_plans(*PIPES)
+def _handed_over(w: Walk, call: Call, given: Given) -> Waiting | None:
+    w.recorder.end(f"`{call.op.name}` lets others run")
+    return w.in_memory(call)
+
+
 @_plans("elementwise", "expansion")
 def _elementwise(w: Walk, call: Call, given: Given) -> Waiting:
     operands = w.tiles(given, *call.op.spec.data)
@@ -198,10 +205,11 @@ def _cast(w: Walk, call: Call, given: Given) -> Waiting:
     return w.map(x.shape, x.valid, [x])
 
 
-@_plans("full", "expands")
+@_plans("full", "expands", "ci", "tri")
 def _full(w: Walk, call: Call, given: Given) -> Waiting:
     target = w.tiles(given, "target")
-    return w.map(_shape(call), target[0].valid if target else _shape(call), ())
+    assert isinstance(call.type, TileType)
+    return w.map(_shape(call), target[0].valid if target else _known(call.type, _shape(call)), ())
 
 
 @_plans("partial")
@@ -243,14 +251,19 @@ def _position(w: Walk, call: Call, given: Given) -> Waiting | None:
 @_plans("load")
 def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     tensor, stmt, starts, wanted = given["tensor"], w.recorder.stmt, given["offsets"], given["valid_shape"]
-    if _is_there(given["pad"]) or not isinstance(tensor, Var) or not isinstance(starts, MakeTuple):
-        w.recorder.end("a padded load follows")
+    if not isinstance(tensor, Var) or not isinstance(starts, MakeTuple) or _is_apart(given["pad"], tensor):
+        w.recorder.end("a padded or permuted load follows")
         return w.in_memory(call)
     assert isinstance(call.type, TileType)
     shape, asked = call.type.shape, wanted.elements if isinstance(wanted, MakeTuple) else call.type.shape
     found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
     tile = Waiting(shape, _known(call.type, found), loaded=stmt, tensor=tensor)
     return w.recorder.load(tile, may_float=tensor not in w.turned and not w.is_copied(stmt))
+
+
+def _is_apart(pad: Argument, tensor: Var) -> bool:
+    """Return whether a load is written on its own: it fills what is not there, or puts elements in order."""
+    return _is_there(pad) or (isinstance(tensor.type, TensorType) and tensor.type.layout.is_permuted)
 
 
 @_plans("store")
@@ -319,6 +332,35 @@ def _needing(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.in_memory(call)
 
 
+@_plans("gather_mask")
+def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let columns of a tensor be loaded instead of all of them."""
+    (source,), stmt = w.tiles(given, "src"), w.recorder.stmt
+    if source.loaded is None or source.tensor in w.turned or not w.recorder.waits(source) or not _withdraw(w, source):
+        return _needing(w, call, given)
+    taken = w.in_memory(call, (source.valid[0], (id(stmt), 1)))
+    assert taken is not None
+    taken.loaded, taken.tensor = stmt, source.tensor
+    w.recorder.load(taken, may_float=False)
+    taken.loaded = None  # its neighbours lie apart: whoever else wants it gets a copy
+    return taken
+
+
+@_plans("scatter_mask")
+def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let columns be read where they lie."""
+    _withdraw(w, *w.tiles(given, "src"))
+    return _needing(w, call, given)
+
+
+def _withdraw(w: Walk, tile: Waiting) -> bool:
+    """Take a load out of its group if nobody else reads it; return whether that is so."""
+    is_sole = not w.is_copied(tile.loaded) and sum(w.uses.get(var, 0) for var in set(tile.owners)) == 1
+    if is_sole:
+        w.recorder.withdraw(tile)
+    return is_sole
+
+
 @_plans("matmul", "matmul_acc", "matmul_bias", "batch_matmul", "batch_matmul_acc", "gemv", "gemv_acc", "gemv_bias")
 def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let a product read its left operand where it lies, and its right one too where there is one row."""
@@ -330,8 +372,7 @@ def _product(w: Walk, call: Call, given: Given) -> Waiting | None:
         valid = tuple(v if have in (v, most) else (id(w.recorder.stmt), axis) for axis, (have, v, most) in axes)
     read = [_multiplied(w, tile, given[name]) for name, tile in (("lhs", lhs), ("rhs", rhs))]
     for tile in read[: 1 + (lhs.shape[-2] == 1 and rhs.tensor not in w.turned)]:
-        if not w.is_copied(tile.loaded) and sum(w.uses.get(var, 0) for var in set(tile.owners)) == 1:
-            w.recorder.withdraw(tile)
+        _withdraw(w, tile)
     w.recorder.need(*read, *w.tiles(given, "acc", "bias"))
     if "acc" in given:
         w.recorder.end("a product is added to what is in memory")

@@ -8,6 +8,7 @@ from tilewright.pto.declared import Declared
 from tilewright.pto.errors import PtoAbiError
 from tilewright.pto.module import Func, Module
 from tilewright.pto.signature import Signature
+from tilewright.pto.text.kinds import counted
 from tilewright.pto.types import Type
 from tilewright.source import Span
 
@@ -39,7 +40,7 @@ def check_abi(func: Func, signature: Signature, declared: Declared, label: str) 
     got = [argument.type for argument in func.arguments]
     if len(expected) != len(got):
         message = (
-            f"{entry} has {_count(len(got))}, and its declaration {_count(len(expected))}; "
+            f"{entry} has {counted(len(got), 'parameter')}, and its declaration {counted(len(expected), 'parameter')}; "
             f"expected {_listed(expected)}, got {_listed(got)}"
         )
         raise _mismatch(declared, message, func.span)
@@ -68,7 +69,3 @@ def _mismatch(
 
 def _listed(types: Iterable[Type | object]) -> str:
     return f"({', '.join(map(str, types))})"
-
-
-def _count(number: int) -> str:
-    return "1 parameter" if number == 1 else f"{number} parameters"

@@ -44,7 +44,7 @@ class Declared:
             code = self.function.__code__
             return Span(Source(code.co_filename, ()), code.co_firstlineno, 0, code.co_firstlineno, 0)
         found = next((arg for arg in _arguments(captured.node) if arg.arg == parameter), None)
-        return _name_span(captured) if found is None else captured.span(found)
+        return name_span(captured) if found is None else captured.span(found)
 
     def refusal(
         self, kind: type[E], message: str, parameter: str | None = None, help: str = "", notes: Iterable[str] = ()
@@ -61,7 +61,8 @@ def _arguments(node: ast.FunctionDef) -> Iterator[ast.arg]:
     yield from (arg for arg in (arguments.vararg, arguments.kwarg) if arg is not None)
 
 
-def _name_span(captured: Captured) -> Span:
+def name_span(captured: Captured) -> Span:
+    """Return where the name of a function is written."""
     node = captured.node
     start = node.col_offset + len("def ")
     end = start + len(node.name.encode())

@@ -11,7 +11,7 @@ from tilewright.frontend.brief import brief
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import PtoDeclarationError
 from tilewright.pto.handle import KernelHandle, SourceKernel, TracedKernel
-from tilewright.pto.options import Options, check_carried, checked_options
+from tilewright.pto.options import Options, checked_options
 from tilewright.pto.signature import Signature, signature_of
 from tilewright.pto.source import Origin, is_text
 
@@ -46,13 +46,13 @@ def jit(
     options = {
         **{"target": target, "kernel_kind": kernel_kind, "backend": backend},
         **{"entry": entry, "mode": mode, "insert_sync": insert_sync},
+        **{"ast_rewrite": ast_rewrite, "frontend_options": frontend_options, "native_options": native_options},
     }
-    carried = {"ast_rewrite": ast_rewrite, "frontend_options": frontend_options, "native_options": native_options}
     namespace = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
 
     @brief
     def decorate(function: Callable[..., Any]) -> KernelHandle:
-        return _made(function, name, options, carried, source, namespace)
+        return _made(function, name, options, source, namespace)
 
     return decorate
 
@@ -65,12 +65,7 @@ def _without_parentheses(function: Any) -> TypeError:
 
 
 def _made(
-    function: Any,
-    name: str | None,
-    given: Mapping[str, object],
-    carried: Mapping[str, object],
-    source: Any,
-    namespace: Mapping[str, Any],
+    function: Any, name: str | None, given: Mapping[str, object], source: Any, namespace: Mapping[str, Any]
 ) -> KernelHandle:
     if not isinstance(function, FunctionType):
         raise TypeError(f"@pto.jit decorates a Python function, got {type(function).__name__}")
@@ -80,7 +75,6 @@ def _made(
         help = "put @pto.jit right above the `def`, below the other decorator"
         raise declared.refusal(PtoDeclarationError, message, help=help)
     options = checked_options(declared, given)
-    check_carried(declared, carried)
     if source is not None:
         _check_source(declared, options, source)
     signature = signature_of(declared, namespace, is_entry=options.entry)
@@ -93,14 +87,11 @@ def _made(
 def _check_source(declared: Declared, options: Options, source: Any) -> None:
     if not isinstance(source, str):
         message = f"source= takes a path or PTO text as a str, got {type(source).__name__}"
-        raise declared.refusal(PtoDeclarationError, message, help="pass str(path)" if _is_path(source) else "")
+        help = "pass str(path)" if hasattr(source, "__fspath__") else ""
+        raise declared.refusal(PtoDeclarationError, message, help=help)
     if not options.entry:
         message = "source= needs entry=True: PTO text calls its own functions"
         raise declared.refusal(PtoDeclarationError, message)
-
-
-def _is_path(source: Any) -> bool:
-    return hasattr(source, "__fspath__")
 
 
 def _check_constants(declared: Declared, signature: Signature, source: str) -> None:

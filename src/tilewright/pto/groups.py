@@ -42,8 +42,8 @@ class Groups:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """Address, bytes and stride of each buffer, then the offsets."""
-        return (*(word for address, nbytes in self.buffers for word in (address, nbytes, 1)), *self.offsets)
+        """Address, bytes and stride of each buffer."""
+        return tuple(word for address, nbytes in self.buffers for word in (address, nbytes, 1))
 
 
 def grouped(pointers: Sequence[Reach]) -> Groups | None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.errors import KernelError
@@ -14,16 +12,15 @@ from tilewright.forks import Lock
 from tilewright.frontend.brief import brief
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.pto.abi import check_abi, entry_of
-from tilewright.pto.compiled import CompiledKernelHandle, verify_module
+from tilewright.pto.compiled import CompiledKernelHandle
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import PtoArgumentError, PtoNotLaunchableError
 from tilewright.pto.grids import launch_spec
 from tilewright.pto.module import Func, Module
 from tilewright.pto.options import Options
-from tilewright.pto.reading import module_of
 from tilewright.pto.signature import Parameter, Signature, check_hashable
 from tilewright.pto.source import Origin, Text
-from tilewright.pto.specialization import SpecializationKey
+from tilewright.pto.specialization import Inspected, Specialization, SpecializationKey, verify_module
 from tilewright.pto.types import Ptr, Scalar
 
 if TYPE_CHECKING:
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
     from tilewright.programs.program import CompiledProgram
 
 
-class KernelHandle(ABC):
+class KernelHandle(Inspected):
     """A kernel: compiled with `compile`, launched as `handle[grid, stream](*args)`.
 
     Every compilation gives the same object for as long as the text and the constants are the same.
@@ -125,9 +122,9 @@ class KernelHandle(ABC):
         self, key: SpecializationKey, module: Module, func: Func, text: Text, label: str = ""
     ) -> CompiledKernelHandle:
         """Return a new specialization, once it can be lowered."""
+        about = self.declared, self.options, self.signature
         made = CompiledKernelHandle(
-            *(self.declared, self.options, self.signature, key, module, func, text.text),
-            *(label or text.label, self._store),
+            Specialization(*about, key, module, func, text.text, label or text.label), self._store
         )
         made.programs.check()
         self._specializations[key] = made
@@ -144,46 +141,23 @@ class KernelHandle(ABC):
         return self._store.info()
 
     @property
+    def specialization(self) -> Specialization:
+        """What the kernel is compiled from with its defaults."""
+        return self.compile().specialization
+
+    @property
     def ir_function_name(self) -> str:
         """The symbol of the kernel in its module."""
         return self.name
-
-    @property
-    def specialization_key(self) -> SpecializationKey:
-        """What the specialization with the defaults is told from others by."""
-        return self.compile().specialization_key
 
     @property
     def constexpr_bindings(self) -> Mapping[str, object]:
         """The default of each constant."""
         return {p.name: p.default for p in self.signature.constants}
 
-    def mlir_text(self) -> str:
-        """Return the PTO text: as it was written where the kernel has a source."""
-        return self.compile().mlir_text()
-
-    def mlir_module(self) -> Module:
-        """Return the PTO module."""
-        return self.compile().mlir_module()
-
-    def verify(self) -> bool:
-        """Return True; KernelError shows what is wrong with the module, where something is."""
-        return self.compile().verify()
-
-    def emit(self, path: str | os.PathLike[str]) -> Path:
-        """Write the PTO text to a file and return its path."""
-        return self.compile().emit(path)
-
-    def build_metadata(self) -> dict[str, object]:
-        """Return how it is compiled: target, backend, level, synchronization, source and parameters."""
-        return self.compile().build_metadata()
-
     def __cache_signature__(self) -> tuple[object, ...]:
         """Return what a kernel that calls this one depends on, besides what is read of its body."""
         return self.function, self.name, self.is_entry, str(self.signature.abi)
-
-    def __str__(self) -> str:
-        return self.mlir_text()
 
     def __repr__(self) -> str:
         return f"KernelHandle({self.name!r}, entry={self.is_entry})"
@@ -221,7 +195,7 @@ class SourceKernel(KernelHandle):
 
     def _made(self, key: SpecializationKey, text: Text) -> CompiledKernelHandle:
         try:
-            module = module_of(text)
+            module = text.module()
             func = entry_of(module, self.declared, text.label)
             check_abi(func, self.signature, self.declared, text.label)
             verify_module(module)

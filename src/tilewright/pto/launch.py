@@ -7,10 +7,9 @@ next launch on the same ones.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import settings
 from tilewright.backends.host import HostProgram
@@ -20,12 +19,11 @@ from tilewright.call.launch import context, room
 from tilewright.errors import InternalError
 from tilewright.frontend.signature import Known, TensorMeta
 from tilewright.native.context import Context
+from tilewright.pto.arguments import PointerTaker, ScalarTaker, Words
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import PtoArgumentError
 from tilewright.pto.groups import UNKNOWN, Groups, Reach, grouped
-from tilewright.pto.pointers import PointerTaker, Words
 from tilewright.pto.programs import Programs
-from tilewright.pto.scalars import ScalarTaker
 from tilewright.pto.signature import Kind, Signature
 
 if TYPE_CHECKING:
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
 KNOWN = 256
 """How many sets of pointers one kernel remembers, and how many grids."""
 
-Pick: TypeAlias = Callable[[Words], Words]
-
 _COMPILED = "kernel.compile({}={!r})[grid, stream]"
 """How a kernel is launched with a constant of one's own."""
 
@@ -46,12 +42,28 @@ class Plan(NamedTuple):
     """How code is called for some pointers, whatever the grid and the scalars are."""
 
     native: HostProgram
-    extra: Words
-    """Words that follow from the pointers."""
-    pick: Pick
-    """Picks the words of the code from those of the launch and the extra ones."""
+    groups: Groups | None
+    """The buffers of pointers that share memory."""
     callee: Callee | None
     """The code as dispatchers call it, where no two pointers share memory."""
+
+    def words(self, grid: int, given: Sequence[Words]) -> Iterator[int]:
+        """Yield the words of the code: the grid, buffers that pointers share, and those of each argument.
+
+        A pointer is a buffer of its own (address, extent and stride) or an offset into a shared one.
+        """
+        yield grid
+        offsets: Iterator[int] = iter(())
+        if self.groups is not None:
+            yield from self.groups.words
+            offsets = iter(self.groups.offsets)
+        for words in given:
+            if len(words) == 1:
+                yield from words
+            elif self.groups is None:
+                yield from (*words, 1)
+            else:
+                yield next(offsets)
 
 
 class Launch:
@@ -64,9 +76,9 @@ class Launch:
 
     def __call__(self, *args: Any, **named: Any) -> None:
         """Run the kernel; it has run when this returns."""
-        words, plan = self._launcher.run(self._grid, args, named)
+        given, plan = self._launcher.run(self._grid, args, named)
         if plan.callee is not None:
-            self._backoff.look(self._new_warm, partial(self._launcher.learned, args, words, plan.callee))
+            self._backoff.look(self._new_warm, partial(self._launcher.learned, self._grid, args, given, plan.callee))
 
     def _new_warm(self) -> Warm:
         from tilewright.call.warm import Warm
@@ -85,12 +97,6 @@ class Launcher:
         self._takers: list[PointerTaker | ScalarTaker] = [
             PointerTaker(declared, p) if p.kind is Kind.POINTER else ScalarTaker(declared, p) for p in signature.runtime
         ]
-        widths = [2 if p.kind is Kind.POINTER else 1 for p in signature.runtime]
-        self._places = [1 + sum(widths[:position]) for position in range(len(widths))]
-        """Where the words of each argument start, behind the grid."""
-        self._width = 1 + sum(widths)
-        self._pointer_places = {place for place, width in zip(self._places, widths, strict=True) if width == 2}
-        self._pointers = picker([n for place in sorted(self._pointer_places) for n in (place, place + 1)])
         self._plans: dict[Words, Plan] = {}
         self._launches: dict[int, Launch] = {}
         self._callee: Callee | None = None
@@ -105,20 +111,19 @@ class Launcher:
             found = self._launches[grid] = Launch(self, grid)
         return found
 
-    def run(self, grid: int, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Words, Plan]:
-        """Run the kernel on `grid` blocks; return its words, and how its code was called."""
+    def run(self, grid: int, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Words], Plan]:
+        """Run the kernel on `grid` blocks; return the words of its arguments, and how its code was called."""
         if named:
             raise self._named(named)
         if len(args) != len(self._takers):
             raise self._wrong_count(len(args))
-        key = (grid, *(word for taker, value in zip(self._takers, args, strict=True) for word in taker(value)))
-        plan = self._planned(self._pointers(key))
-        words = plan.pick(key + plan.extra)
-        around = context(plan.native)
-        plan.native.calls[self._programs.func.name](room(words), around)
+        given = [taker(value) for taker, value in zip(self._takers, args, strict=True)]
+        plan = self._planned(tuple(word for words in given if len(words) > 1 for word in words))
+        around, name = context(plan.native), self._programs.func.name
+        plan.native.calls[name](room(tuple(plan.words(grid, given))), around)
         if around[Context.ERROR] or around[Context.BUFFERS]:
-            plan.native.finish(self._programs.func.name, around[Context.ERROR], around[Context.BUFFERS])
-        return key, plan
+            plan.native.finish(name, around[Context.ERROR], around[Context.BUFFERS])
+        return given, plan
 
     def _named(self, named: Mapping[str, Any]) -> PtoArgumentError:
         """Return the error for arguments by name: constants belong to `compile`, and the rest has an order."""
@@ -158,23 +163,10 @@ class Launcher:
         if program.native is None:
             raise InternalError(f"@{self._programs.func.name} has no native code")
         if groups is not None:
-            return Plan(program.native, groups.words, picker([0, *self._together(groups)]), None)
+            return Plan(program.native, groups, None)
         if self._callee is None or self._callee.native is not program.native:
             self._callee = Callee(program.native, program[self._programs.func.name].function)
-        return Plan(program.native, (1,), picker([0, *self._separate()]), self._callee)
-
-    def _separate(self) -> Iterable[int]:
-        """Yield which words code takes where each pointer has a buffer: address, extent and stride, or a number."""
-        for place in self._places:
-            yield from (place, place + 1, self._width) if place in self._pointer_places else (place,)
-
-    def _together(self, groups: Groups) -> Iterable[int]:
-        """Yield which words code takes where pointers share buffers: those, then offsets and numbers."""
-        buffers = 3 * len(groups.buffers)
-        yield from range(self._width, self._width + buffers)
-        offsets = iter(range(self._width + buffers, self._width + len(groups.words)))
-        for place in self._places:
-            yield next(offsets) if place in self._pointer_places else place
+        return Plan(program.native, None, self._callee)
 
     # as the dispatcher has it
 
@@ -184,25 +176,18 @@ class Launcher:
 
         return [Parameter(is_pointer=p.kind is Kind.POINTER) for p in self._parameters]
 
-    def learned(self, args: Sequence[Any], words: Words, callee: Callee) -> Learned:
+    def learned(self, grid: int, args: Sequence[Any], given: Sequence[Words], callee: Callee) -> Learned:
         """Return a launch that went well, which any on as plain tensors and on other numbers are like."""
         from tilewright.call.targets import Learned
 
-        slots = [self._slot(k, value, words) for k, value in enumerate(args)]
+        slots = [self._slot(k, value, words) for k, (value, words) in enumerate(zip(args, given, strict=True))]
         written = sum(1 << k for k, p in enumerate(self._parameters) if p.kind is Kind.POINTER)
-        return Learned(callee, slots, (), written, leading=words[:1])
+        return Learned(callee, slots, (), written, leading=(grid,))
 
     def _slot(self, position: int, value: Any, words: Words) -> Slot:
         from tilewright.call.targets import Slot, open_bounds
 
-        taker, place = self._takers[position], self._places[position]
+        taker = self._takers[position]
         if isinstance(taker, PointerTaker):
-            return Slot(TensorMeta((words[place + 1],), taker.dtype), None, [f"{position}"])
+            return Slot(TensorMeta((words[1],), taker.dtype), None, [f"{position}"])
         return Slot(Known(value), taker.type, bounds=open_bounds(taker.type.dtype, value, None))
-
-
-def picker(places: Sequence[int]) -> Pick:
-    """Return what takes the items at some places out of a tuple, as a tuple."""
-    if len(places) > 1:
-        return operator.itemgetter(*places)
-    return lambda words: tuple(words[place] for place in places)

@@ -135,7 +135,7 @@ def _arenas(machine: Machine) -> list[Stmt]:
         whole = [] if arena.pieces else [(arena.var, arena.size)]
         for var, size in (*whole, *((piece, end - first) for (first, end), piece in arena.pieces.items())):
             if size:
-                fresh = machine.b.call("tensor.create", shape=(size,), dtype=UINT8, init_value=0)
+                fresh = machine.b.op("tensor.create", shape=(size,), dtype=UINT8, init_value=0)
                 var.type = fresh.type
                 made.append(AssignStmt(var, fresh))
     return made

@@ -2,7 +2,7 @@
 
 An op keeps its operands where its text has them: positional ones in `operands`, keyworded and parenthesized ones
 (`ins(...)`, `outs(...)`, `addr = %a`, `shape = [...]`, `nburst(...)`) in `clauses`, in order. Values are compared
-by identity; modules by `same` (see `tilewright.pto.equality`).
+by identity.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ class Enumerated:
 
     family: str
     word: str
+
+
+def word_of(value: object) -> str:
+    """Return the word of an enumeration however it is spelled."""
+    return value.word if isinstance(value, Enumerated) else str(value)
 
 
 @record

@@ -6,15 +6,25 @@ its meaning as statements of the tile IR. Nothing else in the code base lists op
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from inspect import CO_VARARGS
+from itertools import islice
+from types import CodeType
+from typing import Any, TypeAlias
 
-from tilewright.pto.machine.machine import Lowering
+from tilewright.core.expr import Expr
+from tilewright.pto.errors import PtoTypeMismatchError, PtoValidShapeError
+from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Op, Value
 from tilewright.pto.text.form import Form
-from tilewright.pto.types import Type
+from tilewright.pto.text.typetext import brief_text
+from tilewright.pto.types import INDEX, Ptr, Scalar, TensorView, TileBuf, Type, VReg
 from tilewright.records import record
 
+Result: TypeAlias = Lowered | Expr | tuple[Lowered | Expr, ...] | None
+"""What lowering an op gives: its result, or a tuple of several."""
+Lowering: TypeAlias = Callable[..., Result]
+"""Writes what an op does, given the machine, the op, and as many of its operands as it takes."""
 Constants: TypeAlias = Mapping[Value, int]
 """What values are that a constant defines."""
 Rule: TypeAlias = Callable[[Op, Constants], None]
@@ -39,6 +49,19 @@ class Declaration:
     """Whether it asks no more of elements than how many bytes they take."""
     is_by_bits: bool = False
     """Whether it takes or makes masks bit by bit, not lane by lane."""
+    counts: Scalar = INDEX
+    """The type of Python numbers that it counts with."""
+    is_by_source: bool = False
+    """Whether Python numbers go with the elements that it reads, not with those it writes."""
+    widens: float = 1
+    """How many times as wide the elements of its result are as its operand's; zero where only a `dtype=` says it."""
+
+    def lower(self, machine: object, op: Op, operands: Iterable[Lowered | Expr]) -> Result:
+        """Write what an op does, given as many of its operands as its lowering takes; return its results."""
+        function: Any = self.lowering
+        code: CodeType = function.__code__
+        taken = None if code.co_flags & CO_VARARGS else code.co_argcount - 2
+        return self.lowering(machine, op, *islice(operands, taken))
 
 
 OPS: dict[str, Declaration] = {}
@@ -53,6 +76,9 @@ def declare(
     left_out: Callable[[Op], Type] | None = None,
     is_by_bytes: bool = False,
     is_by_bits: bool = False,
+    counts: Scalar = INDEX,
+    is_by_source: bool = False,
+    widens: float = 1,
 ) -> Callable[[Lowering], Lowering]:
     """Declare ops that are written alike and that one function lowers.
 
@@ -61,10 +87,43 @@ def declare(
     dialect, _, words = names.partition(".")
 
     def signed_in(lowering: Lowering) -> Lowering:
-        made = Declaration(form, lowering, rule, left_out, is_by_bytes, is_by_bits)
+        made = Declaration(form, lowering, rule, left_out, is_by_bytes, is_by_bits, counts, is_by_source, widens)
         for name in (f"{dialect}.{word}" for word in words.split()):
             if OPS.setdefault(name, made) is not made:
                 raise ValueError(f"op {name} is declared twice")
         return lowering
 
     return signed_in
+
+
+# what rules share
+
+
+def equal(op: Op, what: str, found: Type, expected: Type) -> None:
+    """Raise where a type is not the one that an op needs."""
+    if found != expected:
+        raise PtoTypeMismatchError(f"the {what} of `{op.name}` is {brief_text(expected)}, got {brief_text(found)}")
+
+
+def gives(expected: Callable[[Op], Type]) -> Rule:
+    """Return the rule of an op whose result has a type that follows from its operands."""
+    return lambda op, _: equal(op, "result", op.results[0].type, expected(op))
+
+
+def element_type(type: Type) -> Scalar:
+    """Return what something holds."""
+    assert isinstance(type, TensorView | TileBuf | Ptr | VReg)
+    return type.element
+
+
+def reach(op: Op, _: Constants) -> None:
+    """Raise where a pointwise op would read beyond a source to fill its output."""
+    target = op.outs[0].of(TileBuf)
+    for value in op.ins:
+        source = value.type
+        if not isinstance(source, TileBuf):
+            continue
+        if (target.valid_rows or 0) > source.rows or (target.valid_cols or 0) > source.cols:
+            filled = f"{target.valid_rows or '?'}x{target.valid_cols or '?'}"
+            message = f"`{op.name}` fills {filled} elements, `%{value.name}` holds {source.rows}x{source.cols}"
+            raise PtoValidShapeError(message, help="make the source as large as the output's valid region")

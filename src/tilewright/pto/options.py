@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import PtoDeclarationError, PtoOptionError
 
-TARGETS = ("a2", "a3", "a2a3", "a5")
-BACKENDS = ("vpto", "emitc")
-MODES = ("auto", "explicit")
-KINDS = ("vector", "cube")
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "target": ("a2", "a3", "a2a3", "a5"),
+    "backend": ("vpto", "emitc"),
+    "mode": ("auto", "explicit"),
+    "kernel_kind": ("vector", "cube"),
+}
+_TYPES: Mapping[str, tuple[type, str]] = {
+    "entry": (bool, "True or False"),
+    "insert_sync": (bool, "True, False or None"),
+    "ast_rewrite": (bool, "True, False or None"),
+    "frontend_options": (Mapping, "a dict or None"),
+    "native_options": (Mapping, "a dict or None"),
+}
+"""What options are that are no words; the last three change nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +60,14 @@ class Options:
 
 def checked_options(declared: Declared, given: Mapping[str, object]) -> Options:
     """Return the options of a kernel; PtoOptionError or PtoDeclarationError names the one that cannot be."""
-    for name, choices in (("target", TARGETS), ("backend", BACKENDS), ("mode", MODES)):
-        _check_word(declared, name, given[name], choices)
-    if given["kernel_kind"] is not None:
-        _check_word(declared, "kernel_kind", given["kernel_kind"], KINDS)
-    if not isinstance(given["entry"], bool):
-        raise declared.refusal(PtoDeclarationError, f"entry= takes True or False, got {given['entry']!r}")
-    if given["insert_sync"] is not None and not isinstance(given["insert_sync"], bool):
-        raise declared.refusal(
-            PtoDeclarationError, f"insert_sync= takes True, False or None, got {given['insert_sync']!r}"
-        )
+    for name, choices in _WORDS.items():
+        if given[name] not in choices and (name, given[name]) != ("kernel_kind", None):
+            *most, last = map(repr, choices)
+            raise declared.refusal(PtoOptionError, f"{name}= takes {', '.join(most)} or {last}, got {given[name]!r}")
+    for name, (kind, words) in _TYPES.items():
+        if not isinstance(given[name], kind) and (given[name] is not None or name == "entry"):
+            raise declared.refusal(PtoDeclarationError, f"{name}= takes {words}, got {given[name]!r}")
     if (given["backend"], given["mode"]) == ("emitc", "explicit"):
         message = "backend='emitc' cannot be combined with mode='explicit'"
         raise declared.refusal(PtoOptionError, message, help="use backend='vpto', or mode='auto'")
-    return Options(**given)  # pyright: ignore[reportArgumentType]
-
-
-def check_carried(declared: Declared, carried: Mapping[str, object]) -> None:
-    """Raise PtoDeclarationError for options of the family that change nothing here and cannot be."""
-    for name, value in carried.items():
-        kind, words = (bool, "True, False") if name == "ast_rewrite" else (Mapping, "a dict")
-        if value is not None and not isinstance(value, kind):
-            raise declared.refusal(PtoDeclarationError, f"{name}= takes {words} or None, got {value!r}")
-
-
-def _check_word(declared: Declared, name: str, value: object, choices: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in choices:
-        *most, last = map(repr, choices)
-        message = f"{name}= takes {', '.join(most)} or {last}, got {value!r}"
-        raise declared.refusal(PtoOptionError, message)
+    return Options(**{each.name: given[each.name] for each in fields(Options)})  # pyright: ignore[reportArgumentType]

@@ -13,24 +13,21 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tilewright import settings
 from tilewright.collector import paused_collection
-from tilewright.core.expr import Var
-from tilewright.core.types import ScalarType, TensorType
-from tilewright.dtypes import INDEX, UINT8, DataType
-from tilewright.errors import InternalError
 from tilewright.forks import Lock, computed_once
 from tilewright.jit.variants import Store
 from tilewright.keep.manifest import Listed
 from tilewright.keep.programs import KeptPrograms
+from tilewright.keep.relocate import named
 from tilewright.programs import loading
 from tilewright.programs.code_options import DEFAULT_OPTIONS
 from tilewright.programs.platforms import DEFAULT, backend_for
 from tilewright.pto.module import Func, Module
-from tilewright.pto.op_spans import OpSpans
-from tilewright.pto.types import Ptr, Scalar
+from tilewright.source import Span
 
 if TYPE_CHECKING:
     from tilewright.core.program import Program
     from tilewright.programs.program import CompiledProgram
+
 
 Shared: TypeAlias = tuple[int, ...] | None
 """The group of each pointer; None where no two share memory."""
@@ -57,9 +54,7 @@ class Programs:
 
         with self.lock, paused_collection():
             if shared not in self._lowered:
-                program = lower(self.module, self.func, target=self.target, shared=shared)
-                _check_entry(program, self.func, shared)
-                self._lowered[shared] = program
+                self._lowered[shared] = lower(self.module, self.func, target=self.target, shared=shared)
             return self._lowered[shared]
 
     def check(self) -> None:
@@ -124,38 +119,27 @@ class Programs:
         return [serialize(self.lowered(shared)), [self._text]]
 
 
-# the calling convention between lowering and launches
+class OpSpans:
+    """The functions and ops of one module."""
 
+    def __init__(self, module: Module) -> None:
+        self._module = module
 
-def _check_entry(program: Program, func: Func, shared: Shared) -> None:
-    """Raise InternalError where a lowered function does not take what launches pass."""
-    (entry,) = [each for each in program.entries if each.name == func.name] or [None]
-    wanted = [_plain(type_) for type_ in entry_types(func, shared)]
-    if entry is None or [_dtype(param) for param in entry.params] != wanted or entry.return_types:
-        raise InternalError(f"@{func.name} was lowered to {entry}, which launches cannot call")
+    def freed(self, span: Span) -> Span:
+        """Return a span that names an op by its number."""
+        number = self._numbers.get(span[:5])
+        return span if number is None else named(0, number)
 
+    def placed(self, span: Span, text: int, piece: int) -> Span:
+        """Return where an op stands."""
+        return self._spans[piece]
 
-def entry_types(func: Func, shared: Shared) -> list[tuple[DataType, bool]]:
-    """Return the element type of each parameter of a lowered function, and whether it is a buffer."""
-    pointers = [a.type for a in func.arguments if isinstance(a.type, Ptr)]
-    buffers = [] if shared is None else [(UINT8, True)] * len(set(shared))
-    types: list[tuple[DataType, bool]] = [(INDEX, False), *buffers]
-    for argument in func.arguments:
-        if isinstance(argument.type, Ptr):
-            types.append((argument.type.element.dtype, True) if shared is None else (INDEX, False))
-        else:
-            assert isinstance(argument.type, Scalar), argument.type
-            types.append((argument.type.dtype, False))
-    assert shared is None or len(shared) == len(pointers)
-    return types
+    @computed_once
+    def _numbers(self) -> dict[tuple[object, ...], int]:
+        return {span[:5]: number for number, span in reversed(list(enumerate(self._spans)))}
 
-
-def _plain(type_: tuple[DataType, bool]) -> tuple[str, bool]:
-    return type_[0].name, type_[1]
-
-
-def _dtype(param: Var) -> tuple[str, bool]:
-    if isinstance(param.type, ScalarType):
-        return param.type.dtype.name, False
-    is_buffer = isinstance(param.type, TensorType) and len(param.type.shape) == 1
-    return (param.type.dtype.name if isinstance(param.type, TensorType) else "", is_buffer)
+    @computed_once
+    def _spans(self) -> list[Span]:
+        funcs = [func for func in self._module.funcs() if func.body is not None]
+        ops = (op for func in funcs if func.body is not None for each in func.body.ops for op in each.walk())
+        return [*(func.span for func in funcs), *(op.span for op in ops)]

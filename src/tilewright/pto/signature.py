@@ -126,7 +126,7 @@ class _Reader:
         name = self.given.name
         if isinstance(annotation, Ptr):
             if annotation.space is not Space.GM:
-                help = f'launches pass addresses of global memory: pto.ptr({_word(annotation.element)}, "gm")'
+                help = f'launches pass addresses of global memory: pto.ptr(pto.{annotation.element.name}, "gm")'
                 raise self._refusal(f"is a pointer to {annotation.space.value}, not to gm", help)
             return Parameter(name, Kind.POINTER, annotation)
         return self._scalar(annotation)
@@ -179,7 +179,3 @@ def _shown(annotation: object) -> str:
 
 def _text(annotation: object) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
-
-
-def _word(element: Scalar) -> str:
-    return f"pto.{element.name}"

@@ -13,10 +13,11 @@ import time
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import PtoSourceNotFoundError
+from tilewright.pto.module import Module
 
 Stamp: TypeAlias = tuple[int, int, int]
 """When a file was changed last, its size and its number: what a launch knows it by."""
@@ -45,6 +46,26 @@ class Text:
     def label(self) -> str:
         """What messages call the text: its path, or the start of its digest."""
         return str(self.path) if self.path is not None else f"<pto {self.digest[:12]}>"
+
+    def module(self) -> Module:
+        """Return the module that it says; ParserError shows where it says none."""
+        from tilewright.pto.text.parser import parse
+
+        return parse(self.text, self.label)
+
+
+def parse(source: str | os.PathLike[str]) -> Module:
+    """Return the module that PTO text, or the file at a path, says; ParserError shows where it says none.
+
+    A string is taken for text where it has several lines or opens a module; relative paths start where the process is.
+    """
+    given: Any = source
+    if not isinstance(given, (str, os.PathLike)):
+        raise TypeError(f"pto.parse takes PTO text or a path, got {type(given).__name__}")
+    if isinstance(source, str):
+        return Origin.of(source, Path.cwd()).read().module()
+    path = Path(source)
+    return Origin(str(path), path.resolve()).read().module()
 
 
 def is_text(source: str) -> bool:

@@ -14,10 +14,10 @@ from tilewright.errors import KernelError
 from tilewright.frontend.brief import brief
 from tilewright.pto.errors import PtoOperandError, PtoRecursionError, PtoReturnError, PtoUndeclaredValueError
 from tilewright.pto.module import Func, Module, Op, Region, SymbolRef, Value
-from tilewright.pto.operand_rules import any_packed, refuse_kinds, refuse_packed, refuse_slots
 from tilewright.pto.ops.registry import OPS
-from tilewright.pto.text.counts import refuse_counts
 from tilewright.pto.text.form import Syntax
+from tilewright.pto.text.kinds import counted
+from tilewright.pto.text.rules import any_packed, refuse_counts, refuse_kinds, refuse_packed, refuse_slots
 from tilewright.pto.text.spellings import missing
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.text.typetext import brief_text
@@ -25,7 +25,6 @@ from tilewright.pto.types import Type
 
 ENTRY_MARKS = ("pto.kernel", "pto.entry", "pto.aicore")
 """The attributes that make a function an entry."""
-_TERMINATORS = ("func.return", "scf.yield", "scf.condition")
 
 
 @brief
@@ -74,10 +73,10 @@ class _Checker:
         self._has_packed = self._has_packed or any_packed(region.arguments)
         for op in region.ops:
             self._op(op)
-            if op.name in _TERMINATORS and (op is not last or op.name != ending):
+            if op.name in _ENDINGS and (op is not last or op.name != ending):
                 where = "last" if op.name == ending else "here"
                 raise PtoReturnError(f"`{_short(op)}` cannot stand {where}", spans=(op.span,), help=_ENDINGS[op.name])
-        if last is None or last.name not in _TERMINATORS:
+        if last is None or last.name not in _ENDINGS:
             self._refuse_open_end(region, ending, types, owner)
             return
         values = last.operands[1:] if last.name == "scf.condition" else last.operands
@@ -168,16 +167,13 @@ class _Checker:
 def _refuse_difference(op: Op, what: str, found: Sequence[Type], expected: Sequence[Type], noun: str = "value") -> None:
     """Raise where two rows of types differ."""
     if len(found) != len(expected):
-        raise PtoReturnError(f"{what} has {_counted(len(found), noun)} instead of {len(expected)}", spans=(op.span,))
+        has = counted(len(found) or "no", noun)
+        raise PtoReturnError(f"{what} has {has} instead of {len(expected)}", spans=(op.span,))
     for i, (a, b) in enumerate(zip(found, expected, strict=True)):
         if a != b:
             raise PtoReturnError(
                 f"{what} has {brief_text(a)} where {brief_text(b)} is expected (position {i + 1})", spans=(op.span,)
             )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
 
 
 def _short(op: Op) -> str:

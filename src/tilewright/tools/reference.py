@@ -83,7 +83,7 @@ def entry(spec: OpSpec) -> str:
 
 def facts(spec: OpSpec) -> Iterator[str]:
     """Yield what a caller should know beyond the docstring, one line a fact."""
-    if spec.kinds != (Kind.SYSTEM,):
+    if spec.kinds[0].is_data:
         yield f"On {kinds(spec)}{_elements(spec)}."
     if others := other_names(spec):
         yield f"Also called {' and '.join(f'`{name}`' for name in others)}."

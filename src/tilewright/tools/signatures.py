@@ -9,11 +9,14 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 import tilewright.language as pl
-from tilewright.core.op import Kind, OpSpec, Parameter, Role, spec_of
+from tilewright.core.op import OpSpec, Parameter, Role, spec_of
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, Type
 from tilewright.dtypes import DataType
 
-NAMESPACES = {"pl": pl, "pl.tile": pl.tile, "pl.tensor": pl.tensor, "pl.array": pl.array, "pl.system": pl.system}
+NAMESPACES = {"pl": pl, "pl.tile": pl.tile, "pl.tensor": pl.tensor, "pl.array": pl.array} | {
+    "pl.system": pl.system,
+    "pl.prefetch": pl.prefetch,
+}
 """Where ops can be found, the shortest spelling first."""
 
 LEGEND = {
@@ -117,5 +120,5 @@ def _given(default: object) -> str:
 
 def kinds(spec: OpSpec) -> str:
     """Return what an op works on, in words: `tiles and tensors`."""
-    words = [f"{kind.value}s" for kind in spec.kinds if kind is not Kind.SYSTEM]
+    words = [f"{kind.value}s" for kind in spec.kinds if kind.is_data]
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

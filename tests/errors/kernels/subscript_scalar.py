@@ -2,7 +2,7 @@
 
 import tilewright.language as pl
 
-EXPECTED = "SubscriptError"
+EXPECTED = "OperandError"
 
 
 @pl.function

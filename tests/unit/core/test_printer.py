@@ -79,7 +79,7 @@ STRAIGHT = {
     "unary operators": "a = -k\nc = not b\nif c:\n    pl.tensor.write(y, [a, 0], s)",
     "comparisons and logic": "c = (k < 3) and ((k == 5) or b)\nif c:\n    pl.tensor.write(y, [0, 0], s)",
     "minimum and maximum": "a = pl.max(pl.min(k, 3), 1)\npl.tensor.write(y, [a, 0], s)",
-    "a cast of a scalar": "a = pl.cast(n, target_type=pl.INDEX)\npl.tensor.write(y, [a, 0], s)",
+    "a cast of a scalar": "a = pl.cast(n, pl.INDEX)\npl.tensor.write(y, [a, 0], s)",
     "an option by name": "t = pl.tile.load(x, [0, 0], [64, 64], target_memory=pl.Mem.Mat)",
     "an absent operand": "t = pl.tile.load(x, [0, 0], [64, 64], clamp=True)",
     "an optional operand": "t = pl.tile.load(x, [0, 0], [16, 64], [k, 64])\npl.tile.store(t, [0, 0], y)",
@@ -102,6 +102,14 @@ CONTROL = {
     "a parallel loop": "for i in pl.parallel(k):\n    pl.tensor.write(y, [i, 0], s)",
     "an unrolled loop": "for i in pl.unroll(3):\n    pl.tensor.write(y, [i, 0], s)",
     "a pipelined loop": "for i in pl.pipeline(k, stage=2):\n    pl.tensor.write(y, [i, 0], s)",
+    "a loop with attributes": (
+        'for i in pl.pipeline(k, stage=2, attrs={"note": 1, "mode": pl.SplitMode.UP_DOWN}):\n'
+        "    pl.tensor.write(y, [i, 0], s)"
+    ),
+    "an unrolled loop that carries": (
+        'for i, (a,) in pl.range(3, init_values=(s,), attrs={"unroll": True}):\n'
+        "    r = pl.yield_(a + 1.0)\npl.tensor.write(y, [0, 0], r)"
+    ),
     "an empty loop": "for i in pl.range(4):\n    pass",
     "state carried by assignment": "a = s\nfor i in pl.range(4):\n    a = a + 1.0\npl.tensor.write(y, [0, 0], a)",
     "state carried by a yield": (

@@ -1,5 +1,7 @@
 """Numbers at calls: any but zero is true, integers and floats become what the parameter is; yields with a type."""
 
+# pyright: basic, reportCallIssue=false, reportInvalidTypeForm=false, reportArgumentType=false
+# pyright: reportRedeclaration=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import numpy as np

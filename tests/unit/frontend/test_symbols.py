@@ -1,5 +1,7 @@
 """Symbols that stand in formulas only: told by the argument where one value explains its extent."""
 
+# pyright: basic, reportCallIssue=false, reportInvalidTypeForm=false, reportArgumentType=false
+# pyright: reportRedeclaration=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import numpy as np

@@ -180,7 +180,9 @@ def test_turns_that_meet_are_reported(body: str, message: str) -> None:
         run(body)
 
 
-@pytest.mark.parametrize("launch", ["pl.spmd_submit(self.block, y, core_num=4)", "with pl.spmd(4): self.block(y)"])
+@pytest.mark.parametrize(
+    "launch", ["_, tid = pl.spmd_submit(self.block, y, core_num=4)", "with pl.spmd(4): self.block(y)"]
+)
 def test_blocks_of_a_kernel_that_meet_are_reported(launch: str) -> None:
     launch = launch.replace(": ", ":\n    ")
     run(launch, GRID.format(step=4))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from unit.pto.equality import same
 
-from tilewright.pto.equality import same
 from tilewright.pto.text.parser import parse
 
 TEXT = """module {

@@ -10,7 +10,7 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
 from tilewright.dtypes import INT32, DataType
-from tilewright.pto.machine.build import element_of, known, tile_type
+from tilewright.ops.builder import element_of, known, tile_type
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import Extents, static
 from tilewright.pto.machine.values import Tile
@@ -35,7 +35,7 @@ def arithmetic(m: Machine, name: str, lhs: Expr, rhs: Expr, precise: bool = Fals
         lhs = spread(m, lhs, tile_type(rhs))
     if name == "div" and dtype == dtypes.UINT32:
         return _quotient(m, lhs, rhs if isinstance(rhs.type, TileType) else spread(m, rhs, tile_type(lhs)))
-    return m.b.op(f"tile.{name}", lhs=lhs, rhs=rhs, **options)
+    return m.b.do(f"tile.{name}", lhs=lhs, rhs=rhs, **options)
 
 
 def _quotient(m: Machine, lhs: Expr, rhs: Expr) -> Expr:

@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from tilewright.core.expr import Expr, Var, constant
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TileType
 from tilewright.errors import KernelError, UnsupportedFeatureError
 from tilewright.forks import computed_once
+from tilewright.ops.builder import Builder, tile_type
 from tilewright.pto.errors import PtoNestingError
-from tilewright.pto.machine.build import Builder, tile_type
 from tilewright.pto.machine.memory import Knowledge, LocalMemory
 from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Lowered, Number, Pointer, Predicate, Tile, Vector, View
 from tilewright.pto.module import Func, Op, Region, Value
+from tilewright.pto.op import Declaration
 from tilewright.pto.types import Mask, Type, VReg
 from tilewright.records import record
 
 V = TypeVar("V", Number, Pointer, View, Tile, Vector, Predicate)
-Lowering = Callable[["Machine", Op], "Lowered | Expr | tuple[Lowered | Expr, ...] | None"]
-
 MOST_OPS = 1 << 16
 """How many ops a function may have, those of the functions it calls included, before it calls another."""
 
 MOST_DEEP = 64
 """How many calls may be under way at once, and how many regions around one."""
-
-
-class Meaning(Protocol):
-    """What the machine asks of an op's declaration."""
-
-    @property
-    def lowering(self) -> Lowering:
-        """The function that writes what the op does, and returns its results: one or a tuple."""
-        ...
-
-    @property
-    def is_by_bits(self) -> bool:
-        """Whether it takes or makes masks bit by bit, not lane by lane."""
-        ...
 
 
 @record
@@ -97,7 +82,7 @@ class Machine:
 
     def __init__(
         self,
-        ops: Mapping[str, Meaning],
+        ops: Mapping[str, Declaration],
         funcs: dict[Func, dict[str, Func]],
         arch: str,
         blocks: Blocks,
@@ -175,7 +160,7 @@ class Machine:
         outer, self.b.span = self.b.span, op.span
         self.b.hint = _hint(op)
         try:
-            result = self.ops[op.name].lowering(self, op)
+            result = self.ops[op.name].lower(self, op, self.operands(op))
         except KernelError as error:
             error.locate([op.span])
             raise
@@ -193,6 +178,12 @@ class Machine:
         return any(self.ops[inner.name].is_by_bits for ops in bodies for op in ops for inner in op.walk())
 
     # operands
+
+    def operands(self, op: Op) -> Iterator[Lowered | Expr]:
+        """Yield the tile that an op writes, what it reads, and its positional operands; numbers as expressions."""
+        for value in (*op.outs[:1], *op.ins, *op.operands):
+            found = self.values[value]
+            yield found.expr if isinstance(found, Number) else found
 
     def get(self, value: Value, kind: type[V]) -> V:
         """Return what a value stands for, which must be of a kind."""
@@ -267,15 +258,12 @@ class Machine:
             refuse_unlike(one.like, value)
             pairs += zip(one.variables, self.parts(value), strict=False)
         targets = {var for var, _ in pairs}
-        copies = [(var, self._copied(part) if part in targets and part is not var else part) for var, part in pairs]
+        copies = [
+            (var, self.b.held(part, "was") if part in targets and part is not var else part) for var, part in pairs
+        ]
         for var, part in copies:
             if part is not var:
                 self.b.assign(var, part)
-
-    def _copied(self, part: Expr) -> Expr:
-        copy = self.b.variable(part.type, "was")
-        self.b.assign(copy, part)
-        return copy
 
     # the end
 
@@ -286,5 +274,5 @@ class Machine:
 
     def _blank(self, slot: Slot) -> Stmt:
         dtype = tile_type(slot.var).dtype
-        zeros = self.b.call("tile.full", shape=slot.shape, dtype=dtype, value=constant(0, dtype))
+        zeros = self.b.op("tile.full", shape=slot.shape, dtype=dtype, value=constant(0, dtype))
         return AssignStmt(slot.var, zeros, slot.var.span)

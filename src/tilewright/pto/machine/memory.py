@@ -14,7 +14,7 @@ from tilewright.core.expr import Expr, Var
 from tilewright.core.types import tensor
 from tilewright.dtypes import UINT8
 from tilewright.errors import OutOfBoundsError
-from tilewright.pto.machine.build import Builder, known
+from tilewright.ops.builder import Builder, known
 from tilewright.pto.machine.places import Arena, Slot, Span
 from tilewright.pto.machine.values import Pointer
 from tilewright.pto.types import Scalar, Space, TileBuf
@@ -91,9 +91,11 @@ class LocalMemory:
         """Return where a tile lies: at its address, or where no address reaches."""
         if address is None:
             return self.apart(type_.space, type_.element, type_.nbytes)
-        arena = self.arena(type_.space)
-        check_address(type_, address, arena.limit)
-        arena.touch(address, type_.nbytes)
+        arena, number, size = self.arena(type_.space), known(address), type_.nbytes
+        if number is not None and (number < 0 or number + size > arena.limit):
+            fits = f"does not fit the {arena.limit} bytes of `{type_.space.loc}`"
+            raise OutOfBoundsError(f"a tile of {size} bytes at address {number} {fits}")
+        arena.touch(address, size)
         return self.pointer(type_.space, type_.element, address)
 
     def cell(self, key: Hashable, element: Scalar, count: int = 1) -> Pointer:
@@ -129,12 +131,3 @@ class LocalMemory:
             reach = key[1] + max(type_.nbytes for type_ in self.addressed[key])
             if reach > end:
                 end, last = reach, key
-
-
-def check_address(type_: TileBuf, address: Expr, limit: int) -> None:
-    """Refuse a tile that certainly does not lie inside its memory."""
-    number = known(address)
-    if number is not None and (number < 0 or number + type_.nbytes > limit):
-        raise OutOfBoundsError(
-            f"a tile of {type_.nbytes} bytes at address {number} does not fit the {limit} bytes of `{type_.space.loc}`"
-        )

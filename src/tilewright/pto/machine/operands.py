@@ -6,19 +6,32 @@ registers computes one-row tiles; lanes that its mask leaves out become zero.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from tilewright.core.expr import Expr
-from tilewright.pto.machine.build import element_of
+from tilewright.dtypes import DataType
+from tilewright.ops.builder import element_of
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.registers import mask_of, masked, scalar_in
+from tilewright.pto.machine.registers import mask_of, masked
 from tilewright.pto.machine.tiles import cover, read
 from tilewright.pto.machine.values import Number, Tile, Vector
 from tilewright.pto.module import Op, Value
+from tilewright.pto.op import Lowering
+from tilewright.pto.types import TileBuf, VReg
 
 
 def destination(m: Machine, op: Op) -> Tile:
     """Return the tile an op writes."""
     return m.get(op.outs[0], Tile)
+
+
+def element_made(op: Op) -> DataType:
+    """Return the element type of the tile or register that an op makes."""
+    made = (op.outs or op.results)[0].type
+    assert isinstance(made, TileBuf | VReg)
+    return made.element.dtype
 
 
 def operand(m: Machine, value: Value, target: Tile) -> Expr:
@@ -41,7 +54,7 @@ def operands(m: Machine, op: Op, count: int | None = None) -> list[Expr]:
         if isinstance(found, Vector):
             made.append(cast(m, found.expr, element_of(rows[0])))
         elif isinstance(found, Number):
-            made.append(scalar_in(m, value, element_of(rows[0])))
+            made.append(m.b.cast(found.expr, element_of(rows[0]), "rint"))
     return made[:count]
 
 
@@ -57,3 +70,13 @@ def given(m: Machine, op: Op, value: Expr) -> Expr | None:
         cover(m, destination(m, op), value)
         return None
     return masked(m, value, mask_of(m, op))
+
+
+def elementwise(compute: Callable[..., Expr]) -> Lowering:
+    """Return the lowering of an op whose elements are computed of those of its operands, as many as `compute` takes."""
+    function: Any = compute
+
+    def lowering(m: Machine, op: Op) -> Expr | None:
+        return given(m, op, compute(m, op, *operands(m, op, function.__code__.co_argcount - 2)))
+
+    return lowering

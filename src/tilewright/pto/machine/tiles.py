@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from tilewright.core.enums import MemorySpace
-from tilewright.core.expr import Const, Expr, constant
+from tilewright.core.expr import Expr, constant
 from tilewright.core.extents import bounds
 from tilewright.core.types import TileType, tile
 from tilewright.dtypes import FP32
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
-from tilewright.pto.machine.build import known, tile_type
+from tilewright.ops.builder import known, tile_type
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.places import Slot
 from tilewright.pto.machine.values import Pointer, Tile
-from tilewright.pto.types import Space, TileBuf
+from tilewright.pto.types import I64, Space, TileBuf
 from tilewright.records import record
 
 Extents = tuple[Expr, Expr]
@@ -63,7 +63,7 @@ def check_range(m: Machine, number: Expr, most: int, message: str) -> None:
     if reach is not None and (reach[1] < 0 or reach[0] > most):
         raise OutOfBoundsError(message)
     fits = m.b.scalar("and_", m.b.scalar("ge", number, m.b.index(0)), m.b.scalar("le", number, m.b.index(most)))
-    m.b.do("system.device_assert", condition=fits, message=message)
+    m.b.act("system.device_assert", condition=fits, message=message)
 
 
 def check_covers(m: Machine, tile: Tile, region: Extents, limit: tuple[int, int], at: Extents | None = None) -> None:
@@ -86,6 +86,11 @@ def corresponding(m: Machine, tile: Tile, other: Tile) -> Expr:
     """Return a view of a tile's elements where another tile is valid."""
     check_covers(m, tile, other.valid, other.limits)
     return window(m, tile, other.valid)
+
+
+def common(m: Machine, tile: Tile, other: Tile) -> Extents:
+    """Return how much is valid of two tiles."""
+    return m.b.least(tile.valid[0], other.valid[0]), m.b.least(tile.valid[1], other.valid[1])
 
 
 def check_reach(m: Machine, tile: Tile, region: Extents, at: Extents) -> None:
@@ -139,13 +144,16 @@ def _rest(m: Machine, target: Tile, at: Extents | None) -> Extents:
 
 def window(m: Machine, source: Tile, region: Extents, at: Extents | None = None) -> Expr:
     """Return a strided view of the elements of a tile that has no boxes, from a position on."""
-    strides = element_strides(source)
+    place = source.place if at is None else elements_at(m, source, at)
+    return bytes_view(m, place, region, element_strides(source))
+
+
+def elements_at(m: Machine, source: Tile, at: Extents) -> Pointer:
+    """Return where the elements of a tile that has no boxes lie, from a position on."""
     offset = source.place.offset
-    if at is not None:
-        steps = (m.b.mul(i, s * source.type.element.nbytes) for i, s in zip(at, strides, strict=True))
-        for step in steps:
-            offset = m.b.add(offset, step)
-    return bytes_view(m, replace(source.place, offset=offset), region, strides)
+    for index, stride in zip(at, element_strides(source), strict=True):
+        offset = m.b.add(offset, m.b.mul(index, stride * source.type.element.nbytes))
+    return replace(source.place, offset=offset)
 
 
 def moved(m: Machine, pointer: Pointer, elements: Expr) -> Pointer:
@@ -165,7 +173,7 @@ def product(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
     if known(made) is None and bounds(made) is None:
         size = m.b.scalar("mul", m.b.cast(lhs, FP32), m.b.cast(rhs, FP32))
         inside = (m.b.scalar("lt", size, constant(FARTHEST)), m.b.scalar("gt", size, constant(-FARTHEST)))
-        m.b.do("system.device_assert", condition=m.b.scalar("and_", *inside), message="this lies outside every memory")
+        m.b.act("system.device_assert", condition=m.b.scalar("and_", *inside), message="this lies outside every memory")
     return made
 
 
@@ -176,6 +184,16 @@ FARTHEST = float(1 << 60)
 def cell_view(m: Machine, pointer: Pointer) -> Expr:
     """Return the one element behind a pointer."""
     return bytes_view(m, pointer, (1,), (1,))
+
+
+def get_cell(m: Machine, key: Hashable) -> Expr:
+    """Return a number that the machine keeps under a key, zero to begin with."""
+    return m.b.index(m.b.get(cell_view(m, m.memory.cell(key, I64)), 0))
+
+
+def set_cell(m: Machine, key: Hashable, value: Expr) -> None:
+    """Keep a number under a key."""
+    m.b.set(cell_view(m, m.memory.cell(key, I64)), m.b.cast(value, I64.dtype), 0)
 
 
 def bytes_view(m: Machine, pointer: Pointer, shape: Sequence[Expr | int], strides: Sequence[Expr | int]) -> Expr:
@@ -190,7 +208,7 @@ def bytes_view(m: Machine, pointer: Pointer, shape: Sequence[Expr | int], stride
         if part is not None:
             buffer, offset = arena.piece(part), m.b.add(offset, -part[0])
     dtype = pointer.element.dtype
-    return m.b.op("tensor.as_strided", buffer=buffer, shape=extents, strides=steps, offset=offset, dtype=dtype)
+    return m.b.do("tensor.as_strided", buffer=buffer, shape=extents, strides=steps, offset=offset, dtype=dtype)
 
 
 def _refuse_outside(pointer: Pointer, nbytes: int | None) -> None:
@@ -250,15 +268,10 @@ def _read_slot(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]
 
 def _stand_in(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]) -> Expr:
     """Return a value as valid as the one that will be read once the tile has bytes."""
-    blank = m.b.tile("full", shape, source.type.element.dtype, zero(source.type))
+    blank = m.b.tile("full", shape, source.type.element.dtype, constant(0, source.type.element.dtype))
     if _asked(region) is None:
         return blank
     return m.b.tile("set_validshape", blank, region[0], region[1])
-
-
-def zero(type_: TileBuf) -> Const:
-    """Return a zero of a tile's element type."""
-    return constant(0, type_.element.dtype)
 
 
 def _write_slot(m: Machine, slot: Slot, value: Expr, at: Extents | None, covers: Extents | None) -> None:
@@ -325,7 +338,7 @@ def _read_boxes(m: Machine, source: Tile, region: Extents, shape: tuple[int, int
         return whole
     if _asked(region) is not None and (at is not None or shape[0] > have[0] or shape[1] > have[1]):
         room = have[0] + shape[0], have[1] + shape[1]
-        blank = m.b.tile("full", room, source.type.element.dtype, zero(source.type))
+        blank = m.b.tile("full", room, source.type.element.dtype, constant(0, source.type.element.dtype))
         whole = m.b.tile("assemble", blank, whole, (0, 0))
     return m.b.tile("slice", whole, shape, at or (0, 0), _asked(region))
 

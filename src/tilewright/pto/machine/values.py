@@ -1,14 +1,10 @@
-"""Values: what the values of a PTO function are while it is lowered.
-
-Each knows the expressions of the tile IR that a loop or branch must carry for it (`parts`), how to be made anew from
-others of the same kind (`having`), and what everything that may stand for the same value must share (`frame`).
-"""
+"""Values: what the values of a PTO function are while it is lowered."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from tilewright.core.expr import Expr, Var
 from tilewright.pto.machine.places import Arena, Slot
@@ -18,37 +14,57 @@ from tilewright.records import record
 H = TypeVar("H", bound="Held")
 
 
-@record
 class Held:
-    """A value that is one expression, for which any other of its type may stand."""
+    """A value that loops and branches can carry, made anew of other expressions each time."""
 
-    expr: Expr
+    carried: ClassVar[tuple[str, ...]] = ()
+    """The fields that change: expressions, values, or several of them."""
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """The expression."""
-        return (self.expr,)
+        """The expressions that a loop or branch must carry for it."""
+        return tuple(part for name in self.carried for part in _parts(getattr(self, name)))
 
     @property
     def frame(self) -> object:
-        """Nothing."""
+        """What everything that may stand for the same value must share, None where that is nothing."""
         return None
 
     def having(self: H, parts: Sequence[Expr]) -> H:
-        """Return another value of the same type."""
-        return replace(self, expr=parts[0])
+        """Return a value of the same kind with other parts."""
+        return _having(self, iter(parts))
+
+
+def _parts(value: Any) -> Iterator[Expr]:
+    if isinstance(value, Expr):
+        yield value
+    else:
+        for each in value.parts if isinstance(value, Held) else value:
+            yield from _parts(each)
+
+
+def _having(value: Any, parts: Iterator[Expr]) -> Any:
+    if isinstance(value, Held):
+        found: Any = value
+        return replace(found, **{name: _having(getattr(found, name), parts) for name in value.carried})
+    return next(parts) if isinstance(value, Expr) else tuple(_having(each, parts) for each in value)
 
 
 @record
 class Number(Held):
     """A scalar."""
 
+    expr: Expr
+    carried = ("expr",)
+
 
 @record
 class Vector(Held):
     """A vector register: a one-row tile of the tile IR."""
 
+    expr: Expr
     element: Scalar
+    carried = ("expr",)
 
     @property
     def lanes(self) -> int:
@@ -65,8 +81,10 @@ class Predicate(Held):
     every flag is known set.
     """
 
+    expr: Expr
     bits: int
     is_all: bool = False
+    carried = ("expr",)
 
     def having(self, parts: Sequence[Expr]) -> Predicate:
         """Return another mask of the same width."""
@@ -74,7 +92,7 @@ class Predicate(Held):
 
 
 @record
-class Pointer:
+class Pointer(Held):
     """An address: a byte offset into a buffer of global memory or into the arena of a local one."""
 
     element: Scalar
@@ -82,48 +100,31 @@ class Pointer:
     buffer: Var
     offset: Expr
     arena: Arena | None = None
-
-    @property
-    def parts(self) -> tuple[Expr, ...]:
-        """The offset."""
-        return (self.offset,)
+    carried = ("offset",)
 
     @property
     def frame(self) -> object:
         """The buffer."""
         return self.buffer
 
-    def having(self, parts: Sequence[Expr]) -> Pointer:
-        """Return a pointer into the same buffer."""
-        return replace(self, offset=parts[0])
-
 
 @record
-class View:
+class View(Held):
     """A strided window on global memory; strides count elements."""
 
     pointer: Pointer
     shape: tuple[Expr, ...]
     strides: tuple[Expr, ...]
-
-    @property
-    def parts(self) -> tuple[Expr, ...]:
-        """Where it starts, its extents and strides."""
-        return (*self.pointer.parts, *self.shape, *self.strides)
+    carried = ("pointer", "shape", "strides")
 
     @property
     def frame(self) -> object:
         """The buffer."""
         return self.pointer.buffer
 
-    def having(self, parts: Sequence[Expr]) -> View:
-        """Return a window of the same rank on the same buffer."""
-        rank = len(self.shape)
-        return View(self.pointer.having(parts[:1]), tuple(parts[1 : 1 + rank]), tuple(parts[1 + rank :]))
-
 
 @record
-class Tile:
+class Tile(Held):
     """A tile buffer: a variable of the tile IR where nothing else sees its bytes, else a place in an arena.
 
     `strides` are those of a window on another tile, in elements; without them the type's layout decides.
@@ -134,6 +135,7 @@ class Tile:
     slot: Slot | None = None
     pointer: Pointer | None = None
     strides: tuple[int, int] | None = None
+    carried = ("pointer", "valid")
 
     @property
     def place(self) -> Pointer:
@@ -147,30 +149,14 @@ class Tile:
         return self.type.rows, self.type.cols
 
     @property
-    def parts(self) -> tuple[Expr, ...]:
-        """Where it starts, and its valid extents."""
-        return (*self.place.parts, *self.valid)
-
-    @property
     def frame(self) -> object:
         """The buffer, and the strides of a window; a tile that is a variable has none yet."""
         return None if self.pointer is None else (self.pointer.buffer, self.strides)
 
-    def having(self, parts: Sequence[Expr]) -> Tile:
-        """Return a tile of the same type in the same arena."""
-        return replace(self, pointer=self.place.having(parts[:1]), valid=(parts[1], parts[2]))
-
 
 @record
-class Token:
+class Token(Held):
     """A value that orders or selects and carries no data: events, buffers, alignment state."""
-
-    parts: tuple[Expr, ...] = ()
-    frame: object = None
-
-    def having(self, parts: Sequence[Expr]) -> Token:
-        """Return another one."""
-        return self
 
 
 Lowered: TypeAlias = Number | Pointer | View | Tile | Vector | Predicate | Token

@@ -12,15 +12,14 @@ from tilewright import dtypes
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import BOOL, INDEX, INT64, UINT64, UNSIGNED, DataType, round_scalar
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.ops.builder import element_of, known
 from tilewright.pto import types
 from tilewright.pto.errors import PtoAttributeError, PtoTypeMismatchError
-from tilewright.pto.machine.build import element_of, known
 from tilewright.pto.machine.machine import Machine, refuse_unlike
 from tilewright.pto.machine.tiles import cell_view
 from tilewright.pto.machine.values import Lowered
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, Rule, declare
-from tilewright.pto.ops.rules import equal
+from tilewright.pto.op import Constants, Rule, declare, equal
 from tilewright.pto.text.form import Form, Slot, Syntax, Typing
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.types import Scalar
@@ -75,37 +74,28 @@ _REAL = {
     "addf": "add", "subf": "sub", "mulf": "mul", "divf": "div", "maximumf": "max", "minimumf": "min", "maxf": "max",
     "minf": "min",
 }  # fmt: skip
-_AS_UNSIGNED = {
-    "divui": "div",
-    "remui": "mod",
-    "maxui": "max",
-    "minui": "min",
-    "shrui": "shr",
-}
+_AS_UNSIGNED = {"divui": "div", "remui": "mod", "maxui": "max", "minui": "min", "shrui": "shr"}
 _BITS = {"andi": ("and_", "bit_and"), "ori": ("or_", "bit_or"), "xori": ("ne", "bit_xor")}
-
-
-def _result(op: Op) -> DataType:
-    type_ = op.results[0].of(Scalar)
-    return type_.dtype
 
 
 @declare("arith.constant", Form("", "s", syntax=Syntax.CONSTANT))
 def _constant(m: Machine, op: Op) -> Expr:
     value = op.attributes["value"]
     assert isinstance(value, (bool, int, float))
-    dtype = _result(op)
-    return constant(round_scalar(value, dtype), dtype)
+    return constant(round_scalar(value, _result(op)), _result(op))
+
+
+def _result(op: Op) -> DataType:
+    return op.results[0].of(Scalar).dtype
 
 
 @declare(f"arith.{' '.join(_SIGNED)}", _INTEGERS)
 @declare(f"arith.{' '.join(_AS_UNSIGNED)}", _INTEGERS)
 @declare(f"arith.{' '.join(_REAL)}", _FLOATS)
-def _binary(m: Machine, op: Op) -> Expr:
+def _binary(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     word = op.name.removeprefix("arith.")
     seen = _unsigned if word in _AS_UNSIGNED else _signed
-    lhs, rhs = (seen(m, m.expr(v)) for v in op.operands)
-    return _to(m, m.b.scalar((_SIGNED | _AS_UNSIGNED | _REAL)[word], lhs, rhs), _result(op))
+    return _to(m, m.b.scalar((_SIGNED | _AS_UNSIGNED | _REAL)[word], seen(m, lhs), seen(m, rhs)), _result(op))
 
 
 def _signed(m: Machine, value: Expr) -> Expr:
@@ -119,73 +109,63 @@ def _unsigned(m: Machine, value: Expr) -> Expr:
 
 
 @declare("arith.remsi", _INTEGERS)
-def _remainder(m: Machine, op: Op) -> Expr:
-    lhs, rhs = (_signed(m, m.expr(v)) for v in op.operands)
+def _remainder(m: Machine, op: Op, dividend: Expr, divisor: Expr) -> Expr:
+    lhs, rhs = _signed(m, dividend), _signed(m, divisor)
     whole = m.b.scalar("mul", m.b.scalar("div", lhs, rhs), rhs)
     return _to(m, m.b.scalar("sub", lhs, whole), _result(op))
 
 
 @declare("arith.remf", _FLOATS)
-def _float_remainder(m: Machine, op: Op) -> Expr:
+def _float_remainder(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The remainder with the sign of the dividend, from one with the sign of the divisor."""
-    lhs, rhs = (m.expr(v) for v in op.operands)
-    zero = constant(0.0, element_of(lhs))
-    rest = m.b.scalar("mod", _magnitude(m, lhs), _magnitude(m, rhs))
-    return _chosen(m, m.b.scalar("lt", lhs, zero), m.b.scalar("neg", rest), rest)
-
-
-def _magnitude(m: Machine, value: Expr) -> Expr:
-    return m.b.scalar("max", value, m.b.scalar("neg", value))
+    sizes = [m.b.scalar("max", value, m.b.scalar("neg", value)) for value in (lhs, rhs)]
+    rest = m.b.scalar("mod", *sizes)
+    return _chosen(m, m.b.scalar("lt", lhs, constant(0.0, element_of(lhs))), m.b.scalar("neg", rest), rest)
 
 
 @declare("arith.ceildivsi ceildivui", _INTEGERS)
-def _ceiling(m: Machine, op: Op) -> Expr:
+def _ceiling(m: Machine, op: Op, dividend: Expr, divisor: Expr) -> Expr:
     """Quotients rounded up: one more than rounded down, where something is left."""
     seen = _unsigned if op.name == "arith.ceildivui" else _signed
-    lhs, rhs = (seen(m, m.expr(v)) for v in op.operands)
+    lhs, rhs = seen(m, dividend), seen(m, divisor)
     down = m.b.scalar("floordiv", lhs, rhs)
     left = m.b.cast(m.b.scalar("ne", m.b.scalar("mul", down, rhs), lhs), element_of(down))
     return _to(m, m.b.scalar("add", down, left), _result(op))
 
 
 @declare("arith.maxnumf minnumf", _FLOATS)
-def _number_of(m: Machine, op: Op) -> Expr:
+def _number_of(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The larger or smaller of two; one that is no number gives way to the other."""
-    lhs, rhs = (m.expr(v) for v in op.operands)
     first = _chosen(m, m.b.scalar("eq", lhs, lhs), lhs, rhs)
     second = _chosen(m, m.b.scalar("eq", rhs, rhs), rhs, lhs)
     return m.b.scalar(op.name.removeprefix("arith.")[:3], first, second)
 
 
 @declare(f"arith.{' '.join(_BITS)}", _INTEGERS)
-def _bits(m: Machine, op: Op) -> Expr:
-    lhs, rhs = (m.expr(v) for v in op.operands)
+def _bits(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     on_conditions, on_bits = _BITS[op.name.removeprefix("arith.")]
     return m.b.scalar(on_conditions if element_of(lhs) == BOOL else on_bits, lhs, rhs)
 
 
 @declare("arith.negf", Form("f", "f", Typing.SAME))
-def _negated(m: Machine, op: Op) -> Expr:
-    return m.b.scalar("neg", m.expr(op.operands[0]))
+def _negated(m: Machine, op: Op, value: Expr) -> Expr:
+    return m.b.scalar("neg", value)
 
 
 @declare("arith.cmpi", _comparison("ii"), rule=predicate(_INTEGER_ORDERS))
-def _compare(m: Machine, op: Op) -> Expr:
-    lhs, rhs = (m.expr(v) for v in op.operands)
+def _compare(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     word = str(op.attributes["predicate"])
     if element_of(lhs) == BOOL:
         lhs, rhs = (m.b.cast(v, dtypes.INT32) for v in (lhs, rhs))
         if word.startswith("s"):  # a set bit is minus one where it has a sign
             lhs, rhs = rhs, lhs
     elif word.startswith("u"):
-        wide = UNSIGNED[element_of(lhs).get_byte()]
-        lhs, rhs = (m.b.cast(v, wide) for v in (lhs, rhs))
+        lhs, rhs = _unsigned(m, lhs), _unsigned(m, rhs)
     return m.b.scalar(word.lstrip("su") if len(word) == 3 else word, lhs, rhs)
 
 
 @declare("arith.cmpf", _comparison("ff"), rule=predicate(_FLOAT_ORDERS))
-def _compare_floats(m: Machine, op: Op) -> Expr:
-    lhs, rhs = (m.expr(v) for v in op.operands)
+def _compare_floats(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     word = str(op.attributes["predicate"])
     ordered = m.b.scalar("and_", m.b.scalar("eq", lhs, lhs), m.b.scalar("eq", rhs, rhs))
     if word in ("ord", "uno"):
@@ -199,11 +179,10 @@ def _compare_floats(m: Machine, op: Op) -> Expr:
 
 
 @declare("arith.select", Form("bxx", "x", Typing.SELECT), rule=_choices)
-def _select(m: Machine, op: Op) -> Lowered:
-    condition, then, other = op.operands
-    chosen, spare = m.values[then], m.values[other]
+def _select(m: Machine, op: Op, condition: Expr) -> Lowered:
+    chosen, spare = (m.values[value] for value in op.operands[1:])
     refuse_unlike(chosen, spare)
-    parts = [_chosen(m, m.expr(condition), a, b) for a, b in zip(m.parts(chosen), m.parts(spare), strict=True)]
+    parts = [_chosen(m, condition, a, b) for a, b in zip(m.parts(chosen), m.parts(spare), strict=True)]
     return chosen if not parts else chosen.having(parts)
 
 
@@ -225,16 +204,15 @@ def _chosen(m: Machine, condition: Expr, then: Expr, other: Expr) -> Expr:
 @declare("arith.sitofp uitofp", Form("i", "f", Typing.CAST), rule=_fits)
 @declare("arith.extf truncf", Form("f", "f", Typing.CAST), rule=_fits)
 @declare("arith.fptosi", Form("f", "i", Typing.CAST), rule=_fits)
-def _convert(m: Machine, op: Op) -> Expr:
+def _convert(m: Machine, op: Op, value: Expr) -> Expr:
     seen = _unsigned if op.name in ("arith.extui", "arith.index_castui", "arith.uitofp") else _signed
-    return _to(m, seen(m, m.expr(op.operands[0])), _result(op))
+    return _to(m, seen(m, value), _result(op))
 
 
 @declare("arith.fptoui", Form("f", "i", Typing.CAST), rule=_fits)
-def _to_unsigned(m: Machine, op: Op) -> Expr:
+def _to_unsigned(m: Machine, op: Op, value: Expr) -> Expr:
     dtype = _result(op)
-    whole = m.b.cast(m.expr(op.operands[0]), UNSIGNED[4 if dtype == BOOL else dtype.get_byte()])
-    return _to(m, whole, dtype)
+    return _to(m, m.b.cast(value, UNSIGNED[4 if dtype == BOOL else dtype.get_byte()]), dtype)
 
 
 def _to(m: Machine, expr: Expr, dtype: DataType) -> Expr:
@@ -245,8 +223,6 @@ def _to(m: Machine, expr: Expr, dtype: DataType) -> Expr:
     if dtype == BOOL:
         lowest = m.b.scalar("bit_and", expr, constant(1, element_of(expr)))
         return m.b.scalar("ne", lowest, constant(0, element_of(expr)))
-    if dtype == INDEX:
-        return m.b.index(expr)
     return m.b.cast(expr, dtype)
 
 
@@ -254,37 +230,28 @@ def _to(m: Machine, expr: Expr, dtype: DataType) -> Expr:
 
 
 @declare("arith.bitcast", Form("s", "s", Typing.CAST), rule=_fits)
-def _bitcast(m: Machine, op: Op) -> Expr:
+def _bitcast(m: Machine, op: Op, value: Expr) -> Expr:
     """The same bits as another type, by way of memory."""
-    come, go = op.operands[0].of(Scalar), op.results[0].of(Scalar)
-    cell = m.memory.cell(op, come)
-    m.b.set(cell_view(m, cell), m.expr(op.operands[0]), 0)
-    return m.b.get(cell_view(m, replace(cell, element=go)), 0)
+    cell = m.memory.cell(op, op.operands[0].of(Scalar))
+    m.b.set(cell_view(m, cell), value, 0)
+    return m.b.get(cell_view(m, replace(cell, element=op.results[0].of(Scalar))), 0)
 
 
 @declare("arith.addui_extended", Form("ii", "ib", Typing.EXTENDED))
-def _add_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
-    lhs, rhs = (m.expr(v) for v in op.operands)
+def _add_with_carry(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     dtype = UNSIGNED[element_of(lhs).get_byte()]
     total = m.b.scalar("add", lhs, rhs)
-    carried = m.b.scalar("lt", m.b.cast(total, dtype), m.b.cast(lhs, dtype))
-    return total, carried
+    return total, m.b.scalar("lt", m.b.cast(total, dtype), m.b.cast(lhs, dtype))
 
 
 @declare("arith.mulsi_extended mului_extended", Form("ii", "ii", Typing.SAME))
-def _long_product(m: Machine, op: Op) -> tuple[Expr, Expr]:
+def _long_product(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     """The low and the high half of a product, taken in twice the bits."""
-    lhs, rhs = (m.expr(v) for v in op.operands)
     dtype = element_of(lhs)
     if dtype.bits > 32 or dtype == INDEX:
         raise UnsupportedFeatureError("no product of 64-bit numbers is kept whole", help="multiply 32-bit numbers")
     wide = INT64 if op.name == "arith.mulsi_extended" else UINT64
-    whole = m.b.scalar("mul", *(_doubled(m, value, wide) for value in (lhs, rhs)))
+    held = dtype if wide == INT64 else UNSIGNED[dtype.get_byte()]
+    whole = m.b.scalar("mul", *(m.b.cast(m.b.cast(value, held), wide) for value in (lhs, rhs)))
     high = m.b.scalar("shr", whole, constant(dtype.bits, wide))
     return m.b.cast(whole, dtype), m.b.cast(high, dtype)
-
-
-def _doubled(m: Machine, value: Expr, wide: DataType) -> Expr:
-    if wide == INT64:
-        return m.b.cast(value, wide)
-    return m.b.cast(m.b.cast(value, UNSIGNED[element_of(value).get_byte()]), wide)

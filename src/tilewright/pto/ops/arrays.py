@@ -21,7 +21,7 @@ EVENTS = r"eventid_array<(\d+)>"
 """How many numbers an array of events has."""
 
 
-@declare("pto.declare_local_array declare_eventid_array", Form("", "o", Typing.RESULT))
+@declare("pto.declare_local_array declare_eventid_array", Form("", "o", Typing.RESULT), widens=0)
 def _declare(m: Machine, op: Op) -> View:
     text = str(op.results[0].type)
     found = re.fullmatch(r"!pto\.local_array<((?:\d+x)+)(\w+)>", re.sub(EVENTS, r"local_array<\1xi64>", text))
@@ -38,17 +38,14 @@ def _declare(m: Machine, op: Op) -> View:
 
 @declare("pto.local_array_get", Form("o", "s", words=_INDICES, index="indices"))
 @declare("pto.eventid_array_get", Form("o", "i", words=_INDICES, index="indices"))
-def _get(m: Machine, op: Op) -> Expr:
-    array = m.get(op.operands[0], View)
+def _get(m: Machine, op: Op, array: View) -> Expr:
     view = bytes_view(m, array.pointer, array.shape, array.strides)
-    type_ = op.results[0].of(Scalar)
-    return m.b.cast(m.b.get(view, *(m.clause(op, "indices") or ())), type_.dtype)
+    return m.b.cast(m.b.get(view, *(m.clause(op, "indices") or ())), op.results[0].of(Scalar).dtype)
 
 
 @declare("pto.local_array_set", Form("os", words=_INDICES, index="indices"))
 @declare("pto.eventid_array_set", Form("oi", words=_INDICES, index="indices", untyped=1))
-def _set(m: Machine, op: Op) -> None:
-    array, value = m.get(op.operands[0], View), m.expr(op.operands[1])
+def _set(m: Machine, op: Op, array: View, value: Expr) -> None:
     view = bytes_view(m, array.pointer, array.shape, array.strides)
     number = m.b.cast(value, array.pointer.element.dtype)
     m.b.set(view, number, *(m.clause(op, "indices") or ()))

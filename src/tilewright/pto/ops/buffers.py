@@ -7,15 +7,21 @@ from dataclasses import replace
 
 from tilewright.core.expr import Expr, Var
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
+from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoAttributeError, PtoOperandError, PtoTypeMismatchError, PtoValidShapeError
-from tilewright.pto.machine.build import known
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import capacity
-from tilewright.pto.machine.tiles import check_range, check_reach, element_strides, refuse_reach, value_type
+from tilewright.pto.machine.tiles import (
+    check_range,
+    check_reach,
+    element_strides,
+    elements_at,
+    refuse_reach,
+    value_type,
+)
 from tilewright.pto.machine.values import Lowered, Tile
 from tilewright.pto.module import Op, Value
-from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.rules import equal
+from tilewright.pto.op import Constants, declare, equal, gives
 from tilewright.pto.text.form import Form, Layout, Typing, Word
 from tilewright.pto.types import Dims, Ptr, Space, TileBuf, Type
 
@@ -99,19 +105,13 @@ def _valid(m: Machine, op: Op, type_: TileBuf) -> tuple[Expr, Expr]:
         value = given[0] if given else m.b.index(extent or 0)
         check_range(m, value, most, f"`{word}` does not lie within 0 to {most}")
         is_empty = known(value) == 0  # no value has an extent of nothing, but one that is found empty may be
-        extents.append(_copied(m, value, word) if is_empty else _own(m, value, extent, word))
+        extents.append(m.b.held(value, word) if is_empty else _own(m, value, extent, word))
     return extents[0], extents[1]
 
 
 def _own(m: Machine, value: Expr, extent: int | None, word: str) -> Expr:
     """Return a valid extent of a tile, in a variable of its own where the type leaves it open and tiles are resized."""
-    return _copied(m, value, word) if extent is None and m.knowledge.resizes else value
-
-
-def _copied(m: Machine, value: Expr, word: str) -> Expr:
-    var = m.b.variable(value.type, word)
-    m.b.assign(var, value)
-    return var
+    return m.b.held(value, word) if extent is None and m.knowledge.resizes else value
 
 
 def _is_open(op: Op, constants: Constants) -> None:
@@ -122,14 +122,13 @@ def _is_open(op: Op, constants: Constants) -> None:
 
 
 @declare("pto.set_validshape", Form("zii", untyped=2), rule=_is_open, is_by_bytes=True)
-def _set_valid(m: Machine, op: Op) -> None:
-    tile = m.get(op.operands[0], Tile)
+def _set_valid(m: Machine, op: Op, tile: Tile, rows: Expr, cols: Expr) -> None:
     if not m.placed(tile):
         return
-    for extent, given, most in zip(tile.valid, op.operands[1:], tile.limits, strict=True):
-        check_range(m, m.index(given), most, f"a valid extent does not lie within 0 to {most}")
+    for extent, given, most in zip(tile.valid, (rows, cols), tile.limits, strict=True):
+        check_range(m, m.b.index(given), most, f"a valid extent does not lie within 0 to {most}")
         if isinstance(extent, Var) and m.knowledge.resizes:
-            m.b.assign(extent, m.index(given))
+            m.b.assign(extent, m.b.index(given))
         m.knowledge.resizes = True
 
 
@@ -168,43 +167,32 @@ def _window_of(op: Op) -> Type:
     return replace(tile, rows=rows, cols=cols, valid_rows=valid[0], valid_cols=valid[1])
 
 
-_WINDOW = Form(
-    "z",
-    "z",
-    words={"offsets": Word(Layout.INDEX, "ii", required=True), "valid": Word(Layout.BRACKET, "ii")},
-    numbers=("sizes",),
-    index="offsets",
-    family="tile_buf",
-)
+_OFFSETS = {"offsets": Word(Layout.INDEX, "ii", required=True), "valid": Word(Layout.BRACKET, "ii")}
+_WINDOW = Form("z", "z", words=_OFFSETS, numbers=("sizes",), index="offsets", family="tile_buf")
 
 
-@declare(
-    "pto.subview subset",
-    _WINDOW,
-    rule=_is_window,
-    left_out=_window_of,
-    is_by_bytes=True,
-)
-def _subview(m: Machine, op: Op) -> Lowered:
-    tile, type_ = m.get(op.operands[0], Tile), op.results[0].of(TileBuf)
+@declare("pto.subview subset", _WINDOW, rule=_is_window, left_out=_window_of, is_by_bytes=True)
+def _subview(m: Machine, op: Op, tile: Tile) -> Lowered:
+    type_ = op.results[0].of(TileBuf)
     tile = tile if tile.slot is None else _placed(m, tile)
-    at = m.clause(op, "offsets")
+    at, shape = _pair(m, op, "offsets"), (type_.rows, type_.cols)
     assert at is not None
     if tile.type.slayout != "none_box" and tile.strides is None:
         raise UnsupportedFeatureError("a window on a boxed tile has no strides", help="use pto.textract")
-    refuse_reach(tile, (type_.rows, type_.cols), (at[0], at[1]))
-    check_reach(m, tile, (m.b.index(type_.rows), m.b.index(type_.cols)), (at[0], at[1]))
-    strides, size = element_strides(tile), type_.element.nbytes
-    offset = tile.place.offset
-    for index, stride in zip(at, strides, strict=True):
-        offset = m.b.add(offset, m.b.mul(index, stride * size))
-    asked = m.clause(op, "valid")
+    refuse_reach(tile, shape, at)
+    check_reach(m, tile, (m.b.index(type_.rows), m.b.index(type_.cols)), at)
+    place = elements_at(m, tile, at)
     known_valid = (type_.valid_rows or type_.rows, type_.valid_cols or type_.cols)
-    valid = (asked[0], asked[1]) if asked else (m.b.index(known_valid[0]), m.b.index(known_valid[1]))
-    for extent, most in zip(valid, (type_.rows, type_.cols), strict=True):
+    valid = _pair(m, op, "valid") or (m.b.index(known_valid[0]), m.b.index(known_valid[1]))
+    for extent, most in zip(valid, shape, strict=True):
         check_range(m, extent, most, f"a valid extent does not lie within 0 to {most}")
     own = _own(m, valid[0], type_.valid_rows, "valid_row"), _own(m, valid[1], type_.valid_cols, "valid_col")
-    return Tile(type_, own, pointer=replace(tile.place, offset=offset), strides=strides)
+    return Tile(type_, own, pointer=place, strides=element_strides(tile))
+
+
+def _pair(m: Machine, op: Op, word: str) -> tuple[Expr, Expr] | None:
+    found = m.clause(op, word)
+    return (found[0], found[1]) if found else None
 
 
 def _keeps_bytes(op: Op, _: Constants) -> None:
@@ -215,8 +203,8 @@ def _keeps_bytes(op: Op, _: Constants) -> None:
 
 
 @declare("pto.treshape", Form("z", "z", family="tile_buf"), rule=_keeps_bytes, is_by_bytes=True)
-def _reshape(m: Machine, op: Op) -> Lowered:
-    tile, type_ = m.get(op.operands[0], Tile), op.results[0].of(TileBuf)
+def _reshape(m: Machine, op: Op, tile: Tile) -> Lowered:
+    type_ = op.results[0].of(TileBuf)
     tile = tile if tile.slot is None else _placed(m, tile)
     if _has_gaps(tile):
         raise UnsupportedFeatureError(
@@ -234,14 +222,14 @@ def _has_gaps(tile: Tile) -> bool:
     return any(extent > 1 and stride != packed for extent, stride, packed in steps)
 
 
-def _points_to_elements(op: Op, _: Constants) -> None:
-    tile, pointer = op.operands[0].of(TileBuf), op.results[0].of(Ptr)
-    equal(op, "result", pointer, Ptr(tile.element, tile.space))
+def _start_of(op: Op) -> Ptr:
+    tile = op.operands[0].of(TileBuf)
+    return Ptr(tile.element, tile.space)
 
 
-@declare("pto.tile_buf_addr", Form("z", "p", family="ptr"), rule=_points_to_elements, is_by_bytes=True)
-def _address(m: Machine, op: Op) -> Lowered:
-    tile, type_ = m.get(op.operands[0], Tile), op.results[0].of(Ptr)
+@declare("pto.tile_buf_addr", Form("z", "p", family="ptr"), rule=gives(_start_of), is_by_bytes=True)
+def _address(m: Machine, op: Op, tile: Tile) -> Lowered:
+    type_ = op.results[0].of(Ptr)
     if not m.placed(tile):
         return m.memory.pointer(type_.space, type_.element, m.b.index(0))
     if tile.place.arena is not None:

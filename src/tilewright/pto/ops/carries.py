@@ -6,20 +6,12 @@ from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UNSIGNED
-from tilewright.pto.machine.build import element_of
+from tilewright.ops.builder import element_of
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.operands import rows_of
-from tilewright.pto.machine.registers import (
-    active,
-    compared,
-    flags,
-    lanes_of,
-    mask_of,
-    masked,
-    regrained,
-)
-from tilewright.pto.machine.values import Predicate
+from tilewright.pto.machine.registers import active, compared, flags, lanes_of, masked, regrained
+from tilewright.pto.machine.values import Predicate, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.text.form import register
@@ -63,20 +55,20 @@ def _subtract_with_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
 
 
 @declare("pto.vaddcs", register("vvmm", "vm"))
-def _add_carry(m: Machine, op: Op) -> tuple[Expr, Expr]:
+def _add_carry(m: Machine, op: Op, x: Vector, y: Vector, given: Predicate) -> tuple[Expr, Expr]:
     """The sum of both and the carry that comes in."""
     lhs, rhs = _in_unsigned(m, op)
-    carry = regrained(m, m.get(op.operands[2], Predicate).expr, element_of(lhs).get_byte())
+    carry = regrained(m, given.expr, element_of(lhs).get_byte())
     first = m.b.tile("add", lhs, rhs)
     total = m.b.tile("add", first, cast(m, carry, element_of(first)))
     return _both(m, op, total, m.b.tile("or_", _less(m, first, lhs), _less(m, total, first)))
 
 
 @declare("pto.vsubcs", register("vvmm", "vm"))
-def _subtract_borrow(m: Machine, op: Op) -> tuple[Expr, Expr]:
+def _subtract_borrow(m: Machine, op: Op, x: Vector, y: Vector, given: Predicate) -> tuple[Expr, Expr]:
     """The difference, less one where something was borrowed before."""
     lhs, rhs = _in_unsigned(m, op)
-    carry = regrained(m, m.get(op.operands[2], Predicate).expr, element_of(lhs).get_byte())
+    carry = regrained(m, given.expr, element_of(lhs).get_byte())
     borrow = cast(m, _not(m, carry), element_of(lhs))
     first = m.b.tile("sub", lhs, rhs)
     total = m.b.tile("sub", first, borrow)
@@ -84,12 +76,11 @@ def _subtract_borrow(m: Machine, op: Op) -> tuple[Expr, Expr]:
 
 
 @declare("pto.vmull", register("vvm", "vv"))
-def _long_product(m: Machine, op: Op) -> tuple[Expr, Expr]:
+def _long_product(m: Machine, op: Op, lhs: Vector, rhs: Vector, mask: Predicate) -> tuple[Expr, Expr]:
     """The low and the high half of the whole product."""
-    lhs, rhs = rows_of(m, op)
-    dtype = element_of(lhs)
+    dtype = element_of(lhs.expr)
     wide = dtypes.INT64 if dtype.is_signed_int() else dtypes.UINT64
-    product = m.b.tile("mul", cast(m, lhs, wide), cast(m, rhs, wide))
+    product = m.b.tile("mul", cast(m, lhs.expr, wide), cast(m, rhs.expr, wide))
     high = m.b.tile("shr", product, constant(dtype.bits, wide))
-    low, top = (masked(m, cast(m, half, dtype), mask_of(m, op)) for half in (product, high))
+    low, top = (masked(m, cast(m, half, dtype), mask) for half in (product, high))
     return low, top

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tilewright.core.expr import constant
+from tilewright.core.expr import Expr, constant
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL
-from tilewright.pto.machine.build import known
+from tilewright.ops.builder import known
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import regrained
 from tilewright.pto.machine.values import Lowered, Number, Predicate
@@ -49,8 +49,8 @@ def _section(m: Machine, op: Op) -> tuple[Lowered, ...]:
 
 
 @declare("scf.for", _FOR)
-def _for(m: Machine, op: Op) -> tuple[Lowered, ...]:
-    start, stop, step = (m.index(v) for v in op.operands[:3])
+def _for(m: Machine, op: Op, *bounds: Expr) -> tuple[Lowered, ...]:
+    start, stop, step = map(m.b.index, bounds)
     inits = [_carriable(m, v) for v in op.clause("iter_args") or ()]
     carried = m.carried(inits, "carried")
     m.hand_on(carried, inits)
@@ -67,8 +67,7 @@ def _for(m: Machine, op: Op) -> tuple[Lowered, ...]:
 
 
 @declare("scf.if", Form("b", "x*", syntax=Syntax.IF))
-def _if(m: Machine, op: Op) -> tuple[Lowered, ...]:
-    condition = m.expr(op.operands[0])
+def _if(m: Machine, op: Op, condition: Expr) -> tuple[Lowered, ...]:
     fixed = known(condition)
     if fixed is not None:
         taken = op.regions[0 if fixed else 1 :][:1]

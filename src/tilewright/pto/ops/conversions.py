@@ -11,25 +11,14 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32, INT64, SIGNED, UNSIGNED, DataType, finite_limits
 from tilewright.errors import AttributeValueError
-from tilewright.pto.machine.build import element_of, known
+from tilewright.ops.builder import element_of, known
 from tilewright.pto.machine.elements import cast, where
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.operands import destination
-from tilewright.pto.machine.registers import (
-    active,
-    apart,
-    bitcast,
-    every,
-    full,
-    kept,
-    lanes_of,
-    mask_of,
-    masked,
-    scalar_in,
-)
+from tilewright.pto.machine.operands import elementwise
+from tilewright.pto.machine.registers import active, apart, bitcast, every, full, kept, lanes_of, mask_of, masked
 from tilewright.pto.machine.tiles import cover, read
 from tilewright.pto.machine.values import Number, Predicate, Tile, Vector
-from tilewright.pto.module import Attribute, Enumerated, Op
+from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import declare
 from tilewright.pto.ops.masks import is_upper
 from tilewright.pto.text.form import Form, Slot, register, tile
@@ -48,14 +37,8 @@ WHOLE = float(1 << 23)
 """From here on every fp32 number is an integer."""
 
 
-def word_of(value: Attribute) -> str:
-    """Return the word of an enumeration however it is spelled."""
-    return value.word if isinstance(value, Enumerated) else str(value)
-
-
 @declare("pto.tcvt", tile("zz?", "z"))
-def _convert(m: Machine, op: Op) -> None:
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
+def _convert(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     mode = word_of(op.attributes.get("rmode", op.attributes.get("round_mode", "CAST_RINT"))).upper()
     if mode not in MODES:
         raise AttributeValueError(f"there is no rounding mode {mode!r}", help=f"one of {', '.join(MODES)}")
@@ -66,9 +49,8 @@ def _convert(m: Machine, op: Op) -> None:
 
 
 @declare("pto.tpack", tile("z", "z"))
-def _pack(m: Machine, op: Op) -> None:
+def _pack(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Integers cut to the low bits that the destination has room for."""
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
     values = read(m, source, target.valid, target.limits)
     cover(m, target, converted(m, values, target.type.element.dtype, "trunc", saturates=False))
 
@@ -81,7 +63,7 @@ def converted(m: Machine, values: Expr, to: DataType, mode: str, saturates: bool
     if saturates is None:
         saturates = (come.name, to.name) not in _WRAPS
     if come.is_float() and to.is_float():
-        return _between_floats(m, values, to, saturates)
+        return m.b.tile("cast", _finite(m, values, to) if saturates and to.bits < come.bits else values, to)
     if come.is_float() and not saturates:
         whole = m.b.tile("cast", values, INT64, mode)
         return whole if to == INT64 else m.b.tile("cast", whole, to)
@@ -98,12 +80,6 @@ def _rounded(m: Machine, values: Expr, mode: str) -> Expr:
     back = m.b.tile("cast", whole, element_of(values))
     size = m.b.tile("abs", values)
     return where(m, size, CmpType.LT, constant(WHOLE), back, values)
-
-
-def _between_floats(m: Machine, values: Expr, to: DataType, saturates: bool) -> Expr:
-    if saturates and to.bits < element_of(values).bits:
-        values = _finite(m, values, to)
-    return m.b.tile("cast", values, to)
 
 
 def _finite(m: Machine, values: Expr, to: DataType) -> Expr:
@@ -144,21 +120,14 @@ def _part(op: Op, step: int) -> int:
     return _PARTS[word]
 
 
-def _saturates(op: Op) -> bool | None:
-    word = op.attributes.get("sat")
-    return None if word is None else str(word) in ("SAT", "RS_ENABLE", "ON")
-
-
-@declare("pto.vcvt", register("un?", "u"))
-def _convert_lanes(m: Machine, op: Op) -> Expr:
-    return _placed(m, op, m.get(op.operands[0], Vector).expr)
+@declare("pto.vcvt", register("un?", "u"), widens=0)
+def _convert_lanes(m: Machine, op: Op, source: Vector) -> Expr:
+    return _placed(m, op, source.expr)
 
 
 @declare("pto.vmulscvt", Form("usn", "u", slots=(Slot("rnd", "string"), Slot("part", "string")), needed_slots=0))
-def _scale_and_convert(m: Machine, op: Op) -> Expr:
-    source = m.get(op.operands[0], Vector)
-    scaled = m.b.tile("mul", source.expr, scalar_in(m, op.operands[1], source.element.dtype))
-    return _placed(m, op, scaled)
+def _scale_and_convert(m: Machine, op: Op, source: Vector, scale: Expr) -> Expr:
+    return _placed(m, op, m.b.tile("mul", source.expr, m.b.cast(scale, source.element.dtype, "rint")))
 
 
 def _placed(m: Machine, op: Op, row: Expr) -> Expr:
@@ -168,7 +137,9 @@ def _placed(m: Machine, op: Op, row: Expr) -> Expr:
     few, many = sorted((have, want))
     first = _part(op, many // few) if few < many else 0
     row = every(m, row, have // want, first, want) if have > want else row
-    made = _converted_lanes(m, row, type_.element.dtype, mode_of(op), _saturates(op))
+    word = op.attributes.get("sat")
+    saturates = None if word is None else str(word) in ("SAT", "RS_ENABLE", "ON")
+    made = _converted_lanes(m, row, type_.element.dtype, mode_of(op), saturates)
     if few == many:
         return masked(m, made, mask)
     made = kept(m, made, _lit(m, mask, many, few, first))
@@ -229,11 +200,11 @@ def _directed(m: Machine, row: Expr, to: DataType, mode: str) -> Expr:
 
 
 @declare("pto.vtrc", register("vm", "v", "rnd", False))
-def _round(m: Machine, op: Op) -> Expr:
+@elementwise
+def _round(m: Machine, op: Op, row: Expr) -> Expr:
     """Floats rounded to integers, still floats."""
-    row = m.get(op.operands[0], Vector).expr
     made = converted(m, cast(m, row, dtypes.FP32), dtypes.FP32, mode_of(op, "Z"), None)
-    return masked(m, cast(m, made, element_of(row)), mask_of(m, op))
+    return cast(m, made, element_of(row))
 
 
 # halves
@@ -250,19 +221,19 @@ def _takes_upper(m: Machine, op: Op) -> bool:
     return part == 1
 
 
-@declare("pto.vpack", register("un?|ui", "u", "part", False))
-def _pack_lanes(m: Machine, op: Op) -> Expr:
+@declare("pto.vpack", register("un?|ui", "u", "part", False), widens=1 / 2)
+def _pack_lanes(m: Machine, op: Op, source: Vector) -> Expr:
     """The low parts of the elements in one half of the result; the other half is zero."""
-    source, type_ = m.get(op.operands[0], Vector), op.results[0].of(VReg)
+    type_ = op.results[0].of(VReg)
     half = cast(m, masked(m, source.expr, mask_of(m, op)), type_.element.dtype)
     none = full(m, type_.lanes - lanes_of(half), type_.element.dtype, 0)
     return m.b.tile("concat", none, half) if _takes_upper(m, op) else m.b.tile("concat", half, none)
 
 
-@declare("pto.vsunpack vzunpack", register("un?|ui", "u", "part", False))
-def _unpack(m: Machine, op: Op) -> Expr:
+@declare("pto.vsunpack vzunpack", register("un?|ui", "u", "part", False), widens=2)
+def _unpack(m: Machine, op: Op, source: Vector) -> Expr:
     """One half of the elements, made longer with copies of their sign or with zeros."""
-    source, type_ = m.get(op.operands[0], Vector), op.results[0].of(VReg)
+    type_ = op.results[0].of(VReg)
     family = SIGNED if op.name == "pto.vsunpack" else UNSIGNED
     first = type_.lanes if _takes_upper(m, op) else 0
     half = every(m, bitcast(m, source.expr, family[source.element.nbytes]), 1, first, type_.lanes)

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.core.types import TileType
-from tilewright.dtypes import UNSIGNED, DataType
+from tilewright.dtypes import UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.pto.machine.build import element_of, tile_type
-from tilewright.pto.machine.elements import arithmetic, cast, filled, where, widened
+from tilewright.ops.builder import element_of
+from tilewright.pto.machine.elements import arithmetic, cast, where
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.operands import destination, given, operand, operands, rows_of
-from tilewright.pto.machine.registers import (
-    active,
-    bitcast,
-    every,
-    kept,
-    lanes_of,
-    mask_of,
-    masked,
-)
+from tilewright.pto.machine.operands import elementwise, given, operand, rows_of
+from tilewright.pto.machine.registers import active, bitcast, every, kept, lanes_of, mask_of, masked
 from tilewright.pto.machine.tiles import cover, read
-from tilewright.pto.machine.values import Number, Tile
+from tilewright.pto.machine.values import Number, Tile, Vector
 from tilewright.pto.module import Op
-from tilewright.pto.op import declare
-from tilewright.pto.ops.rules import reach
+from tilewright.pto.op import declare, reach
 from tilewright.pto.text.form import register, tile
-from tilewright.pto.types import VReg
+from tilewright.pto.types import SCALARS, VReg
 
 _UNARY = {
     "exp": "exp", "log": "log", "ln": "log", "sqrt": "sqrt", "rsqrt": "rsqrt", "recip": "recip", "neg": "neg",
@@ -47,8 +36,9 @@ def _word(op: Op) -> str:
 @declare("pto.texp tlog tsqrt trecip tneg tabs trelu", tile("t"), rule=reach)
 @declare("pto.trsqrt", tile("tz?"), rule=reach)
 @declare("pto.vabs vneg vexp vln vsqrt vrelu", register("vm"))
-def _unary(m: Machine, op: Op) -> Expr | None:
-    return given(m, op, m.b.tile(_UNARY[_word(op)], operands(m, op, 1)[0]))
+@elementwise
+def _unary(m: Machine, op: Op, x: Expr) -> Expr:
+    return m.b.tile(_UNARY[_word(op)], x)
 
 
 @declare("pto.tadd tsub tmul tdiv tmax tmin tfmod tshl tshr", tile("tt"), rule=reach)
@@ -57,11 +47,11 @@ def _unary(m: Machine, op: Op) -> Expr | None:
 @declare("pto.vadd vsub vmul vdiv vmax vmin", register("vvm"))
 @declare("pto.vadds vsubs vmuls vmaxs vmins", register("vem"))
 @declare("pto.vshl vshr", register("uum", "u"))
-@declare("pto.vshls vshrs", register("vim"))
-def _binary(m: Machine, op: Op) -> Expr | None:
+@declare("pto.vshls vshrs", register("vim"), counts=SCALARS["i16"])
+@elementwise
+def _binary(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
     mode = op.attributes.get("precision_mode", op.attributes.get("precisionType"))
-    is_precise = getattr(mode, "word", "") == "HIGH_PRECISION"
-    return given(m, op, arithmetic(m, _function(op), *operands(m, op, 2), precise=is_precise))
+    return arithmetic(m, _function(op), x, y, precise=getattr(mode, "word", "") == "HIGH_PRECISION")
 
 
 def _function(op: Op) -> str:
@@ -72,98 +62,63 @@ def _function(op: Op) -> str:
 @declare("pto.tands tors", tile("te"), rule=reach)
 @declare("pto.txor", tile("ttz?"), rule=reach)
 @declare("pto.txors", tile("tez?"), rule=reach)
-@declare("pto.tnot", tile("t"), rule=reach)
 @declare("pto.vand vor vxor", register("vvm"))
+@elementwise
+def _bitwise(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
+    lhs, rhs = _bits(m, op, x), _bits(m, op, y)
+    return bitcast(m, m.b.tile(_function(op), lhs, rhs), element_of(x))
+
+
+@declare("pto.tnot", tile("t"), rule=reach)
 @declare("pto.vnot", register("vm"))
-def _bitwise(m: Machine, op: Op) -> Expr | None:
-    """Bits, whatever they stand for: floats in registers go through integers of their size."""
-    rows = operands(m, op, 1 if op.name.endswith("not") else 2)
-    dtype = element_of(rows[0])
-    if dtype.is_float() and not op.outs:
-        rows = [bitcast(m, row, UNSIGNED[dtype.get_byte()]) for row in rows]
-    if len(rows) == 1:
-        made = m.b.tile("not_", rows[0])
-    else:
-        made = m.b.tile(_function(op), rows[0], rows[1])
-    return given(m, op, bitcast(m, made, dtype))
+@elementwise
+def _inverted(m: Machine, op: Op, x: Expr) -> Expr:
+    return bitcast(m, m.b.tile("not_", _bits(m, op, x)), element_of(x))
+
+
+def _bits(m: Machine, op: Op, x: Expr) -> Expr:
+    """Return bits, whatever they stand for: floats in registers go through integers of their size."""
+    dtype = element_of(x)
+    return bitcast(m, x, UNSIGNED[dtype.get_byte()]) if dtype.is_float() and not op.outs else x
 
 
 @declare("pto.vaddrelu vsubrelu", register("vvm?"))
-def _then_relu(m: Machine, op: Op) -> Expr | None:
-    lhs, rhs = rows_of(m, op)
-    return given(m, op, m.b.tile("relu", arithmetic(m, _word(op)[:3], lhs, rhs)))
+@elementwise
+def _then_relu(m: Machine, op: Op, x: Expr, y: Expr) -> Expr:
+    return m.b.tile("relu", arithmetic(m, _word(op)[:3], x, y))
 
 
 @declare("pto.tlrelu", tile("ts"), rule=reach)
 @declare("pto.vlrelu", register("vem"))
-def _leaky(m: Machine, op: Op) -> Expr | None:
-    x, slope = operands(m, op, 2)
-    return given(m, op, m.b.tile("lrelu", x, slope))
+@elementwise
+def _leaky(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
+    return m.b.tile("lrelu", x, slope)
 
 
 @declare("pto.tprelu", tile("ttz?"), rule=reach)
 @declare("pto.vprelu", register("vvm?"))
-def _parametric(m: Machine, op: Op) -> Expr | None:
-    x, slope = operands(m, op, 2)
-    return given(m, op, where(m, x, CmpType.GT, constant(0.0), x, m.b.tile("mul", x, slope)))
-
-
-# remainders
+@elementwise
+def _parametric(m: Machine, op: Op, x: Expr, slope: Expr) -> Expr:
+    return where(m, x, CmpType.GT, constant(0.0), x, m.b.tile("mul", x, slope))
 
 
 @declare("pto.trem", tile("ttz?"), rule=reach)
 @declare("pto.trems", tile("tez?"), rule=reach)
-def _remainder(m: Machine, op: Op) -> None:
+@elementwise
+def _remainder(m: Machine, op: Op, lhs: Expr, rhs: Expr) -> Expr:
     """The remainder with the sign of the divisor; of a float and a number it keeps the dividend's."""
-    target = destination(m, op)
-    lhs, rhs = (operand(m, v, target) for v in op.ins[:2])
-    rest = arithmetic(m, "fmod", lhs, rhs)
-    if op.name == "pto.trems" and target.type.element.is_float:
-        cover(m, target, rest)
-        return
-    dtype = target.type.element.dtype
-    wide = rest if dtype.is_float() else cast(m, rest, dtypes.INT32)
-    divisor = rhs if dtype.is_float() else widened(m, rhs)
-    sign = m.b.tile("mul", _sign(m, wide), _sign_of(m, divisor))
-    moved = m.b.tile("add", wide, divisor)
-    zero = constant(0, dtype if dtype.is_float() else dtypes.INT32)
-    cover(m, target, cast(m, where(m, sign, CmpType.LT, zero, moved, wide), dtype))
-
-
-def _sign(m: Machine, value: Expr) -> Expr:
-    """Return -1, 0 or 1 for each element."""
-    low = m.b.tile("maximum", value, constant(-1))
-    type_ = tile_type(value)
-    if type_.dtype.is_float():
-        ones, minus = filled(m, type_, 1), filled(m, type_, -1)
-        down = where(m, value, CmpType.LT, constant(0.0), minus, filled(m, type_, 0))
-        return where(m, value, CmpType.GT, constant(0.0), ones, down)
-    return m.b.tile("minimum", low, constant(1))
-
-
-def _sign_of(m: Machine, value: Expr) -> Expr:
-    if isinstance(value.type, TileType):
-        return _sign(m, value)
-    dtype = element_of(value)
-    zero = constant(0, dtype)
-    up, down = m.b.scalar("gt", value, zero), m.b.scalar("lt", value, zero)
-    return m.b.scalar("sub", _number(m, up, dtype), _number(m, down, dtype))
-
-
-def _number(m: Machine, condition: Expr, dtype: DataType) -> Expr:
-    return m.b.cast(m.b.cast(condition, dtypes.INT32), dtype)
+    keeps_sign = op.name == "pto.trems" and element_of(lhs).is_float()
+    return m.b.tile("fmod" if keeps_sign else "rem", lhs, rhs)
 
 
 # several steps at once
 
 
-@declare("pto.taxpy", tile("zs", "z"), rule=reach)
-def _add_scaled(m: Machine, op: Op) -> None:
-    target = destination(m, op)
-    source, scale = op.ins[:2]
-    x = read(m, m.get(source, Tile), target.valid, target.limits)
-    x = cast(m, x, target.type.element.dtype)
-    factor = m.b.cast(m.expr(scale), target.type.element.dtype)
+@declare("pto.taxpy", tile("zs", "z"), rule=reach, is_by_source=True)
+def _add_scaled(m: Machine, op: Op, target: Tile, source: Tile, scale: Expr) -> None:
+    dtype = target.type.element.dtype
+    x = cast(m, read(m, source, target.valid, target.limits), dtype)
+    factor = m.b.cast(scale, dtype)
     old = operand(m, op.outs[0], target)
     cover(m, target, m.b.tile("add", old, m.b.tile("mul", x, factor)))
 
@@ -178,40 +133,37 @@ def _scale(m: Machine, op: Op) -> Expr | None:
 
 @declare("pto.taddc tsubc", tile("ttt"), rule=reach)
 @declare("pto.taddsc tsubsc", tile("tet"), rule=reach)
-def _chain(m: Machine, op: Op) -> Expr | None:
-    a, b, c = operands(m, op)
-    return given(m, op, m.b.tile("add", m.b.tile(_word(op)[:3], a, b), c))
+@elementwise
+def _chain(m: Machine, op: Op, a: Expr, b: Expr, c: Expr) -> Expr:
+    return m.b.tile("add", m.b.tile(_word(op)[:3], a, b), c)
 
 
 @declare("pto.vmula", register("vvvm"))
-def _multiply_add(m: Machine, op: Op) -> Expr | None:
+@elementwise
+def _multiply_add(m: Machine, op: Op, total: Expr, lhs: Expr, rhs: Expr) -> Expr:
     """The accumulator plus the product of the two others."""
-    total, lhs, rhs = rows_of(m, op)
-    return given(m, op, m.b.tile("add", total, m.b.tile("mul", lhs, rhs)))
+    return m.b.tile("add", total, m.b.tile("mul", lhs, rhs))
 
 
 @declare("pto.vmadd", register("vvvm"))
-def _scale_add(m: Machine, op: Op) -> Expr | None:
+@elementwise
+def _scale_add(m: Machine, op: Op, total: Expr, lhs: Expr, rhs: Expr) -> Expr:
     """The product of the accumulator and the first, plus the second."""
-    total, lhs, rhs = rows_of(m, op)
     dtype = element_of(total)
     if dtype.bits < 32:
         raise UnsupportedFeatureError(f"pto.vmadd does not take {dtype} elements", help="convert them with pto.vcvt")
-    return given(m, op, m.b.tile("add", m.b.tile("mul", total, lhs), rhs))
+    return m.b.tile("add", m.b.tile("mul", total, lhs), rhs)
 
 
 @declare("pto.vexpdif", register("uun?", "u", "part", False))
-def _exponential_of_difference(m: Machine, op: Op) -> Expr:
+def _exponential_of_difference(m: Machine, op: Op, lhs: Vector, rhs: Vector) -> Expr:
     """The exponential of a difference in fp32; of shorter floats, of their even or odd lanes."""
-    lhs, rhs = rows_of(m, op)
-    type_ = op.results[0].of(VReg)
-    step = lanes_of(lhs) // type_.lanes
+    type_, mask = op.results[0].of(VReg), mask_of(m, op)
+    step = lanes_of(lhs.expr) // type_.lanes
     first = 1 if op.attributes.get("part") == "ODD" and step > 1 else 0
-    a, b = (cast(m, every(m, row, step, first, type_.lanes), type_.element.dtype) for row in (lhs, rhs))
+    a, b = (cast(m, every(m, v.expr, step, first, type_.lanes), type_.element.dtype) for v in (lhs, rhs))
     made = m.b.tile("exp", m.b.tile("sub", a, b))
-    mask = mask_of(m, op)
     if mask is None or mask.bits == type_.element.bits:
         return masked(m, made, mask)
     on = active(m, mask, mask.bits // 8)
-    on = None if on is None else every(m, on, step, first, type_.lanes)
-    return kept(m, made, on)
+    return kept(m, made, None if on is None else every(m, on, step, first, type_.lanes))

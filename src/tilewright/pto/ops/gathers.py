@@ -9,10 +9,19 @@ from dataclasses import replace
 from tilewright.core.expr import Expr
 from tilewright.dtypes import UINT8
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
-from tilewright.pto.machine.lanes import blank_lanes, elements_of, lane_view, lit_lanes, position, written
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.operands import destination
-from tilewright.pto.machine.registers import BLOCK, NBYTES, lanes_of, lit
+from tilewright.pto.machine.registers import (
+    BLOCK,
+    NBYTES,
+    blank_lanes,
+    elements_of,
+    lane_view,
+    lanes_of,
+    lit,
+    lit_lanes,
+    position,
+    written,
+)
 from tilewright.pto.machine.tiles import (
     bytes_view,
     cell_view,
@@ -24,9 +33,8 @@ from tilewright.pto.machine.tiles import (
     write,
 )
 from tilewright.pto.machine.values import Tile, Vector, View
-from tilewright.pto.module import Op
+from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import declare
-from tilewright.pto.ops.conversions import word_of
 from tilewright.pto.ops.moves import flat
 from tilewright.pto.ops.selections import BYTE
 from tilewright.pto.ops.vector_memory import accessed, unsigned
@@ -48,8 +56,7 @@ def each(m: Machine, region: tuple[Expr, Expr]) -> Generator[tuple[Expr, Expr]]:
 
 
 @declare("pto.tgather", tile("zx?x?x?", "zz?"))
-def _gather(m: Machine, op: Op) -> None:
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
+def _gather(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     pattern = op.attributes.get("maskPattern", op.attributes.get("mask_pattern"))
     if pattern is not None:
         _gather_pattern(m, source, target, word_of(pattern))
@@ -82,9 +89,8 @@ def _gather_pattern(m: Machine, source: Tile, target: Tile, pattern: str) -> Non
 
 
 @declare("pto.tgatherb", tile("zz", "z"))
-def _gather_blocks(m: Machine, op: Op) -> None:
+def _gather_blocks(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> None:
     """Take blocks of 32 bytes at byte offsets from the source's start."""
-    source, places, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
     if not m.placed(source, places, target):
         return
     offsets = window(m, places, places.valid)
@@ -98,14 +104,12 @@ def _gather_blocks(m: Machine, op: Op) -> None:
         go = m.b.add(target.place.offset, m.b.mul(number, BLOCK))
         view = bytes_view(m, replace(source.place, element=BYTE, offset=come), (1, BLOCK), (BLOCK, 1))
         room = bytes_view(m, replace(target.place, element=BYTE, offset=go), (1, BLOCK), (BLOCK, 1))
-        block = m.b.load(view, (1, BLOCK))
-        m.b.store(room, block)
+        m.b.store(room, m.b.load(view, (1, BLOCK)))
 
 
 @declare("pto.tscatter", tile("zz", "z"))
-def _scatter(m: Machine, op: Op) -> None:
+def _scatter(m: Machine, op: Op, target: Tile, source: Tile, places: Tile) -> None:
     """Put each element into the row its index names, in its own column."""
-    source, places, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
     if not m.placed(source, places, target):
         return
     whole = m.b.index(target.type.rows), m.b.index(target.type.cols)
@@ -117,27 +121,27 @@ def _scatter(m: Machine, op: Op) -> None:
 
 
 @declare("pto.mgather", tile("yz", "z"))
-def _gather_memory(m: Machine, op: Op) -> None:
-    view, places, target = m.get(op.ins[0], View), m.get(op.ins[1], Tile), destination(m, op)
+def _gather_memory(m: Machine, op: Op, target: Tile, view: View, places: Tile) -> None:
     if not m.placed(places, target):
         return
     indices, made = corresponding(m, places, target), window(m, target, target.valid)
     with each(m, target.valid) as at:
-        step = m.b.mul(m.b.index(m.b.get(indices, *at)), view.pointer.element.nbytes)
-        found = cell_view(m, replace(view.pointer, offset=m.b.add(view.pointer.offset, step)))
-        m.b.set(made, m.b.get(found, m.b.index(0)), *at)
+        m.b.set(made, m.b.get(_named(m, view, indices, at), m.b.index(0)), *at)
 
 
 @declare("pto.mscatter", tile("zz", "y"))
-def _scatter_memory(m: Machine, op: Op) -> None:
-    source, places, view = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), m.get(op.outs[0], View)
+def _scatter_memory(m: Machine, op: Op, view: View, source: Tile, places: Tile) -> None:
     if not m.placed(source, places):
         return
     elements, indices = window(m, source, source.valid), corresponding(m, places, source)
     with each(m, source.valid) as at:
-        step = m.b.mul(m.b.index(m.b.get(indices, *at)), view.pointer.element.nbytes)
-        room = cell_view(m, replace(view.pointer, offset=m.b.add(view.pointer.offset, step)))
-        m.b.set(room, m.b.get(elements, *at), m.b.index(0))
+        m.b.set(_named(m, view, indices, at), m.b.get(elements, *at), m.b.index(0))
+
+
+def _named(m: Machine, view: View, indices: Expr, at: tuple[Expr, Expr]) -> Expr:
+    """Return the element of global memory that an index names."""
+    step = m.b.mul(m.b.index(m.b.get(indices, *at)), view.pointer.element.nbytes)
+    return cell_view(m, replace(view.pointer, offset=m.b.add(view.pointer.offset, step)))
 
 
 # registers
@@ -177,9 +181,9 @@ def _gather_lane_blocks(m: Machine, op: Op) -> Expr:
 
 
 @declare("pto.vscatter", memory("ulx?x?"))
-def _scatter_lanes(m: Machine, op: Op) -> None:
+def _scatter_lanes(m: Machine, op: Op, source: Vector) -> None:
     """Each lane goes where an index says; of bytes, every other one."""
-    source, (pointer, _), offsets = m.get(op.operands[0], Vector), accessed(m, op, 1), _indices(m, op)
+    pointer, offsets = accessed(m, op, 1)[0], _indices(m, op)
     lanes = lanes_of(offsets)
     if lanes > source.lanes:
         raise UnsupportedFeatureError(f"{op.name} has {lanes} indices for {source.lanes} elements")

@@ -14,9 +14,9 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import INT32, UINT8
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
+from tilewright.ops.builder import element_of, known
 from tilewright.pto.errors import PtoTypeMismatchError
-from tilewright.pto.machine.build import element_of, known
-from tilewright.pto.machine.machine import Lowering, Machine
+from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
     NBYTES,
     active,
@@ -34,11 +34,10 @@ from tilewright.pto.machine.registers import (
 from tilewright.pto.machine.tiles import bytes_view, moved
 from tilewright.pto.machine.values import Lowered, Pointer, Predicate, Token
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.rules import equal
+from tilewright.pto.op import Constants, Lowering, declare, equal
 from tilewright.pto.ops.vector_memory import accessed, unsigned, updated
 from tilewright.pto.text.form import Form, Slot, Typing, memory, register
-from tilewright.pto.types import Mask
+from tilewright.pto.types import INDEX, SCALARS, Mask, Scalar
 
 WIDTHS = ("b8", "b16", "b32")
 """The lanes that masks can have."""
@@ -47,15 +46,9 @@ COARSEST = 8
 """Bytes of the widest lanes there are."""
 
 
-def by_width(name: str, form: Form) -> Callable[[Lowering], Lowering]:
+def by_width(name: str, form: Form, counts: Scalar = INDEX) -> Callable[[Lowering], Lowering]:
     """Declare an op for each width of lanes, as in `pto.pset_b8`; all its masks have that width."""
-
-    def signed_in(lowering: Lowering) -> Lowering:
-        for width in WIDTHS:
-            declare(f"pto.{name}_{width}", form, rule=_one_width)(lowering)
-        return lowering
-
-    return signed_in
+    return declare(f"pto.{' '.join(f'{name}_{width}' for width in WIDTHS)}", form, rule=_one_width, counts=counts)
 
 
 def _one_width(op: Op, _: Constants) -> None:
@@ -93,10 +86,9 @@ def _pattern(m: Machine, op: Op) -> Expr | Predicate:
     return flags(m, compared(m, rest, CmpType.EQ, constant(0, INT32)), lanes)
 
 
-@by_width("plt", register("i", "ni"))
-def _less_than(m: Machine, op: Op) -> tuple[Predicate, Expr]:
+@by_width("plt", register("i", "ni"), counts=SCALARS["i32"])
+def _less_than(m: Machine, op: Op, count: Expr) -> tuple[Predicate, Expr]:
     """The first lanes, as many as are left, and how many are left behind them."""
-    count = m.expr(op.operands[0])
     lanes, none = (constant(n, element_of(count)) for n in (op.results[0].of(Mask).lanes, 0))
     rest = m.b.scalar("max", m.b.scalar("sub", count, lanes), none)
     return _first(m, op, m.b.scalar("min", count, lanes)), rest
@@ -107,9 +99,9 @@ def _less_than(m: Machine, op: Op) -> tuple[Predicate, Expr]:
 
 @declare("pto.pand por pxor", register("nnn", "n"))
 @declare("pto.pnot", register("nn", "n"))
-def _logic(m: Machine, op: Op) -> Expr:
+def _logic(m: Machine, op: Op, *masks: Predicate) -> Expr:
     """What is computed of flags where the mask has flags: no other bit gets through."""
-    *sources, mask = (m.get(v, Predicate) for v in op.operands)
+    *sources, mask = masks
     lhs, *others = (regrained(m, source.expr, grain(mask.expr)) for source in sources)
     name = {"pto.pand": "and_", "pto.por": "or_"}.get(op.name, "xor")
     made = m.b.tile(name, lhs, others[0] if others else constant(1, UINT8))
@@ -117,8 +109,7 @@ def _logic(m: Machine, op: Op) -> Expr:
 
 
 @declare("pto.psel", register("nnn", "n"))
-def _select(m: Machine, op: Op) -> Expr:
-    masks = [m.get(v, Predicate) for v in op.operands]
+def _select(m: Machine, op: Op, *masks: Predicate) -> Expr:
     finest = min(grain(mask.expr) for mask in masks)
     then, other = (regrained(m, mask.expr, finest) for mask in masks[:2])
     return chosen(m, active(m, masks[2], finest), then, other)
@@ -127,27 +118,24 @@ def _select(m: Machine, op: Op) -> Expr:
 # lanes that move or change their width
 
 
-@declare("pto.pbitcast", register("n", "n"), is_by_bits=True)
-def _bitcast(m: Machine, op: Op) -> Predicate:
+@declare("pto.pbitcast", register("n", "n"), is_by_bits=True, widens=0)
+def _bitcast(m: Machine, op: Op, source: Predicate) -> Predicate:
     """The same image, seen in lanes of another width."""
-    source = m.get(op.operands[0], Predicate)
     return Predicate(source.expr, op.results[0].of(Mask).bits, source.is_all)
 
 
 @declare("pto.ppack", register("n", "n", "part"), is_by_bits=True)
-def _pack(m: Machine, op: Op) -> Expr:
+def _pack(m: Machine, op: Op, source: Predicate) -> Expr:
     """Every other bit of the image, in its lower or upper half; the other half is zero."""
-    flags = m.get(op.operands[0], Predicate).expr
-    half = regrained(m, flags, max(2, grain(flags)))
+    half = regrained(m, source.expr, max(2, grain(source.expr)))
     none = full(m, lanes_of(half), UINT8, 0)
     return m.b.tile("concat", none, half) if is_upper(op) else m.b.tile("concat", half, none)
 
 
 @declare("pto.punpack", register("n", "n", "part"), is_by_bits=True)
-def _unpack(m: Machine, op: Op) -> Expr:
+def _unpack(m: Machine, op: Op, source: Predicate) -> Expr:
     """The lower or upper half of the image, each bit followed by a zero."""
-    flags = m.get(op.operands[0], Predicate).expr
-    some = regrained(m, flags, min(COARSEST, grain(flags)))
+    some = regrained(m, source.expr, min(COARSEST, grain(source.expr)))
     count = lanes_of(some) // 2
     return every(m, some, 1, count if is_upper(op) else 0, count)
 
@@ -162,23 +150,24 @@ def is_upper(op: Op) -> bool:
 
 def _store_bits(m: Machine, image: Expr, at: Pointer) -> None:
     """Write flags as bits, eight a byte, the first one lowest."""
-    count = lanes_of(image) // 8
     packed = compared(m, image, CmpType.NE, constant(0, UINT8))
-    target = bytes_view(m, replace(at, element=unsigned(1)), (1, count), (0, 1))
-    m.b.store(target, packed)
+    m.b.store(_bit_view(m, at, lanes_of(image)), packed)
 
 
 def _load_bits(m: Machine, at: Pointer, count: int) -> Expr:
     """Return bits in memory as flags."""
-    packed = m.b.load(bytes_view(m, replace(at, element=unsigned(1)), (1, count // 8), (0, 1)), (1, count // 8))
-    return flags(m, packed, count)
+    return flags(m, m.b.load(_bit_view(m, at, count), (1, count // 8)), count)
+
+
+def _bit_view(m: Machine, at: Pointer, count: int) -> Expr:
+    return bytes_view(m, replace(at, element=unsigned(1)), (1, count // 8), (0, 1))
 
 
 @declare("pto.psts", memory("nl", "l?", "dist"))
 @declare("pto.psti", memory("nli?", "l?", "dist"))
-def _store_mask(m: Machine, op: Op) -> tuple[Pointer, ...]:
+def _store_mask(m: Machine, op: Op, mask: Predicate) -> tuple[Pointer, ...]:
     at, further = _place(m, op, 1)
-    image = regrained(m, m.get(op.operands[0], Predicate).expr, 1)
+    image = regrained(m, mask.expr, 1)
     word = op.attributes.get("dist", "NORM")
     if word not in ("NORM", "PK"):
         raise UnsupportedFeatureError(f"{op.name} has no distribution {word!r}", help="NORM or PK")
@@ -219,9 +208,8 @@ def _doubled(m: Machine, row: Expr) -> Expr:
 
 
 @declare("pto.pstu", register("anli?", "al?"))
-def _store_mask_unaligned(m: Machine, op: Op) -> tuple[Lowered, ...]:
+def _store_mask_unaligned(m: Machine, op: Op, _: Token, mask: Predicate, base: Pointer) -> tuple[Lowered, ...]:
     """One bit a lane, however wide lanes are."""
-    mask, base = m.get(op.operands[1], Predicate), m.get(op.operands[2], Pointer)
     own = lit_lanes_of(m, mask)
     _store_bits(m, own, base)
     further = base.having((m.b.add(base.offset, lanes_of(own) // 8),))

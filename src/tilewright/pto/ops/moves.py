@@ -5,25 +5,22 @@ from __future__ import annotations
 from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import finite_limits
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.pto.machine.build import known, tile_type
+from tilewright.ops.builder import known, tile_type
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.operands import destination
-from tilewright.pto.machine.tiles import bytes_view, check_reach, read, read_all, write
+from tilewright.pto.machine.tiles import bytes_view, check_reach, common, read, read_all, write
 from tilewright.pto.machine.values import Tile
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.rules import element_type, equal
+from tilewright.pto.op import declare, element_type, gives
 from tilewright.pto.text.form import Form, Layout, Typing, Word, tile
 from tilewright.pto.types import TileBuf
 
 
 @declare("pto.tmov", tile("zx?", "z"))
-def _move(m: Machine, op: Op) -> None:
+def _move(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """A copy of what both hold, converted where it leaves an accumulator."""
     refuse_scaling(op)
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
-    region = m.b.least(source.valid[0], target.valid[0]), m.b.least(source.valid[1], target.valid[1])
+    region = common(m, source, target)
     value = read(m, source, region, target.limits)
     write(m, target, cast(m, rectified(m, op, value), target.type.element.dtype), covers=region)
 
@@ -44,25 +41,22 @@ def refuse_scaling(op: Op) -> None:
 
 
 @declare("pto.textract", tile("zii", "z"))
-def _extract(m: Machine, op: Op) -> None:
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
-    at = m.index(op.ins[1]), m.index(op.ins[2])
+def _extract(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: Expr) -> None:
+    at = m.b.index(row), m.b.index(column)
     check_reach(m, source, target.valid, at)
     value = read(m, source, target.valid, target.limits, at)
     write(m, target, cast(m, value, target.type.element.dtype))
 
 
 @declare("pto.tinsert", tile("zii", "z"))
-def _insert(m: Machine, op: Op) -> None:
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
-    at = m.index(op.ins[1]), m.index(op.ins[2])
+def _insert(m: Machine, op: Op, target: Tile, source: Tile, row: Expr, column: Expr) -> None:
+    at = m.b.index(row), m.b.index(column)
     check_reach(m, target, source.valid, at)
     write(m, target, cast(m, read_all(m, source), target.type.element.dtype), at)
 
 
 @declare("pto.tconcat", tile("tt"))
-def _concat(m: Machine, op: Op) -> None:
-    first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
+def _concat(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
     left, right = read_all(m, first), read_all(m, second)
     if all(known(n) is not None for n in (*first.valid, *second.valid)):
         write(m, target, m.b.tile("concat", left, right))
@@ -72,8 +66,7 @@ def _concat(m: Machine, op: Op) -> None:
 
 
 @declare("pto.ttrans", tile("tz?"))
-def _transpose(m: Machine, op: Op) -> None:
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
+def _transpose(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     write(m, target, m.b.tile("transpose", read_all(m, source), 0, 1))
 
 
@@ -81,9 +74,8 @@ def _transpose(m: Machine, op: Op) -> None:
 
 
 @declare("pto.tfillpad tfillpad_inplace tfillpad_expand", tile("t"))
-def _fill(m: Machine, op: Op) -> None:
+def _fill(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """A copy of the source's valid part, and the destination's pad everywhere else."""
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
     value = read_all(m, source, target.limits)
     _write_valid(m, target, value if tile_type(value).valid == target.limits else padded(m, value, target))
 
@@ -96,8 +88,7 @@ def _write_valid(m: Machine, target: Tile, value: Expr) -> None:
     elif None not in extents:
         write(m, target, m.b.tile("slice", value, target.valid, (0, 0)))
     else:
-        rows, cols = target.valid
-        write(m, target, m.b.tile("set_validshape", value, rows, cols))
+        write(m, target, m.b.tile("set_validshape", value, *target.valid))
 
 
 def pad_of(type_: TileBuf) -> float:
@@ -121,28 +112,20 @@ def blank(m: Machine, target: Tile) -> Expr:
 # one by one
 
 
-def _gets_element(op: Op, _: Constants) -> None:
-    equal(op, "result", op.results[0].type, element_type(op.ins[0].type))
+_READS = {"ins": Word(Layout.TYPED, "ti", required=True)}
 
 
-@declare(
-    "pto.tgetval",
-    Form("", "s", Typing.RESULT, words={"ins": Word(Layout.TYPED, "ti", required=True)}),
-    rule=_gets_element,
-)
-def _get(m: Machine, op: Op) -> Expr:
-    tile, index = m.get(op.ins[0], Tile), m.index(op.ins[1])
-    if not m.placed(tile):
-        return constant(0, tile.type.element.dtype)
-    return m.b.get(flat(m, tile), index)
+@declare("pto.tgetval", Form("", "s", Typing.RESULT, words=_READS), rule=gives(lambda op: element_type(op.ins[0].type)))
+def _get(m: Machine, op: Op, tile: Tile, index: Expr) -> Expr:
+    at = m.b.index(index)
+    return m.b.get(flat(m, tile), at) if m.placed(tile) else constant(0, tile.type.element.dtype)
 
 
 @declare("pto.tsetval", tile("is"))
-def _set(m: Machine, op: Op) -> None:
-    tile, index = destination(m, op), m.index(op.ins[0])
-    if not m.placed(tile):
-        return
-    m.b.set(flat(m, tile), m.expr(op.ins[1]), index)
+def _set(m: Machine, op: Op, tile: Tile, index: Expr, value: Expr) -> None:
+    at = m.b.index(index)
+    if m.placed(tile):
+        m.b.set(flat(m, tile), value, at)
 
 
 def flat(m: Machine, tile: Tile) -> Expr:

@@ -28,7 +28,7 @@ _BUFFER = (Slot("pipe", "pipe_event_type"), Slot("id", "int"), Slot("mode", "int
 @declare("pto.sync.set sync.wait", Form("i?", slots=_HANDSHAKE, needed_slots=1, is_leading=True, untyped=1))
 @declare("pto.mem_bar", Form(slots=(Slot("kind", "string"),), is_leading=True))
 @declare("pto.get_buf rls_buf", Form(slots=_BUFFER, needed_slots=2, is_leading=True))
-@declare("pto.set_ffts", Form("x"))
+@declare("pto.set_ffts", Form("x"), counts=I64)
 @declare("pto.tsync", Form("x*"))
 @declare("pto.tprefetch", tile("y", "z"))
 def _in_order(m: Machine, op: Op) -> None:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from tilewright.core.expr import Expr
+from tilewright.ops.builder import tile_type
 from tilewright.pto.errors import PtoValidShapeError
-from tilewright.pto.machine.build import tile_type
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import read, write
 from tilewright.pto.machine.values import Tile
-from tilewright.pto.module import Op, Value
+from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import TileBuf
 
 
-def _factors(m: Machine, left: Value, right: Value) -> tuple[Expr, Expr]:
-    a, b = m.get(left, Tile), m.get(right, Tile)
-    lhs = read(m, a, a.valid)
-    rhs = read(m, b, (a.valid[1], b.valid[1]), (a.type.cols, b.type.cols))
-    return lhs, rhs
+def _factors(m: Machine, a: Tile, b: Tile) -> tuple[Expr, Expr]:
+    return read(m, a, a.valid), read(m, b, (a.valid[1], b.valid[1]), (a.type.cols, b.type.cols))
 
 
 def _fits(op: Op, _: Constants) -> None:
@@ -35,30 +31,24 @@ def _fits(op: Op, _: Constants) -> None:
 
 
 @declare("pto.tmatmul tgemv", tile("zz", "z"), rule=_fits)
-def _multiply(m: Machine, op: Op) -> None:
-    lhs, rhs = _factors(m, op.ins[0], op.ins[1])
-    _write(m, op, m.b.tile("matmul", lhs, rhs))
+def _multiply(m: Machine, op: Op, target: Tile, a: Tile, b: Tile) -> None:
+    _write(m, target, a, b, m.b.tile("matmul", *_factors(m, a, b)))
 
 
 @declare("pto.tmatmul.acc tgemv.acc", tile("zzz", "z"), rule=_fits)
-def _accumulate(m: Machine, op: Op) -> None:
-    lhs, rhs = _factors(m, op.ins[1], op.ins[2])
-    a, b, sums = m.get(op.ins[1], Tile), m.get(op.ins[2], Tile), m.get(op.ins[0], Tile)
+def _accumulate(m: Machine, op: Op, target: Tile, sums: Tile, a: Tile, b: Tile) -> None:
+    lhs, rhs = _factors(m, a, b)
     acc = read(m, sums, (a.valid[0], b.valid[1]), (a.type.rows, b.type.cols))
-    _write(m, op, m.b.tile("matmul_acc", acc, lhs, rhs))
+    _write(m, target, a, b, m.b.tile("matmul_acc", acc, lhs, rhs))
 
 
 @declare("pto.tmatmul.bias tgemv.bias", tile("zzz", "z"), rule=_fits)
-def _biased(m: Machine, op: Op) -> None:
-    lhs, rhs = _factors(m, op.ins[0], op.ins[1])
-    bias, b = m.get(op.ins[2], Tile), m.get(op.ins[1], Tile)
+def _biased(m: Machine, op: Op, target: Tile, a: Tile, b: Tile, bias: Tile) -> None:
+    lhs, rhs = _factors(m, a, b)
     row = read(m, bias, (m.b.index(1), b.valid[1]), (1, b.type.cols))
     product = m.b.tile("matmul", lhs, rhs)
-    _write(m, op, m.b.tile("col_expand_add", product, cast(m, row, tile_type(product).dtype)))
+    _write(m, target, a, b, m.b.tile("col_expand_add", product, cast(m, row, tile_type(product).dtype)))
 
 
-def _write(m: Machine, op: Op, value: Expr) -> None:
-    target = destination(m, op)
-    left, right = (m.get(v, Tile) for v in (op.ins[1:3] if op.name.endswith(".acc") else op.ins[:2]))
-    covers = left.valid[0], right.valid[1]
-    write(m, target, cast(m, value, target.type.element.dtype), covers=covers)
+def _write(m: Machine, target: Tile, a: Tile, b: Tile, product: Expr) -> None:
+    write(m, target, cast(m, product, target.type.element.dtype), covers=(a.valid[0], b.valid[1]))

@@ -8,13 +8,11 @@ from __future__ import annotations
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import INT32, UNSIGNED
+from tilewright.dtypes import UNSIGNED
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
-from tilewright.pto.machine.build import element_of, tile_type
-from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, cut, over_columns, over_rows, where
-from tilewright.pto.machine.lanes import written
+from tilewright.ops.builder import element_of
+from tilewright.pto.machine.elements import arithmetic, cast, constant_tile, where
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.registers import (
     chosen,
     extended,
@@ -25,8 +23,9 @@ from tilewright.pto.machine.registers import (
     reshaped,
     scratch,
     window,
+    written,
 )
-from tilewright.pto.machine.tiles import cover, read, read_all, write, zero
+from tilewright.pto.machine.tiles import cover, read, read_all, write
 from tilewright.pto.machine.values import Tile, Vector
 from tilewright.pto.module import Number, Op
 from tilewright.pto.op import declare
@@ -35,30 +34,14 @@ from tilewright.pto.types import VReg
 
 
 @declare("pto.trowsum trowmax trowmin trowprod tcolsum tcolmax tcolmin tcolprod", tile("tz?"))
-def _fold(m: Machine, op: Op) -> None:
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
-    word = op.name.removeprefix("pto.t")
-    folded = m.b.tile(f"{word[:3]}_{word[3:]}", read_all(m, source))
-    write(m, target, folded, covers=_folded(m, word[:3], source))
-
-
 @declare("pto.trowargmax trowargmin tcolargmax tcolargmin", tile("zz?", "z"))
-def _position(m: Machine, op: Op) -> None:
-    """The first place along each row or column that holds its largest or smallest element, or else no number."""
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
-    axis, end = op.name.removeprefix("pto.t")[:3], op.name[-3:]
+def _fold(m: Machine, op: Op, target: Tile, source: Tile) -> None:
+    """What each row or column folds to, or the first place along it that holds that."""
+    axis, word = op.name[5:8], op.name[8:]
     values = read_all(m, source)
-    type_ = tile_type(values)
-    best = m.b.tile(f"{axis}_{end}", values)
-    spread = m.b.tile(f"{axis}_expand", values, best)
-    count = over_columns if axis == "row" else over_rows
-    places = cut(m, count(m, type_.shape), source.valid)
-    nowhere = cut(m, m.b.tile("full", type_.shape, INT32, constant(2**31 - 1, INT32)), source.valid)
-    found = where(m, values, CmpType.EQ, spread, places, nowhere)
-    if type_.dtype.is_float():  # where one is no number, that is what the row folds to, and it equals nothing
-        found = where(m, values, CmpType.NE, values, places, found)
-    first = cast(m, m.b.tile(f"{axis}_min", found), target.type.element.dtype)
-    write(m, target, first, covers=_folded(m, axis, source))
+    spare = [values] if word.startswith("arg") else []
+    folded = m.b.tile(f"{axis}_{word}", values, *spare)
+    write(m, target, cast(m, folded, target.type.element.dtype), covers=_folded(m, axis, source))
 
 
 def _folded(m: Machine, axis: str, source: Tile) -> tuple[Expr, Expr]:
@@ -77,24 +60,19 @@ def _vector(m: Machine, axis: str, source: Tile, target: Tile, column: int = 0) 
 
 
 @declare("pto.trowexpand tcolexpand", tile("t"))
-def _expand(m: Machine, op: Op) -> None:
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
+def _expand(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     axis = op.name[5:8]
-    blank = constant_tile(m, target, zero(target.type))
+    blank = constant_tile(m, target, constant(0, target.type.element.dtype))
     cover(m, target, m.b.tile(f"{axis}_expand", blank, _vector(m, axis, source, target)))
 
 
-@declare(
-    "pto.trowexpandadd trowexpandsub trowexpandmul trowexpanddiv trowexpandmax trowexpandmin trowexpandexpdif",
-    tile("ttz?"),
-)
-@declare(
-    "pto.tcolexpandadd tcolexpandsub tcolexpandmul tcolexpanddiv tcolexpandmax tcolexpandmin tcolexpandexpdif",
-    tile("tt"),
-)
-def _meet(m: Machine, op: Op) -> None:
-    first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
-    axis, name = op.name[5:8], op.name.removeprefix("pto.trowexpand").removeprefix("pto.tcolexpand")
+_MET = ("add", "sub", "mul", "div", "max", "min", "expdif")
+
+
+@declare(f"pto.{' '.join(f'trowexpand{word}' for word in _MET)}", tile("ttz?"))
+@declare(f"pto.{' '.join(f'tcolexpand{word}' for word in _MET)}", tile("tt"))
+def _meet(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
+    axis, name = op.name[5:8], op.name[14:]
     groups = op.attributes.get("src1Col", 1)
     count = groups.value if isinstance(groups, Number) else groups
     if axis == "row" and isinstance(count, int) and count > 1:

@@ -11,7 +11,6 @@ from tilewright.pto.ops import copies as copies
 from tilewright.pto.ops import counting as counting
 from tilewright.pto.ops import elementwise as elementwise
 from tilewright.pto.ops import gathers as gathers
-from tilewright.pto.ops import looped_copies as looped_copies
 from tilewright.pto.ops import masks as masks
 from tilewright.pto.ops import moves as moves
 from tilewright.pto.ops import order as order
@@ -21,7 +20,6 @@ from tilewright.pto.ops import reductions as reductions
 from tilewright.pto.ops import selections as selections
 from tilewright.pto.ops import shuffles as shuffles
 from tilewright.pto.ops import sorts as sorts
-from tilewright.pto.ops import streams as streams
 from tilewright.pto.ops import transfers as transfers
 from tilewright.pto.ops import vector_memory as vector_memory
 from tilewright.pto.ops import views as views

@@ -7,14 +7,14 @@ from dataclasses import replace
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr
 from tilewright.errors import AttributeValueError, OutOfBoundsError, UnsupportedFeatureError
-from tilewright.pto.machine.build import element_of, known, tile_type
+from tilewright.ops.builder import element_of, known, tile_type
 from tilewright.pto.machine.elements import arithmetic, where
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.operands import destination, operand, operands, rows_of
+from tilewright.pto.machine.operands import operand, operands
 from tilewright.pto.machine.registers import active, chosen, compared, flags, lanes_of, lit, regrained
-from tilewright.pto.machine.tiles import Extents, bytes_view, check_range, cover, read, read_all, write
-from tilewright.pto.machine.values import Predicate, Tile
-from tilewright.pto.module import Enumerated, Op
+from tilewright.pto.machine.tiles import bytes_view, check_range, common, cover, read, read_all, write
+from tilewright.pto.machine.values import Predicate, Tile, Vector
+from tilewright.pto.module import Op, word_of
 from tilewright.pto.op import declare
 from tilewright.pto.ops.arithmetic import predicate
 from tilewright.pto.text.form import register, tile
@@ -25,18 +25,16 @@ BYTE = SCALARS["ui8"]
 
 def comparison(op: Op) -> CmpType:
     """Return which comparison an op makes."""
-    mode = op.attributes.get("cmpMode", op.attributes.get("cmp_mode", op.attributes.get("cmp", "eq")))
-    word = mode.word if isinstance(mode, Enumerated) else str(mode)
+    word = word_of(op.attributes.get("cmpMode", op.attributes.get("cmp_mode", op.attributes.get("cmp", "eq"))))
     if word.upper() not in CmpType.__members__:
         raise AttributeValueError(f"there is no comparison {word!r}", help="one of eq, ne, lt, le, gt, ge")
     return CmpType[word.upper()]
 
 
-@declare("pto.tcmp", tile("tt", "z"))
-@declare("pto.tcmps", tile("te", "z"))
-def _compare(m: Machine, op: Op) -> None:
+@declare("pto.tcmp", tile("tt", "z"), is_by_source=True)
+@declare("pto.tcmps", tile("te", "z"), is_by_source=True)
+def _compare(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Compare over the first source's valid part; eight columns a byte, the lowest bit first."""
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
     lhs, rhs = read_all(m, source), operand(m, op.ins[1], source)
     mask = m.b.tile("cmp", lhs, rhs, int(comparison(op)))
     if not m.placed(target):
@@ -74,18 +72,14 @@ def _mask(m: Machine, tile: Tile, target: Tile) -> Expr:
 
 
 @declare("pto.tsel", tile("zttz?"))
-def _select(m: Machine, op: Op) -> None:
-    target = destination(m, op)
-    mask, lhs, rhs = op.ins[:3]
-    bits = _mask(m, m.get(mask, Tile), target)
+def _select(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
+    bits, lhs, rhs = _mask(m, mask, target), op.ins[1], op.ins[2]
     cover(m, target, m.b.tile("sel", bits, operand(m, lhs, target), operand(m, rhs, target)))
 
 
 @declare("pto.tsels", tile("ztzx?|ztex?"))
-def _select_number(m: Machine, op: Op) -> None:
-    target = destination(m, op)
-    mask, source, *_, number = op.ins
-    bits = _mask(m, m.get(mask, Tile), target)
+def _select_number(m: Machine, op: Op, target: Tile, mask: Tile) -> None:
+    bits, source, number = _mask(m, mask, target), op.ins[1], op.ins[-1]
     cover(m, target, m.b.tile("sels", bits, operand(m, source, target), scalar=operand(m, number, target)))
 
 
@@ -93,9 +87,8 @@ _PARTIAL = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
 
 @declare("pto.tpartadd tpartmul tpartmax tpartmin", tile("tt"))
-def _partly(m: Machine, op: Op) -> None:
+def _partly(m: Machine, op: Op, target: Tile, first: Tile, second: Tile) -> None:
     """Where both sources hold data they meet; elsewhere the one that does is copied."""
-    first, second, target = m.get(op.ins[0], Tile), m.get(op.ins[1], Tile), destination(m, op)
     name = _PARTIAL[op.name.removeprefix("pto.tpart")]
     if target.valid not in (first.valid, second.valid):
         _write_layers(m, name, first, second, target)
@@ -111,7 +104,7 @@ def _partly(m: Machine, op: Op) -> None:
 def _write_layers(m: Machine, name: str, first: Tile, second: Tile, target: Tile) -> None:
     """Copy both sources, one over the other, and over them what they make where both hold data."""
     limit = target.limits
-    left, right = _common(m, first, target), _common(m, second, target)
+    left, right = common(m, first, target), common(m, second, target)
     both = m.b.least(left[0], right[0]), m.b.least(left[1], right[1])
     layers = [read(m, first, left, limit), read(m, second, right, limit)]
     layers.append(arithmetic(m, name, read(m, first, both, limit), read(m, second, both, limit)))
@@ -119,14 +112,9 @@ def _write_layers(m: Machine, name: str, first: Tile, second: Tile, target: Tile
         write(m, target, layer)
 
 
-def _common(m: Machine, source: Tile, target: Tile) -> Extents:
-    """Return how much is valid of two tiles."""
-    return m.b.least(source.valid[0], target.valid[0]), m.b.least(source.valid[1], target.valid[1])
-
-
 def _write_pieces(m: Machine, name: str, tiles: tuple[Tile, Tile, Tile], in_order: bool) -> None:
     larger, smaller, target = tiles
-    region = _common(m, larger, smaller)
+    region = common(m, larger, smaller)
     limit = target.limits
     whole, some, part = read_all(m, larger, limit), read(m, smaller, region, limit), read(m, larger, region, limit)
     met = arithmetic(m, name, part, some) if in_order else arithmetic(m, name, some, part)
@@ -157,10 +145,8 @@ _COMPARED = predicate([word.lower() for word in CmpType.__members__])
 
 
 @declare("pto.vsel", register("vvm"))
-def _select_lanes(m: Machine, op: Op) -> Expr:
-    then, other = rows_of(m, op)
-    mask = m.get(op.operands[2], Predicate)
-    return chosen(m, active(m, mask, element_of(then).get_byte()), then, other)
+def _select_lanes(m: Machine, op: Op, then: Vector, other: Vector, mask: Predicate) -> Expr:
+    return chosen(m, active(m, mask, then.element.nbytes), then.expr, other.expr)
 
 
 @declare("pto.vcmp", register("vvm", "m", "predicate"), rule=_COMPARED)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from tilewright.core.expr import Expr
-from tilewright.pto.machine.build import element_of
-from tilewright.pto.machine.lanes import blank_lanes, lane_view, lit_lanes, position, written
+from tilewright.ops.builder import element_of
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.operands import rows_of
 from tilewright.pto.machine.registers import (
     bitcast,
+    blank_lanes,
+    lane_view,
     lanes_of,
     lit,
+    lit_lanes,
     lit_lanes_of,
+    position,
     scratch,
     window,
+    written,
 )
 from tilewright.pto.machine.values import Predicate, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
 from tilewright.pto.ops.masks import by_width
-from tilewright.pto.ops.streams import squeezed
+from tilewright.pto.ops.vector_memory import squeezed
 from tilewright.pto.text.form import register
 from tilewright.pto.types import VReg
 
@@ -27,10 +30,9 @@ from tilewright.pto.types import VReg
 @declare("pto.vintlv vdintlv", register("vv", "vv"))
 @by_width("pintlv", register("nn", "nn"))
 @by_width("pdintlv", register("nn", "nn"))
-def _interleave(m: Machine, op: Op) -> tuple[Expr, Expr]:
+def _interleave(m: Machine, op: Op, *pair: Vector | Predicate) -> tuple[Expr, Expr]:
     """The lanes of two rows in turn, as two rows; or the even and the odd lanes of two rows behind each other."""
-    found = [m.values[v] for v in op.operands]
-    rows = rows_of(m, op) or [lit_lanes_of(m, mask) for mask in found if isinstance(mask, Predicate)]
+    rows = [lit_lanes_of(m, each) if isinstance(each, Predicate) else each.expr for each in pair]
     lanes, dtype = lanes_of(rows[0]), element_of(rows[0])
     size = lanes * dtype.get_byte()
     turns, halves = ((2, 0, 0), (2, 1, 0)), ((1, 0, 0), (1, 0, size))
@@ -42,18 +44,17 @@ def _interleave(m: Machine, op: Op) -> tuple[Expr, Expr]:
     return low, high
 
 
-@declare("pto.vbitcast", register("u", "u"))
-def _bitcast(m: Machine, op: Op) -> Expr:
-    return bitcast(m, m.get(op.operands[0], Vector).expr, op.results[0].of(VReg).element.dtype)
+@declare("pto.vbitcast", register("u", "u"), widens=0)
+def _bitcast(m: Machine, op: Op, source: Vector) -> Expr:
+    return bitcast(m, source.expr, op.results[0].of(VReg).element.dtype)
 
 
 # one lane after the other
 
 
 @declare("pto.vselr", register("uu", "u"))
-def _lookup(m: Machine, op: Op) -> Expr:
+def _lookup(m: Machine, op: Op, source: Vector, index: Vector) -> Expr:
     """Each lane is the lane of the first vector that the second one names, modulo their number."""
-    source, index = (m.get(v, Vector) for v in op.operands)
     values, indices = lane_view(m, source.expr), lane_view(m, index.expr)
     made, buffer = blank_lanes(m, source.element.dtype, source.lanes)
     with m.b.loop(0, source.lanes, hint="lane") as lane:
@@ -63,14 +64,12 @@ def _lookup(m: Machine, op: Op) -> Expr:
 
 
 @declare("pto.vsqz", register("vm"))
-def _squeeze(m: Machine, op: Op) -> Expr:
+def _squeeze(m: Machine, op: Op, source: Vector) -> Expr:
     """The lanes whose mask is set, in front; the machine remembers how many bytes they take."""
-    source = m.get(op.operands[0], Vector)
     on = lit(m, op, source.element.nbytes)
     values = lane_view(m, source.expr)
     made, buffer = blank_lanes(m, source.element.dtype, source.lanes)
-    count = m.b.variable(m.b.index(0).type, "count")
-    m.b.assign(count, m.b.index(0))
+    count = m.b.held(m.b.index(0), "count")
     with lit_lanes(m, on, source.lanes) as lane:
         m.b.set(made, m.b.get(values, lane), count)
         m.b.assign(count, m.b.add(count, 1))
@@ -85,8 +84,7 @@ def _prefix(m: Machine, op: Op) -> Expr:
     on = lit(m, op, type_.element.nbytes)
     flags = None if on is None else lane_view(m, on)
     made, buffer = blank_lanes(m, type_.element.dtype, type_.lanes)
-    count = m.b.variable(m.b.index(0).type, "count")
-    m.b.assign(count, m.b.index(0))
+    count = m.b.held(m.b.index(0), "count")
     with m.b.loop(0, type_.lanes, hint="lane") as lane:
         m.b.set(made, m.b.cast(count, type_.element.dtype), lane)
         step = m.b.index(1) if flags is None else m.b.index(m.b.get(flags, lane))

@@ -11,14 +11,13 @@ from dataclasses import replace
 from tilewright.core.expr import Expr, Var
 from tilewright.dtypes import INT32, INT64
 from tilewright.errors import OutOfBoundsError, UnsupportedFeatureError
+from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoOperandError
-from tilewright.pto.machine.build import known
-from tilewright.pto.machine.lanes import Elements, elements_in, elements_of
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.memory import capacity
-from tilewright.pto.machine.operands import destination
+from tilewright.pto.machine.registers import Elements, elements_in, elements_of
 from tilewright.pto.machine.tiles import bytes_view, check_covers, check_range, element_strides, window
-from tilewright.pto.machine.values import Number, Pointer, Tile
+from tilewright.pto.machine.values import Pointer, Tile
 from tilewright.pto.module import Op
 from tilewright.pto.op import Constants, declare
 from tilewright.pto.text.form import register, tile
@@ -67,13 +66,6 @@ def _behind(m: Machine, pointer: Pointer, element: Scalar) -> Records:
     return Records(values.every(m, RECORD // element.nbytes), (words.every(m, 2), words.every(m, 2, 1)))
 
 
-def _begin(m: Machine, start: Expr) -> Var:
-    """Return the place of a record before anything is counted that comes before it."""
-    place = m.b.variable(start.type, "place")
-    m.b.assign(place, start)
-    return place
-
-
 def _count_ahead(m: Machine, place: Var, span: tuple[Expr, Expr], comes_before: Callable[[Expr], Expr]) -> None:
     """Move a place behind those of a span that come before it."""
     with m.b.loop(*span, hint="other") as other, m.b.when(comes_before(other)):
@@ -83,7 +75,7 @@ def _count_ahead(m: Machine, place: Var, span: tuple[Expr, Expr], comes_before: 
 def _sort_run(m: Machine, span: tuple[Expr, Expr], values: Elements, put: Callable[[Expr, Expr, Expr], None]) -> None:
     """Write out the elements of a span in order: `put` takes the place, the value and its position."""
     with m.b.loop(*span, hint="one") as one:
-        value, place = values.get(one), _begin(m, span[0])
+        value, place = values.get(one), m.b.held(span[0], "place")
 
         def comes_before(other: Expr) -> Expr:
             found = values.get(other)
@@ -106,7 +98,7 @@ def _merge_runs(m: Machine, runs: Sequence[Run], made: Records, first: Expr) -> 
     for mine, run in enumerate(runs):
         with m.b.loop(0, run.count, hint="one") as one:
             at = m.b.add(run.start, one)
-            value, place = run.records.values.get(at), _begin(m, m.b.add(first, one))
+            value, place = run.records.values.get(at), m.b.held(m.b.add(first, one), "place")
             for theirs, other in enumerate(runs):
                 if theirs != mine:
                     _count_list(m, place, other, "ge" if theirs < mine else "gt", value)
@@ -118,9 +110,8 @@ def _merge_runs(m: Machine, runs: Sequence[Run], made: Records, first: Expr) -> 
 
 
 @declare("pto.tsort32", tile("zz?z?", "zz?"))
-def _sort(m: Machine, op: Op) -> None:
+def _sort(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     """Sort each run of 32 elements of a row; without given indices, elements are numbered along it."""
-    source, target = m.get(op.ins[0], Tile), destination(m, op)
     given = m.get(op.ins[1], Tile) if len(op.ins) > 1 else None
     if not m.placed(*(t for t in (source, given, target) if t is not None)):
         return
@@ -155,7 +146,7 @@ def _is_own_row(m: Machine, have: Expr, rows: Expr) -> Expr:
         raise OutOfBoundsError(message, help="give every row its own indices, or one row for all")
     many = m.b.scalar("ne", have, m.b.index(1))
     fits = m.b.scalar("or_", m.b.scalar("not_", many), m.b.scalar("eq", have, rows))
-    m.b.do("system.device_assert", condition=fits, message="rows of indices are as many as those of elements, or one")
+    m.b.act("system.device_assert", condition=fits, message="rows of indices are as many as those of elements, or one")
     return m.b.index(m.b.cast(many, INT32))
 
 
@@ -168,15 +159,14 @@ def _whole_blocks(op: Op, constants: Constants) -> None:
 
 
 @declare("pto.tmrgsort", tile("zx?x?x?x?", "zx?x?"), rule=_whole_blocks)
-def _merge(m: Machine, op: Op) -> None:
+def _merge(m: Machine, op: Op, target: Tile, *ins: Tile | Expr) -> None:
     """Merge up to four sorted lists: tiles of one row, or blocks of one tile that follow each other."""
-    tiles = [m.values[v] for v in op.ins]
-    sources = [t for t in tiles if isinstance(t, Tile)]
-    target, zero = destination(m, op), m.b.index(0)
+    sources = [t for t in ins if isinstance(t, Tile)]
+    numbers = [n for n in ins if isinstance(n, Expr)]
+    zero = m.b.index(0)
     if not m.placed(*sources, target):
         return
     made = _in_tile(m, target, zero)
-    numbers = [t.expr for t in tiles if isinstance(t, Number)]
     if numbers:
         _merge_blocks(m, sources[0], m.b.index(numbers[0]), made)
         return
@@ -209,10 +199,9 @@ def _merge_blocks(m: Machine, source: Tile, length: Expr, made: Records) -> None
 
 
 @declare("pto.vbitsort", register("llli?", ""))
-def _sort_list(m: Machine, op: Op) -> None:
+def _sort_list(m: Machine, op: Op, target: Pointer, source: Pointer, given: Pointer, repeated: Expr | int = 1) -> None:
     """Sort runs of 32 scores; what a record has beside its score and index is zero."""
-    target, source, given = (m.get(v, Pointer) for v in op.operands[:3])
-    times = m.index(op.operands[3]) if len(op.operands) > 3 else m.b.index(1)
+    times = m.b.index(repeated)
     most = capacity(target.space, m.arch) // (RUN * RECORD)
     check_range(m, times, most, f"`{target.space.loc}` has room for 0 to {most} sorted runs")
     made = _behind(m, target, source.element)
@@ -228,7 +217,7 @@ def _sort_list(m: Machine, op: Op) -> None:
 
 
 @declare("pto.vmrgsort4", register("lllllii?i?", ""))
-def _merge_lists(m: Machine, op: Op) -> None:
+def _merge_lists(m: Machine, op: Op, target: Pointer) -> None:
     """Merge up to four sorted lists of records, again and again.
 
     Sixteen bits of `count` for each list say how many records it has; of `config` the low byte says how often, the next
@@ -236,7 +225,7 @@ def _merge_lists(m: Machine, op: Op) -> None:
     """
     if len(op.operands) < 7:
         raise UnsupportedFeatureError(f"{op.name} needs the lengths of its lists and a configuration")
-    target, *sources = (m.get(v, Pointer) for v in op.operands[:5])
+    sources = [m.get(v, Pointer) for v in op.operands[1:5]]
     count, config = (m.b.cast(m.expr(v), INT64) for v in op.operands[5:7])
     lengths = [m.b.scalar("mul", _bits(m, count, 16 * i, 16), _bits(m, config, 8 + i, 1)) for i in range(4)]
     total = m.b.index(0)

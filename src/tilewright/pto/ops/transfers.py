@@ -13,17 +13,15 @@ from math import prod
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Expr
 from tilewright.errors import UnsupportedFeatureError
+from tilewright.ops.builder import known
 from tilewright.pto.errors import PtoTypeMismatchError
-from tilewright.pto.machine.build import known
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.operands import destination
 from tilewright.pto.machine.tiles import Extents, bytes_view, read, write
 from tilewright.pto.machine.values import Pointer, Tile, View
 from tilewright.pto.module import Op
-from tilewright.pto.op import Constants, declare
+from tilewright.pto.op import Constants, declare, element_type
 from tilewright.pto.ops.moves import blank, padded, rectified, refuse_scaling
-from tilewright.pto.ops.rules import element_type
 from tilewright.pto.text.form import tile
 from tilewright.pto.types import Scalar, Space, TileBuf
 from tilewright.records import record
@@ -158,18 +156,17 @@ def _keeps_width(op: Op, _: Constants) -> None:
 
 
 @declare("pto.tload", tile("y", "z"), rule=_keeps_width)
-def _load(m: Machine, op: Op) -> None:
-    target = destination(m, op)
-    view = _seen_as(m.get(op.ins[0], View), target.type.element)
+def _load(m: Machine, op: Op, target: Tile, source: View) -> None:
+    view = _seen_as(source, target.type.element)
     is_plain = len(_axes(view)[0]) < 2 and not _is_fractal(view, target.type)
     if target.type.pad and not is_plain:
         write(m, target, blank(m, target))
     with _pieces(m, view, target) as piece:
         if piece is None or 0 in piece.shape:
             return
-        source, region = piece.view(m), piece.region
+        shown, region = piece.view(m), piece.region
         valid = region if None in map(known, region) else None
-        value = m.b.load(source, piece.shape, valid)
+        value = m.b.load(shown, piece.shape, valid)
         pads = is_plain and target.type.pad and region != tuple(map(m.b.index, target.limits))
         if pads:
             value = padded(m, value, target)
@@ -184,9 +181,8 @@ def _seen_as(view: View, element: Scalar) -> View:
 
 
 @declare("pto.tstore", tile("zs?", "y"), rule=_keeps_width)
-def _store(m: Machine, op: Op) -> None:
+def _store(m: Machine, op: Op, view: View, source: Tile) -> None:
     refuse_scaling(op)
-    source, view = m.get(op.ins[0], Tile), m.get(op.outs[0], View)
     is_sum = getattr(op.attributes.get("atomicType"), "word", "") == "atomic_add"
     if not is_sum:
         _refuse_overlap(view)

@@ -2,6 +2,10 @@
 
 Offsets in brackets count elements of the pointer. A form that also results in a pointer accesses the base itself and
 gives back the base moved by the offset.
+
+Streams load and store where no alignment fits. Memory here has no alignment, so what a stream keeps back on the machine
+is written at once and its state is empty. Two registers of the machine stay: how many bytes the last squeeze kept, and
+where the stores that follow it have got to.
 """
 
 from __future__ import annotations
@@ -9,10 +13,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
-from tilewright.dtypes import UINT8, UNSIGNED
+from tilewright.dtypes import INT32, UINT8, UNSIGNED
 from tilewright.errors import UnsupportedFeatureError
-from tilewright.pto.machine.build import known
+from tilewright.ops.builder import known
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.registers import (
@@ -20,19 +25,22 @@ from tilewright.pto.machine.registers import (
     NBYTES,
     bitcast,
     chosen,
+    compared,
     every,
+    flags,
     full,
+    iota,
     kept,
     lanes_of,
     lit,
     reshaped,
 )
-from tilewright.pto.machine.tiles import bytes_view, cell_view, moved
-from tilewright.pto.machine.values import Pointer, Vector
+from tilewright.pto.machine.tiles import bytes_view, cell_view, get_cell, moved, set_cell
+from tilewright.pto.machine.values import Lowered, Pointer, Token, Vector
 from tilewright.pto.module import Op
 from tilewright.pto.op import declare
-from tilewright.pto.text.form import memory, register
-from tilewright.pto.types import SCALARS, Ptr, Scalar, VReg
+from tilewright.pto.text.form import Form, Typing, memory, register
+from tilewright.pto.types import ALIGN, SCALARS, Ptr, Scalar, VReg
 
 
 def unsigned(nbytes: int) -> Scalar:
@@ -138,8 +146,7 @@ def _load_two(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
 
 
 @declare("pto.vsts", memory("uln?", "l?"))
-def _store(m: Machine, op: Op) -> tuple[Pointer, ...]:
-    source = m.get(op.operands[0], Vector)
+def _store(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     at, further = accessed(m, op, 1)
     word, element = _distribution(op, "NORM", source.element)
     if word == "NORM":
@@ -157,14 +164,13 @@ def _store(m: Machine, op: Op) -> tuple[Pointer, ...]:
 
 
 @declare("pto.vstsx2", memory("uuln?", "l?", "dist"))
-def _store_two(m: Machine, op: Op) -> tuple[Pointer, ...]:
+def _store_two(m: Machine, op: Op, low: Vector, high: Vector) -> tuple[Pointer, ...]:
     """Elements of two registers in turn; the mask counts for nothing."""
-    sources = [m.get(v, Vector) for v in op.operands[:2]]
     at, further = accessed(m, op, 2)
-    word, element = _distribution(op, "INTLV", sources[0].element)
+    word, element = _distribution(op, "INTLV", low.element)
     if word != "INTLV":
         raise _unknown(op)
-    for first, source in enumerate(sources):
+    for first, source in enumerate((low, high)):
         place = moved(m, replace(at, element=element), m.b.index(first))
         store(m, bitcast(m, source.expr, element.dtype), place, (0, 2), None)
     return further
@@ -190,7 +196,7 @@ def _blocks(m: Machine, op: Op, index: int, element: Scalar) -> tuple[Expr, Poin
     return stride, *updated(op, base, moved(m, base, m.b.mul(m.index(op.operands[index + 2]), each)))
 
 
-@declare("pto.vsldb", register("liin", "ul?"))
+@declare("pto.vsldb", register("liin", "ul?"), counts=SCALARS["i16"])
 def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     type_ = op.results[0].of(VReg)
     stride, at, further = _blocks(m, op, 0, type_.element)
@@ -202,9 +208,8 @@ def _load_blocks(m: Machine, op: Op) -> tuple[Expr | Pointer, ...]:
     return row, *further
 
 
-@declare("pto.vsstb", register("uliin", "l?"))
-def _store_blocks(m: Machine, op: Op) -> tuple[Pointer, ...]:
-    source = m.get(op.operands[0], Vector)
+@declare("pto.vsstb", register("uliin", "l?"), counts=SCALARS["i16"])
+def _store_blocks(m: Machine, op: Op, source: Vector) -> tuple[Pointer, ...]:
     stride, at, further = _blocks(m, op, 1, source.element)
     each = source.lanes // 8
     on = _block_flags(m, op, each)
@@ -217,3 +222,75 @@ def _store_blocks(m: Machine, op: Op) -> tuple[Pointer, ...]:
         row = every(m, source.expr, 1, block * each, each)
         store(m, row, moved(m, at, m.b.mul(stride, block)), (0, 1), lit)
     return further
+
+
+# streams
+
+
+_SQUEEZED, _REACHED = "squeezed bytes", "reached bytes"
+
+
+def squeezed(m: Machine, nbytes: Expr) -> None:
+    """Note how many bytes a squeeze has kept."""
+    set_cell(m, _SQUEEZED, nbytes)
+
+
+@declare("pto.sprclr", register("", "", "register"))
+def _clear(m: Machine, op: Op) -> None:
+    if op.attributes["register"] != "AR":
+        raise UnsupportedFeatureError(f"there is no register {op.attributes['register']!r}", help='only "AR"')
+    set_cell(m, _REACHED, m.b.index(0))
+
+
+@declare("pto.init_align", Form("", "a", Typing.RESULT, implied=ALIGN))
+@declare("pto.vldas", memory("l", "a"))
+def _begin(m: Machine, op: Op) -> Token:
+    return Token()
+
+
+@declare("pto.vstar", register("al", ""))
+@declare("pto.vstas", memory("ali?", "l?"))
+def _flush(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    """Nothing is kept back, so there is nothing to write."""
+    return accessed(m, op, 1)[1] if op.results else ()
+
+
+@declare("pto.vldus", memory("lai?", "ual?"))
+def _load_unaligned(
+    m: Machine, op: Op, base: Pointer, _: Token, step: Expr | None = None
+) -> tuple[Lowered | Expr, ...]:
+    at = accessed(m, op, 0)[0]
+    type_ = op.results[0].of(VReg)
+    row = load(m, replace(at, element=type_.element), (1, type_.lanes), (0, 1))
+    return row, Token(), *_further(m, op, at, m.b.index(step or type_.lanes))
+
+
+def _further(m: Machine, op: Op, base: Pointer, step: Expr) -> tuple[Pointer, ...]:
+    """Return the pointer that comes out of an op, if one does."""
+    return (moved(m, base, step),) if isinstance(op.results[-1].type, Ptr) else ()
+
+
+def _store_first(m: Machine, source: Vector, at: Pointer, count: Expr) -> None:
+    """Write the first lanes of a vector."""
+    on = flags(m, compared(m, iota(m, source.lanes), CmpType.LT, m.b.cast(count, INT32)), source.lanes)
+    store(m, source.expr, replace(at, element=source.element), (0, 1), on)
+
+
+@declare("pto.vstus", register("aiul|aul", "al?", "mode", False))
+def _store_unaligned(m: Machine, op: Op) -> tuple[Lowered, ...]:
+    """The first lanes, as many as the stream moves on."""
+    source, base = m.get(op.operands[-2], Vector), m.get(op.operands[-1], Pointer)
+    count = m.index(op.operands[1]) if len(op.operands) > 3 else m.b.index(source.lanes)
+    _store_first(m, source, base, count)
+    return Token(), *_further(m, op, base, count)
+
+
+@declare("pto.vstur", register("aul", "a", "mode", False))
+def _store_squeezed(m: Machine, op: Op, _: Token, source: Vector, base: Pointer) -> Token:
+    """The lanes that the last squeeze kept, behind those of the stores before."""
+    reached, nbytes = get_cell(m, _REACHED), get_cell(m, _SQUEEZED)
+    place = base.having((m.b.scalar("add", base.offset, reached),))
+    _store_first(m, source, place, m.b.scalar("floordiv", nbytes, m.b.index(source.element.nbytes)))
+    if op.attributes.get("mode", "POST_UPDATE") == "POST_UPDATE":
+        set_cell(m, _REACHED, m.b.scalar("add", reached, nbytes))
+    return Token()

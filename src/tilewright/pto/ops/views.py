@@ -9,8 +9,7 @@ from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import moved, product
 from tilewright.pto.machine.values import Pointer, View
 from tilewright.pto.module import Op, Value
-from tilewright.pto.op import Constants, declare
-from tilewright.pto.ops.rules import element_type, equal
+from tilewright.pto.op import Constants, declare, element_type, equal
 from tilewright.pto.text.form import Form, Layout, Typing, Word
 from tilewright.pto.types import Dims, TensorView, Type
 
@@ -33,13 +32,16 @@ def _dims(type: TensorView, rank: int) -> Dims:
     return type.shape if len(type.shape) == rank else (None,) * rank
 
 
+def _has_rank(type: TensorView, rank: int) -> bool:
+    return len(type.shape) == rank or type.shape == (rank,)  # old text counts dims instead of listing them
+
+
 def _is_view(op: Op, constants: Constants) -> None:
     view = op.results[0].of(TensorView)
     shape, strides = op.clause("shape") or (), op.clause("strides") or ()
     if len(shape) != len(strides):
         raise PtoOperandError(f"{len(shape)} extents in `shape` but {len(strides)} in `strides`")
-    is_rank = len(view.shape) == 1 and view.shape[0] == len(shape)  # old text counts dims instead of listing them
-    if len(shape) != len(view.shape) and not is_rank:
+    if not _has_rank(view, len(shape)):
         raise PtoOperandError(f"{len(shape)} extents in `shape` but {len(view.shape)} in {view}")
     equal(op, "element type", view.element, element_type(op.operands[0].type))
     _refuse_extents(op, "extent", shape, _dims(view, len(shape)), constants)
@@ -54,10 +56,8 @@ _LISTED = Word(Layout.LIST, "i*", required=True)
     rule=_is_view,
     is_by_bytes=True,
 )
-def _make_view(m: Machine, op: Op) -> View:
-    shape, strides = m.clause(op, "shape"), m.clause(op, "strides")
-    assert shape is not None and strides is not None
-    return View(m.get(op.operands[0], Pointer), shape, strides)
+def _make_view(m: Machine, op: Op, pointer: Pointer) -> View:
+    return View(pointer, m.clause(op, "shape") or (), m.clause(op, "strides") or ())
 
 
 def _is_part(op: Op, constants: Constants) -> None:
@@ -65,11 +65,9 @@ def _is_part(op: Op, constants: Constants) -> None:
     offsets, sizes = op.clause("offsets") or (), op.clause("sizes") or ()
     if len(offsets) != len(sizes):
         raise PtoOperandError(f"{len(offsets)} offsets but {len(sizes)} sizes")
-    is_rank = len(view.shape) == 1 and view.shape[0] == len(sizes)
-    if len(sizes) != len(view.shape) and not is_rank:
+    if not _has_rank(view, len(sizes)):
         raise PtoOperandError(f"{len(sizes)} sizes for {view}", help="give one for each of its extents")
-    is_rank = len(part.shape) == 1 and part.shape[0] == len(sizes)
-    if len(sizes) != len(part.shape) and not is_rank:
+    if not _has_rank(part, len(sizes)):
         raise PtoOperandError(f"{len(sizes)} sizes make no {part}", help="the result has one extent for each size")
     equal(op, "element type", part.element, view.element)
     _refuse_extents(op, "size", sizes, _dims(part, len(sizes)), constants)
@@ -96,10 +94,8 @@ def _partition_of(op: Op) -> Type:
     left_out=_partition_of,
     is_by_bytes=True,
 )
-def _partition(m: Machine, op: Op) -> View:
-    view = m.get(op.operands[0], View)
-    offsets, sizes = m.clause(op, "offsets"), m.clause(op, "sizes")
-    assert offsets is not None and sizes is not None
+def _partition(m: Machine, op: Op, view: View) -> View:
+    offsets, sizes = m.clause(op, "offsets") or (), m.clause(op, "sizes") or ()
     start = m.b.index(0)
     for offset, stride in zip(offsets, view.strides, strict=True):
         start = m.b.add(start, product(m, offset, stride))

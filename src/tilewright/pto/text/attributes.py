@@ -26,10 +26,8 @@ def dictionary(cursor: Cursor) -> dict[str, Attribute]:
     found: dict[str, Attribute] = {}
     cursor.expect("{")
     with cursor.nested():
-        while not cursor.accept("}"):
-            if found:
-                cursor.expect(",")
-            at, name = cursor.at, _key(cursor)
+        for at in cursor.items("}"):
+            name = _key(cursor)
             if name in found:
                 raise PtoSyntaxError(f"attribute `{name}` is given twice", spans=(cursor.span(at, at),))
             found[name] = attribute(cursor) if cursor.accept("=") else None
@@ -82,14 +80,9 @@ def _group(cursor: Cursor) -> tuple[Attribute, ...]:
     """Return the items of a list, or of a dictionary as pairs."""
     if cursor.token == "{":
         return tuple(dictionary(cursor).items())
-    items: list[Attribute] = []
     with cursor.nested():
         cursor.expect("[")
-        while not cursor.accept("]"):
-            if items:
-                cursor.expect(",")
-            items.append(attribute(cursor))
-    return tuple(items)
+        return tuple(attribute(cursor) for _ in cursor.items("]"))
 
 
 def _array(cursor: Cursor) -> tuple[Attribute, ...]:
@@ -113,16 +106,12 @@ def enumerated(cursor: Cursor, family: str = "") -> Enumerated:
         if match is None:
             raise cursor.unexpected("an attribute such as `#pto.pipe<PIPE_V>`")
         inner = match["inner"].strip()
-        found = Enumerated(match["family"], inner) if match["family"] else Enumerated(*_pair(inner))
+        family, _, word = (match["family"], "", inner) if match["family"] else inner.partition(" ")
+        found = Enumerated(family, word.strip())
     if not found.word or (found.family and not _WORD.match(found.family)):
         raise cursor.unexpected("a word between `<` and `>`")
     cursor.at += 1
     return found
-
-
-def _pair(inner: str) -> tuple[str, str]:
-    family, _, word = inner.partition(" ")
-    return family, word.strip()
 
 
 def slotted(cursor: Cursor, slot: Slot) -> Attribute:

@@ -14,6 +14,7 @@ from tilewright.pto.errors import (
     PtoUndeclaredValueError,
 )
 from tilewright.pto.module import Value
+from tilewright.pto.text.kinds import counted
 from tilewright.pto.text.lexer import Tokens
 from tilewright.pto.text.suggestions import nearest
 from tilewright.pto.text.typetext import BUILTIN_SHAPED, brief_text, family_of, read_elided, read_type
@@ -67,6 +68,15 @@ class Cursor:
         if self._texts[self.at] != token:
             raise self.unexpected(f"`{token}`")
         self.at += 1
+
+    def items(self, closing: str, missing: str = "`,`") -> Iterator[int]:
+        """Yield the token of each item up to `closing`, with commas between them."""
+        is_first = True
+        while not self.accept(closing):
+            if not is_first and not self.accept(","):
+                raise self.unexpected(missing)
+            is_first = False
+            yield self.at
 
     def span(self, first: int, last: int | None = None) -> Span:
         """Return the place from token `first` to `last`, or to the one before here."""
@@ -197,17 +207,12 @@ class Cursor:
 
     def types(self, family: str = "") -> list[Type]:
         """Return the types of a list with or without parentheses around it."""
-        if not self.accept("("):
-            return [self.type(family), *self._more_types(family)]
-        if self.accept(")"):
-            return []
-        types = [self.type(family), *self._more_types(family)]
-        self.expect(")")
-        return types
-
-    def _more_types(self, family: str) -> Iterator[Type]:
+        if self.accept("("):
+            return [self.type(family) for _ in self.items(")", "`)`")]
+        types = [self.type(family)]
         while self.accept(","):
-            yield self.type(family)
+            types.append(self.type(family))
+        return types
 
     def bind(self, names: Iterable[tuple[str, int]], types: list[Type], head: int) -> tuple[Value, ...]:
         """Return the results of the op at token `head`, named as its text names them."""
@@ -215,13 +220,9 @@ class Cursor:
         if not named:
             return tuple(Value("", type, self.span(head, head)) for type in types)
         if len(named) != len(types):
-            message = f"`{self._texts[head]}` has {_results(len(types))}, {len(named)} named here"
+            message = f"`{self._texts[head]}` has {counted(len(types) or 'no', 'result')}, {len(named)} named here"
             raise PtoSyntaxError(message, spans=(self.span(named[0][1], named[-1][1]),))
         return tuple(self.define(name, type, at) for (name, at), type in zip(named, types, strict=True))
-
-
-def _results(count: int) -> str:
-    return "1 result" if count == 1 else f"{count or 'no'} results"
 
 
 def shortened(token: str) -> str:

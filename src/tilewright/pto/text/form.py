@@ -29,15 +29,24 @@ class Typing(Enum):
 
 
 class Layout(Enum):
-    """How operands under a word are written."""
+    """How operands under a word are written, and some operands for an example."""
 
-    TYPED = "ins(%a, %b : T, U)"
-    PLAIN = "nburst(%a, %b)"
-    LIST = "shape = [%a, %b]"
-    SINGLE = "addr = %a"
-    BRACKET = "valid [%a, %b]"
-    INDEX = "%p[%a]"
-    SLOT = "in a static token's place"
+    TYPED = "{word}({values} : {types})", "%a"
+    PLAIN = "{word}({values})", "%a, %b, %c"
+    LIST = "{word} = [{values}]", "%a, %b"
+    SINGLE = "{word} = {values}", "%a"
+    BRACKET = "{word} [{values}]", "%a, %b"
+    INDEX = "%a[{values}]", "%i"
+    SLOT = "{values}", "%a"
+    """In a static token's place."""
+
+    def text(self, word: str, values: str, types: str) -> str:
+        """Return operands under a word."""
+        return self.value[0].format(word=word, values=values, types=types)
+
+    def example(self, word: str) -> str:
+        """Return what stands under a word, as an example."""
+        return self.text(word, self.value[1], "T")
 
 
 class Syntax(Enum):

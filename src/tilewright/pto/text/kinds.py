@@ -27,21 +27,17 @@ class Kind:
     takes: Callable[[Type], bool]
 
 
-KINDS = {
-    "t": Kind("a tile", lambda type: type.__class__ is TileBuf),
-    "z": Kind("a tile", lambda type: type.__class__ is TileBuf),
+_KINDS = {
+    "tz": Kind("a tile", lambda type: type.__class__ is TileBuf),
     "q": Kind("a partition of a tensor view", lambda type: isinstance(type, TensorView) and type.partition),
     "w": Kind("a tensor view", lambda type: isinstance(type, TensorView) and not type.partition),
     "y": Kind("a tensor view or a partition of one", lambda type: type.__class__ is TensorView),
-    "s": Kind("a number", lambda type: type.__class__ is Scalar),
-    "e": Kind("a number", lambda type: type.__class__ is Scalar),
+    "se": Kind("a number", lambda type: type.__class__ is Scalar),
     "i": Kind("an integer", lambda type: isinstance(type, Scalar) and type.is_integer),
     "b": Kind("an i1", lambda type: type == I1),
     "f": Kind("a float", lambda type: isinstance(type, Scalar) and type.is_float),
-    "v": Kind("a vector register", lambda type: type.__class__ is VReg),
-    "u": Kind("a vector register", lambda type: type.__class__ is VReg),
-    "m": Kind("a mask", lambda type: type.__class__ is Mask),
-    "n": Kind("a mask", lambda type: type.__class__ is Mask),
+    "vu": Kind("a vector register", lambda type: type.__class__ is VReg),
+    "mn": Kind("a mask", lambda type: type.__class__ is Mask),
     "p": Kind("a pointer", lambda type: type.__class__ is Ptr),
     "g": Kind("a pointer to global memory", lambda type: isinstance(type, Ptr) and type.space is Space.GM),
     "l": Kind("a pointer to ub", lambda type: isinstance(type, Ptr) and type.space is Space.VEC),
@@ -49,6 +45,7 @@ KINDS = {
     "o": Kind("an array", lambda type: type.__class__ is Opaque),
     "x": Kind("a value", lambda type: True),
 }
+KINDS = {letter: kind for letters, kind in _KINDS.items() for letter in letters}
 
 
 @record
@@ -87,20 +84,27 @@ def shown(signature_text: str) -> str:
     return f"at least {fewest}" if most == _MANY else f"{fewest} to {most}"
 
 
+def counted(count: object, noun: str) -> str:
+    """Return a number of things as messages say it."""
+    return f"{count} {noun}{'' if str(count) == '1' else 's'}"
+
+
+def rows_for(signature_text: str, count: int) -> list[str]:
+    """Return the rows of a signature for so many operands, the last letter of each as often as it takes."""
+    return [(row + row[-1:] * (count - len(row)))[:count] for row in signature(signature_text).rows]
+
+
 def row_of(signature_text: str, types: Sequence[Type]) -> str:
     """Return the row of a signature that `types` follow, as many letters as there are types, or nothing."""
-    for row in signature(signature_text).rows:
-        letters = row if len(row) >= len(types) else row + row[-1:] * (len(types) - len(row))
+    for letters in rows_for(signature_text, len(types)):
         if all(KINDS[letter].takes(type) for letter, type in zip(letters, types, strict=False)):
-            return letters[: len(types)]
+            return letters
     return ""
 
 
 def misfit(signature_text: str, types: Sequence[Type]) -> tuple[int, str]:
     """Return the first position where `types` leave the first row of a signature, and what belongs there."""
-    row = signature(signature_text).rows[0]
-    letters = row if len(row) >= len(types) else row + row[-1:] * (len(types) - len(row))
-    for i, (letter, type) in enumerate(zip(letters, types, strict=False)):
+    for i, (letter, type) in enumerate(zip(rows_for(signature_text, len(types))[0], types, strict=False)):
         if not KINDS[letter].takes(type):
             return i, KINDS[letter].name
     return 0, "something else"

@@ -103,10 +103,7 @@ def _arguments(cursor: Cursor) -> tuple[Value, ...]:
     """Return the arguments of a function; those of a declaration may lack names."""
     arguments: list[Value] = []
     cursor.expect("(")
-    while not cursor.accept(")"):
-        if arguments and not cursor.accept(","):
-            raise cursor.unexpected("`,` or `)`")
-        at = cursor.at
+    for at in cursor.items(")", "`,` or `)`"):
         if cursor.token.startswith("%"):
             name = new_name(cursor)
             cursor.expect(":")
@@ -123,9 +120,7 @@ def _results(cursor: Cursor) -> list[Type]:
     if not cursor.accept("("):
         return [cursor.type()]
     results: list[Type] = []
-    while not cursor.accept(")"):
-        if results:
-            cursor.expect(",")
+    for _ in cursor.items(")"):
         results.append(cursor.type())
         if cursor.token == "{":
             dictionary(cursor)

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from tilewright.pto.module import Attribute, Clause, Op, Value
 from tilewright.pto.text.attributes import SEGMENTS
-from tilewright.pto.text.counts import refuse_counts
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Form
 from tilewright.pto.text.kinds import signature
+from tilewright.pto.text.rules import refuse_counts
 from tilewright.pto.types import Type
 
 Names: TypeAlias = Sequence[tuple[str, int]]
@@ -58,13 +58,8 @@ def finished(cursor: Cursor, head: Head, pieces: Pieces, types: list[Type]) -> O
 
 def operands_in(cursor: Cursor, opening: str, closing: str) -> list[Placed]:
     """Return the values between `opening` and `closing`, each with its token."""
-    found: list[Placed] = []
     cursor.expect(opening)
-    while not cursor.accept(closing):
-        if found and not cursor.accept(","):
-            raise cursor.unexpected(f"`,` or `{closing}`")
-        found.append((cursor.value(), cursor.at - 1))
-    return found
+    return [(cursor.value(), at) for at in cursor.items(closing, f"`,` or `{closing}`")]
 
 
 def values_of(placed: Sequence[Placed]) -> tuple[Value, ...]:

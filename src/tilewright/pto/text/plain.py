@@ -8,7 +8,7 @@ A piece is an operand, a static token, a word with operands, or a dictionary of 
 from __future__ import annotations
 
 from tilewright.pto.errors import PtoSyntaxError
-from tilewright.pto.module import Attribute, Clause, Op, Value
+from tilewright.pto.module import Clause, Op, Value
 from tilewright.pto.text.attributes import dictionary, number, slotted
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Layout, Word
@@ -108,9 +108,7 @@ def _slot(cursor: Cursor, head: Head, pieces: Pieces) -> None:
 def _bracketed_slots(cursor: Cursor, head: Head, pieces: Pieces) -> None:
     """Read `[<PIPE_V>, <PIPE_MTE3>, <EVENT_ID0>]`, in which a value may stand for the last."""
     cursor.expect("[")
-    while not cursor.accept("]"):
-        if pieces.slots and not cursor.accept(","):
-            raise cursor.unexpected("`,` or `]`")
+    for _ in cursor.items("]", "`,` or `]`"):
         if cursor.token.startswith("%"):
             _slot_value(cursor, head, pieces)
         else:
@@ -158,14 +156,10 @@ def _modifier(cursor: Cursor, name: str, pieces: Pieces) -> bool:
 def _static_numbers(cursor: Cursor, name: str, pieces: Pieces) -> None:
     at = cursor.at
     cursor.at += 2
-    numbers: list[Attribute] = []
-    while not cursor.accept("]"):
-        if numbers:
-            cursor.expect(",")
-        numbers.append(number(cursor))
+    numbers = tuple(number(cursor) for _ in cursor.items("]"))
     if name in pieces.attributes:
         raise PtoSyntaxError(f"`{name}` is given twice", spans=(cursor.span(at, at),))
-    pieces.attributes[name] = tuple(numbers)
+    pieces.attributes[name] = numbers
 
 
 def _clause(cursor: Cursor, name: str, word: Word, pieces: Pieces) -> None:

@@ -5,17 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tilewright.pto.module import (
-    Attribute,
-    Attributes,
-    Clause,
-    Enumerated,
-    Func,
-    Module,
-    Op,
-    Region,
-    Value,
-)
+from tilewright.frontend.names import free_name
+from tilewright.pto.module import Attribute, Attributes, Clause, Enumerated, Func, Module, Op, Region, Value
 from tilewright.pto.ops.registry import OPS
 from tilewright.pto.text.attributes import fits_slot
 from tilewright.pto.text.form import Form, Layout, Slot, Syntax, Typing
@@ -43,11 +34,6 @@ def _module_lines(module: Module, indent: str) -> Iterator[str]:
         else:
             yield from _Names().function(item, indent + _STEP)
     yield f"{indent}}}"
-
-
-def print_op(op: Op) -> str:
-    """Return the text of one op with its regions, for messages and dumps."""
-    return "\n".join(_Names().op(op, ""))
 
 
 class _Names:
@@ -78,20 +64,13 @@ class _Names:
             text = self._plain(op, form)
             yield f"{indent}{self._results(op)}{text}"
             return
-        *lines, last = write(self, op, indent)
-        names = self._results(op)  # after the regions, which cannot see them
-        first, *rest = [*lines, last]
-        yield f"{indent}{names}{first}"
+        first, *rest = write(self, op, indent)
+        yield f"{indent}{self._results(op)}{first}"  # named after the regions, which cannot see them
         yield from rest
 
     def _define(self, value: Value) -> str:
-        base = _UNUSUAL.sub("_", value.name) or "v"
-        name, count = base, 0
-        while name in self._taken:
-            count += 1
-            name = f"{base}_{count}"
+        self._names[value] = name = free_name(_UNUSUAL.sub("_", value.name) or "v", self._taken)
         self._taken.add(name)
-        self._names[value] = name
         return f"%{name}"
 
     def _results(self, op: Op) -> str:
@@ -141,14 +120,8 @@ class _Names:
     def _word(self, clause: Clause, form: Form) -> tuple[str, Layout]:
         layout, values = form.words[clause.name].layout, self._uses(clause.values)
         types = ", ".join(str(value.type) for value in clause.values)
-        written = {
-            Layout.TYPED: f"{clause.name}({values} : {types})",
-            Layout.PLAIN: f"{clause.name}({values})",
-            Layout.LIST: f"{clause.name} = [{values}]",
-            Layout.SINGLE: f"{clause.name} = {values}",
-            Layout.BRACKET: f"{clause.name} [{values}]",
-        }
-        return written.get(layout, ""), layout
+        is_elsewhere = layout in (Layout.INDEX, Layout.SLOT)
+        return "" if is_elsewhere else layout.text(clause.name, values, types), layout
 
     def _typing(self, op: Op, form: Form) -> str:
         results = ", ".join(str(value.type) for value in op.results)

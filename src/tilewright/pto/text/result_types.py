@@ -8,10 +8,9 @@ from __future__ import annotations
 from tilewright.pto.errors import PtoSyntaxError
 from tilewright.pto.module import Op
 from tilewright.pto.ops.registry import OPS
-from tilewright.pto.text.counts import operands_of
 from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Form, Typing
-from tilewright.pto.text.kinds import signature
+from tilewright.pto.text.kinds import counted, signature
 from tilewright.pto.text.pieces import Head, Pieces, Placed
 from tilewright.pto.text.typetext import BUILTIN_SHAPED, family_of
 from tilewright.pto.types import I1, Type
@@ -83,7 +82,7 @@ def _typed(cursor: Cursor, form: Form, pieces: Pieces, written: int, head: Head)
     for choice in (everything, outside, outside[: len(outside) - form.untyped]):
         if len(choice) == written:
             return choice
-    message = f"`{head.name}` has {operands_of(str(len(outside)))} but {written} types"
+    message = f"`{head.name}` has {counted(len(outside), 'operand')} but {written} types"
     raise PtoSyntaxError(message, spans=(cursor.span(cursor.at, cursor.at),), help="write one type for each operand")
 
 

@@ -47,8 +47,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "compact": ("0", "1", "2"),
     }
 )
-"""What each key of a tile buffer may say, its default first."""
-_DEFAULTS = {"blayout": "row_major", "slayout": "none_box", "fractal": "512", "pad": "0", "compact": "0"}
+"""What each key of a tile buffer may say."""
+_DEFAULTS = {key: str(getattr(TileBuf, key)) for key in CHOICES}
 _PAD_WORDS = {"null": "0", "zero": "1", "max": "2", "min": "3"}
 _COMPACT_WORDS = {"null": "0", "normal": "1", "row_plus_one": "2"}
 
@@ -96,10 +96,11 @@ _FAMILIES: dict[type, str] = {Ptr: "ptr", TileBuf: "tile_buf", VReg: "vreg", Mas
 
 def _named(text: str, name: str, inner: str | None) -> Type:
     family = name.removeprefix("pto.")
-    read = _READERS.get(family) if name.startswith("pto.") else None
-    if read is not None:
+    found = _READERS.get(family) if name.startswith("pto.") else None
+    if found is not None:
+        read, example = found
         if inner is None:
-            raise PtoTypeTextError(f"`{text}` needs what it is made of, as in `!pto.{_EXAMPLES[family]}`")
+            raise PtoTypeTextError(f"`{text}` needs what it is made of, as in `!pto.{family}<{example}>`")
         return read(inner)
     if inner is None and family in PACKED:
         return SCALARS[family]
@@ -191,19 +192,10 @@ def _tile_buf(inner: str) -> TileBuf:
         raise PtoTypeTextError(f"a tile buffer needs `{missing[0]}`", help=f"add `{missing[0]}=...`")
     rows, cols = _dimension("rows", fields), _dimension("cols", fields)
     settled = {key: _choice(key, fields.get(key, _DEFAULTS[key])) for key in _DEFAULTS}
-    return TileBuf(
-        _space(fields["loc"]),
-        _element(fields["dtype"]),
-        rows,
-        cols,
-        _valid("v_row", fields.get("v_row"), rows),
-        _valid("v_col", fields.get("v_col"), cols),
-        settled["blayout"],
-        settled["slayout"],
-        int(settled["fractal"]),
-        int(settled["pad"]),
-        int(settled["compact"]),
-    )
+    layout, numbers = (settled["blayout"], settled["slayout"]), (settled["fractal"], settled["pad"], settled["compact"])
+    space, element = _space(fields["loc"]), _element(fields["dtype"])
+    valid = _valid("v_row", fields.get("v_row"), rows), _valid("v_col", fields.get("v_col"), cols)
+    return TileBuf(space, element, rows, cols, *valid, *layout, *map(int, numbers))
 
 
 def _key_values(parts: list[str], known: tuple[str, ...]) -> dict[str, str]:
@@ -212,17 +204,13 @@ def _key_values(parts: list[str], known: tuple[str, ...]) -> dict[str, str]:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
             message = f"expected `key=value` in a tile buffer, found `{part}`"
-            raise PtoTypeTextError(message, blame=(part,), help=_keys(known))
+            raise PtoTypeTextError(message, blame=(part,), help=f"its keys are {', '.join(known)}")
         if key not in known:
             raise PtoTypeTextError(f"a tile buffer has no key `{key}`", blame=(part,), help=nearest(key, known))
         if key in fields:
             raise PtoTypeTextError(f"`{key}` is given twice", blame=(part,), help="keep one of them")
         fields[key] = value
     return fields
-
-
-def _keys(known: tuple[str, ...]) -> str:
-    return f"its keys are {', '.join(known)}"
 
 
 def _compact_fields(parts: list[str]) -> dict[str, str]:
@@ -268,20 +256,13 @@ def _choice(key: str, text: str) -> str:
     return word
 
 
-_READERS: dict[str, Callable[[str], Type]] = {
-    "ptr": _ptr,
-    "tensor_view": lambda inner: _view(inner, partition=False),
-    "partition_tensor_view": lambda inner: _view(inner, partition=True),
-    "tile_buf": _tile_buf,
-    "vreg": _vreg,
-    "mask": _mask,
+_READERS: dict[str, tuple[Callable[[str], Type], str]] = {
+    "ptr": (_ptr, "f32, gm"),
+    "tensor_view": (lambda inner: _view(inner, partition=False), "16x?xf32"),
+    "partition_tensor_view": (lambda inner: _view(inner, partition=True), "16x16xf32"),
+    "tile_buf": (_tile_buf, "vec, 16x64xf32"),
+    "vreg": (_vreg, "64xf32"),
+    "mask": (_mask, "b32"),
 }
-_EXAMPLES = {
-    "ptr": "ptr<f32, gm>",
-    "tensor_view": "tensor_view<16x?xf32>",
-    "partition_tensor_view": "partition_tensor_view<16x16xf32>",
-    "tile_buf": "tile_buf<vec, 16x64xf32>",
-    "vreg": "vreg<64xf32>",
-    "mask": "mask<b32>",
-}
+"""What reads each family of types, and what one is made of."""
 _OPAQUE = ("align", "eventid_array", "local_array", "pipe", "async_session", "async_event", "tile", "tile_view")

@@ -12,6 +12,7 @@ from tilewright.frontend.names import nearest
 from tilewright.pto.traced.enumerations import Word
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe, is_sequence
+from tilewright.pto.types import Scalar
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,16 @@ def listed(argument: Argument) -> list[Argument]:
         where = nodes if nodes is not None and len(nodes) == len(parts) else [argument.node] * len(parts)
         return [Argument(part, node) for part, node in zip(parts, where, strict=True)]
     return [argument]
+
+
+def scalar_type(t: Tracer, argument: Argument) -> Scalar:
+    """Return a scalar type that a body names."""
+    value = argument.value
+    if isinstance(value, Scalar) and not value.is_packed:
+        return value
+    help = "scalar types are pto.f32, pto.f16, pto.bf16, pto.i32, pto.index and others"
+    shown = str(value) if isinstance(value, Scalar) else describe(value)
+    raise t.error(OperandError, argument.node, f"a scalar type is needed here, got {shown}", help=help)
 
 
 def _spread(t: Tracer, parts: object, node: ast.Starred) -> Sequence[object]:

@@ -7,13 +7,15 @@ one. `//` and `%` round down, as Python's do.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from tilewright.errors import DTypeMismatchError, OperandError, UnsupportedFeatureError
+from tilewright.frontend.walk.known import known
 from tilewright.pto.module import Value
 from tilewright.pto.traced.scalars import as_index, as_number, as_type, constant, convert
 from tilewright.pto.traced.tracer import Tracer
-from tilewright.pto.traced.values import describe
+from tilewright.pto.traced.values import describe, is_runtime
 from tilewright.pto.types import I1, INDEX, Ptr, Scalar
 
 _BINARY: Mapping[type[ast.operator], tuple[str, str, str, str]] = {
@@ -168,8 +170,11 @@ def logical(t: Tracer, is_and: bool, lhs: object, rhs: object, node: ast.expr, w
     return t.writer.value("arith.andi" if is_and else "arith.ori", operands, I1, t.span(node))
 
 
-def extreme(t: Tracer, word: str, lhs: object, rhs: object, node: ast.AST) -> Value:
-    """Return the smaller or larger of two scalars; `word` is `min` or `max`."""
+def extreme(t: Tracer, function: Callable[..., Any], lhs: object, rhs: object, node: ast.Call) -> Any:
+    """Return the smaller or larger of two numbers; `function` is Python's `min` or `max`."""
+    if not is_runtime((lhs, rhs)):
+        return known(t, node, function, lhs, rhs)
+    word = function.__name__
     left, right, type_ = _paired(t, lhs, rhs, node)
     name = _choose((f"{word}si", f"{word}ui", f"{word}imumf"), type_)
     result = t.writer.value(f"arith.{name}", [left, right], type_, t.span(node))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from tilewright.errors import OperandError, RecursiveCallError, ReturnMismatchError
 from tilewright.pto.declarations import Marker, PartitionTensorView, Tile
+from tilewright.pto.declared import name_span
 from tilewright.pto.errors import PtoArgumentError
 from tilewright.pto.module import Func, Op, SymbolRef, Value
 from tilewright.pto.signature import Parameter, Signature
@@ -96,15 +96,9 @@ def traced(t: Tracer, name: str, parameters: Mapping[str, Type], constants: Mapp
     for each, value in (constants or {}).items():
         t.let(each, value, written.get(each, node))
     t.execute(node.body)
-    returned, span = t.returned, _heading(t, node)
+    returned, span = t.returned, name_span(t.captured)
     if returned is not None and returned.value is not None:
         help = "write results through pointers, and `return` alone"
         raise ReturnMismatchError("a @pto.jit function returns nothing", spans=[returned.span], help=help)
     t.writer.emit(Op("func.return", span=span if returned is None else returned.span))
     return Func(name, tuple(arguments), body=t.writer.body(tuple(arguments)), span=span)
-
-
-def _heading(t: Tracer, node: ast.FunctionDef) -> Span:
-    """Return where a function's name is written."""
-    start = node.col_offset + len("def ")
-    return t.span(node)._replace(column=start, end_line=node.lineno, end_column=start + len(node.name.encode()))

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilewright.errors import ArgumentCountError, KernelError, UncallableError
 from tilewright.frontend.names import defaults_of
-from tilewright.frontend.walk.known import FUNCTIONS, called, is_mathematical, known
+from tilewright.frontend.walk.known import FUNCTIONS, called, is_mathematical
 from tilewright.pto.declarations import const_expr, ptr
 from tilewright.pto.traced import arithmetic, ops
 from tilewright.pto.traced.arguments import Arguments
@@ -46,7 +46,7 @@ def _python(t: Tracer, callee: Any, given: Arguments) -> Any:
     """Return what a function of Python's makes of known values; `min` and `max` also take scalars."""
     node, values = given.node, [argument.value for argument in given.args]
     if (callee is min or callee is max) and len(values) > 1 and is_runtime(tuple(values)):
-        return reduce(lambda a, b: _extreme(t, callee, a, b, node), values)
+        return reduce(lambda a, b: arithmetic.extreme(t, callee, a, b, node), values)
     if not is_mathematical(callee) and all(callee is not each for each in _STATIC):
         raise _uncallable(t, callee, given)
     runtime = next((a for a in (*given.args, *given.kwargs.values()) if is_runtime(a.value)), None)
@@ -55,12 +55,6 @@ def _python(t: Tracer, callee: Any, given: Arguments) -> Any:
         help = "pto.cast converts scalars, and operators compute with them"
         raise t.error(UncallableError, runtime.node, message, help=help)
     return called(t, callee, values, {name: argument.value for name, argument in given.kwargs.items()}, node)
-
-
-def _extreme(t: Tracer, callee: Any, lhs: Any, rhs: Any, node: ast.Call) -> Any:
-    if is_runtime((lhs, rhs)):
-        return arithmetic.extreme(t, callee.__name__, lhs, rhs, node)
-    return known(t, node, callee, lhs, rhs)
 
 
 def _uncallable(t: Tracer, callee: object, given: Arguments) -> KernelError:

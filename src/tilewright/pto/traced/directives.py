@@ -5,44 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.errors import ArgumentCountError
-from tilewright.frontend.walk.known import known
 from tilewright.pto.module import Value
 from tilewright.pto.traced import arithmetic
-from tilewright.pto.traced.arguments import Arguments
+from tilewright.pto.traced.arguments import Arguments, scalar_type
 from tilewright.pto.traced.inference import register
 from tilewright.pto.traced.namespace import StaticRange
 from tilewright.pto.traced.ops import emit, handles
-from tilewright.pto.traced.scalars import cast, scalar_type, static_int
+from tilewright.pto.traced.scalars import cast, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import natural
 from tilewright.pto.types import INDEX
 
 
-@handles("const")
-def _const(t: Tracer, given: Arguments) -> Value:
-    """Return a number as a value of the module, of its natural type unless one is given."""
-    bound = given.bind(t, "value", optional=("dtype",))
-    value = bound["value"]
-    if "dtype" in bound:
-        return cast(t, value.value, scalar_type(t, bound["dtype"].value, bound["dtype"].node), value.node)
+@handles("const", "cast")
+def _cast(t: Tracer, given: Arguments) -> Value:
+    """Return a number as a value of the module; a constant is of its natural type unless one is given."""
+    bound = given.bind(t, "value", "dtype") if given.word == "cast" else given.bind(t, "value", optional=("dtype",))
+    value, wanted = bound["value"], bound.get("dtype")
+    if wanted is not None:
+        return cast(t, value.value, scalar_type(t, wanted), value.node)
     known = isinstance(value.value, (bool, int, float))
     return cast(t, value.value, natural(value.value) if known else INDEX, value.node)
-
-
-@handles("cast")
-def _cast(t: Tracer, given: Arguments) -> Value:
-    bound = given.bind(t, "value", "dtype")
-    return cast(t, bound["value"].value, scalar_type(t, bound["dtype"].value, bound["dtype"].node), bound["value"].node)
 
 
 @handles("min", "max")
 def _extreme(t: Tracer, given: Arguments) -> Any:
     bound = given.bind(t, "lhs", "rhs")
-    lhs, rhs = bound["lhs"].value, bound["rhs"].value
-    word = given.word
-    if not isinstance(lhs, Value) and not isinstance(rhs, Value):
-        return known(t, given.node, min if word == "min" else max, lhs, rhs)
-    return arithmetic.extreme(t, word, lhs, rhs, given.node)
+    function = min if given.word == "min" else max
+    return arithmetic.extreme(t, function, bound["lhs"].value, bound["rhs"].value, given.node)
 
 
 @handles("select")
@@ -64,16 +54,10 @@ def _static_range(t: Tracer, given: Arguments) -> StaticRange:
     return StaticRange(range(*numbers))
 
 
-@handles("bytewidth")
-def _bytewidth(t: Tracer, given: Arguments) -> int:
-    bound = given.bind(t, "dtype")
-    return scalar_type(t, bound["dtype"].value, bound["dtype"].node).nbytes
-
-
-@handles("elements_per_vreg")
-def _elements_per_vreg(t: Tracer, given: Arguments) -> int:
-    bound = given.bind(t, "dtype")
-    return register(scalar_type(t, bound["dtype"].value, bound["dtype"].node)).lanes
+@handles("bytewidth", "elements_per_vreg")
+def _size(t: Tracer, given: Arguments) -> int:
+    element = scalar_type(t, given.bind(t, "dtype")["dtype"])
+    return element.nbytes if given.word == "bytewidth" else register(element).lanes
 
 
 @handles("set_flag", "wait_flag")

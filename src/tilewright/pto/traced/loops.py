@@ -1,8 +1,4 @@
-"""Loops: `for` over ranges, `while`, and the variables they hand from one round to the next.
-
-A variable that was bound before a loop and is bound again inside is carried. A Python number has no type until it is
-carried: the body is traced once with the number itself, and again with a value of the type it turned into.
-"""
+"""Loops: `for` over ranges, and `while`."""
 
 from __future__ import annotations
 

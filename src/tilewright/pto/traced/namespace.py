@@ -102,12 +102,8 @@ def operations() -> dict[str, Operation]:
 
     words = {name: Operation(name, _ALIASES.get(name, "")) for name in DIRECTIVES}
     forms = ((op, declared.form) for op, declared in OPS.items() if op.startswith("pto."))
-    spelled = ((_spelling(op, form), op) for op, form in forms if _is_callable(form.syntax))
+    spelled = ((_spelling(op, form), op) for op, form in forms if form.syntax in (Syntax.PLAIN, Syntax.REGION))
     return words | {name: Operation(name, op) for name, op in spelled}
-
-
-def _is_callable(syntax: Syntax) -> bool:
-    return syntax in (Syntax.PLAIN, Syntax.REGION)
 
 
 def _spelling(op: str, form: Form) -> str:

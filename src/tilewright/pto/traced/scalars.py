@@ -31,13 +31,9 @@ def constant(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
 
 
 def _fits(value: int, type: Scalar) -> bool:
-    if type == I1:
-        return value in (0, 1)
-    bits = 64 if type == INDEX else type.bits
-    is_unsigned, is_signed = type.name.startswith("ui"), type.name.startswith("si")
-    low = 0 if is_unsigned else -(1 << (bits - 1))
-    high = 1 << (bits - 1) if is_signed or type == INDEX else 1 << bits  # signless text may spell either
-    return low <= value < high
+    low, high = type.dtype.limits
+    is_signless = type != I1 and type.name.startswith("i") and type != INDEX
+    return low <= value <= ((1 << type.bits) - 1 if is_signless else high)  # signless text may spell either
 
 
 def as_leaf(t: Tracer, leaf: object, type: Type, node: ast.AST) -> Value:
@@ -53,7 +49,8 @@ def as_type(t: Tracer, value: object, type: Scalar, node: ast.AST) -> Value:
     if not isinstance(value, Value):
         return constant(t, value, type, node)
     if value.type != type:
-        help = f"convert it: `pto.cast({_text(node)}, pto.{type.name})`"
+        text = ast.unparse(node) if isinstance(node, ast.expr) else "x"
+        help = f"convert it: `pto.cast({text}, pto.{type.name})`"
         raise t.error(DTypeMismatchError, node, f"{type} is needed here, got {value.type}", help=help)
     return value
 
@@ -136,16 +133,3 @@ def static_int(t: Tracer, value: object, node: ast.AST, what: str) -> int:
         help = "use a literal, a global or a `pto.const_expr` parameter"
         raise t.error(NotStaticError, node, f"{what} must be known at compile time, got {value.type}", help=help)
     raise t.error(OperandError, node, f"{what} is a whole number, got {describe(value)}", help="write an int")
-
-
-def scalar_type(t: Tracer, value: object, node: ast.AST) -> Scalar:
-    """Return a scalar type that a body names."""
-    if isinstance(value, Scalar) and not value.is_packed:
-        return value
-    help = f"scalar types are {', '.join(f'pto.{name}' for name in ('f32', 'f16', 'bf16', 'i32', 'index'))} and others"
-    shown = str(value) if isinstance(value, Scalar) else describe(value)
-    raise t.error(OperandError, node, f"a scalar type is needed here, got {shown}", help=help)
-
-
-def _text(node: ast.AST) -> str:
-    return ast.unparse(node) if isinstance(node, ast.expr) else "x"

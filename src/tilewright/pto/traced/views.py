@@ -13,9 +13,9 @@ from tilewright.errors import AttributeValueError, OperandError
 from tilewright.frontend.names import nearest
 from tilewright.pto.module import Attribute, Clause, Enumerated, Value
 from tilewright.pto.text.typetext import CHOICES
-from tilewright.pto.traced.arguments import Argument, Arguments, listed
+from tilewright.pto.traced.arguments import Argument, Arguments, listed, scalar_type
 from tilewright.pto.traced.ops import emit, handles
-from tilewright.pto.traced.scalars import as_index, as_integer, scalar_type, static_int
+from tilewright.pto.traced.scalars import as_index, as_integer, static_int
 from tilewright.pto.traced.tracer import Tracer
 from tilewright.pto.traced.values import describe
 from tilewright.pto.types import I64, INDEX, SPACES, Ptr, Space, TensorView, TileBuf
@@ -98,7 +98,7 @@ def _alloc_tile(t: Tracer, given: Arguments) -> Value:
     bound = given.bind(t, "shape", "dtype", optional=(*_PLACES, *_VALID, "addr", *_LAYOUTS))
     space = _space(t, bound.get("memory_space") or bound.get("loc"))
     rows, cols = _shape(t, bound["shape"])
-    element = scalar_type(t, bound["dtype"].value, bound["dtype"].node)
+    element = scalar_type(t, bound["dtype"])
     type_ = _laid_out(t, _boxed(TileBuf(space, element, rows, cols, rows, cols), t.program.target), bound)
     clauses: list[Clause] = []
     if "addr" in bound:
@@ -191,8 +191,7 @@ def _reshape(t: Tracer, given: Arguments) -> Value:
     bound = given.bind(t, "src", "shape", optional=("dtype", *_LAYOUTS))
     tile, tile_type = _typed(t, bound["src"], TileBuf, "a tile")
     rows, cols = _shape(t, bound["shape"])
-    given_type = bound.get("dtype")
-    element = tile_type.element if given_type is None else scalar_type(t, given_type.value, given_type.node)
+    element = scalar_type(t, bound["dtype"]) if "dtype" in bound else tile_type.element
     type_ = replace(tile_type, rows=rows, cols=cols, valid_rows=rows, valid_cols=cols, element=element)
     type_ = _laid_out(t, type_, bound)
     if type_.nbytes != tile_type.nbytes:

@@ -9,21 +9,16 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from tilewright.pto.module import Attributes, Clause, Op, Region, Value
-from tilewright.pto.text.constants import constant as held
+from tilewright.pto.text.literals import constant as held
 from tilewright.pto.traced.values import is_sequence
 from tilewright.pto.types import INDEX, Scalar, Type
 from tilewright.source import UNKNOWN, Span
 
-
-@dataclass(frozen=True)
-class Mark:
-    """The constants and names of a function at one moment."""
-
-    constants: dict[tuple[Scalar, str], Op]
-    taken: frozenset[str]
-    counts: dict[str, int]
+Mark: TypeAlias = tuple[dict[tuple[Scalar, str], Op], set[str], dict[str, int]]
+"""The constants and names of a function at one moment."""
 
 
 @dataclass(eq=False)
@@ -73,11 +68,12 @@ class Writer:
 
     def mark(self) -> Mark:
         """Return what there is to come back to."""
-        return Mark(dict(self.constants), frozenset(self.taken), dict(self.counts))
+        return dict(self.constants), set(self.taken), dict(self.counts)
 
     def reset(self, mark: Mark) -> None:
         """Forget the names and constants of ops that were thrown away."""
-        self.constants, self.taken, self.counts = dict(mark.constants), set(mark.taken), dict(mark.counts)
+        constants, taken, counts = mark
+        self.constants, self.taken, self.counts = dict(constants), set(taken), dict(counts)
 
     def fresh(self, hint: str) -> str:
         """Return a name that no value has yet, `hint` itself where that is free."""

@@ -16,8 +16,8 @@ from unit.pto.jit.kernels import TEXT, copy_from, kernel_of
 
 from tilewright import pto
 from tilewright.errors import ExecutionError
+from tilewright.pto.arguments import ScalarTaker
 from tilewright.pto.declared import Declared
-from tilewright.pto.scalars import ScalarTaker
 from tilewright.pto.signature import Kind, Parameter
 
 np, torch = cast("Any", numpy), cast("Any", pytorch)

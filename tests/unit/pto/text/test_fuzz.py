@@ -7,10 +7,10 @@ from random import Random
 from time import process_time
 
 import pytest
+from unit.pto.equality import same
 from unit.pto.text.samples import VALID, text_of
 
 from tilewright.errors import KernelError
-from tilewright.pto.equality import same
 from tilewright.pto.text.parser import parse
 from tilewright.pto.text.printer import print_module
 from tilewright.pto.verify import verify

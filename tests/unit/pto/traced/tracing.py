@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+from unit.pto.equality import same
+
 from tilewright import pto
-from tilewright.pto.equality import same
 from tilewright.pto.module import Module
 from tilewright.pto.text.parser import parse
 from tilewright.pto.text.printer import print_module

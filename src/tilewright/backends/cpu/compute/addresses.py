@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.llvm_types import memory_type
-from tilewright.backends.cpu.emit.values import Tensor, Tile, static
+from tilewright.backends.cpu.emit.values import LoadNode, Tensor, Tile, static
 from tilewright.native.llvm import TRUE, Value, i64
 
 
@@ -43,6 +43,21 @@ def view_of(e: FunctionEmitter, tile: Tile) -> Tensor:
     place = e.stored(tile)
     shape, strides = (tuple(map(i64, numbers)) for numbers in (tile.type.shape, place.strides))
     return Tensor(place.pointer, shape, strides, tile.valid, tile.type.dtype, object())
+
+
+def is_read_in_place(e: FunctionEmitter, tile: Tile) -> bool:
+    """Return whether the plan says that a loaded tile is read where it lies in its tensor."""
+    return tile.place is None and isinstance(tile.node, LoadNode) and not e.waits(tile)
+
+
+def read_of(e: FunctionEmitter, tile: Tile) -> Tensor:
+    """Return a tile to be read: in its tensor, if the plan says so, or in the memory it lies in."""
+    node = tile.node
+    if not is_read_in_place(e, tile) or not isinstance(node, LoadNode):
+        return view_of(e, tile)
+    axes = len(tile.valid)
+    pointer, strides = moved(e, node.tensor, node.offsets), node.tensor.strides[-axes:]
+    return Tensor(pointer, tuple(map(i64, tile.type.shape)), strides, tile.valid, tile.type.dtype, node.tensor.root)
 
 
 def is_packed(e: FunctionEmitter, tensor: Tensor) -> Value:

@@ -82,14 +82,8 @@ class Product:
         batch = broadcast_valid(self.type.shape[:-2], [lhs, rhs, acc], 2)
         self.valid = (*batch, lhs.valid[-2], rhs.valid[-1])
         if acc is not None:
-            self.valid = tuple(starmap(self._least, zip(acc.valid, self.valid, self.type.shape, strict=True)))
+            self.valid = least_part(e, acc.valid, self.valid, self.type.shape)
         self.valid = known_or(self.type, self.valid)
-
-    def _least(self, a: Value, b: Value, most: int) -> Value:
-        """Return the smaller of two valid extents of an axis."""
-        if a == b or static(a) == most:
-            return b
-        return a if static(b) == most else self.e.b.intrinsic("llvm.smin", a, b)
 
     def _depth(self) -> Value:
         """Return how many products are summed: as many as the left operand has valid columns."""
@@ -191,6 +185,17 @@ class Product:
         )  # fmt: skip
         e.arena.give_back(scratch)
         return result
+
+
+def least_part(e: FunctionEmitter, a: Sequence[Value], b: Sequence[Value], shape: Sequence[int]) -> tuple[Value, ...]:
+    """Return where two tiles of a shape are both valid."""
+
+    def least(x: Value, y: Value, most: int) -> Value:
+        if x == y or static(x) == most:
+            return y
+        return x if static(y) == most else e.b.intrinsic("llvm.smin", x, y)
+
+    return tuple(starmap(least, zip(a, b, shape, strict=True)))
 
 
 def run_gemm(e: FunctionEmitter, spec: GemmSpec, work: int, *args: Value) -> None:

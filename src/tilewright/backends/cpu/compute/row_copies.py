@@ -13,9 +13,11 @@ from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.core.expr import Call
 from tilewright.dtypes import DataType
-from tilewright.native.llvm import FALSE, I8, I32, I64, PTR, TRUE, Value, i64
+from tilewright.native.llvm import FALSE, I8, I32, I64, PTR, TRUE, Value, i64, vector
 from tilewright.ops.row_gather import FIT
 
+SHORT = 16384
+"""Bytes up to which a row is copied in place of a call."""
 LINE = 64
 """Bytes of a cache line."""
 
@@ -46,8 +48,22 @@ def copy_row(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Val
 
 
 def _bytes(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Value) -> None:
+    known, width = static(count), e.program.target.vector_bits // 8
+    if known is not None and known * dtype.get_byte() <= SHORT and known * dtype.get_byte() % (4 * width) == 0:
+        _vectors(e, come.pointer, go.pointer, known * dtype.get_byte(), width)
+        return
     name = e.b.module.intrinsic("llvm.memcpy.p0.p0.i64", "void", PTR, PTR, I64, "i1 immarg")
     e.b.invoke(name, go.pointer, come.pointer, times(e, count, i64(dtype.get_byte())), FALSE)
+
+
+def _vectors(e: FunctionEmitter, come: Value, go: Value, nbytes: int, width: int) -> None:
+    """Emit a copy of vectors, four in a turn."""
+    type_ = vector(I8, width)
+    with e.b.loop(i64(0), i64(nbytes), i64(4 * width)) as at:
+        places = [e.b.op("add", at, i64(step * width)) for step in range(4)]
+        taken = [e.b.load(type_, e.b.offset(come, place, I8), 1) for place in places]
+        for value, place in zip(taken, places, strict=True):
+            e.b.store(value, e.b.offset(go, place, I8), 1)
 
 
 def _elements(e: FunctionEmitter, dtype: DataType, come: Row, go: Row, count: Value) -> None:
@@ -69,7 +85,7 @@ def clear_row(e: FunctionEmitter, go: Value, nbytes: Value) -> None:
 def fetch_ahead(e: FunctionEmitter, pointer: Value, nbytes: int, *, write: bool = False) -> None:
     """Emit hints to fetch the beginning of a row, from which on the processor fetches by itself."""
     name = e.b.module.intrinsic("llvm.prefetch.p0", "void", PTR, *["i32 immarg"] * 3)
-    for line in range(0, min(nbytes, 4 * LINE), LINE):
+    for line in range(0, min(nbytes, 8 * LINE), LINE):
         hint = Value(I32, str(int(write))), Value(I32, "3"), Value(I32, "1")
         e.b.invoke(name, e.b.offset(pointer, i64(line), "i8"), *hint)
 

@@ -16,7 +16,7 @@ from tilewright.native.llvm import Value, i64
 from tilewright.ops.indices import chosen, outside
 from tilewright.ops.memory_gather import COALESCE, OUT_OF_BOUNDS
 
-AHEAD = 4
+AHEAD = 2
 """How many rows further on the one lies that is fetched while another is copied."""
 
 

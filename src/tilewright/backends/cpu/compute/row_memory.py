@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 
 from tilewright.backends.cpu.compute.atomics import add_each
@@ -11,7 +12,7 @@ from tilewright.backends.cpu.emit.groups import SaveSink, Sink, StoreSink
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.dtypes import DataType
-from tilewright.native.llvm import Builder, Value, i64, mangled, vector
+from tilewright.native.llvm import Builder, Value, element, i64, lanes, mangled, vector
 from tilewright.records import mutable
 
 
@@ -107,9 +108,34 @@ def read(b: Builder, pointer: Value, dtype: DataType, here: Pass, stride: Value)
     """Emit a load of neighbours, or of elements `stride` apart."""
     type_ = memory_type(dtype)
     whole = vector(type_, here.count)
-    if static(stride) != 1 and here.count > 1:
+    step = static(stride)
+    if step in (2, 4) and here.count > step and here.mask is None:
+        return from_memory(b, _every(b, pointer, whole, dtype.get_byte(), step), dtype)
+    if step != 1 and here.count > 1:
         return from_memory(b, _gathered(b, pointer, type_, here, stride), dtype)
     return from_memory(b, load(b, whole, pointer, dtype.get_byte(), here.mask), dtype)
+
+
+def _every(b: Builder, pointer: Value, type_: str, size: int, step: int) -> Value:
+    """Emit loads of all elements that lie between the first and the last of some, and take those that are `step` apart.
+
+    The last load begins earlier than where the one before ends: behind the last element there may be nothing.
+    """
+    count = lanes(type_)
+    starts = [*range(0, count * (step - 1), count), (count - 1) * step + 1 - count]
+    loaded = [b.load(type_, b.offset(pointer, i64(start), element(type_)), size) for start in starts]
+    taken, order = loaded[0], [lane * step if lane * step < count else 0 for lane in range(count)]
+    taken = _shuffled(b, taken, taken, order)
+    for number, (start, value) in enumerate(zip(starts[1:], loaded[1:], strict=True), start=1):
+        own = [number * count <= lane * step < (number + 1) * count for lane in range(count)]
+        order = [count + lane * step - start if is_own else lane for lane, is_own in enumerate(own)]
+        taken = _shuffled(b, taken, value, order)
+    return taken
+
+
+def _shuffled(b: Builder, first: Value, second: Value, order: Sequence[int]) -> Value:
+    mask = ", ".join(f"i32 {lane}" for lane in order)
+    return b.value(first.type, f"shufflevector {first}, {second}, <{len(order)} x i32> <{mask}>")
 
 
 def _gathered(b: Builder, pointer: Value, type_: str, here: Pass, stride: Value) -> Value:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from tilewright.backends.cpu.compute.addresses import moved, product, times, view_of
+from tilewright.backends.cpu.compute.addresses import is_read_in_place, moved, product, read_of, times, view_of
 from tilewright.backends.cpu.compute.convert import as_element
 from tilewright.backends.cpu.compute.copies import known_or, packed, rows_of, tile_type, with_adjacent_rows
 from tilewright.backends.cpu.compute.indexed import at_column, check, number, raw_type, single, strips
@@ -17,17 +15,14 @@ from tilewright.backends.cpu.compute.updates import changing
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
-from tilewright.backends.cpu.emit.values import Scalar, Tensor, Tile, static
+from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tensor, Tile, static
 from tilewright.core.enums import MaskPattern
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType, TupleType
 from tilewright.native.llvm import I32, I64, Value, i64, vector
 from tilewright.ops.block_gather import BLOCK, WITHIN
 from tilewright.ops.indices import chosen, pattern_of
-from tilewright.ops.selection import COMPARISONS
-
-_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {name: getattr(operator, name) for name in COMPARISONS}
-
+from tilewright.ops.selection import COMPARE, COMPARISONS
 
 # columns
 
@@ -35,12 +30,15 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {name: getattr(operator, nam
 def take_columns(e: FunctionEmitter, source: Tensor, made: Tensor, pattern: MaskPattern) -> None:
     """Emit a copy of the columns that a pattern takes, side by side, within the valid part of what is made."""
     rows, columns = made.valid
+    groups = columns if pattern.step == 1 else e.b.op("udiv", source.valid[1], i64(pattern.step))
     with e.b.loop(i64(0), rows, i64(1)) as row:
         come, go = (moved(e, tensor, (row, i64(0))) for tensor in (source, made))
-        _taken(e, source, come, go, columns, pattern)
+        _taken(e, source, come, go, (groups, columns), pattern)
 
 
-def _taken(e: FunctionEmitter, source: Tensor, come: Value, go: Value, columns: Value, pattern: MaskPattern) -> None:
+def _taken(
+    e: FunctionEmitter, source: Tensor, come: Value, go: Value, columns: tuple[Value, Value], pattern: MaskPattern
+) -> None:
     type_, size, stride = raw_type(source.dtype), source.dtype.get_byte(), source.strides[-1]
 
     def one(column: Value) -> None:
@@ -64,10 +62,12 @@ def put_columns(e: FunctionEmitter, source: Tensor, target: Tensor, pattern: Mas
     rows, columns = source.valid
     with e.b.loop(i64(0), rows, i64(1)) as row:
         come, go = (moved(e, tensor, (row, i64(0))) for tensor in (source, target))
-        _put(e, source, come, go, columns, pattern)
+        _put(e, source, come, go, (columns, columns), pattern)
 
 
-def _put(e: FunctionEmitter, source: Tensor, come: Value, go: Value, columns: Value, pattern: MaskPattern) -> None:
+def _put(
+    e: FunctionEmitter, source: Tensor, come: Value, go: Value, columns: tuple[Value, Value], pattern: MaskPattern
+) -> None:
     type_, size, stride = raw_type(source.dtype), source.dtype.get_byte(), source.strides[-1]
 
     def one(column: Value) -> None:
@@ -92,20 +92,21 @@ def _put(e: FunctionEmitter, source: Tensor, come: Value, go: Value, columns: Va
 
 def _strip_mined(
     e: FunctionEmitter,
-    columns: Value,
+    columns: tuple[Value, Value],
     stride: Value,
     width: int,
     several: Callable[[Value], None],
     one: Callable[[Value], None],
 ) -> None:
-    """Emit columns several at a time where neighbours are adjacent, and one by one what is left."""
+    """Emit columns several at a time as far as they are whole and adjacent, and one by one what is left."""
+    there, count = columns
     whole: Value = i64(0)
     if static(stride) == 1:
-        known = static(columns)
-        whole = i64(known // width * width) if known is not None else e.b.op("and", columns, i64(-width))
+        known = static(there)
+        whole = i64(known // width * width) if known is not None else e.b.op("and", there, i64(-width))
         with e.b.loop(i64(0), whole, i64(width)) as column:
             several(column)
-    with e.b.loop(whole, columns, i64(1)) as column:
+    with e.b.loop(whole, count, i64(1)) as column:
         one(column)
 
 
@@ -117,11 +118,25 @@ def _shuffled(e: FunctionEmitter, value: Value, order: list[int]) -> Value:
 
 @lowers("tile.gather_mask")
 def _gather_mask(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    source, type_, pattern = view_of(e, bound["src"]), tile_type(call), pattern_of(bound["mask_pattern"])
-    rows, columns = source.valid
-    result = e.fresh(type_, known_or(type_, (rows, columns_taken(e, columns, pattern))))
+    tile, type_, pattern = bound["src"], tile_type(call), pattern_of(bound["mask_pattern"])
+    rows, columns = tile.valid
+    valid = known_or(type_, (rows, columns_taken(e, columns, pattern)))
+    if is_read_in_place(e, tile):
+        return e.record(Tile(type_, valid, node=_every(e, tile, type_, pattern)))
+    source = view_of(e, tile)
+    result = e.fresh(type_, valid)
     take_columns(e, source, view_of(e, result), pattern)
     return result
+
+
+def _every(e: FunctionEmitter, tile: Tile, type_: TileType, pattern: MaskPattern) -> LoadNode:
+    """Return the load of the columns that a pattern takes of a tensor, instead of all of them."""
+    source = read_of(e, tile)
+    pointer = e.b.offset(source.pointer, i64(pattern.first), raw_type(type_.dtype))
+    strides = (source.strides[0], times(e, source.strides[1], i64(pattern.step)))
+    extents = tuple(map(i64, type_.shape))
+    tensor = Tensor(pointer, extents, strides, extents, type_.dtype, source.root)
+    return LoadNode(tensor=tensor, offsets=(i64(0), i64(0)))
 
 
 def columns_taken(e: FunctionEmitter, columns: Value, pattern: MaskPattern) -> Value:
@@ -134,7 +149,7 @@ def columns_taken(e: FunctionEmitter, columns: Value, pattern: MaskPattern) -> V
 
 @lowers("tile.scatter_mask")
 def _scatter_mask(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    source = view_of(e, bound["src"])
+    source = read_of(e, bound["src"])
     result = changing(e, call, bound["dst"])
     put_columns(e, source, view_of(e, result), pattern_of(bound["mask_pattern"]))
     return result
@@ -160,7 +175,7 @@ def find_matches(
 
         def strip(column: Value, width: int, mask: Value | None) -> None:
             raw = load(e.b, vector(type_, width), e.b.offset(come, column, type_), source.dtype.get_byte(), mask)
-            flags = _COMPARE[compare](from_memory(e.b, raw, source.dtype), spread).value
+            flags = COMPARE[compare](from_memory(e.b, raw, source.dtype), spread).value
             flags = flags if mask is None else e.b.op("and", flags, mask)
             bits = e.b.convert("zext", e.b.convert("bitcast", flags, f"i{width}"), I64)
             _note(e, bits, e.b.op("add", column, i64(offset)), count, go, room)

@@ -19,6 +19,7 @@ from tilewright.backends.cpu.compute.copies import (
 )
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.padding import padded_load
+from tilewright.backends.cpu.compute.permuted import permuted_load
 from tilewright.backends.cpu.compute.traced import Lanes, rounded
 from tilewright.backends.cpu.compute.views import reshaped, within
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
@@ -29,7 +30,7 @@ from tilewright.backends.cpu.emit.memory import room_of
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
-from tilewright.core.types import TileType
+from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import statements, used, variables
 from tilewright.dtypes import INDEX
 from tilewright.native.llvm import Value, i64
@@ -124,6 +125,9 @@ def _load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
         first, extent = _found(e, call, axis, start, e.index(want), tensor.valid[axis], bound["clamp"])
         starts.append(first)
         valid.append(extent)
+    source = call.args[0].type
+    if isinstance(source, TensorType) and source.layout.is_permuted:
+        return permuted_load(e, type_, tensor, source.layout, starts, tuple(valid))
     tile = Tile(type_, tuple(valid), node=LoadNode(tensor=tensor, offsets=tuple(starts)))
     return e.record(tile)
 

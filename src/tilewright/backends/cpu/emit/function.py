@@ -61,6 +61,8 @@ class FunctionEmitter(Recording):
         self.rooms: list[Value] = []
         """Where the results go that the function makes, and whether their last stride may be other than one."""
         self.turned_results: list[bool] = []
+        self.beside: dict[int, Binding] = {}
+        """What calls give that ran where the first of their group stands, by identity."""
         self.is_task = False
         self.is_concurrent = False
         """Whether other threads may be adding to the same memory: in a task, and in what a task calls."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 
 from tilewright.backends.cpu.emit.arena import Arena
@@ -14,6 +15,7 @@ from tilewright.native.llvm import Module, spelled
 from tilewright.native.target import Target
 from tilewright.passes.aliases import Footprints
 from tilewright.passes.fusion import Fusion
+from tilewright.passes.groups import Sides, sides_of
 from tilewright.passes.identity import returned_parameters
 from tilewright.records import mutable
 from tilewright.source import Span
@@ -62,6 +64,11 @@ class Unit:
     def returned(self) -> dict[str, tuple[int | None, ...]]:
         """For each function, which parameter each of its results is."""
         return dict(returned_parameters(self.program.function_list))
+
+    @computed_once
+    def sides(self) -> Mapping[str, Sides]:
+        """What runs at the same time in each group."""
+        return sides_of(self.program)
 
     def note(self, message: str, span: Span) -> int:
         """Return the number under which an error is reported."""

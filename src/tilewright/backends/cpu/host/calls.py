@@ -9,6 +9,7 @@ from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
 from tilewright.backends.cpu.emit.values import Array, Binding, Scalar, Tensor, Tile, static
 from tilewright.backends.cpu.host.abi import argument_words, invoke, room_bytes, take_result
+from tilewright.backends.cpu.host.coroutines import Prepared, run_together
 from tilewright.backends.cpu.host.functions import written
 from tilewright.backends.cpu.host.parallel import grid
 from tilewright.backends.cpu.host.tensor_views import guarded
@@ -22,23 +23,39 @@ from tilewright.native.llvm import Value, i64
 @emits(Invoke, Submit)
 def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
     """Emit a call of another function; a dispatch over a grid calls it once per block."""
+    sides = e.program.sides.get(e.function.name)
+    if sides is not None and sides.has(expr):
+        if id(expr) not in e.beside:
+            run_together(e, sides, _prepared, _results)
+        return e.beside[id(expr)]
+    call = _prepared(e, expr)
+    blocks = expr.core_num if isinstance(expr, Submit) else None
+    count = None if blocks is None else _block_count(e, blocks, needs_one=bool(call.rooms))
+    with _where_it_runs(e, expr):
+        if count is not None:
+            grid(e, call.callee, [*call.words, *call.rooms], count)
+        else:
+            invoke(e, call.callee, e.block_index, e.block_count, [*call.words, *call.rooms])
+    return _results(e, expr, call)
+
+
+def _prepared(e: FunctionEmitter, expr: Invoke | Submit) -> Prepared:
+    """Emit what a call is made with."""
     function = e.program.program[expr.op.name]
     bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
-    blocks = expr.core_num if isinstance(expr, Submit) else None
-    is_concurrent = (blocks is not None or e.is_concurrent) and bool(e.program.footprints[function.name].adds)
+    in_grid = isinstance(expr, Submit) and expr.core_num is not None
+    is_concurrent = (in_grid or e.is_concurrent) and bool(e.program.footprints[function.name].adds)
     callee = written(e.program, function, Signature.of(bindings, is_concurrent))
     words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
     parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]
-    rooms = [e.address(part[0]) for part in parts]
-    count = None if blocks is None else _block_count(e, blocks, needs_one=bool(rooms))
-    with _where_it_runs(e, expr):
-        if count is not None:
-            grid(e, callee, [*words, *rooms], count)
-        else:
-            invoke(e, callee, e.block_index, e.block_count, [*words, *rooms])
-    results = [_result(e, callee, k, room, part) for k, (room, part) in enumerate(zip(rooms, parts, strict=True))]
-    made = iter(results)
-    values = [next(made) if p is None else bindings[p] for p in callee.returned]
+    return Prepared(callee, bindings, words, parts, [e.address(part[0]) for part in parts])
+
+
+def _results(e: FunctionEmitter, expr: Invoke | Submit, call: Prepared) -> Binding:
+    """Return what a call has given."""
+    left = zip(call.rooms, call.parts, strict=True)
+    made = iter([_result(e, call.callee, k, room, part) for k, (room, part) in enumerate(left)])
+    values = [next(made) if p is None else call.bindings[p] for p in call.callee.returned]
     if isinstance(expr, Submit):
         return (*values, Scalar(i64(0), TASK_ID))
     return values[0] if len(values) == 1 and not isinstance(expr.type, TupleType) else tuple(values)

@@ -153,7 +153,8 @@ def carried(e: FunctionEmitter, args: Sequence[IterArg]) -> list[Carrier]:
     starts = [None if isinstance(arg.init, Absent) else _given(e, arg.init) for arg in args]
     carriers: list[Carrier] = []
     for arg, start in zip(args, starts, strict=True):
-        carrier = Carrier.of(e, arg.var, may_be_missing=start is None or start[1] is not None)
+        is_sure = start is not None and start[1] is None
+        carrier = Carrier.of(e, arg.var, may_be_missing=not is_sure, start=start[0] if start and is_sure else None)
         if start is None:
             carrier.start_missing(e)
         else:

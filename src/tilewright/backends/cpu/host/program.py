@@ -12,14 +12,20 @@ from tilewright.backends.cpu.compute import (
     copies,
     element_gathers,
     elements,
+    generators,
     groups,
+    lanes,
+    merge,
     partial,
+    philox,
     positions,
     products,
     reduce,
     row_gathers,
+    scaled,
     scatters,
     selections,
+    sort,
     tiles,
     views,
 )
@@ -32,6 +38,7 @@ from tilewright.backends.cpu.host import (
     byte_views,
     calls,
     control,
+    pipes,
     reinterpreted,
     scalars,
     system,
@@ -60,9 +67,9 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, groups, partial,
-    positions, products, reduce, reinterpreted, row_gathers, scalars, scatters, selections, system, tensor_gathers,
-    tensor_scatters, tensor_views, tensors, tiles, views,
+    arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, generators,
+    groups, lanes, merge, partial, philox, pipes, positions, products, reduce, reinterpreted, row_gathers, scalars,
+    scaled, scatters, selections, sort, system, tensor_gathers, tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 

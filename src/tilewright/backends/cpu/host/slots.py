@@ -17,7 +17,7 @@ from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal
 from tilewright.backends.cpu.emit.undefined import box, shrinks
-from tilewright.backends.cpu.emit.values import Array, Binding, Place, Scalar, Tensor, Tile
+from tilewright.backends.cpu.emit.values import Array, Binding, Place, Scalar, Tensor, Tile, contiguous
 from tilewright.backends.cpu.host.arrays import array_bytes, clear_array, copy_array
 from tilewright.backends.cpu.host.tensors import new_tensor
 from tilewright.core.expr import Var
@@ -285,9 +285,9 @@ class Carrier:
     is_bound: Value | None = None
 
     @staticmethod
-    def of(e: FunctionEmitter, var: Var, *, may_be_missing: bool = False) -> Carrier:
-        """Return a carrier for the values of a variable."""
-        slot = slot_of(e, var.type)
+    def of(e: FunctionEmitter, var: Var, *, may_be_missing: bool = False, start: Binding | None = None) -> Carrier:
+        """Return a carrier for the values of a variable; one that nobody else reads may stay where it lies."""
+        slot = _taken_over(e, var.type, start) or slot_of(e, var.type)
         if isinstance(slot, TileSlot):
             slot.follow(e, var)
         return Carrier(slot, e.b.slot(I1) if may_be_missing else None)
@@ -309,6 +309,18 @@ class Carrier:
         e.bind(var, self.slot.read(e))
         if self.is_bound is not None:
             e.bound[var] = e.b.load(I1, self.is_bound, 1)
+
+
+def _taken_over(e: FunctionEmitter, type_: Type, start: Binding | None) -> TileSlot | None:
+    """Return the place of a tile as a slot, where it is packed and made by this block for no other reader."""
+    if not isinstance(start, Tile) or not isinstance(type_, TileType) or start.place is None or e.readers(start) != 1:
+        return None
+    owned = e.blocks[-1].owned
+    found = next((entry for entry in owned if isinstance(entry[0], Tile) and entry[0].place == start.place), None)
+    if found is None or start.place.strides != contiguous(type_.shape):
+        return None
+    owned.remove(found)
+    return TileSlot(type_, start.place, found[1], [Word.of(e, extent) for extent in type_.valid])
 
 
 def hand_on(e: FunctionEmitter, carriers: Sequence[Carrier], values: Sequence[tuple[Binding, Value | None]]) -> None:

@@ -7,8 +7,8 @@ from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Scalar
 from tilewright.core.expr import Call
 from tilewright.core.types import ScalarType
-from tilewright.dtypes import INDEX, TASK_ID
-from tilewright.native.llvm import i64
+from tilewright.dtypes import BOOL, INDEX, TASK_ID
+from tilewright.native.llvm import TRUE, i64
 from tilewright.ops.system import INVALID_TASK
 
 
@@ -22,7 +22,7 @@ def _block_count(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     return Scalar(e.block_count, INDEX)
 
 
-@lowers("tile.get_subblock_idx", "tensor.get_subblock_idx", "system.task_dummy")
+@lowers("system.task_dummy", "prefetch.make_context", "prefetch.async_prefetch", "prefetch.session")
 def _zero(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
     assert isinstance(call.type, ScalarType)
     return Scalar(i64(0), call.type.dtype)
@@ -49,6 +49,14 @@ def _assert(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     return ()
 
 
-@lowers("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")
+@lowers("prefetch.wait")
+def _true(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    return Scalar(TRUE, BOOL)
+
+
+@lowers(
+    "system.bar_v", "system.bar_m", "system.bar_all", "system.fence", "system.sync_src", "system.sync_dst",
+    "system.sync_set", "system.sync_wait", "system.set_ffts", "system.syncall", "system.cacheinvalid",
+)  # fmt: skip
 def _nothing(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     return ()

@@ -20,7 +20,7 @@ from tilewright.ops.gather import SMALLER
 from tilewright.ops.indices import chosen, outside, pattern_of
 from tilewright.ops.selection import COMPARISONS
 
-AHEAD = 4
+AHEAD = 2
 """How many rows further on the one lies that is fetched while another is copied."""
 
 

@@ -16,6 +16,7 @@ from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.native.llvm import I1, I64, PTR, Value, i64
+from tilewright.ops.lanes import AXES, half
 from tilewright.ops.reshape import RESHAPED, Part, part_of
 from tilewright.ops.windows import CUT
 
@@ -125,6 +126,20 @@ def _less(e: FunctionEmitter, a: Value, b: Value) -> Value:
     if known[0] is not None and known[1] is not None:
         return i64(known[0] - known[1])
     return a if known[1] == 0 else e.b.op("sub", a, b)
+
+
+@lowers("tensor.aiv_shard")
+def _shard(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Return the half of a tensor that belongs to a lane."""
+    source, split, lane = bound["x"], bound["split"], bound["lane"]
+    if not split:
+        return source
+    axis, shape, valid, starts = AXES[split], [*source.shape], [*source.valid], [i64(0), i64(0)]
+    size = half(static(shape[axis]) or 0, split, lane)
+    starts[axis], shape[axis] = i64(lane * size), i64(size)
+    valid[axis] = _least(e, _less(e, valid[axis], starts[axis]), shape[axis])
+    pointer = moved(e, source, starts)
+    return Tensor(pointer, tuple(shape), source.strides, tuple(valid), source.dtype, source.root)
 
 
 @lowers("tensor.transpose")

@@ -138,11 +138,20 @@ def stand_in(shape: Sequence[Value], dtype: DataType) -> TileType:
 
 
 def put(
-    e: FunctionEmitter, tile: Tile, tensor: Tensor, offsets: Sequence[Value] | None = None, *, add: bool = False
+    e: FunctionEmitter,
+    tile: Tile,
+    tensor: Tensor,
+    offsets: Sequence[Value] | None = None,
+    *,
+    fits: Value | None = None,
+    add: bool = False,
 ) -> None:
-    """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor or added to it."""
+    """Emit the computation of a tile, and of the tiles it is made of, straight into a tensor or added to it.
+
+    What does not fit writes nothing.
+    """
     starts = tuple(offsets or (i64(0),) * len(tensor.shape))
-    sink = StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent)
+    sink = StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits)
     e.run(Group(tile.rows, _recorded(tile), [sink]))
 
 
@@ -175,14 +184,13 @@ def copy_tensor(
     fits = inside(e, starts, sizes, target.shape)
     if fits is not None:
         e.fail(e.negated(fits), "a store does not fit its tensor", call)
-        sizes = tuple(e.b.select(fits, size, i64(0)) for size in sizes)
     strides = (*(i64(0),) * pad, *source.strides)
     whole = Tensor(source.pointer, sizes, strides, sizes, source.dtype, source.root)
     if source.root is target.root:
         apart = new_tensor(e, sizes, source.dtype)
         put(e, loaded(whole, sizes), apart)
         whole = apart
-    put(e, loaded(whole, sizes), target, starts, add=add)
+    put(e, loaded(whole, sizes), target, starts, fits=fits, add=add)
 
 
 @lowers("tensor.expand_clone")

@@ -1,0 +1,193 @@
+"""Indexed access: rows and elements taken and put by index, columns by pattern."""
+
+from collections.abc import Callable
+
+import torch
+from contenders import ours
+from contest import EAGER, OURS, Contest, Field, Run, Work
+from memory import output
+
+import tilewright.language as pl
+from tilewright.core.program import Program
+
+ROWS_THERE, WIDTH, ROWS_PER_TILE = 65536, 512, 16
+BLOCK = 128
+N, STRIP = 4096, 16
+COPY = "copy"
+
+Matrix = pl.Tensor[[ROWS_THERE, WIDTH], pl.FP32]
+Index = pl.Tensor[[1, ROWS_THERE], pl.INT32]
+Table = pl.Tensor[[1, ROWS_THERE // BLOCK], pl.INT32]
+
+
+@pl.program
+class MemoryGather:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: Matrix, index: Index, out: pl.Out[Matrix]) -> Matrix:
+        for row in pl.parallel(0, ROWS_THERE, ROWS_PER_TILE):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                rows = pl.mgather(x, pl.load(index, [0, row], [1, ROWS_PER_TILE]))
+                out = pl.store(rows, [row, 0], out)
+        return out
+
+
+@pl.program
+class RowGather:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: Matrix, index: Index, out: pl.Out[Matrix]) -> Matrix:
+        for row in pl.parallel(0, ROWS_THERE, ROWS_PER_TILE):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                rows = pl.create_tile([ROWS_PER_TILE, WIDTH], dtype=pl.FP32)
+                for k in pl.range(ROWS_PER_TILE):
+                    rows = pl.gather_row(rows, x, [k, 0], [pl.read(index, [0, row + k]), 0], [1, WIDTH])
+                out = pl.store(rows, [row, 0], out)
+        return out
+
+
+@pl.program
+class PagedGather:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: Matrix, index: Index, table: Table, out: pl.Out[Matrix]) -> Matrix:
+        for row in pl.parallel(0, ROWS_THERE, ROWS_PER_TILE):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                places = pl.slice(index, [1, ROWS_PER_TILE], [0, row])
+                rows = pl.paged_gather(x, places, table, BLOCK, WIDTH, ROWS_PER_TILE)
+                out = pl.assemble(out, rows, [row, 0])
+        return out
+
+
+@pl.program
+class ScatterUpdate:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, x: Matrix, index: Index, out: pl.InOut[Matrix]) -> Matrix:
+        for row in pl.parallel(0, ROWS_THERE, ROWS_PER_TILE):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                places = pl.slice(index, [1, ROWS_PER_TILE], [0, row])
+                out = pl.scatter_update(out, -2, places, pl.slice(x, [ROWS_PER_TILE, WIDTH], [row, 0]))
+        return out
+
+
+def by_row(program: Program, torch_run: Callable[..., Run]) -> Callable[[], Field]:
+    """Return the contest of a program that takes or puts each row once, in any order."""
+
+    def enter() -> Field:
+        x, order = torch.randn(ROWS_THERE, WIDTH), torch.randperm(ROWS_THERE)
+        given = (x, order.int()[None])
+        table = torch.randperm(ROWS_THERE // BLOCK)
+        if program is PagedGather:
+            given, order = (*given, table.int()[None]), table[order // BLOCK] * BLOCK + order % BLOCK
+        eager = torch_run(x, order, output(ROWS_THERE, WIDTH))
+        runs = {OURS: ours(program, *given, out=output(ROWS_THERE, WIDTH)), EAGER: eager}
+        return Field(eager().clone(), runs, rtol=0, atol=0)
+
+    return enter
+
+
+def select(x: torch.Tensor, order: torch.Tensor, out: torch.Tensor) -> Run:
+    return lambda: torch.index_select(x, 0, order, out=out)
+
+
+def copy_rows(x: torch.Tensor, order: torch.Tensor, out: torch.Tensor) -> Run:
+    return lambda: out.index_copy_(0, order, x)
+
+
+@pl.program
+class ElementGather:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(
+        self,
+        x: pl.Tensor[[N, N], pl.FP32],
+        index: pl.Tensor[[N, N], pl.INT32],
+        out: pl.Out[pl.Tensor[[N, N], pl.FP32]],
+    ) -> pl.Tensor[[N, N], pl.FP32]:
+        for row in pl.parallel(0, N, STRIP):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                taken = pl.gather(pl.slice(x, [STRIP, N], [row, 0]), dim=-1, index=pl.slice(index, [STRIP, N], [row, 0]))
+                out = pl.assemble(out, taken, [row, 0])
+        return out
+
+
+def gather_elements() -> Field:
+    x, index, eager = torch.randn(N, N), torch.randint(0, N, (N, N)), output(N, N)
+    return Field(
+        torch.gather(x, 1, index),
+        {
+            OURS: ours(ElementGather, x, index.int(), out=output(N, N)),
+            EAGER: lambda: torch.gather(x, 1, index, out=eager),
+        },
+        rtol=0,
+        atol=0,
+    )
+
+
+@pl.program
+class MaskGather:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(
+        self, x: pl.Tensor[[N, N], pl.FP32], out: pl.Out[pl.Tensor[[N, N // 2], pl.FP32]]
+    ) -> pl.Tensor[[N, N // 2], pl.FP32]:
+        for row in pl.parallel(0, N, STRIP):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                even = pl.tile.gather_mask(pl.load(x, [row, 0], [STRIP, N]), pl.tile.MaskPattern.P0101)
+                out = pl.store(even, [row, 0], out)
+        return out
+
+
+@pl.program
+class MaskScatter:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(
+        self, x: pl.Tensor[[N, N // 2], pl.FP32], out: pl.InOut[pl.Tensor[[N, N], pl.FP32]]
+    ) -> pl.Tensor[[N, N], pl.FP32]:
+        for row in pl.parallel(0, N, STRIP):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                held = pl.load(out, [row, 0], [STRIP, N])
+                held = pl.tile.scatter_mask(held, pl.load(x, [row, 0], [STRIP, N // 2]), pl.tile.MaskPattern.P1010)
+                out = pl.store(held, [row, 0], out)
+        return out
+
+
+def copied(moved: int, expected: torch.Tensor) -> Run:
+    """Return a copy that reads and writes so many elements in all."""
+    x, out = torch.randn(moved // 2), output(moved // 2)
+
+    def run() -> torch.Tensor:
+        out.copy_(x)
+        return expected
+
+    return run
+
+
+def mask_gather() -> Field:
+    x, eager = torch.randn(N, N), output(N, N // 2)
+    expected = x[:, ::2].contiguous()
+    runs = {OURS: ours(MaskGather, x, out=output(N, N // 2)), EAGER: lambda: eager.copy_(x[:, ::2])}
+    return Field(expected, {**runs, COPY: copied(3 * N * N // 2, expected)}, rtol=0, atol=0)
+
+
+def mask_scatter() -> Field:
+    x, held, eager = torch.randn(N, N // 2), torch.randn(N, N), output(N, N)
+    expected = held.clone()
+    expected[:, 1::2] = x
+    eager.copy_(held)
+
+    def scatter() -> torch.Tensor:
+        eager[:, 1::2] = x
+        return eager
+
+    runs = {OURS: ours(MaskScatter, x, out=held), EAGER: scatter}
+    return Field(expected, {**runs, COPY: copied(5 * N * N // 2, expected)}, rtol=0, atol=0)
+
+
+WHOLE = Work(bytes=2 * 4 * ROWS_THERE * WIDTH)
+SIZE = f"{ROWS_THERE} x {WIDTH}"
+NOTE = "the same bytes copied by torch, once each."
+ROWS = (
+    Contest(f"mgather rows {SIZE}", by_row(MemoryGather, select), WHOLE, target=1.0),
+    Contest(f"gather_row {SIZE}", by_row(RowGather, select), WHOLE, target=1.0),
+    Contest(f"paged_gather {SIZE}", by_row(PagedGather, select), WHOLE, target=1.0),
+    Contest(f"scatter_update {SIZE}", by_row(ScatterUpdate, copy_rows), WHOLE, target=1.0),
+    Contest(f"gather elements {N}²", gather_elements, Work(bytes=3 * 4 * N * N)),
+    Contest(f"gather_mask {N}²", mask_gather, Work(bytes=6 * N * N), target=0.8, against=COPY, note=NOTE),
+    Contest(f"scatter_mask {N}²", mask_scatter, Work(bytes=10 * N * N), target=0.8, against=COPY, note=NOTE),
+)

@@ -1,0 +1,12 @@
+"""Rows that do not fill the boxes of matrix memory."""
+
+import tilewright.language as pl
+
+EXPECTED = "ShapeMismatchError"
+Matrix = pl.Tensor[[16, 64], pl.FP32]
+Index = pl.Tensor[[16, 64], pl.INT32]
+
+
+@pl.function(type=pl.FunctionType.InCore)
+def kernel(x: Matrix, index: Index, out: pl.Out[Matrix]):
+    rows = pl.mgather(x, pl.slice(index, [1, 9], [0, 0]), target_memory=pl.Mem.Mat)

@@ -1,0 +1,12 @@
+"""Short indices for wide elements."""
+
+import tilewright.language as pl
+
+EXPECTED = "DTypeMismatchError"
+Matrix = pl.Tensor[[16, 64], pl.FP32]
+Index = pl.Tensor[[16, 64], pl.INT32]
+
+
+@pl.function(type=pl.FunctionType.InCore)
+def kernel(x: Matrix, index: Index, out: pl.Out[Matrix]):
+    made = pl.scatter(x, dim=-1, index=pl.cast(index, pl.INT16), src=x)
