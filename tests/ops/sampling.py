@@ -138,7 +138,7 @@ class Sampler:
             return None  # no operands of this rank were accepted the first time
         is_first, known = wish.rank not in self.known, self.known.setdefault(wish.rank, [])
         for choice in itertools.chain(
-            self._changed(known, wish), self._random(wish, FIRST_TRIES if is_first else TRIES * self.breadth)
+            self._changed(known, wish), self._random(wish, (FIRST_TRIES if is_first else TRIES) * self.breadth)
         ):
             try:
                 result = call(self.op.spec, {name: given.value for name, given in choice.items()})
@@ -174,16 +174,18 @@ class Sampler:
             any_dtype = self.rng.choice([dt.UINT8, *self.accepted]) if attempt % 2 else dt.FP32
             first = wish.dtypes[0] if wish.dtypes else any_dtype
             dtypes = [*wish.dtypes, *([first, *ELEMENTS] if attempt % 2 else [first])]
-            yield {p.name: wished.get(p.name) or self._any(p, wish, dtypes) for p in self.parameters}
+            form = self.rng.choice(self.op.spec.forms) if self.op.spec.forms else ()
+            yield {p.name: wished.get(p.name) or self._any(p, wish, dtypes, p.name in form) for p in self.parameters}
 
-    def _any(self, p: Parameter, wish: Wish, dtypes: Sequence[DataType]) -> Given:
-        if p in self.operands and (p.default is not None or self._is_needed(p)):
+    def _any(self, p: Parameter, wish: Wish, dtypes: Sequence[DataType], is_needed: bool) -> Given:
+        is_needed = is_needed or self._is_needed(p)
+        if p in self.operands and (is_needed or p.default is not None):
             position = self.operands.index(p)
             dtype = dtypes[position] if position < max(1, len(wish.dtypes)) else self.rng.choice(dtypes)
             return self._shaped(p, position, dtype, self.rng.choice(SHAPES[wish.rank]))
         if p.role is Role.INDEX and p.default is None and self.rng.random() < 0.5:
             return self.rng.choice(self.candidates(p, wish.rank))
-        if p.default is not REQUIRED:
+        if p.default is not REQUIRED and not is_needed:
             return ABSENT if p.default is None else Given(_shown(p.default), p.default)
         return self.rng.choice(self.candidates(p, wish.rank))
 

@@ -222,3 +222,41 @@ def test_what_cannot_be_sorted_is_refused(use: str, error: type[Exception]) -> N
     given = {"a0": tensor(pl.FP32, 1, 256), "h0": tensor(pl.FP16, 1, 256), "i0": tensor(pl.UINT32, 1, 256)}
     with pytest.raises(error):
         kernel("\n".join([*lines, f"r = {use}"]), **given)
+
+
+@pytest.mark.parametrize("shape", [(3, 45), (2, 4500), (1, 64)], ids=str)
+def test_tensors_of_any_extents_are_sorted_block_by_block(shape: tuple[int, int]) -> None:
+    extents = "pl.dynamic('M'), pl.dynamic('N')"
+    function = kernel(
+        "out = pl.assemble(out, pl.sort32(x, i), [0, 0])",
+        x=f"pl.Tensor[[{extents}], pl.FP32]",
+        i=f"pl.Tensor[[{extents}], pl.UINT32]",
+        out=inout(pl.FP32, shape[0], 2 * shape[1]),
+    )
+    x, index = drawn(pl.FP32, "equal", *shape), np.tile(np.arange(shape[1], dtype=np.uint32), (shape[0], 1))
+    given = np.zeros((shape[0], 2 * shape[1]), np.float32)
+    launch(function, x, index, given)
+    assert bits(given) == bits(sorted_runs(x, index))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_rows_of_tensors_are_merged_one_by_one(rows: int) -> None:
+    function = kernel(
+        """
+        both = pl.mrgsort(x, y)
+        out = pl.assemble(out, both, [0, 0])
+        four = pl.mrgsort(z, block_len=64)
+        out = pl.assemble(out, four, [0, 96])
+        """,
+        x="pl.Tensor[[pl.dynamic('M'), 64], pl.FP32]",
+        y="pl.Tensor[[pl.dynamic('M'), 32], pl.FP32]",
+        z="pl.Tensor[[pl.dynamic('M'), 256], pl.FP32]",
+        out=inout(pl.FP32, rows, 352),
+    )
+    lists = [[list_of(pl.FP32, "equal", size, 3 * row + at) for at, size in enumerate((32, 16))] for row in range(rows)]
+    runs = [[list_of(pl.FP32, "ordinary", 32, 4 * row + at) for at in range(4)] for row in range(rows)]
+    want = [np.concatenate([merged(pair), merged(four)]) for pair, four in zip(lists, runs, strict=True)]
+    given = np.zeros((rows, 352), np.float32)
+    x, y = (np.stack([pair[which] for pair in lists]) for which in range(2))
+    launch(function, x, y, np.stack([np.concatenate(four) for four in runs]), given)
+    assert bits(given) == bits(np.stack(want))

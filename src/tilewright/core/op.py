@@ -125,6 +125,8 @@ class OpSpec:
     """The operand whose buffer the result is."""
     writes: str | None = None
     """The operand whose buffer the op changes."""
+    is_barrier: bool = False
+    """Whether the blocks of a launch wait for each other in it."""
     takes_permuted: bool = False
     """Whether it takes tensors whose memory holds elements in an order of their own."""
     turns: bool = False
@@ -143,6 +145,8 @@ class OpSpec:
     """The tensors of which its meaning says itself which elements it reads; of others it reads all."""
     orders: tuple[tuple[str, ...], ...] = ()
     """Other orders in which its arguments may be written."""
+    forms: tuple[tuple[str, ...], ...] = ()
+    """The parameters that belong together, of an op that does one of several things: it is given those of one form."""
     annotated: bool = False
     """Whether the annotation of the name it is assigned to may say its `shape` and `dtype`."""
     control_plane: bool = False

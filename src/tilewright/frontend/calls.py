@@ -22,7 +22,7 @@ from tilewright.frontend.foreign import meant
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.kernels import Kernel
-from tilewright.frontend.lanes import in_lane, note_pending
+from tilewright.frontend.lanes import check_mode, in_lane, note_pending
 from tilewright.frontend.operators import apply
 from tilewright.frontend.properties import BindDynamic
 from tilewright.frontend.signature import Dim
@@ -38,7 +38,11 @@ def call(t: Translator, node: ast.Call) -> Value:
     callee = t.evaluate(node.func)
     spec = spec_of(callee)
     if spec is not None:
-        return _op(t, spec, node) if spec.name != "task_dummy" else task_dummy(t, node)
+        if spec.name == "task_dummy":
+            return task_dummy(t, node)
+        if spec.name in ("aiv_shard", "aic_gather"):
+            check_mode(t, spec, node)
+        return _op(t, spec, node)
     handler = DIRECTIVES.get(callee) if isinstance(callee, FunctionType) else None
     if handler is not None:
         return handler(t, node)

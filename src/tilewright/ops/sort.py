@@ -23,7 +23,13 @@ from tilewright.core.types import (
     tile,
 )
 from tilewright.dtypes import FP16, FP32, UINT32
-from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, ShapeMismatchError
+from tilewright.errors import (
+    AttributeValueError,
+    DTypeMismatchError,
+    ExecutionError,
+    NotStaticError,
+    ShapeMismatchError,
+)
 from tilewright.ops.declare import UNIFIED, op
 from tilewright.ops.families import check_dtype, computed, shaped
 
@@ -114,6 +120,9 @@ _LISTS = ("src0", "src1", "src2", "src3")
 
 def _check_list(name: str, type_: ShapedType, first: ShapedType) -> None:
     check_dtype(type_.dtype, SORTED, [name])
+    if not isinstance(type_.shape[-1], int):
+        help = "load it into a tile, which knows how much of it is valid"
+        raise NotStaticError(f"the length of a list must be static, got {type_}", blame=[name], help=help)
     if type_.dtype != first.dtype:
         raise DTypeMismatchError(f"lists of one type are merged, got {first} and {type_}", blame=["src0", name])
     if _differ(type_.shape[:-1], first.shape[:-1]) or _differ(type_.valid[:-1], first.valid[:-1]):

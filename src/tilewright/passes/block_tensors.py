@@ -26,6 +26,7 @@ from tilewright.ops.lanes import AXES, GAP
 from tilewright.ops.matmul import accumulator
 from tilewright.ops.padding import pad_number
 from tilewright.ops.position import NOTHING
+from tilewright.passes import block_sorts
 from tilewright.passes.blocks import ZERO, Blocks, Offsets, sizes_of, tensor_type
 
 Given = Mapping[str, Argument]
@@ -332,5 +333,7 @@ _RULES: Mapping[str, Rule] = {
     "aic_gather": _gather,
     "reduction": _reduction,
     "position": _position,
+    "sort32": block_sorts.sort32,
+    "mrgsort": block_sorts.mrgsort,
     **dict.fromkeys(("matmul", "matmul_acc"), _product),
 }

@@ -14,6 +14,8 @@ from tilewright.call.binding import Bound, bind, bind_described
 from tilewright.call.entrance import reroute
 from tilewright.call.launch import Runner
 from tilewright.call.placement import MISSING
+from tilewright.call.torch_state import INSTEAD
+from tilewright.call.unread import hide, unread
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Function, Program
 from tilewright.core.types import ScalarType, Type
@@ -46,6 +48,7 @@ class Entry:
         native: HostProgram | None = None,
         enter: Callable[[Callable[..., Any] | None], None] | None = None,
     ) -> None:
+        hide()
         self.function = function
         self.specialized: Mapping[str, Number] = {} if specialized is None else specialized
         self._program = program
@@ -89,6 +92,7 @@ class Entry:
         """Return the arguments of a call, checked as the call itself checks them."""
         return bind(self.function, self.directions, args, named, self.specialized)
 
+    @unread(INSTEAD)
     def __call__(self, *args: Any, config: object = None, **named: Any) -> Any:
         """Run the function. What a `config` says was settled when the program was compiled."""
         if config is not None and "config" in self.param_names:

@@ -15,13 +15,16 @@ from tilewright import settings
 from tilewright.backends.host import HostProgram
 from tilewright.call.backoff import Backoff
 from tilewright.call.entrance import reroute
+from tilewright.call.frameworks import is_tensor
 from tilewright.call.launch import context, room
+from tilewright.call.torch_state import is_traced
+from tilewright.call.unread import hide, unread
 from tilewright.errors import InternalError
 from tilewright.frontend.signature import Known, TensorMeta
 from tilewright.native.context import Context
 from tilewright.pto.arguments import PointerTaker, ScalarTaker, Words
 from tilewright.pto.declared import Declared
-from tilewright.pto.errors import PtoArgumentError
+from tilewright.pto.errors import OPERATOR, PtoArgumentError, PtoValueError
 from tilewright.pto.groups import UNKNOWN, Groups, Reach, grouped
 from tilewright.pto.programs import Programs
 from tilewright.pto.signature import Kind, Signature
@@ -74,6 +77,7 @@ class Launch:
         self._grid = grid
         self._backoff = Backoff()
 
+    @unread(OPERATOR)
     def __call__(self, *args: Any, **named: Any) -> None:
         """Run the kernel; it has run when this returns."""
         given, plan = self._launcher.run(self._grid, args, named)
@@ -90,6 +94,7 @@ class Launcher:
     """Launches of one compiled kernel."""
 
     def __init__(self, declared: Declared, signature: Signature, programs: Programs) -> None:
+        hide()
         self._declared = declared
         self._programs = programs
         self._parameters = signature.runtime
@@ -117,6 +122,9 @@ class Launcher:
             raise self._named(named)
         if len(args) != len(self._takers):
             raise self._wrong_count(len(args))
+        if is_traced() and any(map(is_tensor, args)):
+            message = "torch traces or transforms this launch, and cannot look into it"
+            raise self._declared.refusal(PtoValueError, message, help=OPERATOR)
         given = [taker(value) for taker, value in zip(self._takers, args, strict=True)]
         plan = self._planned(tuple(word for words in given if len(words) > 1 for word in words))
         around, name = context(plan.native), self._programs.func.name
