@@ -50,7 +50,7 @@ def test_an_operator_whose_name_was_given_away_is_the_newest() -> None:
 @pytest.mark.parametrize("name", ["aten::add", "aten::relu", "aten::mine", "prims::add", "prim::mine", "torch::mine"])
 def test_names_of_torchs_own_operators_are_refused(name: str) -> None:
     for holder in (fifty, ir.compile(program_of(HALVES))):
-        with pytest.raises(ValueError, match=r"the operators of '\w+' are torch's own.*choose a namespace"):
+        with pytest.raises(ValueError, match=r"the operators of '\w+' are torch's own.*choose another namespace"):
             holder.as_torch_op(name)
     assert torch.equal(ONES + ONES, 2 * ONES) and torch.equal(torch.ops.aten.add(ONES, ONES), 2 * ONES)
 
