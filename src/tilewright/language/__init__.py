@@ -41,7 +41,7 @@ from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
-from tilewright.ops.generate import ci as arange
+from tilewright.ops.generate import ci as arange  # noqa: F401 (its name at the top)
 from tilewright.ops.generate import random as random
 from tilewright.ops.generate import tri as tri
 from tilewright.ops.lanes import *
