@@ -25,6 +25,7 @@ from tilewright.core.op import Kind, OpSpec, Role, specs
 from tilewright.dtypes import STORABLE, DataType
 from tilewright.errors import AnnotationError, AttributeValueError, DTypeMismatchError, KernelError, OperandError
 from tilewright.ops.declare import FLOATS, INTEGERS
+from tilewright.ops.generate import COUNTED
 from tilewright.ops.indices import PICKED
 
 Number = int | float
@@ -150,6 +151,8 @@ STRUCTURED: dict[str, tuple[str, frozenset[DataType]]] = {
     "tensor.cmp": ("pl.cmp(t, {n}, cmp_type=pl.CmpType.LE)", FLOATS | INTEGERS),
     "tensor.gather": ('pl.gather(t, kvalue={n}, cmp_mode="le", out_cols=8)[0]', PICKED),
     "tile.gather_compare": ('pl.tile.gather_compare(t, {n}, cmp_mode="le", out_cols=8)[0]', PICKED),
+    "tile.ci": ("pl.tile.ci({n}, [1, 8], dtype=pl.{dtype})", COUNTED),
+    "tensor.ci": ("pl.arange({n}, [1, 8], dtype=pl.{dtype})", COUNTED),
     "tile.expands": ("pl.expands(t, {n})", FLOATS | INTEGERS),
     "tensor.expands": ("pl.expands(t, {n})", FLOATS | INTEGERS),
     "tile.full": ("pl.tile_full([1, 8], dtype=pl.{dtype}, value={n})", ANY - {pl.BOOL}),
@@ -227,12 +230,18 @@ def test_a_number_means_its_value_or_is_refused(use: Use) -> None:
 
 def _is_taken(use: Use, dtype: DataType, number: Number) -> bool:
     """Return whether a number is accepted, which is so exactly where elements of the type can be it."""
-    if holds(dtype, number):
+    if holds(dtype, number) or _stands_for_bits(use, dtype, number):
         return True
     with pytest.raises(OperandError) as caught:
         parsed(use, dtype, [number])
     assert f"is not a number {dtype} can hold" in caught.value.message and caught.value.place.is_known
     return False
+
+
+def _stands_for_bits(use: Use, dtype: DataType, number: Number) -> bool:
+    """Return whether a negative integer is accepted for the unsigned one with the same bits."""
+    keeps = any(p.keeps_bits for p in use.spec.parameters)
+    return keeps and dtype.is_unsigned_int() and isinstance(number, int) and -(1 << (dtype.bits - 1)) <= number < 0
 
 
 def _check_value(row: Array, number: Number, dtype: DataType) -> None:

@@ -76,10 +76,14 @@ class TorchTensors:
         """Return what a tensor is besides strided memory that some back end takes."""
         if objection := device_objection(str(value.device)):
             return objection
-        if value.layout is not sys.modules["torch"].strided or value.is_nested:
+        if value.is_nested:
+            return "is a nested tensor, which has no shape: pass its parts, as `x.unbind()` gives them"
+        if value.layout is not sys.modules["torch"].strided:
             return f"is a {str(value.layout).removeprefix('torch.')} tensor: pass `x.to_dense()`"
         if value.is_conj() or value.is_neg():
             return "is a view that torch negates as it reads: pass `x.resolve_conj().resolve_neg()`"
+        if value._is_zerotensor():
+            return "is zeros that torch has made no memory for: pass `x.clone()`"
         if objection := memory_objection(value):
             return objection
         return "" if holds_its_elements(value) else "has no memory: its storage was freed or shrunk"
@@ -173,7 +177,7 @@ def argument_of(value: object, name: str) -> Argument:
         return framework.argument(value)
     except TypeError as error:
         raise TypeError(f"`{name}`: {error}") from None
-    except (RuntimeError, BufferError) as error:  # what frameworks say of arrays that only look like memory
+    except (RuntimeError, BufferError, ValueError) as error:  # what frameworks say of arrays that only look like memory
         raise ValueError(f"`{name}` cannot be read as memory: {error}") from error
 
 

@@ -15,6 +15,9 @@ from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.lanes import LANES
 
+OF_LANES = frozenset({"aic_gather", "aiv_shard", "get_subblock_idx"})
+"""The ops that know the running lane."""
+
 
 def each_lane(t: Translator, node: ast.For, mode: SplitMode) -> None:
     """Write a body out once for each lane."""
@@ -29,7 +32,7 @@ def each_lane(t: Translator, node: ast.For, mode: SplitMode) -> None:
 
 
 def check_mode(t: Translator, spec: OpSpec, node: ast.Call) -> None:
-    """Raise where an op of the loop over lanes is given a mode, which the loop has."""
+    """Raise where an op that knows the running lane is given a mode, which the loop over them has."""
     for keyword in node.keywords:
         if keyword.arg == "mode":
             message = f"pl.{spec.name} does not take a mode: the loop over pl.split_aiv() has it"

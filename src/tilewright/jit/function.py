@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from operator import is_not
@@ -14,6 +15,7 @@ from tilewright.core.enums import Level
 from tilewright.forks import undivided
 from tilewright.frontend.brief import brief
 from tilewright.frontend.kernels import UNBOUND, KernelKind
+from tilewright.frontend.references import Referred
 from tilewright.jit.bound_methods import bound
 from tilewright.jit.inside import Inside
 from tilewright.jit.variants import CacheInfo
@@ -35,7 +37,7 @@ _MISSING = {
 _INSTEAD = "write it with @pl.jit, and its kernels with @pl.jit.incore"
 
 
-class JITFunction(Inside):
+class JITFunction(Inside, Referred):
     """A kernel that is specialized and compiled at its first call, and found again at every later one.
 
     Called with all its parameters it writes outputs in place; called with its inputs alone it returns them.
@@ -75,6 +77,14 @@ class JITFunction(Inside):
 
     def _bound(self, instance: object) -> JITFunction:
         return JITFunction(self.function, self.kind, self.level, self.auto_scope, instance, self.drift)
+
+    def __reduce__(self) -> Any:
+        """Return where the kernel is found: in its module, or by its name in the instance that it is a method of."""
+        return super().__reduce__() if self.owner is UNBOUND else (getattr, (self.owner, self.function.__name__))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JITFunction:
+        """Return the kernel itself, and a method as that of a copy of its instance."""
+        return self if self.owner is UNBOUND else self.__get__(copy.deepcopy(self.owner, memo))
 
     @brief
     def __call__(self, *args: Any, config: RunConfig | None = None, **kwargs: Any) -> Any:

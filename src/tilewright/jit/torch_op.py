@@ -7,6 +7,8 @@ others torch ties the graph to.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,8 +22,8 @@ from tilewright.jit.session import Session
 from tilewright.programs.torch_op import TENSOR, Schema, Signature, TorchOp, number_word, registered
 from tilewright.records import record
 
-NUMBERS = {"int": "SymInt", "float": "float", "bool": "bool"}
-"""Python's types of numbers in torch's words."""
+WORDS = {"int": "SymInt", "float": "float", "bool": "bool", "str": "str"}
+"""Python's types of numbers and text in torch's words."""
 
 
 def torch_op(kernel: Kernel, session: Session, name: str, writes: bool = False) -> TorchOp:
@@ -33,7 +35,8 @@ def torch_op(kernel: Kernel, session: Session, name: str, writes: bool = False) 
     declared = list(zip(kernel.parameters, kernel.declared(Resolver.of(kernel.function)), strict=True))
     taken = [(p, says) for p, says in declared if writes or says.direction is not ParamDirection.Out]
     mutated = [p.name for p, says in taken if says.direction is not ParamDirection.In]
-    schema = Schema([(p.name, _word(kernel, p, says)) for p, says in taken], mutated, len(declared) - len(taken))
+    takes = [(p.name, _word(kernel, p, says)) for p, says in taken]
+    schema = Schema(takes, mutated, len(declared) - len(taken), {} if writes else _defaults([p for p, _ in taken]))
     known = _Operator(kernel, session, schema, [p for p, _ in declared])
     return registered(name, schema, known.run, known.fake)
 
@@ -49,18 +52,26 @@ class _Operator:
 
     def run(self, *args: Any) -> Any:
         """Return what the kernel does, its program found or made."""
-        positional, named = self._placed(args)
+        positional, named = self._placed(self._whole(args))
         return self.kernel(*positional, **named)
 
     def fake(self, torch: Any, *args: Any) -> Any:
         """Return what the outputs look like, for arguments without elements."""
-        positional, named = self._placed([_sample(torch, value) for value in args])
+        whole = self._whole(args)
+        positional, named = self._placed([_sample(torch, value) for value in whole])
         signature = Signature(self.session.specialized(positional, named).program)
-        given = dict(zip((name for name, _ in self.schema.takes), args, strict=True))
+        if not signature.gives_parameters:  # an output that it makes may be as large as a number says
+            whole = [int(value) if isinstance(value, torch.SymInt) else value for value in whole]
+        given = dict(zip((name for name, _ in self.schema.takes), whole, strict=True))
         if len(given) == len(self.parameters):
             return signature.check(torch, given)
         self._check(signature.schema)
         return signature.fake(torch, *(given[param.name_hint] for param in signature.taken))
+
+    def _whole(self, args: Sequence[Any]) -> list[Any]:
+        """Return arguments with those that torch leaves out, since they are the defaults."""
+        defaults = {p.name: p.default for p in self.parameters}
+        return [*args, *(defaults[name] for name, _ in self.schema.takes[len(args) :])]
 
     def _placed(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         positional: list[Any] = []
@@ -83,8 +94,26 @@ class _Operator:
             )
 
 
+def _defaults(parameters: Sequence[KernelParameter]) -> dict[str, str]:
+    """Return the defaults of the last parameters, as torch writes them."""
+    found: dict[str, str] = {}
+    for parameter in reversed(parameters):
+        default = parameter.default
+        is_written = (
+            default is None
+            or isinstance(default, (bool, int, str))
+            or (isinstance(default, float) and math.isfinite(default))
+        )
+        if not parameter.is_optional or not is_written:
+            break
+        found[parameter.name] = json.dumps(default) if isinstance(default, str) else repr(default)
+    return found
+
+
 def _sample(torch: Any, value: Any) -> Any:
     """Return an argument that has the sizes torch traces with, and neither memory nor symbols."""
+    if isinstance(value, torch.SymInt):
+        return _hint(value)
     if not isinstance(value, torch.Tensor):
         return value
     dtype = TORCH_NAMES.get(str(value.dtype).removeprefix("torch."))
@@ -102,14 +131,14 @@ def _hint(size: Any) -> int:
 def _word(kernel: Kernel, parameter: KernelParameter, says: Declared) -> str:
     """Return torch's word for what a parameter is."""
     if says.is_tensor:
-        return f"{TENSOR}?" if says.is_optional else TENSOR
+        return f"{TENSOR}?" if says.is_optional and says.direction is not ParamDirection.Out else TENSOR
     if isinstance(says.type, ScalarType):
         return number_word(says.type.dtype)
     annotation = kernel.function.__annotations__.get(parameter.name)
     written = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
-    if written in NUMBERS:
-        return NUMBERS[written]
+    if written in WORDS:
+        return WORDS[written]
     raise TypeError(
         f"kernel `{kernel.name}`: `{parameter.name}` must say what it is to be part of an operator: "
-        "annotate it as a tensor, int, float or bool"
+        "annotate it as a tensor, int, float, bool or str"
     )

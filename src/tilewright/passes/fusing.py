@@ -215,8 +215,10 @@ def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
 
 @_plans("scatter_mask")
 def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
-    """Let columns be read where they lie."""
-    _withdraw(w, *w.tiles(given, "src"))
+    """Let columns be read where they lie, and those between them."""
+    for tile in w.tiles(given, "src", "dst"):
+        if tile.tensor not in w.turned:
+            _withdraw(w, tile)
     return _needing(w, call, given)
 
 

@@ -13,6 +13,7 @@ from tilewright.backends.interface import Entries
 from tilewright.call.entrance import reroute
 from tilewright.call.unread import hide
 from tilewright.core.program import Program
+from tilewright.frontend.references import Uncopied
 from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.chip_program import DEFAULT_RUNTIME, ChipProgram
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from tilewright.programs.torch_op import TorchOp
 
 
-class CompiledProgram(ChipProgram, Located):
+class CompiledProgram(ChipProgram, Located, Uncopied):
     """A program ready to run, and the folder where all of it can be read.
 
     Called with every parameter, by position or by name, it writes outputs in place and returns None; called with the
@@ -152,6 +153,12 @@ class CompiledProgram(ChipProgram, Located):
 
     # kept for later
 
+    def __reduce__(self) -> Any:
+        """Return the program as `save` keeps it; TypeError for one on the interpreter."""
+        if self.artifact is None:
+            raise TypeError(f"{self!r} cannot be pickled: it runs on the interpreter; pickle its kernel")
+        return _loaded, (self._artifact_bytes(), self.platform, self.specialized)
+
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write what `load` reads; ValueError for a program on the interpreter, OSError where it cannot be written."""
         if self.artifact is None:
@@ -222,3 +229,8 @@ class CompiledProgram(ChipProgram, Located):
             files[ARTIFACT] = self._artifact_bytes()
         files[PROFILE] = self.profile.to_json().encode()
         return files
+
+
+def _loaded(data: bytes, platform: str, specialized: Mapping[str, Number]) -> CompiledProgram:
+    """Return a program that was pickled; ArtifactError where it cannot run here."""
+    return CompiledProgram.of(Artifact.from_bytes(data), platform, specialized=specialized)

@@ -17,13 +17,19 @@ from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
 from tilewright.core.types import ScalarType, TensorType, Type
 from tilewright.dtypes import BOOL, DataType
+from tilewright.frontend.outputs import returned_parameters
 from tilewright.passes.aliases import actual_directions
 from tilewright.programs.metadata import entry_of
 from tilewright.programs.torch_shapes import check_shapes, extents_of, shape_of, torch_dtype
 from tilewright.records import record
 
 TENSOR = "Tensor"
+EMPTY: Mapping[str, str] = {}
 _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
+_TORCHS = ("aten", "prim", "prims", "torch")
+"""The namespaces whose operators torch's own code calls."""
+_anchors: dict[str, object] = {}
+"""What keeps torch's record of each operator, by name."""
 
 
 class TorchOp(Protocol):
@@ -53,15 +59,20 @@ class Schema:
     takes: Sequence[tuple[str, str]]
     mutated: Sequence[str]
     count: int
+    defaults: Mapping[str, str] = EMPTY
+    """What the last ones of those that it takes are where they are left out, as torch writes that."""
 
     def __str__(self) -> str:
         """Return the type as torch writes it."""
-        takes = ", ".join(f"{self._marked(name, type_)} {name}" for name, type_ in self.takes)
+        takes = ", ".join(f"{self._marked(name, type_)} {name}{self._default(name)}" for name, type_ in self.takes)
         gives = ", ".join([TENSOR] * self.count)
         return f"({takes}) -> {gives if self.count == 1 else f'({gives})'}"
 
     def _marked(self, name: str, type_: str) -> str:
-        return f"{type_}(a{self.mutated.index(name)}!)" if name in self.mutated else type_
+        return type_.replace(TENSOR, f"{TENSOR}(a{self.mutated.index(name)}!)") if name in self.mutated else type_
+
+    def _default(self, name: str) -> str:
+        return f"={self.defaults[name]}" if name in self.defaults else ""
 
     def outputs(self, results: Any, given: Sequence[Any]) -> Any:
         """Return the results of a call on `given`; where one is an argument, a copy, as torch wants of operators."""
@@ -86,6 +97,8 @@ class Signature:
         self.taken = [param for param, direction in declared if direction is not ParamDirection.Out]
         self.mutated = [param.name_hint for param, direction in declared if direction is ParamDirection.InOut]
         outputs = [param.type for param, direction in declared if direction is ParamDirection.Out]
+        self.gives_parameters = returned_parameters(entry) is not None
+        """Whether its outputs are parameters, of which annotations and tensors tell the shapes, and numbers do not."""
         returned = [_tensor(type_) for type_ in entry.return_types or outputs]
         self.returned = [] if self.mutated and not outputs else returned
 
@@ -121,9 +134,8 @@ def torch_op(program: Program, run: Callable[..., Any], name: str) -> TorchOp:
 
 def registered(name: str, schema: Schema, run: Callable[..., Any], fake: Callable[..., Any]) -> TorchOp:
     """Return a new operator of torch; `fake` says what its outputs look like, handed torch before the arguments."""
-    if not _NAME.fullmatch(name):
-        raise ValueError(f"an operator's name is a namespace and a name, as in 'mine::softmax', got {name!r}")
     torch: Any = import_module("torch")
+    _check_name(torch, name)
 
     def call(*args: Any) -> Any:
         with inside_operator():
@@ -131,7 +143,35 @@ def registered(name: str, schema: Schema, run: Callable[..., Any], fake: Callabl
 
     made = torch.library.custom_op(name, call, mutates_args=schema.mutated, schema=str(schema), device_types="cpu")
     made.register_fake(partial(fake, torch))
+    if name not in _anchors:
+        _anchors[name] = _anchored(torch, *name.split("::"))
     return made
+
+
+def _check_name(torch: Any, name: str) -> None:
+    """Raise ValueError for what is no name of an operator, or is one that somebody else has made."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"an operator's name is a namespace and a name, as in 'mine::softmax', got {name!r}")
+    namespace, _, word = name.partition("::")
+    if namespace in _TORCHS:
+        raise ValueError(f"the operators of {namespace!r} are torch's own, got {name!r}: choose another namespace")
+    if name not in _anchors and hasattr(getattr(torch.ops, namespace), word):
+        raise ValueError(f"torch has an operator {name!r} already, which is not of a kernel: choose another name")
+
+
+def _anchored(torch: Any, namespace: str, word: str) -> object:
+    """Return what keeps torch's record of an operator where it is, whoever is given its name next.
+
+    Torch frees the record with the last registration, and whoever holds the old operator would call into freed memory;
+    with a registration that never goes, for a device that nobody has, they call the newest.
+    """
+    anchor = torch.library.Library(namespace, "FRAGMENT")
+    anchor.impl(word, _nowhere, "PrivateUse3")
+    return anchor
+
+
+def _nowhere(*_: object) -> None:
+    """Run nothing, on the device that nobody has."""
 
 
 def packed(outputs: Sequence[Any]) -> Any:

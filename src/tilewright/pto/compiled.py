@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.forks import computed_once
 from tilewright.frontend.brief import brief
+from tilewright.frontend.references import Uncopied
 from tilewright.pto.grids import launch_spec
 from tilewright.pto.specialization import Inspected, Specialization
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tilewright.pto.programs import Shared
 
 
-class CompiledKernelHandle(Inspected):
+class CompiledKernelHandle(Inspected, Uncopied):
     """One specialization of a kernel, launched as `compiled[grid, stream](*args)`.
 
     It keeps its code whatever becomes of the file or the function it came from.
@@ -54,6 +55,11 @@ class CompiledKernelHandle(Inspected):
     def program(self, shared: Shared = None) -> CompiledProgram:
         """Return the native program, for pointers that share memory as `shared` says, with all its stages."""
         return self.programs.get(shared)
+
+    def __reduce__(self) -> NoReturn:
+        """Raise TypeError: code is found again by compiling the kernel."""
+        name = self.specialization_key.name
+        raise TypeError(f"{self!r} cannot be pickled: pickle the kernel `{name}` itself, and compile it there")
 
     def __repr__(self) -> str:
         key = self.specialization_key

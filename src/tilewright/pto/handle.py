@@ -11,6 +11,7 @@ from tilewright.call.unread import unread
 from tilewright.errors import KernelError
 from tilewright.forks import Lock
 from tilewright.frontend.brief import brief
+from tilewright.frontend.references import Referred
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.pto.abi import check_abi, entry_of
 from tilewright.pto.compiled import CompiledKernelHandle
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from tilewright.programs.program import CompiledProgram
 
 
-class KernelHandle(Inspected):
+class KernelHandle(Inspected, Referred):
     """A kernel: compiled with `compile`, launched as `handle[grid, stream](*args)`.
 
     Every compilation gives the same object for as long as the text and the constants are the same.

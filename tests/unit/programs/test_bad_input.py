@@ -201,6 +201,27 @@ def negated(tensor: Any) -> Any:
     return torch.complex(tensor, tensor).conj().imag
 
 
+def nested(tensor: Any) -> Any:
+    untyped: Any = torch
+    return untyped.nested.nested_tensor([tensor])
+
+
+zeros: Any = torch._efficientzerotensor  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage, reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+class Broken:
+    """What claims to hand memory over, and does not."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+
+    def __dlpack_device__(self) -> Any:
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **_: Any) -> int:
+        return 5
+
+
 FUNCTIONAL: Any = torch._to_functional_tensor  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
 
 TORCH: dict[str, tuple[Given, type[Exception], str]] = {
@@ -221,6 +242,13 @@ TORCH: dict[str, tuple[Given, type[Exception], str]] = {
     "a scalar on meta": (lambda x, out: (x, torch.tensor(1, device="meta"), out), TypeError, "`n` is a scalar of int8"),
     "sparse": (lambda x, out: (x.to_sparse(), 1, out), ValueError, "`x` is a sparse_coo tensor: pass `x.to_dense()`"),
     "compressed": (lambda x, out: (x.to_sparse_csr(), 1, out), ValueError, "`x` is a sparse_csr tensor: pass `x.to_"),
+    "nested": (lambda x, out: (nested(x), 1, out), ValueError, "`x` is a nested tensor, which has no shape: pass its"),
+    "zeros without memory": (
+        lambda x, out: (zeros(4, 8), 1, out),
+        ValueError,
+        "`x` is zeros that torch has made no mem",
+    ),
+    "a broken producer": (lambda x, out: (Broken(x), 1, out), ValueError, "`x` cannot be read as memory: "),
     "negated": (lambda x, out: (negated(x), 1, out), ValueError, "`x` is a view that torch negates as it reads"),
     "freed": (lambda x, out: (emptied(x), 1, out), ValueError, "`x` has no memory: its storage was freed or shrunk"),
     "followed by autograd": (
@@ -251,7 +279,7 @@ TORCH: dict[str, tuple[Given, type[Exception], str]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Sparse CSR:UserWarning")
+@pytest.mark.filterwarnings("ignore:Sparse CSR:UserWarning", "ignore:The PyTorch API of nested:UserWarning")
 @pytest.mark.parametrize("case", TORCH)
 def test_a_wrong_tensor_is_refused(case: str, platform: str) -> None:
     given, error, message = TORCH[case]
