@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 from tilewright.backends.abi import Number
 from tilewright.call.argument import Argument
-from tilewright.call.frameworks import NUMPY, Framework, argument_of, framework_of, is_tensor
+from tilewright.call.frameworks import NUMPY, TORCH, Framework, argument_of, check_readable, framework_of, is_tensor
 from tilewright.call.overlap import share_memory
-from tilewright.call.packed import is_packed, unpacked
+from tilewright.call.packed import is_packed, memory, unpacked
 from tilewright.call.placement import MISSING, placed
 from tilewright.call.torch_state import INSTEAD, check_unrecorded, is_traced
 from tilewright.core.enums import ParamDirection
@@ -80,9 +80,10 @@ def bind_described(
     for param, value in zip(entry.params, values, strict=True):
         if isinstance(value, Argument):
             _check_shape(param, value, extents)
+    lying = [memory(g) if is_packed(g) else value for g, value in zip(given, values, strict=True)]
     for position, direction in enumerate(directions):
         if direction is not ParamDirection.In and isinstance(values[position], Argument):
-            _check_written(entry.params, position, given[position], values)
+            _check_written(entry.params, position, given[position], lying)
     arrays = [v for v, param in zip(given, entry.params, strict=True) if isinstance(param.type, TensorType)]
     framework = next((f for f in map(framework_of, arrays) if f is not None), NUMPY)
     for position, param in enumerate(entry.params):
@@ -94,7 +95,10 @@ def bind_described(
 
 def _argument(value: Any, name: str) -> Argument:
     """Return a tensor's memory; of a packed one, a copy with a byte for each element."""
-    return Argument.of_array(unpacked(value)) if is_packed(value) else argument_of(value, name)
+    if not is_packed(value):
+        return argument_of(value, name)
+    check_readable(TORCH, value, name)
+    return Argument.of_array(unpacked(value))
 
 
 def _taken(param: Var, value: Any, described: Mapping[str, Argument]) -> Any:
@@ -233,7 +237,10 @@ def _computed(call: Call, values: Sequence[int]) -> int:
 
 
 def _check_written(params: Sequence[Var], position: int, given: Any, values: Sequence[Any]) -> None:
-    """Raise when a tensor that is written cannot be, or when writing it would change another or itself."""
+    """Raise when a tensor that is written cannot be, or when writing it would change another or itself.
+
+    `values` are the arguments where they lie in the caller's memory.
+    """
     name, written = params[position].name_hint, values[position]
     framework = framework_of(given)
     objection = framework.write_objection(written) if framework is not None else ""

@@ -102,7 +102,8 @@ class TorchTensors:
         if dtype in TORCH_PACKED.values():
             if not shape or shape[-1] % 2:
                 raise ValueError(f"torch packs two elements of {dtype} into a byte, which {list(shape)} does not allow")
-            shape = (*shape[:-1], shape[-1] // 2)
+            torch: Any = sys.modules["torch"]  # which fills no packed tensors, not even those without elements
+            return torch.zeros((*shape[:-1], shape[-1] // 2), dtype=torch.uint8).view(chosen)
         return sys.modules["torch"].zeros(shape, dtype=chosen)
 
     def wrap(self, data: Array) -> Any:
@@ -167,15 +168,19 @@ def argument_of(value: object, name: str) -> Argument:
         raise TypeError(
             f"`{name}` is a tensor: pass a torch tensor, a NumPy array or a DeviceTensor, got {type(value).__name__}"
         )
-    objection = framework.objection(value)
-    if objection:
-        raise ValueError(f"`{name}` {objection}")
+    check_readable(framework, value, name)
     try:
         return framework.argument(value)
     except TypeError as error:
         raise TypeError(f"`{name}`: {error}") from None
     except (RuntimeError, BufferError) as error:  # what frameworks say of arrays that only look like memory
         raise ValueError(f"`{name}` cannot be read as memory: {error}") from error
+
+
+def check_readable(framework: Framework, value: object, name: str) -> None:
+    """Raise ValueError, naming the parameter, where the memory of an array cannot be looked at."""
+    if objection := framework.objection(value):
+        raise ValueError(f"`{name}` {objection}")
 
 
 def array_of(value: Any) -> Array:

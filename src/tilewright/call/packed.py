@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from math import prod
 from typing import Any
 
 from tilewright.arrays import np
@@ -29,18 +30,19 @@ def _packed_dtypes() -> frozenset[Any]:
 
 def unpacked(value: Any) -> Array:
     """Return the elements of a packed tensor, a byte each."""
-    data = _bytes(value)
+    data = memory(value).array
     halves: Any = np.stack([data & 15, data >> 4], axis=-1)
     dtype = TORCH_PACKED[str(value.dtype).removeprefix("torch.")]
-    return halves.reshape(*data.shape[:-1], -1).view(dtype.numpy)
+    return halves.reshape(*data.shape[:-1], 2 * prod(data.shape[-1:])).view(dtype.numpy)
 
 
 def pack(data: Array, value: Any) -> None:
     """Write elements into a packed tensor."""
     dense: Any = np.ascontiguousarray(data)
     halves = dense.view(np.uint8)
-    _bytes(value)[...] = halves[..., ::2] & 15 | halves[..., 1::2] << 4
+    memory(value).array[...] = halves[..., ::2] & 15 | halves[..., 1::2] << 4
 
 
-def _bytes(value: Any) -> Any:
-    return Argument(value.data_ptr(), tuple(value.shape), value.stride(), UINT8, CPU, value).array
+def memory(value: Any) -> Argument:
+    """Return where the bytes of a packed tensor lie."""
+    return Argument(value.data_ptr(), tuple(value.shape), value.stride(), UINT8, CPU, value)

@@ -83,14 +83,14 @@ def _kind(value: Any) -> str:
     return next((text for name, text in _KINDS.items() if keys.has(getattr(known, name))), "")
 
 
-def memory_objection(value: Any) -> str:
-    """Return what a tensor is that has no memory of its own, or nothing."""
+def memory_objection(value: Any, instead: str = INSTEAD) -> str:
+    """Return what a tensor is that has no memory of its own, and what to do `instead`, or nothing."""
     if has_memory(value):
         return ""
-    return f"is {_kind(value) or f'a {type(value).__name__}, whose memory is its own affair'}: {INSTEAD}"
+    return f"is {_kind(value) or f'a {type(value).__name__}, whose memory is its own affair'}: {instead}"
 
 
-def gradient_objection(value: Any) -> str:
+def gradient_objection(value: Any, instead: str = INSTEAD) -> str:
     """Return why derivatives would be lost if a program took a tensor, or nothing; nobody follows other arrays."""
     torch: Any = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor):
@@ -98,7 +98,7 @@ def gradient_objection(value: Any) -> str:
     if value.requires_grad and torch.is_grad_enabled():
         return (
             "requires grad, and gradients do not flow through a call: call under torch.no_grad(), pass "
-            "`x.detach()`, or call an operator with a backward, made by `as_torch_op` (docs/torch-operators.md)"
+            f"`x.detach()`, or give it a backward: {instead}"
         )
     forward = sys.modules.get("torch.autograd.forward_ad")
     if forward is not None and forward._current_level >= 0 and forward.unpack_dual(value).tangent is not None:

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias, cast
 
 from tilewright.dtypes import DataType
 from tilewright.errors import DriftError
+from tilewright.frontend.containers import check_read_plainly
 from tilewright.frontend.value_keys import (
     MISSING,
     Same,
@@ -262,6 +263,7 @@ class Resolver:
             self.uses[access, (name,)] += 1
             self.latest = value, [(self, known)]
             return value
+        check_read_plainly(value)
         given = settled(value)
         return self._handed([(self, Read(access, (name,), holder, value, given, value_key(given)))], given)
 
@@ -282,6 +284,7 @@ class Resolver:
         came = self._taken_from(owner)
         if not came:
             return value
+        check_read_plainly(value)
         given = settled(value)
         known = value_key(given)
         sources = [(r, Read(access, (*read.path, step), owner, value, given, known, read)) for r, read in came]

@@ -11,6 +11,7 @@ from tilewright.call.argument import Argument
 from tilewright.call.device_tensor import DeviceTensor
 from tilewright.call.frameworks import argument_of, is_tensor
 from tilewright.dtypes import DataType
+from tilewright.frontend.containers import OddContainer, check_read_plainly
 from tilewright.frontend.signature import Given, Known, RuntimeScalar, TensorMeta
 from tilewright.records import record
 
@@ -49,7 +50,14 @@ def describe(name: str, value: Any) -> Described:
         return Described(TensorMeta(shape, dtype), (dtype.name, len(shape)), shape, argument)
     if isinstance(value, np.generic):
         return describe(name, cast(Any, value).item())
-    unsigned = unsigned_type(value)
+    try:
+        check_read_plainly(value)
+    except OddContainer as error:
+        raise TypeError(f"`{name}`: {error}; {error.help}") from None
+    try:
+        unsigned = unsigned_type(value)
+    except ValueError as error:
+        raise TypeError(f"`{name}` {error}, which the cache cannot tell apart from others") from None
     if unsigned is not None:
         raise TypeError(
             f"`{name}` is neither a tensor nor a number: got {unsigned.__name__}. Pass a torch tensor, a NumPy array, "
@@ -63,8 +71,14 @@ def describe(name: str, value: Any) -> Described:
 _SIGNED = (bool, int, float, str, type(None), Enum, DataType)
 
 
-def unsigned_type(value: object) -> type | None:
-    """Return the type of what in a value cannot be told apart by the cache, None when everything can."""
+def unsigned_type(value: object, around: tuple[object, ...] = ()) -> type | None:
+    """Return the type of what in a value cannot be told apart by the cache, None when everything can.
+
+    A container that holds itself is a ValueError.
+    """
+    if any(value is outer for outer in around):
+        raise ValueError(f"holds a {type(value).__name__} that holds itself")
+    inside = (*around, value)
     if isinstance(value, (tuple, list)):
         parts = cast("Sequence[object]", value)
     elif isinstance(value, dict):
@@ -73,7 +87,7 @@ def unsigned_type(value: object) -> type | None:
     else:
         is_signed = isinstance(value, _SIGNED) or hasattr(type(value), "__cache_signature__")
         return None if is_signed else type(value)
-    return next((found for part in parts if (found := unsigned_type(part)) is not None), None)
+    return next((found for part in parts if (found := unsigned_type(part, inside)) is not None), None)
 
 
 def built(name: str, type_: type, value: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from tilewright.call.torch_state import INSTEAD
+from tilewright.call.unread import unread
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
 from tilewright.core.types import Type
@@ -23,6 +25,7 @@ class EntryPoints(ABC):
     _entries: dict[str, Entry]
     """Those that somebody has asked for."""
 
+    @unread(INSTEAD)
     def __call__(self, *args: Any, config: object = None, **named: Any) -> Any:
         """Run the program's only entry; see `Entry`."""
         if len(self.declared.entries) > 1:

@@ -11,6 +11,7 @@ from tilewright.backends.abi import Number
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Entries
 from tilewright.call.entrance import reroute
+from tilewright.call.unread import hide
 from tilewright.core.program import Program
 from tilewright.programs import inputs, saved
 from tilewright.programs.artifact import Artifact
@@ -50,6 +51,7 @@ class CompiledProgram(ChipProgram, Located):
         backend_type: BackendType | None = None,
         runtime: str = DEFAULT_RUNTIME,
     ) -> None:
+        hide()
         self.declared = self.program = program
         self.platform = platform
         self.backend_type = backend_of(platform) if backend_type is None else backend_type

@@ -10,12 +10,12 @@ from math import prod
 from typing import Any, TypeAlias
 
 from tilewright.backends.abi import scalar_word
-from tilewright.call.frameworks import Framework, framework_of
-from tilewright.call.torch_state import gradient_objection
+from tilewright.call.frameworks import TORCH, Framework, framework_of
+from tilewright.call.torch_state import gradient_objection, memory_objection
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL, BY_NAME, INDEX, SIGNED, DataType, from_numpy, from_torch, round_scalar
 from tilewright.pto.declared import Declared, E
-from tilewright.pto.errors import PtoArgumentError, PtoValueError
+from tilewright.pto.errors import OPERATOR, PtoArgumentError, PtoValueError
 from tilewright.pto.groups import END, UNKNOWN
 from tilewright.pto.signature import Parameter
 from tilewright.pto.types import Ptr, Scalar
@@ -81,7 +81,8 @@ class PointerTaker(Taker):
         return address, UNKNOWN
 
     def _array(self, framework: Framework, value: Any) -> Words:
-        objection = framework.objection(value) or gradient_objection(value)
+        objection = memory_objection(value, OPERATOR) if framework is TORCH else ""
+        objection = objection or framework.objection(value) or gradient_objection(value, OPERATOR)
         if objection:
             raise self._refusal(PtoValueError, objection)
         given = _dtype_of(value)

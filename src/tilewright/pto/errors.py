@@ -13,6 +13,9 @@ from tilewright.errors import (
     UnsupportedFeatureError,
 )
 
+OPERATOR = "launch it in an operator, which `torch.library.custom_op` makes of a function (docs/torch-operators.md)"
+"""What lets torch see a launch: PTO kernels have no operators of their own."""
+
 
 class PtoSyntaxError(ParserSyntaxError):
     """PTO text that does not follow its grammar."""

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tilewright.call.unread import unread
 from tilewright.errors import KernelError
 from tilewright.forks import Lock
 from tilewright.frontend.brief import brief
@@ -14,7 +15,7 @@ from tilewright.jit.variants import CacheInfo, Store
 from tilewright.pto.abi import check_abi, entry_of
 from tilewright.pto.compiled import CompiledKernelHandle
 from tilewright.pto.declared import Declared
-from tilewright.pto.errors import PtoArgumentError, PtoNotLaunchableError
+from tilewright.pto.errors import OPERATOR, PtoArgumentError, PtoNotLaunchableError
 from tilewright.pto.grids import launch_spec
 from tilewright.pto.module import Func, Module
 from tilewright.pto.options import Options
@@ -42,6 +43,12 @@ class KernelHandle(Inspected):
         self._specializations: dict[SpecializationKey, CompiledKernelHandle] = {}
         self._store: Store[CompiledProgram] = Store()
         self._lock = Lock()
+        self._is_launched = False
+
+    @property
+    def _may_change(self) -> bool:
+        """Whether later launches may be of other code."""
+        return True
 
     @property
     def function(self) -> Any:
@@ -71,12 +78,20 @@ class KernelHandle(Inspected):
 
     @brief
     def __getitem__(self, spec: Any) -> Callable[..., None]:
-        """Return what launches the kernel, compiled with its defaults, on `[grid, stream]`."""
+        """Return what launches the kernel, compiled with its defaults, on `[grid, stream]`, as it is then."""
         if not self.is_entry:
             message = "a function with entry=False is not launchable"
             raise self._refusal(PtoNotLaunchableError, message, "launch the kernel that calls it")
         grid = launch_spec(self.declared, spec)
-        return self._current().launcher.on(grid)
+        if self._is_launched:
+            return functools.partial(self._launch, grid)
+        launches = self._current().launcher.on(grid)
+        self._is_launched = self._may_change  # what is wrong with it was said here, the first time
+        return functools.partial(self._launch, grid) if self._may_change else launches
+
+    @unread(OPERATOR)
+    def _launch(self, grid: int, *args: Any, **named: Any) -> None:
+        self._current().launcher.on(grid)(*args, **named)
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
         """Raise: kernels are launched, and other functions called by kernels."""
@@ -170,6 +185,10 @@ class SourceKernel(KernelHandle):
         super().__init__(declared, options, signature)
         self.origin = origin
         self._latest: tuple[Text, CompiledKernelHandle] | None = None
+
+    @property
+    def _may_change(self) -> bool:
+        return self.origin.path is not None
 
     def _bound(self, constexprs: Mapping[str, object]) -> dict[str, object]:
         if constexprs:

@@ -15,13 +15,16 @@ from tilewright import settings
 from tilewright.backends.host import HostProgram
 from tilewright.call.backoff import Backoff
 from tilewright.call.entrance import reroute
+from tilewright.call.frameworks import is_tensor
 from tilewright.call.launch import context, room
+from tilewright.call.torch_state import is_traced
+from tilewright.call.unread import hide, unread
 from tilewright.errors import InternalError
 from tilewright.frontend.signature import Known, TensorMeta
 from tilewright.native.context import Context
 from tilewright.pto.arguments import PointerTaker, ScalarTaker, Words
 from tilewright.pto.declared import Declared
-from tilewright.pto.errors import PtoArgumentError
+from tilewright.pto.errors import OPERATOR, PtoArgumentError, PtoValueError
 from tilewright.pto.groups import UNKNOWN, Groups, Reach, grouped
 from tilewright.pto.programs import Programs
 from tilewright.pto.signature import Kind, Signature
@@ -73,31 +76,25 @@ class Launch:
         self._launcher = launcher
         self._grid = grid
         self._backoff = Backoff()
-        self._warm: Warm | None = None
 
+    @unread(OPERATOR)
     def __call__(self, *args: Any, **named: Any) -> None:
         """Run the kernel; it has run when this returns."""
         given, plan = self._launcher.run(self._grid, args, named)
         if plan.callee is not None:
-            self._backoff.look(partial(self._learn, args, given, plan.callee))
+            self._backoff.look(self._new_warm, partial(self._launcher.learned, self._grid, args, given, plan.callee))
 
-    def _learn(self, args: Sequence[Any], given: Sequence[Words], callee: Callee) -> bool:
-        """Return whether launches like one go without Python from now on, and have not before."""
-        from tilewright.call.guards import Guards
-        from tilewright.call.warm import Warm, is_native
+    def _new_warm(self) -> Warm:
+        from tilewright.call.warm import Warm
 
-        if not is_native():
-            raise ImportError
-        if self._warm is None:
-            slow = partial(Launch.__call__, self)
-            self._warm = Warm(self._launcher.parameters(), slow, partial(reroute, self), leading=1)
-        return self._warm.learn(self._launcher.learned(self._grid, args, given, callee), Guards)
+        return Warm(self._launcher.parameters(), partial(Launch.__call__, self), partial(reroute, self), leading=1)
 
 
 class Launcher:
     """Launches of one compiled kernel."""
 
     def __init__(self, declared: Declared, signature: Signature, programs: Programs) -> None:
+        hide()
         self._declared = declared
         self._programs = programs
         self._parameters = signature.runtime
@@ -125,6 +122,9 @@ class Launcher:
             raise self._named(named)
         if len(args) != len(self._takers):
             raise self._wrong_count(len(args))
+        if is_traced() and any(map(is_tensor, args)):
+            message = "torch traces or transforms this launch, and cannot look into it"
+            raise self._declared.refusal(PtoValueError, message, help=OPERATOR)
         given = [taker(value) for taker, value in zip(self._takers, args, strict=True)]
         plan = self._planned(tuple(word for words in given if len(words) > 1 for word in words))
         around, name = context(plan.native), self._programs.func.name

@@ -16,6 +16,7 @@ from tilewright.errors import (
     UnknownOpError,
     UnsupportedFeatureError,
 )
+from tilewright.frontend.containers import OddContainer
 from tilewright.frontend.names import nearest
 from tilewright.frontend.walk.known import BINARY, COMPARE, UNARY, check_plain, known
 from tilewright.frontend.walk.walker import Handler, Listed, Value, Walker
@@ -36,6 +37,8 @@ def _name(t: Walker, node: ast.Name) -> Value:
         return t.read(node, binding)
     try:
         return t.met(node, t.resolver.lookup(node.id))
+    except OddContainer as error:
+        raise _odd(t, node, error) from None
     except KeyError:
         help = nearest(node.id, [*t.bound_names(), *t.resolver.visible()])
         help = help or "bind it before this line, or define it outside the kernel"
@@ -48,6 +51,8 @@ def _attribute(t: Walker, node: ast.Attribute) -> Value:
         return t.attribute(owner, node)
     try:
         return t.resolver.attribute(owner, node.attr)
+    except OddContainer as error:
+        raise _odd(t, node, error) from None
     except AttributeError:
         raise _missing(t, owner, node) from None
 
@@ -59,11 +64,18 @@ def _taken_from(t: Walker, node: ast.expr) -> Value:
     return value if t.resolver.knows(value) else t.placed(value, node)
 
 
+def _odd(t: Walker, node: ast.expr, error: OddContainer) -> KernelError:
+    return t.error(StaticEvaluationError, node, f"`{ast.unparse(node)}`: {error}", help=error.help)
+
+
 def _missing(t: Walker, owner: Value, node: ast.Attribute) -> KernelError:
     name, spans = ast.unparse(node.value), [t.span(node)]
     if node.attr in _GROWING and issubclass(type(owner), (tuple, list)):
         message = f"`{name}` cannot grow in place: a kernel's lists are fixed"
         return UnknownAttributeError(message, spans=spans, help=grown(name, owner))
+    if issubclass(type(owner), dict) and node.attr in owner:
+        help = f"a kernel reads a dict by its keys: {name}[{node.attr!r}]"
+        return UnknownAttributeError(f"`{name}` has no attribute '{node.attr}'", spans=spans, help=help)
     help = t.missing(owner, node) or nearest(node.attr, dir(owner), f"{name}.")
     if isinstance(owner, t.namespaces):
         help = help or f"dir({name}) lists what there is"
@@ -98,6 +110,8 @@ def _subscript(t: Walker, node: ast.Subscript) -> Value:
         raise t.error(OutOfBoundsError, node.slice, f"`{ast.unparse(node)}`: {error}", help=help) from None
     except DriftError:
         raise
+    except OddContainer as error:
+        raise _odd(t, node, error) from None
     except Exception as error:
         raise t.error(StaticEvaluationError, node, f"cannot evaluate `{ast.unparse(node)}`: {error}") from None
 

@@ -124,6 +124,22 @@ def test_launches_follow_an_edited_file(tmp_path: Path) -> None:
     handle[4, None](x, out, 0)
 
 
+@pytest.mark.parametrize("launches", [0, 1, 6])
+def test_a_launch_that_somebody_holds_follows_an_edited_file(tmp_path: Path, launches: int) -> None:
+    path = write(tmp_path / "copy.pto", TEXT)
+    handle = copy_from(str(path))
+    x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    held, kept = handle[4, None], handle.compile()[4, None]
+    for _ in range(launches):
+        held(x, out, 0)
+    write(path, TEXT.replace("index", "i64 "))
+    with pytest.raises(TypeError, match="parameter 2 differs; expected index, got i64"):
+        held(x, out, 0)
+    kept(x, out, 0)
+    write(path, TEXT)
+    held(x, out, 0)
+
+
 def test_a_launch_reads_a_file_that_has_just_changed(tmp_path: Path) -> None:
     path = write(tmp_path / "copy.pto", TEXT, age=0)
     handle = copy_from(str(path))

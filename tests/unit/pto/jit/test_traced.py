@@ -43,8 +43,12 @@ def scale(x: pto.ptr(pto.f32, "gm"), out: pto.ptr(pto.f32, "gm"), rows: pto.inde
 
 def run(kernel: Any) -> float:
     """Return by how much a kernel scales."""
+    return run_on(kernel[4, None])
+
+
+def run_on(launch: Any) -> float:
     x, out = np.ones((32, 32), np.float32), np.zeros((32, 32), np.float32)
-    kernel[4, None](x, out, 32)
+    launch(x, out, 32)
     assert (out == out[0, 0]).all()
     return float(out[0, 0])
 
@@ -89,6 +93,16 @@ def test_a_changed_global_is_another_specialization(monkeypatch: pytest.MonkeyPa
     monkeypatch.undo()
     assert scale.compile() is old
     assert run(scale) == 2
+
+
+@pytest.mark.parametrize("launches", [0, 1, 6])
+def test_a_launch_that_somebody_holds_follows_a_changed_global(monkeypatch: pytest.MonkeyPatch, launches: int) -> None:
+    kernel: Any = pto.jit()(scale.function)
+    held, kept = kernel[4, None], kernel.compile()[4, None]
+    for _ in range(launches):
+        assert run_on(held) == run_on(kept) == FACTOR
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    assert run_on(held) == run_on(kernel[4, None]) == 3.0 != run_on(kept)
 
 
 def test_a_changed_callee_is_another_specialization(monkeypatch: pytest.MonkeyPatch) -> None:
