@@ -23,9 +23,8 @@ def call(spec: OpSpec, bound: Bound, span: Span = UNKNOWN) -> Expr:
         return _of_numbers(spec, bound, span)
     kind = kind_of(spec, bound)
     operands = {p.name: check(spec, p, bound) for p in spec.operands}
-    for p in spec.parameters:
-        if p.converts:
-            operands[p.name] = _element(operands[p.name], bound)
+    for name in spec.converted:
+        operands[name] = _element(operands[name], bound)
     attributes = tuple([(p.name, _attribute(bound[p.name])) for p in spec.options])
     for_rules = {name: _for_rule(value) for name, value in operands.items()}
     for_rules.update(attributes)

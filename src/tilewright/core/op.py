@@ -195,6 +195,16 @@ class OpSpec:
         return tuple(p.name for p in self.parameters if p.role in roles and p.name not in SCRATCH)
 
     @computed_once
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters, in order."""
+        return tuple(p.name for p in self.parameters)
+
+    @computed_once
+    def converted(self) -> tuple[str, ...]:
+        """The numbers that become elements of what they meet."""
+        return tuple(p.name for p in self.parameters if p.converts)
+
+    @computed_once
     def options(self) -> tuple[Parameter, ...]:
         """The parameters that are static, in order."""
         return tuple(p for p in self.parameters if not p.is_operand)

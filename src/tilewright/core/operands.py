@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
-from functools import cache
 from typing import TypeAlias
 
 from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer, literal_type
@@ -51,19 +50,14 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
 
 def order_of(spec: OpSpec, args: Sequence[Argument]) -> tuple[str, ...]:
     """Return the names of what is given by position: of the first order in which data stands where an op takes it."""
-    own = _names(spec)
     if not spec.orders:
-        return own
+        return spec.names
+    own = spec.names
     takes_data = {p.name: p.role in (Role.VALUE, Role.EITHER) for p in spec.parameters}
     for names in (own, *spec.orders):
         if all(takes_data[name] or not _is_data(value) for name, value in zip(names, args, strict=False)):
             return names
     return own
-
-
-@cache
-def _names(spec: OpSpec) -> tuple[str, ...]:
-    return tuple(p.name for p in spec.parameters)
 
 
 def _is_data(value: Argument) -> bool:

@@ -298,7 +298,6 @@ def test_an_integer_for_a_float_is_a_float_in_the_body() -> None:
     [
         (pl.INT32, 1.5, "`n` is a scalar of int32, got float"),
         (pl.INT32, True, "`n` is a scalar of int32, got bool"),
-        (pl.BOOL, 1, "`n` is a scalar of bool, got int"),
         (pl.Scalar[pl.INT8], 200, "`n` is a scalar of int8, which cannot hold 200: int8 reaches from -128 to 127"),
         (pl.UINT8, -1, "`n` is a scalar of uint8, which cannot hold -1: uint8 reaches from 0 to 255"),
         (

@@ -500,7 +500,7 @@ def test_a_name_that_no_axis_has_tells_nothing() -> None:
             out = doubled_rows(x, i, out)
         return out
 
-    with pytest.raises(UnboundSymbolError, match="'K' is the extent of no parameter"):
+    with pytest.raises(UnboundSymbolError, match="'K' is no extent that an argument tells"):
         kernel(numbers(4, 8))
 
 
