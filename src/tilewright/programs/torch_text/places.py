@@ -169,9 +169,10 @@ def _fetched(
         _inside(numbers, count)
     taken = {"clamp": numbers.clamp(max=count - 1), "wrap": numbers % max(count, 1)}.get(mode, numbers)
     there = taken < count
-    live = torch.zeros((*index.shape, *flat.shape[1:]), dtype=dtype)
-    live[there] = flat[taken[there]]
-    return _embedded(live, shape, dtype)
+    live = flat[torch.where(there, taken, 0)] if count else torch.zeros((*index.shape, *flat.shape[1:]), dtype=dtype)
+    is_held = there.unsqueeze(-1) if by_row else there.repeat_interleave(live.itemsize, -1)
+    held = torch.where(is_held, live.contiguous().view(torch.uint8), 0)  # by bytes: not every type can be selected
+    return _embedded(held.view(dtype), shape, dtype)
 
 
 @spells("tensor.expand_clone")
