@@ -17,7 +17,7 @@ from ops.test_uses import SHAPED, TOGETHER, Kernel, can_be_kept, is_determined, 
 
 from tilewright.call.argument import is_array
 from tilewright.call.frameworks import TORCH, array_of
-from tilewright.core.op import Op, OpSpec
+from tilewright.core.op import OPS, Op, OpSpec
 from tilewright.core.program import Function
 from tilewright.dtypes import INDEX, TORCH_NAMES, UINT64, DataType
 from tilewright.errors import ExecutionError, NoTorchError
@@ -71,7 +71,7 @@ def check(function: Function, arguments: list[Any], ulp: float, *names: str) -> 
     try:
         text = torch_codegen(function, check_shapes=True)
     except NoTorchError as error:
-        assert any(name in str(error) for name in names)
+        assert any(f"`{name}`" in str(error) for name in OPS), f"{names}: {error}"
         pytest.skip(str(error))
     wanted = [np.array(value) if is_array(value) else value for value in arguments]
     launch(function, *wanted)

@@ -205,6 +205,7 @@ def _asserted(dtype: Any, condition: bool, message: str) -> None:
         raise RuntimeError(message)
 
 
-@spells("system.bar_v", "system.bar_m", "system.bar_all", "system.fence")
+@spells(*(f"system.{name}" for name in ("bar_v", "bar_m", "bar_all", "fence", "set_ffts", "syncall", "cacheinvalid")))
+@spells(*(f"system.sync_{name}" for name in ("src", "dst", "set", "wait")))
 def _nothing(dtype: Any, **_: Any) -> None:
     """Do nothing: statements run in order."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.programs.torch_text.spelled import spells
-from tilewright.programs.torch_text.values import _constant, _embedded, _exact, _number, _Value
+from tilewright.programs.torch_text.values import _embedded, _exact, _number, _Value
 
 torch: Any = None  # what the text imports
 
@@ -32,9 +32,10 @@ def _repeated(vec: _Value, x: _Value) -> _Value:
 
 def _inside(indices: Any, extent: int) -> Any:
     """Return indices; IndexError where one points at nothing."""
+    indices = indices.to(torch.int64)
     if ((indices < 0) | (indices >= extent)).any():
         raise IndexError(f"an index lies outside 0 to {extent}")
-    return indices.to(torch.int64)
+    return indices
 
 
 def _pattern(mask_pattern: int) -> tuple[int, int]:
@@ -168,8 +169,10 @@ def _fetched(
         _inside(numbers, count)
     taken = {"clamp": numbers.clamp(max=count - 1), "wrap": numbers % max(count, 1)}.get(mode, numbers)
     there = taken < count
-    live = flat[torch.where(there, taken, 0)] if count else _constant((*index.shape, *flat.shape[1:]), 0, dtype)
-    return _embedded(torch.where(there.unsqueeze(-1) if by_row else there, live, live * 0), shape, dtype)
+    live = flat[torch.where(there, taken, 0)] if count else torch.zeros((*index.shape, *flat.shape[1:]), dtype=dtype)
+    is_held = there.unsqueeze(-1) if by_row else there.repeat_interleave(live.itemsize, -1)
+    held = torch.where(is_held, live.contiguous().view(torch.uint8), 0)  # by bytes: not every type can be selected
+    return _embedded(held.view(dtype), shape, dtype)
 
 
 @spells("tensor.expand_clone")
@@ -266,3 +269,21 @@ def _blocks_of(dtype: Any, src: _Value, offset: _Value, output_dtype: Any = None
     lanes = 32 // dtype.itemsize
     live = blocks.reshape(places.shape[0], places.shape[1] * 32).view(dtype)
     return _embedded(live, (offset.data.shape[0], offset.data.shape[1] * lanes), dtype)
+
+
+@spells("tensor.ci", "tile.ci")
+def _counted(_dtype: Any, start: int, shape: Sequence[int], dtype: Any, descending: bool = False) -> _Value:
+    """Return numbers that count up or down from `start`."""
+    steps = torch.arange(shape[-1]).reshape(tuple(shape))
+    return _embedded(start - steps if descending else start + steps, shape, dtype)
+
+
+@spells("tile.tri")
+def _triangle(
+    _dtype: Any, diagonal: int, shape: Sequence[int], dtype: Any, valid_shape: Sequence[int] | None = None,
+    upper: bool = False,
+) -> _Value:  # fmt: skip
+    """Return ones on one side of a diagonal, and zeros on the other."""
+    rows, columns = valid_shape or shape
+    places = torch.arange(columns).reshape(1, -1) - torch.arange(rows).reshape(-1, 1)
+    return _embedded((places >= diagonal if upper else places <= diagonal).to(torch.int64), shape, dtype)
