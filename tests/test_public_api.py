@@ -11,12 +11,14 @@ import pytest
 from conftest import Golden
 
 import tilewright.language as pl
-from tilewright import backend, ir, pto, runtime
+from tilewright import backend, debug, ir, pto, runtime
 from tilewright.core.op import Kind, spec_of, specs
 from tilewright.dtypes import DataType
 from tilewright.ir import compiled_program, pass_manager, passes
 
-FACES = [pl, pl.array, pl.system, pl.tensor, pl.tile, ir, compiled_program, pass_manager, passes, runtime, backend, pto]
+LISTING = [ir, runtime, backend, debug, compiled_program, pass_manager, passes, pto]
+"""The modules that list their names."""
+FACES = [pl, pl.array, pl.system, pl.tensor, pl.tile, *LISTING]
 
 
 def public(face: ModuleType) -> list[str]:
@@ -49,9 +51,7 @@ def test_the_names_are_those_we_mean(golden: Golden) -> None:
     golden("public_api.txt", "".join(sorted(f"{described(face, name)}\n" for face, name in names)))
 
 
-@pytest.mark.parametrize(
-    "face", [ir, runtime, backend, compiled_program, pass_manager, passes, pto], ids=lambda face: face.__name__
-)
+@pytest.mark.parametrize("face", LISTING, ids=lambda face: face.__name__)
 def test_listed_names_exist_and_are_sorted(face: ModuleType) -> None:
     assert face.__all__ == sorted(face.__all__)
     assert not [name for name in face.__all__ if not hasattr(face, name)]

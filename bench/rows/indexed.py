@@ -102,7 +102,9 @@ class ElementGather:
     ) -> pl.Tensor[[N, N], pl.FP32]:
         for row in pl.parallel(0, N, STRIP):
             with pl.at(level=pl.Level.CORE_GROUP):
-                taken = pl.gather(pl.slice(x, [STRIP, N], [row, 0]), dim=-1, index=pl.slice(index, [STRIP, N], [row, 0]))
+                taken = pl.gather(
+                    pl.slice(x, [STRIP, N], [row, 0]), dim=-1, index=pl.slice(index, [STRIP, N], [row, 0])
+                )
                 out = pl.assemble(out, taken, [row, 0])
         return out
 

@@ -42,6 +42,10 @@ class PartialCodegenError(TilewrightError, RuntimeError):
         self.files = dict(files or {})
 
 
+class NoTorchError(TilewrightError, NotImplementedError):
+    """Something that cannot be written down in torch."""
+
+
 class KernelError(TilewrightError):
     """A mistake in a kernel, shown at the line that holds it."""
 

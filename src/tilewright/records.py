@@ -8,7 +8,7 @@ the classes that are imported for a call make nothing in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import _FIELD, MISSING, Field, dataclass, field, fields  # pyright: ignore
 from functools import cache
 from operator import attrgetter
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 T = TypeVar("T")
 
-_PARAMS = vars(dataclass(init=False, eq=False, repr=False)(type("Plain", (), {"__doc__": ""})))["__dataclass_params__"]
+_Plain = dataclass(init=False, eq=False, repr=False)(type("Plain", (), {"__doc__": "A record without fields."}))
+_PARAMS = vars(_Plain)["__dataclass_params__"]
 """How all records were made, for dataclasses that are derived from one."""
 
 if TYPE_CHECKING:
@@ -42,12 +43,9 @@ else:
     def entity(cls):
         """Make a class a record that is compared by identity."""
         cls.__doc__ = cls.__doc__ or cls.__name__  # or it would be made up, which takes longer than all the rest
-        cls.__dataclass_fields__, cls.__dataclass_params__ = _Fields(cls), _PARAMS
-        if "__init__" not in vars(cls):
-            cls.__init__ = constructed_first(cls)
         if cls.__repr__ is object.__repr__:
             cls.__repr__ = _shown
-        return cls
+        return declared(cls)
 
     mutable = entity
 
@@ -61,23 +59,33 @@ else:
         return made
 
 
+def declared(cls: Any, own: Mapping[str, Field[Any]] | None = None) -> Any:
+    """Return a class as one of annotated fields: its own as they were found, or as they are when somebody asks."""
+    cls.__dataclass_fields__, cls.__dataclass_params__ = _Fields(cls, own), _PARAMS
+    if "__init__" not in vars(cls):
+        cls.__init__ = _constructed_first(cls)
+    return cls
+
+
 class _Fields:
     """The fields of one record and of its bases, in their place until somebody asks for them."""
 
-    def __init__(self, cls: Any) -> None:
+    def __init__(self, cls: Any, own: Mapping[str, Field[Any]] | None) -> None:
         self._cls = cls
+        self._own = own
 
     def __get__(self, instance: object, owner: type) -> dict[str, Field[Any]]:
         found: dict[str, Field[Any]] = {}
         for base in reversed(self._cls.__mro__[1:]):
             found |= getattr(base, "__dataclass_fields__", {})
-        found |= {each.name: each for each in _own_fields(self._cls)}
+        found |= own_fields(self._cls) if self._own is None else self._own
         self._cls.__dataclass_fields__ = found
         return found
 
 
-def _own_fields(cls: Any) -> Iterator[Field[Any]]:
-    """Yield the fields that a class itself declares, as `dataclass` finds them."""
+def own_fields(cls: Any) -> dict[str, Field[Any]]:
+    """Return the fields that a class itself declares, as `dataclass` finds them."""
+    found: dict[str, Field[Any]] = {}
     by_name, members = False, cast("dict[str, object]", cls.__dict__)
     for name, annotation in cls.__annotations__.items():
         text = str(annotation)
@@ -88,7 +96,8 @@ def _own_fields(cls: Any) -> Iterator[Field[Any]]:
         each: Any = cast("object", given if isinstance(given, Field) else field(default=given))
         each.name, each.type, each._field_type = name, annotation, _FIELD
         each.kw_only = by_name if each.kw_only is MISSING else each.kw_only
-        yield each
+        found[name] = each
+    return found
 
 
 def _compared_first(cls: Any) -> Callable[[Any, object], bool]:
@@ -127,7 +136,7 @@ def _content(cls: Any) -> Callable[[Any], Any]:
     return attrgetter(*names) if names else type
 
 
-def constructed_first(cls: Any) -> Callable[..., None]:
+def _constructed_first(cls: Any) -> Callable[..., None]:
     """Return a constructor that makes the real one, and calls it."""
 
     def __init__(self: object, *args: object, **named: object) -> None:

@@ -130,6 +130,20 @@ LANES = [
     ),
 ]
 
+_LOAD = "a = pl.load(x, [0, 0], [16, 16])\n"
+
+SHARDS = [
+    Case(
+        _LOAD + f"for i in pl.split_aiv(2, {_LANES}):\n    b = pl.aiv_shard(a, {_LANES})",
+        SYNTAX,
+        "does not take a mode",
+    ),
+    Case(_LOAD + "b = pl.aiv_shard(a)", SYNTAX, "stands in a loop over pl.split_aiv()"),
+    Case(_LOAD + "b = pl.aic_gather(a)", SYNTAX, "stands in a loop over pl.split_aiv()"),
+    Case("b = pl.aiv_shard(x, split=1)", SYNTAX, "tile-only"),
+    Case(_LOAD + f"for i in pl.split_aiv(2, {_LANES}):\n    b = pl.aiv_shard(a, split=1)", SYNTAX, "takes no split="),
+]
+
 SUBMIT = [
     Case("pl.submit(self.k, x, out)", SYNTAX, "must be unpacked"),
     Case("t = pl.submit(self.k, x, out)", SYNTAX, "must be unpacked"),
@@ -244,7 +258,7 @@ EXTERN = [
     ),
 ]
 
-CASES = [*AT, *SPMD, *LANES, *SUBMIT, *PREDICATES, *MARKS, *LOOPS, *SCOPES, *TASKS, *EXTERN]
+CASES = [*AT, *SPMD, *LANES, *SHARDS, *SUBMIT, *PREDICATES, *MARKS, *LOOPS, *SCOPES, *TASKS, *EXTERN]
 
 FUNCTIONS = [
     _at(

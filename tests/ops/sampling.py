@@ -29,7 +29,7 @@ MATRICES = ((M, K), (K, N), (M, N), (K, M), (N, K), (M, 1), (1, K), (1, N), (K, 
 SHAPES = {2: MATRICES, 3: tuple((2, *shape) for shape in MATRICES), 1: ((K,), (256,))}
 """Shapes that fit together in products, sums and reductions, with and without an axis in front."""
 
-ELEMENTS = (dt.FP32, dt.INT32, dt.UINT8)
+ELEMENTS = (dt.FP32, dt.INT32, dt.UINT8, dt.UINT32)
 """Element types that operands have where they do not have that of the first one: sums, masks, indices."""
 
 FIRST_TRIES, TRIES = 4000, 16
@@ -138,7 +138,7 @@ class Sampler:
             return None  # no operands of this rank were accepted the first time
         is_first, known = wish.rank not in self.known, self.known.setdefault(wish.rank, [])
         for choice in itertools.chain(
-            self._changed(known, wish), self._random(wish, FIRST_TRIES if is_first else TRIES * self.breadth)
+            self._changed(known, wish), self._random(wish, (FIRST_TRIES if is_first else TRIES) * self.breadth)
         ):
             try:
                 result = call(self.op.spec, {name: given.value for name, given in choice.items()})
@@ -174,20 +174,25 @@ class Sampler:
             any_dtype = self.rng.choice([dt.UINT8, *self.accepted]) if attempt % 2 else dt.FP32
             first = wish.dtypes[0] if wish.dtypes else any_dtype
             dtypes = [*wish.dtypes, *([first, *ELEMENTS] if attempt % 2 else [first])]
-            yield {p.name: wished.get(p.name) or self._any(p, wish, dtypes) for p in self.parameters}
+            form = self.rng.choice(self.op.spec.forms) if self.op.spec.forms else ()
+            yield {p.name: wished.get(p.name) or self._any(p, wish, dtypes, p.name in form) for p in self.parameters}
 
-    def _any(self, p: Parameter, wish: Wish, dtypes: Sequence[DataType]) -> Given:
-        if p in self.operands and (p.default is not None or self._is_needed(p)):
+    def _any(self, p: Parameter, wish: Wish, dtypes: Sequence[DataType], is_needed: bool) -> Given:
+        is_needed = is_needed or self._is_needed(p)
+        if p in self.operands and (is_needed or p.default is not None):
             position = self.operands.index(p)
             dtype = dtypes[position] if position < max(1, len(wish.dtypes)) else self.rng.choice(dtypes)
             return self._shaped(p, position, dtype, self.rng.choice(SHAPES[wish.rank]))
-        if p.default is not REQUIRED:
+        if p.role is Role.INDEX and p.default is None and self.rng.random() < 0.5:
+            return self.rng.choice(self.candidates(p, wish.rank))
+        if p.default is not REQUIRED and not is_needed:
             return ABSENT if p.default is None else Given(_shown(p.default), p.default)
         return self.rng.choice(self.candidates(p, wish.rank))
 
     def _is_needed(self, p: Parameter) -> bool:
-        """Return whether tiles have to bring a scratch tile along."""
-        return p.name in SCRATCH and self.op.spec.scratch is not None and self.op.kind is Kind.TILE
+        """Return whether a scratch tile is given: tiles may have to bring one along."""
+        may_be = p.name in SCRATCH and self.op.spec.scratch is not None and self.op.kind is Kind.TILE
+        return may_be and self.rng.random() < 0.7
 
     def _shaped(self, p: Parameter, position: int, dtype: DataType, shape: tuple[int, ...]) -> Given:
         """Return a tensor, or a tile loaded from one; what the op writes has a name of its own."""
@@ -207,7 +212,7 @@ class Sampler:
                 ]
                 return [*numbers, *scalars]
             case Role.INDEX:
-                return [Given(str(n), integer(n)) for n in (0, 1, 2, 3)] + [_index(2)]
+                return [Given(str(n), integer(n)) for n in (0, 1, 2, 3, 64)] + [_index(2)]
             case Role.CONDITION:
                 return [Given("True", constant(True)), Given("False", constant(False)), Given("flag", FLAG)]
             case Role.EXTENTS:

@@ -25,6 +25,8 @@ from tilewright.core.op import Kind, OpSpec, Role, specs
 from tilewright.dtypes import STORABLE, DataType
 from tilewright.errors import AnnotationError, AttributeValueError, DTypeMismatchError, KernelError, OperandError
 from tilewright.ops.declare import FLOATS, INTEGERS
+from tilewright.ops.generate import COUNTED
+from tilewright.ops.indices import PICKED
 
 Number = int | float
 T = TypeVar("T")
@@ -134,11 +136,23 @@ def _mask(dtype: DataType) -> DataType:
     return pl.UINT8
 
 
+def _column(dtype: DataType) -> DataType:
+    return pl.INT32
+
+
+def _itself(dtype: DataType) -> DataType:
+    return dtype
+
+
 ANY = frozenset(STORABLE)
 STRUCTURED: dict[str, tuple[str, frozenset[DataType]]] = {
     "tile.sels": ("pl.sels(pl.cmp(t, t, cmp_type=pl.CmpType.LT), t, scalar={n})", FLOATS | INTEGERS),
     "tile.cmp": ("pl.cmp(t, {n}, cmp_type=pl.CmpType.LE)", FLOATS | INTEGERS),
     "tensor.cmp": ("pl.cmp(t, {n}, cmp_type=pl.CmpType.LE)", FLOATS | INTEGERS),
+    "tensor.gather": ('pl.gather(t, kvalue={n}, cmp_mode="le", out_cols=8)[0]', PICKED),
+    "tile.gather_compare": ('pl.tile.gather_compare(t, {n}, cmp_mode="le", out_cols=8)[0]', PICKED),
+    "tile.ci": ("pl.tile.ci({n}, [1, 8], dtype=pl.{dtype})", COUNTED),
+    "tensor.ci": ("pl.arange({n}, [1, 8], dtype=pl.{dtype})", COUNTED),
     "tile.expands": ("pl.expands(t, {n})", FLOATS | INTEGERS),
     "tensor.expands": ("pl.expands(t, {n})", FLOATS | INTEGERS),
     "tile.full": ("pl.tile_full([1, 8], dtype=pl.{dtype}, value={n})", ANY - {pl.BOOL}),
@@ -151,6 +165,9 @@ STRUCTURED: dict[str, tuple[str, frozenset[DataType]]] = {
     ),
 }
 """How ops of no family are given a number, and the types that have one there."""
+
+RESULTS = {"tile.cmp": (_mask, 32), "tensor.gather": (_column, 8), "tile.gather_compare": (_column, 8)}
+"""What ops give that do not give elements of their own type: the type, and how many columns of it."""
 
 ELSEWHERE = {"array.update_element", "scalar.cast", "tile.cast", "tensor.cast"}
 """Ops whose numbers have tests of their own: casts convert, and arrays hold scalars."""
@@ -171,10 +188,7 @@ def uses() -> list[Use]:
                 name = f"{kind.value}.{spec.name}"
                 if name not in ELSEWHERE:
                     expression, dtypes = STRUCTURED[name]
-                    masks = name == "tile.cmp"
-                    found.append(
-                        Use(spec, kind, expression, dtypes, _mask if masks else lambda d: d, 32 if masks else 8)
-                    )
+                    found.append(Use(spec, kind, expression, dtypes, *RESULTS.get(name, (_itself, 8))))
     return found
 
 
@@ -216,12 +230,18 @@ def test_a_number_means_its_value_or_is_refused(use: Use) -> None:
 
 def _is_taken(use: Use, dtype: DataType, number: Number) -> bool:
     """Return whether a number is accepted, which is so exactly where elements of the type can be it."""
-    if holds(dtype, number):
+    if holds(dtype, number) or _stands_for_bits(use, dtype, number):
         return True
     with pytest.raises(OperandError) as caught:
         parsed(use, dtype, [number])
     assert f"is not a number {dtype} can hold" in caught.value.message and caught.value.place.is_known
     return False
+
+
+def _stands_for_bits(use: Use, dtype: DataType, number: Number) -> bool:
+    """Return whether a negative integer is accepted for the unsigned one with the same bits."""
+    keeps = any(p.keeps_bits for p in use.spec.parameters)
+    return keeps and dtype.is_unsigned_int() and isinstance(number, int) and -(1 << (dtype.bits - 1)) <= number < 0
 
 
 def _check_value(row: Array, number: Number, dtype: DataType) -> None:

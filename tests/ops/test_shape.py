@@ -9,9 +9,9 @@ from ops.kernels import Array, counting, inout, kernel, launch, on_the_interpret
 import tilewright.language as pl
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import (
-    AttributeValueError,
     DTypeMismatchError,
     ExecutionError,
+    OperandError,
     OutOfBoundsError,
     ShapeMismatchError,
 )
@@ -65,7 +65,7 @@ def test_a_clamped_slice_of_a_tensor_holds_what_is_there() -> None:
 
 
 def test_a_slice_of_a_tile_is_not_clamped() -> None:
-    with pytest.raises(AttributeValueError, match="clamp is for tensors"):
+    with pytest.raises(OperandError, match="clamp is for tensors"):
         from_tile("pl.slice(a, [2, 4], [0, 6], clamp=True)", counting(4, 8), 2, 4)
 
 

@@ -232,7 +232,7 @@ def _chunk(w: Writer, chunk: Chunk) -> None:
     first = _started(w, chunk)
     for _ in range(w.number(0, 3)):
         after = compute(w, Kind.TILE, first)
-        if after is not None and shape_of(after) == shape_of(first):
+        if after is not None and is_tile(after) and shape_of(after) == shape_of(first):
             first = after
     stored = _converted(w, first, target.type.dtype)
     w.values.update({value.name: value for value in hidden})

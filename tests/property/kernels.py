@@ -70,7 +70,7 @@ def arguments_of(w: Writer, spec: OpSpec, pool: Sequence[Value], first: Value) -
     shown: list[str] = []
     by_name, is_first = False, True
     for p in spec.parameters:
-        if p.role is Role.EITHER and is_first and w.chance(8):
+        if p.role is Role.EITHER and is_first and not shown and w.chance(8):
             text = w.scalar(dtype_of(first))
         elif p.role in (Role.VALUE, Role.EITHER) and is_first:
             text, is_first = first.name, False

@@ -10,7 +10,7 @@ from property.writer import DTYPES, Writer
 
 from tilewright import dtypes as dt
 from tilewright.core.op import Kind
-from tilewright.core.types import TensorType
+from tilewright.core.types import ScalarType, TensorType
 from tilewright.dtypes import DataType
 
 Shape = tuple[int, ...]
@@ -169,3 +169,15 @@ def put_tile(w: Writer, tile: Value, target: Value) -> None:
     else:
         put(w, target, f"pl.store({tile.name}, [{offsets}], {target.name}{atomic})")
     w.written(target, whole=is_whole(tile) and not any(room) and not pad)
+
+
+def number(w: Writer, dtype: DataType) -> Value:
+    """Return a scalar that only the running program knows."""
+    known = w.all(lambda v: v.type == ScalarType(dtype) and v.literal is None)
+    if known and w.chance(70):
+        return w.pick(known)
+    counts = [v for v in w.all(lambda v: v.is_scalar and v.literal is None) if dtype_of(v) not in (dt.TASK_ID, dtype)]
+    made = w.make(f"pl.cast({w.pick(counts).name}, pl.{dtype.symbol})", "s", keep=True) if counts else None
+    made = made or w.make(f"pl.const({w.literal(dtype)}, pl.{dtype.symbol})", "s", keep=True)
+    assert made is not None
+    return made

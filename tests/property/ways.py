@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from property import generated_ways as generated_ways
 from property import indexed_ways as indexed_ways
 from property import scopes
 from property.kernels import FAMILIES, arguments_of, spelled
-from property.operands import MODES, Shape, land, operand, some_dtype, some_shape, stored, tensor_of, tile_of
+from property.operands import MODES, Shape, land, number, operand, some_dtype, some_shape, stored, tensor_of, tile_of
 from property.values import Value, dtype_of, is_static_tensor, is_whole, shape_of
 from property.way import WAYS, called, cut_short, way
 from property.writer import DTYPES, Plane, Writer
@@ -74,7 +75,7 @@ def anything(w: Writer) -> None:
 
 def _family(w: Writer, op: Op) -> Value | None:
     """Call an op by the roles of its parameters, on operands made for it."""
-    for _ in range(4):
+    for _ in range(8):
         shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
         pool = [operand(w, op.kind, shape, dtype) for _ in range(2)]
         first = cut_short(w, pool[0]) if op.kind is Kind.TILE and w.chance(25) else pool[0]
@@ -127,25 +128,9 @@ def _cast(w: Writer, op: Op) -> Value | None:
 
 @way("scalar.cast")
 def _cast_scalar(w: Writer, op: Op) -> Value | None:
-    source = _number(w, w.pick(DTYPES))
+    source = number(w, w.pick(DTYPES))
     target = w.pick([d for d in DTYPES if d != dtype_of(source)])
     return w.make(f'pl.cast({source.name}, pl.{target.symbol}, mode="{w.pick(MODES)}")', "s", keep=True)
-
-
-POSITIONS = [name for name, op in OPS.items() if op.spec.family == "position"]
-
-
-@way(*POSITIONS)
-def _position(w: Writer, op: Op) -> Value | None:
-    shape, dtype = some_shape(w, (2, 2, 3)), some_dtype(w, op.spec.accepts)
-    source = operand(w, op.kind, shape, dtype)
-    if op.kind is Kind.TENSOR:
-        return called(w, op, source.name)
-    return called(w, op, source.name, _scratch(shape, dtype))
-
-
-def _scratch(shape: Sequence[int], dtype: DataType) -> str:
-    return f"pl.create_tile({list(shape)}, dtype=pl.{dtype.symbol})"
 
 
 # Products
@@ -547,18 +532,6 @@ def _computed(w: Writer, tensor: Value) -> Value | None:
 # Scalars
 
 
-def _number(w: Writer, dtype: DataType) -> Value:
-    """Return a scalar that only the running program knows."""
-    known = w.all(lambda v: v.type == ScalarType(dtype) and v.literal is None)
-    if known and w.chance(70):
-        return w.pick(known)
-    counts = [v for v in w.all(lambda v: v.is_scalar and v.literal is None) if dtype_of(v) not in (dt.TASK_ID, dtype)]
-    made = w.make(f"pl.cast({w.pick(counts).name}, pl.{dtype.symbol})", "s", keep=True) if counts else None
-    made = made or w.make(f"pl.const({w.literal(dtype)}, pl.{dtype.symbol})", "s", keep=True)
-    assert made is not None
-    return made
-
-
 NUMBERS = (dt.INDEX, dt.INT32, dt.FP32, dt.INT64, dt.UINT8, dt.FP16, dt.BF16, dt.INT8, dt.INT16, dt.UINT32)
 
 
@@ -567,7 +540,7 @@ def _scalar(w: Writer, op: Op) -> Value | None:
     name, symbol = op.spec.name, op.spec.symbol
     wide = [d for d in NUMBERS if d.is_int()] if _is_bitwise(name) else NUMBERS
     dtype = dt.BOOL if name in ("and_", "or_", "not_") else w.pick(wide if w.plane is Plane.KERNEL else (dt.INDEX,))
-    lhs, rhs = _number(w, dtype).name, _number(w, dtype).name
+    lhs, rhs = number(w, dtype).name, number(w, dtype).name
     if name in ("div", "floordiv", "mod"):
         rhs = f"pl.max({rhs}, {1 if dtype.is_int() else 0.25})"
     if name in ("min", "max"):
@@ -593,7 +566,7 @@ def _array(w: Writer, op: Op) -> Value | None:
     made = w.make(f"pl.array.create(4, pl.{dtype.symbol})", "a", keep=True)
     assert made is not None
     for _ in range(w.number(1, 3)):
-        w.line(f"{made.name}[{w.index(3)[0]}] = {_number(w, dtype if w.plane is Plane.KERNEL else dt.INDEX).name}")
+        w.line(f"{made.name}[{w.index(3)[0]}] = {number(w, dtype if w.plane is Plane.KERNEL else dt.INDEX).name}")
     return made
 
 

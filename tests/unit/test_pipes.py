@@ -135,12 +135,12 @@ def test_two_lanes_take_and_give_halves(target: str) -> None:
     torch.testing.assert_close(out, a @ b + lane, rtol=1e-4, atol=1e-4)
 
 
-def grouped(cube: str, vector: str, main: str = "out = self.both(x, out)") -> ir.Program:
+def grouped(cube: str, vector: str, main: str = "out = self.both(x, out)", rows: int = 64) -> ir.Program:
     """Return a program whose sides have these bodies, around tiles of a square `x`."""
 
     def function(name: str, kind: str, body: str) -> list[str]:
-        head = f"def {name}(self, x: pl.Tensor[[16, 16], pl.FP32], out: pl.InOut[pl.Tensor[[64, 16], pl.FP32]])"
-        lines = [f"@pl.function(type=pl.FunctionType.{kind})", f"{head} -> pl.Tensor[[64, 16], pl.FP32]:"]
+        head = f"def {name}(self, x: pl.Tensor[[16, 16], pl.FP32], out: pl.InOut[pl.Tensor[[{rows}, 16], pl.FP32]])"
+        lines = [f"@pl.function(type=pl.FunctionType.{kind})", f"{head} -> pl.Tensor[[{rows}, 16], pl.FP32]:"]
         return ["    " + line for line in [*lines, *("    " + line for line in body.splitlines()), "    return out"]]
 
     both = "out = self.cube(x, out)\nout = self.vector(x, out)"
@@ -151,8 +151,8 @@ def grouped(cube: str, vector: str, main: str = "out = self.both(x, out)") -> ir
     return program
 
 
-def run(program: ir.Program, target: str) -> tuple[torch.Tensor, torch.Tensor]:
-    x, out = torch.randn(16, 16), torch.zeros(64, 16)
+def run(program: ir.Program, target: str, rows: int = 64) -> tuple[torch.Tensor, torch.Tensor]:
+    x, out = torch.randn(16, 16), torch.zeros(rows, 16)
     ir.compile(program, platform=target)(x, out)
     return x, out
 
@@ -218,3 +218,20 @@ def test_what_is_taken_and_not_used_is_taken(target: str) -> None:
     pushes = f"{PUSH}\npl.tpush_to_aiv(pl.load(x, [0, 0], [16, 16]) * 2.0, split=0)"
     x, out = run(grouped(pushes, f"s = pl.tpop_from_aic(shape=[16, 16], dtype=pl.FP32)\n{POP}"), target)
     torch.testing.assert_close(out[:16], 2 * x)
+
+
+def test_sides_wait_at_the_barriers_of_a_launch(target: str) -> None:
+    blocks, sync, first = 24, "pl.system.syncall()", "b = pl.tile.get_block_idx()"
+    cube = f"{PUSH}\n{sync}\n{sync}"
+    vector = [
+        first,
+        "t = pl.tpop_from_aic(shape=[16, 16], dtype=pl.FP32)",
+        "out = pl.store(t + pl.cast(b, pl.FP32), [b * 16, 0], out)",
+        sync,
+        f"other = pl.load(out, [(b + 1) % {blocks} * 16, 0], [16, 16])",
+        sync,
+        "out = pl.store(other, [b * 16, 0], out)",
+    ]
+    main = f"out, _ = pl.spmd_submit(self.both, x, out, core_num={blocks})"
+    x, out = run(grouped(cube, "\n".join(vector), main, 16 * blocks), target, 16 * blocks)
+    torch.testing.assert_close(out, torch.cat([x + (k + 1) % blocks for k in range(blocks)]))

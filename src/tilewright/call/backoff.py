@@ -1,11 +1,19 @@
-"""Backing off: when to look again whether the calls of a program can do without Python."""
+"""Backing off: when to look again whether the calls of a program can do without Python.
+
+What that takes is loaded then: most programs are called too seldom to need any of it.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tilewright.forks import Lock, undivided
+
+if TYPE_CHECKING:
+    from tilewright.call.targets import Learned
+    from tilewright.call.warm import Warm
 
 SOON, LATE = 3, 100
 """The call from which on others like it do without Python: where LLVM is loaded, and where that may have to load it."""
@@ -21,25 +29,38 @@ class Backoff:
         self._wait = 0
         self._calls = 0
         self._is_over = False
+        self._warm: Warm | None = None
 
-    def look(self, learn: Callable[[], bool]) -> None:
+    def look(self, warm: Callable[[], Warm], learned: Callable[[], Learned | None]) -> None:
         """Let calls like one that went well be learned, where that is worth it and nobody else is at it.
 
-        ImportError says that they never can be: there is neither LLVM nor machine code that it has made before.
+        `warm` makes what takes such calls. ImportError of either says that they never can be taken: there is neither
+        LLVM nor machine code that it has made before, or the program is not one that a dispatcher calls.
         """
         self._calls += 1
         self._wait = self._wait or (SOON if sys.modules.get("llvmlite") is not None else LATE)
         if self._is_over or self._calls < self._wait or not _lock.acquire(blocking=False):
             return
-        learned = False
+        is_new = False
         try:
             with undivided():
-                learned = learn()
+                is_new = self._learn(warm, learned)
         except ImportError:
             self._is_over = True
         finally:
             _lock.release()
-        self._calls, self._wait = 0, 1 if learned else min(2 * self._wait, LONGEST)
+        self._calls, self._wait = 0, 1 if is_new else min(2 * self._wait, LONGEST)
+
+    def _learn(self, warm: Callable[[], Warm], learned: Callable[[], Learned | None]) -> bool:
+        """Return whether calls like one go without Python from now on, and have not before."""
+        from tilewright.call.guards import Guards
+        from tilewright.call.warm import is_native
+
+        if not is_native():
+            raise ImportError
+        self._warm = self._warm or warm()
+        call = learned()
+        return call is not None and self._warm.learn(call, Guards)
 
 
 _lock = Lock()

@@ -60,12 +60,7 @@ def _object() -> bytes:
     kept = configured()
     if not kept.is_on:
         return _assembled()
-    key = digest(DISPATCHER, toolchain(*llvm_files()))
-    found = kept.get(DISPATCHER, key)
-    if found is None:
-        found = _assembled()
-        kept.put(DISPATCHER, key, found, DISPATCHER)
-    return found
+    return kept.made(DISPATCHER, digest(DISPATCHER, toolchain(*llvm_files())), _assembled)
 
 
 def _assembled() -> bytes:

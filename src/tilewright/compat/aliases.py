@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +111,11 @@ class Absent:
 
 
 def _exists(name: str) -> bool:
+    """Return whether there is such a module of ours; it is about to be used, so it is loaded."""
     try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
+        import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
         return False
+    return True

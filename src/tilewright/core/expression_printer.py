@@ -179,6 +179,10 @@ class ExpressionPrinter:
             return f'float("{value}")'
         return repr(value)
 
+    def attributes(self, attrs: Mapping[str, Attribute]) -> str:
+        """Return attributes as a dict literal."""
+        return "{" + ", ".join(f'"{name}": {self.attribute(value)}' for name, value in attrs.items()) + "}"
+
     def type(self, type_: Type) -> str:
         """Return a type as an annotation."""
         pl = self.pl

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 
 from tilewright.records import record
@@ -19,3 +20,11 @@ ONLY = Block()
 
 CURRENT: ContextVar[Block] = ContextVar("block", default=ONLY)
 """The running block."""
+
+
+def _alone() -> None:
+    """Wait for nobody."""
+
+
+BARRIER: ContextVar[Callable[[], None]] = ContextVar("barrier", default=_alone)
+"""How the running block waits for the others of its launch."""

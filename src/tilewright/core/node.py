@@ -7,10 +7,10 @@ make. Nodes are compared by identity unless their class says otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
 
-from tilewright.records import constructed_first
+from tilewright.records import declared, own_fields
 
 T = TypeVar("T")
 
@@ -24,8 +24,14 @@ if TYPE_CHECKING:
 else:
 
     def node(cls):
-        """Make a class of annotated fields a node."""
-        made = dataclass(slots=True, init=False, eq=False, repr=False)(cls)
-        if "__init__" not in vars(cls):
-            made.__init__ = constructed_first(made)
-        return made
+        """Make a class of annotated fields a node: another one of its name, since slots are settled with the class."""
+        own = own_fields(cls)
+        held = {slot for base in cls.__mro__[1:] for slot in vars(base).get("__slots__", ())}
+        body = {name: value for name, value in vars(cls).items() if name not in own and name not in _UNSLOTTED}
+        slots = tuple(name for name in own if name not in held)
+        made = type(cls)(cls.__name__, cls.__bases__, {**body, "__slots__": slots, "__qualname__": cls.__qualname__})
+        return declared(made, own)
+
+
+_UNSLOTTED = ("__dict__", "__weakref__")
+"""What a class has for objects without slots."""

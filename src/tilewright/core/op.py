@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from types import FunctionType
 from typing import Any, TypeAlias, get_args
 
@@ -124,6 +125,8 @@ class OpSpec:
     """The operand whose buffer the result is."""
     writes: str | None = None
     """The operand whose buffer the op changes."""
+    is_barrier: bool = False
+    """Whether the blocks of a launch wait for each other in it."""
     takes_permuted: bool = False
     """Whether it takes tensors whose memory holds elements in an order of their own."""
     turns: bool = False
@@ -132,7 +135,7 @@ class OpSpec:
     """What becomes of undefined elements of its operands."""
     unread: frozenset[str] = frozenset()
     """The operands of which only the type matters."""
-    scratch: Callable[..., TileType] | None = None
+    scratch: Callable[..., TileType | None] | None = None
     """The scratch tile that tiles have to bring along, from the other operands; None: none is needed."""
     takes_numbers: bool = False
     """Whether a call on numbers alone is one of the scalar op of the same name."""
@@ -142,6 +145,8 @@ class OpSpec:
     """The tensors of which its meaning says itself which elements it reads; of others it reads all."""
     orders: tuple[tuple[str, ...], ...] = ()
     """Other orders in which its arguments may be written."""
+    forms: tuple[tuple[str, ...], ...] = ()
+    """The parameters that belong together, of an op that does one of several things: it is given those of one form."""
     annotated: bool = False
     """Whether the annotation of the name it is assigned to may say its `shape` and `dtype`."""
     control_plane: bool = False
@@ -278,9 +283,16 @@ def parameters_of(function: FunctionType) -> tuple[Parameter, ...]:
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
+    role, types, is_dtype = _meaning(annotation)
+    return Parameter(name, role, default, types, is_dtype)
+
+
+@cache
+def _meaning(annotation: Any) -> tuple[Role, tuple[type, ...], bool]:
+    """Return what an annotation says of a parameter; a few dozen serve all declarations."""
     members = {annotation, *get_args(annotation)}
     types = tuple(t for annotation, found in _TYPES.items() if annotation in members for t in found)
-    return Parameter(name, _role(members, types), default, types, DataType in members)
+    return _role(members, types), types, DataType in members
 
 
 def _role(members: set[Any], types: tuple[type, ...]) -> Role:

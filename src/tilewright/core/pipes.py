@@ -11,13 +11,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.region import Region
 from tilewright.errors import ExecutionError
-from tilewright.records import record
+from tilewright.records import mutable, record
 
 STUCK = "the functions of this group wait for each other: nobody pushes the tile that is taken here"
 OUTSIDE = "tiles are pushed and taken between functions that a Group function calls"
@@ -32,7 +32,7 @@ class Channel:
     lane: int
 
 
-@dataclass(eq=False)
+@mutable
 class Pipes:
     """The queues of one run of a group, and whose turn it is."""
 
@@ -46,7 +46,7 @@ class Pipes:
         return self.queues.setdefault(Channel(towards, id, lane), deque())
 
 
-@dataclass(eq=False)
+@mutable
 class Side:
     """One function of a group that is running."""
 

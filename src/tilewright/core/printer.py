@@ -140,7 +140,8 @@ class Printer(ExpressionPrinter):
 
     def _for(self, stmt: ForStmt) -> list[str]:
         limits = self._limits(stmt)
-        options = [f"{name}={self.attribute(value)}" for name, value in stmt.attrs.items()]
+        said = {name: value for name, value in stmt.attrs.items() if name != "stage"}
+        options = [f"stage={stmt.attrs['stage']}"] if "stage" in stmt.attrs else []
         inits = [self.expr(arg.init) for arg in stmt.iter_args]
         self._name_results(stmt)
         target = self.name(stmt.loop_var)
@@ -149,7 +150,9 @@ class Printer(ExpressionPrinter):
             target += f", ({listed([self.name(arg.var) for arg in stmt.iter_args])})"
         word = stmt.kind.value
         if stmt.kind is ForKind.Unroll and stmt.iter_args:  # authors write unrolled loops without carried values
-            word, options = ForKind.Sequential.value, [*options, 'attrs={"unroll": True}']
+            word, said = ForKind.Sequential.value, {**said, "unroll": True}
+        if said:
+            options.append(f"attrs={self.attributes(said)}")
         head = f"for {target} in {self.pl}.{word}({', '.join([*limits, *options])}):"
         return [head, *self._yielding(stmt.body, stmt.return_vars)]
 

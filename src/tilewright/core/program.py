@@ -88,8 +88,8 @@ class Function(Printable):
         printer.begin_function()
         signature = f"({', '.join(self._printed_params(printer))}){self._printed_returns(printer)}"
         said = {name: value for name, value in self.attrs.items() if value is not SplitMode.NONE}
-        attrs = ", ".join(f'"{name}": {printer.attribute(value)}' for name, value in said.items())
-        body = [*([f"{printer.pl}.func_attr({{{attrs}}})"] if attrs else []), *printer.body(self.body)]
+        body = [f"{printer.pl}.func_attr({printer.attributes(said)})"] if said else []
+        body += printer.body(self.body)
         yield self._printed_decorator(printer)
         yield f"def {self.name}{signature}:"
         yield from (INDENT + line for line in (body or ["..." if self.external_source else "pass"]))

@@ -22,7 +22,7 @@ from tilewright.frontend.foreign import meant
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.kernels import Kernel
-from tilewright.frontend.lanes import in_lane, note_pending
+from tilewright.frontend.lanes import OF_LANES, check_mode, in_lane, note_pending
 from tilewright.frontend.operators import apply
 from tilewright.frontend.properties import BindDynamic
 from tilewright.frontend.signature import Dim
@@ -38,7 +38,11 @@ def call(t: Translator, node: ast.Call) -> Value:
     callee = t.evaluate(node.func)
     spec = spec_of(callee)
     if spec is not None:
-        return _op(t, spec, node) if spec.name != "task_dummy" else task_dummy(t, node)
+        if spec.name == "task_dummy":
+            return task_dummy(t, node)
+        if spec.name in OF_LANES:
+            check_mode(t, spec, node)
+        return _op(t, spec, node)
     handler = DIRECTIVES.get(callee) if isinstance(callee, FunctionType) else None
     if handler is not None:
         return handler(t, node)
@@ -67,8 +71,8 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
     _check_attributes(t, spec, bound, spans, node)
-    lane = in_lane(t, spec, bound, node)
-    if lane is not None:
+    is_shared = t.lane is not None or spec.name in OF_LANES
+    if is_shared and (lane := in_lane(t, spec, bound, node)) is not None:
         return lane
     summed = accumulated(t, spec, bound, node, spans)
     if summed is not None:
@@ -83,8 +87,9 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
             raise
         result = apply(t, spec, {**bound, "clamp": True}, node, spans)
     _check_namespace(t, result, node)
-    _check_source(t, result, node)
-    return note_pending(t, spec, result, node)
+    if "atomic" in bound:
+        _check_source(t, result, node)
+    return note_pending(t, spec, result, node) if is_shared else result
 
 
 def _advise(error: KernelError, spec: OpSpec, args: Sequence[Value]) -> None:

@@ -11,7 +11,7 @@ from tilewright.ops.registry import OPS
 _FULL = "pl.tile_full(shape, dtype=pl.FP32, value={}) is a tile of one number, pl.full a tensor"
 _NEW = "pl.create_tensor(shape, dtype=pl.FP32) is a buffer, pl.create_tile(shape, dtype=pl.FP32) a tile"
 _REDUCED = "pl.row_{0} folds each row to one element, pl.col_{0} each column"
-_FOUND = "pl.row_{0} and pl.col_{0} give the value; where it is, a loop over pl.read finds, or the caller"
+_FOUND = "pl.row_{0} finds it in each row, pl.col_{0} in each column; tiles bring a scratch tile: pl.row_{0}(x, tmp)"
 _CHOSEN = "pl.sel(pl.cmp(a, b, cmp_type=pl.CmpType.GT), x, y) chooses element by element"
 _COMPARED = "pl.cmp(a, b, cmp_type=pl.CmpType.{0}) compares element by element; numbers compare with {1}"
 _CONVERTED = "pl.cast(x, pl.FP16) converts elements"
@@ -24,11 +24,10 @@ _RESHAPED = "pl.reshape(x, shape) gives the same elements another shape"
 _TURNED = "pl.transpose(x, 0, 1) swaps two axes"
 _SPREAD = "operators repeat extents of 1 by themselves; pl.row_expand and pl.col_expand do so by name"
 _JOINED = "pl.concat(a, b) puts two side by side along the last axis; along others, pl.store each part where it belongs"
-_RANDOM = "a kernel has no random numbers: make them outside and pass them as an argument"
-_SORTED = "a kernel does not sort: do it outside, with np.sort or torch.sort, and pass the result"
-_COUNTED = (
-    "a loop's own index counts; a tile of such numbers is made outside, with np.arange, and passed as an argument"
-)
+_RANDOM = "pl.tile.random(key0, key1, counter0, counter1, counter2, counter3, shape) gives random bits"
+_LEFT = "pl.fmod(a, b) is the remainder with the sign of the dividend, pl.rem(a, b) that with the sign of the divisor"
+_SORTED = "pl.sort32(x, idx) sorts runs of 32 with their indices, pl.mrgsort(pairs, block_len=64) merges four of them"
+_COUNTED = "pl.tile.arange(0, [1, 64]) is a row of numbers that count, pl.tri(0, [64, 64]) a triangle of ones"
 _SUMMED = "add up in a pl.range loop, or multiply by a triangular matrix of ones with pl.matmul"
 _SHOWN = (
     "pl.static_print shows what is known while the kernel is read; for what it computes, pl.store that into an output"
@@ -50,9 +49,9 @@ _MEANT: Mapping[str, str] = {
     "advance": _PLACED,
     **dict.fromkeys(("amax", "reduce_max"), _REDUCED.format("max")),
     **dict.fromkeys(("amin", "reduce_min"), _REDUCED.format("min")),
-    **dict.fromkeys(("arange", "iota", "linspace", "tri", "eye", "indices"), _COUNTED),
-    "argmax": _FOUND.format("max"),
-    "argmin": _FOUND.format("min"),
+    **dict.fromkeys(("arange", "iota", "linspace", "eye", "indices"), _COUNTED),
+    "argmax": _FOUND.format("argmax"),
+    "argmin": _FOUND.format("argmin"),
     **dict.fromkeys(("argsort", "sort", "topk", "sorted"), _SORTED),
     **dict.fromkeys(("astype", "to", "type", "half", "float", "bfloat16_"), _CONVERTED),
     **dict.fromkeys(("atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg"), _ADDED),
@@ -98,9 +97,9 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("power", "float_power"), _POWER),
     "prod": _REDUCED.format("prod"),
     **dict.fromkeys(("program_id", "thread_id", "block_idx", "blockIdx"), _BLOCK),
-    **dict.fromkeys(("rand", "randn", "randint", "random", "normal", "uniform", "dropout"), _RANDOM),
+    **dict.fromkeys(("rand", "randn", "randint", "normal", "uniform", "dropout"), _RANDOM),
     "reciprocal": "write pl.recip(x)",
-    **dict.fromkeys(("remainder", "mod"), "pl.fmod(a, b) is the remainder with the sign of the dividend"),
+    **dict.fromkeys(("remainder", "mod"), _LEFT),
     "rint": "write pl.round(x)",
     "swish": "write pl.silu(x)",
     "softmax": "write e = pl.exp(x - pl.row_max(x)), then e / pl.row_sum(e)",

@@ -8,11 +8,15 @@ from tilewright.core.enums import SplitMode
 from tilewright.core.expr import Expr, Var, integer
 from tilewright.core.op import OpSpec
 from tilewright.core.stmt import AssignStmt
-from tilewright.errors import MisplacedDirectiveError
+from tilewright.core.types import TensorType
+from tilewright.errors import DirectiveError, MisplacedDirectiveError
 from tilewright.frontend.state import Lane
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.lanes import LANES
+
+OF_LANES = frozenset({"aic_gather", "aiv_shard", "get_subblock_idx"})
+"""The ops that know the running lane."""
 
 
 def each_lane(t: Translator, node: ast.For, mode: SplitMode) -> None:
@@ -25,6 +29,14 @@ def each_lane(t: Translator, node: ast.For, mode: SplitMode) -> None:
         t.execute(node.body)
         t.strict_ssa = False  # a name that one lane binds, the other binds again
     t.lane, t.strict_ssa = None, strict
+
+
+def check_mode(t: Translator, spec: OpSpec, node: ast.Call) -> None:
+    """Raise where an op that knows the running lane is given a mode, which the loop over them has."""
+    for keyword in node.keywords:
+        if keyword.arg == "mode":
+            message = f"pl.{spec.name} does not take a mode: the loop over pl.split_aiv() has it"
+            raise t.error(DirectiveError, keyword.value, message, help="drop mode=")
 
 
 def in_lane(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.Call) -> Value | None:
@@ -42,8 +54,10 @@ def in_lane(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.Call
     if lane is None:
         _check_given(t, spec, bound, node)
         return None
-    if bound["split"] is None:
-        bound["split"] = lane.mode.value
+    if any(keyword.arg == "split" for keyword in node.keywords):
+        message = f"pl.{spec.name} takes no split= inside the loop over pl.split_aiv(), which says how"
+        raise t.error(DirectiveError, node, message, help="drop split=")
+    bound["split"] = lane.mode.value
     if spec.name == "aiv_shard":
         bound["lane"] = lane.number if bound["lane"] is None else bound["lane"]
         return None
@@ -52,6 +66,11 @@ def in_lane(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.Call
 
 def _check_given(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.Call) -> None:
     """Raise where an op that belongs to the loop over lanes stands outside, and is not told what that would know."""
+    value = bound["x"]
+    is_tensor = isinstance(value, Expr) and isinstance(value.type, TensorType)
+    if spec.name == "aiv_shard" and is_tensor and bound["split"] and bound["lane"] is None:
+        message = "split= of pl.aiv_shard is tile-only: a tensor is shared in a loop over pl.split_aiv()"
+        raise t.error(DirectiveError, node, message, help="load a tile, or write the loop")
     if bound["split"] is None or (bound["split"] != 0 and bound.get("lane", 0) is None):
         message = f"pl.{spec.name} stands in a loop over pl.split_aiv()"
         help = "for lane in pl.split_aiv(2, mode=pl.SplitMode.UP_DOWN):"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
-from tilewright.core.enums import ForKind, SplitMode
+from tilewright.core.enums import ForKind
 from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
 from tilewright.core.rewrite import loop_reach
-from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, SpmdScopeStmt, WhileStmt, YieldStmt
+from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType, Type, unplaced
 from tilewright.dtypes import BOOL, INDEX, UINT64, DataType
 from tilewright.errors import (
@@ -22,12 +22,11 @@ from tilewright.errors import (
     PlainRangeError,
     YieldMismatchError,
 )
-from tilewright.frontend import directives
+from tilewright.frontend import directives, grids
 from tilewright.frontend.arguments import Arguments, arguments, parameters_of
+from tilewright.frontend.bodies import loop_body
 from tilewright.frontend.branches import condition, ends, unnamed_yield
-from tilewright.frontend.lanes import each_lane
-from tilewright.frontend.options import read_options
-from tilewright.frontend.scopes import check_hints, grid
+from tilewright.frontend.marks import attributes
 from tilewright.frontend.state import Widened, YieldFrame
 from tilewright.frontend.statements import is_directive
 from tilewright.frontend.translator import Translator
@@ -52,11 +51,11 @@ def loop(t: Translator, node: ast.For) -> None:
     named: Any = t.evaluate(node.iter.func) if isinstance(node.iter, ast.Call) else None
     callee: Any = named if isinstance(named, FunctionType) else None  # what else is called may have no hash
     if callee is directives.spmd and isinstance(node.iter, ast.Call):
-        _spmd(t, node, node.iter)
+        grids.blocks(t, node, node.iter)
     elif callee is directives.while_ and isinstance(node.iter, ast.Call):
         _while_carrying(t, node, node.iter)
     elif callee is directives.split_aiv and isinstance(node.iter, ast.Call):
-        _lane(t, node, node.iter)
+        grids.lanes(t, node, node.iter)
     elif callee in directives.LOOPS and isinstance(node.iter, ast.Call):
         _counted(t, node, node.iter, directives.LOOPS[callee])
     else:
@@ -78,8 +77,9 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     start, stop, step = _bounds(t, given, iterable)
     kind = KINDS[word]
     attrs = _options(t, given, iterable, word, (start, stop, step))
-    if "attrs" in given.keyword_nodes and "unroll" in ast.unparse(given.keyword_nodes["attrs"]):
-        kind = ForKind.Unroll
+    if "attrs" in given.keyword_nodes:
+        attrs |= attributes(t, given.keyword_nodes["attrs"], f"attrs= of pl.{word}()")
+        kind = ForKind.Unroll if attrs.pop("unroll", None) is True else kind
     names, inits = _targets(t, node, given, iterable)
     if t.frame is not None and not inits and _is_empty((start, stop, step)):
         return
@@ -91,7 +91,7 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
     t.scope.bind(names[0], loop_var, loop_var.span)
     iter_args = _carried(t, names[1:], inits, node)
     t.stages.append(attrs.get("stage", 1))
-    frame, body = _body(t, node.body, word, len(iter_args))
+    frame, body = loop_body(t, node.body, word, len(iter_args))
     t.stages.pop()
     bound = t.scope.leave()
     body, results = _results(t, node, iter_args, frame, body)
@@ -127,7 +127,7 @@ def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr
             raise t.error(DirectiveError, node, message, help=help)
 
 
-def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits: Sequence[Expr]) -> dict[str, int]:
+def _options(t: Translator, given: Arguments, node: ast.Call, word: str, limits: Sequence[Expr]) -> dict[str, Any]:
     allowed = parameters_of(getattr(directives, word))[1]
     for name in given.keyword_nodes:
         if name not in allowed and name != "attrs":
@@ -225,17 +225,6 @@ def _carried_key(name: str, span: Span) -> tuple[str, Span]:
     return f"{name} as carried", span
 
 
-def _body(t: Translator, nodes: list[ast.stmt], word: str, carries: int = 0) -> tuple[YieldFrame, SeqStmts]:
-    frame = YieldFrame(is_loop=True, carries=carries)
-    defined = [(name, binding.value) for name, binding in t.scope.frames[-1].items()]
-    t.yields.append(frame)
-    t.loops.append(word)
-    body = t.block(nodes, defined)
-    t.loops.pop()
-    t.yields.pop()
-    return frame, body
-
-
 def _results(
     t: Translator, node: ast.For, iter_args: tuple[IterArg, ...], frame: YieldFrame, body: SeqStmts
 ) -> tuple[SeqStmts, dict[str, Var]]:
@@ -273,7 +262,7 @@ def repeat(t: Translator, node: ast.While) -> None:
     t.scope.forget(node.body)
     test = _test(t, node.test, node.test)
     t.scope.enter()
-    _, body = _body(t, node.body, "while")
+    _, body = loop_body(t, node.body, "while")
     t.scope.leak(t.scope.leave())
     t.emit(WhileStmt(test, body, span=t.span(node)))
 
@@ -301,7 +290,7 @@ def _while_carrying(t: Translator, node: ast.For, iterable: ast.Call) -> None:
     t.scope.enter()
     iter_args = _carried(t, names, inits, node)
     test = _leading_condition(t, node)
-    frame, body = _body(t, node.body[1:], "while", len(iter_args))
+    frame, body = loop_body(t, node.body[1:], "while", len(iter_args))
     bound = t.scope.leave()
     body, results = _results(t, node, iter_args, frame, body)
     t.scope.leak(bound, names)
@@ -322,58 +311,3 @@ def _leading_condition(t: Translator, node: ast.For) -> Expr:
     if len(first.value.args) != 1:
         raise t.error(DirectiveError, first, "pl.cond() takes one condition", help="join several with `and`")
     return _test(t, first.value.args[0], first)
-
-
-def _spmd(t: Translator, node: ast.For, iterable: ast.Call) -> None:
-    if not isinstance(node.target, ast.Name):
-        message = "pl.spmd() binds a single loop variable, the block index"
-        raise t.error(DirectiveError, node.target, message, help="for block in pl.spmd(n):")
-    _check_accepted(t, "spmd", iterable, ("init_values", "chunk"))
-    options = read_options(t, iterable, directives.spmd)
-    given = grid(t, options, is_task=False)
-    count = given.core_num
-    reach = (0, max(0, int(count.value) - 1)) if isinstance(count, Const) else None
-    loop_var = Var(node.target.id, ScalarType(INDEX), t.span(node.target), reach)
-    t.scope.forget(node.body)
-    t.scope.enter()
-    t.scope.bind(node.target.id, loop_var, loop_var.span)
-    t.kernels.append(len(t.yields))
-    _, body = _body(t, node.body, "spmd")
-    t.kernels.pop()
-    t.scope.leak(t.scope.leave(), (node.target.id,))
-    check_hints(options, body)
-    attrs, span = given.attrs, t.span(node)
-    t.emit(SpmdScopeStmt(count, body, loop_var, given.name_hint, None, (), given.predicate, attrs, span))
-
-
-def _check_accepted(t: Translator, word: str, call: ast.Call, refused: Sequence[str]) -> None:
-    """Raise for arguments that other loops have."""
-    for keyword in call.keywords:
-        if keyword.arg in refused:
-            message = f"a loop over pl.{word}() does not accept '{keyword.arg}='"
-            raise t.error(DirectiveError, keyword.value, message, help="drop it")
-
-
-def _lane(t: Translator, node: ast.For, iterable: ast.Call) -> None:
-    """Translate `for lane in pl.split_aiv(...)`: the body is written out for each lane."""
-    if not isinstance(node.target, ast.Name):
-        message, help = (
-            "pl.split_aiv() binds a single loop variable, the lane",
-            "for lane in pl.split_aiv(2, mode=...):",
-        )
-        raise t.error(DirectiveError, node.target, message, help=help)
-    _check_accepted(t, "split_aiv", iterable, ("init_values", "optimizations"))
-    options = read_options(t, iterable, directives.split_aiv)
-    form = "pl.split_aiv(2, mode=pl.SplitMode.UP_DOWN)"
-    if options.value("n") != 2:
-        raise options.error("n", "pl.split_aiv() requires n == 2: a core group has two vector lanes", form)
-    if not isinstance(options.value("mode"), SplitMode):
-        raise options.error("mode", "pl.split_aiv() requires mode=, a pl.SplitMode", form)
-    if "split_aiv" in t.loops:
-        raise options.error("n", "pl.split_aiv() cannot be nested", "one loop over the lanes is enough")
-    if t.attrs.get("split", SplitMode.NONE) is not SplitMode.NONE:
-        message = "pl.split_aiv() and the function's own split exclude each other"
-        raise options.error("n", message, 'drop "split" from pl.func_attr')
-    t.loops.append("split_aiv")
-    each_lane(t, node, options.value("mode"))
-    t.loops.pop()

@@ -24,26 +24,31 @@ def func_attr(t: Translator, node: ast.Call) -> None:
     if len(node.args) != 1 or node.keywords:
         message = "pl.func_attr() takes exactly one positional dict argument"
         raise t.error(DirectiveError, node, message, help=_FORM)
-    given = node.args[0]
+    for name, value in attributes(t, node.args[0], "the argument of pl.func_attr()").items():
+        if name in _DECORATED:
+            message = f"'{name}' cannot be set with pl.func_attr()"
+            raise t.error(DirectiveError, node, message, help=f"@pl.function({name}=...) sets it")
+        if name in t.attrs:
+            message = f"Duplicate function attribute '{name}'"
+            raise t.error(DirectiveError, node, message, help="say it once")
+        t.attrs[name] = value
+
+
+def attributes(t: Translator, given: ast.expr, what: str) -> dict[str, Any]:
+    """Return what a dict literal says; DirectiveError unless its keys are names and its values are known."""
     if not isinstance(given, ast.Dict):
-        message = f"the argument of pl.func_attr() must be a dict literal, got `{ast.unparse(given)}`"
-        raise t.error(DirectiveError, given, message, help=_FORM)
+        message = f"{what} must be a dict literal, got `{ast.unparse(given)}`"
+        raise t.error(DirectiveError, given, message, help='{"name": value}')
+    found: dict[str, Any] = {}
     for key, value in zip(given.keys, given.values, strict=True):
-        name = _key(t, key, given)
-        t.attrs[name] = _attribute(t, name, value)
-
-
-def _key(t: Translator, key: ast.expr | None, given: ast.Dict) -> str:
-    if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
-        message = f"a pl.func_attr() key must be a string literal, got `{ast.unparse(key) if key else '**'}`"
-        raise t.error(DirectiveError, key or given, message, help=_FORM)
-    if key.value in _DECORATED:
-        message = f"'{key.value}' cannot be set with pl.func_attr()"
-        raise t.error(DirectiveError, key, message, help=f"@pl.function({key.value}=...) sets it")
-    if key.value in t.attrs:
-        message = f"Duplicate function attribute '{key.value}'"
-        raise t.error(DirectiveError, key, message, help="say it once")
-    return key.value
+        if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+            message = f"an attribute's key must be a string literal, got `{ast.unparse(key) if key else '**'}`"
+            raise t.error(DirectiveError, key or given, message, help='{"name": value}')
+        if key.value in found:
+            message = f"Duplicate function attribute '{key.value}'"
+            raise t.error(DirectiveError, key, message, help="say it once")
+        found[key.value] = _attribute(t, key.value, value)
+    return found
 
 
 def _check_first(t: Translator, node: ast.Call) -> None:
@@ -69,7 +74,7 @@ def _attribute(t: Translator, name: str, node: ast.expr) -> Any:
         return ParameterName(node.id)
     found = _plain(value)
     if isinstance(found, Expr):
-        message = f"'{name}' of pl.func_attr() is a literal, an enum, a dtype or a parameter, got `{ast.unparse(node)}`"
+        message = f"the attribute '{name}' is a literal, an enum, a dtype or a parameter, got `{ast.unparse(node)}`"
         raise t.error(DirectiveError, node, message, help=_FORM)
     return found
 

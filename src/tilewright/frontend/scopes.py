@@ -23,6 +23,7 @@ from tilewright.core.visitor import statements
 from tilewright.dtypes import TASK_ID
 from tilewright.errors import DirectiveError, UnsupportedFeatureError
 from tilewright.frontend import directives
+from tilewright.frontend.bodies import kernel_body
 from tilewright.frontend.options import Options, read_options
 from tilewright.frontend.predicates import predicate
 from tilewright.frontend.tasks import check_group, core_count, dependencies
@@ -78,7 +79,7 @@ def _at(t: Translator, node: ast.With, options: Options) -> None:
     if not is_kernel and "optimizations" in options:
         message = "optimizations= of pl.at() is for kernels, level=pl.Level.CORE_GROUP"
         raise options.error("optimizations", message, "drop it here, and say it where the kernel is")
-    body = _kernel_body(t, node.body) if is_kernel else t.block(node.body)
+    body = kernel_body(t, node.body) if is_kernel else t.block(node.body)
     task = _task(t, node)
     if is_kernel:
         dumps += _tagged(t, body, dumps)
@@ -108,16 +109,6 @@ def _level(options: Options) -> tuple[Level, Role | None]:
         message = "a sub-worker at the host is a function of its own, not a scope"
         raise options.error("role", message, "write it as a function: @pl.function(level=pl.Level.HOST, role=...)")
     return level, role
-
-
-def _kernel_body(t: Translator, nodes: list[ast.stmt]) -> SeqStmts:
-    """Translate the body of a kernel, which nothing inside can leave early."""
-    t.loops.append("kernel")
-    t.kernels.append(len(t.yields))
-    body = t.block(nodes)
-    t.kernels.pop()
-    t.loops.pop()
-    return body
 
 
 def grid(t: Translator, options: Options, *, is_task: bool) -> Grid:
@@ -153,7 +144,7 @@ def _spmd(t: Translator, node: ast.With, options: Options) -> None:
         message = "pl.spmd() cannot capture a TaskId when nested inside pl.cluster()"
         raise options.error("core_num", message, "drop `as`: the group is one task")
     given = grid(t, options, is_task=is_task)
-    body = _kernel_body(t, node.body)
+    body = kernel_body(t, node.body)
     _check_body(options, body)
     check_hints(options, body)
     task = _task(t, node)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from tilewright.core.build import arguments
 from tilewright.core.enums import TensorLayout
@@ -16,9 +16,13 @@ from tilewright.core.program import Function, Program
 from tilewright.core.region import Region
 from tilewright.core.types import Extent, TensorType
 from tilewright.errors import ExecutionError, InternalError, KernelError
+from tilewright.interpret.rounds import in_rounds
 from tilewright.interpret.skipped import results_of
+from tilewright.passes.barriers import has_barrier
 from tilewright.records import mutable
 from tilewright.source import Span
+
+T = TypeVar("T")
 
 Value: TypeAlias = Any
 """A region for tensors and tiles, a Python number for scalars, an array for arrays, a tuple for several."""
@@ -118,8 +122,9 @@ class Evaluator(ABC):
         elif call.core_num is None:
             results = self._results(frame, call)
         else:
-            for _ in self.blocks(self.value(frame, call.core_num)):
-                results = self._results(frame, call)
+            together = has_barrier(self.functions, self.functions[call.op.name].body)
+            given = self.each(self.value(frame, call.core_num), together, lambda _: self._results(frame, call))
+            *_, results = ((), *given)
         return (*results, next(self.tasks))
 
     def check_arguments(self, frame: Frame) -> None:
@@ -137,6 +142,10 @@ class Evaluator(ABC):
                         f"axis {axis} of `{param.name_hint}` is {have}, but {extent} is {self.value(frame, extent)}"
                     )
                     raise ExecutionError(message, spans=[param.span])
+
+    def each(self, count: int, together: bool, run: Callable[[int], T]) -> Iterator[T]:
+        """Yield what each block of a grid gives: one after the other, or `together`, from barrier to barrier."""
+        yield from in_rounds(count, run) if together else (run(CURRENT.get().index) for _ in self.blocks(count))
 
     def blocks(self, count: int) -> Iterator[None]:
         """Let each block of a grid be the current one, one after the other."""

@@ -7,6 +7,7 @@ loops and blocks run one after the other, in order.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from tilewright.core.expr import Absent, Expr, Var
@@ -36,6 +37,7 @@ from tilewright.interpret.evaluator import Evaluator, Frame, Value
 from tilewright.interpret.groups import run_together
 from tilewright.interpret.skipped import NOTHING, Skipped
 from tilewright.passes.accumulators import SHRINKS, accumulators
+from tilewright.passes.barriers import has_barrier
 from tilewright.passes.groups import Sides, sides_of
 from tilewright.passes.identity import returned_parameters
 from tilewright.records import record
@@ -204,16 +206,21 @@ class Machine(Evaluator):
     def _spmd(self, frame: Frame, stmt: SpmdScopeStmt) -> Exit | None:
         count = self.value(frame, stmt.core_num)
         if stmt.predicate is None or self.value(frame, stmt.predicate):
-            for _ in self.blocks(count):
-                if stmt.loop_var is not None:
-                    frame.values[stmt.loop_var] = CURRENT.get().index
-                left = self._body(frame, stmt.body)
+            together = has_barrier(self.functions, stmt.body)
+            frames = [replace(frame, values=dict(frame.values)) if together else frame for _ in range(count)]
+            for left in self.each(count, together, lambda index: self._block(frames[index], stmt)):
                 if left is not None:
                     return left
+            frame.values.update(frames[-1].values if frames else {})
         else:
             Skipped(self.functions, frame.values, lambda var, value: self.bind(frame, var, value)).body(stmt.body)
         self._name_task(frame, stmt.task)
         return None
+
+    def _block(self, frame: Frame, stmt: SpmdScopeStmt) -> Exit | None:
+        if stmt.loop_var is not None:
+            frame.values[stmt.loop_var] = CURRENT.get().index
+        return self._body(frame, stmt.body)
 
     def _name_task(self, frame: Frame, task: Var | None) -> None:
         if task is not None:

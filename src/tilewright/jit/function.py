@@ -14,9 +14,10 @@ from tilewright.call.torch_state import is_watched
 from tilewright.core.enums import Level
 from tilewright.forks import undivided
 from tilewright.frontend.brief import brief
-from tilewright.frontend.kernels import UNBOUND, Kernel, KernelKind
+from tilewright.frontend.kernels import UNBOUND, KernelKind
 from tilewright.frontend.references import Referred
 from tilewright.jit.bound_methods import bound
+from tilewright.jit.inside import Inside
 from tilewright.jit.variants import CacheInfo
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _MISSING = {
 _INSTEAD = "write it with @pl.jit, and its kernels with @pl.jit.incore"
 
 
-class JITFunction(Kernel, Referred):
+class JITFunction(Inside, Referred):
     """A kernel that is specialized and compiled at its first call, and found again at every later one.
 
     Called with all its parameters it writes outputs in place; called with its inputs alone it returns them.

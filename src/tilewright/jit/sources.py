@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -23,10 +23,10 @@ def check_sources(function: FunctionType, options: Mapping[str, Any]) -> None:
     folders: Sequence[Any] = options.get("include_dirs") or ()
     if isinstance(folders, (str, bytes)):
         raise TypeError(f"include_dirs= takes a list of folders, got {folders!r}")
-    home = Path(function.__code__.co_filename).parent
+    home = os.path.dirname(function.__code__.co_filename)
     for name in wanted:
-        if not (home / options[name]).is_file() and not Path(options[name]).is_file():
+        if not any(map(os.path.isfile, (os.path.join(home, options[name]), options[name]))):
             raise ValueError(f"{name}= names a file that is not there: {options[name]}")
     for folder in folders:
-        if not (home / folder).is_dir() and not Path(folder).is_dir():
+        if not any(map(os.path.isdir, (os.path.join(home, folder), folder))):
             raise ValueError(f"include_dirs= names a folder that is not there: {folder}")

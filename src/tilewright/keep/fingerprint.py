@@ -84,13 +84,7 @@ def _facts(path: str, status: os.stat_result) -> Facts:
 
 def _remembered(kind: str, files: Sequence[Facts], read: Callable[[], bytes]) -> bytes:
     """Return a digest of what some files hold, from the cache where they are the files that it was made of."""
-    key = hashlib.sha256(repr(files).encode()).digest()
-    kept = configured()
-    known = kept.get(kind, key)
-    if known is None:
-        known = read()
-        kept.put(kind, key, known, kind)
-    return known
+    return configured().made(kind, hashlib.sha256(repr(files).encode()).digest(), read)
 
 
 def _started() -> float:

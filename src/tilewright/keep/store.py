@@ -10,7 +10,7 @@ import functools
 import os
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from time import time
 
@@ -78,6 +78,14 @@ class Store:
         if is_due(len(data), self.limit_bytes):
             sweep(self.directory, self.limit_bytes)
         return True
+
+    def made(self, kind: str, digest: bytes, make: Callable[[], bytes]) -> bytes:
+        """Return what was kept under a key, made now and kept where nothing was."""
+        found = self.get(kind, digest)
+        if found is None:
+            found = make()
+            self.put(kind, digest, found, kind)
+        return found
 
     def lock(self, digest: bytes, timeout: float = LONGEST) -> AbstractContextManager[bool]:
         """Return a context in which others wait before they make the same; it gives whether they do.

@@ -41,6 +41,9 @@ from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
+from tilewright.ops.generate import ci as _ci
+from tilewright.ops.generate import random as random
+from tilewright.ops.generate import tri as tri
 from tilewright.ops.lanes import *
 from tilewright.ops.load import *
 from tilewright.ops.matmul import *
@@ -71,6 +74,7 @@ from tilewright.ops.scalar import min as min
 from tilewright.ops.scatter import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
+from tilewright.ops.sort import *
 from tilewright.ops.system import *
 
 if _typing.TYPE_CHECKING:
@@ -83,6 +87,7 @@ else:
     from tilewright.core.annotations import Out as Out
     from tilewright.core.annotations import Tuple as Tuple
 
+arange = _ci
 Mem = MemorySpace
 ND, DN, NZ = TensorLayout.ND, TensorLayout.DN, TensorLayout.NZ
 MX_A_ZZ, MX_B_NN = TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN

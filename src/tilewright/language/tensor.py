@@ -10,6 +10,9 @@ from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
+from tilewright.ops.generate import ci as arange
+from tilewright.ops.generate import ci as ci
+from tilewright.ops.generate import random as random
 from tilewright.ops.lanes import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tensor as create
@@ -28,7 +31,10 @@ from tilewright.ops.row_gather import *
 from tilewright.ops.scatter import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
+from tilewright.ops.sort import *
 from tilewright.ops.system import *
 from tilewright.ops.view import *
 
-__all__ = ["alloc", "create", "create_tensor", "dim", "dump_tag", "full", "no_dep", "read", "write"]
+__all__ = [
+    "arange", "ci", "create", "create_tensor", "dim", "dump_tag", "full", "no_dep", "random", "read", "write",
+]  # fmt: skip

@@ -8,6 +8,10 @@ from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
+from tilewright.ops.generate import tile_ci as arange
+from tilewright.ops.generate import tile_ci as ci
+from tilewright.ops.generate import tile_random as random
+from tilewright.ops.generate import tri as tri
 from tilewright.ops.lanes import *
 from tilewright.ops.load import load as load
 from tilewright.ops.matmul import *
@@ -36,11 +40,12 @@ from tilewright.ops.scalar import max as max
 from tilewright.ops.scalar import min as min
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
+from tilewright.ops.sort import *
 from tilewright.ops.system import *
 from tilewright.ops.tile_gather import *
 from tilewright.ops.tile_scatter import *
 
 __all__ = [
-    "MaskPattern", "create", "create_tile", "full", "gather_row", "load", "max", "min", "move", "read", "store",
-    "write",
+    "MaskPattern", "arange", "ci", "create", "create_tile", "full", "gather_row", "load", "max", "min", "move",
+    "random", "read", "store", "tri", "write",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ import os
 import threading
 from typing import NoReturn
 
+from tilewright.forks import Lock
 from tilewright.native.context import INTERRUPTED, Context
 from tilewright.native.loader import Loaded, load
 from tilewright.native.threads import Emit, emitted
@@ -140,13 +141,6 @@ def _name_main_thread() -> None:
         ctypes.c_uint64.from_address(loaded.address("main")).value = threading.main_thread().ident or 0
 
 
-def _forked() -> None:
-    """Free a forked child of a lock whose holder it does not have; its only thread is its main one."""
-    global _lock
-    _lock = threading.Lock()
-    _name_main_thread()
-
-
-_lock = threading.Lock()
+_lock = Lock()
 _loaded: list[Loaded] = []
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_name_main_thread)  # a forked child's only thread is its main one

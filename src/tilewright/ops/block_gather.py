@@ -61,7 +61,7 @@ def _gatherb(result: TileType, src: Region, offset: Region, output_dtype: DataTy
 
 
 @op(
-    kinds=TILE, infer=_gatherb_type, evaluate=_gatherb, accepts=BLOCKED,
+    kinds=TILE, infer=_gatherb_type, evaluate=_gatherb, accepts=BLOCKED, domain=(0.0, 0.9),
     example="places = pl.cast(pl.tile.full([2, 8], dtype=pl.FP32, value=64.0), pl.UINT32)\n"
     "out = pl.store(pl.slice(pl.gatherb(a, places), [2, 32], [0, 32]), [0, 0], out)",
 )  # fmt: skip

@@ -12,7 +12,7 @@ from tilewright.core.expr import Call, Const, Expr, Var, constant, integer
 from tilewright.core.extents import bounds
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, SeqStmts, Stmt, WhileStmt
 from tilewright.core.types import ScalarType, TileType, Type
-from tilewright.dtypes import INDEX, DataType
+from tilewright.dtypes import INDEX, DataType, round_scalar
 from tilewright.errors import KernelError
 from tilewright.ops.registry import OPS
 from tilewright.source import UNKNOWN, Span
@@ -106,7 +106,7 @@ class Builder(Statements):
         if value.type.dtype == dtype:
             return value
         if isinstance(value, Const) and not (dtype.is_int() and isinstance(value.value, float)):
-            return constant(value.value, dtype) if dtype.is_float() else _wrapped(value, dtype)
+            return constant(value.value if dtype.is_float() else round_scalar(value.value, dtype), dtype)
         reach = bounds(value)
         result = self.do("scalar.cast", x=value, target_type=dtype, mode=mode)
         if isinstance(result, Var) and reach and dtype.limits[0] <= reach[0] and reach[1] <= dtype.limits[1]:
@@ -192,16 +192,6 @@ class Builder(Statements):
         var = self.variable(value.type, hint)
         self.assign(var, value)
         return var
-
-
-def _wrapped(value: Const, dtype: DataType) -> Const:
-    """Return an integer constant in another type, its high bits cut off."""
-    if dtype.name == "bool":
-        return constant(bool(value.value), dtype)
-    number = int(value.value) & ((1 << dtype.bits) - 1)
-    if dtype.is_signed_int() and number >> (dtype.bits - 1):
-        number -= 1 << dtype.bits
-    return constant(number, dtype)
 
 
 def known(value: Expr) -> int | None:

@@ -45,13 +45,15 @@ def op(
     writes: str | None = None,
     turns: bool = False,
     takes_permuted: bool = False,
+    is_barrier: bool = False,
     undefined: Undefined = Undefined.REFUSED,
     unread: Collection[str] = (),
-    scratch: Callable[..., TileType] | None = None,
+    scratch: Callable[..., TileType | None] | None = None,
     takes_numbers: bool = False,
     updates: str | None = None,
     touches: Collection[str] = (),
     orders: Collection[tuple[str, ...]] = (),
+    forms: Collection[tuple[str, ...]] = (),
     annotated: bool = False,
     control_plane: bool = False,
     symbol: str = "",
@@ -73,6 +75,8 @@ def op(
     """
 
     def changed(p: Parameter) -> Parameter:
+        if p.name not in (also or ()) and p.name not in keeps_bits:
+            return p
         return replace(p, also=(also or {}).get(p.name, ()), keeps_bits=p.name in keeps_bits)
 
     def declare(function: F) -> F:
@@ -99,6 +103,7 @@ def op(
                 writes=writes,
                 turns=turns,
                 takes_permuted=takes_permuted,
+                is_barrier=is_barrier,
                 undefined=undefined,
                 unread=frozenset((*unread, *SCRATCH)),
                 scratch=scratch,
@@ -106,6 +111,7 @@ def op(
                 updates=updates,
                 touches=frozenset(touches),
                 orders=tuple(orders),
+                forms=tuple(forms),
                 annotated=annotated,
                 control_plane=control_plane,
                 symbol=symbol,

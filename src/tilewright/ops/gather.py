@@ -13,12 +13,16 @@ from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, ExecutionError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TENSOR, op
 from tilewright.ops.families import shaped
+from tilewright.ops.forms import form_of
 from tilewright.ops.indices import axis_of, check_picked, check_whole, exceeds, inside, pattern_of
 from tilewright.ops.selection import compared, compared_types, masked, masked_type
 
 __all__ = ["gather"]
 
-FORMS = "pl.gather takes dim and index; or mask_pattern; or kvalue, cmp_mode and out_cols"
+INDEX, MASK, COMPARE = ("dim", "index"), ("mask_pattern",), ("kvalue", "cmp_mode", "out_cols")
+FORMS = INDEX, MASK, COMPARE
+_MASK = "with mask_pattern=... it reads the bits of the columns that are taken as another type"
+_COMPARE = "with kvalue=..., cmp_mode=... and out_cols=... they say how places are counted"
 SMALLER = "index is no larger than input along every axis but dim"
 
 
@@ -34,42 +38,23 @@ def _gather_type(
     offset: int,
     count_dtype: DataType | None,
 ) -> TensorType | TupleType:
-    compare = {"kvalue": kvalue, "cmp_mode": cmp_mode, "out_cols": out_cols}
-    form = _form({"dim": dim, "index": index}, {"mask_pattern": mask_pattern}, compare)
-    if form != "mask" and output_dtype is not None:
-        raise AttributeValueError("output_dtype is only valid for the mask form of gather", help=FORMS)
-    if form != "compare" and (offset or count_dtype is not None):
-        raise AttributeValueError("offset and count_dtype are only valid for the compare form of gather", help=FORMS)
+    given = {"dim": dim, "index": index, "mask_pattern": mask_pattern}
+    form = form_of("gather", FORMS, {**given, "kvalue": kvalue, "cmp_mode": cmp_mode, "out_cols": out_cols})
+    if form != MASK and output_dtype is not None:
+        raise AttributeValueError("output_dtype is only valid for the mask form of gather", help=_MASK)
+    if form != COMPARE and (offset or count_dtype is not None):
+        message = "offset and count_dtype are only valid for the compare form of gather"
+        raise AttributeValueError(message, help=_COMPARE)
     source = check_whole(input, "input")
     assert isinstance(source, TensorType)
-    if form == "mask":
+    if form == MASK:
         return tensor(*masked_type(source, pattern_of(mask_pattern), output_dtype))
-    if form == "compare":
+    if form == COMPARE:
         assert kvalue is not None
         parts = compared_types(source, kvalue, cmp_mode, out_cols, offset, count_dtype)
         return TupleType(tuple(tensor(*part) for part in parts))
     assert index is not None and dim is not None
     return _indexed_type(source, dim, index)
-
-
-def _form(index: dict[str, Any], mask: dict[str, Any], compare: dict[str, Any]) -> str:
-    """Return which form of a gather its arguments ask for."""
-    given = {
-        form: [name for name, value in arguments.items() if value is not None]
-        for form, arguments in (("index", index), ("mask", mask), ("compare", compare))
-    }
-    asked = [form for form, names in given.items() if names]
-    if len(asked) != 1:
-        names = ", ".join(name for form in asked for name in given[form])
-        message = (
-            f"the forms of gather are mutually exclusive, got {names}" if asked else "gather needs to know what to take"
-        )
-        raise AttributeValueError(message, help=FORMS)
-    form = asked[0]
-    if len(given[form]) < len({"index": index, "mask": mask, "compare": compare}[form]):
-        needed = {"index": "both dim and index", "compare": "kvalue, cmp_mode and out_cols"}[form]
-        raise AttributeValueError(f"the {form} form of gather requires {needed}, got {given[form][0]} only", help=FORMS)
-    return form
 
 
 def _indexed_type(source: TensorType, dim: int, index: Expr) -> TensorType:
@@ -131,6 +116,7 @@ def _indexed(result: TensorType, input: Region, axis: int, index: Region) -> Reg
 
 @op(
     kinds=TENSOR, infer=_gather_type, evaluate=_gather, effect=Effect.ALLOCATE, accepts=ANY, touches=("input",),
+    forms=FORMS, domain=(0.0, 0.9),
     example="every = pl.gather(x, mask_pattern=pl.tile.MaskPattern.P0101)\n"
     "out = pl.store(pl.load(every, [0, 0], [16, 16]), [0, 0], out)",
 )  # fmt: skip

@@ -39,7 +39,7 @@ def _mscatter(result: TensorType, src: Region, idx: Region, output_tensor: Regio
 
 @op(
     kinds=TILE, infer=_mscatter_type, evaluate=_mscatter, effect=Effect.WRITE, alias="output_tensor",
-    writes="output_tensor", accepts=PICKED,
+    writes="output_tensor", accepts=PICKED, domain=(0.0, 0.9),
     example="places = pl.cast(pl.tile.full([16, 32], dtype=pl.FP32, value=7.0), pl.INT32)\n"
     "out = pl.mscatter(a, places, out)",
 )  # fmt: skip

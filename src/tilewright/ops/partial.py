@@ -48,7 +48,7 @@ def partial(reference: Callable[[Array, Array], Array]) -> Callable[[F], F]:
 
     return op(
         kinds=UNIFIED, infer=infer, evaluate=evaluate, family="partial", reference=reference, accepts=NUMBERS,
-        undefined=Undefined.SPREADS,
+        undefined=Undefined.SPREADS, also={"lhs": ("src0",), "rhs": ("src1",)},
         example="some = pl.load(x, [0, 0], [16, 32], valid_shape=[5, 7])\n"
         "out = pl.store(pl.{name}(a, some), [0, 0], out)",
     )  # fmt: skip

@@ -32,7 +32,8 @@ def position(
         if len(type_.shape) < -axis:
             raise ShapeMismatchError(f"axis {axis} needs a rank of at least {-axis}, got {type_}", blame=["x"])
         if type_.valid[axis] == 0:
-            raise ShapeMismatchError(f"{NOTHING}, got {type_}", blame=["x"])
+            help = "load at least one element along the axis"
+            raise ShapeMismatchError(f"{NOTHING}, got {type_}", blame=["x"], help=help)
         _check_scratch(axis, type_, tmp_tile)
         keep = len(type_.shape) + axis
         shape = (*type_.shape[:keep], 1, *type_.shape[keep + 1 :])

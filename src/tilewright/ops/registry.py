@@ -12,6 +12,7 @@ from tilewright.ops import convert as convert
 from tilewright.ops import elementwise as elementwise
 from tilewright.ops import functions as functions
 from tilewright.ops import gather as gather
+from tilewright.ops import generate as generate
 from tilewright.ops import lanes as lanes
 from tilewright.ops import load as load
 from tilewright.ops import matmul as matmul
@@ -32,6 +33,7 @@ from tilewright.ops import scalar as scalar
 from tilewright.ops import scatter as scatter
 from tilewright.ops import scatter_update as scatter_update
 from tilewright.ops import shape as shape
+from tilewright.ops import sort as sort
 from tilewright.ops import sync as sync
 from tilewright.ops import system as system
 from tilewright.ops import tile_gather as tile_gather

@@ -209,6 +209,7 @@ def gather_row(
 
 @op(
     kinds=TENSOR, infer=_paged_type, evaluate=_paged, effect=Effect.ALLOCATE, accepts=PAGED, touches=("src",),
+    domain=(0.0, 0.9),
     example="table = pl.create_tensor([4], dtype=pl.INT32, init_value=1)\n"
     "places = pl.create_tensor([16], dtype=pl.INT32, init_value=5)\n"
     "rows = pl.paged_gather(x, places, table, block_size=4, size=32, max_indices=16)\n"

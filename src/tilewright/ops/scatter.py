@@ -16,6 +16,7 @@ from tilewright.dtypes import INT16, INT32, DataType
 from tilewright.errors import AttributeValueError, ExecutionError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TENSOR, op
 from tilewright.ops.families import check_dtype
+from tilewright.ops.forms import form_of
 from tilewright.ops.indices import (
     axis_of,
     check_elements,
@@ -32,7 +33,7 @@ from tilewright.ops.indices import (
 __all__ = ["scatter"]
 
 PUT = frozenset((dt.INT8, dt.INT16, dt.INT32, dt.FP16, dt.BF16, dt.FP32))
-FORMS = "pl.scatter takes dim, index and src; or mask_pattern and dst"
+FORMS = ("dim", "index", "src"), ("mask_pattern", "dst")
 SMALLER = "index and src are no larger than input along either axis"
 
 
@@ -56,20 +57,7 @@ def check_pattern(source: ShapedType, target: ShapedType, pattern: MaskPattern, 
 def _scatter_type(
     input: Expr, dim: int | None, index: Expr | None, src: Expr | None, mask_pattern: int | None, dst: Expr | None
 ) -> TensorType:
-    by_index, by_mask = {"dim": dim, "index": index, "src": src}, {"mask_pattern": mask_pattern, "dst": dst}
-    given = [[name for name, value in form.items() if value is not None] for form in (by_index, by_mask)]
-    if all(given) or not any(given):
-        names = ", ".join(name for names in given for name in names)
-        message = (
-            f"the forms of scatter are mutually exclusive, got {names}"
-            if names
-            else "scatter needs to know what goes where"
-        )
-        raise AttributeValueError(message, help=FORMS)
-    form, needed = (by_index, "dim, index and src") if given[0] else (by_mask, "both mask_pattern and dst")
-    if any(value is None for value in form.values()):
-        kind = "index" if given[0] else "mask"
-        raise AttributeValueError(f"the {kind} form of scatter requires {needed}", help=FORMS)
+    form_of("scatter", FORMS, {"dim": dim, "index": index, "src": src, "mask_pattern": mask_pattern, "dst": dst})
     source = check_whole(input, "input")
     if dst is not None:
         target = check_whole(dst, "dst")
@@ -144,7 +132,8 @@ def put_columns(target: Region, source: Region, pattern: MaskPattern) -> Region:
 
 
 @op(
-    kinds=TENSOR, infer=_scatter_type, evaluate=_scatter, effect=Effect.ALLOCATE, accepts=ANY,
+    kinds=TENSOR, infer=_scatter_type, evaluate=_scatter, effect=Effect.ALLOCATE, accepts=ANY, forms=FORMS,
+    domain=(0.0, 0.9),
     example="places = pl.create_tensor([16, 4], dtype=pl.INT32, init_value=5)\n"
     "some = pl.full([16, 4], dtype=pl.FP32, value=1.0)\n"
     "made = pl.scatter(x, dim=-1, index=places, src=some)\n"

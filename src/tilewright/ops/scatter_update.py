@@ -9,19 +9,21 @@ from tilewright.core.expr import Expr
 from tilewright.core.op import Effect, Undefined
 from tilewright.core.region import Array, Region
 from tilewright.core.types import ShapedType, TensorType
-from tilewright.errors import AttributeValueError, ExecutionError, MixedKindsError, OperandError, ShapeMismatchError
+from tilewright.errors import AttributeValueError, ExecutionError, MixedKindsError, ShapeMismatchError
 from tilewright.ops.declare import ANY, INTEGERS, UNIFIED, op
+from tilewright.ops.forms import form_of
 from tilewright.ops.indices import check_elements, check_index, check_rank, check_whole, differ, inside
 
 __all__ = ["scatter_update"]
 
+FORMS = (("index", "src"),)
 SHAPES = "input [rows, d], index [b, s] and src [b * s, d]; or input [blocks, size, 1, d] and src [b, s, 1, d]"
 ROWS = "src has a valid row for each valid index"
 
 
 def _update_type(input: Expr, dim: int, index: Expr | None, src: Expr | None) -> ShapedType:
-    if index is None or src is None:
-        raise OperandError("scatter_update needs index and src", help="pl.scatter_update(input, -2, index, src)")
+    form_of("scatter_update", FORMS, {"index": index, "src": src})
+    assert index is not None and src is not None
     if dim != -2:
         raise AttributeValueError(f"scatter_update replaces rows, along dim=-2, not {dim}", help="dim=-2")
     target, places, given = check_whole(input, "input"), check_whole(index, "index"), check_whole(src, "src")
@@ -86,6 +88,7 @@ def _copy_rows(target: Region, rows: Array, src: Region, taken: tuple[Array, ...
 @op(
     kinds=UNIFIED, infer=_update_type, evaluate=_update, family="update", effect=Effect.WRITE, alias="input",
     writes="input", accepts=ANY, undefined=Undefined.MOVES, orders=(("input", "index", "src", "dim"),),
+    forms=FORMS, domain=(0.0, 0.9),
     example="places = pl.cast(pl.tile.full([1, 4], dtype=pl.FP32, value=7.0), pl.INT32)\n"
     "made = pl.scatter_update(a, -2, places, pl.slice(b, [4, 32], [0, 0]))\nout = pl.store(made, [0, 0], out)",
 )  # fmt: skip

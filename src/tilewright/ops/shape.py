@@ -22,7 +22,7 @@ from tilewright.core.types import (
     static_shape,
 )
 from tilewright.dtypes import BF16, FP16, FP32
-from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
+from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, UNIFIED, op
 from tilewright.ops.families import origin_of, shaped
 from tilewright.ops.memory import ATOMIC, write_window
@@ -49,7 +49,7 @@ def _slice_type(
     if valid_shape is not None:
         check_rank(valid_shape, rank, "valid_shape", "value")
     if clamp and isinstance(source, TileType):
-        raise AttributeValueError("clamp is for tensors", help="a slice of a tile must lie inside it")
+        raise OperandError("clamp is for tensors", blame=["clamp"], help="a slice of a tile must lie inside it")
     extents = as_shape(shape) if isinstance(source, TensorType) else tile_shape(shape, "shape")
     if any(isinstance(extent, int) and extent < 0 for extent in extents):
         raise ShapeMismatchError(f"extents must not be negative, got {show_shape(extents)}", blame=["shape"])

@@ -6,6 +6,7 @@ from typing import Any
 from tilewright.core.annotations import Extents, Index, Tensor
 from tilewright.core.enums import PipeType
 from tilewright.core.expr import Const, Expr
+from tilewright.core.grid import BARRIER
 from tilewright.core.op import Effect, Kind
 from tilewright.core.types import VOID, ScalarType, TensorType
 from tilewright.dtypes import INDEX, INT32, INT64
@@ -83,6 +84,12 @@ def _cacheinvalid(tensor: Expr | None, shapes: tuple[Expr, ...] | None, offsets:
     return VOID
 
 
+def _arrive(result: Any, **_: Any) -> Any:
+    """Let the other blocks of the launch come as far."""
+    BARRIER.get()()
+    return VOID
+
+
 def _nothing(result: Any, **_: Any) -> Any:
     return VOID
 
@@ -133,13 +140,13 @@ def set_ffts(workspace: Tensor) -> None:
 
 
 @op(
-    kinds=SYSTEM, infer=_syncall, evaluate=_nothing, effect=Effect.WRITE, control_plane=True,
+    kinds=SYSTEM, infer=_syncall, evaluate=_arrive, effect=Effect.WRITE, control_plane=True, is_barrier=True,
     example="pl.system.syncall()",
 )  # fmt: skip
 def syncall(
     core_type: str = "mix", mode: str = "hard", gm_workspace: Tensor | None = None, used_cores: Index | None = None
 ) -> None:
-    """Wait until every block of the launch has come here."""
+    """Wait until every block of the launch has come here: what they wrote before is there for all of them after."""
     ...
 
 

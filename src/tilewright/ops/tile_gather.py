@@ -55,7 +55,7 @@ def _compare_type(
     tmp: Expr | None,
     cmp_mode: str | int,
     offset: int,
-    out_cols: int | None,
+    out_cols: int,
     count_dtype: DataType | None,
 ) -> TupleType:
     return TupleType(tuple(map(tile_of, compared_types(shaped(src), kvalue, cmp_mode, out_cols, offset, count_dtype))))
@@ -68,14 +68,14 @@ def _compare(
     tmp: Region | None,
     cmp_mode: str | int,
     offset: int,
-    out_cols: int | None,
+    out_cols: int,
     count_dtype: DataType | None,
 ) -> tuple[Region, Region]:
     return compared(result, src, kvalue, cmp_mode, out_cols, offset)
 
 
 @op(
-    kinds=TILE, infer=_gather_type, evaluate=_gather, accepts=PICKED,
+    kinds=TILE, infer=_gather_type, evaluate=_gather, accepts=PICKED, domain=(0.0, 0.9),
     example="first = pl.cast(pl.tile.full([16, 32], dtype=pl.FP32, value=7.0), pl.INT32)\n"
     "out = pl.store(pl.tile.gather(a, first), [0, 0], out)",
 )  # fmt: skip
@@ -108,7 +108,7 @@ def gather_compare(
     *,
     cmp_mode: str | int = "eq",
     offset: int = 0,
-    out_cols: int | None = None,
+    out_cols: int,
     count_dtype: DataType | None = None,
 ) -> tuple[Tile, Tile]:
     """Return for each row the numbers of the columns whose element compares to `kvalue` so, and how many there are.

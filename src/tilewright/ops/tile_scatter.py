@@ -42,7 +42,7 @@ def _mask(result: ShapedType, dst: Region, src: Region, mask_pattern: int) -> Re
 
 @op(
     kinds=TILE, infer=_scatter_type, evaluate=_scatter, family="update", effect=Effect.WRITE, alias="dst", writes="dst",
-    accepts=PUT, undefined=Undefined.MOVES,
+    accepts=PUT, undefined=Undefined.MOVES, domain=(0.0, 0.9),
     example="places = pl.cast(pl.tile.full([1, 4], dtype=pl.FP32, value=7.0), pl.INT32)\n"
     "made = pl.tile.scatter(a, pl.slice(b, [1, 4], [0, 0]), places)\nout = pl.store(made, [0, 0], out)",
 )  # fmt: skip

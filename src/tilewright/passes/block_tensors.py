@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tilewright.core.build import arguments, call, scalar
-from tilewright.core.expr import Call, ConstInt, Expr, MakeTuple, Var, constant, integer
+from tilewright.core.enums import CmpType
+from tilewright.core.expr import Call, ConstInt, Expr, MakeTuple, Var, integer
 from tilewright.core.extents import as_scalar
 from tilewright.core.op import Kind
 from tilewright.core.operands import Argument
@@ -25,6 +26,7 @@ from tilewright.ops.lanes import AXES, GAP
 from tilewright.ops.matmul import accumulator
 from tilewright.ops.padding import pad_number
 from tilewright.ops.position import NOTHING
+from tilewright.passes import block_sorts
 from tilewright.passes.blocks import ZERO, Blocks, Offsets, sizes_of, tensor_type
 
 Given = Mapping[str, Argument]
@@ -219,7 +221,7 @@ def _position(b: Blocks, value: Call, given: Given) -> Var:
     if not isinstance(depth, ConstInt):
         b.check(scalar("gt", depth, ZERO), NOTHING)
     shape[axis] = valid[axis] = integer(1)
-    made, side = b.create(shape, dtype), "row" if axis == -1 else "col"
+    made, side, is_max = b.create(shape, dtype), "row" if axis == -1 else "col", spec.combine == "maximum"
 
     def block(inner: Blocks, at: Offsets) -> None:
         def part(each: Blocks, along: Expr) -> list[Var]:
@@ -233,11 +235,12 @@ def _position(b: Blocks, value: Call, given: Given) -> Var:
         def step(each: Blocks, held: Sequence[Var], along: Expr) -> list[Var]:
             best, where = held
             other, there = part(each, along)
-            first = _is_first(each, spec.name[4:], axis, best, other)
-            return [
-                each.do(_COMBINED[spec.combine], lhs=best, rhs=other),
-                each.do("tile.sel", mask=first, lhs=where, rhs=there),
-            ]
+            kept = each.do("tile.cmp", lhs=best, rhs=other, cmp_type=CmpType.GE if is_max else CmpType.LE)
+            found = each.do("tile.sel", mask=kept, lhs=where, rhs=there)
+            if tensor_type(x).dtype.is_float():  # nothing takes the place of NaN
+                unordered = each.do("tile.cmp", lhs=best, rhs=best, cmp_type=CmpType.NE)
+                found = each.do("tile.sel", mask=unordered, lhs=where, rhs=found)
+            return [each.do(_COMBINED[spec.combine], lhs=best, rhs=other), found]
 
         _, where = inner.carried(part(inner, ZERO), depth, size, step)
         inner.store(where, at, made)
@@ -246,16 +249,6 @@ def _position(b: Blocks, value: Call, given: Given) -> Var:
     outer[axis] = 1
     b.each(valid, outer, block)
     return b.part(made, shape, valid)
-
-
-def _is_first(b: Blocks, name: str, axis: int, best: Var, other: Var) -> Var:
-    """Write the mask of where the first of two elements is the better one: the search among the two of them."""
-    turn = axis == -2
-    pair = [b.do("tile.transpose", x=each, axis1=-2, axis2=-1) if turn else each for each in (best, other)]
-    both = b.do("tile.concat", a=pair[0], b=pair[1])
-    which = b.do(f"tile.row_{name}", x=both, tmp_tile=b.scratch(_tile_type(both)))
-    which = b.do("tile.transpose", x=which, axis1=-2, axis2=-1) if turn else which
-    return b.do("tile.cmp", lhs=which, rhs=constant(0, INT32), cmp_type=0)
 
 
 _M, _N, _K = 256, 256, 1024
@@ -340,5 +333,7 @@ _RULES: Mapping[str, Rule] = {
     "aic_gather": _gather,
     "reduction": _reduction,
     "position": _position,
+    "sort32": block_sorts.sort32,
+    "mrgsort": block_sorts.mrgsort,
     **dict.fromkeys(("matmul", "matmul_acc"), _product),
 }

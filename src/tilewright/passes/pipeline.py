@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tilewright.core.program import Program
 from tilewright.passes import (
+    barriers,
     block_tensors,
     control_plane,
     cse,
@@ -38,6 +39,7 @@ class Pass:
 DEFAULT = (
     Pass("CheckControlPlane", control_plane.run),
     Pass("CheckTurns", turns.run),
+    Pass("CheckBarriers", barriers.run),
     Pass("ConvertToSSA", ssa.run, gives_ssa=True),
     Pass("InlineFunctions", inline.run),
     Pass("UnrollLoops", unroll.run),

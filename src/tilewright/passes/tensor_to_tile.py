@@ -117,8 +117,9 @@ class _Converter(Rewriter):
         if not isinstance(value, Call) or not _is_computation(value):
             return None
         loads: dict[Var, Stmt] = {}
-        bound = {n: self._tile(arg, loads) if isinstance(arg, Expr) else arg for n, arg in arguments(value).items()}
         spec = value.op.at(Kind.TILE).spec
+        given = {p.name: p.default for p in spec.parameters} | arguments(value)
+        bound = {n: self._tile(arg, loads) if isinstance(arg, Expr) else arg for n, arg in given.items()}
         try:
             bound |= _scratch(spec, bound, loads, value.span)
             result = call(spec, bound, value.span)
@@ -160,7 +161,7 @@ def _is_computation(value: Call) -> bool:
     if value.op.kind is not Kind.TENSOR or not isinstance(value.type, TensorType):
         return False
     spec = value.op.spec
-    if spec.control_plane or spec.alias or Kind.TILE not in spec.kinds or effect_of(value) is not Effect.PURE:
+    if spec.control_plane or spec.alias or f"tile.{spec.name}" not in OPS or effect_of(value) is not Effect.PURE:
         return False
     tensors = [value.type, *(a.type for a in value.args if isinstance(a.type, TensorType))]
     return all(is_static(t.shape) and t.shape and is_fully_valid(t) for t in tensors)

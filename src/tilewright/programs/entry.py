@@ -27,7 +27,7 @@ from tilewright.programs.metadata import ParamInfo
 
 if TYPE_CHECKING:
     from tilewright.call.dispatcher import Parameter
-    from tilewright.call.targets import Learned, Slot
+    from tilewright.call.targets import Callee, Learned, Slot
     from tilewright.call.warm import Warm
 
 
@@ -55,8 +55,8 @@ class Entry:
         self._runner = runner
         self._native = native
         self._enter = enter or partial(reroute, self)
-        self._warm: Warm | None = None
         self._backoff = Backoff()
+        self._callee: Callee | None = None
 
     @property
     def name(self) -> str:
@@ -101,7 +101,7 @@ class Entry:
         is_whole = len(args) + len(named) == len(self.function.params)
         result = self._run(bound, is_whole)
         if self._native is not None:
-            self._backoff.look(partial(self._learn, self._native, bound, is_whole))
+            self._backoff.look(self._new_warm, partial(self._learned, self._native, bound, is_whole))
         return result
 
     def run_described(self, given: list[Any], described: Mapping[str, Argument]) -> Any:
@@ -118,19 +118,10 @@ class Entry:
 
     # calls that do without Python
 
-    def _learn(self, native: HostProgram, bound: Bound, is_whole: bool) -> bool:
-        """Return whether calls like this one go without Python from now on, and have not before."""
-        from tilewright.call.guards import Guards
-        from tilewright.call.targets import Callee, fits
-        from tilewright.call.warm import Warm, is_native
+    def _new_warm(self) -> Warm:
+        from tilewright.call.warm import Warm
 
-        if not is_native() or not fits(self.function, len(self.param_names), self._returns):
-            raise ImportError
-        if self._warm is None:
-            self._callee = Callee(native, self.function)
-            self._warm = Warm(self._parameters(), partial(Entry.__call__, self), self._enter)
-        call = self._learned(bound, is_whole)
-        return call is not None and self._warm.learn(call, Guards)
+        return Warm(self._parameters(), partial(Entry.__call__, self), self._enter)
 
     def _parameters(self) -> list[Parameter]:
         from tilewright.call.dispatcher import Parameter
@@ -139,10 +130,14 @@ class Entry:
         may_be_named = "config" not in names  # which has a meaning of its own
         return [Parameter(name if may_be_named else "", k in self.output_indices) for k, name in enumerate(names)]
 
-    def _learned(self, bound: Bound, is_whole: bool) -> Learned | None:
-        from tilewright.call.targets import Learned, given_back
+    def _learned(self, native: HostProgram, bound: Bound, is_whole: bool) -> Learned | None:
+        """Return a call as a dispatcher learns it, None where it takes none like it; ImportError for all calls."""
+        from tilewright.call.targets import Callee, Learned, fits, given_back
 
         names, returns = self.param_names, self._returns
+        if not fits(self.function, len(names), returns):
+            raise ImportError
+        self._callee = self._callee or Callee(native, self.function)
         outputs = [] if is_whole else self.output_indices
         if outputs and (returns is None or "config" in names or not {names[k] for k in outputs} <= {*returns}):
             return None

@@ -132,8 +132,17 @@ def _programs(subject: Subject, manager: PassManager | None) -> Iterator[tuple[s
     if isinstance(subject, Compiled):
         stages = subject.stages
         return _parsed({name: partial(stages.__getitem__, name) for name in stages}, repr(subject))
-    folder = Path(subject) / DUMPS if (Path(subject) / DUMPS).is_dir() else Path(subject)
-    return _parsed({path.stem: path.read_text for path in sorted(folder.glob("*.py"))}, str(folder))
+    return dumped(Path(subject))
+
+
+def dumped(place: Path) -> Iterator[tuple[str, Program]]:
+    """Yield the programs that passes have left in a folder, or in the `passes_dump` below it, or in a single file.
+
+    FileNotFoundError where there is none.
+    """
+    folder = place / DUMPS if (place / DUMPS).is_dir() else place
+    paths = [place] if place.is_file() else sorted(folder.glob("*.py"))
+    return _parsed({path.stem: path.read_text for path in paths}, str(folder))
 
 
 def _passed(program: Program, manager: PassManager) -> list[tuple[str, Program]]:

@@ -41,9 +41,9 @@ from tilewright.pto.declarations import (
 )
 from tilewright.pto.decorator import jit
 from tilewright.pto.handle import KernelHandle
-from tilewright.pto.merging import merge_jit_modules
 from tilewright.pto.module import Module
 from tilewright.pto.source import parse
+from tilewright.pto.specialization import merge_jit_modules
 from tilewright.pto.traced.enumerations import BarrierType, MemorySpace, Pipe
 from tilewright.pto.traced.namespace import operation, section, sync, tile
 

@@ -76,26 +76,18 @@ class Launch:
         self._launcher = launcher
         self._grid = grid
         self._backoff = Backoff()
-        self._warm: Warm | None = None
 
     @unread(OPERATOR)
     def __call__(self, *args: Any, **named: Any) -> None:
         """Run the kernel; it has run when this returns."""
         given, plan = self._launcher.run(self._grid, args, named)
         if plan.callee is not None:
-            self._backoff.look(partial(self._learn, args, given, plan.callee))
+            self._backoff.look(self._new_warm, partial(self._launcher.learned, self._grid, args, given, plan.callee))
 
-    def _learn(self, args: Sequence[Any], given: Sequence[Words], callee: Callee) -> bool:
-        """Return whether launches like one go without Python from now on, and have not before."""
-        from tilewright.call.guards import Guards
-        from tilewright.call.warm import Warm, is_native
+    def _new_warm(self) -> Warm:
+        from tilewright.call.warm import Warm
 
-        if not is_native():
-            raise ImportError
-        if self._warm is None:
-            slow = partial(Launch.__call__, self)
-            self._warm = Warm(self._launcher.parameters(), slow, partial(reroute, self), leading=1)
-        return self._warm.learn(self._launcher.learned(self._grid, args, given, callee), Guards)
+        return Warm(self._launcher.parameters(), partial(Launch.__call__, self), partial(reroute, self), leading=1)
 
 
 class Launcher:

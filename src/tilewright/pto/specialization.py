@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tilewright.pto.declared import Declared
 from tilewright.pto.module import Func, Module
@@ -116,3 +116,18 @@ def verify_module(module: Module) -> None:
     from tilewright.pto.verify import verify
 
     verify(module)
+
+
+def merge_jit_modules(*handles: Inspected) -> Module:
+    """Return a module with the module of each kernel inside it; ValueError where two kernels have one name."""
+    if not handles:
+        raise ValueError("pto.merge_jit_modules takes at least one kernel")
+    merged: dict[str, Module] = {}
+    for handle in handles:
+        given: Any = handle
+        if not isinstance(given, Inspected):
+            raise TypeError(f"pto.merge_jit_modules takes @pto.jit kernels, got {type(given).__name__}")
+        name, module = handle.ir_function_name, handle.mlir_module()
+        if merged.setdefault(name, module) is not module:
+            raise ValueError(f"pto.merge_jit_modules got two kernels called `{name}`: give one another name")
+    return Module(list(merged.values()))

@@ -32,10 +32,17 @@ def test_a_script_runs_with_its_arguments(tmp_path: Path) -> None:
     assert (tmp_path / "made" / "compiled_meta.json").exists()
 
 
-def test_test_files_run_with_the_plugin(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", sorted(WRITTEN.glob("*_cases.py")), ids=lambda path: path.stem)
+def test_test_files_run_with_the_plugin(path: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     options = ("-q", "-p", PACKAGE, "-p", "no:cacheprovider", f"--rootdir={tmp_path}", "-c", os.devnull)
-    assert "6 passed" in ran("-m", "pytest", *options, *map(str, sorted(WRITTEN.glob("*_cases.py"))), cwd=tmp_path)
+    assert " passed" in ran("-m", "pytest", *options, str(path), cwd=tmp_path)
+
+
+def test_scripts_run_one_after_the_other_in_a_folder_of_their_own(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    for script in sorted(WRITTEN.glob("*_scripts.py")):
+        assert "passed" in ran("-m", PACKAGE, str(script), cwd=tmp_path), script
 
 
 def test_a_script_sees_what_python_would_show_it(tmp_path: Path) -> None:
@@ -68,6 +75,13 @@ IMPORTS = [
     "from pypto.runtime.runner import RunConfig, run",
     "from pypto.jit.decorator import JITFunction",
     "from pypto.backend.pto_backend import PartialCodegenError",
+    "from pypto.language.parser.diagnostics import ParserError, ParserTypeError, concise_error_message",
+    "from pypto.language.parser.diagnostics.exceptions import InvalidOperationError, ParserSyntaxError",
+    "from pypto.debug import torch_codegen, validate_pass_ir_codegen_results",
+    "from pypto.compile_profiling import CompileProfiler, StageRecord, get_active_profiler",
+    "from pypto.runtime import ChipWorker, DeviceTensor, Worker, benchmark, configure_log, execute_compiled",
+    "from pypto.passes import MemoryPlanner, PassContext, VerificationLevel",
+    "import pypto; pypto.set_log_level(pypto.LogLevel.ERROR)",
     "from pypto import DT_BF16, DataType, Error, InternalError, backend, ir, passes, runtime, language, jit",
 ]
 
@@ -95,6 +109,18 @@ MISSING = {
 def test_what_is_missing_is_named_as_it_was_asked_for(code: str) -> None:
     caught = f"try:\n    {code}\nexcept Exception as error:\n    print(type(error).__name__, error)"
     assert told(caught) == f"{MISSING[code]} is not in tilewright's compat module"
+
+
+def test_settings_of_the_environment_are_followed() -> None:
+    code = "import os; os.environ['PYPTO_PROG_BUILD_DIR'] = '/somewhere'\n"
+    check = "from tilewright import settings; print(settings.build_dir())"
+    assert ran("-c", f"{code}import {PACKAGE}\n{check}").strip() == "/somewhere"
+
+
+def test_messages_are_logged_where_the_level_says_so() -> None:
+    log = "import logging; logging.basicConfig(format='%(levelname)s %(message)s', stream=__import__('sys').stdout)"
+    used = "import pypto; pypto.log_info('quiet'); pypto.set_log_level('info'); pypto.log_info('said')"
+    assert told(f"{log}\n{used}") == "INFO said"
 
 
 def test_asking_whether_a_name_is_there_is_no_mistake() -> None:

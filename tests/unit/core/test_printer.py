@@ -102,6 +102,14 @@ CONTROL = {
     "a parallel loop": "for i in pl.parallel(k):\n    pl.tensor.write(y, [i, 0], s)",
     "an unrolled loop": "for i in pl.unroll(3):\n    pl.tensor.write(y, [i, 0], s)",
     "a pipelined loop": "for i in pl.pipeline(k, stage=2):\n    pl.tensor.write(y, [i, 0], s)",
+    "a loop with attributes": (
+        'for i in pl.pipeline(k, stage=2, attrs={"note": 1, "mode": pl.SplitMode.UP_DOWN}):\n'
+        "    pl.tensor.write(y, [i, 0], s)"
+    ),
+    "an unrolled loop that carries": (
+        'for i, (a,) in pl.range(3, init_values=(s,), attrs={"unroll": True}):\n'
+        "    r = pl.yield_(a + 1.0)\npl.tensor.write(y, [0, 0], r)"
+    ),
     "an empty loop": "for i in pl.range(4):\n    pass",
     "state carried by assignment": "a = s\nfor i in pl.range(4):\n    a = a + 1.0\npl.tensor.write(y, [0, 0], a)",
     "state carried by a yield": (

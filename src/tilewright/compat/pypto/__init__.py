@@ -6,6 +6,8 @@ platforms (`a2a3sim`, `a2a3`, `a5sim`, `a5`) all stand for this machine's proces
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from importlib import import_module
 
 from tilewright.compat.aliases import Package, install
@@ -30,6 +32,10 @@ _MODULES = {
     f"pypto.{_INNER}.passes": "tilewright.ir.passes",
 }
 
+_LOGS = ("log_debug", "log_error", "log_event", "log_fatal", "log_info", "log_warn")
+_SETTINGS = {"PYPTO_PROG_BUILD_DIR": "TILEWRIGHT_BUILD_DIR", "PYPTO_VERIFY_LEVEL": "TILEWRIGHT_VERIFY_LEVEL"}
+"""Environment variables that mean the same as ours, which win where both are set."""
+
 _NAMES = {
     "DataType": "tilewright.dtypes.DataType",
     "Error": "tilewright.errors.TilewrightError",
@@ -45,6 +51,9 @@ def __getattr__(name: str) -> object:
     if name in _NAMES:
         home, _, last = _NAMES[name].rpartition(".")
         return getattr(import_module(home), last)
+    if name in _LOGS:
+        logs = import_module("tilewright.programs.logs")
+        return partial(logs.note, "compiler", logs.LogLevel[name.removeprefix("log_").upper()])
     if name.startswith("DT_") and hasattr(dtypes := import_module("tilewright.dtypes"), name[3:]):
         return getattr(dtypes, name[3:])
     if name in _FACES or f"pypto.{name}" in _MODULES:
@@ -52,5 +61,8 @@ def __getattr__(name: str) -> object:
     raise AttributeError(_PACKAGE.missing(f"pypto.{name}"))
 
 
+for _theirs, _ours in _SETTINGS.items():
+    if _theirs in os.environ:
+        os.environ.setdefault(_ours, os.environ[_theirs])
 _PACKAGE = Package("pypto", _MODULES, _FACES)
 install(_PACKAGE)

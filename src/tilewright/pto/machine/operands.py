@@ -14,7 +14,7 @@ from tilewright.dtypes import DataType
 from tilewright.ops.builder import element_of
 from tilewright.pto.machine.elements import cast
 from tilewright.pto.machine.machine import Machine
-from tilewright.pto.machine.registers import mask_of, masked, scalar_in
+from tilewright.pto.machine.registers import mask_of, masked
 from tilewright.pto.machine.tiles import cover, read
 from tilewright.pto.machine.values import Number, Tile, Vector
 from tilewright.pto.module import Op, Value
@@ -54,7 +54,7 @@ def operands(m: Machine, op: Op, count: int | None = None) -> list[Expr]:
         if isinstance(found, Vector):
             made.append(cast(m, found.expr, element_of(rows[0])))
         elif isinstance(found, Number):
-            made.append(scalar_in(m, value, element_of(rows[0])))
+            made.append(m.b.cast(found.expr, element_of(rows[0]), "rint"))
     return made[:count]
 
 

@@ -1,6 +1,7 @@
 """Registers: what vector ops share. A vector is a one-row tile of 256 bytes, a mask a one-row tile of flags.
 
-Lanes change places through scratch: a fresh buffer that is written under one shape and read under another.
+Lanes change places through scratch: a fresh buffer that is written under one shape and read under another. Where that
+is not enough, elements of registers and of memory are read and written one after the other.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tilewright.pto.machine.elements import cast, columns
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import bytes_view, cell_view, moved
 from tilewright.pto.machine.values import Pointer, Predicate
-from tilewright.pto.module import Op, Value
+from tilewright.pto.module import Op
 from tilewright.pto.types import Scalar, VReg
 from tilewright.records import record
 
@@ -184,11 +185,6 @@ def lit(m: Machine, op: Op, nbytes: int) -> Expr | None:
     """Return the flags of an op's mask for elements of a size; None where all are set, or there is no mask."""
     mask = mask_of(m, op)
     return None if mask is None else active(m, mask, nbytes)
-
-
-def scalar_in(m: Machine, value: Value, dtype: DataType) -> Expr:
-    """Return a scalar operand as an element of a vector."""
-    return m.b.cast(m.expr(value), dtype, "rint")
 
 
 # lanes one after the other

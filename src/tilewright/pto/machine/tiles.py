@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from tilewright.core.enums import MemorySpace
-from tilewright.core.expr import Const, Expr, constant
+from tilewright.core.expr import Expr, constant
 from tilewright.core.extents import bounds
 from tilewright.core.types import TileType, tile
 from tilewright.dtypes import FP32
@@ -268,15 +268,10 @@ def _read_slot(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]
 
 def _stand_in(m: Machine, source: Tile, region: Extents, shape: tuple[int, int]) -> Expr:
     """Return a value as valid as the one that will be read once the tile has bytes."""
-    blank = m.b.tile("full", shape, source.type.element.dtype, zero(source.type))
+    blank = m.b.tile("full", shape, source.type.element.dtype, constant(0, source.type.element.dtype))
     if _asked(region) is None:
         return blank
     return m.b.tile("set_validshape", blank, region[0], region[1])
-
-
-def zero(type_: TileBuf) -> Const:
-    """Return a zero of a tile's element type."""
-    return constant(0, type_.element.dtype)
 
 
 def _write_slot(m: Machine, slot: Slot, value: Expr, at: Extents | None, covers: Extents | None) -> None:
@@ -343,7 +338,7 @@ def _read_boxes(m: Machine, source: Tile, region: Extents, shape: tuple[int, int
         return whole
     if _asked(region) is not None and (at is not None or shape[0] > have[0] or shape[1] > have[1]):
         room = have[0] + shape[0], have[1] + shape[1]
-        blank = m.b.tile("full", room, source.type.element.dtype, zero(source.type))
+        blank = m.b.tile("full", room, source.type.element.dtype, constant(0, source.type.element.dtype))
         whole = m.b.tile("assemble", blank, whole, (0, 0))
     return m.b.tile("slice", whole, shape, at or (0, 0), _asked(region))
 

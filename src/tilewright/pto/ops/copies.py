@@ -2,7 +2,7 @@
 
 Copies to and from global memory count bytes and their strides lead from one start to the next; copies between local
 memories count blocks of 32 bytes and the gaps between bursts. The clauses `nburst`, `loop` (innermost first) and `pad`
-hold them.
+hold them. The two outer loops of looped copies are settings of the machine that ops before them make.
 """
 
 from __future__ import annotations

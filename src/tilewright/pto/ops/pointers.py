@@ -56,10 +56,8 @@ def _addptr(m: Machine, op: Op, pointer: Pointer, elements: Expr) -> Pointer:
     return moved(m, pointer, m.b.index(elements))
 
 
-_LOAD, _STORE = (
-    Form("p", "s", words=_INDEX, index="offset"),
-    Form("sp", words=_INDEX, index="offset", indexed=1, order=(1, 0)),
-)
+_LOAD = Form("p", "s", words=_INDEX, index="offset")
+_STORE = Form("sp", words=_INDEX, index="offset", indexed=1, order=(1, 0))
 
 
 @declare("pto.load load_scalar", _LOAD, rule=gives(lambda op: element_type(op.operands[0].type)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tilewright import dtypes
 from tilewright.core.enums import CmpType
-from tilewright.core.expr import Expr
+from tilewright.core.expr import Expr, constant
 from tilewright.dtypes import UNSIGNED
 from tilewright.errors import AttributeValueError, UnsupportedFeatureError
 from tilewright.ops.builder import element_of
@@ -25,7 +25,7 @@ from tilewright.pto.machine.registers import (
     window,
     written,
 )
-from tilewright.pto.machine.tiles import cover, read, read_all, write, zero
+from tilewright.pto.machine.tiles import cover, read, read_all, write
 from tilewright.pto.machine.values import Tile, Vector
 from tilewright.pto.module import Number, Op
 from tilewright.pto.op import declare
@@ -62,7 +62,7 @@ def _vector(m: Machine, axis: str, source: Tile, target: Tile, column: int = 0) 
 @declare("pto.trowexpand tcolexpand", tile("t"))
 def _expand(m: Machine, op: Op, target: Tile, source: Tile) -> None:
     axis = op.name[5:8]
-    blank = constant_tile(m, target, zero(target.type))
+    blank = constant_tile(m, target, constant(0, target.type.element.dtype))
     cover(m, target, m.b.tile(f"{axis}_expand", blank, _vector(m, axis, source, target)))
 
 

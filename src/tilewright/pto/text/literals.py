@@ -1,4 +1,4 @@
-"""Literals: attributes and constants as text."""
+"""Literals: attributes and constants as text, and the numbers that constants write as their type holds them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tilewright.pto.text.cursor import Cursor
 from tilewright.pto.text.form import Syntax
 from tilewright.pto.text.generic import read_generic
 from tilewright.pto.text.literals import constant
-from tilewright.pto.text.pieces import Head, Names, Pieces, check_enclosed, finished, operands_in, values_of
+from tilewright.pto.text.pieces import Head, Names, Pieces, Placed, check_enclosed, finished, operands_in, values_of
 from tilewright.pto.text.plain import read_plain
 from tilewright.pto.text.spellings import NAMES, missing
 from tilewright.pto.types import I1, INDEX, Type
@@ -96,8 +96,7 @@ def _result_names(cursor: Cursor) -> Names:
 
 
 def _read_constant(cursor: Cursor, head: Head) -> Op:
-    at, token = cursor.at, cursor.token
-    attributes = dictionary(cursor) if token == "{" else {}
+    attributes = dictionary(cursor) if cursor.token == "{" else {}
     at, token = cursor.at, cursor.token
     if token in ("true", "false"):
         cursor.at += 1
@@ -117,45 +116,46 @@ def _read_constant(cursor: Cursor, head: Head) -> Op:
 def _read_for(cursor: Cursor, head: Head) -> Op:
     iv_at, iv = cursor.at, new_name(cursor)
     cursor.expect("=")
-    bounds = [(cursor.at, cursor.value())]
+    bounds = [(cursor.value(), cursor.at - 1)]
     for word in ("to", "step"):
         cursor.expect(word)
-        bounds.append((cursor.at, cursor.value()))
-    carried: list[tuple[str, int, Value, int]] = []
+        bounds.append((cursor.value(), cursor.at - 1))
+    names: Names = ()
     types: list[Type] = []
     clauses: tuple[Clause, ...] = ()
     if cursor.token == "iter_args":
         at = cursor.at
         cursor.at += 1
-        carried = _assignments(cursor)
-        clauses = (Clause("iter_args", tuple(value for _, _, value, _ in carried), cursor.span(at)),)
+        names, placed = _assignments(cursor)
+        clauses = (Clause("iter_args", values_of(placed), cursor.span(at)),)
         cursor.expect("->")
-        types = check_enclosed(cursor, [(value, at) for _, _, value, at in carried])
-    type: Type = INDEX
-    if cursor.accept(":"):
-        at = cursor.at
-        type = cursor.type()
-    for at, value in bounds:
+        types = check_enclosed(cursor, placed)
+    type: Type = cursor.type() if cursor.accept(":") else INDEX
+    for value, at in bounds:
         if value.type != type:
             message = f"the bounds of this loop are {type}, `%{value.name}` is {value.type}"
             raise PtoSyntaxError(message, spans=(cursor.span(at, at),), help=f"write `: {value.type}` before `{{`")
     span = cursor.span(head.at)
-    inner = [(iv, type, iv_at), *((name, value.type, at) for name, at, value, _ in carried)]
-    region = read_region(cursor, inner)
+    region = read_region(cursor, [(iv, type, iv_at), *_arguments(names, types)])
     attributes = dictionary(cursor) if cursor.token == "{" else {}
     results = cursor.bind(head.names, types, head.at)
-    return Op(head.name, tuple(v for _, v in bounds), clauses, attributes, results, (region,), span)
+    return Op(head.name, values_of(bounds), clauses, attributes, results, (region,), span)
 
 
-def _assignments(cursor: Cursor) -> list[tuple[str, int, Value, int]]:
-    """Return the names and initial values of `(%a = %x, %b = %y)`, each with its token."""
-    found: list[tuple[str, int, Value, int]] = []
+def _assignments(cursor: Cursor) -> tuple[Names, list[Placed]]:
+    """Return the names that `(%a = %x, %b = %y)` defines, and the values that they begin with."""
+    names: list[tuple[str, int]] = []
+    placed: list[Placed] = []
     cursor.expect("(")
     for at in cursor.items(")"):
-        name = new_name(cursor)
+        names.append((new_name(cursor), at))
         cursor.expect("=")
-        found.append((name, at, cursor.value(), cursor.at - 1))
-    return found
+        placed.append((cursor.value(), cursor.at - 1))
+    return names, placed
+
+
+def _arguments(names: Names, types: list[Type]) -> list[tuple[str, Type, int]]:
+    return [(name, type, at) for (name, at), type in zip(names, types, strict=True)]
 
 
 def _read_if(cursor: Cursor, head: Head) -> Op:
@@ -175,19 +175,18 @@ def _read_if(cursor: Cursor, head: Head) -> Op:
 
 
 def _read_while(cursor: Cursor, head: Head) -> Op:
-    carried = [] if cursor.token == ":" else _assignments(cursor)
+    names, placed = ((), []) if cursor.token == ":" else _assignments(cursor)
     cursor.expect(":")
-    check_enclosed(cursor, [(value, at) for _, _, value, at in carried])
+    carried = check_enclosed(cursor, placed)
     cursor.expect("->")
     types = cursor.types()
     span = cursor.span(head.at)
-    before = read_region(cursor, [(name, value.type, at) for name, at, value, _ in carried])
+    before = read_region(cursor, _arguments(names, carried))
     cursor.expect("do")
     after = read_region(cursor)
     attributes = dictionary(cursor) if cursor.accept("attributes") else {}
     results = cursor.bind(head.names, types, head.at)
-    operands = tuple(value for _, _, value, _ in carried)
-    return Op(head.name, operands, (), attributes, results, (before, after), span)
+    return Op(head.name, values_of(placed), (), attributes, results, (before, after), span)
 
 
 def _read_condition(cursor: Cursor, head: Head) -> Op:

@@ -1,4 +1,8 @@
-"""Ops: a call in a body as an op of the module."""
+"""Ops: a call in a body as an op of the module, its arguments sorted into the places that the op's form has.
+
+Arguments come in the order of the text: operands, the offset after its pointer, then words such as `"PAT_ALL"`. What
+the text has under a word (`nburst`, `addr`, ...) is a keyword, and so is every other attribute.
+"""
 
 from __future__ import annotations
 

@@ -47,3 +47,24 @@ def test_lowered_kernels_are_on_the_execution_plane():
 def test_unknown_platforms_are_refused():
     with pytest.raises(ValueError, match="platform"):
         RunConfig(platform="a9")
+
+
+@pl.jit.incore
+def copy_rows(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    return pl.store(pl.load(x, [0, 0], [16, 64]), [0, 0], out)
+
+
+@pl.jit(auto_scope=False)
+def copied(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    out = copy_rows(x, out)
+    return out
+
+
+def test_kernels_can_be_looked_into():
+    assert (copied._func_type, copied._auto_scope, copy_rows._func_type) == ("orchestration", False, "incore")
+    assert copied._param_names() == ["x", "out"] and copied._get_deps() == [copy_rows]
+    assert copied._func.__name__ == copied.__name__ == "copied" and len(copied._cache) == 0
+    x, out = torch.randn(16, 64), torch.zeros(16, 64)
+    copied(x, out)
+    copied(x, out)
+    assert list(copied._cache.values()) == [copied.compile(x, out)] and torch.equal(out, x)

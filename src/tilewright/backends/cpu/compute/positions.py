@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
 from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, ReduceNode
-from tilewright.backends.cpu.compute.reduce import VECTORS, start_of
-from tilewright.backends.cpu.compute.storage import first_lanes, load, store
+from tilewright.backends.cpu.compute.reduce import VECTORS, loaded_lanes, start_of
+from tilewright.backends.cpu.compute.storage import first_lanes, store
 from tilewright.backends.cpu.compute.tiles import recorded
-from tilewright.backends.cpu.compute.traced import Lanes, combine, from_memory
+from tilewright.backends.cpu.compute.traced import Lanes, combine
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.groups import level_of
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.llvm_types import literal, memory_type
+from tilewright.backends.cpu.emit.llvm_types import literal
 from tilewright.backends.cpu.emit.values import Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.dtypes import INT32
-from tilewright.native.llvm import I32, Value, i64, vector
+from tilewright.native.llvm import I32, Value, i64
 from tilewright.ops.position import NOTHING
 
 
@@ -116,10 +116,7 @@ class ColumnSearch:
             store(b, place, element_at(self.e, INT32, self.result, (*batch, i64(0), at)), 4, mask)
 
     def _row(self, batch: tuple[Value, ...], row: Value, column: Value, mask: Value | None) -> Lanes:
-        b, dtype = self.e.b, self.dtype
-        pointer = element_at(self.e, dtype, self.source, (*batch, row, column))
-        raw = load(b, vector(memory_type(dtype), self.e.lanes), pointer, dtype.get_byte(), mask)
-        return from_memory(b, raw, dtype)
+        return loaded_lanes(self.e, self.dtype, self.source, (*batch, row, column), mask)
 
     def _is_better(self, given: Lanes, held: Lanes) -> Value:
         """Return where an element takes the place of the one that is held; nothing takes that of NaN."""

@@ -13,11 +13,11 @@ from tilewright.backends.cpu.compute.traced import Lanes, combine, from_memory, 
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import literal, memory_type
-from tilewright.backends.cpu.emit.values import Scalar, Tile, static
+from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.core.types import TileType
-from tilewright.dtypes import BOOL
+from tilewright.dtypes import BOOL, DataType
 from tilewright.native.llvm import Value, i64, vector
 
 VECTORS = 4
@@ -77,6 +77,14 @@ def _columns(e: FunctionEmitter, call: Call, source: Tile, in_pairs: bool) -> Ti
     return result
 
 
+def loaded_lanes(
+    e: FunctionEmitter, dtype: DataType, place: Place, indices: tuple[Value, ...], mask: Value | None
+) -> Lanes:
+    """Emit the loading of one vector of elements."""
+    pointer = element_at(e, dtype, place, indices)
+    return from_memory(e.b, load(e.b, vector(memory_type(dtype), e.lanes), pointer, dtype.get_byte(), mask), dtype)
+
+
 class ColumnFold:
     """One folding of columns being emitted: the tile they are in, and the one of a row they go to."""
 
@@ -131,10 +139,7 @@ class ColumnFold:
 
     def row(self, batch: tuple[Value, ...], row: Value, column: Value, mask: Value | None) -> Lanes:
         """Emit the loading of one vector of a row."""
-        b, dtype = self.e.b, self.dtype
-        pointer = element_at(self.e, dtype, self.source, (*batch, row, column))
-        raw = load(b, vector(memory_type(dtype), self.e.lanes), pointer, dtype.get_byte(), mask)
-        return from_memory(b, raw, dtype)
+        return loaded_lanes(self.e, self.dtype, self.source, (*batch, row, column), mask)
 
     def folded(self, total: Lanes, lane: Lanes) -> Lanes:
         """Emit one step."""

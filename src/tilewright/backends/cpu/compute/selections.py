@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 from tilewright.backends.cpu.compute.addresses import is_read_in_place, moved, product, read_of, times, view_of
 from tilewright.backends.cpu.compute.convert import as_element
-from tilewright.backends.cpu.compute.copies import known_or, packed, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.copies import (
+    known_or,
+    packed,
+    rows_of,
+    tile_type,
+    whole_extents,
+    with_adjacent_rows,
+)
 from tilewright.backends.cpu.compute.indexed import at_column, check, number, raw_type, single, strips
 from tilewright.backends.cpu.compute.row_copies import clear_row
 from tilewright.backends.cpu.compute.storage import load
@@ -57,37 +64,53 @@ def _taken(
     _strip_mined(e, columns, stride, width, several, one)
 
 
-def put_columns(e: FunctionEmitter, source: Tensor, target: Tensor, pattern: MaskPattern) -> None:
-    """Emit a copy of the valid part of a matrix to the columns of another that a pattern takes."""
+def put_columns(
+    e: FunctionEmitter, source: Tensor, target: Tensor, pattern: MaskPattern, held: Tensor | None = None
+) -> None:
+    """Emit a copy of the valid part of a matrix to the columns of another that a pattern takes.
+
+    The columns between are what `held` has there; without it they stay as they are.
+    """
     rows, columns = source.valid
     with e.b.loop(i64(0), rows, i64(1)) as row:
-        come, go = (moved(e, tensor, (row, i64(0))) for tensor in (source, target))
-        _put(e, source, come, go, (columns, columns), pattern)
+        come, go, kept = (moved(e, tensor, (row, i64(0))) for tensor in (source, target, held or target))
+        _put(e, source, come, (go, kept), columns, pattern)
 
 
 def _put(
-    e: FunctionEmitter, source: Tensor, come: Value, go: Value, columns: tuple[Value, Value], pattern: MaskPattern
+    e: FunctionEmitter,
+    source: Tensor,
+    come: Value,
+    into: tuple[Value, Value],
+    columns: Value,
+    pattern: MaskPattern,
 ) -> None:
     type_, size, stride = raw_type(source.dtype), source.dtype.get_byte(), source.strides[-1]
+    go, held = into
 
     def one(column: Value) -> None:
-        place = e.b.op("add", times(e, column, i64(pattern.step)), i64(pattern.first))
+        first = times(e, column, i64(pattern.step))
         taken = e.b.load(type_, at_column(e, come, column, stride, source.dtype), size)
-        e.b.store(taken, e.b.offset(go, place, type_), size)
+        for step in range(pattern.step):
+            place = e.b.op("add", first, i64(step))
+            if step == pattern.first:
+                e.b.store(taken, e.b.offset(go, place, type_), size)
+            elif held != go:
+                e.b.store(e.b.load(type_, e.b.offset(held, place, type_), size), e.b.offset(go, place, type_), size)
 
     width = e.program.target.vector_bits // (8 * size)
     whole = vector(type_, width * pattern.step)
 
     def several(column: Value) -> None:
         given = e.b.load(vector(type_, width), e.b.offset(come, column, type_), size)
-        at = e.b.offset(go, times(e, column, i64(pattern.step)), type_)
+        first = times(e, column, i64(pattern.step))
         spread = _shuffled(e, given, [lane // pattern.step for lane in range(width * pattern.step)])
-        kept = e.b.load(whole, at, size)
+        kept = e.b.load(whole, e.b.offset(held, first, type_), size)
         taken = [lane % pattern.step == pattern.first for lane in range(width * pattern.step)]
         mask = Value(vector("i1", len(taken)), f"<{', '.join(f'i1 {str(bit).lower()}' for bit in taken)}>")
-        e.b.store(e.b.select(mask, spread, kept), at, size)
+        e.b.store(e.b.select(mask, spread, kept), e.b.offset(go, first, type_), size)
 
-    _strip_mined(e, columns, stride, width, several, one)
+    _strip_mined(e, (columns, columns), stride, width, several, one)
 
 
 def _strip_mined(
@@ -149,10 +172,18 @@ def columns_taken(e: FunctionEmitter, columns: Value, pattern: MaskPattern) -> V
 
 @lowers("tile.scatter_mask")
 def _scatter_mask(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    source = read_of(e, bound["src"])
-    result = changing(e, call, bound["dst"])
-    put_columns(e, source, view_of(e, result), pattern_of(bound["mask_pattern"]))
+    source, dst, pattern = read_of(e, bound["src"]), bound["dst"], pattern_of(bound["mask_pattern"])
+    if is_read_in_place(e, dst) and _is_whole(dst) and _is_whole(bound["src"]):
+        held, result = read_of(e, dst), e.fresh(dst.type, dst.valid)
+        put_columns(e, source, view_of(e, result), pattern, held)
+        return result
+    result = changing(e, call, dst)
+    put_columns(e, source, view_of(e, result), pattern)
     return result
+
+
+def _is_whole(tile: Tile) -> bool:
+    return tile.valid == whole_extents(tile.type)
 
 
 # comparisons
@@ -223,7 +254,7 @@ def _gather_blocks(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     given, type_ = packed(e, bound["src"]), tile_type(call)
     source, offsets = view_of(e, given), view_of(e, bound["offset"])
     nbytes = times(e, product(e, source.shape), i64(given.type.dtype.get_byte()))
-    is_whole = all(static(v) == n for v, n in zip(given.valid, given.type.shape, strict=True))
+    is_whole = _is_whole(given)
     if is_whole:
         check(e, call, offsets, offsets.valid, e.b.op("sub", nbytes, i64(BLOCK - 1)), "offset", unsigned=True)
     lanes = BLOCK // type_.dtype.get_byte()

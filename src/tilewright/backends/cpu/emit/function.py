@@ -64,6 +64,8 @@ class FunctionEmitter(Recording):
         self.beside: dict[int, Binding] = {}
         """What calls give that ran where the first of their group stands, by identity."""
         self.is_task = False
+        self.in_rounds = False
+        """Whether the blocks of a launch wait for each other in it."""
         self.is_concurrent = False
         """Whether other threads may be adding to the same memory: in a task, and in what a task calls."""
         self.defined = Defined(function)

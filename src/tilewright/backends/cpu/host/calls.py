@@ -11,13 +11,14 @@ from tilewright.backends.cpu.emit.values import Array, Binding, Scalar, Tensor, 
 from tilewright.backends.cpu.host.abi import argument_words, invoke, room_bytes, take_result
 from tilewright.backends.cpu.host.coroutines import Prepared, run_together
 from tilewright.backends.cpu.host.functions import written
-from tilewright.backends.cpu.host.parallel import grid
+from tilewright.backends.cpu.host.parallel import grid, rounds
 from tilewright.backends.cpu.host.tensor_views import guarded
 from tilewright.backends.cpu.host.tensors import extents_of
 from tilewright.core.expr import Expr, Invoke, Submit, Var
 from tilewright.core.types import TensorType, TupleType
 from tilewright.dtypes import TASK_ID
 from tilewright.native.llvm import Value, i64
+from tilewright.passes.barriers import has_barrier
 
 
 @emits(Invoke, Submit)
@@ -32,7 +33,9 @@ def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
     blocks = expr.core_num if isinstance(expr, Submit) else None
     count = None if blocks is None else _block_count(e, blocks, needs_one=bool(call.rooms))
     with _where_it_runs(e, expr):
-        if count is not None:
+        if count is not None and _has_barrier(e, expr):
+            rounds(e, call.callee, [*call.words, *call.rooms], count)
+        elif count is not None:
             grid(e, call.callee, [*call.words, *call.rooms], count)
         else:
             invoke(e, call.callee, e.block_index, e.block_count, [*call.words, *call.rooms])
@@ -45,7 +48,8 @@ def _prepared(e: FunctionEmitter, expr: Invoke | Submit) -> Prepared:
     bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
     in_grid = isinstance(expr, Submit) and expr.core_num is not None
     is_concurrent = (in_grid or e.is_concurrent) and bool(e.program.footprints[function.name].adds)
-    callee = written(e.program, function, Signature.of(bindings, is_concurrent))
+    in_rounds = e.in_rounds or (in_grid and _has_barrier(e, expr))
+    callee = written(e.program, function, Signature.of(bindings, is_concurrent, in_rounds))
     words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
     parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]
     return Prepared(callee, bindings, words, parts, [e.address(part[0]) for part in parts])

@@ -21,6 +21,7 @@ from tilewright.core.stmt import AssignStmt
 from tilewright.native import coroutines as co
 from tilewright.native.context import Context
 from tilewright.native.llvm import I64, PTR, TRUE, Value, i64
+from tilewright.native.rounds import GRID
 from tilewright.passes.groups import Side, Sides
 
 NO_MEMORY = "there is no memory for the functions of this group"
@@ -84,7 +85,7 @@ def _start(e: FunctionEmitter, frame: Value, number: int, side: Side, call: Prep
     part = e.arena.take(8 * len(task.passed))
     data = e.address(part[0])
     write_words(e.b, data, task.passed)
-    shared = (Context.PARALLEL, Context.LOOK, Context.SINCE)
+    shared = (Context.PARALLEL, Context.LOOK, Context.SINCE, *[GRID] * e.in_rounds)
     fields = {
         co.FRAME: frame, co.LANE: i64(side.lane), co.INDEX: i64(number), co.TASK: Value(PTR, f"@{task.name}"),
         co.DATA: data, co.CONTEXT + Context.PIPES: address,
@@ -106,7 +107,7 @@ def _task(e: FunctionEmitter, call: Prepared, context: Value) -> Task:
     task = Task(e, i64(1), [context, e.block_index, e.block_count, *call.words, *call.rooms])
     own, block, count, *args = task.words
     inner = task.emitter([own, block, count])
-    inner.is_concurrent = e.is_concurrent
+    inner.is_concurrent, inner.in_rounds = e.is_concurrent, e.in_rounds
     invoke(inner, call.callee, block, count, args)
     task.finish(inner)
     return task

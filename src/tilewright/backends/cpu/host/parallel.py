@@ -6,7 +6,8 @@ A region inside a task is a plain loop. Turns that add to the same memory do so 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.signature import Emitted
@@ -18,10 +19,13 @@ from tilewright.core.stmt import ForStmt
 from tilewright.core.visitor import statements, used, variables
 from tilewright.native.context import Context
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
+from tilewright.native.rounds import GRID, NEEDED, ROUNDS
 from tilewright.passes.launches import runs_side_by_side
 
 CHUNKS = 64
 """How many pieces a region is cut into at most."""
+
+NO_STACKS = "there is no memory for the stacks of these blocks"
 
 _DATA, _CHUNK = Value(PTR, "%data"), Value(I64, "%chunk")
 
@@ -60,8 +64,34 @@ def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Valu
             e.worked(e.program.work.call(callee.function.name))
         return
     task = Task(e, task_turns(e, count), [e.context, count, *args])
+    _blocks(task, callee, False)
+    task.run()
+
+
+def rounds(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Value) -> None:
+    """Emit a call per block, each block run as far as a barrier before any goes on; only the last's results are kept.
+
+    The blocks share a context of their own, which says where they wait.
+    """
+    part = e.arena.take(8 * (GRID + 1))
+    own = e.address(part[0])
+    task = Task(e, task_turns(e, count), [own, count, *args], chunks=None)
+    _blocks(task, callee, True)
+    for text in (*NEEDED, ROUNDS):
+        e.b.module.declare(text)
+    note = i64(e.program.note(NO_STACKS, e.at.span))
+    with task.data() as data:
+        e.b.invoke("rounds", Value(PTR, f"@{task.name}"), data, task.chunks, e.context, own, note)
+    e.arena.give_back(part)
+    e.leave_after_an_error()
+
+
+def _blocks(task: Task, callee: Emitted, in_rounds: bool) -> None:
+    """Emit the blocks of a chunk, the last one's results written where they are kept."""
+    e = task.outer
     context, blocks, *given = task.words
     inner = task.emitter([context, i64(0), blocks])
+    inner.in_rounds = in_rounds
     rooms = len(callee.results)
     plain, kept = given[: len(given) - rooms], given[len(given) - rooms :]
     spare = [inner.address(inner.arena.take(room_bytes(type_))[0]) for type_ in callee.results]
@@ -71,7 +101,6 @@ def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Valu
         invoke(inner, callee, block, blocks, [*plain, *left])
         inner.worked(e.program.work.call(callee.function.name))
     task.finish(inner)
-    task.run()
 
 
 def task_turns(e: FunctionEmitter, count: Value) -> Value:
@@ -83,19 +112,21 @@ def task_turns(e: FunctionEmitter, count: Value) -> Value:
 class Task:
     """A function that runs one chunk of a region: the turns from `first` to `last`, given the words around it."""
 
-    def __init__(self, e: FunctionEmitter, turns: Value, words: Sequence[Value]) -> None:
+    def __init__(self, e: FunctionEmitter, turns: Value, words: Sequence[Value], chunks: int | None = CHUNKS) -> None:
         self.outer = e
         self.name = e.program.symbol("task", e.function.name)
         self.b = b = Builder(e.program.module, self.name, [_DATA, _CHUNK], attrs="nounwind")
         known = static(turns)
-        self.chunks = e.b.intrinsic("llvm.umin", turns, i64(CHUNKS)) if known is None else i64(min(known, CHUNKS))
+        self.chunks = turns
+        if chunks is not None:
+            self.chunks = e.b.intrinsic("llvm.umin", turns, i64(chunks)) if known is None else i64(min(known, chunks))
         self.given = [turns, self.chunks, *words]
-        turns, chunks, *self.words = self._read()
+        turns, count, *self.words = self._read()
         """The words as the task sees them: constants stay what they are."""
         if known is None:
-            size = b.op("udiv", b.op("sub", b.op("add", turns, chunks), i64(1)), chunks)
+            size = b.op("udiv", b.op("sub", b.op("add", turns, count), i64(1)), count)
         else:
-            size = i64(-(-known // max(min(known, CHUNKS), 1)))
+            size = i64(-(-known // max(static(count) or 0, 1)))
         self.first = b.intrinsic("llvm.smin", b.op("mul", _CHUNK, size), turns)
         self.last = b.intrinsic("llvm.smin", b.op("add", self.first, size), turns)
 
@@ -134,10 +165,17 @@ class Task:
     def run(self) -> None:
         """Emit the running of every chunk."""
         e = self.outer
+        with self.data() as data:
+            run = e.b.load(PTR, e.b.offset(e.context, i64(Context.PARALLEL), I64), 8)
+            e.b.do(f"call void {run.ref}(ptr @{self.name}, {data}, {self.chunks}, {e.context})")
+        e.leave_after_an_error()
+
+    @contextmanager
+    def data(self) -> Generator[Value, None, None]:
+        """Emit the words that the task reads; give where they lie while what runs it is emitted."""
+        e = self.outer
         part = e.arena.take(8 * len(self.passed))
         data = e.address(part[0])
         write_words(e.b, data, self.passed)
-        run = e.b.load(PTR, e.b.offset(e.context, i64(Context.PARALLEL), I64), 8)
-        e.b.do(f"call void {run.ref}(ptr @{self.name}, {data}, {self.chunks}, {e.context})")
+        yield data
         e.arena.give_back(part)
-        e.leave_after_an_error()

@@ -12,9 +12,12 @@ from tilewright.backends.cpu.compute import (
     copies,
     element_gathers,
     elements,
+    generators,
     groups,
     lanes,
+    merge,
     partial,
+    philox,
     positions,
     products,
     reduce,
@@ -22,6 +25,7 @@ from tilewright.backends.cpu.compute import (
     scaled,
     scatters,
     selections,
+    sort,
     tiles,
     views,
 )
@@ -63,10 +67,9 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, groups, lanes,
-    partial, pipes, positions, products, reduce, reinterpreted, row_gathers, scalars, scaled, scatters, selections,
-    system,
-    tensor_gathers, tensor_scatters, tensor_views, tensors, tiles, views,
+    arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, generators,
+    groups, lanes, merge, partial, philox, pipes, positions, products, reduce, reinterpreted, row_gathers, scalars,
+    scaled, scatters, selections, sort, system, tensor_gathers, tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 

@@ -9,6 +9,7 @@ from tilewright.core.expr import Call
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import BOOL, INDEX, TASK_ID
 from tilewright.native.llvm import TRUE, i64
+from tilewright.native.rounds import NEEDED, ROUNDS
 from tilewright.ops.system import INVALID_TASK
 
 
@@ -56,7 +57,19 @@ def _true(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
 
 @lowers(
     "system.bar_v", "system.bar_m", "system.bar_all", "system.fence", "system.sync_src", "system.sync_dst",
-    "system.sync_set", "system.sync_wait", "system.set_ffts", "system.syncall", "system.cacheinvalid",
+    "system.sync_set", "system.sync_wait", "system.set_ffts", "system.cacheinvalid",
 )  # fmt: skip
 def _nothing(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
+    return ()
+
+
+@lowers("system.syncall")
+def _syncall(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
+    """Let the other blocks of a launch come as far; a block that is alone waits for nobody."""
+    e.flush()
+    if e.in_rounds:
+        for text in (*NEEDED, ROUNDS):
+            e.b.module.declare(text)
+        e.b.invoke("pause", e.context)
+        e.leave_after_an_error()
     return ()

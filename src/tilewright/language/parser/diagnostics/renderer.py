@@ -13,7 +13,7 @@ BUG_CLASS_EXCEPTIONS: Final = (InternalError, AssertionError)
 
 _TRACES = ("\n\nC++ Traceback", "\n\nNo stack trace available")
 _CHECK = "Check failed: "
-_SPAN = re.compile(r" \[[^\[\]]*:\d+:-?\d+\]$")
+_SPAN = r" \[[^\[\]]*:\d+:-?\d+\]$"
 _INTERNAL = "an internal check failed; set PTO_BACKTRACE=1 to see where"
 
 
@@ -30,7 +30,7 @@ def concise_error_message(exc: BaseException, strip_trailing_span: bool = False)
         return _INTERNAL
     text, check, _ = text.rpartition(f"\n{_CHECK}") if f"\n{_CHECK}" in text else (text, "", "")
     if check and strip_trailing_span:
-        text = _SPAN.sub("", text.rstrip())
+        text = re.sub(_SPAN, "", text.rstrip())
     return text.strip() or (_INTERNAL if check else "")
 
 

@@ -1,4 +1,4 @@
-"""A tile of counting numbers, as NumPy and Triton make one."""
+"""A tile of counting numbers, as XLA makes one."""
 
 import tilewright.language as pl
 
@@ -9,4 +9,4 @@ Matrix = pl.Tensor[[64, 64], pl.FP32]
 @pl.function
 def kernel(x: Matrix, out: pl.Out[Matrix]):
     tile = pl.load(x, [0, 0], [64, 64])
-    return pl.store(tile + pl.arange(0, 64), [0, 0], out)
+    return pl.store(tile + pl.iota(0, 64), [0, 0], out)

@@ -1,0 +1,49 @@
+"""Generators: tiles of numbers that count, and of ones in a triangle."""
+
+from __future__ import annotations
+
+from tilewright.backends.cpu.compute.convert import as_element
+from tilewright.backends.cpu.compute.copies import known_or, tile_type, whole_extents
+from tilewright.backends.cpu.compute.nodes import IndexNode, mapped
+from tilewright.backends.cpu.compute.traced import Lanes, converted
+from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Scalar, Tile
+from tilewright.core.expr import Call
+from tilewright.core.types import TileType
+from tilewright.dtypes import INT32
+from tilewright.native.llvm import I32, i64
+
+
+def _numbers(type_: TileType, axis: int) -> Tile:
+    """Return the number of each column, or row."""
+    valid = whole_extents(type_)
+    return Tile(TileType(type_.shape, INT32, type_.shape), valid, node=IndexNode(axis=axis))
+
+
+@lowers("tile.ci")
+def _ci(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    type_ = tile_type(call)
+
+    def function(column: Lanes, start: Lanes) -> Lanes:
+        first, step = as_element(start, type_.dtype), converted(column, type_.dtype)
+        return first - step if bound["descending"] else first + step
+
+    return mapped(e, type_, whole_extents(type_), function, [_numbers(type_, -1), bound["start"]])
+
+
+@lowers("tile.tri")
+def _tri(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    type_ = tile_type(call)
+    most = i64(1 << 30)  # no tile has an axis as long
+    least = e.b.intrinsic("llvm.smin", e.index(bound["diagonal"]), most)
+    near = e.b.intrinsic("llvm.smax", least, i64(-(1 << 30)))
+    diagonal = Scalar(e.b.convert("trunc", near, I32), INT32)
+
+    def function(row: Lanes, column: Lanes, start: Lanes) -> Lanes:
+        place = column - row
+        inside = place >= start if bound["upper"] else place <= start
+        return converted(inside, type_.dtype)
+
+    operands = [_numbers(type_, -2), _numbers(type_, -1), diagonal]
+    return mapped(e, type_, known_or(type_, whole_extents(type_)), function, operands)

@@ -1,0 +1,172 @@
+"""The walk over a function that decides on fusion: what each statement does to what waits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from tilewright.core.build import arguments
+from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, TupleGetItem, Var
+from tilewright.core.op import Kind, OpSpec
+from tilewright.core.operands import Argument
+from tilewright.core.program import Function
+from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
+from tilewright.core.types import TileType
+from tilewright.core.visitor import bodies, statements, used, variables
+from tilewright.passes.fusion import Extent, Recorder, Waiting
+
+Given: TypeAlias = "Mapping[str, Argument]"
+Value: TypeAlias = "Waiting | tuple[Value, ...] | None"
+Rule: TypeAlias = "Callable[[Walk, Call, Given], Waiting | None]"
+
+_NEW = frozenset(("dim", "create", "full"))
+"""Ops on tensors that are no views and read and write no elements, unless they fill what they make."""
+
+
+class Walk:
+    """One walk over a function's statements."""
+
+    def __init__(
+        self, function: Function, roots: Mapping[Var, Var], turned: set[Var], rule_of: Callable[[OpSpec], Rule]
+    ) -> None:
+        self.rule_of = rule_of
+        """What waits for a tile op and what it needs."""
+        self.recorder = Recorder(function, roots)
+        self.here = function.body
+        """The statements among which the current one stands."""
+        self.values: dict[Var, Value] = {}
+        self.turned = turned
+        """The tensors whose neighbours along the last axis may lie apart."""
+        every = list(statements(function.body))
+        self.copied = {number for number, count in Counter(map(id, every)).items() if count > 1}
+        """Statements that stand in several places, where other things may wait for them."""
+        self.readers: dict[Var, list[Stmt]] = {}
+        self.reads = self.recorder.plan.reads
+        for stmt in every:
+            self.reads[id(stmt)] = variables(used(stmt))
+            for var in self.reads[id(stmt)]:
+                self.readers.setdefault(var, []).append(stmt)
+        self.uses = {var: len(stmts) for var, stmts in self.readers.items()}
+        self.recorder.plan.uses = self.uses.copy()
+
+    def is_copied(self, stmt: Stmt | None) -> bool:
+        """Return whether a statement stands in several places."""
+        return id(stmt) in self.copied
+
+    def body(self, body: SeqStmts) -> None:
+        """Walk over statements, at whose end nothing waits."""
+        for stmt in body:
+            self.recorder.stmt, self.here, is_copy = stmt, body, self.is_copied(stmt)
+            if is_copy:
+                self.recorder.end("the next statement stands in several places")
+            self._stmt(stmt)
+            if is_copy:
+                self.recorder.end("the statement stands in several places")
+            for var in self.reads[id(stmt)]:
+                self.uses[var] -= 1
+        self.recorder.stmt = None
+        self.recorder.end("nothing follows")
+
+    def _stmt(self, stmt: Stmt) -> None:
+        if isinstance(stmt, AssignStmt):
+            self.values[stmt.var] = value = self._action(stmt.value, stmt.var)
+            if isinstance(value, Waiting):
+                value.owners.append(stmt.var)
+        elif isinstance(stmt, EvalStmt):
+            self._action(stmt.expr, None)
+        else:
+            self.recorder.end("control flow follows")
+            for inner in bodies(stmt):
+                self.body(inner)
+
+    def _action(self, expr: Expr, var: Var | None) -> Value:
+        if isinstance(expr, (Invoke, Submit)):
+            self.recorder.end(f"`{expr.op.name}` is called")
+        if not isinstance(expr, Call):
+            return self._value(expr)
+        if expr.op.spec.is_barrier:
+            self.recorder.end("blocks wait for each other")
+        if expr.op.kind is Kind.TENSOR:
+            self._tensor_op(expr, var)
+        if expr.op.kind not in (Kind.TILE, Kind.SYSTEM):
+            return None
+        return self.rule_of(expr.op.spec)(self, expr, arguments(expr))
+
+    def _value(self, expr: Expr) -> Value:
+        if isinstance(expr, MakeTuple):
+            return tuple(self._value(element) for element in expr.elements)
+        if isinstance(expr, TupleGetItem):
+            held = self._value(expr.value)
+            return held[expr.index] if isinstance(held, tuple) else self.in_memory(expr)
+        if isinstance(expr, Var) and expr not in self.values:
+            self.values[expr] = self.in_memory(expr)
+        return self.values[expr] if isinstance(expr, Var) else self.in_memory(expr)
+
+    def in_memory(self, expr: Expr, unknown: Sequence[Extent] = ()) -> Waiting | None:
+        """Return a tile that waits for nothing; how far it is valid is said here where its type does not know."""
+        if not isinstance(expr.type, TileType):
+            return None
+        maker = id(self.recorder.stmt if isinstance(expr, Call) else expr)
+        new = [(maker, axis) for axis in range(len(expr.type.valid))]
+        return Waiting(expr.type.shape, known(expr.type, unknown or new))
+
+    def tiles(self, given: Given, *names: str) -> list[Waiting]:
+        """Return the operands that are tiles."""
+        exprs = [given.get(name) for name in names or given]
+        values = [self._value(expr) for expr in exprs if isinstance(expr, Expr)]
+        return [value for value in values if isinstance(value, Waiting)]
+
+    def _tensor_op(self, call: Call, var: Var | None) -> None:
+        name, given = call.op.spec.name, arguments(call)
+        source, fills = self.tiles(given, "source"), any(is_there(given.get(n)) for n in ("value", "init_value"))
+        if name == "assemble" and source:
+            self.write(source[0], given["target"], given["offset"])
+        elif fills or not (call.op.spec.is_view or name in _NEW):
+            self.recorder.end(f"`{name}` works on whole tensors")
+        if var is not None and self._turns(call.op.spec, given):
+            self.turned.add(var)
+
+    def _turns(self, spec: OpSpec, given: Given) -> bool:
+        """Return whether neighbours along the last axis of a tensor that an op gives may lie apart."""
+        strides = given.get("strides")
+        if isinstance(strides, MakeTuple):
+            return number(strides.elements[-1]) != 1
+        turns = spec.turns and ("layout" not in given or is_there(given["layout"]))
+        return turns or is_there(given.get("drop_dims")) or given.get(spec.alias or "") in self.turned
+
+    def write(self, tile: Waiting, tensor: Argument, offsets: Argument) -> None:
+        """Let a tile be stored to a tensor."""
+        if tile.is_column and tile.valid[-1] != 1:
+            self.recorder.need(tile)
+            rest = slice(len(tile.shape) > 1, None)
+            tile = Waiting((1, *tile.shape[rest]), (id(self.recorder.stmt), *tile.valid[rest]))
+        assert isinstance(offsets, MakeTuple)
+        sizes = [*[1] * len(offsets.elements), *tile.valid][-len(offsets.elements) :]
+        window = list(zip(map(number, offsets.elements), sizes, strict=True))
+        if isinstance(tensor, Var):
+            self.recorder.store(tile, tensor, window)
+
+    def map(
+        self, shape: tuple[int, ...], valid: Sequence[Extent], operands: Sequence[Waiting], *, alone: bool = True
+    ) -> Waiting:
+        """Let a function of the same element of each operand wait; one of several in a statement never floats."""
+        r, tile = self.recorder, Waiting(shape, tuple(valid), depth=1)
+        if any(r.waits(o) and not o.is_column and o.valid[-1] != tile.valid[-1] for o in operands):
+            r.end("columns of another extent are read")
+        return r.record(tile, operands, may_float=alone and not self.is_copied(r.stmt))
+
+
+def known(type_: TileType, unknown: Sequence[Extent]) -> tuple[Extent, ...]:
+    """Return valid extents, as numbers where the type knows them."""
+    return tuple(k if isinstance(k, int) else v for k, v in zip(type_.valid, unknown, strict=True))
+
+
+def is_there(given: Argument) -> bool:
+    """Return whether an argument was given."""
+    return given is not None and not isinstance(given, Absent)
+
+
+def number(expr: Expr) -> Extent:
+    """Return a scalar as an extent, as a number where it is one."""
+    return int(expr.value) if isinstance(expr, Const) else expr

@@ -1,0 +1,1 @@
+"""Programs as Python text that runs with torch alone."""

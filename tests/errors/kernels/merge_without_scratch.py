@@ -1,0 +1,13 @@
+"""Lists in tiles are merged without a scratch tile."""
+
+import tilewright.language as pl
+
+EXPECTED = "AttributeValueError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function(type=pl.FunctionType.InCore)
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    tile = pl.load(x, [0, 0], [64, 64])
+    pairs = pl.mrgsort(tile, tile)
+    return out

@@ -1,0 +1,13 @@
+"""The largest element of rows without elements."""
+
+import tilewright.language as pl
+
+EXPECTED = "ShapeMismatchError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function(type=pl.FunctionType.InCore)
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    tile = pl.load(x, [0, 0], [64, 64], valid_shape=[64, 0])
+    where = pl.row_argmax(tile, pl.create_tile([64, 64], dtype=pl.FP32))
+    return out
