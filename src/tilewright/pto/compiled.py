@@ -58,9 +58,8 @@ class CompiledKernelHandle(Inspected, Uncopied):
 
     def __reduce__(self) -> NoReturn:
         """Raise TypeError: code is found again by compiling the kernel."""
-        raise TypeError(
-            f"{self!r} cannot be pickled: pickle the kernel `{self.specialization_key.name}` itself, and compile it there"
-        )
+        name = self.specialization_key.name
+        raise TypeError(f"{self!r} cannot be pickled: pickle the kernel `{name}` itself, and compile it there")
 
     def __repr__(self) -> str:
         key = self.specialization_key
