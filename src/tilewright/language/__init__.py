@@ -41,7 +41,7 @@ from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
-from tilewright.ops.generate import ci as _ci
+from tilewright.ops.generate import ci as arange  # noqa: F401 (its name at the top)
 from tilewright.ops.generate import random as random
 from tilewright.ops.generate import tri as tri
 from tilewright.ops.lanes import *
@@ -87,7 +87,6 @@ else:
     from tilewright.core.annotations import Out as Out
     from tilewright.core.annotations import Tuple as Tuple
 
-arange = _ci
 Mem = MemorySpace
 ND, DN, NZ = TensorLayout.ND, TensorLayout.DN, TensorLayout.NZ
 MX_A_ZZ, MX_B_NN = TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN

@@ -24,7 +24,8 @@ def test_a_loop_counts(loop: Any) -> None:
 
 def test_a_loop_carries_what_it_starts_with() -> None:
     assert list(pl.range(2, init_values=(5, 6))) == [(0, (5, 6)), (1, (5, 6))]
-    assert pl.pipeline(4, stage=3).pipeline_stages == 3  # pyright: ignore[reportAttributeAccessIssue]
+    pipeline: Any = pl.pipeline(4, stage=3)
+    assert pipeline.pipeline_stages == 3
     assert list(pl.while_(init_values=(1, 2))) == [1, 2]
     with pytest.raises(ValueError, match="init_values"):
         pl.while_(init_values=None)  # pyright: ignore[reportArgumentType]
@@ -48,9 +49,12 @@ def test_what_only_a_kernel_has_says_so() -> None:
     for iterated in (pl.spmd(4), pl.split_aiv(2)):
         with pytest.raises(RuntimeError):
             list(iterated)
-    for called in (pl.submit, lambda k: pl.spmd_submit(k, core_num=1), lambda _: pl.system.task_dummy(deps=[])):
-        with pytest.raises(OutsideKernelError):
-            called(print)
+    with pytest.raises(OutsideKernelError):
+        pl.submit(print)
+    with pytest.raises(OutsideKernelError):
+        pl.spmd_submit(print, core_num=1)
+    with pytest.raises(OutsideKernelError):
+        pl.system.task_dummy(deps=[])
     with pytest.raises(ValueError, match="positive"):
         pl.spmd(0)
     with pytest.raises(ValueError, match="n == 2"):

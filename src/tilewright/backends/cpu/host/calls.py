@@ -33,10 +33,9 @@ def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
     blocks = expr.core_num if isinstance(expr, Submit) else None
     count = None if blocks is None else _block_count(e, blocks, needs_one=bool(call.rooms))
     with _where_it_runs(e, expr):
-        if count is not None and _has_barrier(e, expr):
-            rounds(e, call.callee, [*call.words, *call.rooms], count)
-        elif count is not None:
-            grid(e, call.callee, [*call.words, *call.rooms], count)
+        if count is not None:
+            together = has_barrier(e.program.program, call.callee.function.body)
+            (rounds if together else grid)(e, call.callee, [*call.words, *call.rooms], count)
         else:
             invoke(e, call.callee, e.block_index, e.block_count, [*call.words, *call.rooms])
     return _results(e, expr, call)
@@ -48,7 +47,7 @@ def _prepared(e: FunctionEmitter, expr: Invoke | Submit) -> Prepared:
     bindings = [argument(e, arg, param, expr) for arg, param in zip(expr.args, function.params, strict=True)]
     in_grid = isinstance(expr, Submit) and expr.core_num is not None
     is_concurrent = (in_grid or e.is_concurrent) and bool(e.program.footprints[function.name].adds)
-    in_rounds = e.in_rounds or (in_grid and _has_barrier(e, expr))
+    in_rounds = e.in_rounds or (in_grid and has_barrier(e.program.program, function.body))
     callee = written(e.program, function, Signature.of(bindings, is_concurrent, in_rounds))
     words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
     parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]
