@@ -23,6 +23,7 @@ PAGES = (
     ROOT / "docs" / "pto.md",
     ROOT / "docs" / "torch-operators.md",
     ROOT / "docs" / "warm-calls.md",
+    ROOT / "docs" / "writing-a-back-end.md",
     ROOT / "docs" / "writing-kernels.md",
 )
 
