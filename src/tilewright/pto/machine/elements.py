@@ -91,13 +91,9 @@ def cut(m: Machine, whole: Expr, valid: Extents) -> Expr:
 
 
 def columns(m: Machine, count: int) -> Expr:
-    """Return the row 0, 1, 2, ...: made by doubling, so that a short program makes a long one."""
-    row = m.b.tile("full", (1, 1), INT32, constant(0, INT32))
-    have = 1
-    while have < count:
-        row = m.b.tile("concat", row, m.b.tile("add", row, constant(have, INT32)))
-        have *= 2
-    return row if have == count else m.b.tile("slice", row, (1, count), (0, 0))
+    """Return the row 0, 1, 2, ..."""
+    start = constant(0, INT32)
+    return m.b.tile("ci", start, (1, count)) if count > 1 else m.b.tile("full", (1, 1), INT32, start)
 
 
 def over_columns(m: Machine, shape: Sequence[int]) -> Expr:
