@@ -207,8 +207,8 @@ class Machine(Evaluator):
         count = self.value(frame, stmt.core_num)
         if stmt.predicate is None or self.value(frame, stmt.predicate):
             together = has_barrier(self.functions, stmt.body)
-            frames = [replace(frame, values=dict(frame.values)) if together else frame for _ in range(count)]
-            for left in self.each(count, together, lambda index: self._block(frames[index], stmt)):
+            frames = [replace(frame, values=dict(frame.values)) for _ in range(count if together else 0)]
+            for left in self.each(count, together, lambda k: self._block(frames[k] if together else frame, stmt)):
                 if left is not None:
                     return left
             frame.values.update(frames[-1].values if frames else {})
