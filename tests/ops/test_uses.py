@@ -27,8 +27,9 @@ TOGETHER = 24
 DTYPE_PAIRS, OPTION_PAIRS = 4, 1
 """How many pairs of element types an op gets, of all that `make fuzz` tries, and how many values a pair of keywords."""
 
-LEFT_OUT = ("tile.matmul_mx", "tile.matmul_mx_acc", "tile.matmul_mx_bias")
-"""Ops whose operands have shapes and element types of their own, each: `test_mx.py` has all of their uses."""
+LEFT_OUT = ("tensor.paged_gather", "tile.matmul_mx", "tile.matmul_mx_acc", "tile.matmul_mx_bias")
+"""Ops whose operands have shapes and element types of their own, each: `test_memory_gather.py` and
+`test_mx.py` have their uses."""
 
 SHAPED = [
     op for op in OPS.values() if op.kind in (Kind.TILE, Kind.TENSOR) and op.spec.operands and op.name not in LEFT_OUT
