@@ -146,12 +146,18 @@ def _constructed_first(cls: Any) -> Callable[..., None]:
     return __init__
 
 
+def prepare(*classes: Any) -> None:
+    """Make the constructors of records now, for whoever makes one while somebody waits."""
+    for cls in classes:
+        cls.__init__ = _constructor(cls)
+
+
 def _constructor(cls: Any) -> Callable[..., None]:
     """Return the constructor that a dataclass of the same fields has, which takes ten times as long to make one."""
-    factories = [f for f in fields(cls) if f.default_factory is not MISSING]
-    after = hasattr(cls, "__post_init__")
-    by_place = [f for f in fields(cls) if f.init and not f.kw_only]
-    by_name = [f for f in fields(cls) if f.init and f.kw_only]
+    every, after = fields(cls), hasattr(cls, "__post_init__")
+    factories = [f for f in every if f.default_factory is not MISSING]
+    by_place = [f for f in every if f.init and not f.kw_only]
+    by_name = [f for f in every if f.init and f.kw_only]
     names = tuple(f.name for f in by_place + by_name)
     code = _assigning(len(by_place), len(by_name), bool(factories or after))
     code = code.replace(co_names=names + code.co_names[len(names) :], co_varnames=("self", *names))

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.core.program import Program
 from tilewright.errors import ArtifactError, ExportError
+from tilewright.forks import undivided
 from tilewright.records import record
 from tilewright.source import Span
 
@@ -169,5 +170,6 @@ def serving(device: str) -> Backend | None:
 def find(name: str) -> Backend:
     """Return a back end by its name, loading it where nobody has yet; KeyError for a name that none has."""
     if name not in _backends:
-        register(import_module(_HOMES[name]).BACKEND)
+        with undivided():  # a fork would leave the child with modules that are half imported
+            register(import_module(_HOMES[name]).BACKEND)
     return _backends[name]

@@ -158,7 +158,7 @@ class Translator(Translation):
         wider = self.joined(var.type, value.type, span)
         key = name, var.span
         if id(var) not in self.variables and known.block == self.scope.block:
-            self._assign_to(name, self._variable(name, value, span), value, span)
+            self._assign_to(name, self._renewed(name, var, value, span), value, span)
         elif id(var) not in self.variables and self.widened.get(key) != var.type:
             raise Widened(key, var.type)
         elif wider == var.type:
@@ -183,6 +183,14 @@ class Translator(Translation):
     def _variable(self, name: str, value: Expr, span: Span) -> Var:
         var = Var(name.replace(".", "_"), self.widened.get((name, span), value.type), span)
         self.variables.add(id(var))
+        return var
+
+    def _renewed(self, name: str, old: Var, value: Expr, span: Span) -> Var:
+        """Return the variable for a name that is bound again beside what a loop gave it: no block has shared it yet."""
+        if id(old) not in self.given or (name, span) in self.widened:
+            return self._variable(name, value, span)
+        var = Var(name, value.type, span)
+        self.given.add(id(var))
         return var
 
     def _assign_to(self, name: str, var: Var, value: Expr, span: Span) -> None:

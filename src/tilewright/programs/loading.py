@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tilewright.backends.interface import Code
+from tilewright.core.program import Function, Program
+from tilewright.core.types import ScalarType, TensorType
 from tilewright.keep.relocate import Relocation
+from tilewright.native.elf import Object, Section, Symbol
+from tilewright.native.loader import Loaded
 from tilewright.programs.artifact import Artifact
 from tilewright.programs.program import CompiledProgram
+from tilewright.records import prepare
+
+prepare(Artifact, Code, Function, Loaded, Object, Program, ScalarType, Section, Symbol, TensorType)
 
 
 def load(data: bytes, relocation: Relocation = list) -> CompiledProgram:
