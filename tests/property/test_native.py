@@ -20,7 +20,7 @@ from property.running import QUICK
 from property.ways import LEFT_OUT, covered
 
 from tilewright.core.op import OPS
-from tilewright.errors import ExecutionError, KernelError
+from tilewright.errors import ExecutionError, KernelError, OperandError
 
 PER_OP = 9
 """How many programs are about each op."""
@@ -53,7 +53,12 @@ def test_programs_with_an_op_do_natively_what_the_interpreter_does(ops: list[str
     @given(numbers)
     def every(number: int) -> None:
         text, origin = seeded(f"{number}", BUDGET, about=ops)
-        uses.append(check(text, origin))
+        try:
+            uses.append(check(text, origin))
+        except OperandError as error:  # the one rule that the writer of random programs does not know
+            if "a slice that is added to in this block" not in error.message:
+                raise
+            reject()
 
     every()
     assert len(uses) == PER_OP
