@@ -49,7 +49,7 @@ def _handed_over(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.in_memory(call)
 
 
-@_plans("elementwise", "expansion")
+@_plans("elementwise", "expansion", "where")
 def _elementwise(w: Walk, call: Call, given: Given) -> Waiting:
     operands = w.tiles(given, *call.op.spec.data)
     shape = _shape(call)

@@ -149,6 +149,17 @@ def _selected_or(dtype: Any, mask: _Value, src: _Value, tmp: Any = None, scalar:
     return _embedded(torch.where(_bits(mask, src.valid), src.live(), other), src.data.shape, dtype)
 
 
+@spells("tile.where", "tensor.where")
+def _where(dtype: Any, condition: _Value, x: Any, y: Any) -> _Value:
+    """Return elements of `x` where a mask is set, of `y` elsewhere."""
+    chosen = [each if isinstance(each, _Value) else _Value(torch.tensor(_number(each, dtype))) for each in (x, y)]
+
+    def choose(mask: Any, taken: Any, other: Any) -> Any:
+        return torch.where(mask.bool(), taken, other)
+
+    return _each(choose, [condition, *chosen], dtype, dtype)
+
+
 def _converted(elements: Any, dtype: Any, mode: Any) -> Any:
     """Return elements in another type; floats become integers as `mode` says, and saturate."""
     elements = _exact(elements)
