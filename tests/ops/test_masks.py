@@ -66,6 +66,7 @@ b = pl.store(pl.where(~inner & (column != row), 1, 2), [0, 0], b)
 c = pl.store(pl.where(row > column, pl.load(h, [0, 0], [5, 19]), t), [0, 0], c)
 d = pl.store(pl.where(inner | (t == 0.0), inner, True), [0, 0], d)
 e = pl.store(pl.where(inner, 0.5, n), [0, 0], e)
+f = pl.store(pl.sel(inner, t, pl.sels(~inner, t, scalar=3.0)), [0, 0], f)
 """
 
 
@@ -76,12 +77,12 @@ def test_masks_broadcast_and_choose_as_numpy_does() -> None:
     h = rng.normal(size=SHAPE).astype(np.float16)
     types = {"x": tensor(pl.FP32, *SHAPE), "y": tensor(pl.FP32, 1, 19), "z": tensor(pl.FP32, 5, 1)}
     types |= {"h": tensor(pl.FP16, *SHAPE), "n": scalar(pl.INT32)}
-    kinds = {"a": np.float32, "b": np.int32, "c": np.float32, "d": bool, "e": np.float32}
+    kinds = {"a": np.float32, "b": np.int32, "c": np.float32, "d": bool, "e": np.float32, "f": np.float32}
     types |= {name: out(from_numpy(np.dtype(t)), *SHAPE) for name, t in kinds.items()}
     values: list[Array | float] = [x, y, z, h, 7, *(np.zeros(SHAPE, t) for t in kinds.values())]
     inner = ((z <= x) & (x < y)) ^ np.isnan(x)
     want = [np.where(inner, x, y), np.where(~inner & (z != y), 1, 2), np.where(y > z, h, x)]
-    want += [np.where(inner | (x == 0), inner, True), np.where(inner, np.float32(0.5), np.float32(7))]
+    want += [np.where(inner | (x == 0), inner, True), np.where(inner, np.float32(0.5), np.float32(7)), x]
     for got, expected in zip(held(CHOICES, types, values)[4:], want, strict=True):
         np.testing.assert_array_equal(got, expected)
 

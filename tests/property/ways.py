@@ -122,6 +122,8 @@ def _where(w: Writer, op: Op) -> Value | None:
 
 
 def _cmp_of(w: Writer, shape: Shape) -> Value:
+    if w.chance(40):
+        return tile_of(w, shape, dt.BOOL)
     tested = tile_of(w, shape, w.pick([d for d in DTYPES if d != dt.BOOL]))
     mask = w.make(f"pl.cmp({tested.name}, {w.literal(dtype_of(tested))}, cmp_type={w.number(0, 5)})", "m", keep=True)
     assert mask is not None

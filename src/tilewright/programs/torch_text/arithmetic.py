@@ -126,6 +126,8 @@ def _mask(dtype: Any, lhs: _Value, rhs: Any, cmp_type: int = 0) -> _Value:
 
 def _bits(mask: _Value, like: Sequence[int]) -> Any:
     """Return the bits of a mask as conditions, the least significant of each word first."""
+    if mask.data.dtype == torch.bool:
+        return mask.data[tuple(slice(0, extent) for extent in like)]
     words = mask.data[tuple(slice(0, extent) for extent in like[:-1])].contiguous()
     held = words.view(torch.uint8)[..., : (like[-1] + 7) // 8].to(torch.int64)
     return (held.unsqueeze(-1) >> torch.arange(8) & 1).flatten(-2)[..., : like[-1]].bool()
