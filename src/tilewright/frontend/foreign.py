@@ -14,7 +14,6 @@ _REDUCED = "pl.row_{0} folds each row to one element, pl.col_{0} each column"
 _FOUND = "pl.row_{0} finds it in each row, pl.col_{0} in each column; tiles bring a scratch tile: pl.row_{0}(x, tmp)"
 _COMPARED = "write a {0} b, which makes a mask of tiles and tensors"
 _CONVERTED = "pl.cast(x, pl.FP16) converts elements"
-_BOUNDED = "pl.minimum(pl.maximum(x, low), high) keeps elements within bounds"
 _BLOCK = "the index of `for i in pl.parallel(...)` says which turn this is, pl.get_block_idx() which block of pl.spmd"
 _POWER = "write pl.pow(x, y); a square is pl.square(x)"
 _PRODUCT = "pl.matmul(a, b) is the matrix product"
@@ -26,7 +25,7 @@ _JOINED = "pl.concat(a, b) puts two side by side along the last axis; along othe
 _RANDOM = "pl.tile.random(key0, key1, counter0, counter1, counter2, counter3, shape) gives random bits"
 _LEFT = "pl.fmod(a, b) is the remainder with the sign of the dividend, pl.rem(a, b) that with the sign of the divisor"
 _SORTED = "pl.sort32(x, idx) sorts runs of 32 with their indices, pl.mrgsort(pairs, block_len=64) merges four of them"
-_COUNTED = "pl.tile.arange(0, [1, 64]) is a row of numbers that count, pl.tri(0, [64, 64]) a triangle of ones"
+_COUNTED = "pl.arange(64) counts, pl.iota([64, 1], axis=0) down a column, and pl.tri(0, [64, 64]) is a triangle of ones"
 _SUMMED = "add up in a pl.range loop, or multiply by a triangular matrix of ones with pl.matmul"
 _SHOWN = (
     "pl.static_print shows what is known while the kernel is read; for what it computes, pl.store that into an output"
@@ -48,7 +47,7 @@ _MEANT: Mapping[str, str] = {
     "advance": _PLACED,
     **dict.fromkeys(("amax", "reduce_max"), _REDUCED.format("max")),
     **dict.fromkeys(("amin", "reduce_min"), _REDUCED.format("min")),
-    **dict.fromkeys(("arange", "iota", "linspace", "eye", "indices"), _COUNTED),
+    **dict.fromkeys(("linspace", "eye", "indices", "broadcasted_iota"), _COUNTED),
     "argmax": _FOUND.format("argmax"),
     "argmin": _FOUND.format("argmin"),
     **dict.fromkeys(("argsort", "sort", "topk", "sorted"), _SORTED),
@@ -62,7 +61,7 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("broadcast", "broadcast_to", "expand", "expand_as", "repeat", "tile"), _SPREAD),
     **dict.fromkeys(("cat", "concatenate", "hstack", "vstack", "stack", "join", "column_stack"), _JOINED),
     "cdiv": "write (a + b - 1) // b",
-    **dict.fromkeys(("clamp", "clip"), _BOUNDED),
+    "clip": "write pl.clamp(x, low, high)",
     "constexpr": _CONSTANT,
     **dict.fromkeys(("cumsum", "cumprod", "associative_scan"), _SUMMED),
     **dict.fromkeys(("debug_barrier", "syncthreads", "barrier"), "pl.system.bar_all() waits; order is kept"),
@@ -73,7 +72,7 @@ _MEANT: Mapping[str, str] = {
     "equal": _COMPARED.format("=="),
     **dict.fromkeys(("flatten", "ravel", "squeeze", "unsqueeze", "expand_dims", "view", "newaxis"), _RESHAPED),
     "floor_divide": 'pl.cast(a / b, pl.INT32, mode="floor") rounds down; numbers take `//`',
-    **dict.fromkeys(("fma", "addcmul"), "write a * b + c"),
+    "addcmul": "write pl.fma(a, b, c), or a * b + c",
     **dict.fromkeys(("full_like", "fill", "fill_", "constant"), _FULL.format("0.0")),
     "greater": _COMPARED.format(">"),
     "greater_equal": _COMPARED.format(">="),

@@ -39,6 +39,27 @@ _NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system.", Kind.PREFETCH: "pre
 """The kinds whose ops are not also names of `pl` itself."""
 
 
+def derived(
+    *,
+    kinds: tuple[Kind, ...],
+    infer: Callable[..., Any],
+    fold: Callable[..., Any],
+    name: str = "",
+    accepts: Collection[DataType] = NUMBERS,
+    listed: Callable[..., Any] | None = None,
+    example: str = "",
+) -> Callable[[F], F]:
+    """Declare an op that is always a call of another one, which `fold` gives: programs never contain it."""
+
+    def evaluate(result: object, **_: object) -> NoReturn:
+        raise AssertionError("this is always another op")
+
+    return op(
+        kinds=kinds, infer=infer, evaluate=evaluate, fold=fold, name=name, family="derived", accepts=accepts,
+        listed=listed, example=example,
+    )  # fmt: skip
+
+
 def op(
     *,
     kinds: tuple[Kind, ...],
@@ -66,6 +87,7 @@ def op(
     touches: Collection[str] = (),
     orders: Collection[tuple[str, ...]] = (),
     forms: Collection[tuple[str, ...]] = (),
+    listed: Callable[..., Any] | None = None,
     annotated: bool = False,
     control_plane: bool = False,
     symbol: str = "",
@@ -127,6 +149,7 @@ def op(
                 touches=frozenset(touches),
                 orders=tuple(orders),
                 forms=tuple(forms),
+                listed=listed,
                 annotated=annotated,
                 control_plane=control_plane,
                 symbol=symbol,
