@@ -46,6 +46,7 @@ from tilewright.ops.generate import random as random
 from tilewright.ops.generate import tri as tri
 from tilewright.ops.lanes import *
 from tilewright.ops.load import *
+from tilewright.ops.masks import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import *
 from tilewright.ops.memory_gather import *

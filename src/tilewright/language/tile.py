@@ -14,6 +14,7 @@ from tilewright.ops.generate import tile_random as random
 from tilewright.ops.generate import tri as tri
 from tilewright.ops.lanes import *
 from tilewright.ops.load import load as load
+from tilewright.ops.masks import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tile as create
 from tilewright.ops.memory import create_tile as create_tile

@@ -15,6 +15,7 @@ from tilewright.ops import gather as gather
 from tilewright.ops import generate as generate
 from tilewright.ops import lanes as lanes
 from tilewright.ops import load as load
+from tilewright.ops import masks as masks
 from tilewright.ops import matmul as matmul
 from tilewright.ops import memory as memory
 from tilewright.ops import memory_gather as memory_gather

@@ -11,6 +11,7 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import variables
+from tilewright.dtypes import BOOL
 from tilewright.ops.pipes import PIPES
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
@@ -49,7 +50,7 @@ def _handed_over(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.in_memory(call)
 
 
-@_plans("elementwise", "expansion")
+@_plans("elementwise", "expansion", "where")
 def _elementwise(w: Walk, call: Call, given: Given) -> Waiting:
     operands = w.tiles(given, *call.op.spec.data)
     shape = _shape(call)
@@ -179,11 +180,15 @@ def _is_choice(stmt: Stmt, mask: Var) -> bool:
 @_plans("sel", "sels")
 def _choose(w: Walk, call: Call, given: Given) -> Waiting:
     (mask,), taken = w.tiles(given, "mask"), w.tiles(given, "lhs", "src", "rhs")
-    w.recorder.need(mask if mask.bools is None else None)
+    bools = [mask] if _is_bool(given["mask"]) else [] if mask.bools is None else [mask.bools]
+    w.recorder.need(None if bools else mask)
     assert isinstance(call.type, TileType)
-    bools = [] if mask.bools is None else [mask.bools]
     valid = spans(taken, len(call.type.shape))
     return w.map(call.type.shape, known(call.type, valid), [*bools, *taken])
+
+
+def _is_bool(mask: Argument) -> bool:
+    return isinstance(mask, Expr) and isinstance(mask.type, TileType) and mask.type.dtype == BOOL
 
 
 @_plans("move")
