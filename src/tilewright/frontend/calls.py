@@ -17,6 +17,7 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
 from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.arguments import UNREAD, arguments, values_of
+from tilewright.frontend.derived import between_numbers, expanded
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.inline import InlineFunction
@@ -61,6 +62,7 @@ def call(t: Translator, node: ast.Call) -> Value:
 
 def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     given = values_of(t, node)
+    spec = between_numbers(spec, given.args) or spec
     try:
         bound = bind(spec, given.args, given.kwargs)
     except KernelError as error:
@@ -77,6 +79,8 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     summed = accumulated(t, spec, bound, node, spans)
     if summed is not None:
         return summed
+    if spec.expand is not None:
+        return expanded(t, spec, bound, node, spans)
     try:
         result = apply(t, spec, bound, node, spans)
     except OperandError as error:

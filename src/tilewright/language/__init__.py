@@ -34,6 +34,7 @@ from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
 from tilewright.ops import generate as _generate
+from tilewright.ops.axes import *
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.bytes import *
@@ -52,6 +53,7 @@ from tilewright.ops.memory import *
 from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
 from tilewright.ops.mx import *
+from tilewright.ops.normalize import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.pipes import AUTO as AUTO
@@ -70,8 +72,6 @@ from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
 from tilewright.ops.row_gather import *
-from tilewright.ops.scalar import max as max
-from tilewright.ops.scalar import min as min
 from tilewright.ops.scatter import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *

@@ -77,6 +77,7 @@ def op(
     ulp: float = 0,
     domain: tuple[float, float] = (-8.0, 8.0),
     example: str = "",
+    expand: Callable[..., Any] | None = None,
     also: Mapping[str, tuple[str, ...]] | None = None,
     keeps_bits: Collection[str] = (),
     hints: Mapping[str, str] | None = None,
@@ -138,6 +139,7 @@ def op(
                 ulp=ulp,
                 domain=domain,
                 example=example,
+                expand=expand,
             )
         )
         return public  # pyright: ignore[reportReturnType]
