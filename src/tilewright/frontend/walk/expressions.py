@@ -208,7 +208,11 @@ def _piece(t: Walker, part: ast.expr) -> str:
         return str(t.evaluate(part))
     value = t.evaluate(part.value)
     check_plain(t, part.value, value)
-    return t.show(value)
+    shown = repr(value) if part.conversion == ord("r") else t.show(value)
+    if part.format_spec is None or isinstance(value, t.runtime):
+        return shown
+    spec = t.evaluate(part.format_spec)
+    return known(t, part.value, format, shown if isinstance(value, tuple) else value, spec)
 
 
 EXPRESSIONS: Mapping[type[ast.AST], Handler] = {
