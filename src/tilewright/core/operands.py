@@ -178,7 +178,7 @@ def _wrong(spec: OpSpec, parameter: Parameter, wanted: str, value: Argument) -> 
     if "tile" in wanted and isinstance(value, Expr) and isinstance(value.type, ScalarType):
         help = _for_numbers(spec)
     message = f"`{parameter.name}` of `{spec.name}` must be {wanted}, got {got}"
-    return OperandError(message, blame=[parameter.name], help=help)
+    return OperandError(message, blame=[parameter.name], help=parameter.help or help)
 
 
 def _for_numbers(spec: OpSpec) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar, Protocol
@@ -124,6 +125,8 @@ class Translation(Walker):
     """The variables that are slices of tiles."""
     declared: Type | None = None
     """What the annotation of the name that is being assigned says."""
+    written: list[list[Stmt]] = field(default_factory=list[list[Stmt]])
+    """Into which statements each loop that is being written out goes."""
     lane: Lane | None = None
     """The vector lane whose turn is being written out."""
     frame: Frame | None = None
@@ -199,7 +202,9 @@ class Translation(Walker):
 
 
 def alike(value: Value, elements: Sequence[Value]) -> tuple[Value, ...]:
-    """Return elements as what `value` is, a list or a tuple."""
+    """Return elements as what `value` is, a list or a tuple; itself where they are its own."""
+    if isinstance(value, tuple) and all(map(operator.is_, value, elements)):  # pyright: ignore[reportUnknownArgumentType]
+        return value  # pyright: ignore[reportUnknownVariableType]
     return Listed(elements) if isinstance(value, (list, Listed)) else tuple(elements)
 
 

@@ -153,7 +153,10 @@ def _compare(t: Walker, node: ast.Compare) -> Value:
     for op, right in zip(node.ops, node.comparators, strict=True):
         rhs = t.operand(right)
         compared = _compared(t, op, lhs, rhs, node)
-        result = compared if result is True else _joined(t, True, result, compared, node, node)
+        if result is not True:
+            both = t.placed(result, node), t.placed(compared, node)
+            compared = _joined(t, True, *both, node, node)
+        result = compared
         if not isinstance(result, t.runtime) and not result:
             break
         lhs = rhs
@@ -205,7 +208,11 @@ def _piece(t: Walker, part: ast.expr) -> str:
         return str(t.evaluate(part))
     value = t.evaluate(part.value)
     check_plain(t, part.value, value)
-    return t.show(value)
+    shown = repr(value) if part.conversion == ord("r") else t.show(value)
+    if part.format_spec is None or isinstance(value, t.runtime):
+        return shown
+    spec = t.evaluate(part.format_spec)
+    return known(t, part.value, format, shown if isinstance(value, tuple) else value, spec)
 
 
 EXPRESSIONS: Mapping[type[ast.AST], Handler] = {
