@@ -34,6 +34,7 @@ from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
 from tilewright.ops import generate as _generate
+from tilewright.ops.atomics import *
 from tilewright.ops.axes import *
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
