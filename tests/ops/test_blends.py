@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import torch
@@ -27,13 +26,13 @@ lower = pl.store(pl.clamp(a, min=0.5), [0, 0], lower)
 
 
 def test_bounds_clamp_as_torchs_do() -> None:
-    every: Any = np.reshape(np.array([*itertools.product(SPECIALS, repeat=3)], np.float32).T, (3, *SHAPE))
-    x, low, high = (np.array(part) for part in every)
+    every = [*itertools.product(SPECIALS, repeat=3)]
+    x, low, high = (np.reshape(np.array(part, np.float32), SHAPE) for part in zip(*every, strict=True))
     types = {name: tensor(pl.FP32, *SHAPE) for name in ("x", "low", "high")}
     types |= {name: out(pl.FP32, *SHAPE) for name in ("both", "upper", "lower")}
-    a, l, h = map(torch.from_numpy, (x, low, high))
+    a, least, most = (torch.tensor(part.tolist()) for part in (x, low, high))
     found = Native(kernel(CLAMPED, **types)).run([x, low, high, *(np.zeros(SHAPE, np.float32) for _ in range(3))])
-    want = [torch.clamp(a, l, h), torch.clamp(a, max=h), torch.clamp(a, min=0.5)]
+    want = [torch.clamp(a, least, most), torch.clamp(a, max=most), torch.clamp(a, min=0.5)]
     for (got, meant), expected in zip(found[3:], want, strict=True):
         assert_same(got, meant)
         np.testing.assert_array_equal(got, expected.numpy())

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from property import axis_ways as axis_ways
 from property import generated_ways as generated_ways
 from property import indexed_ways as indexed_ways
 from property import scopes

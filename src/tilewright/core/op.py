@@ -176,6 +176,8 @@ class OpSpec:
     """Where tests sample operands."""
     example: str = ""
     """Statements of a kernel that uses the op, for the reference page and for tests."""
+    expand: Callable[..., Any] | None = None
+    """How a call is written in other ops, of which alone programs are made: from a writer and the op's parameters."""
 
     @property
     def is_view(self) -> bool:
@@ -183,9 +185,20 @@ class OpSpec:
         return self.alias is not None and self.effect is Effect.PURE
 
     @property
+    def is_atomic(self) -> bool:
+        """Whether it changes elements of a tensor in one step each, and gives what they were."""
+        return self.family == "atomic"
+
+    @property
     def computes(self) -> bool:
         """Whether it gives a new value and touches no buffer."""
         return self.alias is None and self.effect is Effect.PURE
+
+    @property
+    def has_a_name(self) -> bool:
+        """Whether authors call it by its name: operators have a sign, and `pl.max` of numbers that of tiles."""
+        shaped = OPS.get(f"tile.{self.name}") if self.kinds == (Kind.SCALAR,) else None
+        return not self.symbol and (shaped is None or shaped.spec.expand is None)
 
     @property
     def doc(self) -> str:

@@ -3,6 +3,7 @@
 from tilewright.frontend.directives import alloc as alloc
 from tilewright.frontend.directives import dump_tag as dump_tag
 from tilewright.frontend.directives import no_dep as no_dep
+from tilewright.ops.axes import *
 from tilewright.ops.blends import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.bytes import as_strided as as_strided
@@ -23,6 +24,7 @@ from tilewright.ops.memory import dim as dim
 from tilewright.ops.memory import full as full
 from tilewright.ops.memory import read as read
 from tilewright.ops.memory import write as write
+from tilewright.ops.normalize import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.position import *

@@ -3,6 +3,7 @@
 import math
 import struct
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from tilewright.arrays import np
@@ -38,16 +39,18 @@ def between(start: float, end: float, weight: float) -> float:
     return start + weight * apart if abs(weight) < 0.5 else end - apart * (1 - weight)
 
 
-_FUSED: Callable[..., Any] = np.frompyfunc(fused, 3, 1)  # back ends know these by their names
-_BETWEEN: Callable[..., Any] = np.frompyfunc(between, 3, 1)
+@cache
+def _by_element(function: Callable[[float, float, float], float]) -> Callable[..., Any]:
+    """Return a function of floats for arrays; back ends know it by its name."""
+    return np.frompyfunc(function, 3, 1)
 
 
 def _multiplied(a: Array, b: Array, c: Array) -> Array:
-    return _FUSED(a, b, c).astype(np.float64) if a.dtype.kind == "f" else a * b + c
+    return _by_element(fused)(a, b, c).astype(np.float64) if a.dtype.kind == "f" else a * b + c
 
 
 def _blended(start: Array, end: Array, weight: Array) -> Array:
-    return _BETWEEN(start, end, weight).astype(np.float64)
+    return _by_element(between)(start, end, weight).astype(np.float64)
 
 
 def _bounded(x: Array, min: Array, max: Array) -> Array:

@@ -12,9 +12,9 @@ from tilewright.core.op import spec_of
 from tilewright.core.region import Region, embed, exact
 from tilewright.core.types import ScalarType, TileType, tile
 from tilewright.dtypes import FP32, INT32, DataType, round_to
-from tilewright.errors import DTypeMismatchError, NotStaticError, OutOfBoundsError, ShapeMismatchError
+from tilewright.errors import DTypeMismatchError, InternalError, NotStaticError, OutOfBoundsError, ShapeMismatchError
 from tilewright.ops.aliases import listed_form
-from tilewright.ops.declare import NUMBERS, TILE, derived, op
+from tilewright.ops.declare import NUMBERS, TILE, op
 from tilewright.ops.families import check_dtype
 from tilewright.ops.generate import ci, tile_ci
 from tilewright.ops.windows import tile_shape
@@ -86,6 +86,10 @@ def _counted(start: Expr, stop: Expr | None, step: Expr, dtype: DataType | None)
     return call(spec, {"shape": shape, "axis": -1, "start": first, "step": step, "dtype": made}, start.span)
 
 
+def _never(result: TileType, **_: object) -> Region:
+    raise InternalError("arange is always iota")
+
+
 @op(
     kinds=TILE, infer=_iota_type, evaluate=_iota, accepts=NUMBERS, ulp=1,
     example="columns, rows = pl.iota([1, 32]), pl.iota([16, 1], axis=0)\n"
@@ -99,8 +103,8 @@ def iota(shape: Extents, axis: int = -1, start: Number = 0, step: Number = 1, dt
     ...
 
 
-@derived(
-    kinds=TILE, name="arange", infer=_arange_type, fold=_counted, listed=tile_ci,
+@op(
+    kinds=TILE, name="arange", infer=_arange_type, evaluate=_never, fold=_counted, family="derived", listed=tile_ci,
     example="columns = 3 + pl.tile.arange(32)\nout = pl.store(pl.where(columns < 9, a, 0.0), [0, 0], out)",
 )  # fmt: skip
 def tile_arange(start: Number, stop: Number | None = None, step: Number = 1, dtype: DataType | None = None) -> Tile:

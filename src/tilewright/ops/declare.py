@@ -39,27 +39,6 @@ _NAMESPACES = {Kind.ARRAY: "array.", Kind.SYSTEM: "system.", Kind.PREFETCH: "pre
 """The kinds whose ops are not also names of `pl` itself."""
 
 
-def derived(
-    *,
-    kinds: tuple[Kind, ...],
-    infer: Callable[..., Any],
-    fold: Callable[..., Any],
-    name: str = "",
-    accepts: Collection[DataType] = NUMBERS,
-    listed: Callable[..., Any] | None = None,
-    example: str = "",
-) -> Callable[[F], F]:
-    """Declare an op that is always a call of another one, which `fold` gives: programs never contain it."""
-
-    def evaluate(result: object, **_: object) -> NoReturn:
-        raise AssertionError("this is always another op")
-
-    return op(
-        kinds=kinds, infer=infer, evaluate=evaluate, fold=fold, name=name, family="derived", accepts=accepts,
-        listed=listed, example=example,
-    )  # fmt: skip
-
-
 def op(
     *,
     kinds: tuple[Kind, ...],
@@ -99,6 +78,7 @@ def op(
     ulp: float = 0,
     domain: tuple[float, float] = (-8.0, 8.0),
     example: str = "",
+    expand: Callable[..., Any] | None = None,
     also: Mapping[str, tuple[str, ...]] | None = None,
     keeps_bits: Collection[str] = (),
     hints: Mapping[str, str] | None = None,
@@ -161,6 +141,7 @@ def op(
                 ulp=ulp,
                 domain=domain,
                 example=example,
+                expand=expand,
             )
         )
         return public  # pyright: ignore[reportReturnType]
