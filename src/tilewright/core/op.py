@@ -179,6 +179,10 @@ class OpSpec:
     expand: Callable[..., Any] | None = None
     """How a call is written in other ops, of which alone programs are made: from a writer and the op's parameters."""
 
+    def element_types(self, result: DataType, given: Sequence[DataType | ScalarType]) -> tuple[DataType, ...]:
+        """Return the type that each operand is computed with in, from the element type of the result and theirs."""
+        return (result,) * len(given) if self.elements is None else self.elements(result, given)
+
     @property
     def is_view(self) -> bool:
         """Whether it gives a buffer as another value, and reads and writes none of its elements."""
