@@ -122,6 +122,14 @@ def _where(w: Writer, op: Op) -> Value | None:
     return called(w, op, mask.name, *(sides if w.chance(70) else sides[::-1]))
 
 
+@way("tile.clamp", "tensor.clamp")
+def _clamp(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
+    bounds = [operand(w, op.kind, shape, dtype).name if w.chance(40) else w.scalar(dtype) for _ in range(2)]
+    x = operand(w, op.kind, shape, dtype)
+    return called(w, op, x.name, *w.pick([[*bounds], [bounds[0]], [f"max={bounds[1]}"]]))
+
+
 def _cmp_of(w: Writer, shape: Shape) -> Value:
     if w.chance(40):
         return tile_of(w, shape, dt.BOOL)

@@ -11,7 +11,7 @@ from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind, OpSpec, Role, spec_of
-from tilewright.core.operands import bind, order_of
+from tilewright.core.operands import bind, called_op, order_of
 from tilewright.core.program import Function
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
@@ -65,6 +65,7 @@ def call(t: Translator, node: ast.Call) -> Value:
 
 def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     given = values_of(t, node)
+    spec = called_op(spec, given.args, given.kwargs)
     spec = between_numbers(spec, given.args) or spec
     try:
         bound = bind(spec, given.args, given.kwargs)

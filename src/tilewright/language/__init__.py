@@ -33,14 +33,16 @@ from tilewright.language import prefetch as prefetch
 from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
-from tilewright.ops import generate as _generate
 from tilewright.ops.atomics import *
 from tilewright.ops.axes import *
+from tilewright.ops.blends import *
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.bytes import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
+from tilewright.ops.counting import arange as arange
+from tilewright.ops.counting import iota as iota
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
@@ -93,7 +95,6 @@ Mem = MemorySpace
 ND, DN, NZ = TensorLayout.ND, TensorLayout.DN, TensorLayout.NZ
 MX_A_ZZ, MX_B_NN = TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN
 TaskId = PrefetchAsyncContext = AsyncEvent = AsyncSession = Scalar(TASK_ID)
-arange = _generate.ci
 IntLike: _typing.TypeAlias = int | Scalar | _Expr
 
 

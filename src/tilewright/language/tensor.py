@@ -4,6 +4,7 @@ from tilewright.frontend.directives import alloc as alloc
 from tilewright.frontend.directives import dump_tag as dump_tag
 from tilewright.frontend.directives import no_dep as no_dep
 from tilewright.ops.axes import *
+from tilewright.ops.blends import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.bytes import as_strided as as_strided
 from tilewright.ops.compare import *

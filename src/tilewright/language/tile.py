@@ -4,13 +4,15 @@ from tilewright.core.enums import MaskPattern as MaskPattern
 from tilewright.frontend.directives import alloc as alloc
 from tilewright.ops.atomics import *
 from tilewright.ops.axes import *
+from tilewright.ops.blends import *
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
+from tilewright.ops.counting import iota as iota
+from tilewright.ops.counting import tile_arange as arange
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
-from tilewright.ops.generate import tile_ci as arange
 from tilewright.ops.generate import tile_ci as ci
 from tilewright.ops.generate import tile_random as random
 from tilewright.ops.generate import tri as tri
@@ -48,6 +50,6 @@ from tilewright.ops.tile_gather import *
 from tilewright.ops.tile_scatter import *
 
 __all__ = [
-    "MaskPattern", "arange", "ci", "create", "create_tile", "full", "gather_row", "load", "move",
+    "MaskPattern", "arange", "ci", "create", "create_tile", "full", "gather_row", "iota", "load", "move",
     "random", "read", "store", "tri", "write",
 ]  # fmt: skip

@@ -6,11 +6,13 @@ from tilewright.core.op import specs as specs
 from tilewright.ops import array as array
 from tilewright.ops import atomics as atomics
 from tilewright.ops import axes as axes
+from tilewright.ops import blends as blends
 from tilewright.ops import block_gather as block_gather
 from tilewright.ops import broadcast as broadcast
 from tilewright.ops import bytes as bytes
 from tilewright.ops import compare as compare
 from tilewright.ops import convert as convert
+from tilewright.ops import counting as counting
 from tilewright.ops import elementwise as elementwise
 from tilewright.ops import functions as functions
 from tilewright.ops import gather as gather
