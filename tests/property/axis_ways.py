@@ -44,3 +44,10 @@ def _folded(w: Writer, op: Op) -> Value | None:
 def _shares(w: Writer, op: Op) -> Value | None:
     value = source(w, op)
     return called(w, op, value.name, f"axis={w.number(-len(shape_of(value)), -1)}")
+
+
+@way(*names("scan"))
+def _scanned(w: Writer, op: Op) -> Value | None:
+    value = source(w, op)
+    axis = w.number(-len(shape_of(value)), -1)
+    return called(w, op, value.name, f"axis={axis}", f"reverse={w.chance(40)}")

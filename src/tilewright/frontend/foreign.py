@@ -27,7 +27,7 @@ _RANDOM = "pl.tile.random(key0, key1, counter0, counter1, counter2, counter3, sh
 _LEFT = "pl.fmod(a, b) is the remainder with the sign of the dividend, pl.rem(a, b) that with the sign of the divisor"
 _SORTED = "pl.sort32(x, idx) sorts runs of 32 with their indices, pl.mrgsort(pairs, block_len=64) merges four of them"
 _COUNTED = "pl.tile.arange(0, [1, 64]) is a row of numbers that count, pl.tri(0, [64, 64]) a triangle of ones"
-_SUMMED = "add up in a pl.range loop, or multiply by a triangular matrix of ones with pl.matmul"
+_SUMMED = "pl.cumsum(x, axis=-1) sums up to each element; there are pl.cumprod, pl.cummax and pl.cummin, too"
 _SHOWN = (
     "pl.static_print shows what is known while the kernel is read; for what it computes, pl.store that into an output"
 )
@@ -62,7 +62,7 @@ _MEANT: Mapping[str, str] = {
     "cdiv": "write (a + b - 1) // b",
     **dict.fromkeys(("clamp", "clip"), _BOUNDED),
     "constexpr": _CONSTANT,
-    **dict.fromkeys(("cumsum", "cumprod", "associative_scan"), _SUMMED),
+    "associative_scan": _SUMMED,
     **dict.fromkeys(("debug_barrier", "syncthreads", "barrier"), "pl.system.bar_all() waits; order is kept"),
     "device_assert": "pl.system.device_assert(condition, message) checks while the program runs",
     **dict.fromkeys(("dot", "mm", "einsum", "linear", "inner", "tensordot", "mv"), _PRODUCT),

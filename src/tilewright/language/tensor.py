@@ -30,6 +30,7 @@ from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
 from tilewright.ops.row_gather import *
+from tilewright.ops.scan import *
 from tilewright.ops.scatter import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *

@@ -38,6 +38,7 @@ from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
 from tilewright.ops.row_gather import gather_row as gather_row
+from tilewright.ops.scan import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.sort import *

@@ -23,8 +23,8 @@ Axis: TypeAlias = int | tuple[int, ...] | None
 def axes_of(x: Expr, axis: Any) -> tuple[int, ...]:
     """Return axes counted from the end, the last one first; raise where some do not exist or are named twice."""
     rank = len(shaped(x).shape)
-    several = axis is None or isinstance(axis, (tuple, list))
-    given: Any = range(rank) if axis is None else axis if several else (axis,)
+    named: Any = tuple(range(rank)) if axis is None else axis
+    given: Any = named if type(named) in (tuple, list) else (named,)
     found: list[int] = []
     for each in given:
         number: Any = each.value if isinstance(each, Const) else each

@@ -32,6 +32,7 @@ from tilewright.ops import reinterpret as reinterpret
 from tilewright.ops import reshape as reshape
 from tilewright.ops import row_gather as row_gather
 from tilewright.ops import scalar as scalar
+from tilewright.ops import scan as scan
 from tilewright.ops import scatter as scatter
 from tilewright.ops import scatter_update as scatter_update
 from tilewright.ops import shape as shape
