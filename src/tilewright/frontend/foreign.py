@@ -25,7 +25,6 @@ _SPREAD = "operators repeat extents of 1 by themselves; pl.row_expand and pl.col
 _JOINED = "pl.concat(a, b) puts two side by side along the last axis; along others, pl.store each part where it belongs"
 _RANDOM = "pl.tile.random(key0, key1, counter0, counter1, counter2, counter3, shape) gives random bits"
 _LEFT = "pl.fmod(a, b) is the remainder with the sign of the dividend, pl.rem(a, b) that with the sign of the divisor"
-_SORTED = "pl.sort32(x, idx) sorts runs of 32 with their indices, pl.mrgsort(pairs, block_len=64) merges four of them"
 _COUNTED = "pl.tile.arange(0, [1, 64]) is a row of numbers that count, pl.tri(0, [64, 64]) a triangle of ones"
 _SUMMED = "pl.cumsum(x, axis=-1) sums up to each element; there are pl.cumprod, pl.cummax and pl.cummin, too"
 _SHOWN = (
@@ -49,7 +48,7 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("amax", "reduce_max"), _FOLDED.format("max")),
     **dict.fromkeys(("amin", "reduce_min"), _FOLDED.format("min")),
     **dict.fromkeys(("arange", "iota", "linspace", "eye", "indices"), _COUNTED),
-    **dict.fromkeys(("argsort", "sort", "topk", "sorted"), _SORTED),
+    "sorted": "write pl.sort(x)",
     **dict.fromkeys(("astype", "to", "type", "half", "float", "bfloat16_"), _CONVERTED),
     **dict.fromkeys(("atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg"), _ADDED),
     **dict.fromkeys(("bitwise_and", "logical_and"), "pl.and_(a, b) is the bitwise one; conditions take `and`"),

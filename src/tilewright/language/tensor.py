@@ -23,6 +23,9 @@ from tilewright.ops.memory import full as full
 from tilewright.ops.memory import read as read
 from tilewright.ops.memory import write as write
 from tilewright.ops.normalize import *
+from tilewright.ops.order import argsort as argsort
+from tilewright.ops.order import sort as sort
+from tilewright.ops.order import topk as topk
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.position import *
@@ -39,5 +42,6 @@ from tilewright.ops.system import *
 from tilewright.ops.view import *
 
 __all__ = [
-    "arange", "ci", "create", "create_tensor", "dim", "dump_tag", "full", "no_dep", "random", "read", "write",
+    "arange", "argsort", "ci", "create", "create_tensor", "dim", "dump_tag", "full", "no_dep", "random", "read", "sort",
+    "topk", "write",
 ]  # fmt: skip

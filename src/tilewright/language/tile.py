@@ -27,6 +27,7 @@ from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
 from tilewright.ops.mx import *
 from tilewright.ops.normalize import *
+from tilewright.ops.order import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.pipes import tpop_from_aic as tpop_from_aic

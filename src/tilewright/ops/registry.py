@@ -22,6 +22,7 @@ from tilewright.ops import memory_gather as memory_gather
 from tilewright.ops import memory_scatter as memory_scatter
 from tilewright.ops import mx as mx
 from tilewright.ops import normalize as normalize
+from tilewright.ops import order as order
 from tilewright.ops import padding as padding
 from tilewright.ops import partial as partial
 from tilewright.ops import pipes as pipes

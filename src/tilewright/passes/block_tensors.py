@@ -331,6 +331,7 @@ _RULES: Mapping[str, Rule] = {
     "reduction": _reduction,
     "position": _position,
     "scan": block_scans.scan,
+    "order": block_sorts.order,
     "sort32": block_sorts.sort32,
     "mrgsort": block_sorts.mrgsort,
     **dict.fromkeys(("matmul", "matmul_acc"), _product),
