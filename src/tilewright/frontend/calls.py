@@ -24,6 +24,7 @@ from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.lanes import OF_LANES, check_mode, in_lane, note_pending
+from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import apply
 from tilewright.frontend.properties import BindDynamic
 from tilewright.frontend.signature import Dim
@@ -36,6 +37,8 @@ from tilewright.frontend.walk.walker import Value
 
 def call(t: Translator, node: ast.Call) -> Value:
     """Return what a call gives, as what is called says."""
+    if changes_list(t, node):
+        return change(t, node)
     callee = t.evaluate(node.func)
     spec = spec_of(callee)
     if spec is not None:

@@ -11,8 +11,7 @@ from tilewright.ops.registry import OPS
 _FULL = "pl.tile_full(shape, dtype=pl.FP32, value={}) is a tile of one number, pl.full a tensor"
 _NEW = "pl.create_tensor(shape, dtype=pl.FP32) is a buffer, pl.create_tile(shape, dtype=pl.FP32) a tile"
 _FOLDED = "pl.{0}(x, axis=-1) folds an axis, pl.{0}(x) all elements to a number"
-_CHOSEN = "pl.sel(pl.cmp(a, b, cmp_type=pl.CmpType.GT), x, y) chooses element by element"
-_COMPARED = "pl.cmp(a, b, cmp_type=pl.CmpType.{0}) compares element by element; numbers compare with {1}"
+_COMPARED = "write a {0} b, which makes a mask of tiles and tensors"
 _CONVERTED = "pl.cast(x, pl.FP16) converts elements"
 _BOUNDED = "pl.minimum(pl.maximum(x, low), high) keeps elements within bounds"
 _BLOCK = "the index of `for i in pl.parallel(...)` says which turn this is, pl.get_block_idx() which block of pl.spmd"
@@ -30,7 +29,6 @@ _SUMMED = "pl.cumsum(x, axis=-1) sums up to each element; there are pl.cumprod, 
 _SHOWN = (
     "pl.static_print shows what is known while the kernel is read; for what it computes, pl.store that into an output"
 )
-_ADDED = "pl.store(..., atomic=pl.AtomicType.Add) adds to what is there; other atomic updates there are none"
 _CONSTANT = "a number that is passed to a kernel is a constant of its code: annotate the parameter `n: int`"
 _NUMBER = "math.inf, math.nan and math.pi are numbers that a kernel can use"
 _EXTENTS = "x.shape is a tuple of the extents, and len(x.shape) their number"
@@ -50,11 +48,11 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("arange", "iota", "linspace", "eye", "indices"), _COUNTED),
     "sorted": "write pl.sort(x)",
     **dict.fromkeys(("astype", "to", "type", "half", "float", "bfloat16_"), _CONVERTED),
-    **dict.fromkeys(("atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg"), _ADDED),
-    **dict.fromkeys(("bitwise_and", "logical_and"), "pl.and_(a, b) is the bitwise one; conditions take `and`"),
-    **dict.fromkeys(("bitwise_or", "logical_or"), "pl.or_(a, b) is the bitwise one; conditions take `or`"),
-    **dict.fromkeys(("bitwise_xor", "logical_xor"), "pl.xor(a, b) is the bitwise one"),
-    **dict.fromkeys(("bitwise_not", "logical_not", "invert"), "pl.not_(x) is the bitwise one; conditions take `not`"),
+    **dict.fromkeys(("index_add", "scatter_add", "bincount"), "pl.atomic_add(x, indices, values) adds at indices"),
+    **dict.fromkeys(("bitwise_and", "logical_and"), "write a & b for bits and masks; conditions take `and`"),
+    **dict.fromkeys(("bitwise_or", "logical_or"), "write a | b for bits and masks; conditions take `or`"),
+    **dict.fromkeys(("bitwise_xor", "logical_xor"), "write a ^ b for bits and masks"),
+    **dict.fromkeys(("bitwise_not", "logical_not", "invert"), "write ~x for bits and masks; conditions take `not`"),
     "bmm": _BATCHED,
     **dict.fromkeys(("broadcast", "broadcast_to", "expand", "expand_as", "repeat", "tile"), _SPREAD),
     **dict.fromkeys(("cat", "concatenate", "hstack", "vstack", "stack", "join", "column_stack"), _JOINED),
@@ -67,22 +65,22 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("dot", "mm", "einsum", "linear", "inner", "tensordot", "mv"), _PRODUCT),
     **dict.fromkeys(("device_print", "print"), _SHOWN),
     **dict.fromkeys(("empty", "empty_like", "new_empty"), _NEW),
-    **dict.fromkeys(("eq", "equal"), _COMPARED.format("EQ", "==")),
+    "equal": _COMPARED.format("=="),
     **dict.fromkeys(("flatten", "ravel", "squeeze", "unsqueeze", "expand_dims", "view", "newaxis"), _RESHAPED),
     "floor_divide": 'pl.cast(a / b, pl.INT32, mode="floor") rounds down; numbers take `//`',
     **dict.fromkeys(("fma", "addcmul"), "write a * b + c"),
     **dict.fromkeys(("full_like", "fill", "fill_", "constant"), _FULL.format("0.0")),
-    **dict.fromkeys(("ge", "greater_equal"), _COMPARED.format("GE", ">=")),
-    **dict.fromkeys(("greater", "gt"), _COMPARED.format("GT", ">")),
+    "greater": _COMPARED.format(">"),
+    "greater_equal": _COMPARED.format(">="),
     **dict.fromkeys(("inf", "nan", "pi"), _NUMBER),
     "item": "pl.read(x, [0, 0]) is one element as a number",
-    **dict.fromkeys(("le", "less_equal"), _COMPARED.format("LE", "<=")),
     **dict.fromkeys(("len", "ndim", "numel", "size", "dims"), _EXTENTS),
-    **dict.fromkeys(("less", "lt"), _COMPARED.format("LT", "<")),
+    "less": _COMPARED.format("<"),
+    "less_equal": _COMPARED.format("<="),
     **dict.fromkeys(("make_block_ptr", "make_tensor_descriptor"), _PLACED),
     "max": _FOLDED.format("max") + ", pl.maximum takes two tiles",
     "min": _FOLDED.format("min") + ", pl.minimum takes two tiles",
-    **dict.fromkeys(("ne", "not_equal"), _COMPARED.format("NE", "!=")),
+    "not_equal": _COMPARED.format("!="),
     "negative": "write -x",
     "norm": "write pl.sqrt(pl.sum(x * x, axis=-1, keepdims=True))",
     **dict.fromkeys(("num_programs", "cluster_size"), "pl.get_block_num() is the number of blocks of pl.spmd"),
@@ -99,7 +97,6 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("static_range", "grid"), "pl.unroll(n) writes a loop's body out, pl.range(n) runs it in order"),
     "std": "write pl.sqrt(pl.var(x, axis=-1, keepdims=True))",
     **dict.fromkeys(("true_divide", "divide"), "write a / b"),
-    "where": _CHOSEN,
     **dict.fromkeys(("zeros", "zeros_like"), _FULL.format("0.0")),
     **{dtype.numpy_name: f"the element type is pl.{dtype.symbol}" for dtype in STORABLE if dtype.numpy_name},
 }  # fmt: skip

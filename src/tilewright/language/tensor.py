@@ -15,6 +15,7 @@ from tilewright.ops.generate import ci as arange
 from tilewright.ops.generate import ci as ci
 from tilewright.ops.generate import random as random
 from tilewright.ops.lanes import *
+from tilewright.ops.masks import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tensor as create
 from tilewright.ops.memory import create_tensor as create_tensor

@@ -2,6 +2,7 @@
 
 from tilewright.core.enums import MaskPattern as MaskPattern
 from tilewright.frontend.directives import alloc as alloc
+from tilewright.ops.atomics import *
 from tilewright.ops.axes import *
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
@@ -15,6 +16,7 @@ from tilewright.ops.generate import tile_random as random
 from tilewright.ops.generate import tri as tri
 from tilewright.ops.lanes import *
 from tilewright.ops.load import load as load
+from tilewright.ops.masks import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tile as create
 from tilewright.ops.memory import create_tile as create_tile

@@ -16,7 +16,7 @@ from tilewright.frontend import foreign
 
 X = ramp(4, 8) / 8 + 0.5
 RESULTS: dict[str, tuple[str, Array]] = {
-    "where": ("pl.sel(pl.cmp(x, y, cmp_type=pl.CmpType.GT), x, y)", np.maximum(X, 2)),
+    "where": ("pl.where(x > y, x, y)", np.maximum(X, 2)),
     "clip": ("pl.minimum(pl.maximum(x, 1.0), 2.0)", np.minimum(np.maximum(X, 1), 2)),
     "sigmoid": ("pl.sigmoid(x)", 1 / (np.exp(-X) + 1)),
     "silu": ("pl.silu(x)", X / (np.exp(-X) + 1)),
@@ -85,7 +85,7 @@ def test_a_help_line_names_nothing_that_the_language_lacks(help: str) -> None:
             found = getattr(found, name)
 
 
-SHARED = ["where", "zeros"]
+SHARED = ["zeros"]
 OTHERS = ["torch.argmax", "torch.cumsum", "np.sort", "torch.rand", "torch.softmax"]
 PATHS = [*(f"{owner}.{name}" for owner in ("pl", "np", "torch") for name in SHARED), *OTHERS]
 

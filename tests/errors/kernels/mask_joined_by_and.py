@@ -1,4 +1,4 @@
-"""Tiles compared with an operator."""
+"""Masks joined by what joins conditions."""
 
 import tilewright.language as pl
 
@@ -9,4 +9,4 @@ Matrix = pl.Tensor[[64, 64], pl.FP32]
 @pl.function
 def kernel(x: Matrix, out: pl.Out[Matrix]):
     tile = pl.load(x, [0, 0], [64, 64])
-    mask = tile > tile
+    mask = tile > 0 and tile < 1

@@ -1,4 +1,4 @@
-"""A loop over a list."""
+"""A loop over what has no elements that the compiler knows."""
 
 import tilewright.language as pl
 
@@ -8,5 +8,5 @@ Matrix = pl.Tensor[[64, 64], pl.FP32]
 
 @pl.function
 def kernel(x: Matrix, out: pl.Out[Matrix]):
-    for i in [0, 16, 32]:
-        tile = pl.load(x, [i, 0], [16, 64])
+    for row in x:
+        tile = pl.load(row, [0, 0], [16, 64])
