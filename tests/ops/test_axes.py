@@ -99,6 +99,37 @@ def test_shares_along_an_axis_are_those_of_torch(dtype: DataType) -> None:
     uses.check()
 
 
+def test_masks_are_counted_and_decided() -> None:
+    uses = Uses(sample(pl.FP32), VALID)
+    for number, axis in enumerate(AXES):
+        source = ("cut", "whole", "part")[number % 3]
+        dims = None if axis is None else axis
+        mask = uses.seen[source] > 0.9
+        for name, of, held in (("any", mask, np.bool_), ("all", ~mask, np.bool_), ("sum", mask, np.int32)):
+            want = np.asarray(getattr(np, name)(of, axis=dims), held)
+            call = f"pl.{name}({source} {'<=' if name == 'all' else '>'} 0.9, axis={axis})"
+            uses.give(call if want.ndim or name == "sum" else f"({call})", want)
+    uses.give("pl.mean(part > 0.0, axis=1)", np.mean(uses.seen["part"] > 0, axis=1, dtype=np.float32), 2)
+    uses.give("pl.argmax(part > 0.5, axis=-1)", np.argmax(uses.seen["part"] > 0.5, axis=-1).astype(np.int32))
+    uses.give("pl.cumsum(cut > 0.5, axis=-1)", np.cumsum(uses.seen["cut"] > 0.5, axis=-1, dtype=np.int32))
+    uses.give("pl.cumsum(cut > 0.5, axis=1)", np.cumsum(uses.seen["cut"] > 0.5, axis=1, dtype=np.int32))
+    uses.give("pl.any(part, axis=-1)", np.any(uses.seen["part"], axis=-1))
+    uses.check()
+
+
+def test_some_or_every_one_of_nothing() -> None:
+    body = "a = pl.load(x, [0, 0], [3, 4], valid_shape=[3, n]) > 0.0\n"
+    body += "p = pl.store(pl.any(a, axis=1), [0], p)\nq = pl.store(pl.all(a, axis=1), [0], q)\n"
+    body += "if pl.all(a):\n    r = pl.write(r, [0], 1.0)"
+    parameters = {"x": tensor(pl.FP32, 3, 4), "n": scalar(pl.INDEX), "p": out(pl.BOOL, 3), "q": out(pl.BOOL, 3)}
+    native = Native(kernel(body, **parameters, r=out(pl.FP32, 1)))
+    given = [np.ones((3, 4), np.float32), np.asarray(0), *(np.full(3, v) for v in (True, False)), np.zeros(1, "f4")]
+    for got, meant in native.run(given)[1:]:
+        np.testing.assert_array_equal(got, meant)
+        assert not got.any() or got.all()
+    assert not native.run(given)[1][0].any() and native.run(given)[2][0].all()
+
+
 def test_nan_and_zeros_fold_as_in_torch() -> None:
     x = np.array([[1, np.nan, 3, np.nan], [-0.0, -0.0, -0.0, -0.0], [np.inf, -np.inf, 2, 2]], np.float32)
     uses = Uses(x, (3, 4))

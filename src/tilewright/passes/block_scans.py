@@ -27,7 +27,7 @@ def scan(b: Blocks, value: Call, given: Mapping[str, Argument]) -> Var:
 
 
 def _scan(b: Blocks, value: Call, x: Var, axis: int, is_reverse: bool) -> Var:
-    spec, dtype = value.op.spec, tensor_type(x).dtype
+    spec, dtype = value.op.spec, tensor_type(value).dtype
     rounds = spec.combine in ("add", "multiply") and dtype.is_float()
     wide, fold = FP32 if rounds else dtype, f"tile.{'row' if axis == -1 else 'col'}_{FOLDS[spec.combine]}"
     shape, valid = b.extents(x), b.extents(x, valid=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
 from tilewright.backends.cpu.compute.reduce import VECTORS, loaded_lanes
 from tilewright.backends.cpu.compute.storage import first_lanes, store
-from tilewright.backends.cpu.compute.traced import Lanes, combine, rounded, to_memory
+from tilewright.backends.cpu.compute.traced import Lanes, combine, converted, rounded, to_memory
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
@@ -44,7 +44,8 @@ class Scan:
 
     def __init__(self, e: FunctionEmitter, spec: OpSpec, source: Tile, result: Tile, is_reverse: bool) -> None:
         assert spec.start is not None and source.place is not None and result.place is not None
-        self.e, self.b, self.dtype, self.valid = e, e.b, source.type.dtype, source.valid
+        self.e, self.b, self.dtype, self.valid = e, e.b, result.type.dtype, source.valid
+        self.given = source.type.dtype
         self.source, self.result, self.is_reverse = source.place, result.place, is_reverse
         self.combine = combine(spec.combine)
         self.wide = DOUBLES.get(spec.combine, "") if self.dtype.is_float() else ""
@@ -73,7 +74,7 @@ class Scan:
     def _vector(self, row: tuple[Value, ...], at: Value, carry: Value, mask: Value | None) -> Value:
         """Emit the scan of one vector; return what goes on."""
         b, place = self.b, (*row, at)
-        found = loaded_lanes(self.e, self.dtype, self.source, place, mask)
+        found = self._loaded(place, mask)
         if mask is not None:
             found = Lanes(b, b.select(mask, found.value, found.like(self.start).value), found.element)
         folded = self._within(found)
@@ -131,11 +132,15 @@ class Scan:
         following: list[Value] = []
         for at, carry in zip(columns, loop.values, strict=True):
             place = (*batch[:axis], row, *batch[axis:], at)
-            following.append(self._joined(carry, loaded_lanes(self.e, self.dtype, self.source, place, mask)))
+            following.append(self._joined(carry, self._loaded(place, mask)))
             self._put(following[-1], place, mask)
         b.close_loop(loop, following)
 
     # what goes on
+
+    def _loaded(self, place: tuple[Value, ...], mask: Value | None) -> Lanes:
+        """Emit the loading of one vector; elements of a mask count."""
+        return converted(loaded_lanes(self.e, self.given, self.source, place, mask), self.dtype)
 
     def _first(self, count: int) -> Value:
         """Return what nothing has been folded into."""
