@@ -109,7 +109,7 @@ def test_masks_are_counted_and_decided() -> None:
             want = np.asarray(getattr(np, name)(of, axis=dims), held)
             call = f"pl.{name}({source} {'<=' if name == 'all' else '>'} 0.9, axis={axis})"
             uses.give(call if want.ndim or name == "sum" else f"({call})", want)
-    uses.give("pl.mean(part > 0.0, axis=1)", np.mean(uses.seen["part"] > 0, axis=1, dtype=np.float32), 2)
+    uses.give("pl.mean(part > 0.0, axis=1)", np.asarray(np.mean(uses.seen["part"] > 0, axis=1), np.float32), 2)
     uses.give("pl.argmax(part > 0.5, axis=-1)", np.argmax(uses.seen["part"] > 0.5, axis=-1).astype(np.int32))
     uses.give("pl.cumsum(cut > 0.5, axis=-1)", np.cumsum(uses.seen["cut"] > 0.5, axis=-1, dtype=np.int32))
     uses.give("pl.cumsum(cut > 0.5, axis=1)", np.cumsum(uses.seen["cut"] > 0.5, axis=1, dtype=np.int32))
