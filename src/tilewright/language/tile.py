@@ -31,6 +31,7 @@ from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
 from tilewright.ops.mx import *
 from tilewright.ops.normalize import *
+from tilewright.ops.order import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.pipes import tpop_from_aic as tpop_from_aic
@@ -42,6 +43,7 @@ from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
 from tilewright.ops.row_gather import gather_row as gather_row
+from tilewright.ops.scan import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.sort import *

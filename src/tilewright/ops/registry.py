@@ -26,6 +26,7 @@ from tilewright.ops import memory_gather as memory_gather
 from tilewright.ops import memory_scatter as memory_scatter
 from tilewright.ops import mx as mx
 from tilewright.ops import normalize as normalize
+from tilewright.ops import order as order
 from tilewright.ops import padding as padding
 from tilewright.ops import partial as partial
 from tilewright.ops import pipes as pipes
@@ -36,6 +37,7 @@ from tilewright.ops import reinterpret as reinterpret
 from tilewright.ops import reshape as reshape
 from tilewright.ops import row_gather as row_gather
 from tilewright.ops import scalar as scalar
+from tilewright.ops import scan as scan
 from tilewright.ops import scatter as scatter
 from tilewright.ops import scatter_update as scatter_update
 from tilewright.ops import shape as shape
