@@ -46,6 +46,7 @@ from tilewright.ops.functions import *
 from tilewright.ops.gather import *
 from tilewright.ops.generate import random as random
 from tilewright.ops.generate import tri as tri
+from tilewright.ops.indexed import *
 from tilewright.ops.lanes import *
 from tilewright.ops.load import *
 from tilewright.ops.masks import *

@@ -14,6 +14,7 @@ from tilewright.ops.generate import tile_ci as arange
 from tilewright.ops.generate import tile_ci as ci
 from tilewright.ops.generate import tile_random as random
 from tilewright.ops.generate import tri as tri
+from tilewright.ops.indexed import *
 from tilewright.ops.lanes import *
 from tilewright.ops.load import load as load
 from tilewright.ops.masks import *

@@ -15,6 +15,7 @@ from tilewright.ops import elementwise as elementwise
 from tilewright.ops import functions as functions
 from tilewright.ops import gather as gather
 from tilewright.ops import generate as generate
+from tilewright.ops import indexed as indexed
 from tilewright.ops import lanes as lanes
 from tilewright.ops import load as load
 from tilewright.ops import masks as masks
