@@ -81,3 +81,34 @@ def test_an_index_that_points_at_nothing_is_refused(text: str) -> None:
         index[0, 2] = bad
         native, meant = refused(f"i = pl.load(index, [0, 0], [1, 4])\n{text}", index=index, x=x, out=x)
         assert f"index {bad} in `indices`" in native and f"index {bad} at" in meant
+
+
+def test_an_index_along_each_axis_names_elements() -> None:
+    x, held = sample(RNG, pl.FP32, 4, 5, 6), sample(RNG, pl.FP32, 3, 8)
+    rows, columns = RNG.integers(0, 4, (3, 1)).astype(np.int32), RNG.integers(0, 6, (1, 8)).astype(np.int64)
+    mask = RNG.integers(0, 2, (3, 8)) > 0
+    body = (
+        "r = pl.load(rows, [0, 0], [3, 1])\nc = pl.load(columns, [0, 0], [1, 8])\nm = pl.load(mask, [0, 0], [3, 8])\n"
+        "out = pl.store(x[r, n, c], [0, 0], out)\n"
+        "far = pl.cast(m, pl.INT32) * 9\n"
+        "out_some = pl.store(pl.take(x, [r, n, c + pl.cast(far, pl.INT64)], mask=far == 0), [0, 0], out_some)\n"
+        "out_put[r, n, c] = pl.load(held, [0, 0], [3, 8])\n"
+        "pl.atomic_add(out_add, [r, n, c], 2.0)\npl.atomic_add(out_add, [1, n, 3], 1.0)\n"
+        "out_row[r] = 7.0"
+    )
+    given = {"out": held, "out_some": held, "out_put": x, "out_add": x, "out_row": x}
+    found = computed(body, x=x, rows=rows, columns=columns, mask=mask, held=held, **given, n=3)
+    put, added, row = x.copy(), x.copy(), x.copy()
+    for at in np.ndindex(3, 8):
+        place = rows[at[0], 0], 3, columns[0, at[1]]
+        put[place] = held[at]
+        added[place] += np.float32(2)
+    added[1, 3, 3] += np.float32(1)
+    row[rows[:, 0]] = 7
+    taken = x[rows, 3, columns]
+    for got, want in zip(found, (taken, np.where(mask, np.float32(0), taken), put, added, row), strict=True):
+        same(got, want)
+    for bad in (6, -1, 1 << 40):
+        columns[0, 4] = bad
+        native, meant = refused(body, x=x, rows=rows, columns=columns, mask=mask, held=held, **given, n=3)
+        assert "in `inner` lies outside" in native and f"index {bad} at" in meant

@@ -299,3 +299,11 @@ def _given(w: Writer, shape: Shape, dtype: DataType) -> str:
         return w.literal(dtype)
     tile = tile_of(w, shape, dtype)
     return (cut_short(w, tile) if w.chance(30) else tile).name
+
+
+@way("tile.ravel_index")
+def _ravel(w: Writer, op: Op) -> Value | None:
+    """Number the elements that an index along each of two axes names."""
+    (rows, columns), asked = matrix(w), matrix(w)
+    outer, inner = indices(w, w.pick([asked, (asked[0], 1)]), rows), indices(w, w.pick([asked, (1, asked[1])]), columns)
+    return called(w, op, w.pick([outer.name, w.index(rows - 1)[0]]), inner.name, f"[{rows}, {columns}]")
