@@ -27,9 +27,12 @@ TOGETHER = 24
 DTYPE_PAIRS, OPTION_PAIRS = 4, 1
 """How many pairs of element types an op gets, of all that `make fuzz` tries, and how many values a pair of keywords."""
 
-LEFT_OUT = ("tensor.paged_gather", "tile.matmul_mx", "tile.matmul_mx_acc", "tile.matmul_mx_bias")
-"""Ops whose operands have shapes and element types of their own, each: `test_memory_gather.py` and
-`test_mx.py` have their uses."""
+LEFT_OUT = (
+    "tensor.paged_gather", "tile.matmul_mx", "tile.matmul_mx_acc", "tile.matmul_mx_bias", "tile.put",
+    *(name for name, op in OPS.items() if op.spec.is_atomic),
+)  # fmt: skip
+"""Ops whose operands have shapes and element types of their own, each: `test_memory_gather.py`, `test_mx.py`,
+`test_indexed.py` and `test_atomics.py` have their uses."""
 
 SHAPED = [
     op

@@ -20,6 +20,7 @@ from tilewright.frontend.arguments import UNREAD, arguments, values_of
 from tilewright.frontend.derived import between_numbers, expanded
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
+from tilewright.frontend.indexed import one_tile
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.kernels import Kernel
@@ -76,6 +77,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     if spec.annotated and isinstance(t.declared, TileType) and bound["shape"] is None and bound["dtype"] is None:
         bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
+    bound = one_tile(t, spec, bound, node)
     _check_attributes(t, spec, bound, spans, node)
     is_shared = t.lane is not None or spec.name in OF_LANES
     if is_shared and (lane := in_lane(t, spec, bound, node)) is not None:

@@ -33,7 +33,7 @@ def expanded(t: Translator, spec: OpSpec, bound: dict[str, Any], node: ast.AST, 
     try:
         for p in spec.operands:
             _check(spec, p.name, bound[p.name])
-        return spec.expand(_Writer(t, node), **bound)
+        return spec.expand(Writer(t, node), **bound)
     except KernelError as error:
         if not error.spans:
             locate(error, bound, t.span(node), {name: t.span(where) for name, where in spans.items()})
@@ -47,7 +47,7 @@ def _check(spec: OpSpec, name: str, value: Value) -> None:
         raise OperandError(f"`{name}` of `{spec.name}` must be a tile or a tensor, got {got}", blame=[name], help=help)
 
 
-class _Writer(Statements):
+class Writer(Statements):
     """Statements of a kernel being read; what they give gets a name where another one takes it."""
 
     def __init__(self, t: Translator, node: ast.AST) -> None:

@@ -23,7 +23,7 @@ from tilewright.errors import (
     UnsupportedFeatureError,
     YieldMismatchError,
 )
-from tilewright.frontend import directives
+from tilewright.frontend import directives, indexed
 from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import local_type
 from tilewright.frontend.lists import replace_item
@@ -151,6 +151,9 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
     if not isinstance(owner.type, (TensorType, TileType)):
         help = "tensors, tiles and arrays have elements"
         raise OperandError(f"{owner.type} has no elements to write", spans=[span], help=help)
+    if (parts := indexed.tiles_among(t, owner, target)) is not None:
+        t.assign(target.value.id, indexed.put(t, owner, parts, value, target), target.value)
+        return
     found = window(t, owner, target)
     if len(found.dropped) == len(owner.type.shape):
         index = ast.unparse(target.slice).strip("()")

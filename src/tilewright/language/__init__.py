@@ -48,6 +48,7 @@ from tilewright.ops.functions import *
 from tilewright.ops.gather import *
 from tilewright.ops.generate import random as random
 from tilewright.ops.generate import tri as tri
+from tilewright.ops.indexed import *
 from tilewright.ops.lanes import *
 from tilewright.ops.load import *
 from tilewright.ops.masks import *
@@ -72,6 +73,7 @@ from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
 from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
 from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
 from tilewright.ops.position import *
+from tilewright.ops.ravel import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *

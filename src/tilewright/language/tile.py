@@ -16,6 +16,7 @@ from tilewright.ops.functions import *
 from tilewright.ops.generate import tile_ci as ci
 from tilewright.ops.generate import tile_random as random
 from tilewright.ops.generate import tri as tri
+from tilewright.ops.indexed import *
 from tilewright.ops.lanes import *
 from tilewright.ops.load import load as load
 from tilewright.ops.masks import *
@@ -39,6 +40,7 @@ from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
 from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
 from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
 from tilewright.ops.position import *
+from tilewright.ops.ravel import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *

@@ -17,6 +17,7 @@ from tilewright.ops import elementwise as elementwise
 from tilewright.ops import functions as functions
 from tilewright.ops import gather as gather
 from tilewright.ops import generate as generate
+from tilewright.ops import indexed as indexed
 from tilewright.ops import lanes as lanes
 from tilewright.ops import load as load
 from tilewright.ops import masks as masks
@@ -32,6 +33,7 @@ from tilewright.ops import partial as partial
 from tilewright.ops import pipes as pipes
 from tilewright.ops import position as position
 from tilewright.ops import prefetch as prefetch
+from tilewright.ops import ravel as ravel
 from tilewright.ops import reduce as reduce
 from tilewright.ops import reinterpret as reinterpret
 from tilewright.ops import reshape as reshape
