@@ -62,7 +62,6 @@ _MEANT: Mapping[str, str] = {
     "bmm": _BATCHED,
     **dict.fromkeys(("broadcast", "broadcast_to", "expand", "expand_as", "repeat", "tile"), _SPREAD),
     **dict.fromkeys(("cat", "concatenate", "hstack", "vstack", "stack", "join", "column_stack"), _JOINED),
-    "cdiv": "write (a + b - 1) // b",
     **dict.fromkeys(("clamp", "clip"), _BOUNDED),
     "constexpr": _CONSTANT,
     **dict.fromkeys(("cumsum", "cumprod", "associative_scan"), _SUMMED),

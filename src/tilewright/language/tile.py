@@ -41,6 +41,7 @@ from tilewright.ops.scalar import min as min
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.sort import *
+from tilewright.ops.strided import *
 from tilewright.ops.system import *
 from tilewright.ops.tile_gather import *
 from tilewright.ops.tile_scatter import *
