@@ -27,7 +27,7 @@ from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.lanes import OF_LANES, check_mode, in_lane, note_pending
 from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import apply
-from tilewright.frontend.properties import BindDynamic
+from tilewright.frontend.properties import BindDynamic, answer, asked
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
 from tilewright.frontend.tasks import task_dummy
@@ -40,6 +40,8 @@ def call(t: Translator, node: ast.Call) -> Value:
     """Return what a call gives, as what is called says."""
     if changes_list(t, node):
         return change(t, node)
+    if (owner := asked(t, node)) is not None:
+        return answer(t, owner, node)
     callee = t.evaluate(node.func)
     spec = spec_of(callee)
     if spec is not None:

@@ -55,7 +55,6 @@ _MEANT: Mapping[str, str] = {
     "bmm": _BATCHED,
     **dict.fromkeys(("broadcast", "broadcast_to", "expand", "expand_as", "repeat", "tile"), _SPREAD),
     **dict.fromkeys(("cat", "concatenate", "hstack", "vstack", "stack", "join", "column_stack"), _JOINED),
-    "cdiv": "write (a + b - 1) // b",
     "clip": "write pl.clamp(x, low, high)",
     "constexpr": _CONSTANT,
     "associative_scan": _SUMMED,

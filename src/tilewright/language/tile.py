@@ -49,6 +49,7 @@ from tilewright.ops.scan import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.sort import *
+from tilewright.ops.strided import *
 from tilewright.ops.system import *
 from tilewright.ops.tile_gather import *
 from tilewright.ops.tile_scatter import *

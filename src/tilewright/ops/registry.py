@@ -44,6 +44,7 @@ from tilewright.ops import scatter as scatter
 from tilewright.ops import scatter_update as scatter_update
 from tilewright.ops import shape as shape
 from tilewright.ops import sort as sort
+from tilewright.ops import strided as strided
 from tilewright.ops import sync as sync
 from tilewright.ops import system as system
 from tilewright.ops import tile_gather as tile_gather
