@@ -194,7 +194,8 @@ class Memo:
     def _ready(self, call: Learned, target: Target, args: Sequence[Any], named: Mapping[str, Any]) -> _Ready | None:
         """Return a call that can be made again, None where code cannot address its arguments."""
         made = [slot.made is not None for slot in call.slots]
-        places = [k for k, parameter in enumerate(self._parameters) if not (any(made) and parameter.is_output)]
+        placed = [(k, parameter) for k, parameter in enumerate(self._parameters) if parameter.is_placed]
+        places = [k for k, parameter in placed if not (any(made) and parameter.is_output)]
         names = [parameter.name for parameter in self._parameters]
         order = [*places[: len(args)], *(names.index(name) for name in named)]
         sources = [order.index(k) if k in order else -1 for k in range(len(names))]

@@ -78,6 +78,8 @@ class _Operator:
         named: dict[str, Any] = {}
         given = dict(zip((name for name, _ in self.schema.takes), args, strict=True))
         for position, parameter in enumerate(self.parameters):
+            if parameter.is_chosen and given.get(parameter.name) is None:
+                continue
             if parameter.name in given and parameter.is_positional and len(positional) == position:
                 positional.append(given[parameter.name])
             elif parameter.name in given:
@@ -137,7 +139,7 @@ def _word(kernel: Kernel, parameter: KernelParameter, says: Declared) -> str:
     annotation = kernel.function.__annotations__.get(parameter.name)
     written = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     if written in WORDS:
-        return WORDS[written]
+        return f"{WORDS[written]}{'?' if parameter.is_chosen else ''}"
     raise TypeError(
         f"kernel `{kernel.name}`: `{parameter.name}` must say what it is to be part of an operator: "
         "annotate it as a tensor, int, float, bool or str"

@@ -78,7 +78,10 @@ def traced(kernel: Kernel, session: Session) -> Traced:
     if not outputs:
         return Traced(whole, None, 0, "", 0)
     returning = _form(kernel, session, known.inputs, None, writes=False)
-    place, needed = [p.name for p in parameters].index(outputs[0]), sum(not p.is_optional for p in parameters)
+    place, needed = (
+        [p.name for p in parameters if not p.is_chosen].index(outputs[0]),
+        sum(not p.is_optional for p in parameters),
+    )
     return Traced(whole, returning, place, outputs[0], needed)
 
 
