@@ -26,7 +26,8 @@ class TunedFunction(JITFunction):
     """
 
     def __init__(self, kernel: JITFunction, plan: Plan, owner: object = UNBOUND) -> None:
-        super().__init__(kernel.function, kernel.kind, kernel.level, kernel.auto_scope, owner, kernel.drift)
+        gradient = kernel.gradient if owner is UNBOUND else kernel._gradient_of(owner)
+        super().__init__(kernel.function, kernel.kind, kernel.level, kernel.auto_scope, owner, kernel.drift, gradient)
         self.plan = plan
         self._untuned = kernel
         self._chosen: tuple[Any, tuple[KernelParameter, ...]] = (None, ())
