@@ -134,12 +134,13 @@ def word(kernel: Kernel, parameter: KernelParameter, says: Declared) -> str:
     """Return torch's word for what a parameter is."""
     if says.is_tensor:
         return f"{TENSOR}?" if says.is_optional and says.direction is not ParamDirection.Out else TENSOR
+    maybe = "?" if parameter.is_chosen else ""
     if isinstance(says.type, ScalarType):
-        return number_word(says.type.dtype)
+        return number_word(says.type.dtype) + maybe
     annotation = kernel.function.__annotations__.get(parameter.name)
     written = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     if written in WORDS:
-        return f"{WORDS[written]}{'?' if parameter.is_chosen else ''}"
+        return WORDS[written] + maybe
     raise TypeError(
         f"kernel `{kernel.name}`: `{parameter.name}` must say what it is to be part of an operator: "
         "annotate it as a tensor, int, float, bool or str"

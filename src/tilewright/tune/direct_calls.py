@@ -75,7 +75,7 @@ class TunedDirectCalls(DirectCalls):
 
     def _slot(self, name: str, slot: Slot, words: Mapping[str, int | None], fixed: set[str]) -> Slot:
         if name in words:
-            return replace(slot, default=Known(words[name]))
+            return replace(slot, default=Known(words[name]), bounds=None)
         dims = [None if dim in fixed else dim for dim in slot.dims]
         return replace(slot, dims=dims, bounds=None if self._plan.key.has(name) else slot.bounds)
 

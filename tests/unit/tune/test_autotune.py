@@ -37,6 +37,22 @@ def bump(BLOCK: int, x: pl.InOut[pl.Tensor[[M, 8], pl.FP32]]):
     return x
 
 
+@pl.jit
+def rated(
+    x: pl.Tensor,
+    rate: pl.Scalar[pl.FP32, pl.RUNTIME],
+    gain: pl.Scalar[pl.FP32, pl.RUNTIME],
+    mode: str,
+    out: pl.Out[pl.Tensor],
+):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.load(x, [0, 0], x.shape) * rate * gain
+        if mode == "plus":
+            t = t + 1.0
+        pl.store(t, [0, 0], out)
+    return out
+
+
 class Measured:
     """Counts what is measured, and says how long each configuration takes."""
 
@@ -115,6 +131,22 @@ def test_what_is_written_is_written_once(clock: Measured, dispatch: str) -> None
         kernel(wide)
         assert (eight == float(calls)).all() and (wide == 1.0 + calls).all()
     assert kernel.call_info().direct >= 4
+
+
+def test_numbers_that_calls_bring_are_chosen_and_choose(clock: Measured, dispatch: str) -> None:
+    said = {"configs": [{"gain": 2.0, "mode": "none"}, {"gain": 3.0, "mode": "plus"}], "key": ["x.dtype"]}
+    kernel, x = tuned(rated, **said), ones()
+    for rate in (1.0, 2.0, 1.0, 5.0, 6.0, 7.0):
+        assert (kernel(x, rate) == 3.0 * rate + 1.0).all()
+    assert clock.count == 1
+    kernel = tuned(rated, **{**said, "key": ["rate"]})
+    for times, rate in (((3.0, 1.0), 1.0), ((1.0, 2.0), 2.0)):
+        clock.times = times
+        kernel(x, rate)
+    for _ in range(5):
+        assert (kernel(x, 1.0) == 4.0).all() and (kernel(x, 2.0) == 4.0).all()
+        assert (kernel(x, 1.0, torch.empty(4, 8)) is None) and kernel.best_config(x, 2.0)["gain"] == 2.0
+    assert clock.count == 3 and kernel.call_info().direct >= (8 if dispatch == "native" else 4)
 
 
 def test_values_can_be_given_instead(clock: Measured) -> None:
