@@ -240,7 +240,6 @@ def test_the_numbers_of_programs_are_checked_and_few_are_remembered() -> None:
     assert frames(program, x, 0, out) <= FEW or not IS_NATIVE
 
 
-@pl.jit
 def rated(x: pl.Tensor, rate: pl.Scalar[pl.FP32, pl.RUNTIME], out: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):
         pl.store(pl.load(x, [0, 0], x.shape) * rate, [0, 0], out)
