@@ -85,6 +85,8 @@ from tilewright.ops.shape import *
 from tilewright.ops.sort import *
 from tilewright.ops.strided import *
 from tilewright.ops.system import *
+from tilewright.tune.config import Config as Config
+from tilewright.tune.decorator import autotune as autotune
 
 if _typing.TYPE_CHECKING:
     _T = _typing.TypeVar("_T")
