@@ -361,6 +361,14 @@ def _slice(w: Writer, op: Op) -> Value | None:
     return _viewed(w, source, f"pl.slice({source.name}, {sizes}, [{', '.join(offsets)}]{dropped})")
 
 
+@way("tile.strided", "tensor.strided")
+def _strided(w: Writer, op: Op) -> Value | None:
+    source = _held(w, op.kind)
+    if source is None:
+        return None
+    return _viewed(w, source, f"pl.strided({source.name}, {[w.number(1, 3) for _ in shape_of(source)]})")
+
+
 def _viewed(w: Writer, source: Value, text: str) -> Value | None:
     made = w.make(text, "w", keep=True)
     if made is not None and source.roots:

@@ -48,6 +48,7 @@ from tilewright.ops.functions import *
 from tilewright.ops.gather import *
 from tilewright.ops.generate import random as random
 from tilewright.ops.generate import tri as tri
+from tilewright.ops.indexed import *
 from tilewright.ops.lanes import *
 from tilewright.ops.load import *
 from tilewright.ops.masks import *
@@ -57,6 +58,7 @@ from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
 from tilewright.ops.mx import *
 from tilewright.ops.normalize import *
+from tilewright.ops.order import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.pipes import AUTO as AUTO
@@ -71,15 +73,20 @@ from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
 from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
 from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
 from tilewright.ops.position import *
+from tilewright.ops.ravel import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
 from tilewright.ops.row_gather import *
+from tilewright.ops.scan import *
 from tilewright.ops.scatter import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.sort import *
+from tilewright.ops.strided import *
 from tilewright.ops.system import *
+from tilewright.tune.config import Config as Config
+from tilewright.tune.decorator import autotune as autotune
 
 if _typing.TYPE_CHECKING:
     _T = _typing.TypeVar("_T")
