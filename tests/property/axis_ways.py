@@ -18,7 +18,7 @@ def names(module: str) -> list[str]:
 
 def derived_in(text: str) -> frozenset[str]:
     """Return the derived ops that a program calls: what it is made of after that says nothing of them."""
-    derived = [(name, op.spec.name) for name, op in OPS.items() if op.spec.expand is not None]
+    derived = [(name, op.spec.name) for name, op in OPS.items() if op.spec.family == "derived"]
     return frozenset(name for name, short in derived if f".{short}(" in text)
 
 

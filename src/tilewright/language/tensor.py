@@ -4,6 +4,7 @@ from tilewright.frontend.directives import alloc as alloc
 from tilewright.frontend.directives import dump_tag as dump_tag
 from tilewright.frontend.directives import no_dep as no_dep
 from tilewright.ops.axes import *
+from tilewright.ops.blends import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.bytes import as_strided as as_strided
 from tilewright.ops.compare import *
@@ -39,6 +40,7 @@ from tilewright.ops.scatter import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.sort import *
+from tilewright.ops.strided import *
 from tilewright.ops.system import *
 from tilewright.ops.view import *
 

@@ -6,15 +6,18 @@ from tilewright.core.op import specs as specs
 from tilewright.ops import array as array
 from tilewright.ops import atomics as atomics
 from tilewright.ops import axes as axes
+from tilewright.ops import blends as blends
 from tilewright.ops import block_gather as block_gather
 from tilewright.ops import broadcast as broadcast
 from tilewright.ops import bytes as bytes
 from tilewright.ops import compare as compare
 from tilewright.ops import convert as convert
+from tilewright.ops import counting as counting
 from tilewright.ops import elementwise as elementwise
 from tilewright.ops import functions as functions
 from tilewright.ops import gather as gather
 from tilewright.ops import generate as generate
+from tilewright.ops import indexed as indexed
 from tilewright.ops import lanes as lanes
 from tilewright.ops import load as load
 from tilewright.ops import masks as masks
@@ -30,6 +33,7 @@ from tilewright.ops import partial as partial
 from tilewright.ops import pipes as pipes
 from tilewright.ops import position as position
 from tilewright.ops import prefetch as prefetch
+from tilewright.ops import ravel as ravel
 from tilewright.ops import reduce as reduce
 from tilewright.ops import reinterpret as reinterpret
 from tilewright.ops import reshape as reshape
@@ -40,6 +44,7 @@ from tilewright.ops import scatter as scatter
 from tilewright.ops import scatter_update as scatter_update
 from tilewright.ops import shape as shape
 from tilewright.ops import sort as sort
+from tilewright.ops import strided as strided
 from tilewright.ops import sync as sync
 from tilewright.ops import system as system
 from tilewright.ops import tile_gather as tile_gather

@@ -22,6 +22,7 @@ from tilewright.backends.cpu.compute import (
     philox,
     positions,
     products,
+    ravels,
     reduce,
     row_gathers,
     scaled,
@@ -29,6 +30,7 @@ from tilewright.backends.cpu.compute import (
     scatters,
     selections,
     sort,
+    takes,
     tiles,
     views,
 )
@@ -71,8 +73,8 @@ from tilewright.native.target import Target
 
 HANDLERS = (
     arrays, assemble, atomic_updates, byte_views, calls, compare, control, convert, copies, element_gathers, elements,
-    generators, groups, lanes, merge, order, partial, philox, pipes, positions, products, reduce, reinterpreted,
-    row_gathers, scalars, scaled, scans, scatters, selections, sort, system, tensor_gathers, tensor_scatters,
+    generators, groups, lanes, merge, order, partial, philox, pipes, positions, products, ravels, reduce, reinterpreted,
+    row_gathers, scalars, scaled, scans, scatters, selections, sort, system, takes, tensor_gathers, tensor_scatters,
     tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
