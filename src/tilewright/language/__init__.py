@@ -41,6 +41,7 @@ from tilewright.ops.broadcast import *
 from tilewright.ops.bytes import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
+from tilewright.ops.draw import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *

@@ -8,6 +8,7 @@ from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
+from tilewright.ops.draw import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.generate import tile_ci as arange
