@@ -117,6 +117,8 @@ class Kernel:
         if dtype.is_int():
             least, most = (int(bound) for bound in (max(low, dtype.limits[0], -8), min(high, dtype.limits[1], 8)))
             return self.rng.integers(least, most, shape, endpoint=True).astype(dtype.numpy)
+        if self.op.spec.combine == "multiply":  # of so many that one order of them may overflow, and another not
+            return self.rng.choice([1.0] * 28 + [-1.0] * 4 + [0.5, 2.0], shape).astype(dtype.numpy)
         values = self.rng.uniform(low, high, shape)
         with np.errstate(over="ignore"):
             return (np.round(values * 4) / 4 if low < 0 else values).astype(dtype.numpy)

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.core.build import locate
-from tilewright.core.expr import Expr
+from tilewright.core.expr import Expr, TupleGetItem
 from tilewright.core.op import OPS, OpSpec
 from tilewright.core.operands import is_shaped
-from tilewright.core.types import ScalarType
+from tilewright.core.types import ScalarType, TupleType
 from tilewright.errors import KernelError, OperandError
 from tilewright.frontend.state import is_action
 from tilewright.frontend.translator import Translator
@@ -58,6 +58,12 @@ class Writer(Statements):
     def do(self, name: str, /, **given: Any) -> Expr:
         """Return an op applied to operands and options, those left out at their defaults."""
         return self.op(name, **{key: self._operand(value) for key, value in given.items()})
+
+    def parts(self, value: Expr) -> tuple[Expr, ...]:
+        """Return the values that an op gives at once."""
+        whole = self._operand(value)
+        assert isinstance(whole.type, TupleType)
+        return tuple(TupleGetItem(whole, i, each, self.span) for i, each in enumerate(whole.type.elements))
 
     def _operand(self, value: Any) -> Any:
         if isinstance(value, tuple):

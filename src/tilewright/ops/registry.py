@@ -6,11 +6,13 @@ from tilewright.core.op import specs as specs
 from tilewright.ops import array as array
 from tilewright.ops import atomics as atomics
 from tilewright.ops import axes as axes
+from tilewright.ops import blends as blends
 from tilewright.ops import block_gather as block_gather
 from tilewright.ops import broadcast as broadcast
 from tilewright.ops import bytes as bytes
 from tilewright.ops import compare as compare
 from tilewright.ops import convert as convert
+from tilewright.ops import counting as counting
 from tilewright.ops import draw as draw
 from tilewright.ops import elementwise as elementwise
 from tilewright.ops import functions as functions
@@ -26,6 +28,7 @@ from tilewright.ops import memory_gather as memory_gather
 from tilewright.ops import memory_scatter as memory_scatter
 from tilewright.ops import mx as mx
 from tilewright.ops import normalize as normalize
+from tilewright.ops import order as order
 from tilewright.ops import padding as padding
 from tilewright.ops import partial as partial
 from tilewright.ops import pipes as pipes
@@ -37,10 +40,12 @@ from tilewright.ops import reinterpret as reinterpret
 from tilewright.ops import reshape as reshape
 from tilewright.ops import row_gather as row_gather
 from tilewright.ops import scalar as scalar
+from tilewright.ops import scan as scan
 from tilewright.ops import scatter as scatter
 from tilewright.ops import scatter_update as scatter_update
 from tilewright.ops import shape as shape
 from tilewright.ops import sort as sort
+from tilewright.ops import strided as strided
 from tilewright.ops import sync as sync
 from tilewright.ops import system as system
 from tilewright.ops import tile_gather as tile_gather

@@ -18,6 +18,7 @@ from tilewright.backends.cpu.compute import (
     groups,
     lanes,
     merge,
+    order,
     partial,
     philox,
     positions,
@@ -26,6 +27,7 @@ from tilewright.backends.cpu.compute import (
     reduce,
     row_gathers,
     scaled,
+    scans,
     scatters,
     selections,
     sort,
@@ -72,8 +74,8 @@ from tilewright.native.target import Target
 
 HANDLERS = (
     arrays, assemble, atomic_updates, byte_views, calls, compare, control, convert, copies, draws, element_gathers,
-    elements, generators, groups, lanes, merge, partial, philox, pipes, positions, products, ravels, reduce,
-    reinterpreted, row_gathers, scalars, scaled, scatters, selections, sort, system, takes, tensor_gathers,
+    elements, generators, groups, lanes, merge, order, partial, philox, pipes, positions, products, ravels, reduce,
+    reinterpreted, row_gathers, scalars, scaled, scans, scatters, selections, sort, system, takes, tensor_gathers,
     tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
