@@ -33,7 +33,7 @@ def outside_kernel(name: str) -> NoReturn:
 
 
 class Arithmetic:
-    """Operators of values inside a kernel."""
+    """Operators of values inside a kernel; a comparison is a condition of scalars, and a mask of tiles and tensors."""
 
     # fmt: off
     def __add__(self: Self, other: object) -> Self: outside_kernel("+")
@@ -56,10 +56,10 @@ class Arithmetic:
     def __matmul__(self: Self, other: object) -> Self: outside_kernel("@")
     def __invert__(self: Self) -> Self: outside_kernel("~")
     def __neg__(self: Self) -> Self: outside_kernel("-")
-    def __lt__(self, other: object) -> bool: outside_kernel("<")
-    def __le__(self, other: object) -> bool: outside_kernel("<=")
-    def __gt__(self, other: object) -> bool: outside_kernel(">")
-    def __ge__(self, other: object) -> bool: outside_kernel(">=")
+    def __lt__(self, other: object) -> Any: outside_kernel("<")
+    def __le__(self, other: object) -> Any: outside_kernel("<=")
+    def __gt__(self, other: object) -> Any: outside_kernel(">")
+    def __ge__(self, other: object) -> Any: outside_kernel(">=")
     # fmt: on
 
 

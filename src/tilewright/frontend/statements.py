@@ -24,7 +24,7 @@ from tilewright.errors import (
     UnsupportedFeatureError,
     YieldMismatchError,
 )
-from tilewright.frontend import directives
+from tilewright.frontend import directives, indexed
 from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import local_type
 from tilewright.frontend.lists import replace_item
@@ -53,13 +53,18 @@ def effect(t: Translator, node: ast.Expr) -> None:
     value = t.evaluate(node.value)
     if isinstance(value, Submit):
         raise _not_unpacked(t, node.value)
-    if isinstance(value, Call) and value.op.spec.writes and isinstance(value.type, TileType):
+    if isinstance(value, Call) and _gives_the_changed_tile(value):
         target = _written_name(node.value)
         if target is not None:
             t.assign(target.id, value, target)
             return
     if not keep_sum(t, value, node.value) and is_action(value):
         t.emit(EvalStmt(value, t.span(node)))
+
+
+def _gives_the_changed_tile(call: Call) -> bool:
+    spec = call.op.spec
+    return spec.writes is not None and isinstance(call.type, TileType) and not spec.is_atomic
 
 
 def _written_name(node: ast.expr) -> ast.Name | None:
@@ -147,6 +152,9 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
     if not isinstance(owner.type, (TensorType, TileType)):
         help = "tensors, tiles and arrays have elements"
         raise OperandError(f"{owner.type} has no elements to write", spans=[span], help=help)
+    if (parts := indexed.tiles_among(t, owner, target)) is not None:
+        t.assign(target.value.id, indexed.put(t, owner, parts, value, target), target.value)
+        return
     found = window(t, owner, target)
     if len(found.dropped) == len(owner.type.shape):
         index = ast.unparse(target.slice).strip("()")

@@ -10,6 +10,7 @@ from tilewright.core.extents import as_shape
 from tilewright.core.linear import difference
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
 from tilewright.errors import NotStaticError, OperandError, OutOfBoundsError, ShapeMismatchError, SubscriptError
+from tilewright.frontend.indexed import taken, tiles_among
 from tilewright.frontend.operators import apply
 from tilewright.frontend.properties import extent_value
 from tilewright.frontend.translator import Translator
@@ -41,6 +42,8 @@ def subscript(t: Translator, owner: Expr, node: ast.Subscript) -> Value:
     """Return a window of a tensor or tile, or an element of an array or of several results."""
     match owner.type:
         case TensorType() | TileType():
+            if (parts := tiles_among(t, owner, node)) is not None:
+                return taken(t, owner, parts, node)
             return window_value(t, owner, window(t, owner, node), node)
         case ArrayType():
             index = t.expr(t.evaluate(node.slice), node.slice)

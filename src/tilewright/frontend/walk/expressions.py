@@ -153,7 +153,10 @@ def _compare(t: Walker, node: ast.Compare) -> Value:
     for op, right in zip(node.ops, node.comparators, strict=True):
         rhs = t.operand(right)
         compared = _compared(t, op, lhs, rhs, node)
-        result = compared if result is True else _joined(t, True, result, compared, node, node)
+        if result is not True:
+            both = t.placed(result, node), t.placed(compared, node)
+            compared = _joined(t, True, *both, node, node)
+        result = compared
         if not isinstance(result, t.runtime) and not result:
             break
         lhs = rhs

@@ -229,10 +229,38 @@ def _fmod(a: Lanes, b: Lanes) -> Lanes:
     return _where(zero, a.like(0), _binary("", "srem", "urem")(a, safe))
 
 
+def fused(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+    """Return a * b + c; of floats rounded once, where the machine has no such instruction through doubles."""
+    if not a.element.is_float():
+        return a * b + c
+    if a.b.module.fused:
+        return Lanes(a.b, a.b.intrinsic("llvm.fma", a.value, b.value, c.value), a.element)
+    wide = vector("double", a.count)
+    x, y, z = (a.b.convert("fpext", lane.value, wide) for lane in (a, b, c))
+    total = a.b.op("fadd", a.b.op("fmul", x, y), z)
+    return Lanes(a.b, a.b.convert("fptrunc", total, a.value.type), a.element)
+
+
 def _where(condition: Lanes, then: Any, other: Any) -> Lanes:
     lane = then if isinstance(then, Lanes) else other
     chosen = [v if isinstance(v, Lanes) else lane.like(v) for v in (then, other)]
     return Lanes(lane.b, lane.b.select(condition.value, chosen[0].value, chosen[1].value), chosen[0].element)
+
+
+def _isnan(a: Lanes) -> Lanes:
+    return a != a if a.element.is_float() else _never(a)
+
+
+def _isinf(a: Lanes) -> Lanes:
+    return _absolute(a) == float("inf") if a.element.is_float() else _never(a)
+
+
+def _isfinite(a: Lanes) -> Lanes:
+    return _absolute(a) < float("inf") if a.element.is_float() else _invert(_never(a))
+
+
+def _never(a: Lanes) -> Lanes:
+    return Lanes(a.b, literal(BOOL, 0, a.count), BOOL)
 
 
 def _invert(a: Lanes) -> Lanes:
@@ -270,6 +298,7 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "tanh": _function(vectormath.tanh),
     "erf": _function(vectormath.erf),
     **{emitter.name: _function(emitter) for emitter in doubles.FUNCTIONS},
+    "fused": fused,
     "floor": _function(vectormath.floor),
     "ceil": _function(vectormath.ceil),
     "trunc": _function(vectormath.trunc),
@@ -279,6 +308,9 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "bitwise_or": _binary("", "or"),
     "bitwise_xor": _binary("", "xor"),
     "invert": _invert,
+    "isfinite": _isfinite,
+    "isinf": _isinf,
+    "isnan": _isnan,
     "left_shift": _binary("", "shl"),
     "right_shift": _binary("", "ashr", "lshr"),
     "equal": _compare("eq"),
