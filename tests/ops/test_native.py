@@ -115,7 +115,7 @@ def compare(case: Case, got: Array, want: Array, given: Batch) -> None:
         with np.errstate(over="ignore"):
             total = np.sum(terms, axis=-1 if want.shape[-1] == 1 else 0, keepdims=True)
         scale = np.broadcast_to(total, want.shape)
-    assert_same(got, want, case.op.spec.ulp, scale)
+    assert_same(got, want, case.op.spec.accuracy(case.dtype), scale)
 
 
 @pytest.mark.parametrize("spec", [s for s in specs() if Kind.TILE in s.kinds and s.example], ids=title)

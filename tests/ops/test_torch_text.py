@@ -19,7 +19,7 @@ from tilewright.call.argument import is_array
 from tilewright.call.frameworks import TORCH, array_of
 from tilewright.core.op import OPS, Op, OpSpec
 from tilewright.core.program import Function
-from tilewright.dtypes import INDEX, TORCH_NAMES, UINT64, DataType
+from tilewright.dtypes import FP64, INDEX, TORCH_NAMES, UINT64, DataType
 from tilewright.errors import ExecutionError, NoTorchError
 from tilewright.programs.torch_text.codegen import torch_codegen
 
@@ -55,7 +55,7 @@ def check_uses(op: Op, uses: list[Use]) -> None:
     if not uses:
         return
     together = Kernel(op, uses)
-    check(together.function, together.arguments, max(op.spec.ulp, 1), op.name)
+    check(together.function, together.arguments, max(op.spec.accuracy(FP64), 1), op.name)
 
 
 @every_example

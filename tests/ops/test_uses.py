@@ -173,7 +173,8 @@ def check_uses(op: Op, seed: int, dtype_pairs: int, option_pairs: int) -> None:
         arrays = [name for name, value in together.values.items() if isinstance(value, np.ndarray)]
         for name, (got, want) in zip(arrays, outcomes(together), strict=True):
             try:
-                assert_same(numbers(got), numbers(want), op.spec.ulp, zeros=True)
+                accuracy = op.spec.accuracy(dt.FP64 if got.dtype == np.float64 else dt.FP32)
+                assert_same(numbers(got), numbers(want), accuracy, zeros=True)
             except AssertionError as error:
                 raise AssertionError(f"{name} of\n{together.function}\n{error}") from None
 
