@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,7 @@ def parameters(case: Case) -> dict[str, str]:
     }
 
 
+@cache
 def family_kernel(case: Case, valid: tuple[int, int] | None = None) -> Function:
     """Return a kernel that applies the op to whole tensors, or to tiles of which `valid` is loaded."""
     lines, names = list[str](), list[str]()
