@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, get_args
 
 from tilewright.core import annotations as ann
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType
-from tilewright.dtypes import DataType
+from tilewright.dtypes import FP64, DataType
 from tilewright.forks import computed_once
 from tilewright.records import mutable
 
@@ -105,6 +105,10 @@ class Parameter:
         return self.role is not Role.ATTRIBUTE
 
 
+DOUBLE_ULP = 4
+"""How many units of the last place a reference computed in doubles may be off, where the op is not exact."""
+
+
 @mutable
 class OpSpec:
     """Everything known about an op. `infer` and `evaluate` take the op's own parameters by name."""
@@ -184,6 +188,10 @@ class OpSpec:
     def element_types(self, result: DataType, given: Sequence[DataType | ScalarType]) -> tuple[DataType, ...]:
         """Return the type that each operand is computed with in, from the element type of the result and theirs."""
         return (result,) * len(given) if self.elements is None else self.elements(result, given)
+
+    def accuracy(self, dtype: DataType) -> float:
+        """Return how far a result of a type may be from the interpreter's, which is off by a few units as a double."""
+        return self.ulp + DOUBLE_ULP if self.ulp and dtype == FP64 else self.ulp
 
     @property
     def is_view(self) -> bool:

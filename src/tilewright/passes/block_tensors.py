@@ -319,7 +319,7 @@ def _types(lhs: Var, rhs: Var) -> tuple[DataType, DataType]:
     a, c = tensor_type(lhs).dtype, tensor_type(rhs).dtype
     if a == c:
         return accumulator(a), a
-    wide = FP32 if a.is_float() or c.is_float() else INT32
+    wide = accumulator(promote(a, c))
     return wide, wide
 
 
