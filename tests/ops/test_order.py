@@ -43,7 +43,7 @@ def give_few(uses: Uses, source: str, k: int, axis: int, largest: bool) -> None:
     uses.give(f"{call}[1]", order.astype(np.int32))
 
 
-TYPES = [pl.FP32, pl.BF16, pl.FP16, pl.INT8, pl.UINT16, pl.INT32, pl.UINT32, pl.INT64, pl.UINT64]
+TYPES = [pl.FP32, pl.FP64, pl.BF16, pl.FP16, pl.INT8, pl.UINT16, pl.INT32, pl.UINT32, pl.INT64, pl.UINT64]
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)

@@ -35,7 +35,7 @@ def give(uses: Uses, name: str, source: str, axis: int, is_reverse: bool) -> Non
     uses.give(f"pl.{name}({source}, axis={axis}, reverse={is_reverse})", want, ulp, scale)
 
 
-@pytest.mark.parametrize("dtype", [pl.FP32, pl.BF16, pl.INT16, pl.UINT64], ids=str)
+@pytest.mark.parametrize("dtype", [pl.FP32, pl.BF16, pl.INT16, pl.UINT64, pl.FP64], ids=str)
 def test_every_axis_is_scanned_both_ways(dtype: DataType) -> None:
     uses = Uses(sample(dtype), VALID)
     for number, name in enumerate(SCANS):
