@@ -11,8 +11,11 @@ from ops.indexed import computed, refused, sample
 from ops.kernels import kernel, tensor
 
 import tilewright.language as pl
+from tilewright.core.region import whole
 from tilewright.dtypes import DataType
-from tilewright.errors import AttributeValueError, DTypeMismatchError, ShapeMismatchError
+from tilewright.errors import AttributeValueError, DTypeMismatchError, RaceError, ShapeMismatchError
+from tilewright.frontend.programs import as_program
+from tilewright.interpret.checked import run_checked
 from tilewright.passes.launches import launches
 from tilewright.passes.manager import PassManager
 
@@ -163,6 +166,10 @@ def beside(
             places = pl.load(index, [i], [64])
             pl.atomic_add(counts, places, 1)
             pl.atomic_max(big, places, pl.row_sum(pl.load(given, [i, 0], [64, 24])))
+    with pl.spmd(10):
+        i = pl.get_block_idx() * 64
+        pl.atomic_add(counts, pl.load(index, [i], [64]), -1)
+        pl.atomic_add(rows, pl.load(index, [i], [64]), pl.load(given, [i, 0], [64, 24]))
     return rows, counts, big
 
 
@@ -174,10 +181,11 @@ def test_turns_side_by_side_lose_nothing(threads: str, monkeypatch: pytest.Monke
     beside(index, given, rows, counts, big)
     want = np.zeros_like(rows)
     np.add.at(want, index, given)
+    np.add.at(want, index[:640], given[:640])
     most = np.full(11, -1e9, np.float32)
     np.maximum.at(most, index, given.sum(1))
     same(rows, want)
-    same(counts, np.bincount(index, minlength=11).astype(np.int32))
+    same(counts, np.bincount(index[640:], minlength=11).astype(np.int32))
     same(big[:, 0], most)
 
 
@@ -233,3 +241,14 @@ def test_a_loop_that_only_adds_rows_is_divided_by_rows(monkeypatch: pytest.Monke
         program = PassManager.get_strategy().run_passes(kernel_.specialize(*args).program)
         found = [launch.count for function in program.function_list for launch in launches(program, function)]
         assert ["by rows of" in count for count in found].count(True) == divided, found
+
+
+def test_turns_that_update_one_place_do_not_race_unless_one_reads_it() -> None:
+    given = {"index": tensor(pl.INT32, 2, 4), "out": f"pl.InOut[{tensor(pl.FP32, 4, 4)}]"}
+    update = "for r in pl.parallel(2):\n    pl.atomic_add(out, pl.load(index, [r, 0], [1, 4]), 1.0)"
+    index, out = np.zeros((2, 4), np.int32), np.zeros((4, 4), np.float32)
+    run_checked(as_program(kernel(update, **given)), "kernel", [whole(index), whole(out)])
+    same(out[0], np.full(4, 8, np.float32))
+    looked = f"{update}\n    t = pl.load(out, [0, 0], [1, 4])\n    pl.store(t, [2 + r, 0], out)"
+    with pytest.raises(RaceError, match=r"out\[0, 0\]"):
+        run_checked(as_program(kernel(looked, **given)), "kernel", [whole(index), whole(out)])
