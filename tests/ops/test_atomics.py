@@ -240,7 +240,7 @@ def test_a_loop_that_only_adds_rows_is_divided_by_rows(monkeypatch: pytest.Monke
     for kernel_, args, divided in ((beside, (index, given, rows, counts, big), 1), (slices, (index, given, out), 0)):
         program = PassManager.get_strategy().run_passes(kernel_.specialize(*args).program)
         found = [launch.count for function in program.function_list for launch in launches(program, function)]
-        assert ["by rows of" in count for count in found].count(True) == divided, found
+        assert ["by places of" in count for count in found].count(True) == divided, found
 
 
 def test_turns_that_update_one_place_do_not_race_unless_one_reads_it() -> None:
@@ -252,3 +252,31 @@ def test_turns_that_update_one_place_do_not_race_unless_one_reads_it() -> None:
     looked = f"{update}\n    t = pl.load(out, [0, 0], [1, 4])\n    pl.store(t, [2 + r, 0], out)"
     with pytest.raises(RaceError, match=r"out\[0, 0\]"):
         run_checked(as_program(kernel(looked, **given)), "kernel", [whole(index), whole(out)])
+
+
+@pl.jit
+def weighed(index: pl.Tensor, given: pl.Tensor, line: pl.InOut[pl.Tensor], flat: pl.InOut[pl.Tensor]):
+    for i in pl.parallel(0, index.shape[0], 64):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.atomic_add(line, pl.load(index, [i], [64]), pl.load(given, [i], [64]))
+    for i in pl.parallel(0, index.shape[0], 64):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            places = pl.load(index, [i], [64])
+            pl.atomic_min(flat, places * 2, pl.load(given, [i], [64]), mask=places > 3, axis=None)
+    return line, flat
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "5"])
+def test_elements_are_shared_out_in_the_order_of_turns(threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", threads)
+    index, given = RNG.integers(0, 17, 1000).astype(np.int32), RNG.normal(0, 1, 1000).astype(np.float32)
+    line, flat = np.zeros(17, np.float32), np.zeros((5, 14), np.float32)[:, ::2]
+    want, least = line.copy(), flat.copy().reshape(-1)
+    weighed(index, given, line, flat)
+    np.add.at(want, index, given)
+    np.minimum.at(least, 2 * index[index > 3], given[index > 3])
+    same(line, want)
+    same(flat, least.reshape(5, 7))
+    program = PassManager.get_strategy().run_passes(weighed.specialize(index, given, line, flat).program)
+    found = [launch.count for function in program.function_list for launch in launches(program, function)]
+    assert all("by places of" in count for count in found) and found, found
