@@ -81,7 +81,7 @@ def text(number: Number) -> str:
 
 LARGEST = {
     pl.FP16: 65504, pl.BF16: 2**128 - 2**120, pl.FP32: 2**128 - 2**104, pl.FP8E5M2: 57344, pl.FP8E4M3FN: 448,
-    pl.FP8E8M0: 2**127, pl.FP4: 6,
+    pl.FP8E8M0: 2**127, pl.FP4: 6, pl.FP64: 2**1024 - 2**971,
 }  # fmt: skip
 """The largest number of each type of floats."""
 
@@ -244,7 +244,7 @@ def test_a_number_means_its_value_or_is_refused(use: Use) -> None:
         (_, _), (got, want) = native.run([data(dtype), result])
         for row, number in enumerate(taken):
             try:
-                assert_converted(got[row], want[row], use.spec.ulp)
+                assert_converted(got[row], want[row], use.spec.accuracy(dtype))
             except AssertionError as error:
                 raise AssertionError(f"{use} with {number} in {dtype}: {error}") from None
             if use.spec.name in ONLY_THE_NUMBER:
