@@ -59,7 +59,7 @@ def same(got: Any, want: Any) -> None:
 @pytest.mark.parametrize(
     ("dtype", "index_type"),
     [(pl.FP32, pl.INT32), (pl.BF16, pl.INT64), (pl.FP16, pl.UINT8), (pl.INT32, pl.INT16), (pl.UINT8, pl.UINT32),
-     (pl.INT64, pl.INT32)],
+     (pl.INT64, pl.INT32), (pl.FP64, pl.INT64)],
     ids=str,
 )  # fmt: skip
 def test_elements_change_one_after_the_other(dtype: DataType, index_type: DataType) -> None:
@@ -87,7 +87,7 @@ def test_elements_change_one_after_the_other(dtype: DataType, index_type: DataTy
             same(found[3 * at + 2], updated(UPDATES[name], x, index[part], given[part], mask[part] | True)[0])
 
 
-@pytest.mark.parametrize("dtype", [pl.FP32, pl.FP16, pl.INT8], ids=str)
+@pytest.mark.parametrize("dtype", [pl.FP32, pl.FP64, pl.FP16, pl.INT8], ids=str)
 def test_rows_change_one_after_the_other(dtype: DataType) -> None:
     x, given = sample(RNG, dtype, 6, 2, 19), sample(RNG, dtype, 8, 2, 19)
     index, mask = RNG.integers(0, 6, (1, 8)).astype(np.int32), RNG.integers(0, 2, (1, 8)) > 0
@@ -123,7 +123,7 @@ def test_elements_of_a_matrix_are_counted_along_rows() -> None:
     same(computed(body, index=index, out=x), want.reshape(5, 7))
 
 
-@pytest.mark.parametrize("dtype", [pl.INT32, pl.FP32], ids=str)
+@pytest.mark.parametrize("dtype", [pl.INT32, pl.FP32, pl.FP64], ids=str)
 def test_an_element_is_swapped_where_it_is_as_expected(dtype: DataType) -> None:
     x = np.array([0.0, -0.0, np.nan, 3.0]).astype(dtype.numpy) if dtype.is_float() else np.array([0, 1, 2, 3], np.int32)
     index = np.array([[0, 0, 1, 2, 3, 3]], np.int32)
