@@ -5,6 +5,7 @@ They are plain functions so that editors know their signatures; the front end re
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from tilewright.frontend.optimizations import cross_core_slot, split
 from tilewright.frontend.plain import ScopeObject, counted
 
 __all__ = ["at", "cdiv", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
-__all__ += ["no_dep", "parallel", "pipeline", "range", "scope", "split", "split_aiv", "spmd", "spmd_submit"]
+__all__ += ["no_dep", "parallel", "pipeline", "print", "range", "scope", "split", "split_aiv", "spmd", "spmd_submit"]
 __all__ += ["static_assert", "static_print", "submit", "unroll", "while_", "yield_"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -166,6 +167,14 @@ def spmd_submit(
     Where `predicate` does not hold nothing is dispatched: the results are the tensors passed in, as they are.
     """
     outside_kernel("pl.spmd_submit")
+
+
+def print(*values: Any) -> None:
+    """Write values of the running program to standard output, with spaces between them, texts as they are.
+
+    Of a tile or a tensor the valid part is shown, the first 16 elements of each axis. In plain Python it is Python's.
+    """
+    builtins.print(*values)
 
 
 def static_print(*values: Any) -> None:

@@ -25,9 +25,7 @@ _RANDOM = "pl.tile.random(key0, key1, counter0, counter1, counter2, counter3, sh
 _LEFT = "pl.fmod(a, b) is the remainder with the sign of the dividend, pl.rem(a, b) that with the sign of the divisor"
 _COUNTED = "pl.arange(64) counts, pl.iota([64, 1], axis=0) down a column, and pl.tri(0, [64, 64]) is a triangle of ones"
 _SUMMED = "pl.cumsum(x, axis=-1) sums up to each element; there are pl.cumprod, pl.cummax and pl.cummin, too"
-_SHOWN = (
-    "pl.static_print shows what is known while the kernel is read; for what it computes, pl.store that into an output"
-)
+_SHOWN = "pl.print(...) shows values of the running program, pl.static_print what is known while the kernel is read"
 _CONSTANT = "a number that is passed to a kernel is a constant of its code: annotate the parameter `n: int`"
 _NUMBER = "math.inf, math.nan and math.pi are numbers that a kernel can use"
 _EXTENTS = "x.shape is a tuple of the extents, and len(x.shape) their number"
@@ -59,7 +57,6 @@ _MEANT: Mapping[str, str] = {
     "constexpr": _CONSTANT,
     "associative_scan": _SUMMED,
     **dict.fromkeys(("debug_barrier", "syncthreads", "barrier"), "pl.system.bar_all() waits; order is kept"),
-    "device_assert": "pl.system.device_assert(condition, message) checks while the program runs",
     **dict.fromkeys(("dot", "mm", "einsum", "linear", "inner", "tensordot", "mv"), _PRODUCT),
     **dict.fromkeys(("device_print", "print"), _SHOWN),
     **dict.fromkeys(("empty", "empty_like", "new_empty"), _NEW),

@@ -13,6 +13,7 @@ from tilewright.core.expr import Expr
 from tilewright.core.op import Undefined, spec_of
 from tilewright.core.region import Array, Region
 from tilewright.core.types import ShapedType
+from tilewright.dtypes import FP64
 from tilewright.errors import OperandError
 from tilewright.ops.declare import FLOATS, NUMBERS, UNIFIED, op
 from tilewright.ops.elementwise import maximum, minimum
@@ -92,9 +93,12 @@ def clamp(x: X, min: X | Number | None = None, max: X | Number | None = None) ->
     ...
 
 
-@elementwise(reference=_multiplied, ulp=1)
+@elementwise(reference=_multiplied, accepts=NUMBERS - {FP64}, ulp=1)
 def fma(a: X, b: X | Number, c: X | Number) -> X:
-    """Return a * b + c for each three elements: of fp32 rounded once, of shorter floats rounded to fp32 before."""
+    """Return a * b + c for each three elements: of fp32 rounded once, of shorter floats rounded to fp32 before.
+
+    Of doubles write the product and the sum.
+    """
     ...
 
 
