@@ -40,9 +40,7 @@ def test_native_code_prints_what_the_interpreter_does(capfd: pytest.CaptureFixtu
     assert native == meant
     first, second, *rest = native.splitlines()
     assert first == "before -3 False"
-    assert second.startswith("(3, 20) n=-3 t: [[0, nan, -inf, 1, 1.33333,") and second.endswith(
-        "end 2.5 4 0.1"
-    )
+    assert second.startswith("(3, 20) n=-3 t: [[0, nan, -inf, 1, 1.33333,") and second.endswith("end 2.5 4 0.1")
     assert rest[0] == "text only 100%" and rest[1].startswith("[0, nan, -inf, 1,") and "..." in rest[1]
     assert rest[2] == ""
 

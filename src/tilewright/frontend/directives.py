@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from tilewright.core.annotations import Condition, Index, T, outside_kernel
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import Level, MemorySpace, Role, ScopeMode, SplitMode
 from tilewright.core.expr import Const, constant
 from tilewright.dtypes import DataType
@@ -42,12 +43,14 @@ def range(*bounds: Index, init_values: Sequence[Any] | None = None) -> Iterable[
     return counted("range", bounds, init_values)
 
 
+@called(numba="numba.prange")
 @_loop
 def parallel(*bounds: Index, init_values: Sequence[Any] | None = None) -> Iterable[Any]:
     """Count like `range`, promising that iterations do not depend on each other."""
     return counted("parallel", bounds, init_values)
 
 
+@called(triton="static_range")
 @_loop
 def unroll(*bounds: int) -> Iterable[Any]:
     """Count like `range` over constant bounds, the body written out once per iteration."""
@@ -169,6 +172,7 @@ def spmd_submit(
     outside_kernel("pl.spmd_submit")
 
 
+@called(triton="device_print")
 def print(*values: Any) -> None:
     """Write values of the running program to standard output, with spaces between them, texts as they are.
 
@@ -177,14 +181,17 @@ def print(*values: Any) -> None:
     builtins.print(*values)
 
 
+@called("triton")
 def static_print(*values: Any) -> None:
     """Print what the compiler knows about values while it reads the kernel."""
 
 
+@called("triton")
 def static_assert(condition: Any, message: str = "") -> None:
     """Stop the compiler unless a condition it can evaluate holds."""
 
 
+@called(triton="triton.cdiv")
 def cdiv(a: Index, b: Index) -> Any:
     """Return how many times `b` it takes to reach `a`: their quotient, rounded up."""
     return -(-int(a) // int(b))
