@@ -89,7 +89,8 @@ def facts(spec: OpSpec) -> Iterator[str]:
     if others := other_names(spec):
         yield f"Also called {' and '.join(f'`{name}`' for name in others)}."
     if spec.ulp:
-        yield f"Within {spec.ulp:g} ulp of the exact result."
+        double = f", {spec.accuracy(dt.FP64):g} as a double" if dt.FP64 in spec.accepts else ""
+        yield f"Within {spec.ulp:g} ulp of the exact result{double}."
     if spec.control_plane and spec.kinds != (Kind.SCALAR,):
         yield "Also in orchestration functions, outside kernels."
 

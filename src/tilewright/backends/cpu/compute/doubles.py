@@ -211,8 +211,10 @@ def arctan2(y: Term, x: Term) -> Term:
     ratio = long.compare("oeq", "eq", 0.0).choose(x.like(0.0), ratio)
     angle = arc(ratio)
     upright = steep.choose(x.like(math.pi / 2) - angle, angle)
-    turned = (x.bits() < 0).choose(x.like(math.pi) - upright, upright).signed_like(y)
-    return (x.is_nan() | y.is_nan()).choose(x.like(float("nan")), turned)
+    turned = (x.bits() < 0).choose(x.like(math.pi) - upright, upright)
+    # signed_like would be LLVM's copysign, whose sign a lone double rounded to half takes from a missing function
+    signed = (y.bits() < 0).choose(turned * -1.0, turned)
+    return (x.is_nan() | y.is_nan()).choose(x.like(float("nan")), signed)
 
 
 @in_doubles
@@ -233,6 +235,13 @@ def fast_normal(x: Term) -> Term:
     y = x * (x * x).fma(0.044715, 1.0) * math.sqrt(8 / math.pi)
     e = natural_exp(y.magnitude().at_most(200.0) * -1.0)
     return (y < 0.0).choose(e, 1.0) / (e + 1.0)
+
+
+@in_doubles
+def between(start: Term, end: Term, weight: Term) -> Term:
+    """Return the number that is so far between two, counted from the nearer one."""
+    apart = end - start
+    return (weight.magnitude() < 0.5).choose(start + weight * apart, end - apart * (weight.like(1.0) - weight))
 
 
 def tail(x: Term) -> Term:
