@@ -65,6 +65,10 @@ class _Gradients:
         torch: Any = sys.modules["torch"]
         outputs = _several(output)
         values = {**dict(zip(self.pair.inputs, inputs)), **dict(zip(self.pair.outputs, outputs))}  # noqa: B905 - torch's compiler knows no strict=
+        for name, of in self.pair.produced.items():
+            if values[of] is None:
+                of_what = f"`{of}` of `{self.pair.forward.name}`"
+                raise TypeError(f"`{self.pair.backward.name}` writes `{name}`, and {of_what} is None: pass a tensor")
         needed = [*self.pair.saved, *(n for n in self.pair.produced.values() if n not in self.pair.saved)]
         ctx.numbers = {name: values[name] for name in needed if not isinstance(values[name], torch.Tensor)}
         ctx.tensors = [name for name in self.pair.saved if name not in ctx.numbers]
