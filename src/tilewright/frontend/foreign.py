@@ -79,7 +79,6 @@ _MEANT: Mapping[str, str] = {
     "pad": "pl.fillpad(x) fills what a load did not find",
     **dict.fromkeys(("program_id", "thread_id", "block_idx", "blockIdx"), _BLOCK),
     **dict.fromkeys(("normal", "uniform", "dropout", "rand4x", "randn4x"), _RANDOM),
-    "reciprocal": "write pl.recip(x)",
     **dict.fromkeys(("remainder", "mod"), _LEFT),
     **dict.fromkeys(("static_range", "grid"), "pl.unroll(n) writes a loop's body out, pl.range(n) runs it in order"),
     "std": "write pl.sqrt(pl.var(x, axis=-1, keepdims=True))",
