@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -21,6 +22,8 @@ TARGETS = [
 """Where numeric tests run: platforms, one a line; one that needs a device is a `pytest.param` with its mark."""
 
 os.environ["TILEWRIGHT_CACHE_DIR"] = "off"  # a test compiles what it says it compiles
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a hundred processes that tests start read what this one has compiled
+sys.dont_write_bytecode = False
 
 
 @dataclass(frozen=True)
