@@ -7,13 +7,14 @@ op's element type; integers wrap in their own width.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.cpu.compute import doubles, narrow, trigonometry, vectormath
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
+from tilewright.backends.traced import Traced
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, DataType
 from tilewright.errors import InternalError
 from tilewright.native.llvm import Builder, Value, element, lanes, vector
@@ -21,7 +22,7 @@ from tilewright.records import entity, mutable
 
 
 @entity
-class Lanes:
+class Lanes(Traced):
     """Elements of one type, in as many lanes as `value` has."""
 
     b: Builder
@@ -55,43 +56,19 @@ class Lanes:
         """Return a number in every lane, of the same type."""
         return Lanes(self.b, literal(self.element, number, self.count), self.element)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Lanes:
+    def ufunc(self, name: str, inputs: Sequence[Any]) -> Lanes:
         """Emit a NumPy function applied to lanes."""
-        emit = _UFUNCS.get(ufunc.__name__.removesuffix(" (vectorized)"))
-        if emit is None or method != "__call__":
-            raise InternalError(f"no instructions for np.{ufunc.__name__}")
+        emit = _UFUNCS.get(name)
+        if emit is None:
+            raise InternalError(f"no instructions for np.{name}")
         return emit(*(i if isinstance(i, Lanes) else self.like(i) for i in inputs))
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Lanes:
-        """Emit the few NumPy functions that are no ufuncs."""
-        emit = _FUNCTIONS.get(function.__name__)
+    def function(self, name: str, args: Sequence[Any]) -> Lanes:
+        """Emit one of the few NumPy functions that are no ufuncs."""
+        emit = _FUNCTIONS.get(name)
         if emit is None:
-            raise InternalError(f"no instructions for np.{function.__name__}")
+            raise InternalError(f"no instructions for np.{name}")
         return emit(*args)
-
-    # fmt: off
-    def __add__(self, other: Any) -> Lanes: return _apply("add", self, other)
-    def __radd__(self, other: Any) -> Lanes: return _apply("add", other, self)
-    def __sub__(self, other: Any) -> Lanes: return _apply("subtract", self, other)
-    def __rsub__(self, other: Any) -> Lanes: return _apply("subtract", other, self)
-    def __mul__(self, other: Any) -> Lanes: return _apply("multiply", self, other)
-    def __rmul__(self, other: Any) -> Lanes: return _apply("multiply", other, self)
-    def __truediv__(self, other: Any) -> Lanes: return _apply("divide", self, other)
-    def __rtruediv__(self, other: Any) -> Lanes: return _apply("divide", other, self)
-    def __floordiv__(self, other: Any) -> Lanes: return _apply("floor_divide", self, other)
-    def __and__(self, other: Any) -> Lanes: return _apply("bitwise_and", self, other)
-    def __or__(self, other: Any) -> Lanes: return _apply("bitwise_or", self, other)
-    def __xor__(self, other: Any) -> Lanes: return _apply("bitwise_xor", self, other)
-    def __invert__(self) -> Lanes: return _apply("invert", self)
-    def __neg__(self) -> Lanes: return _apply("negative", self)
-    def __lt__(self, other: Any) -> Lanes: return _apply("less", self, other)
-    def __le__(self, other: Any) -> Lanes: return _apply("less_equal", self, other)
-    def __gt__(self, other: Any) -> Lanes: return _apply("greater", self, other)
-    def __ge__(self, other: Any) -> Lanes: return _apply("greater_equal", self, other)
-    def __eq__(self, other: Any) -> Lanes: return _apply("equal", self, other)  # pyright: ignore[reportIncompatibleMethodOverride]
-    def __ne__(self, other: Any) -> Lanes: return _apply("not_equal", self, other)  # pyright: ignore[reportIncompatibleMethodOverride]
-    # fmt: on
-    __hash__ = object.__hash__
 
 
 @mutable
@@ -110,11 +87,6 @@ class Shared:
                 single = make(self.number)
                 self.made[name] = Lanes(b, b.splat(single.value, count), single.element)
         return self.made[name]
-
-
-def _apply(name: str, *inputs: Any) -> Lanes:
-    lane = next(i for i in inputs if isinstance(i, Lanes))
-    return _UFUNCS[name](*(i if isinstance(i, Lanes) else lane.like(i) for i in inputs))
 
 
 def _binary(floats: str, integers: str, unsigned: str = "") -> Callable[[Lanes, Lanes], Lanes]:
