@@ -101,6 +101,10 @@ class Backend(ABC):
         """Return this machine as something to make code for."""
         return None
 
+    def named(self, target: str) -> Target:
+        """Return something to make code for by its name, whatever this machine is; ValueError lists what there is."""
+        raise ValueError(f"back end {self.name!r} makes code for this machine alone, and for no target {target!r}")
+
     def fingerprint(self) -> str:
         """Return a text that changes whenever `target` may."""
         return ""
@@ -143,7 +147,11 @@ class Backend(ABC):
         raise ExportError(f"back end {self.name!r} makes no code that C could call")
 
 
-_HOMES = {"cpu": "tilewright.backends.cpu.backend", "interpret": "tilewright.backends.interpreter"}
+_HOMES = {
+    "cpu": "tilewright.backends.cpu.backend",
+    "interpret": "tilewright.backends.interpreter",
+    "cuda": "tilewright.backends.cuda.backend",
+}
 _backends: dict[str, Backend] = {}
 
 
