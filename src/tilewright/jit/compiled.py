@@ -38,11 +38,11 @@ class Compiled:
 
     @computed_once
     def callee(self) -> Callee | None:
-        """The program as dispatchers call it, None on the interpreter."""
+        """The program as dispatchers call it, None where they do not."""
         from tilewright.call.targets import Callee
 
         native = self.program.native
-        return None if native is None else Callee(native, self.program.entry.function)
+        return None if native is None or not native.is_dispatched else Callee(native, self.program.entry.function)
 
     def learned(self, call: Call, result: Any) -> Learned | None:
         """Return a call that gave `result` as a dispatcher learns it, None where it cannot take calls like it."""
@@ -103,6 +103,8 @@ class Compiled:
         entry = self.program.entry.function
         if self.program.native is None:
             return "it runs on the interpreter"
+        if not self.program.native.is_dispatched:
+            return f"calls of programs for {' and '.join(self.program.loaded.code.backend.devices)} do"
         if not fits(entry, len(self.metas), self.returns):
             known = self.returns is not None or not entry.return_types
             return "it has too many parameters, or computes an extent" if known else "it returns what it made itself"

@@ -100,7 +100,7 @@ class Entry:
         bound = self.bound(args, named)
         is_whole = len(args) + len(named) == len(self.function.params)
         result = self._run(bound, is_whole)
-        if self._native is not None:
+        if self._native is not None and self._native.is_dispatched:
             self._backoff.look(self._new_warm, partial(self._learned, self._native, bound, is_whole))
         return result
 

@@ -169,5 +169,5 @@ def test_what_it_does_not_do_is_refused_in_its_name() -> None:
 
 
 def test_it_is_listed_where_platforms_are() -> None:
-    with pytest.raises(ValueError, match="Invalid platform 'npu'; one of cpu, interpret, count, a2a3sim"):
+    with pytest.raises(ValueError, match="Invalid platform 'npu'; one of cpu, interpret, cuda, count, a2a3sim"):
         ir.compile(program_of(HALVES), platform="npu")

@@ -44,7 +44,7 @@ def test_every_platform_but_the_interpreter_is_native(platform: str) -> None:
 
 
 def test_an_unknown_platform_lists_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="Invalid platform 'npu'; one of cpu, interpret, a2a3sim"):
+    with pytest.raises(ValueError, match="Invalid platform 'npu'; one of cpu, interpret, cuda, a2a3sim"):
         ir.compile(program_of(HALVES), platform="npu")
 
 

@@ -73,7 +73,7 @@ def test_the_platform_decides_the_npu() -> None:
 
 
 WRONG = [
-    ("platform", "npu", "Invalid platform 'npu'; one of cpu, interpret, a2a3sim"),
+    ("platform", "npu", "Invalid platform 'npu'; one of cpu, interpret, cuda, a2a3sim"),
     ("platform", 3, "Invalid platform 3"),
     ("device_id", -1, "device_id must be an integer, 0 or more, got -1"),
     ("device_id", True, "device_id must be an integer, 0 or more, got True"),

@@ -44,7 +44,7 @@ def target_for(capability: int) -> Target:
 
 def named(name: str) -> Target:
     """Return a GPU by its name, as in `sm_90`; ValueError for one that there is not."""
-    found = re.fullmatch(r"sm_(\d+)a?", name.strip().lower())
+    found = re.fullmatch(r"sm_(\d+)a?", str(name).strip().lower())
     if found is None or int(found[1]) not in KNOWN:
         raise ValueError(f"no GPU is called {name!r}; one of {', '.join(f'sm_{known}' for known in KNOWN)}")
     return target_for(int(found[1]))

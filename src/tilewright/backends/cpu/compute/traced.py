@@ -14,6 +14,7 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.backends.cpu.compute import doubles, narrow, trigonometry, vectormath
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
+from tilewright.backends.integer_division import floor_divided, remainder
 from tilewright.backends.traced import Traced
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, DataType
 from tilewright.errors import InternalError
@@ -179,21 +180,13 @@ def _exp(x: Lanes) -> Lanes:
 
 def _floor_divide(a: Lanes, b: Lanes) -> Lanes:
     """Return integers divided and rounded down; the reference has made the divisor safe from zero."""
-    if a.element.is_unsigned_int():
-        return _binary("", "udiv")(a, b)
-    overflows = (a == -(1 << (a.element.bits - 1))) & (b == -1)
-    divisor = _where(overflows, b.like(1), b)
-    quotient = _binary("", "sdiv")(a, divisor)
-    below = (quotient * divisor != a) & ((a ^ divisor) < 0)
-    return _where(below, quotient - 1, quotient)
+    return floor_divided(_quotient, a, b, a.element)
 
 
 def _fmod(a: Lanes, b: Lanes) -> Lanes:
     if a.element.is_float():
         return _function(vectormath.fmod)(a, b)
-    zero = b == 0
-    safe = _where(zero | (b == -1), b.like(1), b) if a.element.is_signed_int() else _where(zero, b.like(1), b)
-    return _where(zero, a.like(0), _binary("", "srem", "urem")(a, safe))
+    return remainder(_binary("", "srem", "urem"), a, b, a.element)
 
 
 def _where(condition: Lanes, then: Any, other: Any) -> Lanes:

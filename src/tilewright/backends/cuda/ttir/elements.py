@@ -14,6 +14,7 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
+from tilewright.backends.integer_division import floor_divided, remainder
 from tilewright.backends.traced import Traced
 from tilewright.dtypes import BOOL, FP32, DataType, round_scalar
 from tilewright.errors import InternalError
@@ -161,13 +162,26 @@ def _divide(a: Elements, b: Elements) -> Elements:
 
 
 def _floor_divide(a: Elements, b: Elements) -> Elements:
-    return _binary("", "floordivsi", "divui")(a, b)
+    return floor_divided(_divide, a, b, a.element)
 
 
 def _fmod(a: Elements, b: Elements) -> Elements:
     if a.element.is_float():
         return _single("__nv_fmodf")(a, b)
-    return _where(b == 0, a.like(0), _binary("", "remsi", "remui")(a, b))
+    return remainder(_binary("", "remsi", "remui"), a, b, a.element)
+
+
+def _extreme(integers: str, unsigned: str, predicate: str) -> Written:
+    """Return the larger or smaller of two, NaN where either is; of two zeros the second."""
+    plain = _binary("", integers, unsigned)
+
+    def write(a: Elements, b: Elements) -> Elements:
+        if not a.element.is_float():
+            return plain(a, b)
+        is_first = _compare(predicate)(a, b) | (a != a)
+        return a.of(a.t.select(is_first.value, a.value, b.value))
+
+    return write
 
 
 def _absolute(a: Elements) -> Elements:
@@ -241,8 +255,8 @@ UFUNCS: dict[str, Written] = {
     "divide": _divide,
     "floor_divide": _floor_divide,
     "fmod": _fmod,
-    "maximum": _binary("maximumf", "maxsi", "maxui"),
-    "minimum": _binary("minimumf", "minsi", "minui"),
+    "maximum": _extreme("maxsi", "maxui", "gt"),
+    "minimum": _extreme("minsi", "minui", "lt"),
     "negative": _negative,
     "absolute": _absolute,
     "exp": _exp,
@@ -289,6 +303,13 @@ UFUNCS: dict[str, Written] = {
     "greater_equal": _compare("ge"),
 }
 """What each NumPy function that references use is written as."""
+
+FOLDS: dict[str, Written] = {
+    **{name: UFUNCS[name] for name in ("add", "multiply")},
+    "maximum": _binary("maximumf", "maxsi", "maxui"),
+    "minimum": _binary("minimumf", "minsi", "minui"),
+}
+"""What elements are folded with, in whatever order: of two zeros, too, the larger or smaller one counts."""
 
 _FUNCTIONS: dict[str, Written] = {
     "where": _where,

@@ -6,7 +6,7 @@ Sums and products of floats are folded in fp64 and rounded once: in which order 
 from __future__ import annotations
 
 from tilewright.backends.cuda.ttir.convert import as_element
-from tilewright.backends.cuda.ttir.elements import Elements, computed
+from tilewright.backends.cuda.ttir.elements import FOLDS, Elements, computed
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
 from tilewright.backends.cuda.ttir.text import F32, F64, Value, type_of
@@ -46,7 +46,7 @@ def fold(k: Kernel, given: Elements, axis: int, combine: str) -> Value:
     tail = f"}}) : ({given.value.type}) -> {type_of(element, result.shape)}"
     with t.block(f'{result.ref} = "tt.reduce"({given.value}) <{{axis = {axis} : i32}}> ({{', tail):
         t.between(f"^bb0({a}: {element}, {b}: {element}):")
-        found = given.ufunc(combine, (given.of(a), given.of(b)))
+        found = FOLDS[combine](given.of(a), given.of(b))
         t.do(f"tt.reduce.return {found.value} : {element}")
     return result
 

@@ -68,11 +68,15 @@ def _division(kind: str) -> Write:
         if dtype.is_float():
             return rounded(k, float_division(kind, a, b), dtype)
         if not rhs.known:
-            k.fail((b == 0).value, "division by zero", call.span)
+            zero = b == 0
+            k.fail(zero.value, "division by zero", call.span)
+            b = b.function("where", (zero, 1, b))
         floor = UFUNCS["floor_divide"](a, b)
         if kind == "mod":
             return Scalar((a - floor * b).value, dtype)
-        return Scalar((UFUNCS["divide"](a, b) if kind == "div" else floor).value, dtype)
+        if kind == "div" and dtype.is_signed_int():
+            floor = a.function("where", ((floor * b != a) & ((a ^ b) < 0), floor + 1, floor))
+        return Scalar(floor.value, dtype)
 
     return write
 
