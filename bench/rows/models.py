@@ -1,7 +1,9 @@
 """models: the layers of examples/models at real sizes, with made-up weights, beside the same layers in torch."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from contest import EAGER, OURS, Contest, Field, Work
@@ -17,6 +19,7 @@ import paging
 import qwen3_decode as qwen
 
 GROUP = "Models"
+LLAMA, QWEN = llama.LLAMA2_7B, qwen.QWEN3_8B
 ROUNDS = 7
 """A layer takes seconds; a few rounds tell it from another."""
 
@@ -37,29 +40,22 @@ def enter_paged() -> Field:
 
 
 def enter_llama() -> Field:
-    inputs = llama.make_inputs(0, llama.LLAMA2_7B)
-    out = output(llama.LLAMA2_7B.tokens, llama.LLAMA2_7B.hidden).bfloat16()
-
-    def ours() -> torch.Tensor:
-        llama.llama_block(*inputs, out)
-        return out
-
-    def theirs() -> torch.Tensor:
-        return llama.reference(*inputs)
-
-    return Field(theirs(), {OURS: ours, EAGER: theirs}, rtol=5e-2, atol=1e-1)
+    return _layer(llama.llama_block, llama.reference, llama.make_inputs(0, LLAMA), output(LLAMA.tokens, LLAMA.hidden))
 
 
 def enter_qwen() -> Field:
-    inputs = qwen.make_inputs(0, qwen.QWEN3_8B)
-    out = output(qwen.QWEN3_8B.batch, qwen.QWEN3_8B.hidden).bfloat16()
+    return _layer(qwen.qwen3_decode, qwen.reference, qwen.make_inputs(0, QWEN), output(QWEN.batch, QWEN.hidden))
+
+
+def _layer(kernel: Any, reference: Any, inputs: Sequence[torch.Tensor], out: torch.Tensor) -> Field:
+    out = out.bfloat16()
 
     def ours() -> torch.Tensor:
-        qwen.qwen3_decode(*inputs, out)
+        kernel(*inputs, out)
         return out
 
     def theirs() -> torch.Tensor:
-        return qwen.reference(*inputs)
+        return reference(*inputs)
 
     return Field(theirs(), {OURS: ours, EAGER: theirs}, rtol=5e-2, atol=1e-1)
 
@@ -68,7 +64,6 @@ def _weights(sizes: llama.Sizes) -> int:
     return 4 * sizes.hidden**2 + 3 * sizes.hidden * sizes.inner
 
 
-LLAMA, QWEN = llama.LLAMA2_7B, qwen.QWEN3_8B
 ROWS = (
     Contest(
         "paged attention, LLaMA-3 8B, 8 x 4096", enter_paged, Work(bytes=4 * paging.LLAMA3_8B.cache_rows * 128),

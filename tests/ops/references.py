@@ -41,6 +41,7 @@ ELEMENTWISE_FLOATS: dict[str, Floats] = {
     "lrelu": _leaky,
     "prelu": _parametric,
     "rem": _torch.remainder,
+    **{name: getattr(_torch, name) for name in ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite")},
 }
 
 
@@ -82,6 +83,15 @@ def elementwise_integers(bits: int) -> dict[str, Integers]:
         "not_": lambda a: -a - 1,
         "shl": lambda a, b: a * 2 ** (b % bits),
         "shr": lambda a, b: a // 2 ** (b % bits),
+        "eq": lambda a, b: a == b,
+        "ne": lambda a, b: a != b,
+        "lt": lambda a, b: a < b,
+        "le": lambda a, b: a <= b,
+        "gt": lambda a, b: a > b,
+        "ge": lambda a, b: a >= b,
+        "isnan": lambda a: False,
+        "isinf": lambda a: False,
+        "isfinite": lambda a: True,
     }
 
 

@@ -92,7 +92,7 @@ def _without_extremes(values: Array) -> Array:
     return np.where((size < 0.1) & (size > 0) | (size > 10) & np.isfinite(size), np.ones_like(values), values)
 
 
-TILE_OPS = [op for op in OPS.values() if op.kind is Kind.TILE]
+TILE_OPS = [op for op in OPS.values() if op.kind is Kind.TILE and op.spec.expand is None]
 family_ops = [op for op in TILE_OPS if op.spec.family in FAMILIES]
 
 

@@ -50,10 +50,19 @@ class Blurred(Machine):
         live, steps = result.live, self.rng.uniform(-spec.ulp, spec.ulp, result.live.shape)
         with np.errstate(all="ignore"):
             size = _size(call, bound, result)
-            moved = live.astype(np.float64) + steps * distance(size, live.dtype)
+            moved = self._moved(live.astype(np.float64), steps * distance(size, live.dtype))
             anything = self.rng.choice([np.nan, np.inf, -np.inf], live.shape)
             live[...] = round_to(np.where(size > LARGEST, anything, moved), result.dtype)
         return result
+
+    def _moved(self, exact: Array, steps: Array) -> Array:
+        """Return results moved by steps; one that terms cancel out to may come out as any smaller number, or none.
+
+        Even steps would hardly ever make it as small as the terms that are left in another order of adding.
+        """
+        is_lost = (np.abs(exact) <= np.abs(steps)) & (self.rng.random(exact.shape) < 0.5)
+        left = np.exp2(-self.rng.uniform(0, 16, exact.shape)) * (self.rng.random(exact.shape) < 0.75)
+        return np.where(is_lost, steps * left, exact + steps)
 
     def _value(self, frame: Frame, value: object) -> Any:
         return self.value(frame, value) if isinstance(value, Expr) else value

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from property import axis_ways as axis_ways
 from property import generated_ways as generated_ways
 from property import indexed_ways as indexed_ways
 from property import scopes
@@ -112,7 +113,18 @@ def _sel(w: Writer, op: Op) -> Value | None:
     return called(w, op, mask.name, lhs.name, other)
 
 
+@way("tile.where", "tensor.where")
+def _where(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
+    mask = operand(w, op.kind, shape, dt.BOOL)
+    x = operand(w, op.kind, shape, dtype)
+    sides = [x.name, operand(w, op.kind, shape, dtype).name if w.chance(50) else w.scalar(dtype)]
+    return called(w, op, mask.name, *(sides if w.chance(70) else sides[::-1]))
+
+
 def _cmp_of(w: Writer, shape: Shape) -> Value:
+    if w.chance(40):
+        return tile_of(w, shape, dt.BOOL)
     tested = tile_of(w, shape, w.pick([d for d in DTYPES if d != dt.BOOL]))
     mask = w.make(f"pl.cmp({tested.name}, {w.literal(dtype_of(tested))}, cmp_type={w.number(0, 5)})", "m", keep=True)
     assert mask is not None

@@ -8,7 +8,7 @@ its meaning in NumPy, and its traits. An op that exists for tiles and for tensor
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -69,6 +69,8 @@ class Undefined(Enum):
 
 Interval: TypeAlias = tuple[int, int]
 
+ElementTypes: TypeAlias = Callable[[DataType, Sequence[DataType | ScalarType]], tuple[DataType, ...]]
+
 REQUIRED: Any = inspect.Parameter.empty
 
 SCRATCH = ("tmp", "tmp_tile")
@@ -92,6 +94,8 @@ class Parameter:
     """Whether a number is converted to the elements it meets, instead of meeting them as it is."""
     keeps_bits: bool = False
     """Whether a negative number that meets unsigned elements stands for the one with the same bits."""
+    help: str = ""
+    """What to write instead of something that is none."""
 
     @property
     def is_operand(self) -> bool:
@@ -112,6 +116,9 @@ class OpSpec:
     family: str
     reference: Callable[..., Any] | None = None
     """The meaning of one element, in NumPy functions; back ends apply it to their own values."""
+    elements: ElementTypes | None = None
+    """The type that each operand is converted to before `reference` sees it, from the result's element type and those
+    of the operands; None: the result's."""
     combine: str = ""
     """The NumPy function that a reduction folds with."""
     start: Callable[[DataType], Any] | None = None
@@ -167,6 +174,8 @@ class OpSpec:
     """Where tests sample operands."""
     example: str = ""
     """Statements of a kernel that uses the op, for the reference page and for tests."""
+    expand: Callable[..., Any] | None = None
+    """How a call is written in other ops, of which alone programs are made: from a writer and the op's parameters."""
 
     @property
     def is_view(self) -> bool:
@@ -174,9 +183,20 @@ class OpSpec:
         return self.alias is not None and self.effect is Effect.PURE
 
     @property
+    def is_atomic(self) -> bool:
+        """Whether it changes elements of a tensor in one step each, and gives what they were."""
+        return self.family == "atomic"
+
+    @property
     def computes(self) -> bool:
         """Whether it gives a new value and touches no buffer."""
         return self.alias is None and self.effect is Effect.PURE
+
+    @property
+    def has_a_name(self) -> bool:
+        """Whether authors call it by its name: operators have a sign, and `pl.max` of numbers that of tiles."""
+        shaped = OPS.get(f"tile.{self.name}") if self.kinds == (Kind.SCALAR,) else None
+        return not self.symbol and (shaped is None or shaped.spec.expand is None)
 
     @property
     def doc(self) -> str:
@@ -191,8 +211,7 @@ class OpSpec:
     @computed_once
     def data(self) -> tuple[str, ...]:
         """The operands that elements of the result are made of."""
-        roles = (Role.VALUE, Role.NUMBER, Role.EITHER)
-        return tuple(p.name for p in self.parameters if p.role in roles and p.name not in SCRATCH)
+        return _data(self.parameters)
 
     @computed_once
     def names(self) -> tuple[str, ...]:
@@ -290,6 +309,16 @@ def parameters_of(function: FunctionType) -> tuple[Parameter, ...]:
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return tuple(_parameter(name, function.__annotations__.get(name), defaults.get(name, REQUIRED)) for name in names)
+
+
+def data_of(function: FunctionType) -> tuple[str, ...]:
+    """Return the operands of a declaration that elements of the result are made of."""
+    return _data(parameters_of(function))
+
+
+def _data(parameters: Sequence[Parameter]) -> tuple[str, ...]:
+    roles = (Role.VALUE, Role.NUMBER, Role.EITHER)
+    return tuple(p.name for p in parameters if p.role in roles and p.name not in SCRATCH)
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> Parameter:

@@ -1,20 +1,21 @@
 """Pipes: how the functions of a group hand each other tiles, while the interpreter runs them.
 
-The functions of a group are sides that run in turns, one at a time: a side runs until it takes a tile that nobody has
-pushed yet, then the next one goes on. A turn around all of them in which nothing was pushed and nobody ended means that
-they wait for each other. Each side is a thread; a baton says whose turn it is.
+The functions of a group are sides that run in turns: a side runs until it takes a tile that nobody has pushed yet, then
+the next one goes on. A turn around all of them in which nothing was pushed and nobody ended means that they wait for
+each other.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 from tilewright.arrays import np
+from tilewright.core.coroutines import Coroutine, in_turns
 from tilewright.core.region import Region
 from tilewright.errors import ExecutionError
 from tilewright.records import mutable, record
@@ -34,10 +35,9 @@ class Channel:
 
 @mutable
 class Pipes:
-    """The queues of one run of a group, and whose turn it is."""
+    """The queues of one run of a group."""
 
     lanes: int
-    sides: list[Side] = field(default_factory=list["Side"])
     queues: dict[Channel, deque[Region]] = field(default_factory=dict["Channel", "deque[Region]"])
     progress: int = 0
 
@@ -46,16 +46,14 @@ class Pipes:
         return self.queues.setdefault(Channel(towards, id, lane), deque())
 
 
-@mutable
+@record
 class Side:
     """One function of a group that is running."""
 
     pipes: Pipes
     lane: int
-    baton: threading.Semaphore
-    has_ended: bool = False
-    error: BaseException | None = None
-    result: Any = None
+    give_way: Callable[[], None]
+    """Lets the others run until it is this one's turn again."""
 
     def push(self, towards: str, id: int, tile: Region, axis: int | None) -> None:
         """Append a copy of a tile; the lanes of the other side get a part of it each where an axis is split."""
@@ -82,20 +80,6 @@ class Side:
             if not queue and self.pipes.progress == before:
                 raise ExecutionError(STUCK)
         return queue.popleft()
-
-    def give_way(self) -> None:
-        """Let the next side that has not ended run until it is this one's turn again."""
-        other = self.following()
-        if other is not self:
-            other.baton.release()
-            self.baton.acquire()
-
-    def following(self) -> Side:
-        """Return whose turn is next."""
-        sides = self.pipes.sides
-        start = sides.index(self)
-        order = (sides[(start + k) % len(sides)] for k in range(1, len(sides) + 1))
-        return next((side for side in order if not side.has_ended), self)
 
 
 RUNNING: ContextVar[Side | None] = ContextVar("side", default=None)
@@ -140,31 +124,11 @@ def joined(parts: Sequence[Region], axis: int) -> Region:
 def run_sides(lanes: int, bodies: Sequence[tuple[int, Callable[[], Any]]]) -> list[Any]:
     """Run the functions of a group, each with its lane, in turns; return what each gives."""
     pipes = Pipes(lanes)
-    pipes.sides += [Side(pipes, lane, threading.Semaphore(0)) for lane, _ in bodies]
-    threads = [_started(side, body) for side, (_, body) in zip(pipes.sides, bodies, strict=True)]
-    pipes.sides[0].baton.release()
-    for thread in threads:
-        thread.join()
-    for side in pipes.sides:
-        if side.error is not None:
-            raise side.error
-    return [side.result for side in pipes.sides]
+    return in_turns([partial(_side, pipes, lane, body) for lane, body in bodies])
 
 
-def _started(side: Side, body: Callable[[], Any]) -> threading.Thread:
-    def run() -> None:
-        side.baton.acquire()
-        RUNNING.set(side)
-        try:
-            side.result = body()
-        except BaseException as error:
-            side.error = error
-        side.has_ended = True
-        side.pipes.progress += 1
-        other = side.following()
-        if other is not side:
-            other.baton.release()
-
-    thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
-    thread.start()
-    return thread
+def _side(pipes: Pipes, lane: int, body: Callable[[], Any], coroutine: Coroutine[Any]) -> Any:
+    RUNNING.set(Side(pipes, lane, coroutine.pause))
+    result = body()
+    pipes.progress += 1
+    return result

@@ -17,12 +17,14 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
 from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.arguments import UNREAD, arguments, values_of
+from tilewright.frontend.derived import between_numbers, expanded
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.lanes import OF_LANES, check_mode, in_lane, note_pending
+from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import apply
 from tilewright.frontend.properties import BindDynamic
 from tilewright.frontend.signature import Dim
@@ -35,6 +37,8 @@ from tilewright.frontend.walk.walker import Value
 
 def call(t: Translator, node: ast.Call) -> Value:
     """Return what a call gives, as what is called says."""
+    if changes_list(t, node):
+        return change(t, node)
     callee = t.evaluate(node.func)
     spec = spec_of(callee)
     if spec is not None:
@@ -61,6 +65,7 @@ def call(t: Translator, node: ast.Call) -> Value:
 
 def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     given = values_of(t, node)
+    spec = between_numbers(spec, given.args) or spec
     try:
         bound = bind(spec, given.args, given.kwargs)
     except KernelError as error:
@@ -77,6 +82,8 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     summed = accumulated(t, spec, bound, node, spans)
     if summed is not None:
         return summed
+    if spec.expand is not None:
+        return expanded(t, spec, bound, node, spans)
     try:
         result = apply(t, spec, bound, node, spans)
     except OperandError as error:

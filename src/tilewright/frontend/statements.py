@@ -26,6 +26,7 @@ from tilewright.errors import (
 from tilewright.frontend import directives
 from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import local_type
+from tilewright.frontend.lists import replace_item
 from tilewright.frontend.memory import check_place, without_slots
 from tilewright.frontend.operators import apply
 from tilewright.frontend.state import is_action
@@ -33,6 +34,7 @@ from tilewright.frontend.subscripts import window
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Listed, Value
+from tilewright.frontend.written_out import WORD, exit_written
 from tilewright.ops.registry import OPS
 
 
@@ -50,13 +52,18 @@ def effect(t: Translator, node: ast.Expr) -> None:
     value = t.evaluate(node.value)
     if isinstance(value, Submit):
         raise _not_unpacked(t, node.value)
-    if isinstance(value, Call) and value.op.spec.writes and isinstance(value.type, TileType):
+    if isinstance(value, Call) and _gives_the_changed_tile(value):
         target = _written_name(node.value)
         if target is not None:
             t.assign(target.id, value, target)
             return
     if not keep_sum(t, value, node.value) and is_action(value):
         t.emit(EvalStmt(value, t.span(node)))
+
+
+def _gives_the_changed_tile(call: Call) -> bool:
+    spec = call.op.spec
+    return spec.writes is not None and isinstance(call.type, TileType) and not spec.is_atomic
 
 
 def _written_name(node: ast.expr) -> ast.Name | None:
@@ -129,6 +136,9 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
     """Translate `owner[window] = value`."""
     owner = t.operand(target.value)
     span = t.span(target)
+    if isinstance(owner, Listed) and isinstance(target.value, ast.Name) and t.find(target.value.id) is not None:
+        replace_item(t, target, value, source)
+        return
     if not isinstance(owner, Expr) or not isinstance(target.value, ast.Name):
         help = "bind it to a name first"
         raise OperandError("only a named tensor, tile or array can be written", spans=[span], help=help)
@@ -293,6 +303,8 @@ def return_(t: Translator, node: ast.Return) -> None:
 def exit_loop(t: Translator, node: ast.Break | ast.Continue) -> None:
     """Translate a `break` or `continue`."""
     kind, word = (BreakStmt, "break") if isinstance(node, ast.Break) else (ContinueStmt, "continue")
+    if t.loops and t.loops[-1] == WORD:
+        exit_written(t, node, isinstance(node, ast.Break))
     _check_exit(t, node, word)
     t.emit(kind(_handed_on(t), t.span(node)))
 

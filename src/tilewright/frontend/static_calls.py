@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Mapping
-from types import FunctionType, MethodType, ModuleType
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tilewright.core.annotations import Arithmetic, dynamic
 from tilewright.core.expr import Call, Const, Expr, Var
+from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.printer import python_print_type
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import INT64, DataType
@@ -35,7 +36,7 @@ from tilewright.frontend.tasks import submit
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.value_keys import is_data
 from tilewright.frontend.walk.expressions import grown
-from tilewright.frontend.walk.known import FUNCTIONS, called, check_plain, is_mathematical, sequence
+from tilewright.frontend.walk.known import FUNCTIONS, SEQUENCES, called, check_plain, is_mathematical, sequence
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.registry import OPS
 
@@ -150,8 +151,10 @@ def show(value: Value, *, is_typed: bool = True) -> str:
 def call_python(t: Translator, callee: object, given: Arguments, node: ast.Call) -> Value:
     """Return a call that Python itself makes while compiling, on values the compiler knows."""
     values = (*given.args, *given.kwargs.values())
-    if (callee is min or callee is max) and any(isinstance(v, Expr) for v in values):
+    if (callee is min or callee is max) and any(map(t.computes, values)):
         return _extreme(t, "min" if callee is min else "max", given, node)
+    if callee is sum and given.args and any(isinstance(v, Expr) for v in sequence(given.args[0])):
+        return _sum(t, given, node)
     if any(isinstance(v, Expr) for v in values) or not (_is_static_callable(callee) or is_lambda(callee)):
         raise _not_callable(t, callee, node)
     if is_lambda(callee):
@@ -163,10 +166,12 @@ def call_python(t: Translator, callee: object, given: Arguments, node: ast.Call)
 def _is_static_callable(callee: object) -> bool:
     if isinstance(callee, MethodType):
         return isinstance(callee.__self__, DataType)
+    if isinstance(callee, BuiltinMethodType) and isinstance(callee.__self__, dict):
+        return callee.__name__ in ("items", "keys", "values", "get")
     if isinstance(callee, type) and callee.__module__.startswith("tilewright.core"):
         return True
     ours = (isinstance, dynamic, directives.split, directives.cross_core_slot)
-    return is_mathematical(callee) or any(callee is each for each in (*FUNCTIONS, *ours))
+    return is_mathematical(callee) or any(callee is each for each in (*FUNCTIONS, *SEQUENCES, *ours))
 
 
 def _read_lambda(t: Translator, function: Any, node: ast.Call) -> None:
@@ -181,8 +186,18 @@ def _read_lambda(t: Translator, function: Any, node: ast.Call) -> None:
 def _extreme(t: Translator, name: str, given: Arguments, node: ast.Call) -> Value:
     result, *rest = given.args
     for value in rest:
-        result = apply(t, OPS[f"scalar.{name}"].spec, {"lhs": result, "rhs": value}, node, {})
+        bound = {"lhs": as_constant(result), "rhs": as_constant(value)}
+        result = as_number(apply(t, OPS[f"scalar.{name}"].spec, bound, node, {}))
     return result
+
+
+def _sum(t: Translator, given: Arguments, node: ast.Call) -> Value:
+    """Return the sum of several values, one after the other; a list of tiles has one, too."""
+    addition = ast.copy_location(ast.BinOp(node.args[0], ast.Add(), node.args[0]), node)
+    first, *rest = (*given.args[1:], *given.kwargs.values(), *sequence(given.args[0]))
+    for value in rest:
+        first = t.placed(t.binary(addition.op, first, value, addition), node)
+    return first
 
 
 _CONVERSIONS: Mapping[object, str] = {
@@ -199,7 +214,7 @@ _CALLS = "a kernel calls ops (pl.*), functions of its program, and functions dec
 def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
     name = ast.unparse(node.func)
     if callee is builtins.range:
-        fix = "loops are written `for i in pl.range(...)`"
+        fix = "what only the running program knows is counted by a loop: `for i in range(...)`"
     elif callee is builtins.print:
         fix = meant("print")
     elif isinstance(owner := getattr(callee, "__self__", None), (list, tuple)):

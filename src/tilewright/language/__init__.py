@@ -4,6 +4,7 @@ import os as _os
 import typing as _typing
 
 from tilewright.core.annotations import *
+from tilewright.core.annotations import RUNTIME as RUNTIME
 from tilewright.core.annotations import Scalar as Scalar
 from tilewright.core.enums import *
 from tilewright.core.enums import MemorySpace as MemorySpace
@@ -22,7 +23,6 @@ from tilewright.frontend.programs import program as program
 from tilewright.frontend.text import loads as _loads
 from tilewright.frontend.text import only_program as _only_program
 from tilewright.frontend.text import parse as _parse
-from tilewright.jit.arguments import RUNTIME as RUNTIME
 from tilewright.jit.decorators import jit as jit
 from tilewright.jit.function import JITFunction as JITFunction
 from tilewright.language import adir as adir
@@ -34,6 +34,8 @@ from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
 from tilewright.ops import generate as _generate
+from tilewright.ops.atomics import *
+from tilewright.ops.axes import *
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.bytes import *
@@ -46,11 +48,13 @@ from tilewright.ops.generate import random as random
 from tilewright.ops.generate import tri as tri
 from tilewright.ops.lanes import *
 from tilewright.ops.load import *
+from tilewright.ops.masks import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import *
 from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
 from tilewright.ops.mx import *
+from tilewright.ops.normalize import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.pipes import AUTO as AUTO
@@ -69,8 +73,6 @@ from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
 from tilewright.ops.row_gather import *
-from tilewright.ops.scalar import max as max
-from tilewright.ops.scalar import min as min
 from tilewright.ops.scatter import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *

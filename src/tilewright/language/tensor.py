@@ -3,6 +3,7 @@
 from tilewright.frontend.directives import alloc as alloc
 from tilewright.frontend.directives import dump_tag as dump_tag
 from tilewright.frontend.directives import no_dep as no_dep
+from tilewright.ops.axes import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.bytes import as_strided as as_strided
 from tilewright.ops.compare import *
@@ -14,6 +15,7 @@ from tilewright.ops.generate import ci as arange
 from tilewright.ops.generate import ci as ci
 from tilewright.ops.generate import random as random
 from tilewright.ops.lanes import *
+from tilewright.ops.masks import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tensor as create
 from tilewright.ops.memory import create_tensor as create_tensor
@@ -21,6 +23,7 @@ from tilewright.ops.memory import dim as dim
 from tilewright.ops.memory import full as full
 from tilewright.ops.memory import read as read
 from tilewright.ops.memory import write as write
+from tilewright.ops.normalize import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.position import *

@@ -7,23 +7,23 @@ note in it and make is handed to the program's own in the end. A block that has 
 
 from __future__ import annotations
 
+from tilewright.native import coroutines as co
 from tilewright.native.context import Context
 
 GRID = len(Context)
 """The word of a launch's context that says where its blocks wait."""
 
-SPACE = 8192
-"""Bytes of a block's record: its registers, which take 4.5 KB on ARM, and from `FIELDS` on what it runs."""
-FIELDS = 7168
+FIELDS = co.REGISTERS
+SPACE = FIELDS + 1024
+"""Bytes of a block's record: its registers, and from `FIELDS` on what it runs."""
 STACK = 1 << 18
 
 NEEDED = (
-    "declare i32 @getcontext(ptr)",
-    "declare void @makecontext(ptr, ptr, i32, ...)",
-    "declare i32 @swapcontext(ptr, ptr)",
+    *co.DECLARED,
     "declare ptr @calloc(i64, i64)",
     "declare void @free(ptr)",
     "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)",
+    co.TEXT,
 )
 """What the code below calls, each declared as others declare it."""
 
@@ -39,21 +39,16 @@ entry:  ; the word says where two pointers lie: whoever runs the blocks, and the
   ret void
 }}
 
-define internal void @block(i32 %high, i32 %low) noinline nounwind {{
-entry:
-  %high.wide = zext i32 %high to i64
-  %low.wide = zext i32 %low to i64
-  %shifted = shl i64 %high.wide, 32
-  %address = or i64 %shifted, %low.wide
-  %record = inttoptr i64 %address to ptr
-  %fields = getelementptr i8, ptr %record, i64 {FIELDS}
-  %fn = load ptr, ptr %fields
-  %data.at = getelementptr ptr, ptr %fields, i64 1
+define internal void @block(ptr %fields) noinline nounwind {{
+entry:  ; two words say how it starts, the others what it runs
+  %fn.at = getelementptr ptr, ptr %fields, i64 2
+  %fn = load ptr, ptr %fn.at
+  %data.at = getelementptr ptr, ptr %fields, i64 3
   %data = load ptr, ptr %data.at
-  %chunk.at = getelementptr i64, ptr %fields, i64 2
+  %chunk.at = getelementptr i64, ptr %fields, i64 4
   %chunk = load i64, ptr %chunk.at
   call void %fn(ptr %data, i64 %chunk)
-  %over.at = getelementptr i64, ptr %fields, i64 3
+  %over.at = getelementptr i64, ptr %fields, i64 5
   store volatile i64 1, ptr %over.at
   ret void
 }}
@@ -85,25 +80,18 @@ prepare:
   %i = phi i64 [ 0, %make ], [ %i.next, %prepare ]
   %place = mul i64 %i, {SPACE + STACK}
   %record = getelementptr i8, ptr %records, i64 %place
-  %got = call i32 @getcontext(ptr %record)
-  %link.at = getelementptr i8, ptr %record, i64 8
-  store ptr %runner, ptr %link.at
-  %stack.at = getelementptr i8, ptr %record, i64 16
   %stack = getelementptr i8, ptr %record, i64 {SPACE}
-  store ptr %stack, ptr %stack.at
-  %size.at = getelementptr i8, ptr %record, i64 32
-  store i64 {STACK}, ptr %size.at
   %fields = getelementptr i8, ptr %record, i64 {FIELDS}
-  store ptr %fn, ptr %fields
-  %data.at = getelementptr ptr, ptr %fields, i64 1
+  store ptr @block, ptr %fields
+  %fields.at = getelementptr ptr, ptr %fields, i64 1
+  store ptr %fields, ptr %fields.at
+  %fn.at = getelementptr ptr, ptr %fields, i64 2
+  store ptr %fn, ptr %fn.at
+  %data.at = getelementptr ptr, ptr %fields, i64 3
   store ptr %data, ptr %data.at
-  %chunk.at = getelementptr i64, ptr %fields, i64 2
+  %chunk.at = getelementptr i64, ptr %fields, i64 4
   store i64 %i, ptr %chunk.at
-  %address = ptrtoint ptr %record to i64
-  %high.wide = lshr i64 %address, 32
-  %high = trunc i64 %high.wide to i32
-  %low = trunc i64 %address to i32
-  call void (ptr, ptr, i32, ...) @makecontext(ptr %record, ptr @block, i32 2, i32 %high, i32 %low)
+  call void @coroutine.make(ptr %record, ptr %stack, i64 {STACK}, ptr %runner, ptr %fields)
   %i.next = add i64 %i, 1
   %more = icmp slt i64 %i.next, %count
   br i1 %more, label %prepare, label %round
@@ -113,7 +101,7 @@ round:
   %turn.place = mul i64 %k, {SPACE + STACK}
   %turn = getelementptr i8, ptr %records, i64 %turn.place
   %turn.fields = getelementptr i8, ptr %turn, i64 {FIELDS}
-  %over.at = getelementptr i64, ptr %turn.fields, i64 3
+  %over.at = getelementptr i64, ptr %turn.fields, i64 5
   %over = load volatile i64, ptr %over.at
   %is.over = icmp ne i64 %over, 0
   br i1 %is.over, label %next, label %run
@@ -133,25 +121,7 @@ ended:
   br i1 %again, label %round, label %free
 free:
   call void @free(ptr %records)
-  %error = load i64, ptr %own.error
-  %fine = icmp eq i64 %error, 0
-  br i1 %fine, label %collect, label %tell
-tell:
-  %told = cmpxchg ptr %error.at, i64 0, i64 %error monotonic monotonic
-  br label %collect
-collect:
-  %head = load ptr, ptr %own.buffers
-  %is.empty = icmp eq ptr %head, null
-  br i1 %is.empty, label %done, label %walk
-walk:
-  %at = phi ptr [ %head, %collect ], [ %following, %walk ]
-  %following = load ptr, ptr %at
-  %is.last = icmp eq ptr %following, null
-  br i1 %is.last, label %join, label %walk
-join:
-  %buffers.at = getelementptr i64, ptr %context, i64 {Context.BUFFERS.value}
-  %older = atomicrmw xchg ptr %buffers.at, ptr %head monotonic
-  store ptr %older, ptr %at
+  call void @coroutine.hand(ptr %own, ptr %context)
   br label %done
 done:
   ret void

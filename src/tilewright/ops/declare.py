@@ -9,7 +9,18 @@ from typing import Any, NoReturn, TypeVar
 
 from tilewright import dtypes as dt
 from tilewright.core.annotations import outside_kernel
-from tilewright.core.op import SCRATCH, Effect, Interval, Kind, OpSpec, Parameter, Undefined, parameters_of, register
+from tilewright.core.op import (
+    SCRATCH,
+    Effect,
+    ElementTypes,
+    Interval,
+    Kind,
+    OpSpec,
+    Parameter,
+    Undefined,
+    parameters_of,
+    register,
+)
 from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
 
@@ -36,6 +47,7 @@ def op(
     name: str = "",
     family: str = "structured",
     reference: Callable[..., Any] | None = None,
+    elements: ElementTypes | None = None,
     combine: str = "",
     start: Callable[[DataType], Any] | None = None,
     chained: bool = False,
@@ -65,8 +77,10 @@ def op(
     ulp: float = 0,
     domain: tuple[float, float] = (-8.0, 8.0),
     example: str = "",
+    expand: Callable[..., Any] | None = None,
     also: Mapping[str, tuple[str, ...]] | None = None,
     keeps_bits: Collection[str] = (),
+    hints: Mapping[str, str] | None = None,
 ) -> Callable[[F], F]:
     """Declare an op from its type rule `infer` and its meaning `evaluate`.
 
@@ -75,9 +89,10 @@ def op(
     """
 
     def changed(p: Parameter) -> Parameter:
-        if p.name not in (also or ()) and p.name not in keeps_bits:
+        if p.name not in (*(also or ()), *keeps_bits, *(hints or ())):
             return p
-        return replace(p, also=(also or {}).get(p.name, ()), keeps_bits=p.name in keeps_bits)
+        help = (hints or {}).get(p.name, "")
+        return replace(p, also=(also or {}).get(p.name, ()), keeps_bits=p.name in keeps_bits, help=help)
 
     def declare(function: F) -> F:
         @functools.wraps(function)
@@ -94,6 +109,7 @@ def op(
                 evaluate=evaluate,
                 family=family,
                 reference=reference,
+                elements=elements,
                 combine=combine,
                 start=start,
                 chained=chained,
@@ -123,6 +139,7 @@ def op(
                 ulp=ulp,
                 domain=domain,
                 example=example,
+                expand=expand,
             )
         )
         return public  # pyright: ignore[reportReturnType]

@@ -19,6 +19,8 @@ __all__ = [
     "xors",
 ]  # fmt: skip
 
+BITS = INTEGERS | {dt.BOOL}
+
 
 def _quotient(lhs: Array, rhs: Array) -> Array:
     """Return lhs / rhs; integers drop the fraction, and a zero divisor gives zero."""
@@ -210,27 +212,27 @@ def prelu(tile: Tile, slope: Tile, tmp: Tile | None = None) -> Tile:
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs & rhs, accepts=INTEGERS, same_shape=True)
+@elementwise(reference=lambda lhs, rhs: lhs & rhs, accepts=BITS, same_shape=True)
 def and_(lhs: X, rhs: X | Number) -> X:
-    """Return the bits both integers of each pair have."""
+    """Return the bits both integers of each pair have; of masks, where both are True."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs | rhs, accepts=INTEGERS, same_shape=True)
+@elementwise(reference=lambda lhs, rhs: lhs | rhs, accepts=BITS, same_shape=True)
 def or_(lhs: X, rhs: X | Number) -> X:
-    """Return the bits either integer of each pair has."""
+    """Return the bits either integer of each pair has; of masks, where one is True."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs ^ rhs, accepts=INTEGERS, same_shape=True)
+@elementwise(reference=lambda lhs, rhs: lhs ^ rhs, accepts=BITS, same_shape=True)
 def xor(lhs: X, rhs: X | Number, tmp: Tile | None = None) -> X:
-    """Return the bits exactly one integer of each pair has."""
+    """Return the bits exactly one integer of each pair has; of masks, where they differ."""
     ...
 
 
-@elementwise(reference=lambda x: ~x, accepts=INTEGERS)
+@elementwise(reference=lambda x: ~x, accepts=BITS)
 def not_(x: X) -> X:
-    """Return each integer with every bit flipped."""
+    """Return each integer with every bit flipped; of a mask, where it is False."""
     ...
 
 

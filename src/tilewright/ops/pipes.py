@@ -5,6 +5,7 @@ pushed yet lets the other side run. Buffers and slots are for chips: here a queu
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tilewright.core.annotations import Extents, Index, Scalar, Tile
@@ -157,13 +158,13 @@ def tfree_to_aiv(tile: Tile, *, split: int | None = None, id: int | None = None)
     ...
 
 
-@op(
-    kinds=SYSTEM,
-    infer=_declared,
-    evaluate=_nothing,
-    effect=Effect.WRITE,
+_declares_a_pipe = partial(
+    op, kinds=SYSTEM, infer=_declared, evaluate=_nothing, effect=Effect.WRITE,
     example="pl.system.{name}(dir_mask=3, slot_size=512)",
-)
+)  # fmt: skip
+
+
+@_declares_a_pipe()
 def aic_initialize_pipe(
     c2v_consumer_buf: Index = 0,
     v2c_consumer_buf: Index = 0,
@@ -178,13 +179,7 @@ def aic_initialize_pipe(
     ...
 
 
-@op(
-    kinds=SYSTEM,
-    infer=_declared,
-    evaluate=_nothing,
-    effect=Effect.WRITE,
-    example="pl.system.{name}(dir_mask=3, slot_size=512)",
-)
+@_declares_a_pipe()
 def aiv_initialize_pipe(
     c2v_consumer_buf: Index = 0,
     v2c_consumer_buf: Index = 0,

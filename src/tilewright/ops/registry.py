@@ -4,6 +4,8 @@ from tilewright.core.op import OPS as OPS
 from tilewright.core.op import get_op as get_op
 from tilewright.core.op import specs as specs
 from tilewright.ops import array as array
+from tilewright.ops import atomics as atomics
+from tilewright.ops import axes as axes
 from tilewright.ops import block_gather as block_gather
 from tilewright.ops import broadcast as broadcast
 from tilewright.ops import bytes as bytes
@@ -15,11 +17,13 @@ from tilewright.ops import gather as gather
 from tilewright.ops import generate as generate
 from tilewright.ops import lanes as lanes
 from tilewright.ops import load as load
+from tilewright.ops import masks as masks
 from tilewright.ops import matmul as matmul
 from tilewright.ops import memory as memory
 from tilewright.ops import memory_gather as memory_gather
 from tilewright.ops import memory_scatter as memory_scatter
 from tilewright.ops import mx as mx
+from tilewright.ops import normalize as normalize
 from tilewright.ops import padding as padding
 from tilewright.ops import partial as partial
 from tilewright.ops import pipes as pipes

@@ -325,7 +325,7 @@ def _types(lhs: Var, rhs: Var) -> tuple[DataType, DataType]:
 
 
 _RULES: Mapping[str, Rule] = {
-    **dict.fromkeys(("elementwise", "expansion", "partial", "cast"), _elementwise),
+    **dict.fromkeys(("elementwise", "expansion", "partial", "cast", "where"), _elementwise),
     "cmp": _cmp,
     "expands": _expands,
     **dict.fromkeys(("fillpad", "fillpad_expand"), _fillpad),

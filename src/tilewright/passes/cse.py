@@ -41,10 +41,9 @@ class _Merger(Rewriter):
     def body(self, body: SeqStmts) -> SeqStmts:
         """Merge within a body; what it computes is unknown outside."""
         self.scopes.append({})
-        try:
-            return super().body(body)
-        finally:
-            self.scopes.pop()
+        result = super().body(body)
+        self.scopes.pop()
+        return result
 
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
         """Replace a variable by an earlier one of the same value."""

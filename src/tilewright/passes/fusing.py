@@ -11,6 +11,7 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import variables
+from tilewright.dtypes import BOOL
 from tilewright.ops.pipes import PIPES
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
@@ -49,7 +50,7 @@ def _handed_over(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.in_memory(call)
 
 
-@_plans("elementwise", "expansion")
+@_plans("elementwise", "expansion", "where")
 def _elementwise(w: Walk, call: Call, given: Given) -> Waiting:
     operands = w.tiles(given, *call.op.spec.data)
     shape = _shape(call)
@@ -95,24 +96,30 @@ def _partial(w: Walk, call: Call, given: Given) -> Waiting:
 @_plans("reduction")
 def _reduction(w: Walk, call: Call, given: Given) -> Waiting | None:
     (x,) = w.tiles(given, "x")
-    if not call.op.spec.name.startswith("row"):
-        w.recorder.need(x)
-        return w.in_memory(call, (*x.valid[:-2], 1, x.valid[-1]))
-    if x.is_column:
-        return w.map(_shape(call), (*x.rows, 1), [x])
-    return w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x], may_float=False)
+    return _folded(w, call, x, lambda: w.recorder.record(_column(call, x), [x], may_float=False))
 
 
 @_plans("position")
 def _position(w: Walk, call: Call, given: Given) -> Waiting | None:
     (x,) = w.tiles(given, "x")
+
+    def found() -> Waiting:
+        best = w.recorder.record(_column(call, x), [x], may_float=False)
+        return w.recorder.record(_column(call, x), [x, best], may_float=False)
+
+    return _folded(w, call, x, found)
+
+
+def _folded(w: Walk, call: Call, x: Waiting, row: Callable[[], Waiting]) -> Waiting | None:
+    """Return a fold's result: columns fold in memory, a row of one element is itself, others as `row` records."""
     if not call.op.spec.name.startswith("row"):
         w.recorder.need(x)
         return w.in_memory(call, (*x.valid[:-2], 1, x.valid[-1]))
-    if x.is_column:
-        return w.map(_shape(call), (*x.rows, 1), [x])
-    best = w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x], may_float=False)
-    return w.recorder.record(Waiting(_shape(call), (*x.rows, 1)), [x, best], may_float=False)
+    return w.map(_shape(call), (*x.rows, 1), [x]) if x.is_column else row()
+
+
+def _column(call: Call, x: Waiting) -> Waiting:
+    return Waiting(_shape(call), (*x.rows, 1))
 
 
 @_plans("load")
@@ -173,11 +180,15 @@ def _is_choice(stmt: Stmt, mask: Var) -> bool:
 @_plans("sel", "sels")
 def _choose(w: Walk, call: Call, given: Given) -> Waiting:
     (mask,), taken = w.tiles(given, "mask"), w.tiles(given, "lhs", "src", "rhs")
-    w.recorder.need(mask if mask.bools is None else None)
+    bools = [mask] if _is_bool(given["mask"]) else [] if mask.bools is None else [mask.bools]
+    w.recorder.need(None if bools else mask)
     assert isinstance(call.type, TileType)
-    bools = [] if mask.bools is None else [mask.bools]
     valid = spans(taken, len(call.type.shape))
     return w.map(call.type.shape, known(call.type, valid), [*bools, *taken])
+
+
+def _is_bool(mask: Argument) -> bool:
+    return isinstance(mask, Expr) and isinstance(mask.type, TileType) and mask.type.dtype == BOOL
 
 
 @_plans("move")
@@ -218,6 +229,17 @@ def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let columns be read where they lie, and those between them."""
     for tile in w.tiles(given, "src", "dst"):
         if tile.tensor not in w.turned:
+            _withdraw(w, tile)
+    return _needing(w, call, given)
+
+
+@_plans("atomic")
+def _update(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let what changes a tensor be read where it lies in another one."""
+    x = given["x"]
+    for tile in w.tiles(given, "values"):
+        apart = tile.tensor is not None and isinstance(x, Var) and not w.recorder.may_meet(tile.tensor, x)
+        if apart:
             _withdraw(w, tile)
     return _needing(w, call, given)
 

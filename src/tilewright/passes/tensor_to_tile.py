@@ -41,10 +41,9 @@ class _Converter(Rewriter):
     def body(self, body: SeqStmts) -> SeqStmts:
         """Convert a body; tiles loaded in it are known only there."""
         self.tiles.append({})
-        try:
-            return super().body(body)
-        finally:
-            self.tiles.pop()
+        result = super().body(body)
+        self.tiles.pop()
+        return result
 
     def assign(self, stmt: AssignStmt) -> Sequence[Stmt]:
         """Convert a tensor computation; its tile also stands for the tensor in later computations."""

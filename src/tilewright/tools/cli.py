@@ -134,12 +134,12 @@ def _after(program: Program, name: str) -> Program:
 
 def _ops(options: argparse.Namespace) -> None:
     if options.name is None:
-        for noun, group in groupby(sorted((s for s in specs() if not s.symbol), key=noun_of), noun_of):
+        for noun, group in groupby(sorted((s for s in specs() if s.has_a_name), key=noun_of), noun_of):
             screen.heading(noun, heading(noun).partition("\n\n")[0])
             screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in group)
         return
     name = options.name.removeprefix("pl.")
-    found = {spec: _names(spec) for spec in specs() if not spec.symbol}
+    found = {spec: _names(spec) for spec in specs() if spec.has_a_name}
     check_known(name, [each for names in found.values() for each in names], "op", "`tilewright ops` lists them")
     for spec in (spec for spec, names in found.items() if name in names):
         screen.markdown(entry(spec))

@@ -68,7 +68,7 @@ def heading(noun: str) -> str:
 def section(noun: str, members: list[OpSpec]) -> str:
     """Return the entries of one file: operators as a table, everything else in full."""
     operators = [spec for spec in members if spec.symbol]
-    entries = [entry(spec) for spec in members if not spec.symbol]
+    entries = [entry(spec) for spec in members if spec.has_a_name]
     return page(f"### {noun.title()}", heading(noun), _operators(operators) if operators else "", *entries)
 
 

@@ -148,7 +148,8 @@ DIVISIONS = ("floor_divide", "fmod", "remainder")
 TORCH = frozenset(
     "abs acos acosh asin asinh atan atan2 atanh cosh erf erfc log10 sinh "
     "maximum minimum exp exp2 expm1 log log2 log1p sqrt rsqrt sin cos tanh floor ceil trunc round sign square "
-    "reciprocal fmod remainder floor_divide neg pow where broadcast_to ones_like zeros_like full_like copysign isnan "
-    "signbit bitwise_not bitwise_left_shift bitwise_right_shift logical_and logical_or logical_not clamp".split()
+    "reciprocal fmod remainder floor_divide neg pow where broadcast_to ones_like zeros_like full_like copysign "
+    "isfinite isinf isnan signbit bitwise_not bitwise_left_shift bitwise_right_shift logical_and "
+    "logical_or logical_not clamp".split()
 )
 """The functions of torch that a reference may need, each of which does what NumPy's of that name does."""

@@ -151,6 +151,8 @@ def _met(value: _Value, valid: Sequence[int]) -> Any:
 
 def _operand(value: Any, valid: Sequence[int], dtype: Any) -> Any:
     """Return the elements of an operand, or a number, exactly."""
+    if dtype == torch.bool:
+        return _rounded(_met(value, valid), dtype) if isinstance(value, _Value) else torch.tensor(bool(value))
     if isinstance(value, _Value):
         return _exact(_rounded(_met(value, valid), dtype))
     if dtype.is_floating_point:

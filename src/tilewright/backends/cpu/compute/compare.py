@@ -111,9 +111,11 @@ def _chosen(e: FunctionEmitter, call: Call, mask: Tile, taken: Tile, other: Tile
     def function(bit: Lanes, a: Lanes, b: Lanes) -> Lanes:
         return np.where(bit, as_element(a, type_.dtype), as_element(b, type_.dtype))  # pyright: ignore
 
-    if isinstance(mask, Mask):
-        e.look(call, "mask", mask.bools, valid)
-    bools = mask.bools if isinstance(mask, Mask) else unpacked(e, call, mask, type_.shape, valid)
+    bools = mask.bools if isinstance(mask, Mask) else mask
+    if bools.type.dtype == BOOL:
+        e.look(call, "mask", bools, valid)
+    else:
+        bools = unpacked(e, call, mask, type_.shape, valid)
     return recorded(e, type_, valid, function, [bools, taken, other], False)
 
 

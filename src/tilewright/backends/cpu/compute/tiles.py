@@ -30,9 +30,10 @@ from tilewright.backends.cpu.emit.memory import room_of
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
-from tilewright.core.types import TensorType, TileType
+from tilewright.core.op import OpSpec
+from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.core.visitor import statements, used, variables
-from tilewright.dtypes import INDEX
+from tilewright.dtypes import INDEX, DataType
 from tilewright.native.llvm import Value, i64
 from tilewright.ops.windows import NARROW
 
@@ -68,7 +69,7 @@ def recorded(
     return mapped(e, type_, valid, function, operands, dear)
 
 
-@lowers("tile:elementwise", "tile:expansion")
+@lowers("tile:elementwise", "tile:expansion", "tile.where")
 def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Record an op by its own NumPy meaning."""
     spec, type_ = call.op.spec, tile_type(call)
@@ -78,17 +79,24 @@ def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     reference = spec.reference
     assert reference is not None
 
-    exact = bool(bound.get("high_precision"))
+    exact, types = bool(bound.get("high_precision")), _element_types(spec, type_.dtype, operands)
 
     def function(*lanes: Lanes) -> Lanes:
         given = (replace(lane, shared=None) if exact else lane for lane in lanes)
-        elements = [as_element(lane, type_.dtype) for lane in given]
+        elements = [as_element(lane, dtype) for lane, dtype in zip(given, types, strict=True)]
         while spec.chained and len(elements) > 2:
             elements[:2] = [rounded(reference(*elements[:2]), type_.dtype)]
         return reference(*elements)
 
     dear = spec.ulp > 0
     return recorded(e, type_, broadcast_valid(type_.shape, operands), function, operands, dear)
+
+
+def _element_types(spec: OpSpec, result: DataType, operands: Sequence[Tile | Scalar]) -> Sequence[DataType]:
+    """Return the type that each operand is computed with in."""
+    if spec.elements is None:
+        return [result] * len(operands)
+    return spec.elements(result, [o.type.dtype if isinstance(o, Tile) else ScalarType(o.dtype) for o in operands])
 
 
 def repeated_rows(e: FunctionEmitter, call: Call, rows: Tile, like: Tile) -> Tile:

@@ -195,6 +195,22 @@ def _where(condition: Lanes, then: Any, other: Any) -> Lanes:
     return Lanes(lane.b, lane.b.select(condition.value, chosen[0].value, chosen[1].value), chosen[0].element)
 
 
+def _isnan(a: Lanes) -> Lanes:
+    return a != a if a.element.is_float() else _never(a)
+
+
+def _isinf(a: Lanes) -> Lanes:
+    return _absolute(a) == float("inf") if a.element.is_float() else _never(a)
+
+
+def _isfinite(a: Lanes) -> Lanes:
+    return _absolute(a) < float("inf") if a.element.is_float() else _invert(_never(a))
+
+
+def _never(a: Lanes) -> Lanes:
+    return Lanes(a.b, literal(BOOL, 0, a.count), BOOL)
+
+
 def _invert(a: Lanes) -> Lanes:
     return a ^ -1
 
@@ -239,6 +255,9 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "bitwise_or": _binary("", "or"),
     "bitwise_xor": _binary("", "xor"),
     "invert": _invert,
+    "isfinite": _isfinite,
+    "isinf": _isinf,
+    "isnan": _isnan,
     "left_shift": _binary("", "shl"),
     "right_shift": _binary("", "ashr", "lshr"),
     "equal": _compare("eq"),

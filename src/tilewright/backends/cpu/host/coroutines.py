@@ -18,7 +18,7 @@ from tilewright.backends.cpu.host.parallel import Task
 from tilewright.backends.cpu.host.pipes import NULL, define, word
 from tilewright.core.expr import Invoke
 from tilewright.core.stmt import AssignStmt
-from tilewright.native import coroutines as co
+from tilewright.native import pipes as co
 from tilewright.native.context import Context
 from tilewright.native.llvm import I64, PTR, TRUE, Value, i64
 from tilewright.native.rounds import GRID
@@ -58,7 +58,7 @@ def run_together(e: FunctionEmitter, sides: Sides, prepare: Prepare, results: Re
         if isinstance(side.stmt, AssignStmt) and len(known) == 1 and known[0] is not None:
             e.bind(side.stmt.var, known[0])
     e.b.invoke("pipes.work", e.b.load(PTR, word(e, frame, co.SIDES), 8))
-    e.b.invoke("pipes.end", frame, e.context)
+    e.b.invoke("pipes.end", frame)
     for part in parts:
         e.arena.give_back(part)
     e.leave_after_an_error()
@@ -74,6 +74,7 @@ def _frame(e: FunctionEmitter, sides: Sides) -> Value:
     e.stop(e.b.compare("icmp eq", frame, NULL), NO_MEMORY, e.at)
     e.b.store(i64(sides.lanes), word(e, frame, co.LANES), 8)
     e.b.store(i64(count), word(e, frame, co.COUNT), 8)
+    e.b.store(e.context, word(e, frame, co.CALLER), 8)
     return frame
 
 
@@ -85,7 +86,7 @@ def _start(e: FunctionEmitter, frame: Value, number: int, side: Side, call: Prep
     part = e.arena.take(8 * len(task.passed))
     data = e.address(part[0])
     write_words(e.b, data, task.passed)
-    shared = (Context.PARALLEL, Context.LOOK, Context.SINCE, *[GRID] * e.in_rounds)
+    shared = (Context.PARALLEL, Context.LOOK, Context.SINCE, Context.THREADS, *[GRID] * e.in_rounds)
     fields = {
         co.FRAME: frame, co.LANE: i64(side.lane), co.INDEX: i64(number), co.TASK: Value(PTR, f"@{task.name}"),
         co.DATA: data, co.CONTEXT + Context.PIPES: address,
@@ -97,7 +98,7 @@ def _start(e: FunctionEmitter, frame: Value, number: int, side: Side, call: Prep
     if number:
         there = e.b.call("i1", "pipes.prepare", address)
         with e.b.when(e.b.op("xor", there, TRUE)):
-            e.b.invoke("pipes.end", frame, e.context)
+            e.b.invoke("pipes.end", frame)
             e.stop(TRUE, NO_MEMORY, e.at)
     return part
 

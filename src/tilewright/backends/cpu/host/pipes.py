@@ -19,7 +19,7 @@ from tilewright.core.expr import Call
 from tilewright.core.pipes import OUTSIDE, STUCK
 from tilewright.core.types import TileType
 from tilewright.dtypes import INDEX
-from tilewright.native import coroutines as co
+from tilewright.native import pipes as co
 from tilewright.native.context import Context
 from tilewright.native.llvm import I64, PTR, Value, i64
 from tilewright.ops.pipes import MOST_PIPES, axis_of, number_of
@@ -32,12 +32,9 @@ OTHER = "another tile was pushed than is taken here: its extents or its elements
 
 
 def define(e: FunctionEmitter) -> None:
-    """Add what runs coroutines to the module, once."""
-    if "pipes" not in e.program.module.defined:
-        e.program.module.defined.add("pipes")
-        e.program.module.functions.insert(0, co.TEXT)
-        for line in co.DECLARED:
-            e.program.module.declare(line)
+    """Add what runs the sides of a group to the module, once."""
+    for text in (*co.DECLARED, co.TEXT):
+        e.b.module.declare(text)
 
 
 def word(e: FunctionEmitter, base: Value, index: int) -> Value:
@@ -170,7 +167,7 @@ def _take(e: FunctionEmitter, call: Call, side: Value, frame: Value, queue: Valu
     """Emit the taking of the oldest node; others run while there is none, and waiting for nobody is an error."""
     b = e.b
     head, wait, got = (b.label(hint) for hint in ("head", "wait", "got"))
-    progress, error = word(e, frame, co.PROGRESS), word(e, frame, co.ERROR)
+    progress, caller = word(e, frame, co.PROGRESS), b.load(PTR, word(e, frame, co.CALLER), 8)
     b.do(f"br label %{head}")
     b.begin(head)
     node = b.load(PTR, queue, 8)
@@ -178,7 +175,7 @@ def _take(e: FunctionEmitter, call: Call, side: Value, frame: Value, queue: Valu
     b.begin(wait)
     before = b.load(I64, progress, 8)
     b.invoke("pipes.switch", side)
-    failed = b.load(I64, error, 8)
+    failed = b.load(I64, word(e, caller, Context.ERROR), 8)
     with b.when(b.compare("icmp ne", failed, i64(0))):
         b.do(f"cmpxchg {word(e, e.context, Context.ERROR)}, i64 0, {failed} monotonic monotonic")
         e.leave(e.exit)

@@ -1,0 +1,132 @@
+"""Masks: what compares to what, how masks are joined, and what is chosen by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from ops.kernels import Array, kernel, out, scalar, tensor
+from ops.native import Native, assert_same
+
+import tilewright.language as pl
+from tilewright.dtypes import from_numpy
+from tilewright.errors import DTypeMismatchError
+
+SHAPE = (5, 19)
+
+
+def held(lines: str, parameters: dict[str, str], values: list[Array | float]) -> list[Array]:
+    """Return what native code leaves in each array, which is what the interpreter leaves there."""
+    results: list[Array] = []
+    for got, want in Native(kernel(lines, **parameters)).run(values):
+        assert_same(got, want)
+        results.append(got)
+    return results
+
+
+def test_integers_of_any_two_types_compare_as_the_numbers_they_are() -> None:
+    rng = np.random.default_rng(3)
+    kinds = {"i1": np.int8, "u1": np.uint8, "i4": np.int32, "u4": np.uint32, "i8": np.int64}
+    values = {n: rng.integers(np.iinfo(t).min, np.iinfo(t).max, SHAPE, t, endpoint=True) for n, t in kinds.items()}
+    values["u1"][0] = values["i1"][0].view(np.uint8)  # equal bits, and other numbers
+    values["u4"][0] = values["i4"][0].view(np.uint32)
+    pairs = [("u1", "i1"), ("i1", "u4"), ("u4", "i4"), ("i8", "u4"), ("u1", "i8")]
+    lines = [f"t_{name} = pl.load({name}, [0, 0], [5, 19])" for name in kinds]
+    lines += [f"o{n} = pl.store((t_{a} < t_{b}) | (t_{a} == t_{b}), [0, 0], o{n})" for n, (a, b) in enumerate(pairs)]
+    types = {name: tensor(from_numpy(np.dtype(t)), *SHAPE) for name, t in kinds.items()}
+    outs = {f"o{n}": out(pl.BOOL, *SHAPE) for n in range(len(pairs))}
+    masks = held("\n".join(lines), types | outs, [*values.values(), *(np.zeros(SHAPE, bool) for _ in pairs)])
+    for mask, (a, b) in zip(masks[len(kinds) :], pairs, strict=True):
+        want = [
+            [int(p) <= int(q) for p, q in zip(*rows, strict=True)] for rows in zip(values[a], values[b], strict=True)
+        ]
+        assert mask.tolist() == want
+
+
+def test_a_running_index_and_an_integer_beyond_the_elements_compare() -> None:
+    x = np.reshape(np.arange(95, dtype=np.int8), SHAPE)
+    lines = """
+    t = pl.load(x, [0, 0], [5, 19])
+    a = pl.store(t < n, [0, 0], a)
+    b = pl.store(m > t, [0, 0], b)
+    """
+    types = {"x": tensor(pl.INT8, *SHAPE), "n": scalar(pl.INDEX), "m": scalar(pl.INT32)}
+    types |= {"a": out(pl.BOOL, *SHAPE), "b": out(pl.BOOL, *SHAPE)}
+    _, a, b = held(lines, types, [x, 40, 300, np.zeros(SHAPE, bool), np.zeros(SHAPE, bool)])
+    assert (a == (x < 40)).all() and b.all()
+
+
+CHOICES = """
+t = pl.load(x, [0, 0], [5, 19])
+row = pl.load(y, [0, 0], [1, 19])
+column = pl.load(z, [0, 0], [5, 1])
+inner = (column <= t < row) ^ pl.isnan(t)
+a = pl.store(pl.where(inner, t, row), [0, 0], a)
+b = pl.store(pl.where(~inner & (column != row), 1, 2), [0, 0], b)
+c = pl.store(pl.where(row > column, pl.load(h, [0, 0], [5, 19]), t), [0, 0], c)
+d = pl.store(pl.where(inner | (t == 0.0), inner, True), [0, 0], d)
+e = pl.store(pl.where(inner, 0.5, n), [0, 0], e)
+f = pl.store(pl.sel(inner, t, pl.sels(~inner, t, scalar=3.0)), [0, 0], f)
+"""
+
+
+def test_masks_broadcast_and_choose_as_numpy_does() -> None:
+    rng = np.random.default_rng(4)
+    x, y, z = (rng.integers(-2, 3, s).astype(np.float32) for s in (SHAPE, (1, 19), (5, 1)))
+    x[1, 3:7] = [np.nan, -0.0, np.inf, -np.inf]
+    h = rng.normal(size=SHAPE).astype(np.float16)
+    types = {"x": tensor(pl.FP32, *SHAPE), "y": tensor(pl.FP32, 1, 19), "z": tensor(pl.FP32, 5, 1)}
+    types |= {"h": tensor(pl.FP16, *SHAPE), "n": scalar(pl.INT32)}
+    kinds = {"a": np.float32, "b": np.int32, "c": np.float32, "d": bool, "e": np.float32, "f": np.float32}
+    types |= {name: out(from_numpy(np.dtype(t)), *SHAPE) for name, t in kinds.items()}
+    values: list[Array | float] = [x, y, z, h, 7, *(np.zeros(SHAPE, t) for t in kinds.values())]
+    inner = ((z <= x) & (x < y)) ^ np.isnan(x)
+    want = [np.where(inner, x, y), np.where(~inner & (z != y), 1, 2), np.where(y > z, h, x)]
+    want += [np.where(inner | (x == 0), inner, True), np.where(inner, np.float32(0.5), np.float32(7)), x]
+    for got, expected in zip(held(CHOICES, types, values)[4:], want, strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+M, N = pl.dynamic("M"), pl.dynamic("N")
+
+
+@pl.jit
+def banded(
+    x: pl.Tensor[[M, N], pl.FP32],
+    allowed: pl.Tensor[[M, N], pl.BOOL],
+    out: pl.Out[pl.Tensor[[M, N], pl.FP32]],
+    seen: pl.Out[pl.Tensor[[M, N], pl.BOOL]],
+):
+    for r in pl.parallel(0, M, 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [r, 0], [16, 64], clamp=True)
+            mask = pl.load(allowed, [r, 0], [16, 64], clamp=True) & (t < 1)
+            pl.store(mask, [r, 0], seen)
+            pl.store(pl.where(mask, t, -1.0), [r, 0], out)
+    return out
+
+
+def test_a_mask_of_torch_bools_goes_in_and_comes_out() -> None:
+    x, allowed = torch.randn(37, 50), torch.rand(37, 50) > 0.5
+    result, seen = torch.empty(37, 50), torch.empty(37, 50, dtype=torch.bool)
+    banded(x, allowed, result, seen)
+    assert torch.equal(seen, allowed & (x < 1))
+    assert torch.equal(result, torch.where(allowed & (x < 1), x, -1.0))
+
+
+@pl.jit
+def rectified(x: pl.Tensor[[M, N], pl.FP32], out: pl.Out[pl.Tensor[[M, N], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        out = pl.assemble(out, pl.where((x > 0) | pl.isnan(x), x, 0.0), [0, 0])
+    return out
+
+
+def test_masks_of_whole_tensors_of_any_extent_choose() -> None:
+    x = np.random.default_rng(5).normal(size=(33, 70)).astype(np.float32)
+    x[3, 4] = np.nan
+    np.testing.assert_array_equal(rectified(x), np.where((x > 0) | np.isnan(x), x, 0))
+
+
+def test_a_float_scalar_does_not_compare_with_integers() -> None:
+    with pytest.raises(DTypeMismatchError, match="a scalar of fp32 does not compare with int32 elements"):
+        kernel("m = pl.load(x, [0, 0], [4, 4]) < n", x=tensor(pl.INT32, 4, 4), n=scalar(pl.FP32))
