@@ -14,11 +14,8 @@ import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
 
-TARGETS = [
-    "cpu",
-    "interpret",
-]
-"""Where numeric tests run: platforms, one a line; one that needs a device is a `pytest.param` with its mark."""
+TARGETS = os.environ.get("TILEWRIGHT_TEST_TARGETS", "cpu interpret").split()
+"""Where numeric tests run: platforms. `make test-gpu` runs them on a GPU alone."""
 
 os.environ["TILEWRIGHT_CACHE_DIR"] = "off"  # a test compiles what it says it compiles
 

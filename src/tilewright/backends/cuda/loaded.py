@@ -70,16 +70,17 @@ class PlacedProgram(HostProgram):
         }
 
     def finish(self, name: str, number: int, buffers: int) -> None:
-        """Give back memory of the device behind what was launched, and raise what a run did wrong."""
+        """Give back memory of the device behind what was launched, and raise what a run did wrong.
+
+        What kernels have noted meanwhile is raised, too: all of it, where launches are blocking.
+        """
         while buffers:
             following, memory, stream = (ctypes.c_uint64 * 3).from_address(buffers)
             if memory:
                 driver().call("cuMemFreeAsync", ctypes.c_uint64(memory), ctypes.c_void_p(stream))
             free_block(buffers)
             buffers = following
+        noted = ctypes.c_uint64.from_address(self._table[Table.ERROR_WORD])
+        if not number and noted.value:
+            number, noted.value = noted.value, 0
         super().finish(name, number, 0)
-
-    @property
-    def error_word(self) -> int:
-        """What the device has noted and nobody has been told yet."""
-        return ctypes.c_uint64.from_address(self._table[Table.ERROR_WORD]).value

@@ -62,7 +62,7 @@ def triton_objection() -> str:
     """Return why kernels cannot be compiled here, or nothing."""
     found = triton_version()
     if not found:
-        return "kernels for GPUs are compiled by Triton, which is not installed: pip install triton"
+        return "kernels for GPUs are compiled by Triton, which is not installed (pip install triton)"
     if tuple(map(int, re.findall(r"\d+", found)[:2])) < OLDEST_TRITON:
         return (
             f"kernels for GPUs are compiled by Triton {'.'.join(map(str, OLDEST_TRITON))} or newer, and {found} is here"

@@ -19,7 +19,7 @@ from tilewright.backends.cuda.target import named
 from tilewright.backends.interface import PROGRAM, Code
 from tilewright.errors import ExecutionError
 from tilewright.native.assemble import assemble
-from tilewright.native.context import Context, context_words
+from tilewright.native.context import Context
 
 X, Y = 1 << 20, 2 << 20
 
@@ -117,7 +117,7 @@ def entry_of(recorder: Recorder, kernel: Any, *args: Any) -> Callable[..., None]
     program = LaunchedProgram(unit.program, code).on("cuda:0")
 
     def run(*words: int) -> None:
-        context = (ctypes.c_int64 * 6)(*context_words(0, 0))
+        context = (ctypes.c_int64 * len(Context))()
         program.calls[entry.name]((ctypes.c_int64 * 32)(*words), context)
         program.finish(entry.name, context[Context.ERROR], context[Context.BUFFERS])
 
@@ -182,4 +182,3 @@ def test_orchestration_runs_on_the_host(recorder: Recorder) -> None:
     entry_of(recorder, through_a_temporary, np.ones((32, 64), np.float32))(X, 32, 64, 64, 1, Y, 32, 64, 64, 1)
     assert [blocks for _, blocks, _ in recorder.launches] == [1, 1, 4]
     assert recorder.allocated == [32 * 64 * 4] and recorder.freed == [65 << 20]
-

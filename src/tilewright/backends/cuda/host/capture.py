@@ -40,9 +40,14 @@ def _tensor(params: Parameters, tensor: host.Tensor) -> Tensor:
     several = max(1, ALIGNED // tensor.dtype.get_byte())
     pointer = params.add(pointer_to(element), tensor.pointer, ALIGNED)
     strides = extents(params, tensor.strides, several)
-    shape = (*extents(params, tensor.shape[:-1]), *extents(params, tensor.shape[-1:], several))
-    valid = shape if tensor.valid == tensor.shape else extents(params, tensor.valid)
+    shape = _along_rows(params, tensor.shape, several)
+    valid = shape if tensor.valid == tensor.shape else _along_rows(params, tensor.valid, several)
     return Tensor(pointer, shape, strides, valid, tensor.dtype, tensor.root)
+
+
+def _along_rows(params: Parameters, words: Sequence[llvm.Value], divisor: int) -> tuple[Extent, ...]:
+    """Return extents, of which the last says where rows end."""
+    return (*extents(params, words[:-1]), *extents(params, words[-1:], divisor))
 
 
 def extents(params: Parameters, words: Sequence[llvm.Value], divisor: int = 1) -> tuple[Extent, ...]:

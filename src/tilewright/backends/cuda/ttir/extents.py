@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tilewright.backends.cuda.ttir.text import I32, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import Extent
+from tilewright.records import record
 
 
 def held(t: Text, extent: Extent) -> Value:
@@ -48,13 +49,6 @@ def most(t: Text, a: Extent, b: Extent) -> Extent:
     return a if a == b else t.simple("arith.maxsi", held(t, a), held(t, b))
 
 
-def below(t: Text, a: Extent, b: Extent) -> Value | bool:
-    """Return whether one is less than another."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a < b
-    return t.compare("cmpi slt", held(t, a), held(t, b))
-
-
 def positions(t: Text, shape: Sequence[int], axis: int) -> Value:
     """Return the number of each element along an axis, as 64 bits, with one element along every other axis."""
     count = shape[axis]
@@ -76,14 +70,41 @@ def spread(t: Text, value: Value, shape: Sequence[int]) -> Value:
     return value if value.shape == tuple(shape) else t.shaped("tt.broadcast", value, shape)
 
 
-def inside(t: Text, shape: Sequence[int], valid: Sequence[Extent]) -> Value | None:
+@record
+class Window:
+    """Where along an axis a valid extent comes from: what a tensor has from a start on, if not `bad`.
+
+    Asked in these terms, Triton sees that neighbours are valid together, and moves several at once.
+    """
+
+    start: Extent
+    have: Extent
+    want: Extent
+    bad: Value
+
+
+def inside(t: Text, shape: Sequence[int], valid: Sequence[Extent], windows: Mapping[Extent, Window]) -> Value | None:
     """Return which elements of a shape lie in its leading part; None where all of them do."""
     found: Value | None = None
     for axis, (extent, count) in enumerate(zip(shape, valid, strict=True)):
-        if count == extent:
-            continue
-        numbers = positions(t, shape, axis)
-        fits = t.compare("cmpi slt", numbers, t.splat(held(t, count), numbers.shape))
-        fits = spread(t, fits, shape)
-        found = fits if found is None else t.simple("arith.andi", found, fits)
+        for test in () if count == extent else _tests(t, shape, axis, count, windows.get(count)):
+            test = spread(t, test, shape)
+            found = test if found is None else t.simple("arith.andi", found, test)
     return found
+
+
+def _tests(t: Text, shape: Sequence[int], axis: int, count: Extent, window: Window | None) -> Iterator[Value]:
+    """Yield what has to hold of an element to be one of the first along an axis."""
+    numbers = positions(t, shape, axis)
+
+    def below(limit: Extent, number: Value) -> Value:
+        return t.compare("cmpi slt", number, t.splat(held(t, limit), numbers.shape))
+
+    if window is None:
+        yield below(count, numbers)
+        return
+    start = t.splat(held(t, window.start), numbers.shape)
+    yield below(window.have, t.simple("arith.addi", start, numbers))
+    if window.want != shape[axis]:
+        yield below(window.want, numbers)
+    yield t.splat(t.simple("arith.xori", window.bad, t.constant("true", "i1")), numbers.shape)

@@ -46,6 +46,8 @@ class Kernel:
         """How many elements the largest of its tiles has."""
         self.multiplies = 0
         """How many elements the largest of its matrix products has, 0 where there is none."""
+        self.windows: dict[Extent, extents.Window] = {}
+        """Where valid extents of loaded tiles come from."""
         self.read: set[object] = set()
         self.written: set[object] = set()
         """The tensors that it has touched since the last barrier."""
@@ -178,9 +180,12 @@ class Kernel:
 
     def mask(self, tile: Tile, valid: Mapping[int, Extent] | None = None) -> Value | None:
         """Return which elements of a tile are valid, or would be with other extents; None where all are."""
-        shape = padded(tile.type.shape)
         wanted = [(valid or {}).get(axis, extent) for axis, extent in enumerate(tile.valid)]
-        return extents.inside(self.t, shape, wanted)
+        return self.inside(padded(tile.type.shape), wanted)
+
+    def inside(self, shape: Sequence[int], valid: Sequence[Extent]) -> Value | None:
+        """Return which elements of a shape lie in its leading part; None where all of them do."""
+        return extents.inside(self.t, shape, valid, self.windows)
 
     def _tensor(self, binding: Binding) -> Tensor:
         assert isinstance(binding, Tensor)

@@ -36,7 +36,7 @@ def _load(k: Kernel, call: Call, bound: Bound) -> Tile:
         if not isinstance(known, int):
             known = _found(k, call, axis, offsets[axis], wanted[axis], tensor.valid[axis])
         valid.append(known)
-    mask = extents.inside(k.t, padded(type_.shape), valid)
+    mask = k.inside(padded(type_.shape), valid)
     return k.tile(_fetched(k, tensor, type_, offsets, mask), type_, valid, is_zero_outside=True)
 
 
@@ -57,7 +57,9 @@ def _found(k: Kernel, call: Call, axis: int, start: Extent, want: Extent, have: 
         bad = t.simple("arith.ori", bad, beyond)
     k.fail(bad, f"axis {axis}: a load starts outside its tensor, or asks for more than its tile holds", call.span)
     found = extents.most(t, 0, extents.least(t, want, extents.minus(t, have, start)))
-    return t.select(bad, t.integer(0), extents.held(t, found))
+    valid = t.select(bad, t.integer(0), extents.held(t, found))
+    k.windows[valid] = extents.Window(start, have, want, bad)
+    return valid
 
 
 def _held(

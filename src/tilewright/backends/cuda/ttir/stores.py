@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import checked, place, places
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.kernel import Kernel
@@ -40,7 +39,7 @@ def _put(k: Kernel, call: Call, tile: object, tensor: Tensor, named: str, bound:
     t, rank = k.t, len(tensor.shape)
     value = of_rank(k, as_element(t, tile.value, tile.type.dtype, tensor.dtype), rank)
     valid = (*(1,) * (rank - len(tile.valid)), *tile.valid)
-    mask = extents.inside(t, value.shape, valid)
+    mask = k.inside(value.shape, valid)
     fit = checked(k, call, named, PAST, valid, tensor)
     if fit is not None:
         whole = t.splat(fit, value.shape)
