@@ -13,6 +13,7 @@ from ops.kernels import Array
 from ops.native import MARGIN, Embedded
 
 from tilewright import ir
+from tilewright.call.argument import is_array
 from tilewright.core.program import Function, Program
 from tilewright.core.region import whole
 from tilewright.dtypes import from_numpy, to_torch
@@ -92,5 +93,5 @@ class OnDevice:
         given = [Given(arg, packed) for arg in plain]
         theirs: list[Any] = [copy(arg) for arg in plain]
         self.compiled(*(each.value for each in given))
-        machine.run(self.program, self.name, [whole(a) if hasattr(a, "shape") else a for a in theirs])
-        return [(each.after(), want) for each, want in zip(given, theirs, strict=True) if hasattr(want, "shape")]
+        machine.run(self.program, self.name, [whole(a) if is_array(a) else a for a in theirs])
+        return [(each.after(), want) for each, want in zip(given, theirs, strict=True) if is_array(want)]

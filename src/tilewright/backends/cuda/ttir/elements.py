@@ -17,7 +17,7 @@ from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
 from tilewright.backends.integer_division import floor_divided, remainder
 from tilewright.backends.traced import Traced
 from tilewright.dtypes import BOOL, FP32, DataType, round_scalar
-from tilewright.errors import InternalError
+from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.records import entity
 
 
@@ -53,14 +53,14 @@ class Elements(Traced):
         """Write a NumPy function applied to elements."""
         write = UFUNCS.get(name)
         if write is None:
-            raise InternalError(f"no Triton IR for np.{name}")
+            raise UnsupportedFeatureError(f"no CUDA recipe for np.{name} yet")
         return write(*(i if isinstance(i, Elements) else self.like(i) for i in inputs))
 
     def function(self, name: str, args: Sequence[Any]) -> Elements:
         """Write one of the few NumPy functions that are no ufuncs."""
         write = _FUNCTIONS.get(name)
         if write is None:
-            raise InternalError(f"no Triton IR for np.{name}")
+            raise UnsupportedFeatureError(f"no CUDA recipe for np.{name} yet")
         return write(*args)
 
     def of(self, value: Value, element: DataType | None = None) -> Elements:
@@ -237,6 +237,23 @@ def _unchanged(a: Elements, *_: Any) -> Elements:
     return a
 
 
+def _fused(a: Elements, b: Elements, c: Elements) -> Elements:
+    """Return a * b + c; of floats rounded once."""
+    return a.of(a.t.simple("math.fma", a.value, b.value, c.value)) if a.element.is_float() else a * b + c
+
+
+def _isnan(a: Elements) -> Elements:
+    return a != a
+
+
+def _isinf(a: Elements) -> Elements:
+    return _absolute(a) == math.inf if a.element.is_float() else a != a
+
+
+def _isfinite(a: Elements) -> Elements:
+    return _absolute(a) < math.inf if a.element.is_float() else a == a
+
+
 def _invert(a: Elements) -> Elements:
     return a ^ -1
 
@@ -289,6 +306,10 @@ UFUNCS: dict[str, Written] = {
     "trunc": _single("__nv_truncf"),
     "rint": _single("__nv_rintf"),
     "copysign": _copysign,
+    "fused": _fused,
+    "isnan": _isnan,
+    "isinf": _isinf,
+    "isfinite": _isfinite,
     "bitwise_and": _binary("", "andi"),
     "bitwise_or": _binary("", "ori"),
     "bitwise_xor": _binary("", "xori"),

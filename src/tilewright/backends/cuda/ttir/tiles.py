@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.convert import as_element, cast
@@ -14,7 +14,8 @@ from tilewright.backends.cuda.ttir.text import Value
 from tilewright.backends.cuda.ttir.values import Extent, Mask, Scalar, Tile, computes, element_of, padded
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Call
-from tilewright.core.types import TileType
+from tilewright.core.op import OpSpec
+from tilewright.core.types import ScalarType, TileType
 from tilewright.dtypes import BOOL, FP32, DataType, promote
 from tilewright.ops.convert import round_mode
 from tilewright.ops.padding import pad_number
@@ -26,34 +27,40 @@ def tile_type(call: Call) -> TileType:
     return call.type
 
 
-@recipe("tile:elementwise")
+@recipe("tile:elementwise", "tile:mapped")
 def _elementwise(k: Kernel, call: Call, bound: Bound) -> Tile:
-    spec = call.op.spec
+    spec, type_ = call.op.spec, tile_type(call)
     given = [bound[name] for name in spec.data if bound[name] is not None]
-    assert spec.reference is not None
     if not spec.chained:
-        return mapped(k, tile_type(call), spec.reference, given)
-    result = mapped(k, tile_type(call), spec.reference, given[:2])
+        return _mapped(k, spec, type_, given)
+    result = _mapped(k, spec, type_, given[:2])
     for operand in given[2:]:
-        result = mapped(k, tile_type(call), spec.reference, [result, operand])
+        result = _mapped(k, spec, type_, [result, operand])
     return result
 
 
 @recipe("tile:expansion")
 def _expansion(k: Kernel, call: Call, bound: Bound) -> Tile:
     x, vector, spec = bound["x"], bound["vec"], call.op.spec
-    if any(have not in (1, extent) for have, extent in zip(vector.type.shape, x.type.shape, strict=True)):
+    if vector.type.shape[-1 if spec.name.startswith("row") else -2] != 1:
         raise refused(f"`{call.op.name}` of rows of 32 bytes", call.span)
-    assert spec.reference is not None
-    return mapped(k, tile_type(call), spec.reference, [x, vector])
+    return _mapped(k, spec, tile_type(call), [x, vector])
 
 
-def mapped(k: Kernel, type_: TileType, reference: Callable[..., Any], given: Sequence[Tile | Scalar]) -> Tile:
-    """Return what a NumPy meaning gives for operands, which are rounded to the result's type first."""
+def _mapped(k: Kernel, spec: OpSpec, type_: TileType, given: Sequence[Tile | Scalar]) -> Tile:
+    """Return what an op's NumPy meaning gives for operands, which are converted as it says first."""
     if not computes(type_.dtype):
         raise refused(f"arithmetic on {type_.dtype} elements", k.t.span)
-    operands = [computed(k.t, operand(k, each, type_), type_.dtype) for each in given]
-    result: Elements = reference(*operands)
+    types: Sequence[DataType] = [type_.dtype] * len(given)
+    if spec.elements is not None:
+        own = [each.type.dtype if isinstance(each, Tile) else ScalarType(each.dtype) for each in given]
+        types = spec.elements(type_.dtype, own)
+    operands = [
+        computed(k.t, operand(k, each, replace(type_, dtype=dtype)), dtype)
+        for each, dtype in zip(given, types, strict=True)
+    ]
+    assert spec.reference is not None
+    result: Elements = spec.reference(*operands)
     value = as_element(k.t, result.value, FP32, type_.dtype) if type_.dtype.is_float() else result.value
     return k.tile(value, type_, broadcast_valid(type_, given))
 
