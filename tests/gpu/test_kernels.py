@@ -210,3 +210,20 @@ def test_equal_calls_give_equal_bits() -> None:
     x = uniform(64, 1000)
     first = softmax(x)
     assert all(torch.equal(softmax(x), first) for _ in range(5))
+
+
+def test_warm_calls_go_past_python_whatever_the_device() -> None:
+    x, here = uniform(64, 128), torch.rand(64, 128)
+    for _ in range(40):
+        assert torch.equal(add(here, here), here + here)
+        assert torch.equal(add(x, x), x + x)
+        out = torch.empty_like(x)
+        add(x, x, out)
+        assert torch.equal(out, x + x)
+    before = add.call_info().direct
+    for _ in range(10):
+        assert torch.equal(add(x, x), x + x)
+        assert torch.equal(add(here, here), here + here)
+    assert add.call_info().direct >= before + 20
+    with pytest.raises(ValueError, match="`x` is on cuda:0 and `y` on cpu"):
+        add(x, here)

@@ -25,9 +25,6 @@ class HostProgram:
     Of the program only what its entries declare is asked for.
     """
 
-    is_dispatched = True
-    """Whether warm calls jump to its entries; else they go through Python."""
-
     def __init__(self, program: Program, code: Code, symbols: Mapping[str, int] | None = None) -> None:
         self.program = program
         self.code = code

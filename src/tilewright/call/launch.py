@@ -129,7 +129,7 @@ def context(native: HostProgram) -> Any:
 
 def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
     """Return what an entry returns; ExecutionError for what the program did wrong."""
-    staged, native = Staged.of(bound), native.on(_device(bound))
+    staged, native = Staged.of(bound), native.on(device_of(bound))
     words, around = staged.room(), context(native)
     native.calls[bound.entry.name](words, around)
     try:
@@ -141,7 +141,7 @@ def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
         native.finish(bound.entry.name, 0, around[Context.BUFFERS])
 
 
-def _device(bound: Bound) -> str:
+def device_of(bound: Bound) -> str:
     """Return the device that the tensors of a call are on."""
     return next((value.device for value in bound.values if isinstance(value, Argument)), CPU)
 
@@ -151,7 +151,7 @@ def prepared(native: HostProgram, bound: Bound) -> Callable[[], None]:
 
     Results are dropped, and so is what the program did wrong; an interrupt is not.
     """
-    staged, name, native = Staged.of(bound), bound.entry.name, native.on(_device(bound))
+    staged, name, native = Staged.of(bound), bound.entry.name, native.on(device_of(bound))
     words, around, call = staged.room(), context(native), native.calls[bound.entry.name]
     places = ctypes.addressof(words), ctypes.addressof(around)
 

@@ -25,8 +25,6 @@ KERNELS = "kernels"
 class LaunchedProgram(HostProgram):
     """A program for GPUs: on each, it is loaded when it is first called there."""
 
-    is_dispatched = False
-
     def __init__(self, program: Program, code: Code) -> None:
         self.program, self.code = program, code
         self.emit = carried(code.objects)
