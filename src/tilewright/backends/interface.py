@@ -98,6 +98,10 @@ class Backend(ABC):
         """Return why its programs cannot run on this machine, or nothing."""
         return ""
 
+    def facts(self) -> Mapping[str, str]:
+        """Return what this machine has for its programs, by what people call it; a compiler may be loaded for it."""
+        return {}
+
     def target(self) -> Target:
         """Return this machine as something to make code for."""
         return None

@@ -15,6 +15,7 @@ from tilewright.backends.cuda.loaded import KERNELS, LaunchedProgram
 from tilewright.backends.cuda.target import Target
 from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Texts, Timed
 from tilewright.core.program import Program
+from tilewright.errors import ExecutionError
 from tilewright.native import support
 from tilewright.native.assemble import assemble
 from tilewright.native.target import llvm_files
@@ -35,6 +36,19 @@ class CUDA(Backend):
     def objection(self) -> str:
         """Return what is missing for compiling; running takes a GPU too, and says so itself."""
         return targets.triton_objection()
+
+    def facts(self) -> dict[str, str]:
+        """Return which GPUs, driver and Triton there are."""
+        found = {"Triton": targets.triton_version() or "none"}
+        try:
+            gpus = [f"{driver().device_name(n)}, sm_{driver().capability(n)}" for n in range(driver().count)]
+        except ExecutionError as error:
+            return {**found, "GPU": f"none: {error}"}
+        return {
+            **found,
+            "driver": f"CUDA {driver().version // 1000}.{driver().version % 1000 // 10}",
+            "GPU": "; ".join(gpus),
+        }
 
     def target(self) -> Target:
         """Return the first GPU of this machine, and where there is none the one that is usual."""
