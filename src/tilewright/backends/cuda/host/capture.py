@@ -11,7 +11,7 @@ from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import ALIGNED, Parameters
 from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.backends.cuda.ttir.text import F32, I32, I64, pointer_to
-from tilewright.backends.cuda.ttir.values import Binding, Extent, Scalar, Tensor, element_of, memory_element
+from tilewright.backends.cuda.ttir.values import Binding, Extent, Scalar, Tensor, computes, element_of, memory_element
 from tilewright.dtypes import BOOL
 from tilewright.native import llvm
 
@@ -28,6 +28,8 @@ def captured(k: Kernel, params: Parameters, binding: host.Binding) -> Binding:
 
 
 def _scalar(k: Kernel, params: Parameters, scalar: host.Scalar) -> Scalar:
+    if not computes(scalar.dtype):
+        raise refused(f"numbers of {scalar.dtype}", k.t.span)
     if re.fullmatch(r"-?\d+", scalar.value.ref) and scalar.dtype.is_int():
         return k.number(int(scalar.value.ref), scalar.dtype)
     if scalar.dtype == BOOL:
