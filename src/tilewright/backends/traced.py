@@ -7,9 +7,11 @@ emits what computes it. A back end says what a function emits; which functions a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from tilewright.arrays import np
+from tilewright.dtypes import DataType
 from tilewright.errors import InternalError
 
 if TYPE_CHECKING:
@@ -19,13 +21,32 @@ if TYPE_CHECKING:
 class Traced(ABC):
     """Elements being computed, all of one type."""
 
-    @abstractmethod
-    def ufunc(self, name: str, inputs: Sequence[Any]) -> Self:
-        """Emit a NumPy function of elements and numbers, by its name."""
+    element: DataType
+
+    @property
+    def dtype(self) -> Any:
+        """The NumPy type a reference would see: floats are exact there."""
+        return np.dtype("float64") if self.element.is_float() else self.element.numpy
+
+    def astype(self, dtype: Any) -> Self:
+        """Return the elements as they are: a reference only asks for a type that they meet."""
+        return self
 
     @abstractmethod
+    def like(self, number: Any) -> Self:
+        """Return a number as elements of the same type."""
+
+    @abstractmethod
+    def emitter(self, name: str) -> Callable[..., Self]:
+        """Return what emits a NumPy function, by its name; an error of the back end's where nothing does."""
+
+    def ufunc(self, name: str, inputs: Sequence[Any]) -> Self:
+        """Emit a NumPy function of elements and numbers, by its name."""
+        return self.emitter(name)(*(i if isinstance(i, Traced) else self.like(i) for i in inputs))
+
     def function(self, name: str, args: Sequence[Any]) -> Self:
         """Emit one of the few NumPy functions that are no ufuncs."""
+        return self.emitter(name)(*args)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Self:
         """Emit a ufunc, or a function of Python that NumPy applies to each element."""
@@ -60,3 +81,14 @@ class Traced(ABC):
     def __ne__(self, other: Any) -> Self: return self.ufunc("not_equal", (self, other))  # pyright: ignore[reportIncompatibleMethodOverride]
     # fmt: on
     __hash__ = object.__hash__
+
+
+T = TypeVar("T", bound=Traced)
+
+
+def exact_exp(plain: T, x: T, difference: tuple[T, T]) -> T:
+    """Return the exponential of a difference, from that of its rounded value: with what the rounding lost."""
+    a, b = difference
+    back = x - a
+    lost = (a - (x - back)) - (b + back)
+    return plain * (x.function("where", (x.ufunc("absolute", (lost,)) < 1, lost, 0)) + 1)

@@ -7,15 +7,14 @@ are rounded to the op's element type; integers wrap in their own width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import field, replace
 from typing import Any
 
-from tilewright.arrays import np
 from tilewright.backends.cpu.compute import doubles, library, narrow, trigonometry, vectormath
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
 from tilewright.backends.integer_division import floor_divided, remainder
-from tilewright.backends.traced import Traced
+from tilewright.backends.traced import Traced, exact_exp
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, DataType
 from tilewright.errors import InternalError
 from tilewright.native.llvm import F32, F64, Builder, Value, element, lanes, vector
@@ -40,36 +39,20 @@ class Lanes(Traced):
         return lanes(self.value.type)
 
     @property
-    def dtype(self) -> Any:
-        """The NumPy type a reference would see: floats are exact there."""
-        return np.dtype("float64") if self.element.is_float() else self.element.numpy
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """The shape a reference would see."""
         return (self.count,)
-
-    def astype(self, dtype: Any) -> Lanes:
-        """Return the elements as they are: a reference only asks for a type that they meet."""
-        return self
 
     def like(self, number: Any) -> Lanes:
         """Return a number in every lane, of the same type."""
         return Lanes(self.b, literal(self.element, number, self.count), self.element)
 
-    def ufunc(self, name: str, inputs: Sequence[Any]) -> Lanes:
-        """Emit a NumPy function applied to lanes."""
-        emit = _UFUNCS.get(name)
-        if emit is None:
+    def emitter(self, name: str) -> Callable[..., Lanes]:
+        """Return the instructions of a NumPy function."""
+        found = _UFUNCS.get(name) or _FUNCTIONS.get(name)
+        if found is None:
             raise InternalError(f"no instructions for np.{name}")
-        return emit(*(i if isinstance(i, Lanes) else self.like(i) for i in inputs))
-
-    def function(self, name: str, args: Sequence[Any]) -> Lanes:
-        """Emit one of the few NumPy functions that are no ufuncs."""
-        emit = _FUNCTIONS.get(name)
-        if emit is None:
-            raise InternalError(f"no instructions for np.{name}")
-        return emit(*args)
+        return found
 
 
 @mutable
@@ -177,10 +160,7 @@ def _exp(x: Lanes) -> Lanes:
     plain = _function(vectormath.exp)(x)
     if x.difference is None:
         return plain
-    a, b = x.difference
-    back = x - a
-    lost = (a - (x - back)) - (b + back)
-    return plain * (_where(_absolute(lost) < 1, lost, 0) + 1)
+    return exact_exp(plain, x, x.difference)
 
 
 def _floor_divide(a: Lanes, b: Lanes) -> Lanes:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 
 from tilewright.backends.cpu.compute.addresses import times
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.values import Binding, Scalar
-from tilewright.backends.cpu.host.calls import argument
+from tilewright.backends.cpu.host.calls import argument, where_it_runs
 from tilewright.backends.cpu.host.loops import turn_count
 from tilewright.backends.cuda.host.capture import captured, extents
 from tilewright.backends.cuda.host.launches import launch
@@ -86,15 +85,9 @@ def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -
             k.block_index, k.block_count = block, extents(params, [count])[0]
         k.call(function, [captured(k, params, binding) for binding in bindings])
 
-    with _where_it_runs(e, expr):
+    with where_it_runs(e, expr):
         launch(e, function.name, count, write)
     values = [bindings[position] for position in returned if position is not None]
     if isinstance(expr, Submit):
         return (*values, Scalar(i64(0), TASK_ID))
     return values[0] if len(values) == 1 and not isinstance(expr.type, TupleType) else tuple(values)
-
-
-def _where_it_runs(e: FunctionEmitter, expr: Invoke | Submit) -> AbstractContextManager[None]:
-    if not isinstance(expr, Submit) or expr.predicate is None:
-        return nullcontext()
-    return e.b.when(e.scalar(expr.predicate).value)

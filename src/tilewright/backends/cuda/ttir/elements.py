@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tilewright.arrays import np
 from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
 from tilewright.backends.integer_division import floor_divided, remainder
-from tilewright.backends.traced import Traced
+from tilewright.backends.traced import Traced, exact_exp
 from tilewright.dtypes import BOOL, FP32, DataType, round_scalar
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.records import entity
@@ -32,36 +31,20 @@ class Elements(Traced):
     """The floats whose difference these are: a reference's own are exact."""
 
     @property
-    def dtype(self) -> Any:
-        """The NumPy type a reference would see: floats are exact there."""
-        return np.dtype("float64") if self.element.is_float() else self.element.numpy
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """The shape a reference would see."""
         return self.value.shape
-
-    def astype(self, dtype: Any) -> Elements:
-        """Return the elements as they are: a reference only asks for a type that they meet."""
-        return self
 
     def like(self, number: Any) -> Elements:
         """Return a number in every element, of the same type."""
         return Elements(self.t, literal(self.t, number, self.value), self.element)
 
-    def ufunc(self, name: str, inputs: Sequence[Any]) -> Elements:
-        """Write a NumPy function applied to elements."""
-        write = UFUNCS.get(name)
-        if write is None:
+    def emitter(self, name: str) -> Callable[..., Elements]:
+        """Return what writes a NumPy function."""
+        found = UFUNCS.get(name) or _FUNCTIONS.get(name)
+        if found is None:
             raise UnsupportedFeatureError(f"no CUDA recipe for np.{name} yet")
-        return write(*(i if isinstance(i, Elements) else self.like(i) for i in inputs))
-
-    def function(self, name: str, args: Sequence[Any]) -> Elements:
-        """Write one of the few NumPy functions that are no ufuncs."""
-        write = _FUNCTIONS.get(name)
-        if write is None:
-            raise UnsupportedFeatureError(f"no CUDA recipe for np.{name} yet")
-        return write(*args)
+        return found
 
     def of(self, value: Value, element: DataType | None = None) -> Elements:
         """Return other elements of the same kernel, of the same type unless another is said."""
@@ -214,10 +197,7 @@ def _exp(x: Elements) -> Elements:
     plain = _single("__nv_expf")(x)
     if x.difference is None:
         return plain
-    a, b = x.difference
-    back = x - a
-    lost = (a - (x - back)) - (b + back)
-    return plain * (_where(_absolute(lost) < 1, lost, 0) + 1)
+    return exact_exp(plain, x, x.difference)
 
 
 def _fast_normal(x: Elements) -> Elements:
