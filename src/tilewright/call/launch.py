@@ -121,8 +121,8 @@ def _room_type(count: int) -> Any:
 
 def context(native: HostProgram) -> Any:
     """Return the context of one run."""
-    words = context_words(parallel_address(settings.num_threads(), native.emit), look_address(native.emit))
-    return room(words)
+    threads = settings.num_threads()
+    return room(context_words(parallel_address(threads, native.emit), look_address(native.emit), threads))
 
 
 def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:

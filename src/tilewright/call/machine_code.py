@@ -149,7 +149,7 @@ def _drop(module: Module) -> None:
     c.finish()
 
 
-_GIVEN = {Context.PARALLEL: State.PARALLEL, Context.LOOK: State.LOOK}
+_GIVEN = {Context.PARALLEL: State.PARALLEL, Context.LOOK: State.LOOK, Context.THREADS: State.THREADS}
 """The words of a context that a kernel's state gives; the others start as 0."""
 
 

@@ -136,7 +136,7 @@ class Memo:
         self._surroundings, self._around = surroundings(), Guards(watched_by_all())
         self._threads = settings.num_threads()
         self._asked = sys.modules["torch"].get_num_threads if settings.follows_torch() else lambda: self._threads
-        self._context = context_words(parallel_address(self._threads), look_address())
+        self._context = context_words(parallel_address(self._threads), look_address(), self._threads)
         self.hits = 0
 
     def is_current(self) -> bool:

@@ -183,6 +183,11 @@ class OpSpec:
         return self.alias is not None and self.effect is Effect.PURE
 
     @property
+    def is_atomic(self) -> bool:
+        """Whether it changes elements of a tensor in one step each, and gives what they were."""
+        return self.family == "atomic"
+
+    @property
     def computes(self) -> bool:
         """Whether it gives a new value and touches no buffer."""
         return self.alias is None and self.effect is Effect.PURE

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer, literal_type
+from tilewright.core.numbers import TypedNumber
 from tilewright.core.op import OPS, REQUIRED, Kind, OpSpec, Parameter, Role
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
 from tilewright.dtypes import BOOL, TASK_ID, DataType, Family, like
@@ -205,6 +206,8 @@ def literal(spec: OpSpec, parameter: Parameter, value: int | float | bool, bound
     The elements it meets have to hold it. A scalar it meets takes it where it can; it is a number of its own where not.
     """
     own = literal_type(value)
+    if isinstance(value, TypedNumber):
+        return constant(value, own)  # pyright: ignore[reportUnknownArgumentType]
     met = _met(bound) if own != BOOL and _meets(spec, parameter) else None
     if met is not None and parameter.keeps_bits:
         value = _unsigned(value, met.dtype)

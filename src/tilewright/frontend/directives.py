@@ -60,9 +60,9 @@ def pipeline(*bounds: Index, stage: int, init_values: Sequence[Any] | None = Non
 
 
 @_loop
-def while_(*, init_values: Sequence[Any]) -> Iterable[Any]:
+def while_(*, init_values: Sequence[Any] | None = None) -> Iterable[Any]:
     """Loop while the `pl.cond(...)` that opens the body holds, carrying values."""
-    if init_values is None:  # pyright: ignore[reportUnnecessaryComparison]
+    if init_values is None:
         raise ValueError("pl.while_() requires init_values=, what the loop carries")
     return iter(tuple(init_values))
 

@@ -30,7 +30,6 @@ _SUMMED = "add up in a pl.range loop, or multiply by a triangular matrix of ones
 _SHOWN = (
     "pl.static_print shows what is known while the kernel is read; for what it computes, pl.store that into an output"
 )
-_ADDED = "pl.store(..., atomic=pl.AtomicType.Add) adds to what is there; other atomic updates there are none"
 _CONSTANT = "a number that is passed to a kernel is a constant of its code: annotate the parameter `n: int`"
 _NUMBER = "math.inf, math.nan and math.pi are numbers that a kernel can use"
 _EXTENTS = "x.shape is a tuple of the extents, and len(x.shape) their number"
@@ -50,7 +49,7 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("arange", "iota", "linspace", "eye", "indices"), _COUNTED),
     **dict.fromkeys(("argsort", "sort", "topk", "sorted"), _SORTED),
     **dict.fromkeys(("astype", "to", "type", "half", "float", "bfloat16_"), _CONVERTED),
-    **dict.fromkeys(("atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg"), _ADDED),
+    **dict.fromkeys(("index_add", "scatter_add", "bincount"), "pl.atomic_add(x, indices, values) adds at indices"),
     **dict.fromkeys(("bitwise_and", "logical_and"), "write a & b for bits and masks; conditions take `and`"),
     **dict.fromkeys(("bitwise_or", "logical_or"), "write a | b for bits and masks; conditions take `or`"),
     **dict.fromkeys(("bitwise_xor", "logical_xor"), "write a ^ b for bits and masks"),

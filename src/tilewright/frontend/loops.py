@@ -9,6 +9,7 @@ from typing import Any
 
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
+from tilewright.core.numbers import TypedNumber
 from tilewright.core.rewrite import loop_reach
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType, Type, unplaced
@@ -97,7 +98,10 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
 
 
 def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr, Expr]:
-    values = [t.expr(value, where, "a loop bound") for value, where in zip(given.args, given.nodes, strict=True)]
+    bounds = [
+        int(value) if isinstance(value, TypedNumber) and isinstance(value, int) else value for value in given.args
+    ]
+    values = [t.expr(value, where, "a loop bound") for value, where in zip(bounds, given.nodes, strict=True)]
     for value, where in zip(values, given.nodes, strict=True):
         if not (isinstance(value.type, ScalarType) and value.type.dtype.is_int()):
             help = "use `//` to divide, or pl.cast(..., pl.INDEX)"

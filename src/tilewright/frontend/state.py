@@ -12,6 +12,7 @@ from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.build import scalar
 from tilewright.core.enums import FunctionType, MemorySpace, ScopeMode, SplitMode
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var, constant
+from tilewright.core.numbers import TypedNumber
 from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
@@ -166,6 +167,10 @@ class Translation(Walker):
         var = Var(_hint(value), value.type, self.span(node))
         self.emit(AssignStmt(var, value, self.span(node)))
         return var
+
+    def computes(self, value: Value) -> bool:
+        """Return whether operators on a value are ops between scalars, tiles and tensors."""
+        return isinstance(value, (Expr, TypedNumber))
 
     def check_no_data(self, value: Value, node: ast.AST) -> None:
         """Raise OperandError for an array or tensor from outside: its elements are no part of the code."""

@@ -52,13 +52,18 @@ def effect(t: Translator, node: ast.Expr) -> None:
     value = t.evaluate(node.value)
     if isinstance(value, Submit):
         raise _not_unpacked(t, node.value)
-    if isinstance(value, Call) and value.op.spec.writes and isinstance(value.type, TileType):
+    if isinstance(value, Call) and _gives_the_changed_tile(value):
         target = _written_name(node.value)
         if target is not None:
             t.assign(target.id, value, target)
             return
     if not keep_sum(t, value, node.value) and is_action(value):
         t.emit(EvalStmt(value, t.span(node)))
+
+
+def _gives_the_changed_tile(call: Call) -> bool:
+    spec = call.op.spec
+    return spec.writes is not None and isinstance(call.type, TileType) and not spec.is_atomic
 
 
 def _written_name(node: ast.expr) -> ast.Name | None:

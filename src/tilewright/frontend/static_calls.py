@@ -10,6 +10,7 @@ from typing import Any
 
 from tilewright.core.annotations import Arithmetic, dynamic
 from tilewright.core.expr import Call, Const, Expr, Var
+from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.printer import python_print_type
 from tilewright.core.types import ScalarType
 from tilewright.dtypes import INT64, DataType
@@ -150,7 +151,7 @@ def show(value: Value, *, is_typed: bool = True) -> str:
 def call_python(t: Translator, callee: object, given: Arguments, node: ast.Call) -> Value:
     """Return a call that Python itself makes while compiling, on values the compiler knows."""
     values = (*given.args, *given.kwargs.values())
-    if (callee is min or callee is max) and any(isinstance(v, Expr) for v in values):
+    if (callee is min or callee is max) and any(map(t.computes, values)):
         return _extreme(t, "min" if callee is min else "max", given, node)
     if callee is sum and given.args and any(isinstance(v, Expr) for v in sequence(given.args[0])):
         return _sum(t, given, node)
@@ -185,7 +186,8 @@ def _read_lambda(t: Translator, function: Any, node: ast.Call) -> None:
 def _extreme(t: Translator, name: str, given: Arguments, node: ast.Call) -> Value:
     result, *rest = given.args
     for value in rest:
-        result = apply(t, OPS[f"scalar.{name}"].spec, {"lhs": result, "rhs": value}, node, {})
+        bound = {"lhs": as_constant(result), "rhs": as_constant(value)}
+        result = as_number(apply(t, OPS[f"scalar.{name}"].spec, bound, node, {}))
     return result
 
 

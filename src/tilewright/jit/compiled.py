@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from tilewright.arrays import np
 from tilewright.call.placement import MISSING
 from tilewright.core.enums import ParamDirection
-from tilewright.core.types import Type
+from tilewright.core.types import ScalarType, Type
 from tilewright.forks import computed_once
-from tilewright.frontend.signature import DynDim, Given, TensorMeta
+from tilewright.frontend.signature import DynDim, Given, Known, RuntimeScalar, TensorMeta
 from tilewright.jit.calls import Call
 from tilewright.keep.reads import ReadSet
 from tilewright.programs.program import CompiledProgram
@@ -65,10 +66,21 @@ class Compiled:
         from tilewright.call.targets import Slot
 
         meta = self.metas[name]
+        if isinstance(meta, RuntimeScalar):
+            return self._number(call.values[name], name)
         shape = meta.shape if isinstance(meta, TensorMeta) else ()
         dims = [dim.name if isinstance(dim, DynDim) else None for dim in shape]
         given = call.passed(name) if made is None else TensorMeta(tuple(made.shape), meta.dtype)  # pyright: ignore
         return Slot(given, self.types.get(name), dims, made=made)
+
+    def _number(self, value: Any, name: str) -> Slot:
+        """Return the slot of a number that each call brings."""
+        from tilewright.call.targets import Slot, open_bounds
+
+        number: Any = cast("Any", value).item() if isinstance(value, np.generic) else value
+        param = self.program.entry.function.params[self.parameters.index(name)]
+        assert isinstance(param.type, ScalarType)
+        return Slot(Known(number), param.type, bounds=open_bounds(param.type.dtype, number, param.bounds))
 
     @property
     def dynamic(self) -> list[int]:

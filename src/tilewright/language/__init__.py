@@ -4,6 +4,7 @@ import os as _os
 import typing as _typing
 
 from tilewright.core.annotations import *
+from tilewright.core.annotations import RUNTIME as RUNTIME
 from tilewright.core.annotations import Scalar as Scalar
 from tilewright.core.enums import *
 from tilewright.core.enums import MemorySpace as MemorySpace
@@ -22,7 +23,6 @@ from tilewright.frontend.programs import program as program
 from tilewright.frontend.text import loads as _loads
 from tilewright.frontend.text import only_program as _only_program
 from tilewright.frontend.text import parse as _parse
-from tilewright.jit.arguments import RUNTIME as RUNTIME
 from tilewright.jit.decorators import jit as jit
 from tilewright.jit.function import JITFunction as JITFunction
 from tilewright.language import adir as adir
@@ -34,6 +34,7 @@ from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
 from tilewright.ops import generate as _generate
+from tilewright.ops.atomics import *
 from tilewright.ops.axes import *
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *

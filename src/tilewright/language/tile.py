@@ -2,6 +2,7 @@
 
 from tilewright.core.enums import MaskPattern as MaskPattern
 from tilewright.frontend.directives import alloc as alloc
+from tilewright.ops.atomics import *
 from tilewright.ops.axes import *
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *

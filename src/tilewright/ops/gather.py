@@ -43,7 +43,7 @@ def _gather_type(
     if form != MASK and output_dtype is not None:
         raise AttributeValueError("output_dtype is only valid for the mask form of gather", help=_MASK)
     if form != COMPARE and (offset or count_dtype is not None):
-        message = "offset and count_dtype are only valid for the compare form of gather"
+        message = "offset/count_dtype are only valid for the compare form of gather"
         raise AttributeValueError(message, help=_COMPARE)
     source = check_whole(input, "input")
     assert isinstance(source, TensorType)

@@ -4,6 +4,7 @@ from tilewright.core.op import OPS as OPS
 from tilewright.core.op import get_op as get_op
 from tilewright.core.op import specs as specs
 from tilewright.ops import array as array
+from tilewright.ops import atomics as atomics
 from tilewright.ops import axes as axes
 from tilewright.ops import block_gather as block_gather
 from tilewright.ops import broadcast as broadcast

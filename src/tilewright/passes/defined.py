@@ -32,6 +32,7 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import TileType
 from tilewright.core.visitor import bodies, statements
+from tilewright.dtypes import BOOL
 from tilewright.errors import UndefinedElementError
 from tilewright.passes.boxes import (
     Box,
@@ -107,6 +108,12 @@ def looks_at(call: Call) -> Iterator[str]:
             yield name
 
 
+def _packed_bits(mask: Argument) -> int | None:
+    """Return how many bits an element of a packed mask has; None for a mask of bools, an element for each."""
+    assert isinstance(mask, Expr) and isinstance(mask.type, TileType)
+    return None if mask.type.dtype == BOOL else mask.type.dtype.bits
+
+
 class Defined:
     """What is known of the tiles of one function, which is in SSA form."""
 
@@ -141,11 +148,9 @@ class Defined:
             return None
         if name in ("acc", "bias"):
             return product if name == "acc" else (1, product[-1])
-        if name == "mask":
+        if name == "mask" and (bits := _packed_bits(bound[name])) is not None:
             *rows, columns = self._met(call, bound)
-            mask = bound[name]
-            assert isinstance(mask, Expr) and isinstance(mask.type, TileType)
-            return (*rows, packed(columns, mask.type.dtype.bits))
+            return (*rows, packed(columns, bits))
         if call.op.spec.name == "cmp":
             shape = shape_of(bound[name])
             return tuple(1 if n == 1 else v for n, v in zip(shape, self._met(call, bound)[-len(shape) :], strict=True))

@@ -233,6 +233,17 @@ def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
     return _needing(w, call, given)
 
 
+@_plans("atomic")
+def _update(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let what changes a tensor be read where it lies in another one."""
+    x = given["x"]
+    for tile in w.tiles(given, "values"):
+        apart = tile.tensor is not None and isinstance(x, Var) and not w.recorder.may_meet(tile.tensor, x)
+        if apart:
+            _withdraw(w, tile)
+    return _needing(w, call, given)
+
+
 def _withdraw(w: Walk, tile: Waiting) -> bool:
     """Take a load out of its group if nobody else reads it; return whether that is so."""
     is_sole = not w.is_copied(tile.loaded) and sum(w.uses.get(var, 0) for var in set(tile.owners)) == 1

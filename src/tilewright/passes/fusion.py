@@ -147,6 +147,10 @@ class Recorder:
         """Return what stands for all tensors that may share memory with one."""
         return self.roots.get(tensor, tensor)
 
+    def may_meet(self, tensor: Var, other: Var) -> bool:
+        """Return whether two tensors may share memory."""
+        return self.root_of(tensor) is self.root_of(other)
+
     def waits(self, tile: Waiting) -> bool:
         """Return whether a tile is not in memory yet."""
         return tile.since == self.number

@@ -358,7 +358,7 @@ def test_a_scalar_keeps_to_the_bounds_of_its_annotation() -> None:
         ((X,), {"y": X}, "has no parameter `y`"),
         ((X, 3), {}, "`out` is an output: pass a tensor, or leave it out to have it returned; got int"),
         ((X,), {"out": 3}, "`out` is an output: pass a tensor, or leave it out to have it returned; got int"),
-        ((X, pl.RUNTIME), {}, "`out` is an output: pass a tensor, or leave it out to have it returned; got _Runtime"),
+        ((X, pl.RUNTIME), {}, "`out` is an output: pass a tensor, or leave it out to have it returned; got Runtime"),
     ],
 )
 def test_a_call_that_does_not_fit_says_why(args: tuple[Any, ...], kwargs: dict[str, Any], message: str) -> None:

@@ -135,14 +135,14 @@ def _list(t: Walker, node: ast.List) -> Value:
 
 def _binary(t: Walker, node: ast.BinOp) -> Value:
     lhs, rhs = t.operand(node.left), t.operand(node.right)
-    if isinstance(lhs, t.runtime) or isinstance(rhs, t.runtime):
+    if t.computes(lhs) or t.computes(rhs):
         return t.binary(node.op, lhs, rhs, node)
     return known(t, node, BINARY[type(node.op)], lhs, rhs)
 
 
 def _unary(t: Walker, node: ast.UnaryOp) -> Value:
     value = t.operand(node.operand)
-    if isinstance(value, t.runtime):
+    if t.computes(value):
         return t.unary(node.op, value, node)
     return known(t, node, UNARY[type(node.op)], value)
 
@@ -166,7 +166,7 @@ def _compare(t: Walker, node: ast.Compare) -> Value:
 def _compared(t: Walker, op: ast.cmpop, lhs: Value, rhs: Value, node: ast.Compare) -> Value:
     if isinstance(op, (ast.Is, ast.IsNot)) and (lhs is None or rhs is None):
         return (lhs is rhs) == isinstance(op, ast.Is)
-    if t.is_runtime(lhs) or t.is_runtime(rhs):
+    if t.is_runtime(lhs) or t.is_runtime(rhs) or t.computes(lhs) or t.computes(rhs):
         return t.compare(op, lhs, rhs, node)
     return known(t, node, COMPARE[type(op)], lhs, rhs)
 
