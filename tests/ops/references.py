@@ -31,6 +31,10 @@ def _parametric(x: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
     return torch.where(x > 0, x, x * slope)
 
 
+def _product_and_sum(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    return torch.addcmul(c, a, b)
+
+
 ELEMENTWISE_FLOATS: dict[str, Floats] = {
     **{name: getattr(_torch, name) for name in ("add", "sub", "mul", "div", "maximum", "minimum", "fmod")},
     **{
@@ -41,6 +45,8 @@ ELEMENTWISE_FLOATS: dict[str, Floats] = {
     "lrelu": _leaky,
     "prelu": _parametric,
     "rem": _torch.remainder,
+    "fma": _product_and_sum,
+    "lerp": _torch.lerp,
     **{name: getattr(_torch, name) for name in ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite")},
 }
 
@@ -83,6 +89,7 @@ def elementwise_integers(bits: int) -> dict[str, Integers]:
         "not_": lambda a: -a - 1,
         "shl": lambda a, b: a * 2 ** (b % bits),
         "shr": lambda a, b: a // 2 ** (b % bits),
+        "fma": lambda a, b, c: a * b + c,
         "eq": lambda a, b: a == b,
         "ne": lambda a, b: a != b,
         "lt": lambda a, b: a < b,

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from random import Random
 from types import UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin
@@ -32,8 +33,9 @@ SHAPES = {2: MATRICES, 3: tuple((2, *shape) for shape in MATRICES), 1: ((K,), (2
 ELEMENTS = (dt.FP32, dt.INT32, dt.UINT8, dt.UINT32)
 """Element types that operands have where they do not have that of the first one: sums, masks, indices."""
 
-FIRST_TRIES, TRIES = 4000, 16
-"""How many choices are tried at random before an op counts as refusing: the first time, and once a use is known."""
+FIRST_TRIES, OTHER_RANK, TRIES = 4000, 400, 16
+"""How many choices are tried at random before an op counts as refusing: the first time, the first time at another rank,
+and once a use is known."""
 
 KEPT = 6
 """How many uses are kept to start from."""
@@ -101,7 +103,9 @@ class Sampler:
         signature = inspect.signature(self.op.spec.function)
         self.annotations = {p.name: signature.parameters[p.name].annotation for p in self.parameters}
         self.operands = [p for p in self.parameters if p.role in (Role.VALUE, Role.EITHER)]
+        self.positions = {p.name: position for position, p in enumerate(self.operands)}
         self.breadth = 25 if len([p for p in self.operands if p.default is REQUIRED]) > 2 else 1
+        self.shaped: dict[tuple[str, DataType, tuple[int, ...]], Given] = {}
         self.accepted = sorted(self.op.spec.accepts, key=str)
 
     def uses(self, dtype_pairs: int, option_pairs: int) -> list[Use]:
@@ -120,7 +124,7 @@ class Sampler:
     def _wished(self, p: Parameter, rank: int) -> list[Given]:
         if p.role is not Role.VALUE:
             return self.candidates(p, rank)
-        return [self._shaped(p, self.operands.index(p), dt.FP32, shape) for shape in SHAPES[rank]]
+        return [self._shaped(p, dt.FP32, shape) for shape in SHAPES[rank]]
 
     def _pairs(self, dtype_pairs: int, option_pairs: int) -> Iterator[Wish]:
         if len(self.operands) > 1:
@@ -136,10 +140,9 @@ class Sampler:
         """Return a use that has what is wished for, or None where the op refuses whatever was tried."""
         if wish.rank in self.known and not self.known[wish.rank]:
             return None  # no operands of this rank were accepted the first time
-        is_first, known = wish.rank not in self.known, self.known.setdefault(wish.rank, [])
-        for choice in itertools.chain(
-            self._changed(known, wish), self._random(wish, (FIRST_TRIES if is_first else TRIES) * self.breadth)
-        ):
+        tries = TRIES if wish.rank in self.known else OTHER_RANK if any(self.known.values()) else FIRST_TRIES
+        known = self.known.setdefault(wish.rank, [])
+        for choice in itertools.chain(self._changed(known, wish), self._random(wish, tries * self.breadth)):
             try:
                 result = call(self.op.spec, {name: given.value for name, given in choice.items()})
             except (KernelError, AssertionError):
@@ -163,8 +166,7 @@ class Sampler:
         rest = [[dtype] for dtype in wished] + [[wished[0], *ELEMENTS]] * max(0, len(shaped) - len(wished))
         for dtypes in itertools.product(*rest[: len(shaped)]):
             yield choice | {
-                p.name: self._shaped(p, self.operands.index(p), dtype, choice[p.name].shape)
-                for p, dtype in zip(shaped, dtypes, strict=True)
+                p.name: self._shaped(p, dtype, choice[p.name].shape) for p, dtype in zip(shaped, dtypes, strict=True)
             }
 
     def _random(self, wish: Wish, tries: int) -> Iterator[Choice]:
@@ -179,10 +181,10 @@ class Sampler:
 
     def _any(self, p: Parameter, wish: Wish, dtypes: Sequence[DataType], is_needed: bool) -> Given:
         is_needed = is_needed or self._is_needed(p)
-        if p in self.operands and (is_needed or p.default is not None):
-            position = self.operands.index(p)
+        position = self.positions.get(p.name)
+        if position is not None and (is_needed or p.default is not None):
             dtype = dtypes[position] if position < max(1, len(wish.dtypes)) else self.rng.choice(dtypes)
-            return self._shaped(p, position, dtype, self.rng.choice(SHAPES[wish.rank]))
+            return self._shaped(p, dtype, self.rng.choice(SHAPES[wish.rank]))
         if p.role is Role.INDEX and p.default is None and self.rng.random() < 0.5:
             return self.rng.choice(self.candidates(p, wish.rank))
         if p.default is not REQUIRED and not is_needed:
@@ -194,8 +196,14 @@ class Sampler:
         may_be = p.name in SCRATCH and self.op.spec.scratch is not None and self.op.kind is Kind.TILE
         return may_be and self.rng.random() < 0.7
 
-    def _shaped(self, p: Parameter, position: int, dtype: DataType, shape: tuple[int, ...]) -> Given:
+    def _shaped(self, p: Parameter, dtype: DataType, shape: tuple[int, ...]) -> Given:
         """Return a tensor, or a tile loaded from one; what the op writes has a name of its own."""
+        key = (p.name, dtype, shape)
+        if key not in self.shaped:
+            self.shaped[key] = self._made(p, self.positions[p.name], dtype, shape)
+        return self.shaped[key]
+
+    def _made(self, p: Parameter, position: int, dtype: DataType, shape: tuple[int, ...]) -> Given:
         kind = f"{position}_{dtype}_{'x'.join(map(str, shape))}"
         if TileType in p.types and self.op.kind is Kind.TILE:
             return Given(f"t{kind}", Var(f"t{kind}", tile(shape, dtype)), Var(f"x{kind}", tensor(shape, dtype)))
@@ -206,7 +214,7 @@ class Sampler:
         """Return what might be given for a parameter that is no tensor or tile."""
         match p.role:
             case Role.NUMBER | Role.EITHER:
-                numbers = [Given(str(n), constant(n)) for n in (2, 0, -3, 1.5)]
+                numbers = [Given(str(n), n) for n in (2, 0, -3, 1.5)]
                 scalars = [
                     Given(f"s_{d}", Var(f"s_{d}", ScalarType(d))) for d in (dt.FP32, dt.INT32, dt.UINT8, dt.FP16)
                 ]
@@ -229,6 +237,7 @@ def _index(value: int) -> Given:
     return Given(f"n{value}", Var(f"n{value}", ScalarType(dt.INDEX)))
 
 
+@cache
 def _extents(rank: int) -> list[Given]:
     """Return one number per axis: places, sizes and steps."""
     shapes = [shape for shapes in SHAPES.values() for shape in shapes[:5]]

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from ops.along import VALID, Uses, in_torch, sample
 from ops.kernels import Array, kernel, out, run, scalar, tensor
-from ops.native import Native, assert_same
+from ops.native import Native
 
 import tilewright.language as pl
-from tilewright.dtypes import DataType, from_numpy
+from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, ExecutionError, KernelError, OutOfBoundsError, ShapeMismatchError
 
 Axis = int | tuple[int, ...] | None
-SHAPE, VALID = (3, 5, 21), (2, 4, 17)
 AXES: list[Axis] = [-1, 1, 0, (0, 2), (-1, -2), None]
 ULP = {"sum": 4, "prod": 8, "mean": 6, "var": 16, "softmax": 8, "log_softmax": 8}
 
@@ -44,53 +44,6 @@ FOLDS: dict[str, Callable[..., torch.Tensor]] = {
     "var": _var,
 }
 """What each op means, over elements that hold sums."""
-
-
-def sample(dtype: DataType, shape: tuple[int, ...] = SHAPE) -> Array:
-    rng = np.random.default_rng(3)
-    numbers = rng.integers(-100, 100, shape) if dtype.is_int() else rng.uniform(-1.5, 1.5, shape)
-    return numbers.astype(dtype.numpy)
-
-
-def in_torch(x: Array) -> torch.Tensor:
-    return torch.as_tensor(x.astype(np.int64 if x.dtype.kind in "iu" else np.float64))
-
-
-class Uses:
-    """Calls of ops on a tile, wholly and partly valid, each stored into an output of its own, all in one kernel."""
-
-    def __init__(self, x: Array, valid: tuple[int, ...]) -> None:
-        self.x, self.valid = x, valid
-        self.seen = {"whole": x, "part": self._live(x), "cut": self._live(x)}
-        self.parameters = {"x": tensor(from_numpy(x.dtype), *x.shape)}
-        self.parameters |= {f"v{axis}": scalar(pl.INDEX) for axis in range(x.ndim)}
-        load = f"pl.load(x, {[0] * x.ndim}, {[*x.shape]}"
-        self.lines = [f"whole = {load})", f"part = {load}, valid_shape={[*valid]})"]
-        self.lines.append(f"cut = {load}, valid_shape=[{', '.join(f'v{axis}' for axis in range(x.ndim))}])")
-        self.wanted: list[tuple[str, Array, float, Array | None]] = []
-
-    def _live(self, x: Array) -> Array:
-        return x[tuple(slice(0, extent) for extent in self.valid)]
-
-    def give(self, call: str, want: Array, ulp: float = 0, scale: Array | None = None) -> None:
-        """Store what a call gives; a number goes into an array of one element."""
-        name, shape = f"out{len(self.wanted)}", want.shape or (1,)
-        self.parameters[name] = out(from_numpy(want.dtype), *shape)
-        write = f"pl.store({call}, {[0] * want.ndim}, {name})" if want.ndim else f"pl.write({name}, [0], {call})"
-        self.lines.append(f"{name} = {write}")
-        self.wanted.append((call, np.reshape(want, shape), ulp, None if scale is None else np.reshape(scale, shape)))
-
-    def check(self) -> None:
-        """Run it natively and by the interpreter, against each other and against what is wanted."""
-        native = Native(kernel("\n".join(self.lines), **self.parameters))
-        outputs = [np.zeros_like(want) for _, want, _, _ in self.wanted]
-        results = native.run([self.x, *map(np.asarray, self.valid), *outputs])[1:]
-        for (got, meant), (call, want, ulp, scale) in zip(results, self.wanted, strict=True):
-            try:
-                assert_same(got, meant, ulp, scale)
-                assert_same(got, want, ulp, scale, zeros=True)
-            except AssertionError as error:
-                raise AssertionError(f"{call}: {error}") from None
 
 
 @pytest.mark.parametrize("dtype", [pl.FP32, pl.BF16, pl.INT16], ids=str)
@@ -144,6 +97,37 @@ def test_shares_along_an_axis_are_those_of_torch(dtype: DataType) -> None:
             scale = np.full(want.shape, np.abs(want).max()) if name == "log_softmax" else np.maximum(want, 1e-30)
             uses.give(f"pl.{name}({source}, axis={axis})", held, 8, scale)
     uses.check()
+
+
+def test_masks_are_counted_and_decided() -> None:
+    uses = Uses(sample(pl.FP32), VALID)
+    for number, axis in enumerate(AXES):
+        source = ("cut", "whole", "part")[number % 3]
+        dims = None if axis is None else axis
+        mask = uses.seen[source] > 0.9
+        for name, of, held in (("any", mask, np.bool_), ("all", ~mask, np.bool_), ("sum", mask, np.int32)):
+            want = np.asarray(getattr(np, name)(of, axis=dims), held)
+            call = f"pl.{name}({source} {'<=' if name == 'all' else '>'} 0.9, axis={axis})"
+            uses.give(call if want.ndim or name == "sum" else f"({call})", want)
+    uses.give("pl.mean(part > 0.0, axis=1)", np.asarray(np.mean(uses.seen["part"] > 0, axis=1), np.float32), 2)
+    uses.give("pl.argmax(part > 0.5, axis=-1)", np.argmax(uses.seen["part"] > 0.5, axis=-1).astype(np.int32))
+    uses.give("pl.cumsum(cut > 0.5, axis=-1)", np.cumsum(uses.seen["cut"] > 0.5, axis=-1, dtype=np.int32))
+    uses.give("pl.cumsum(cut > 0.5, axis=1)", np.cumsum(uses.seen["cut"] > 0.5, axis=1, dtype=np.int32))
+    uses.give("pl.any(part, axis=-1)", np.any(uses.seen["part"], axis=-1))
+    uses.check()
+
+
+def test_some_or_every_one_of_nothing() -> None:
+    body = "a = pl.load(x, [0, 0], [3, 4], valid_shape=[3, n]) > 0.0\n"
+    body += "p = pl.store(pl.any(a, axis=1), [0], p)\nq = pl.store(pl.all(a, axis=1), [0], q)\n"
+    body += "if pl.all(a):\n    r = pl.write(r, [0], 1.0)"
+    parameters = {"x": tensor(pl.FP32, 3, 4), "n": scalar(pl.INDEX), "p": out(pl.BOOL, 3), "q": out(pl.BOOL, 3)}
+    native = Native(kernel(body, **parameters, r=out(pl.FP32, 1)))
+    given = [np.ones((3, 4), np.float32), np.asarray(0), *(np.full(3, v) for v in (True, False)), np.zeros(1, "f4")]
+    for got, meant in native.run(given)[1:]:
+        np.testing.assert_array_equal(got, meant)
+        assert not got.any() or got.all()
+    assert not native.run(given)[1][0].any() and native.run(given)[2][0].all()
 
 
 def test_nan_and_zeros_fold_as_in_torch() -> None:

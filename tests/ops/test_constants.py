@@ -21,9 +21,10 @@ from ops.test_mixed_scalars import BINARY, COMPARISONS, DIVISIONS, REAL, WHOLE, 
 from ops.test_scalar import spelled
 
 import tilewright.language as pl
-from tilewright.core.op import Kind, OpSpec, Role, specs
+from tilewright.core.op import OPS, Kind, OpSpec, Role, specs
 from tilewright.dtypes import STORABLE, DataType
 from tilewright.errors import AnnotationError, AttributeValueError, DTypeMismatchError, KernelError, OperandError
+from tilewright.ops import masks
 from tilewright.ops.declare import FLOATS, INTEGERS
 from tilewright.ops.generate import COUNTED
 from tilewright.ops.indices import PICKED
@@ -128,12 +129,18 @@ def elementwise_uses(spec: OpSpec) -> list[Use]:
         if _is_number(at.role):
             others = [p for p in spec.operands if p.name in spec.data]
             shown = ["{n}" if p is at else "t" for p in others]
-            found.append(Use(spec, kind, f"pl.{spec.name}({', '.join(shown)})", spec.accepts))
+            result = _bool if spec.name in masks.__all__ else _itself
+            accepted = frozenset(spec.accepts) - {pl.BOOL}
+            found.append(Use(spec, kind, f"pl.{spec.name}({', '.join(shown)})", accepted, result))
     return found
 
 
 def _mask(dtype: DataType) -> DataType:
     return pl.UINT8
+
+
+def _bool(dtype: DataType) -> DataType:
+    return pl.BOOL
 
 
 def _column(dtype: DataType) -> DataType:
@@ -145,14 +152,25 @@ def _itself(dtype: DataType) -> DataType:
 
 
 ANY = frozenset(STORABLE)
+_HELD = "pl.create_tensor([1, 8], dtype=pl.{dtype}, init_value=1)"
+_ATOMICS = [
+    (op.spec.name, ", 1" if "compare" in op.spec.data else "", frozenset(op.spec.accepts))
+    for name, op in OPS.items() if name.startswith("tile.atomic_")
+]  # fmt: skip
 STRUCTURED: dict[str, tuple[str, frozenset[DataType]]] = {
     "tile.sels": ("pl.sels(pl.cmp(t, t, cmp_type=pl.CmpType.LT), t, scalar={n})", FLOATS | INTEGERS),
+    "tile.where": ("pl.where(t == t, {n}, t)", FLOATS | INTEGERS),
+    "tensor.where": ("pl.where(t == t, {n}, t)", FLOATS | INTEGERS),
     "tile.cmp": ("pl.cmp(t, {n}, cmp_type=pl.CmpType.LE)", FLOATS | INTEGERS),
     "tensor.cmp": ("pl.cmp(t, {n}, cmp_type=pl.CmpType.LE)", FLOATS | INTEGERS),
     "tensor.gather": ('pl.gather(t, kvalue={n}, cmp_mode="le", out_cols=8)[0]', PICKED),
     "tile.gather_compare": ('pl.tile.gather_compare(t, {n}, cmp_mode="le", out_cols=8)[0]', PICKED),
     "tile.ci": ("pl.tile.ci({n}, [1, 8], dtype=pl.{dtype})", COUNTED),
     "tensor.ci": ("pl.arange({n}, [1, 8], dtype=pl.{dtype})", COUNTED),
+    **{
+        f"tile.{name}": (f"pl.{name}({_HELD}, pl.tile.ci(0, [1, 8], dtype=pl.INT32), {{n}}{rest}, axis=None)", accepted)
+        for name, rest, accepted in _ATOMICS
+    },
     "tile.expands": ("pl.expands(t, {n})", FLOATS | INTEGERS),
     "tensor.expands": ("pl.expands(t, {n})", FLOATS | INTEGERS),
     "tile.full": ("pl.tile_full([1, 8], dtype=pl.{dtype}, value={n})", ANY - {pl.BOOL}),

@@ -10,7 +10,7 @@ from ops.native import Native, assert_same
 
 import tilewright.language as pl
 from tilewright.dtypes import from_numpy
-from tilewright.errors import DTypeMismatchError
+from tilewright.errors import DTypeMismatchError, KernelError, NotStaticError, OutOfBoundsError, ShapeMismatchError
 
 SHAPE = (5, 19)
 
@@ -125,6 +125,45 @@ def test_masks_of_whole_tensors_of_any_extent_choose() -> None:
     x = np.random.default_rng(5).normal(size=(33, 70)).astype(np.float32)
     x[3, 4] = np.nan
     np.testing.assert_array_equal(rectified(x), np.where((x > 0) | np.isnan(x), x, 0))
+
+
+COUNTED = """
+    r = pl.cast(n, pl.INDEX)
+    rows, columns = r + pl.iota([5, 1], axis=0), pl.arange(r - 2, r + 17)
+    a = pl.store(pl.where((columns >= rows) & (columns != 12), 2 * rows + columns, -1), [0, 0], a)
+    b = pl.store(pl.arange(8, -11, -3) + pl.iota([2, 7], step=-2, start=n), [0, 0], b)
+    c = pl.store(pl.arange(0.5, 2, 0.25), [0], c)
+    d = pl.store(pl.iota([3, 1, 4], axis=0, start=250, step=5, dtype=pl.UINT8), [0, 0, 0], d)
+    e = pl.store(pl.iota([3, 1, 4], axis=1, start=3, dtype=pl.FP16), [0, 0, 0], e)
+"""
+
+
+def test_numbers_count_along_any_axis_as_numpys_do() -> None:
+    outs = {"a": np.zeros((5, 19), np.int32), "b": np.zeros((2, 7), np.int32), "c": np.zeros(6, np.float32)}
+    outs |= {"d": np.zeros((3, 1, 4), np.uint8), "e": np.zeros((3, 1, 4), np.float16)}
+    types = {"n": scalar(pl.INT32)} | {name: out(from_numpy(x.dtype), *x.shape) for name, x in outs.items()}
+    a, b, c, d, e = held(COUNTED, types, [6, *outs.values()])
+    rows, columns = 6 + np.arange(5)[:, None], np.arange(4, 23)
+    np.testing.assert_array_equal(a, np.where((columns >= rows) & (columns != 12), 2 * rows + columns, -1))
+    np.testing.assert_array_equal(b, np.broadcast_to(np.arange(8, -11, -3) + 6 - 2 * np.arange(7), (2, 7)))
+    np.testing.assert_array_equal(c, np.arange(0.5, 2, 0.25))
+    assert d[:, 0, 1].tolist() == [250, 255, 4] and (e == 3).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("pl.arange(n)", NotStaticError, "how many numbers"),
+        ("pl.arange(0, 8, n)", NotStaticError, "how many numbers"),
+        ("pl.arange(3, 3)", ShapeMismatchError, "nothing to count"),
+        ("pl.arange(0, 8, 0)", ShapeMismatchError, "steps of zero"),
+        ("pl.arange(0, 8, 0.5, dtype=pl.INT32)", KernelError, "fractions|floats"),
+        ("pl.iota([4, 8], axis=2)", OutOfBoundsError, "none of number 2"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(text: str, error: type[KernelError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        kernel(f"t = {text}", n=scalar(pl.INDEX))
 
 
 def test_a_float_scalar_does_not_compare_with_integers() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from property.kernels import spelled
 from property.operands import operand, some_dtype, some_shape
 from property.values import Value, shape_of
 from property.way import called, cut_short, way
@@ -17,7 +18,7 @@ def names(module: str) -> list[str]:
 
 def derived_in(text: str) -> frozenset[str]:
     """Return the derived ops that a program calls: what it is made of after that says nothing of them."""
-    derived = [(name, op.spec.name) for name, op in OPS.items() if op.spec.expand is not None]
+    derived = [(name, op.spec.name) for name, op in OPS.items() if op.spec.family == "derived"]
     return frozenset(name for name, short in derived if f".{short}(" in text)
 
 
@@ -44,3 +45,27 @@ def _folded(w: Writer, op: Op) -> Value | None:
 def _shares(w: Writer, op: Op) -> Value | None:
     value = source(w, op)
     return called(w, op, value.name, f"axis={w.number(-len(shape_of(value)), -1)}")
+
+
+@way(*names("scan"))
+def _scanned(w: Writer, op: Op) -> Value | None:
+    value = source(w, op)
+    axis = w.number(-len(shape_of(value)), -1)
+    return called(w, op, value.name, f"axis={axis}", f"reverse={w.chance(40)}")
+
+
+@way(*[name for name in names("order") if "topk" not in name])
+def _ordered(w: Writer, op: Op) -> Value | None:
+    value = source(w, op)
+    axis = w.number(-len(shape_of(value)), -1)
+    return called(w, op, value.name, f"axis={axis}", f"descending={w.chance(40)}")
+
+
+@way(*[name for name in names("order") if "topk" in name])
+def _taken(w: Writer, op: Op) -> Value | None:
+    """Take the first elements in order, and show them, or where they are."""
+    value = operand(w, op.kind, some_shape(w, (1, 2, 2, 3)), some_dtype(w, op.spec.accepts))
+    axis = -1 if op.spec.name == "row_topk" else w.number(-len(shape_of(value)), -1)
+    options = [f"largest={w.chance(60)}", *([f"axis={axis}"] if op.spec.name == "topk" else [])]
+    pair = f"{spelled(op.spec, op.kind)}({value.name}, {w.number(1, shape_of(value)[axis])}, {', '.join(options)})"
+    return w.make(f"{pair}[{w.number(0, 1)}]", keep=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from property.operands import number, operand, some_dtype, some_shape
 from property.values import Value, shape_of
 from property.way import called, way
-from property.writer import Writer
+from property.writer import DTYPES, Writer
 
 from tilewright import dtypes as dt
 from tilewright.core.op import OPS, Kind, Op
@@ -75,6 +75,21 @@ def _ci(w: Writer, op: Op) -> Value | None:
     shape = [1, *[1] * w.chance(20), max(w.pick(w.extents), 2)]
     start = number(w, dtype).name if w.chance(50) else w.literal(dtype)
     return called(w, op, start, str(shape), f"dtype=pl.{dtype.symbol}", f"descending={w.chance(50)}")
+
+
+@way("tile.iota")
+def _iota(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w), w.pick([d for d in DTYPES if d in op.spec.accepts])
+    start = number(w, dtype).name if w.chance(50) else w.literal(dtype)
+    counted = f"axis={w.number(-len(shape), len(shape) - 1)}", f"start={start}", f"step={w.literal(dtype)}"
+    return called(w, op, str(list(shape)), *counted, f"dtype=pl.{dtype.symbol}")
+
+
+@way("tile.arange")
+def _arange(w: Writer, op: Op) -> Value | None:
+    start, step = number(w, dt.INDEX).name if w.chance(50) else str(w.number(-5, 5)), w.pick([-3, -1, 1, 2])
+    end = f"{start} + {step * w.pick(w.extents)}"
+    return called(w, op, *([start, end, str(step)] if w.chance(70) else [str(w.pick(w.extents))]))
 
 
 @way("tile.tri")

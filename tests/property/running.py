@@ -25,7 +25,7 @@ HEALTH = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_ba
 QUICK = settings(
     deadline=None,
     suppress_health_check=HEALTH,
-    max_examples=200,
+    max_examples=100,
     derandomize=True,
     phases=(Phase.explicit, Phase.generate),
 )

@@ -1,6 +1,6 @@
 """Native code: random programs leave what the interpreter leaves, as accurately as their ops declare.
 
-Every op has programs about it and two others, so that each takes part natively in all its surroundings however rarely
+Every op has programs about it and three others, so that each takes part natively in all its surroundings however rarely
 random statements would have met. What is drawn is one number per program: such programs are quick to make and differ
 widely, but cannot be made smaller. `make fuzz` tries more of them, about one op each.
 """
@@ -23,13 +23,13 @@ from property.ways import LEFT_OUT, covered
 from tilewright.core.op import OPS
 from tilewright.errors import ExecutionError, KernelError, OperandError
 
-PER_OP = 9
+PER_OP = 6
 """How many programs are about each op."""
 
 BUDGET = 20
 """About how many statements a program has, besides those about its ops."""
 
-TOGETHER = 3
+TOGETHER = 4
 """How many ops a program is about: most of what one costs is not the op that it is about."""
 
 APART = -(-len(covered()) // TOGETHER)
@@ -73,13 +73,13 @@ def test_programs_that_index_anywhere_are_refused_as_the_interpreter_refuses_the
     refused: list[bool] = []
 
     @seed(shard)
-    @settings(QUICK, max_examples=60)
+    @settings(QUICK, max_examples=40)
     @given(numbers)
     def every(number: int) -> None:
         refused.append(check_risky(*seeded(f"{shard} {number}", BUDGET, risk=20)))
 
     every()
-    assert len(refused) == 60 and sum(refused) >= 10
+    assert len(refused) == 40 and sum(refused) >= 7
 
 
 def seeded(seed: str, budget: int, **options: Any) -> tuple[str, str]:

@@ -14,16 +14,22 @@ from tilewright.passes.pipeline import DEFAULT
 
 
 def check_meaning(text: str) -> None:
+    """Fail unless every pass keeps the rules of the IR and what a program computes.
+
+    Each is asked about the arguments of one seed, the last about all of them.
+    """
     program = parsed(text)
     verify(program)
     expected = [outcome(program, seed) for seed in SEEDS]
     is_ssa = False
-    for step in DEFAULT:
+    for number, step in enumerate(DEFAULT):
         before, program = program, step.run(program)
         is_ssa = is_ssa or step.gives_ssa
         verify(program, ssa=is_ssa)
-        for seed, wanted in zip(SEEDS, expected, strict=True) if program is not before else ():
-            assert_same(wanted, outcome(program, seed, Machine), f"after {step.name}, seed {seed}")
+        if program is before and number < len(DEFAULT) - 1:
+            continue
+        for seed in SEEDS if number == len(DEFAULT) - 1 else [SEEDS[number % len(SEEDS)]]:
+            assert_same(expected[seed], outcome(program, seed, Machine), f"after {step.name}, seed {seed}")
 
 
 def lowered(program: Program) -> Program:

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from property.buffers import SCALARS
 from property.programs import program, programs
 from property.running import QUICK, SEEDS, assert_same, outcome, parsed
@@ -25,7 +25,7 @@ def other_blank(shape: Sequence[int], dtype: DataType) -> Array:
     return np.full(tuple(shape), 3, dtype.numpy)
 
 
-@QUICK
+@settings(QUICK, max_examples=60)
 @given(text=programs())
 def test_programs_give_the_same_whatever_unwritten_memory_holds(text: str) -> None:
     program = parsed(text)

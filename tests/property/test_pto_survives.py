@@ -13,7 +13,7 @@ from property.surviving import Fate, ends, fate, lowered
 
 from tilewright.errors import KernelError
 
-MUTATIONS, RUNS = 40, 3
+MUTATIONS, RUNS = 20, 2
 """How many mutations of each file are lowered, and how many of them run."""
 SECONDS = 120.0
 """What a text may take to be refused, or compiled and run: a hundred times what most take on a machine at rest."""

@@ -122,6 +122,14 @@ def _where(w: Writer, op: Op) -> Value | None:
     return called(w, op, mask.name, *(sides if w.chance(70) else sides[::-1]))
 
 
+@way("tile.clamp", "tensor.clamp")
+def _clamp(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
+    bounds = [operand(w, op.kind, shape, dtype).name if w.chance(40) else w.scalar(dtype) for _ in range(2)]
+    x = operand(w, op.kind, shape, dtype)
+    return called(w, op, x.name, *w.pick([[*bounds], [bounds[0]], [f"max={bounds[1]}"]]))
+
+
 def _cmp_of(w: Writer, shape: Shape) -> Value:
     if w.chance(40):
         return tile_of(w, shape, dt.BOOL)
@@ -362,6 +370,14 @@ def _slice(w: Writer, op: Op) -> Value | None:
     offsets = [w.index(e - s)[0] for e, s in zip(shape_of(source), sizes, strict=True)]
     dropped = ", drop_dims=[0]" if sizes[0] == 1 and len(sizes) > 1 and w.chance(60) else ""
     return _viewed(w, source, f"pl.slice({source.name}, {sizes}, [{', '.join(offsets)}]{dropped})")
+
+
+@way("tile.strided", "tensor.strided")
+def _strided(w: Writer, op: Op) -> Value | None:
+    source = _held(w, op.kind)
+    if source is None:
+        return None
+    return _viewed(w, source, f"pl.strided({source.name}, {[w.number(1, 3) for _ in shape_of(source)]})")
 
 
 def _viewed(w: Writer, source: Value, text: str) -> Value | None:

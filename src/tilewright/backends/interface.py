@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from time import perf_counter_ns
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.core.program import Program
@@ -127,6 +128,12 @@ class Backend(ABC):
     @abstractmethod
     def load(self, program: Program, code: Code) -> Entries:
         """Return code ready to run; ArtifactError says why not. Of the program its declarations are enough."""
+
+    def elapsed(self, run: Callable[[], object]) -> float:
+        """Return how many seconds a run of its code takes, until all that it started is done."""
+        start = perf_counter_ns()
+        run()
+        return (perf_counter_ns() - start) / 1e9
 
     def companions(self, code: Code) -> Mapping[str, bytes]:
         """Return the objects that running code takes besides its own: those it was kept with, where it was."""

@@ -60,7 +60,8 @@ def _arrange(module: Module) -> None:
     c = Code(module, "arrange", [state, args, count, names, placed, style], I1, NO)
     params = c.word(state, State.PARAMS)
     is_returning = c.compare("icmp eq", style, i64(RETURNING))
-    c.refuse(c.compare("icmp sgt", count, c.select(is_returning, c.word(state, State.INPUTS), params)))
+    limits = c.word(state, State.INPUTS), c.word(state, State.PLACES)
+    c.refuse(c.compare("icmp sgt", count, c.select(is_returning, *limits)))
     order = c.select(is_returning, c.word(state, State.INPUT_TABLE, PTR), c.word(state, State.PLACE_TABLE, PTR))
     outputs = c.word(state, State.OUTPUTS)
     with c.loop(i64(0), params, i64(1)) as index:
@@ -260,7 +261,9 @@ def _arranged(c: Code, state: Value, call: tuple[Value, Value, Value], placed: V
     values, style = c.slot(PTR), c.slot(I64)
     c.store(args, values, 8)
     c.store(i64(IN_PLACE), style, 8)
-    with c.when(c.op("or", c.is_not(names, NULL), c.is_not(count, c.word(state, State.PARAMS)))):
+    params = c.word(state, State.PARAMS)
+    partial = c.op("or", c.is_not(count, params), c.is_not(params, c.word(state, State.PLACES)))
+    with c.when(c.op("or", c.is_not(names, NULL), partial)):
         c.store(placed, values, 8)
         with c.when(c.negated(c.call(I1, "arrange", state, args, count, names, placed, i64(IN_PLACE)))):
             c.refuse(c.negated(c.call(I1, "arrange", state, args, count, names, placed, i64(RETURNING))))

@@ -54,6 +54,8 @@ class Slot:
     """The numbers that it may be where it is no part of the code."""
     made: Any = None
     """The output that was made for a call that leaves it out."""
+    default: Known | None = None
+    """What the dispatcher finds in its place where a call leaves it out, and the program is given another."""
 
 
 @record
@@ -81,7 +83,7 @@ class Learned:
         """Return it as an entry of the dispatcher, not guarded yet; None for arguments that are left to Python."""
         key, mask, ranges, same = [self.style], [-1], list[tuple[int, int, int]](), dict[str, list[int]]()
         for slot in self.slots:
-            added = _key(slot.given)
+            added = _key(slot.given if slot.default is None else slot.default)
             if added is None:
                 return None
             if slot.made is not None:

@@ -100,10 +100,13 @@ class State(IntEnum):
     """One bit for each parameter that takes a tensor's elements in one line."""
     INPUTS = 49
     INPUT_TABLE = 50
-    """How many inputs there are; the parameter of each argument of a return-style call, and of one in place."""
+    """How many inputs are given by position; the parameter of each argument of a return-style call, and of one in
+    place."""
     PLACE_TABLE = 51
     LEADING = 52
     """How many launch words come before those of arguments."""
+    PLACES = 53
+    """How many parameters are given by position."""
 
 
 class Group(IntEnum):

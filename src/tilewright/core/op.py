@@ -154,6 +154,8 @@ class OpSpec:
     """Other orders in which its arguments may be written."""
     forms: tuple[tuple[str, ...], ...] = ()
     """The parameters that belong together, of an op that does one of several things: it is given those of one form."""
+    listed: Callable[..., Any] | None = None
+    """The op that it is where its second argument is a list, or called `shape`."""
     annotated: bool = False
     """Whether the annotation of the name it is assigned to may say its `shape` and `dtype`."""
     control_plane: bool = False

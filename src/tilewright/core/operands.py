@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer, literal_type
 from tilewright.core.numbers import TypedNumber
-from tilewright.core.op import OPS, REQUIRED, Kind, OpSpec, Parameter, Role
+from tilewright.core.op import OPS, REQUIRED, Kind, OpSpec, Parameter, Role, spec_of
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
 from tilewright.dtypes import BOOL, TASK_ID, DataType, Family, like
 from tilewright.errors import ArgumentCountError, MixedKindsError, OperandError
@@ -47,6 +47,13 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
         if p.is_dtype and p.name in bound and not isinstance(given[p.name], DataType):
             given[p.name] = _element_type(spec, p, given[p.name])
     return given
+
+
+def called_op(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument]) -> OpSpec:
+    """Return the op that a call is of: some are another one where they are given a list."""
+    listed = spec_of(spec.listed) if spec.listed is not None else None
+    is_listed = "shape" in kwargs or (len(args) > 1 and isinstance(args[1], (list, tuple, MakeTuple)))
+    return listed if listed is not None and is_listed else spec
 
 
 def order_of(spec: OpSpec, args: Sequence[Argument]) -> tuple[str, ...]:

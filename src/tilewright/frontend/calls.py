@@ -11,7 +11,7 @@ from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind, OpSpec, Role, spec_of
-from tilewright.core.operands import bind, order_of
+from tilewright.core.operands import bind, called_op, order_of
 from tilewright.core.program import Function
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
@@ -20,13 +20,14 @@ from tilewright.frontend.arguments import UNREAD, arguments, values_of
 from tilewright.frontend.derived import between_numbers, expanded
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
+from tilewright.frontend.indexed import one_tile
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.lanes import OF_LANES, check_mode, in_lane, note_pending
 from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import apply
-from tilewright.frontend.properties import BindDynamic
+from tilewright.frontend.properties import BindDynamic, answer, asked
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
 from tilewright.frontend.tasks import task_dummy
@@ -39,6 +40,8 @@ def call(t: Translator, node: ast.Call) -> Value:
     """Return what a call gives, as what is called says."""
     if changes_list(t, node):
         return change(t, node)
+    if (owner := asked(t, node)) is not None:
+        return answer(t, owner, node)
     callee = t.evaluate(node.func)
     spec = spec_of(callee)
     if spec is not None:
@@ -65,6 +68,7 @@ def call(t: Translator, node: ast.Call) -> Value:
 
 def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     given = values_of(t, node)
+    spec = called_op(spec, given.args, given.kwargs)
     spec = between_numbers(spec, given.args) or spec
     try:
         bound = bind(spec, given.args, given.kwargs)
@@ -75,6 +79,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     if spec.annotated and isinstance(t.declared, TileType) and bound["shape"] is None and bound["dtype"] is None:
         bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
+    bound = one_tile(t, spec, bound, node)
     _check_attributes(t, spec, bound, spans, node)
     is_shared = t.lane is not None or spec.name in OF_LANES
     if is_shared and (lane := in_lane(t, spec, bound, node)) is not None:

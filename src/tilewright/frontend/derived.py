@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.core.build import locate
-from tilewright.core.expr import Expr
+from tilewright.core.expr import Expr, TupleGetItem
 from tilewright.core.op import OPS, OpSpec
 from tilewright.core.operands import is_shaped
-from tilewright.core.types import ScalarType
+from tilewright.core.types import ScalarType, TupleType
 from tilewright.errors import KernelError, OperandError
 from tilewright.frontend.state import is_action
 from tilewright.frontend.translator import Translator
@@ -33,7 +33,7 @@ def expanded(t: Translator, spec: OpSpec, bound: dict[str, Any], node: ast.AST, 
     try:
         for p in spec.operands:
             _check(spec, p.name, bound[p.name])
-        return spec.expand(_Writer(t, node), **bound)
+        return spec.expand(Writer(t, node), **bound)
     except KernelError as error:
         if not error.spans:
             locate(error, bound, t.span(node), {name: t.span(where) for name, where in spans.items()})
@@ -47,7 +47,7 @@ def _check(spec: OpSpec, name: str, value: Value) -> None:
         raise OperandError(f"`{name}` of `{spec.name}` must be a tile or a tensor, got {got}", blame=[name], help=help)
 
 
-class _Writer(Statements):
+class Writer(Statements):
     """Statements of a kernel being read; what they give gets a name where another one takes it."""
 
     def __init__(self, t: Translator, node: ast.AST) -> None:
@@ -58,6 +58,12 @@ class _Writer(Statements):
     def do(self, name: str, /, **given: Any) -> Expr:
         """Return an op applied to operands and options, those left out at their defaults."""
         return self.op(name, **{key: self._operand(value) for key, value in given.items()})
+
+    def parts(self, value: Expr) -> tuple[Expr, ...]:
+        """Return the values that an op gives at once."""
+        whole = self._operand(value)
+        assert isinstance(whole.type, TupleType)
+        return tuple(TupleGetItem(whole, i, each, self.span) for i, each in enumerate(whole.type.elements))
 
     def _operand(self, value: Any) -> Any:
         if isinstance(value, tuple):

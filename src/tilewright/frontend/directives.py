@@ -15,7 +15,7 @@ from tilewright.dtypes import DataType
 from tilewright.frontend.optimizations import cross_core_slot, split
 from tilewright.frontend.plain import ScopeObject, counted
 
-__all__ = ["at", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
+__all__ = ["at", "cdiv", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
 __all__ += ["no_dep", "parallel", "pipeline", "range", "scope", "split", "split_aiv", "spmd", "spmd_submit"]
 __all__ += ["static_assert", "static_print", "submit", "unroll", "while_", "yield_"]
 
@@ -174,6 +174,11 @@ def static_print(*values: Any) -> None:
 
 def static_assert(condition: Any, message: str = "") -> None:
     """Stop the compiler unless a condition it can evaluate holds."""
+
+
+def cdiv(a: Index, b: Index) -> Any:
+    """Return how many times `b` it takes to reach `a`: their quotient, rounded up."""
+    return -(-int(a) // int(b))
 
 
 def const(value: int | float | bool, dtype: DataType) -> Const:

@@ -13,7 +13,6 @@ _NEW = "pl.create_tensor(shape, dtype=pl.FP32) is a buffer, pl.create_tile(shape
 _FOLDED = "pl.{0}(x, axis=-1) folds an axis, pl.{0}(x) all elements to a number"
 _COMPARED = "write a {0} b, which makes a mask of tiles and tensors"
 _CONVERTED = "pl.cast(x, pl.FP16) converts elements"
-_BOUNDED = "pl.minimum(pl.maximum(x, low), high) keeps elements within bounds"
 _BLOCK = "the index of `for i in pl.parallel(...)` says which turn this is, pl.get_block_idx() which block of pl.spmd"
 _POWER = "write pl.pow(x, y); a square is pl.square(x)"
 _PRODUCT = "pl.matmul(a, b) is the matrix product"
@@ -24,9 +23,8 @@ _SPREAD = "operators repeat extents of 1 by themselves; pl.row_expand and pl.col
 _JOINED = "pl.concat(a, b) puts two side by side along the last axis; along others, pl.store each part where it belongs"
 _RANDOM = "pl.tile.random(key0, key1, counter0, counter1, counter2, counter3, shape) gives random bits"
 _LEFT = "pl.fmod(a, b) is the remainder with the sign of the dividend, pl.rem(a, b) that with the sign of the divisor"
-_SORTED = "pl.sort32(x, idx) sorts runs of 32 with their indices, pl.mrgsort(pairs, block_len=64) merges four of them"
-_COUNTED = "pl.tile.arange(0, [1, 64]) is a row of numbers that count, pl.tri(0, [64, 64]) a triangle of ones"
-_SUMMED = "add up in a pl.range loop, or multiply by a triangular matrix of ones with pl.matmul"
+_COUNTED = "pl.arange(64) counts, pl.iota([64, 1], axis=0) down a column, and pl.tri(0, [64, 64]) is a triangle of ones"
+_SUMMED = "pl.cumsum(x, axis=-1) sums up to each element; there are pl.cumprod, pl.cummax and pl.cummin, too"
 _SHOWN = (
     "pl.static_print shows what is known while the kernel is read; for what it computes, pl.store that into an output"
 )
@@ -46,8 +44,8 @@ _MEANT: Mapping[str, str] = {
     "advance": _PLACED,
     **dict.fromkeys(("amax", "reduce_max"), _FOLDED.format("max")),
     **dict.fromkeys(("amin", "reduce_min"), _FOLDED.format("min")),
-    **dict.fromkeys(("arange", "iota", "linspace", "eye", "indices"), _COUNTED),
-    **dict.fromkeys(("argsort", "sort", "topk", "sorted"), _SORTED),
+    **dict.fromkeys(("linspace", "eye", "indices", "broadcasted_iota"), _COUNTED),
+    "sorted": "write pl.sort(x)",
     **dict.fromkeys(("astype", "to", "type", "half", "float", "bfloat16_"), _CONVERTED),
     **dict.fromkeys(("index_add", "scatter_add", "bincount"), "pl.atomic_add(x, indices, values) adds at indices"),
     **dict.fromkeys(("bitwise_and", "logical_and"), "write a & b for bits and masks; conditions take `and`"),
@@ -57,10 +55,9 @@ _MEANT: Mapping[str, str] = {
     "bmm": _BATCHED,
     **dict.fromkeys(("broadcast", "broadcast_to", "expand", "expand_as", "repeat", "tile"), _SPREAD),
     **dict.fromkeys(("cat", "concatenate", "hstack", "vstack", "stack", "join", "column_stack"), _JOINED),
-    "cdiv": "write (a + b - 1) // b",
-    **dict.fromkeys(("clamp", "clip"), _BOUNDED),
+    "clip": "write pl.clamp(x, low, high)",
     "constexpr": _CONSTANT,
-    **dict.fromkeys(("cumsum", "cumprod", "associative_scan"), _SUMMED),
+    "associative_scan": _SUMMED,
     **dict.fromkeys(("debug_barrier", "syncthreads", "barrier"), "pl.system.bar_all() waits; order is kept"),
     "device_assert": "pl.system.device_assert(condition, message) checks while the program runs",
     **dict.fromkeys(("dot", "mm", "einsum", "linear", "inner", "tensordot", "mv"), _PRODUCT),
@@ -69,7 +66,7 @@ _MEANT: Mapping[str, str] = {
     "equal": _COMPARED.format("=="),
     **dict.fromkeys(("flatten", "ravel", "squeeze", "unsqueeze", "expand_dims", "view", "newaxis"), _RESHAPED),
     "floor_divide": 'pl.cast(a / b, pl.INT32, mode="floor") rounds down; numbers take `//`',
-    **dict.fromkeys(("fma", "addcmul"), "write a * b + c"),
+    "addcmul": "write pl.fma(a, b, c), or a * b + c",
     **dict.fromkeys(("full_like", "fill", "fill_", "constant"), _FULL.format("0.0")),
     "greater": _COMPARED.format(">"),
     "greater_equal": _COMPARED.format(">="),

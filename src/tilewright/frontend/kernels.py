@@ -89,6 +89,8 @@ class KernelParameter:
     is_positional: bool
     is_keyword: bool
     kernel: Kernel
+    is_chosen: bool = False
+    """Whether something other than its default stands for it where a call leaves it out."""
 
     @property
     def span(self) -> Span:

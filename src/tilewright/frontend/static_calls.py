@@ -9,10 +9,11 @@ from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tilewright.core.annotations import Arithmetic, dynamic
-from tilewright.core.expr import Call, Const, Expr, Var
+from tilewright.core.build import scalar
+from tilewright.core.expr import Call, Const, Expr, Var, constant
 from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.printer import python_print_type
-from tilewright.core.types import ScalarType
+from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.dtypes import INT64, DataType
 from tilewright.errors import (
     ArgumentCountError,
@@ -32,6 +33,7 @@ from tilewright.frontend.foreign import meant
 from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.marks import dump_tag, func_attr
 from tilewright.frontend.operators import apply
+from tilewright.frontend.properties import extent_value
 from tilewright.frontend.tasks import submit
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.value_keys import is_data
@@ -98,6 +100,23 @@ def _const(t: Translator, node: ast.Call) -> Const:
     return directives.const(values["value"], values["dtype"])
 
 
+def _cdiv(t: Translator, node: ast.Call) -> Value:
+    given = arguments(t, node)
+    values = dict(zip(("a", "b"), given.args, strict=False)) | dict(given.kwargs)
+    if values.keys() != {"a", "b"} or len(given.args) + len(given.kwargs) != 2:
+        raise t.error(ArgumentCountError, node, "pl.cdiv takes two integers", help="pl.cdiv(x.shape[0], 32)")
+    if all(isinstance(value, int) for value in values.values()) and values["b"]:
+        return directives.cdiv(values["a"], values["b"])
+    a, b = (t.expr(value, node) for value in (values["a"], values["b"]))
+    for value in (a, b):
+        if not (isinstance(value.type, ScalarType) and value.type.dtype.is_int()):
+            raise t.error(OperandError, node, f"pl.cdiv takes two integers, got {value.type}", help="pl.cast converts")
+    left = scalar("mod", a, b)  # and no sum of both, which might be more than their type holds
+    assert isinstance(left.type, ScalarType)
+    size = left if left.type.dtype.is_unsigned_int() else scalar("max", left, scalar("neg", left))
+    return scalar("add", scalar("floordiv", a, b), scalar("min", size, constant(1, left.type.dtype)))
+
+
 def _alloc(t: Translator, node: ast.Call) -> Const:
     arguments(t, node)
     return directives.const(0, INT64)  # a name for tiles to be placed in: where they are is no part of the program
@@ -125,6 +144,7 @@ DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
     directives.spmd_submit: submit,
     directives.static_print: _static_print,
     directives.static_assert: _static_assert,
+    directives.cdiv: _cdiv,
     directives.const: _const,
     directives.alloc: _alloc,
     directives.func_attr: func_attr,
@@ -155,12 +175,18 @@ def call_python(t: Translator, callee: object, given: Arguments, node: ast.Call)
         return _extreme(t, "min" if callee is min else "max", given, node)
     if callee is sum and given.args and any(isinstance(v, Expr) for v in sequence(given.args[0])):
         return _sum(t, given, node)
+    if callee is len and len(values) == 1 and isinstance(getattr(values[0], "type", None), (TensorType, TileType)):
+        return extent_value(t, values[0], 0, node) if values[0].type.shape else _no_length(t, node)
     if any(isinstance(v, Expr) for v in values) or not (_is_static_callable(callee) or is_lambda(callee)):
         raise _not_callable(t, callee, node)
     if is_lambda(callee):
         check_plain(t, node, *values)
         _read_lambda(t, callee, node)
     return called(t, callee, given.args, given.kwargs, node)
+
+
+def _no_length(t: Translator, node: ast.Call) -> Value:
+    raise t.error(OperandError, node, "a value without axes has no length", help="x.numel() is 1")
 
 
 def _is_static_callable(callee: object) -> bool:

@@ -75,7 +75,7 @@ class Binder:
         if is_run and open_:
             raise self.parameters.error(f"'{min(open_)}' received pl.RUNTIME, which only compile() and lower() take")
         if is_run:
-            check_unrecorded(values.items())
+            check_unrecorded(values.items(), self.parameters.needs_backward)
         described = {name: self._described(name, values[name]) for name in self.declared if name in values}
         check_one_device({name: d.argument.device for name, d in described.items() if d.argument is not None})
         for name in self.outputs:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.arrays import np
@@ -36,6 +37,17 @@ class Compiled:
         """Run the program on a call's arguments, which are described already."""
         given = [call.values.get(name, MISSING) for name in self.parameters]
         return self.program.entry.run_described(given, call.arguments)
+
+    def prepared(self, call: Call) -> Callable[[], object]:
+        """Return a run of the program on a call's arguments, to be made again and again: hardly more than its code."""
+        from tilewright.call.binding import bind_described
+        from tilewright.call.launch import prepared
+
+        native, entry = self.program.native, self.program.entry
+        if native is None:
+            return partial(self.run, call)
+        given = [call.values.get(name, MISSING) for name in self.parameters]
+        return prepared(native, bind_described(entry.function, entry.directions, given, call.arguments))
 
     @computed_once
     def callee(self) -> Callee | None:

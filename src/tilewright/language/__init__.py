@@ -33,19 +33,22 @@ from tilewright.language import prefetch as prefetch
 from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
-from tilewright.ops import generate as _generate
 from tilewright.ops.atomics import *
 from tilewright.ops.axes import *
+from tilewright.ops.blends import *
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.bytes import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
+from tilewright.ops.counting import arange as arange
+from tilewright.ops.counting import iota as iota
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
 from tilewright.ops.generate import random as random
 from tilewright.ops.generate import tri as tri
+from tilewright.ops.indexed import *
 from tilewright.ops.lanes import *
 from tilewright.ops.load import *
 from tilewright.ops.masks import *
@@ -55,6 +58,7 @@ from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
 from tilewright.ops.mx import *
 from tilewright.ops.normalize import *
+from tilewright.ops.order import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.pipes import AUTO as AUTO
@@ -69,15 +73,20 @@ from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
 from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
 from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
 from tilewright.ops.position import *
+from tilewright.ops.ravel import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
 from tilewright.ops.row_gather import *
+from tilewright.ops.scan import *
 from tilewright.ops.scatter import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.sort import *
+from tilewright.ops.strided import *
 from tilewright.ops.system import *
+from tilewright.tune.config import Config as Config
+from tilewright.tune.decorator import autotune as autotune
 
 if _typing.TYPE_CHECKING:
     _T = _typing.TypeVar("_T")
@@ -93,7 +102,6 @@ Mem = MemorySpace
 ND, DN, NZ = TensorLayout.ND, TensorLayout.DN, TensorLayout.NZ
 MX_A_ZZ, MX_B_NN = TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN
 TaskId = PrefetchAsyncContext = AsyncEvent = AsyncSession = Scalar(TASK_ID)
-arange = _generate.ci
 IntLike: _typing.TypeAlias = int | Scalar | _Expr
 
 

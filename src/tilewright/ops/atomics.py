@@ -16,10 +16,9 @@ from tilewright.core.op import Effect
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import TileType
 from tilewright.dtypes import DataType, round_to
-from tilewright.errors import ExecutionError
 from tilewright.ops.declare import INTEGERS, NUMBERS, TILE, op
 from tilewright.ops.families import check_dtype, shaped
-from tilewright.ops.places import check_given, find, in_turn, look, places_type
+from tilewright.ops.places import changed_part, check_given, find, given_elements, in_turn, look, places_type
 
 __all__ = [
     "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor",
@@ -62,10 +61,12 @@ def _update(
     axis: int | None,
     compare: Any = None,
 ) -> Region:
-    valid = _valid(result, indices, values, axis == 0 and x.data.ndim > 1)
+    valid = changed_part(result, indices, values, axis == 0 and x.data.ndim > 1)
     found = find(x, indices, axis, mask, valid)
     touch_each(Access.ADD, x.data[(..., *found.window)], found.numbers)
-    given, wanted = (_elements(value, valid, x.dtype, found.picked) for value in (values, compare))
+    picked = found.picked
+    given = given_elements(values, "values", valid, x.dtype, picked)
+    wanted = None if compare is None else given_elements(compare, "compare", valid, x.dtype, picked)
     old = np.zeros_like(given)
     for some in in_turn(x.data, found):
         places: Any = (*(number[some] for number in found.numbers), *found.window)
@@ -73,25 +74,8 @@ def _update(
         old[some] = held
         x.data[places] = _updated(combine, held, given[some], None if wanted is None else wanted[some], x.dtype)
     live = np.zeros(valid, x.data.dtype)
-    live[found.picked] = old
+    live[picked] = old
     return embed(live, result.shape, result.dtype)
-
-
-def _valid(result: TileType, indices: Region, values: Any, by_row: bool) -> tuple[int, ...]:
-    """Return how much is changed: as much as is given or, of a number, all that is named."""
-    if isinstance(values, Region):
-        return values.valid
-    return (int(np.prod(indices.valid)), *result.shape[1:]) if by_row else indices.valid
-
-
-def _elements(value: Any, valid: tuple[int, ...], dtype: DataType, picked: Array) -> Any:
-    if value is None:
-        return None
-    if isinstance(value, Region):
-        if any(have < want for have, want in zip(value.valid, valid, strict=True)):
-            raise ExecutionError("there is no valid element of `compare` for all that is given")
-        return value.seen(tuple(slice(0, extent) for extent in valid))[picked]
-    return np.broadcast_to(round_to(np.asarray(value), dtype), valid)[picked]
 
 
 def _atomic(combine: str, accepts: Collection[DataType], value: str = "1.0", compare: str = "") -> Callable[[F], F]:

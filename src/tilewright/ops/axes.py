@@ -10,12 +10,17 @@ from typing import Any, TypeAlias
 
 from tilewright.core.annotations import X
 from tilewright.core.expr import Const, Expr
-from tilewright.core.types import Shape, is_fully_valid
+from tilewright.core.types import ScalarType, Shape, is_fully_valid
+from tilewright.dtypes import BOOL
 from tilewright.errors import AttributeValueError, OutOfBoundsError, ShapeMismatchError
+from tilewright.ops.declare import NUMBERS
 from tilewright.ops.derived import Writing, cast, derived, extents, float_type, on, widened
 from tilewright.ops.families import shaped
 
-__all__ = ["argmax", "argmin", "max", "mean", "min", "prod", "sum", "var"]
+__all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum", "var"]
+
+COUNTED = NUMBERS | {BOOL}
+"""Elements that are summed: those of masks count as ones and zeros."""
 
 Axis: TypeAlias = int | tuple[int, ...] | None
 
@@ -23,8 +28,8 @@ Axis: TypeAlias = int | tuple[int, ...] | None
 def axes_of(x: Expr, axis: Any) -> tuple[int, ...]:
     """Return axes counted from the end, the last one first; raise where some do not exist or are named twice."""
     rank = len(shaped(x).shape)
-    several = axis is None or isinstance(axis, (tuple, list))
-    given: Any = range(rank) if axis is None else axis if several else (axis,)
+    named: Any = tuple(range(rank)) if axis is None else axis
+    given: Any = named if type(named) in (tuple, list) else (named,)
     found: list[int] = []
     for each in given:
         number: Any = each.value if isinstance(each, Const) else each
@@ -75,11 +80,27 @@ def dropped(w: Writing, x: Expr, axes: tuple[int, ...], keepdims: bool) -> Expr:
     return w.do(f"{on(x)}.reshape", x=x, shape=tuple(kept))
 
 
+def counted(w: Writing, x: Expr) -> Expr:
+    """Return a mask as ones and zeros of int32; anything else is itself."""
+    return w.do(f"{on(x)}.where", condition=x, x=1, y=0) if shaped(x).dtype == BOOL else x
+
+
 def _fold(name: str, *, rounds: bool) -> Any:
     def expand(w: Writing, x: Expr, axis: Axis, keepdims: bool) -> Expr:
-        axes = axes_of(x, axis)
+        axes, x = axes_of(x, axis), counted(w, x)
         exact = widened(w, x) if rounds else x
         return dropped(w, cast(w, folded(w, name, exact, axes), shaped(x).dtype), axes, keepdims)
+
+    return expand
+
+
+def _decided(name: str) -> Any:
+    def expand(w: Writing, x: Expr, axis: Axis, keepdims: bool) -> Expr:
+        axes = axes_of(x, axis)
+        mask = x if shaped(x).dtype == BOOL else w.do(f"{on(x)}.ne", lhs=x, rhs=0)
+        result = dropped(w, folded(w, name, counted(w, mask), axes), axes, keepdims)
+        kind = "scalar" if isinstance(result.type, ScalarType) else on(result)
+        return w.do(f"{kind}.gt", lhs=result, rhs=0)
 
     return expand
 
@@ -98,7 +119,7 @@ def divided(w: Writing, total: Expr, x: Expr, axes: tuple[int, ...], less: float
 
 
 def _mean(w: Writing, x: Expr, axis: Axis, keepdims: bool) -> Expr:
-    axes, exact = axes_of(x, axis), widened(w, x, counts=True)
+    axes, exact = axes_of(x, axis), widened(w, counted(w, x), counts=True)
     result = divided(w, folded(w, "sum", exact, axes), exact, axes)
     return dropped(w, cast(w, result, float_type(shaped(x))), axes, keepdims)
 
@@ -118,6 +139,7 @@ def _var(w: Writing, x: Expr, axis: Axis, correction: Any, keepdims: bool) -> Ex
 
 def _position(name: str) -> Any:
     def expand(w: Writing, x: Expr, axis: int | None, keepdims: bool) -> Expr:
+        x = counted(w, x)
         if axis is None:
             return _place(w, name, x, keepdims)
         found = one_axis(x, axis)
@@ -143,7 +165,7 @@ def _place(w: Writing, name: str, x: Expr, keepdims: bool) -> Expr:
         message = "the place in all of a value is a number, and has no axes to keep"
         raise AttributeValueError(message, blame=["keepdims"], help="name an axis, or drop keepdims")
     rank, size = len(type_.shape), math.prod(extent for extent in type_.shape if isinstance(extent, int))
-    if rank > 2 and not (is_fully_valid(type_) and all(isinstance(extent, int) for extent in type_.shape)):
+    if rank > 2 and not (is_fully_valid(type_) and builtins.all(isinstance(extent, int) for extent in type_.shape)):
         help = "name an axis, one after the other"
         raise ShapeMismatchError(f"a place in a partly valid {type_} takes two axes at most", blame=["x"], help=help)
     if rank > 2:
@@ -158,16 +180,17 @@ def _place(w: Writing, name: str, x: Expr, keepdims: bool) -> Expr:
 
 
 _EXAMPLE = "out = pl.store(a * pl.{name}(a, axis=-1, keepdims=True), [0, 0], out)"
+_DECIDED = "out = pl.store(pl.where(pl.{name}(a > 1.0, axis=-1, keepdims=True), a, b), [0, 0], out)"
 _PLACES = (
     "columns = pl.{name}(a, axis=1)\nout = pl.store(a * pl.cast(pl.reshape(columns, [16, 1]), pl.FP32), [0, 0], out)"
 )
 
 
-@derived(_fold("sum", rounds=True), ulp=4, example=_EXAMPLE)
+@derived(_fold("sum", rounds=True), accepts=COUNTED, ulp=4, example=_EXAMPLE)
 def sum(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the sum of the elements along one axis, some, or all, in which case it is a number.
 
-    Integers keep their type and wrap; short floats are added in fp32.
+    Integers keep their type and wrap; short floats are added in fp32. Of a mask it is how many are True, as int32.
     """
     ...
 
@@ -199,11 +222,11 @@ def min(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False)
     ...
 
 
-@derived(_mean, ulp=6, example=_EXAMPLE)
+@derived(_mean, accepts=COUNTED, ulp=6, example=_EXAMPLE)
 def mean(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the mean of the elements along one axis, some, or all, in which case it is a number.
 
-    Integers become fp32; the mean of nothing is NaN.
+    Integers become fp32, as do masks, of which it is the share that is True. The mean of nothing is NaN.
     """
     ...
 
@@ -218,7 +241,7 @@ def var(x: X, axis: int | tuple[int, ...] | None = None, correction: float = 1, 
     ...
 
 
-@derived(_position("max"), example=_PLACES)
+@derived(_position("max"), accepts=COUNTED, example=_PLACES)
 def argmax(x: X, axis: int | None = None, keepdims: bool = False) -> X:
     """Return where along an axis the first largest element is, or the first NaN, as int32.
 
@@ -227,10 +250,28 @@ def argmax(x: X, axis: int | None = None, keepdims: bool = False) -> X:
     ...
 
 
-@derived(_position("min"), example=_PLACES)
+@derived(_position("min"), accepts=COUNTED, example=_PLACES)
 def argmin(x: X, axis: int | None = None, keepdims: bool = False) -> X:
     """Return where along an axis the first smallest element is, or the first NaN, as int32.
 
     Without an axis it is a number: the place in all of `x`, counted row by row through its shape.
+    """
+    ...
+
+
+@derived(_decided("max"), accepts=COUNTED, example=_DECIDED)
+def any(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
+    """Return whether some element is True along one axis, some, or all, in which case it is a condition.
+
+    Numbers other than zero count as True, NaN among them. Of nothing it is False.
+    """
+    ...
+
+
+@derived(_decided("min"), accepts=COUNTED, example=_DECIDED)
+def all(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
+    """Return whether every element is True along one axis, some, or all, in which case it is a condition.
+
+    Numbers other than zero count as True, NaN among them. Of nothing it is True.
     """
     ...

@@ -23,6 +23,10 @@ class Writing(Protocol):
         """Return an op applied to operands and options, those left out at their defaults."""
         ...
 
+    def parts(self, value: Expr) -> tuple[Expr, ...]:
+        """Return the values that an op gives at once."""
+        ...
+
 
 def derived(
     expand: Callable[..., Any],

@@ -94,6 +94,8 @@ def _with_scalar(dtype: DataType, name: str, value: Expr, keeps: bool) -> DataTy
     assert isinstance(value.type, ScalarType)
     given = value.type.dtype
     is_number = isinstance(value, Const) and not objection(value.value, dtype)
+    if given == INDEX and dtype.is_int() and dtype.bits >= 32:
+        return dtype  # which holds what a program counts
     if (given == INDEX or (given.is_float() and dtype.is_int())) and not is_number:
         noun = "an index" if given == INDEX else f"a scalar of {given}"
         help = f"convert it: pl.cast({value}, pl.{dtype.symbol})"

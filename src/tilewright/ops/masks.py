@@ -207,8 +207,8 @@ def isfinite(x: X) -> X:
 
 
 @op(
-    kinds=UNIFIED, infer=_where_type, evaluate=_where, reference=_choose, elements=chosen, accepts=ELEMENTS,
-    undefined=Undefined.SPREADS, hints={"condition": _MASKS},
+    kinds=UNIFIED, infer=_where_type, evaluate=_where, family="mapped", reference=_choose, elements=chosen,
+    accepts=ELEMENTS, undefined=Undefined.SPREADS, hints={"condition": _MASKS},
     example="out = pl.store(pl.where((a > b) & (a < 1.5), a, 0.0), [0, 0], out)",
 )  # fmt: skip
 def where(condition: X, x: X | Number, y: X | Number) -> X:

@@ -14,7 +14,7 @@ from tilewright.arrays import np
 from tilewright.core.expr import Expr
 from tilewright.core.region import PADDING, Array, Region, overlaps_itself, undefined_message
 from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TileType, is_static, show_shape, static_shape
-from tilewright.dtypes import BOOL
+from tilewright.dtypes import BOOL, DataType, round_to
 from tilewright.errors import (
     AttributeValueError,
     DTypeMismatchError,
@@ -136,6 +136,22 @@ def _lying(region: Region | None, by_row: bool, extents: tuple[int, ...], name: 
     if any(have < want for have, want in zip(live.shape, extents, strict=True)):
         raise ExecutionError(f"there is no valid element of `{name}` for all that is given")
     return live[tuple(slice(0, extent) for extent in extents)]
+
+
+def changed_part(result: TileType, indices: Region, given: Any, by_row: bool) -> tuple[int, ...]:
+    """Return how much counts: as much as is given or, of a number, all that is named."""
+    if isinstance(given, Region):
+        return given.valid
+    return (prod(indices.valid), *result.shape[1:]) if by_row else indices.valid
+
+
+def given_elements(given: Any, name: str, valid: tuple[int, ...], dtype: DataType, picked: Array) -> Array:
+    """Return what is given for the places that are picked; ExecutionError where it is less than what counts."""
+    if not isinstance(given, Region):
+        return np.broadcast_to(round_to(np.asarray(given), dtype), valid)[picked]
+    if any(have < want for have, want in zip(given.valid, valid, strict=True)):
+        raise ExecutionError(f"there is no valid element of `{name}` for all that is given")
+    return given.seen(tuple(slice(0, extent) for extent in valid))[picked]
 
 
 def in_turn(target: Array, found: Found) -> Iterator[Array]:

@@ -56,7 +56,7 @@ def carried(source: ShapedType, target: Sequence[int]) -> Part | None:
     shape, valid = static_shape(source.shape), source.valid
     if any(extent == 0 for extent in valid):
         return (0,) * len(target)
-    axes = _aligned(shape, target)
+    axes = aligned(shape, target)
     if axes is not None and all(valid[axis] == 1 for axis in range(len(shape)) if axis not in axes):
         return tuple(1 if axis is None else _known(valid, axis) for axis in axes)
     return _prefix(shape, valid, target)
@@ -67,8 +67,10 @@ def _known(valid: Shape, axis: int) -> int | Of:
     return extent if isinstance(extent, int) else Of(axis)
 
 
-def _aligned(shape: Sequence[int], target: Sequence[int]) -> list[int | None] | None:
+def aligned(shape: Sequence[Extent], target: Sequence[Extent]) -> list[int | None] | None:
     """Return the source's axis for each of the target's, None for one that is new, where only axes of one differ."""
+    if None in (*shape, *target):
+        return None
     axes: list[int | None] = []
     here = 0
     for extent in target:
@@ -162,7 +164,7 @@ def _live_part(result: ShapedType, x: Region, shape: tuple[int, ...]) -> tuple[i
         rest = prod(extent for extent in valid if extent is not None)
         valid[unknown[0]] = prod(x.valid) // rest
     elif unknown:
-        axes = _aligned(x.data.shape, shape) or []
+        axes = aligned(x.data.shape, shape) or []
         valid = [1 if axis is None else x.valid[axis] for axis in axes]
     found = tuple(extent or 0 for extent in valid)
     if prod(found) != prod(x.valid):

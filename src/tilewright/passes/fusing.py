@@ -50,7 +50,7 @@ def _handed_over(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.in_memory(call)
 
 
-@_plans("elementwise", "expansion", "where")
+@_plans("elementwise", "expansion", "mapped")
 def _elementwise(w: Walk, call: Call, given: Given) -> Waiting:
     operands = w.tiles(given, *call.op.spec.data)
     shape = _shape(call)
@@ -73,7 +73,7 @@ def _cast(w: Walk, call: Call, given: Given) -> Waiting:
     return w.map(x.shape, x.valid, [x])
 
 
-@_plans("full", "expands", "ci", "tri")
+@_plans("full", "expands", "ci", "iota", "tri")
 def _full(w: Walk, call: Call, given: Given) -> Waiting:
     target = w.tiles(given, "target")
     assert isinstance(call.type, TileType)

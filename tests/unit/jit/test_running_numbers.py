@@ -24,7 +24,7 @@ def test_a_running_number_changes_without_a_recompile() -> None:
     kernel = jitted(POWERS, f"{RUNNING} = 1, out: pl.Out[pl.Tensor] = None")
     for scale in (0.5, 2.0, -1.5, 2, np.float32(0.25), math.inf):
         for n in (0, 1, 3):
-            np.testing.assert_array_equal(kernel(X + 1, scale, n), (X + 1) * np.float32(scale) ** n)
+            np.testing.assert_array_equal(kernel(X + 1, scale, n), (X + 1) * np.float32(float(scale) ** n))
     np.testing.assert_array_equal(kernel(X, 3.0), X * 3)
     assert kernel.cache_info().compiles == 1
     assert kernel.call_info().direct > 4

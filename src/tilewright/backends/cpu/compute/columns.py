@@ -181,8 +181,10 @@ def _everywhere(b: Builder, key: Tile | Scalar, single: Callable[[], Lanes], her
 
 
 def _numbers(b: Builder, node: IndexNode, here: Pass) -> Lanes:
-    """Return the numbers of the columns being emitted, or that of their row in every lane."""
-    index = here.column if node.axis == -1 else here.row.indices[-1]
+    """Return the numbers of the columns being emitted, or that of their row, or a slower axis, in every lane."""
+    if node.extent == 1:
+        return Lanes(b, b.splat(Value(I32, "0"), here.count), INT32)
+    index = here.column if node.axis == -1 else here.row.indices[node.axis + 1]
     lanes = b.splat(b.convert("trunc", index, I32), here.count)
     if node.axis == -1 and here.count > 1:
         each = ", ".join(f"i32 {number}" for number in range(here.count))

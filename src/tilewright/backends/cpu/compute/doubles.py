@@ -235,6 +235,13 @@ def fast_normal(x: Term) -> Term:
     return (y < 0.0).choose(e, 1.0) / (e + 1.0)
 
 
+@in_doubles
+def between(start: Term, end: Term, weight: Term) -> Term:
+    """Return the number that is so far between two, counted from the nearer one."""
+    apart = end - start
+    return (weight.magnitude() < 0.5).choose(start + weight * apart, end - apart * (weight.like(1.0) - weight))
+
+
 def tail(x: Term) -> Term:
     """Return the complement of the error function."""
     size = x.magnitude().at_most(10.3)

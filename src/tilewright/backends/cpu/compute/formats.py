@@ -6,6 +6,7 @@ so few, so one table of 2^16 bytes takes every float to its format and one of 2^
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from tilewright.arrays import np
@@ -21,25 +22,35 @@ def is_tabled(dtype: DataType) -> bool:
 
 def to_f32(b: Builder, bits: Value, dtype: DataType) -> Value:
     """Emit the floats that bytes of a format stand for."""
-    name = f"@values.{dtype}"
-    every: Any = np.arange(256, dtype=np.uint8)
-    values = every.view(dtype.numpy).astype(np.float32).astype(np.float64).view(np.uint64)
-    numbers = ", ".join(f"float 0x{int(v):016X}" for v in values)
-    b.module.declare(f"{name} = internal constant [256 x float] [{numbers}]")
-    return looked_up(b, name, bits, F32, 4)
+    b.module.declare(_values(dtype))
+    return looked_up(b, f"@values.{dtype}", bits, F32, 4)
 
 
 def from_f32(b: Builder, floats: Value, dtype: DataType) -> Value:
     """Emit the bytes of a format that floats round to."""
-    name = f"@bytes.{dtype}"
+    b.module.declare(_bytes(dtype))
+    x = Term(b, floats).bits()
+    more = Term(b, b.compare("icmp ne", (x & 0xFFFF).value, x.like(0).value)).to("zext", I32)
+    return looked_up(b, f"@bytes.{dtype}", (x.shifted_down(16) | more).value, I8, 1)
+
+
+@cache
+def _values(dtype: DataType) -> str:
+    """Return the table of the floats that each byte of a format stands for."""
+    every: Any = np.arange(256, dtype=np.uint8)
+    values = every.view(dtype.numpy).astype(np.float32).astype(np.float64).view(np.uint64)
+    numbers = ", ".join(f"float 0x{int(v):016X}" for v in values)
+    return f"@values.{dtype} = internal constant [256 x float] [{numbers}]"
+
+
+@cache
+def _bytes(dtype: DataType) -> str:
+    """Return the table of the byte that each float rounds to, by its upper half."""
     halves: Any = np.arange(1 << 16, dtype=np.uint32) << 16
     with np.errstate(all="ignore"):
         numbers = halves.view(np.float32).astype(dtype.numpy).view(np.uint8)
-    text = "".join(f"\\{int(n):02X}" for n in numbers)
-    b.module.declare(f'{name} = internal constant [65536 x i8] c"{text}"')
-    x = Term(b, floats).bits()
-    more = Term(b, b.compare("icmp ne", (x & 0xFFFF).value, x.like(0).value)).to("zext", I32)
-    return looked_up(b, name, (x.shifted_down(16) | more).value, I8, 1)
+    text = numbers.tobytes().hex("\\").upper()
+    return f'@bytes.{dtype} = internal constant [65536 x i8] c"\\{text}"'
 
 
 def looked_up(b: Builder, table: str, index: Value, type_: str, align: int) -> Value:

@@ -26,6 +26,8 @@ class IndexNode(Node):
     """The number of each column, or of the row they are in, as int32."""
 
     axis: int = -1
+    extent: int = 0
+    """How many there are: one is shared by all that it meets."""
 
 
 @mutable

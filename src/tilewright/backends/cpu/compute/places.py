@@ -8,6 +8,7 @@ from tilewright.backends.cpu.compute.addresses import counted, is_packed, moved,
 from tilewright.backends.cpu.compute.copies import rows_of
 from tilewright.backends.cpu.compute.element_gathers import adjacent
 from tilewright.backends.cpu.compute.indexed import check, number, single
+from tilewright.backends.cpu.compute.row_copies import fetch_ahead
 from tilewright.backends.cpu.compute.scatters import covering
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.handlers import Bound
@@ -24,6 +25,8 @@ Position = tuple[Value, ...]
 Visit = Callable[[Position, Value], None]
 """Emits what is done at a place: where among the indices it stands, and where in memory it begins."""
 
+AHEAD = 2
+"""How many rows further on the one lies that is fetched while another is gone through."""
 TOGETHER = 4
 """How many places are gone through in a turn of the loop over them."""
 
@@ -86,23 +89,29 @@ class Places:
         with self.e.b.when(self.e.b.compare("icmp ne", held, Value(I8, "0"))):
             emit()
 
-    def each(self, visit: Visit) -> None:
-        """Emit something at each place, in order along rows."""
+    def each(self, visit: Visit, ahead: int = 0) -> None:
+        """Emit something at each place, in order along rows; so many bytes of places further on are fetched ahead."""
         e = self.e
         direct = TRUE if self.axes == 1 else is_packed(e, self.tensor)
         for is_direct, condition in ((True, direct), (False, e.negated(direct) if direct != TRUE else FALSE)):
             if condition != FALSE:
                 with e.b.when(condition):
-                    self._each(visit, is_direct)
+                    self._each(visit, is_direct, ahead)
 
-    def _each(self, visit: Visit, is_direct: bool) -> None:
+    def _each(self, visit: Visit, is_direct: bool, ahead: int) -> None:
         with rows_of(self.e, self.extents[:-1]) as rows:
 
             def one(column: Value) -> None:
                 position = (*rows, column)
+                if ahead:
+                    fetch_ahead(self.e, self.address(self.number((*rows, self._later(column)))), ahead)
                 self.where(position, lambda: visit(position, self.address(self.number(position), is_direct)))
 
-            single(self.e, self.extents[-1], TOGETHER, one)
+            single(self.e, self.extents[-1], 1 if self.by_row else TOGETHER, one)
+
+    def _later(self, column: Value) -> Value:
+        b, last = self.e.b, self.e.b.op("sub", self.extents[-1], i64(1))
+        return b.intrinsic("llvm.smin", b.op("add", column, i64(AHEAD)), last)
 
     def address(self, found: Value, is_direct: bool = True) -> Value:
         """Return where the place of an index begins: a row, or an element that may be counted directly."""

@@ -69,7 +69,7 @@ def recorded(
     return mapped(e, type_, valid, function, operands, dear)
 
 
-@lowers("tile:elementwise", "tile:expansion", "tile.where")
+@lowers("tile:elementwise", "tile:expansion", "tile:mapped")
 def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Record an op by its own NumPy meaning."""
     spec, type_ = call.op.spec, tile_type(call)

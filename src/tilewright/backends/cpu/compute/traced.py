@@ -224,6 +224,18 @@ def _fmod(a: Lanes, b: Lanes) -> Lanes:
     return _where(zero, a.like(0), _binary("", "srem", "urem")(a, safe))
 
 
+def fused(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+    """Return a * b + c; of floats rounded once, where the machine has no such instruction through doubles."""
+    if not a.element.is_float():
+        return a * b + c
+    if a.b.module.fused:
+        return Lanes(a.b, a.b.intrinsic("llvm.fma", a.value, b.value, c.value), a.element)
+    wide = vector("double", a.count)
+    x, y, z = (a.b.convert("fpext", lane.value, wide) for lane in (a, b, c))
+    total = a.b.op("fadd", a.b.op("fmul", x, y), z)
+    return Lanes(a.b, a.b.convert("fptrunc", total, a.value.type), a.element)
+
+
 def _where(condition: Lanes, then: Any, other: Any) -> Lanes:
     lane = then if isinstance(then, Lanes) else other
     chosen = [v if isinstance(v, Lanes) else lane.like(v) for v in (then, other)]
@@ -281,6 +293,7 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "tanh": _function(vectormath.tanh),
     "erf": _function(vectormath.erf),
     **{emitter.name: _function(emitter) for emitter in doubles.FUNCTIONS},
+    "fused": fused,
     "floor": _function(vectormath.floor),
     "ceil": _function(vectormath.ceil),
     "trunc": _function(vectormath.trunc),

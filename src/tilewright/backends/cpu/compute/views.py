@@ -48,6 +48,25 @@ def turned(e: FunctionEmitter, call: Call, source: Tile, axis1: int, axis2: int)
     return view(tile_type(call), source, Place(place.pointer, swapped(place.strides)), swapped(source.valid))
 
 
+@lowers("tile.strided")
+def _strided(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    source, steps, type_ = bound["x"], bound["steps"], tile_type(call)
+    place = e.stored(source)
+    strides = tuple(stride * step for stride, step in zip(place.strides, steps, strict=True))
+    return view(type_, source, Place(place.pointer, strides), counted(e, source.valid, steps))
+
+
+def counted(e: FunctionEmitter, extents: Sequence[Value], steps: Sequence[int]) -> tuple[Value, ...]:
+    """Return how many elements there are along each axis, so far from one to the next."""
+    return tuple(_counted(e, extent, step) for extent, step in zip(extents, steps, strict=True))
+
+
+def _counted(e: FunctionEmitter, extent: Value, step: int) -> Value:
+    if step == 1 or (known := static(extent)) is None:
+        return extent if step == 1 else e.b.op("udiv", e.b.op("add", extent, i64(step - 1)), i64(step))
+    return i64(-(-known // step))
+
+
 @lowers("tile.reshape")
 def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     source, type_ = bound["x"], tile_type(call)

@@ -17,16 +17,20 @@ from tilewright.backends.cpu.compute import (
     groups,
     lanes,
     merge,
+    order,
     partial,
     philox,
     positions,
     products,
+    ravels,
     reduce,
     row_gathers,
     scaled,
+    scans,
     scatters,
     selections,
     sort,
+    takes,
     tiles,
     views,
 )
@@ -69,9 +73,9 @@ from tilewright.native.target import Target
 
 HANDLERS = (
     arrays, assemble, atomic_updates, byte_views, calls, compare, control, convert, copies, element_gathers, elements,
-    generators, groups, lanes, merge, partial, philox, pipes, positions, products, reduce, reinterpreted, row_gathers,
-    scalars, scaled, scatters, selections, sort, system, tensor_gathers, tensor_scatters, tensor_views, tensors, tiles,
-    views,
+    generators, groups, lanes, merge, order, partial, philox, pipes, positions, products, ravels, reduce, reinterpreted,
+    row_gathers, scalars, scaled, scans, scatters, selections, sort, system, takes, tensor_gathers, tensor_scatters,
+    tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 
