@@ -21,7 +21,7 @@ _RESHAPED = "pl.reshape(x, shape) gives the same elements another shape"
 _TURNED = "pl.transpose(x, 0, 1) swaps two axes"
 _SPREAD = "operators repeat extents of 1 by themselves; pl.row_expand and pl.col_expand do so by name"
 _JOINED = "pl.concat(a, b) puts two side by side along the last axis; along others, pl.store each part where it belongs"
-_RANDOM = "pl.tile.random(key0, key1, counter0, counter1, counter2, counter3, shape) gives random bits"
+_RANDOM = "pl.rand(seed, shape, offset) and pl.randn draw numbers; for dropout, pl.where(pl.rand(...) < p, 0.0, x)"
 _LEFT = "pl.fmod(a, b) is the remainder with the sign of the dividend, pl.rem(a, b) that with the sign of the divisor"
 _COUNTED = "pl.arange(64) counts, pl.iota([64, 1], axis=0) down a column, and pl.tri(0, [64, 64]) is a triangle of ones"
 _SUMMED = "pl.cumsum(x, axis=-1) sums up to each element; there are pl.cumprod, pl.cummax and pl.cummin, too"
@@ -87,7 +87,7 @@ _MEANT: Mapping[str, str] = {
     "pad": "pl.fillpad(x) fills what a load did not find",
     **dict.fromkeys(("power", "float_power"), _POWER),
     **dict.fromkeys(("program_id", "thread_id", "block_idx", "blockIdx"), _BLOCK),
-    **dict.fromkeys(("rand", "randn", "randint", "normal", "uniform", "dropout"), _RANDOM),
+    **dict.fromkeys(("normal", "uniform", "dropout", "rand4x", "randn4x"), _RANDOM),
     "reciprocal": "write pl.recip(x)",
     **dict.fromkeys(("remainder", "mod"), _LEFT),
     "rint": "write pl.round(x)",
