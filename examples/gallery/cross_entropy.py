@@ -6,28 +6,30 @@ is what a mask lets through.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from timing import show
 
 import tilewright.language as pl
 
-ROWS, WORDS = 4, 2048
+WORDS = 1024
 
 
 @pl.jit
 def cross_entropy(logits: pl.Tensor, target: pl.Tensor, out: pl.Out[pl.Tensor]):
     tokens, vocabulary = logits.shape
-    for row in pl.parallel(0, tokens, ROWS):
+    for row in pl.parallel(tokens):
         with pl.at(level=pl.Level.CORE_GROUP):
-            wanted = pl.load(target, [row, 0], [ROWS, 1])
-            best = pl.tile.full([ROWS, 1], dtype=pl.FP32, value=-1e30)
-            total = pl.tile.full([ROWS, 1], dtype=pl.FP32, value=0.0)
-            chosen = pl.tile.full([ROWS, 1], dtype=pl.FP32, value=0.0)
+            wanted = pl.load(target, [row, 0], [1, 1])
+            best = pl.tile.full([1, 1], dtype=pl.FP32, value=-1e30)
+            total = pl.tile.full([1, 1], dtype=pl.FP32, value=0.0)
+            chosen = pl.tile.full([1, 1], dtype=pl.FP32, value=0.0)
             for first in pl.range(0, vocabulary, WORDS):
-                t = pl.load(logits, [row, first], [ROWS, WORDS])
+                t = pl.load(logits, [row, first], [1, WORDS], pad=-math.inf)
                 highest = pl.maximum(best, pl.max(t, axis=-1, keepdims=True))
                 total = total * pl.exp(best - highest) + pl.sum(pl.exp(t - highest), axis=-1, keepdims=True)
-                is_target = pl.arange(WORDS) + first == wanted
+                is_target = pl.arange(first, first + WORDS) == wanted
                 chosen = chosen + pl.sum(pl.where(is_target, t, 0.0), axis=-1, keepdims=True)
                 best = highest
             pl.store(pl.log(total) + best - chosen, [row, 0], out)
@@ -50,8 +52,7 @@ def reference(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 
 def main() -> None:
     inputs = make_inputs(tokens=512, vocabulary=32000)
-    output = make_output(*inputs)
-    show("cross entropy", lambda: cross_entropy(*inputs, *output), lambda: reference(*inputs))
+    show("cross entropy", cross_entropy, reference, inputs, make_output(*inputs))
 
 
 if __name__ == "__main__":

@@ -21,24 +21,27 @@ def attend(
     q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, batch: pl.INDEX, head: pl.INDEX, row: pl.INDEX, causal: bool,
     out: pl.Out[pl.Tensor],
 ):  # fmt: skip
-    dim, keys = q.shape[3], k.shape[2]
-    shared = head // (q.shape[1] // k.shape[1])
-    queries = pl.load(q[batch, head], [row, 0], [BQ, dim])
+    length, dim = k.shape[-2:]
+    group = head // (q.shape[1] // k.shape[1])
+    queries = pl.load(q[batch, head], [row, 0], [BQ, dim], pad=0.0) * (1 / math.sqrt(dim))
     best = pl.tile.full([BQ, 1], dtype=pl.FP32, value=-1e30)
     total = pl.tile.full([BQ, 1], dtype=pl.FP32, value=0.0)
     average = pl.tile.full([BQ, dim], dtype=pl.FP32, value=0.0)
-    last = pl.min(row + BQ, keys) if causal else keys
-    for first in pl.range(0, last, BK):
-        scores = queries @ pl.load(k[batch, shared], [first, 0], [BK, dim]).T * (1 / math.sqrt(dim))
+    for first in pl.range(0, pl.min(row + BQ, length) if causal else length, BK):
+        keys = pl.load(k[batch, group], [first, 0], [BK, dim], pad=0.0)
+        values = pl.load(v[batch, group], [first, 0], [BK, dim], pad=0.0)
+        place = pl.arange(first, first + BK)
+        seen = place < length
         if causal:
-            asked = pl.reshape(pl.arange(BQ), [BQ, 1]) + row
-            scores = pl.where(asked >= pl.arange(BK) + first, scores, -1e30)
+            seen = seen & (place <= pl.iota([BQ, 1], axis=0) + row)
+        scores = pl.where(seen, queries @ keys.T, -math.inf)
         highest = pl.maximum(best, pl.max(scores, axis=-1, keepdims=True))
         weights, kept = pl.exp(scores - highest), pl.exp(best - highest)
         total = total * kept + pl.sum(weights, axis=-1, keepdims=True)
-        average = average * kept + weights @ pl.load(v[batch, shared], [first, 0], [BK, dim])
+        average = average * kept + weights @ values
         best = highest
-    return pl.store(average / total, [batch, head, row, 0], out)
+    found = pl.set_validshape(average / total, pl.min(BQ, q.shape[2] - row), dim)
+    return pl.store(found, [batch, head, row, 0], out)
 
 
 @pl.jit
@@ -67,8 +70,7 @@ def reference(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -
 
 def main() -> None:
     inputs = make_inputs(length=1000, heads=8, dim=64)
-    output = make_output(*inputs)
-    show("flash attention", lambda: flash_attention(*inputs, *output), lambda: reference(*inputs))
+    show("flash attention", flash_attention, reference, inputs, make_output(*inputs))
 
 
 if __name__ == "__main__":

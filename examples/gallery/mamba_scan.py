@@ -14,9 +14,7 @@ CHANNELS = 64
 
 
 @pl.jit
-def selective_scan(
-    x: pl.Tensor, dt: pl.Tensor, a: pl.Tensor, b: pl.Tensor, c: pl.Tensor, y: pl.Out[pl.Tensor]
-):
+def selective_scan(x: pl.Tensor, dt: pl.Tensor, a: pl.Tensor, b: pl.Tensor, c: pl.Tensor, y: pl.Out[pl.Tensor]):
     batch, length, channels = x.shape
     states = a.shape[0]
     for n in pl.parallel(batch):
@@ -31,3 +29,33 @@ def selective_scan(
                     seen = pl.sum(h * pl.load(c[n, t], [0, 0], [states, 1]), axis=0, keepdims=True)
                     pl.store(seen, [n, t, channel], y)
     return y
+
+
+def make_inputs(seed: int = 0, batch: int = 2, length: int = 20, channels: int = 100, states: int = 16):
+    generator = torch.Generator().manual_seed(seed)
+    x, dt = torch.randn(2, batch, length, channels, generator=generator)
+    a = -torch.arange(1.0, states + 1)[:, None] * torch.rand(1, channels, generator=generator)
+    b, c = torch.randn(2, batch, length, states, 1, generator=generator)
+    return x, torch.nn.functional.softplus(dt), a, b, c
+
+
+def make_output(x: torch.Tensor, *others: torch.Tensor) -> tuple[torch.Tensor]:
+    return (torch.empty_like(x),)
+
+
+def reference(x: torch.Tensor, dt: torch.Tensor, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    h, y = torch.zeros(x.shape[0], *a.shape), torch.empty_like(x)
+    for t in range(x.shape[1]):
+        step = dt[:, None, t]
+        h = torch.exp(step * a) * h + b[:, t] * (step * x[:, None, t])
+        y[:, t] = (h * c[:, t]).sum(dim=1)
+    return y
+
+
+def main() -> None:
+    inputs = make_inputs(batch=4, length=512, channels=1024)
+    show("mamba scan", selective_scan, reference, inputs, make_output(*inputs))
+
+
+if __name__ == "__main__":
+    main()
