@@ -81,7 +81,7 @@ def text(number: Number) -> str:
 
 LARGEST = {
     pl.FP16: 65504, pl.BF16: 2**128 - 2**120, pl.FP32: 2**128 - 2**104, pl.FP8E5M2: 57344, pl.FP8E4M3FN: 448,
-    pl.FP8E8M0: 2**127, pl.FP4: 6,
+    pl.FP8E8M0: 2**127, pl.FP4: 6, pl.FP64: 2**1024 - 2**971,
 }  # fmt: skip
 """The largest number of each type of floats."""
 
@@ -153,6 +153,7 @@ def _itself(dtype: DataType) -> DataType:
 
 ANY = frozenset(STORABLE)
 _HELD = "pl.create_tensor([1, 8], dtype=pl.{dtype}, init_value=1)"
+_PLACES = "pl.tile.ci(0, [1, 8], dtype=pl.INT32)"
 _ATOMICS = [
     (op.spec.name, ", 1" if "compare" in op.spec.data else "", frozenset(op.spec.accepts))
     for name, op in OPS.items() if name.startswith("tile.atomic_")
@@ -161,6 +162,10 @@ STRUCTURED: dict[str, tuple[str, frozenset[DataType]]] = {
     "tile.sels": ("pl.sels(pl.cmp(t, t, cmp_type=pl.CmpType.LT), t, scalar={n})", FLOATS | INTEGERS),
     "tile.where": ("pl.where(t == t, {n}, t)", FLOATS | INTEGERS),
     "tensor.where": ("pl.where(t == t, {n}, t)", FLOATS | INTEGERS),
+    "tile.clamp": ("pl.clamp(t, {n}, t)", FLOATS | INTEGERS),
+    "tensor.clamp": ("pl.clamp(t, max={n})", FLOATS | INTEGERS),
+    "tile.iota": ("pl.iota([1, 8], start={n}, dtype=pl.{dtype})", COUNTED),
+    "tile.take": (f"pl.take({_HELD}, {_PLACES}, mask={_PLACES} < 4, pad={{n}}, axis=None)", FLOATS | INTEGERS),
     "tile.cmp": ("pl.cmp(t, {n}, cmp_type=pl.CmpType.LE)", FLOATS | INTEGERS),
     "tensor.cmp": ("pl.cmp(t, {n}, cmp_type=pl.CmpType.LE)", FLOATS | INTEGERS),
     "tensor.gather": ('pl.gather(t, kvalue={n}, cmp_mode="le", out_cols=8)[0]', PICKED),
@@ -168,7 +173,7 @@ STRUCTURED: dict[str, tuple[str, frozenset[DataType]]] = {
     "tile.ci": ("pl.tile.ci({n}, [1, 8], dtype=pl.{dtype})", COUNTED),
     "tensor.ci": ("pl.arange({n}, [1, 8], dtype=pl.{dtype})", COUNTED),
     **{
-        f"tile.{name}": (f"pl.{name}({_HELD}, pl.tile.ci(0, [1, 8], dtype=pl.INT32), {{n}}{rest}, axis=None)", accepted)
+        f"tile.{name}": (f"pl.{name}({_HELD}, {_PLACES}, {{n}}{rest}, axis=None)", accepted)
         for name, rest, accepted in _ATOMICS
     },
     "tile.expands": ("pl.expands(t, {n})", FLOATS | INTEGERS),
@@ -187,8 +192,8 @@ STRUCTURED: dict[str, tuple[str, frozenset[DataType]]] = {
 RESULTS = {"tile.cmp": (_mask, 32), "tensor.gather": (_column, 8), "tile.gather_compare": (_column, 8)}
 """What ops give that do not give elements of their own type: the type, and how many columns of it."""
 
-ELSEWHERE = {"array.update_element", "scalar.cast", "tile.cast", "tensor.cast"}
-"""Ops whose numbers have tests of their own: casts convert, and arrays hold scalars."""
+ELSEWHERE = {"array.update_element", "scalar.cast", "tile.cast", "tensor.cast", "tile.arange", "tile.put"}
+"""Ops whose numbers have tests of their own: casts convert, arrays hold scalars, arange is iota, put gives nothing."""
 
 
 def takes_a_number(spec: OpSpec) -> bool:
@@ -239,7 +244,7 @@ def test_a_number_means_its_value_or_is_refused(use: Use) -> None:
         (_, _), (got, want) = native.run([data(dtype), result])
         for row, number in enumerate(taken):
             try:
-                assert_converted(got[row], want[row], use.spec.ulp)
+                assert_converted(got[row], want[row], use.spec.accuracy(dtype))
             except AssertionError as error:
                 raise AssertionError(f"{use} with {number} in {dtype}: {error}") from None
             if use.spec.name in ONLY_THE_NUMBER:

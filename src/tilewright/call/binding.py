@@ -24,7 +24,7 @@ from tilewright.core.program import Function
 from tilewright.core.region import overlaps_itself
 from tilewright.core.solving import GIVEN
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_shape
-from tilewright.dtypes import BOOL, INDEX, DataType, objection, round_scalar, show_number
+from tilewright.dtypes import BOOL, FP64, INDEX, DataType, objection, round_scalar, show_number
 from tilewright.records import record
 
 Taken: TypeAlias = "Argument | Number"
@@ -152,7 +152,7 @@ def _c_type(dtype: DataType) -> type:
     if dtype == BOOL:
         return ctypes.c_bool
     if dtype.is_float():
-        return ctypes.c_float
+        return ctypes.c_double if dtype == FP64 else ctypes.c_float
     return getattr(ctypes, f"c_{'' if dtype.is_signed_int() else 'u'}int{max(dtype.bits, 8)}")
 
 

@@ -21,7 +21,7 @@ from tilewright.records import mutable
 MASK = (1 << 64) - 1
 
 DLPACK = {
-    "bool": (6, 8), "fp16": (2, 16), "fp32": (2, 32), "bfloat16": (4, 16),
+    "bool": (6, 8), "fp16": (2, 16), "fp32": (2, 32), "fp64": (2, 64), "bfloat16": (4, 16),
     "int8": (0, 8), "int16": (0, 16), "int32": (0, 32), "int64": (0, 64),
     "uint8": (1, 8), "uint16": (1, 16), "uint32": (1, 32), "uint64": (1, 64),
 }  # fmt: skip
@@ -39,7 +39,7 @@ def numpy_dtypes() -> Any:
     """Return the DLPack word of each of NumPy's own types, by its number."""
     table = (ctypes.c_int64 * code.NUMPY_KINDS)()
     for name in DLPACK:
-        plain = {"fp16": "float16", "fp32": "float32"}.get(name, name)
+        plain = {"fp16": "float16", "fp32": "float32", "fp64": "float64"}.get(name, name)
         if name != "bfloat16" and (number := np.dtype(plain).num) < code.NUMPY_KINDS:
             table[number] = dtype_word(name) or 0
     long = np.dtype("longlong").num  # as wide as int64, and another type to NumPy

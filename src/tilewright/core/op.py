@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, get_args
 
 from tilewright.core import annotations as ann
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType
-from tilewright.dtypes import DataType
+from tilewright.dtypes import FP64, DataType
 from tilewright.forks import computed_once
 from tilewright.records import mutable
 
@@ -103,6 +103,10 @@ class Parameter:
         return self.role is not Role.ATTRIBUTE
 
 
+DOUBLE_ULP = 4
+"""How many units of the last place a reference computed in doubles may be off, where the op is not exact."""
+
+
 @mutable
 class OpSpec:
     """Everything known about an op. `infer` and `evaluate` take the op's own parameters by name."""
@@ -178,6 +182,14 @@ class OpSpec:
     """Statements of a kernel that uses the op, for the reference page and for tests."""
     expand: Callable[..., Any] | None = None
     """How a call is written in other ops, of which alone programs are made: from a writer and the op's parameters."""
+
+    def element_types(self, result: DataType, given: Sequence[DataType | ScalarType]) -> tuple[DataType, ...]:
+        """Return the type that each operand is computed with in, from the element type of the result and theirs."""
+        return (result,) * len(given) if self.elements is None else self.elements(result, given)
+
+    def accuracy(self, dtype: DataType) -> float:
+        """Return how far a result of a type may be from the interpreter's, which is off by a few units as a double."""
+        return self.ulp + DOUBLE_ULP if self.ulp and dtype == FP64 else self.ulp
 
     @property
     def is_view(self) -> bool:

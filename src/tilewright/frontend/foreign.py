@@ -24,7 +24,7 @@ _JOINED = "pl.concat(a, b) puts two side by side along the last axis; along othe
 _RANDOM = "pl.rand(seed, shape, offset) and pl.randn draw numbers; for dropout, pl.where(pl.rand(...) < p, 0.0, x)"
 _LEFT = "pl.fmod(a, b) is the remainder with the sign of the dividend, pl.rem(a, b) that with the sign of the divisor"
 _COUNTED = "pl.arange(64) counts, pl.iota([64, 1], axis=0) down a column, and pl.tri(0, [64, 64]) is a triangle of ones"
-_SUMMED = "pl.cumsum(x, axis=-1) sums up to each element; there are pl.cumprod, pl.cummax and pl.cummin, too"
+_SCANNED = "pl.scan(lambda a, b: a + b, x, axis=-1) folds each element with all before it; sums are pl.cumsum(x)"
 _SHOWN = (
     "pl.static_print shows what is known while the kernel is read; for what it computes, pl.store that into an output"
 )
@@ -57,7 +57,7 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("cat", "concatenate", "hstack", "vstack", "stack", "join", "column_stack"), _JOINED),
     "clip": "write pl.clamp(x, low, high)",
     "constexpr": _CONSTANT,
-    "associative_scan": _SUMMED,
+    "associative_scan": _SCANNED,
     **dict.fromkeys(("debug_barrier", "syncthreads", "barrier"), "pl.system.bar_all() waits; order is kept"),
     "device_assert": "pl.system.device_assert(condition, message) checks while the program runs",
     **dict.fromkeys(("dot", "mm", "einsum", "linear", "inner", "tensordot", "mv"), _PRODUCT),

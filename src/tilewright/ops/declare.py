@@ -26,7 +26,7 @@ from tilewright.dtypes import DataType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FLOATS = frozenset((dt.FP16, dt.BF16, dt.FP32))
+FLOATS = frozenset((dt.FP16, dt.BF16, dt.FP32, dt.FP64))
 INTEGERS = frozenset((dt.INT8, dt.INT16, dt.INT32, dt.INT64, dt.UINT8, dt.UINT16, dt.UINT32, dt.UINT64))
 NUMBERS = FLOATS | INTEGERS
 ANY = frozenset(dt.STORABLE)

@@ -7,11 +7,12 @@ subtracted from what is nearly equal to it.
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
 from tilewright.core.region import Array
-from tilewright.dtypes import FP32
+from tilewright.dtypes import FP32, FP64
 from tilewright.ops.declare import FLOATS
 from tilewright.ops.families import elementwise
 
@@ -100,7 +101,7 @@ def cosh(x: X) -> X:
     ...
 
 
-@elementwise(reference=lambda x: np.sin(x) / np.cos(x), accepts={FP32}, float_result=True, ulp=6)
+@elementwise(reference=lambda x: np.sin(x) / np.cos(x), accepts={FP32, FP64}, float_result=True, ulp=6)
 def tan(x: X) -> X:
     """Return the tangent of each element, an angle in radians."""
     ...
@@ -227,7 +228,14 @@ def round(x: X) -> X:
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: np.power(lhs, rhs), accepts=FLOATS, float_result=True, ulp=1)
+def _power(lhs: Any, rhs: Any) -> Any:
+    """Return powers; where all exponents are one 0.5, NumPy alone would take roots, which differ at -inf and -0."""
+    if isinstance(rhs, np.ndarray):
+        rhs = np.array(np.broadcast_to(rhs, np.broadcast_shapes(lhs.shape, rhs.shape)))
+    return np.power(lhs, rhs)
+
+
+@elementwise(reference=lambda lhs, rhs: _power(lhs, rhs), accepts=FLOATS, float_result=True, ulp=1)
 def pow(lhs: X | Number, rhs: X | Number) -> X:
     """Return each element to the power of another; integers become fp32.
 

@@ -1,4 +1,4 @@
-"""Matrix products. Floats accumulate in fp32, integers in int32; the interpreter rounds once.
+"""Matrix products. Floats accumulate in fp32, doubles in themselves, integers in int32; the interpreter rounds once.
 
 Native code may take subnormal bfloat16 numbers, and subnormal sums of their products, for zero.
 """
@@ -11,7 +11,7 @@ from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileType, reshaped, show_shape, static_shape
-from tilewright.dtypes import FP32, INT32, DataType, promote, round_to
+from tilewright.dtypes import FP32, FP64, INT32, DataType, promote, round_to
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import FLOATS, INTEGERS, TILE, UNIFIED, op
 from tilewright.ops.families import broadcast, check_dtype, common_shape, shaped
@@ -25,7 +25,7 @@ SUPPORTED = FLOATS | INTEGERS
 
 def accumulator(dtype: DataType) -> DataType:
     """Return the type products of `dtype` elements are summed in."""
-    return FP32 if dtype.is_float() else INT32
+    return FP64 if dtype == FP64 else FP32 if dtype.is_float() else INT32
 
 
 def _axes(type_: ShapedType, transposed: bool) -> tuple[Shape, Shape]:

@@ -36,6 +36,13 @@ static int64_t tw_float(float value)
     return word;
 }
 
+static int64_t tw_double(double value)
+{
+    int64_t word = 0;
+    memcpy(&word, &value, sizeof value);
+    return word;
+}
+
 static int64_t tw_div(int64_t a, int64_t b)
 {
     return b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;

@@ -12,8 +12,8 @@ from tilewright.runtime import RunConfig
 
 X = ramp(3, 5, 8)
 SUBSCRIPTS = [
-    "..., 0::2", "..., 1::2", "-1", "..., -3:", "1:, ..., ::3", "None", ":, None, 1:-1", "..., None", "0, None, ..., ::2",
-    "::2, ::2, ::3", "-2:, 1:4:2", "-1, ..., None, -1:", ":, -2, 1:7:4", "...",
+    "..., 0::2", "..., 1::2", "-1", "..., -3:", "1:, ..., ::3", "None", ":, None, 1:-1", "..., None",
+    "0, None, ..., ::2", "::2, ::2, ::3", "-2:, 1:4:2", "-1, ..., None, -1:", ":, -2, 1:7:4", "...",
 ]  # fmt: skip
 TENSOR = "x: pl.Tensor, " + ", ".join(f"o{n}: pl.Out[pl.Tensor]" for n in range(len(SUBSCRIPTS)))
 

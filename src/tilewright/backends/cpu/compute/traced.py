@@ -1,8 +1,8 @@
 """Traced lanes: elements being computed, several at once.
 
 An op's NumPy meaning is its recipe: applied to lanes instead of arrays, every NumPy function in it emits the
-instructions that compute it. Floating-point lanes are fp32 whatever they are stored as, and results are rounded to the
-op's element type; integers wrap in their own width.
+instructions that compute it. Floating-point lanes are fp32 whatever they are stored as, but for doubles, and results
+are rounded to the op's element type; integers wrap in their own width.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import field, replace
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.backends.cpu.compute import doubles, narrow, trigonometry, vectormath
+from tilewright.backends.cpu.compute import doubles, library, narrow, trigonometry, vectormath
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
-from tilewright.dtypes import BF16, BOOL, FP16, FP32, DataType
+from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, DataType
 from tilewright.errors import InternalError
-from tilewright.native.llvm import Builder, Value, element, lanes, vector
+from tilewright.native.llvm import F32, F64, Builder, Value, element, lanes, vector
 from tilewright.records import entity, mutable
 
 
@@ -152,7 +152,12 @@ def _extreme(name: str) -> Callable[[Lanes, Lanes], Lanes]:
 
 
 def _function(emitter: Callable[..., Value]) -> Callable[..., Lanes]:
-    return lambda *args: Lanes(args[0].b, emitter(args[0].b, *(a.value for a in args)), args[0].element)
+    def emit(*args: Lanes) -> Lanes:
+        b, element = args[0].b, args[0].element
+        function = library.FUNCTIONS.get(getattr(emitter, "name", ""), emitter) if element == FP64 else emitter
+        return Lanes(b, function(b, *(a.value for a in args)), element)
+
+    return emit
 
 
 def _absolute(a: Lanes) -> Lanes:
@@ -173,7 +178,7 @@ def _copysign(a: Lanes, b: Lanes) -> Lanes:
 
 def _subtract(a: Lanes, b: Lanes) -> Lanes:
     plain = _binary("fsub", "sub")(a, b)
-    return replace(plain, difference=(a, b)) if a.element.is_float() else plain
+    return replace(plain, difference=(a, b)) if a.element.is_float() and a.element != FP64 else plain
 
 
 def _divide(a: Lanes, b: Lanes) -> Lanes:
@@ -333,8 +338,16 @@ def combine(name: str) -> Callable[[Lanes, Lanes], Lanes]:
 def rounded(lane: Lanes, dtype: DataType) -> Lanes:
     """Return lanes rounded to an element type, still in the type they are computed in."""
     if dtype not in (FP16, BF16):
-        return Lanes(lane.b, lane.value, dtype)
+        return Lanes(lane.b, _precise(lane, dtype), dtype)
     return from_memory(lane.b, to_memory(Lanes(lane.b, lane.value, dtype)), dtype)
+
+
+def _precise(lane: Lanes, dtype: DataType) -> Value:
+    """Return floats in the precision that a type is computed in."""
+    have, wanted = element(lane.value.type), compute_type(dtype)
+    if have == wanted or not {have, wanted} <= {F32, F64}:  # narrow formats are their bits
+        return lane.value
+    return lane.b.convert("fpext" if wanted == F64 else "fptrunc", lane.value, vector(wanted, lane.count))
 
 
 def from_memory(b: Builder, value: Value, dtype: DataType) -> Lanes:
@@ -367,7 +380,7 @@ def converted(lane: Lanes, dtype: DataType) -> Lanes:
     """Return lanes in another element type where no value is lost: integers widen or wrap, or become floats."""
     b, source, wide = lane.b, lane.element, vector(compute_type(dtype), lane.count)
     if source == dtype or (source.is_float() and dtype.is_float()):
-        return Lanes(b, lane.value, dtype)
+        return Lanes(b, _precise(lane, dtype), dtype)
     if dtype.is_float():
         name = "sitofp" if source.is_signed_int() else "uitofp"
         return Lanes(b, b.convert(name, lane.value, wide), dtype)
