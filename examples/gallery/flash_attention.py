@@ -23,25 +23,21 @@ def attend(
 ):  # fmt: skip
     length, dim = k.shape[-2:]
     group = head // (q.shape[1] // k.shape[1])
+    place = pl.iota([BQ, 1], axis=0) + row
     queries = pl.load(q[batch, head], [row, 0], [BQ, dim], pad=0.0) * (1 / math.sqrt(dim))
     best = pl.tile.full([BQ, 1], dtype=pl.FP32, value=-1e30)
     total = pl.tile.full([BQ, 1], dtype=pl.FP32, value=0.0)
     average = pl.tile.full([BQ, dim], dtype=pl.FP32, value=0.0)
     for first in pl.range(0, pl.min(row + BQ, length) if causal else length, BK):
-        keys = pl.load(k[batch, group], [first, 0], [BK, dim], pad=0.0)
-        values = pl.load(v[batch, group], [first, 0], [BK, dim], pad=0.0)
-        place = pl.arange(first, first + BK)
-        seen = place < length
+        scores = queries @ pl.load(k[batch, group], [first, 0], [BK, dim]).T
         if causal:
-            seen = seen & (place <= pl.iota([BQ, 1], axis=0) + row)
-        scores = pl.where(seen, queries @ keys.T, -math.inf)
+            scores = pl.where(pl.arange(first, first + BK) <= place, scores, -math.inf)
         highest = pl.maximum(best, pl.max(scores, axis=-1, keepdims=True))
         weights, kept = pl.exp(scores - highest), pl.exp(best - highest)
         total = total * kept + pl.sum(weights, axis=-1, keepdims=True)
-        average = average * kept + weights @ values
+        average = average * kept + weights @ pl.load(v[batch, group], [first, 0], [BK, dim])
         best = highest
-    found = pl.set_validshape(average / total, pl.min(BQ, q.shape[2] - row), dim)
-    return pl.store(found, [batch, head, row, 0], out)
+    return pl.store(average / total, [batch, head, row, 0], out, mask=place < q.shape[2])
 
 
 @pl.jit
