@@ -44,7 +44,7 @@ def _product_and_sum(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch
 
 def _exact_sum(x: float, y: float, z: float) -> float:
     total = Fraction(x) * Fraction(y) + Fraction(z)
-    return float(total) if abs(total) < 2**1024 - 2**970 else math.copysign(math.inf, total)
+    return float(total) if abs(total) < 2**1024 - 2**970 else math.inf if total > 0 else -math.inf
 
 
 def _part_way(start: torch.Tensor, end: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
