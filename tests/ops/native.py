@@ -34,14 +34,20 @@ class Native:
         lowered = PassManager.get_strategy().run_passes(self.program)
         self.native = CPU().load(lowered, CPU().compile(lowered))
 
-    def run(self, args: Sequence[Array | float], *, packed: bool = False) -> list[tuple[Array, Array]]:
-        """Return each array as native code and as the interpreter leave it; native code is given windows, or all."""
+    def run(
+        self, args: Sequence[Array | float], *, packed: bool = False, left: Sequence[Array | float] | None = None
+    ) -> list[tuple[Array, Array]]:
+        """Return each array as native code and as the interpreter leave it; native code is given windows, or all.
+
+        `left` is what the interpreter leaves, where that is known.
+        """
         args = _numbers(args)
-        theirs = [_copied(arg) for arg in args]
+        theirs = [_copied(arg) for arg in args] if left is None else left
         ours = [Embedded(np.reshape(arg, -1) if packed and isinstance(arg, np.ndarray) else arg) for arg in args]
         given: list[Any] = [_shaped_like(held.inner, arg) for held, arg in zip(ours, args, strict=True)]
         launched(self.native, self.name, given)
-        machine.run(self.program, self.name, [_argument(arg) for arg in theirs])
+        if left is None:
+            machine.run(self.program, self.name, [_argument(arg) for arg in theirs])
         for held in ours:
             held.assert_untouched_around()
         return [(got, want) for got, want in zip(given, theirs, strict=True) if isinstance(want, np.ndarray)]

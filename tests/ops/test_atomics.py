@@ -13,6 +13,8 @@ from ops.kernels import kernel, tensor
 import tilewright.language as pl
 from tilewright.dtypes import DataType
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ShapeMismatchError
+from tilewright.passes.launches import launches
+from tilewright.passes.manager import PassManager
 
 np: Any = numpy  # their stubs leave most of what is used here half typed
 RNG = np.random.default_rng(15)
@@ -208,3 +210,26 @@ def test_what_does_not_fit_is_refused(text: str, error: type[Exception], message
     with pytest.raises(error) as found:
         kernel(body, x=f"pl.InOut[{tensor(pl.FP32, 4, 8)}]", index=tensor(pl.INT32, 1, 4))
     assert message in str(found.value)
+
+
+@pl.jit
+def slices(index: pl.Tensor, given: pl.Tensor, out: pl.InOut[pl.Tensor]):
+    for i in pl.parallel(0, index.shape[0], 64):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            part = pl.slice(out, [8, 24], [i // 64, 0])
+            pl.atomic_add(part, pl.load(index, [i], [64]), pl.load(given, [i, 0], [64, 24]))
+    return out
+
+
+def test_a_loop_that_only_adds_rows_is_divided_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", "2")
+    index, given = RNG.integers(0, 8, 640).astype(np.int32), RNG.integers(-9, 9, (640, 24)).astype(np.float32)
+    out, want = np.zeros((18, 24), np.float32), np.zeros((18, 24), np.float32)
+    slices(index, given, out)
+    np.add.at(want, index + np.arange(640) // 64, given)
+    same(out, want)
+    rows, counts, big = np.zeros((11, 24), np.float32), np.zeros(11, np.int32), np.zeros((11, 1), np.float32)
+    for kernel_, args, divided in ((beside, (index, given, rows, counts, big), 1), (slices, (index, given, out), 0)):
+        program = PassManager.get_strategy().run_passes(kernel_.specialize(*args).program)
+        found = [launch.count for function in program.function_list for launch in launches(program, function)]
+        assert ["by rows of" in count for count in found].count(True) == divided, found

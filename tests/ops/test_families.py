@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,12 @@ from ops import references
 from ops.kernels import Array, floating, kernel, out, run, scalar, tensor, type_of
 
 import tilewright.language as pl
+from tilewright.core.build import call
+from tilewright.core.expr import Var
 from tilewright.core.op import OPS, Kind, Op, Parameter, Role
 from tilewright.core.program import Function
-from tilewright.core.types import TensorType, TileType, static_shape
+from tilewright.core.types import ScalarType, TensorType, TileType, static_shape, tile
+from tilewright.core.types import tensor as tensor_type
 from tilewright.dtypes import DataType
 
 SHAPE = (5, 37)
@@ -48,9 +52,25 @@ def cases(family: str) -> Iterator[Case]:
             yield from (Case(op, dtype) for dtype in sorted(op.spec.accepts, key=str))
 
 
+def each(chosen: Sequence[Case]) -> Callable[[Callable[[Case], None]], Callable[[Op], None]]:
+    """Make a test of each op out of what is asked about one case: all its element types in one go."""
+    by_op: dict[str, list[Case]] = {}
+    for case in chosen:
+        by_op.setdefault(case.op.name, []).append(case)
+
+    def decorate(check: Callable[[Case], None]) -> Callable[[Op], None]:
+        def test(op: Op) -> None:
+            for case in by_op[op.name]:
+                check(case)
+
+        return pytest.mark.parametrize("op", [OPS[name] for name in by_op], ids=lambda op: op.name)(test)
+
+    return decorate
+
+
 ALL = [*cases("elementwise"), *cases("reduction"), *cases("expansion")]
-every_case = pytest.mark.parametrize("case", ALL, ids=str)
-every_tile_case = pytest.mark.parametrize("case", [c for c in ALL if c.op.kind is Kind.TILE], ids=str)
+every_case = each(ALL)
+every_tile_case = each([c for c in ALL if c.op.kind is Kind.TILE])
 
 
 def required(case: Case) -> list[Parameter]:
@@ -105,6 +125,20 @@ def parameters(case: Case) -> dict[str, str]:
     }
 
 
+@cache
+def computed(case: Case) -> TileType | TensorType:
+    """Return the type an op computes."""
+    made = tile if case.op.kind is Kind.TILE else tensor_type
+    given = dict.fromkeys(p.name for p in case.op.spec.parameters) | {
+        p.name: Var(p.name, made(shape, case.dtype) if shape else ScalarType(case.dtype))
+        for p, shape in zip(required(case), operand_shapes(case), strict=True)
+    }
+    result = call(case.op.spec, given).type
+    assert isinstance(result, (TileType, TensorType))
+    return result
+
+
+@cache
 def family_kernel(case: Case, valid: tuple[int, int] | None = None) -> Function:
     """Return a kernel that applies the op to whole tensors, or to tiles of which `valid` is loaded."""
     lines, names = list[str](), list[str]()
@@ -115,8 +149,7 @@ def family_kernel(case: Case, valid: tuple[int, int] | None = None) -> Function:
             part = [min(v, extent) for v, extent in zip(valid or SHAPE, shape, strict=True)]
             lines.append(f"{p.name}_tile = pl.load({p.name}, [0, 0], {list(shape)}, valid_shape={part})")
     lines.append(f"result = pl.{case.op.name}({', '.join(names)})")
-    result = type_of(kernel("\n".join(lines), **parameters(case)), "result")
-    assert isinstance(result, (TileType, TensorType))
+    result = computed(case)
     store = "pl.store(result, [0, 0], out)" if case.op.kind is Kind.TILE else "pl.assemble(out, result, [0, 0])"
     return kernel(
         "\n".join([*lines, f"out = {store}", "return out"]),
@@ -148,7 +181,7 @@ def test_a_kernel_reads_back_as_it_prints(case: Case) -> None:
     assert str(pl.parse(text)) == text
 
 
-@pytest.mark.parametrize("case", [c for c in ALL if c.reference], ids=str)
+@each([c for c in ALL if c.reference])
 def test_elements_are_what_the_reference_says(case: Case) -> None:
     function = family_kernel(case)
     for values in operands(case):
@@ -185,7 +218,7 @@ def test_a_tile_that_holds_nothing_gives_nothing(case: Case) -> None:
     assert (result == np.full_like(result, SENTINEL)).all()
 
 
-@pytest.mark.parametrize("case", [c for c in cases("elementwise") if c.takes_a_scalar], ids=str)
+@each([c for c in cases("elementwise") if c.takes_a_scalar])
 def test_a_scalar_operand_acts_like_a_tile_full_of_it(case: Case) -> None:
     prepare = "" if case.op.kind is Kind.TENSOR else "lhs = pl.load(x, [0, 0], [5, 37])\n"
     lhs, store = ("x", "pl.assemble(out, r, [0, 0])") if not prepare else ("lhs", "pl.store(r, [0, 0], out)")

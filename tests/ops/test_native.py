@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
 import pytest
 from ops.kernels import Array, kernel, out, scalar
 from ops.native import Native, assert_same
 from ops.test_every_op import example, title
-from ops.test_families import Case, family_kernel, operand_shapes, operands, parameters, required, result_type
+from ops.test_families import Case, computed, operand_shapes, operands, parameters, required
 from ops.test_families import cases as cases_of
 
 import tilewright.language as pl
 from tilewright.backends.cpu.emit.function import HANDLERS
 from tilewright.core.op import OPS, Kind, Op, OpSpec, specs
-from tilewright.core.types import TensorType, TileType, static_shape
+from tilewright.core.types import static_shape
 
 SHAPE, VALID = (5, 37), (3, 17)
 FAMILIES = ("elementwise", "reduction", "expansion")
@@ -59,12 +58,6 @@ def batch(op: Op, special: bool) -> Batch:
             result.give(f"n_{case.dtype}", scalar(case.dtype), values[1][1, 1])
             _use(result, case, [names[0], f"n_{case.dtype}", *names[2:]], f"{case.dtype}_n", SHAPE)
     return result
-
-
-@cache
-def computed(case: Case) -> TileType | TensorType:
-    """Return the type an op computes."""
-    return result_type(family_kernel(case))
 
 
 def _use(result: Batch, case: Case, names: list[str], suffix: str, valid: tuple[int | str, int | str]) -> None:

@@ -7,6 +7,7 @@ and in pairs, on tiles and on tensors, on matrices and on batches of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 from zlib import crc32
@@ -16,14 +17,15 @@ import pytest
 from ops.kernels import Array, inout, kernel, launch, out, scalar, tensor
 from ops.native import Native, assert_same
 from ops.sampling import ABSENT, Sampler, Use
+from ops.torch_texts import can_be_said, check_torch
 
 from tilewright import dtypes as dt
 from tilewright.core.op import OPS, Kind, Op, Role
 from tilewright.core.types import ScalarType, TensorType, TileType, is_static, static_shape
 from tilewright.errors import ExecutionError, OperandError
 
-TOGETHER = 24
-"""How many uses share a kernel."""
+TOGETHER, IN_TORCH = 24, 2
+"""How many uses share a kernel, and how many kernels are written as torch text."""
 DTYPE_PAIRS, OPTION_PAIRS = 4, 1
 """How many pairs of element types an op gets, of all that `make fuzz` tries, and how many values a pair of keywords."""
 
@@ -143,54 +145,96 @@ def is_determined(use: Use) -> bool:
     )
 
 
-def runnable(op: Op, uses: Sequence[Use]) -> list[Use]:
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A kernel of several uses of an op, and what the interpreter leaves in its arguments."""
+
+    kernel: Kernel
+    uses: Sequence[Use]
+    left: Sequence[Any]
+
+    @property
+    def is_sayable(self) -> bool:
+        """Whether torch has all the element types."""
+        return all(map(can_be_said, self.uses))
+
+
+def tried(op: Op, uses: Sequence[Use]) -> list[Tried]:
     """Return the uses with numbers that their elements can have and to which the interpreter has no objection.
 
     Most run, so they are tried together, and in halves where something is refused. What is refused is tested elsewhere.
     """
     try:
         together = Kernel(op, uses)
-        launch(together.function, *together.arguments)
+        launch(together.function, *(arguments := together.arguments))
     except (ExecutionError, OperandError):
         half = len(uses) // 2
-        return [*runnable(op, uses[:half]), *runnable(op, uses[half:])] if half else []
-    return [*uses]
+        return [*tried(op, uses[:half]), *tried(op, uses[half:])] if half else []
+    return [Tried(together, uses, arguments)]
 
 
-def found(op: Op, seed: int, dtype_pairs: int, option_pairs: int) -> list[Use]:
-    """Return the uses of an op that can be run and shown."""
+def gathered(op: Op, uses: Sequence[Use]) -> list[Tried]:
+    """Return uses in as few kernels as may be: those whom only others kept from running run together."""
+    found = [one for start in range(0, len(uses), TOGETHER) for one in tried(op, uses[start : start + TOGETHER])]
+    small = [one for one in found if len(one.uses) < TOGETHER]
+    if len(small) < 2 or len(small) == len(found):
+        return found
+    return [*(one for one in found if one not in small), *gathered(op, [use for one in small for use in one.uses])]
+
+
+def found(op: Op, seed: int, dtype_pairs: int, option_pairs: int) -> list[Tried]:
+    """Return the uses of an op that can be run and shown, those that torch can say apart from the others."""
     uses = Sampler(op, Random(seed)).uses(dtype_pairs, option_pairs)
     assert uses, f"no use of {op.name} was found: give sampling.py what it takes"
     kept = [use for use in uses if can_be_kept(use) and is_determined(use)]
-    return [use for start in range(0, len(kept), TOGETHER) for use in runnable(op, kept[start : start + TOGETHER])]
+    return [one for said in (True, False) for one in gathered(op, [use for use in kept if can_be_said(use) is said])]
+
+
+def check_native(op: Op, one: Tried) -> None:
+    """Fail unless native code leaves what the interpreter left."""
+    arrays = [name for name, value in one.kernel.values.items() if isinstance(value, np.ndarray)]
+    for name, (got, want) in zip(arrays, outcomes(one), strict=True):
+        try:
+            accuracy = op.spec.accuracy(dt.FP64 if got.dtype == np.float64 else dt.FP32)
+            assert_same(numbers(got), numbers(want), accuracy, zeros=True)
+        except AssertionError as error:
+            raise AssertionError(f"{name} of\n{one.kernel.function}\n{error}") from None
 
 
 def check_uses(op: Op, seed: int, dtype_pairs: int, option_pairs: int) -> None:
     """Fail unless native code does what the interpreter does in uses of an op that a number leads to."""
-    uses = found(op, seed, dtype_pairs, option_pairs)
-    for start in range(0, len(uses), TOGETHER):
-        together = Kernel(op, uses[start : start + TOGETHER])
-        arrays = [name for name, value in together.values.items() if isinstance(value, np.ndarray)]
-        for name, (got, want) in zip(arrays, outcomes(together), strict=True):
-            try:
-                accuracy = op.spec.accuracy(dt.FP64 if got.dtype == np.float64 else dt.FP32)
-                assert_same(numbers(got), numbers(want), accuracy, zeros=True)
-            except AssertionError as error:
-                raise AssertionError(f"{name} of\n{together.function}\n{error}") from None
+    for one in found(op, seed, dtype_pairs, option_pairs):
+        check_native(op, one)
 
 
-@pytest.mark.parametrize("op", SHAPED, ids=lambda op: op.name)
-def test_every_use_that_is_accepted_does_natively_what_the_interpreter_does(op: Op) -> None:
-    check_uses(op, crc32(op.name.encode()), DTYPE_PAIRS, OPTION_PAIRS)
+@pytest.fixture(scope="module", params=SHAPED, ids=lambda op: op.name)
+def sampled(request: pytest.FixtureRequest) -> tuple[Op, list[Tried]]:
+    """An op and uses of it; native code and torch are asked about it one after the other."""
+    op: Op = request.param
+    return op, found(op, crc32(op.name.encode()), DTYPE_PAIRS, OPTION_PAIRS)
 
 
-def outcomes(together: Kernel) -> list[tuple[Array, Array]]:
+def test_every_use_that_is_accepted_does_natively_what_the_interpreter_does(sampled: tuple[Op, list[Tried]]) -> None:
+    op, uses = sampled
+    for one in uses:
+        check_native(op, one)
+
+
+def test_torch_text_computes_what_the_interpreter_does(sampled: tuple[Op, list[Tried]]) -> None:
+    pytest.importorskip("torch")
+    op, uses = sampled
+    said = [one for one in uses if one.is_sayable]
+    for one in Random(op.name).sample(said, min(len(said), IN_TORCH)):
+        check_torch(one.kernel.function, one.kernel.arguments, one.left, max(op.spec.accuracy(dt.FP64), 1))
+
+
+def outcomes(one: Tried) -> list[tuple[Array, Array]]:
     """Return what native code and the interpreter leave; what needs arrays without gaps gets such."""
-    native = Native(together.function)
+    native = Native(one.kernel.function)
     try:
-        return native.run(together.arguments)
+        return native.run(one.kernel.arguments, left=one.left)
     except ExecutionError:
-        return native.run(together.arguments, packed=True)
+        return native.run(one.kernel.arguments, left=one.left, packed=True)
 
 
 def numbers(array: Array) -> Array:

@@ -108,3 +108,16 @@ def _random(w: Writer, op: Op) -> Value | None:
     valid = [f"valid_shape=[{sizes}]"] * (op.kind is Kind.TILE and w.chance(40))
     dtype = w.pick([dt.UINT32, dt.INT32])
     return called(w, op, *words, str(list(shape)), *valid, f"dtype=pl.{dtype.symbol}", f"rounds={w.pick([7, 10])}")
+
+
+@way("tile.rand", "tile.randn", "tile.randint")
+def _draw(w: Writer, op: Op) -> Value | None:
+    """Draw a tile from a number on, or an element for each of some numbers."""
+    shape = some_shape(w)
+    seed = number(w, dt.INT32).name if w.chance(40) else str(w.number(-9, 9))
+    given = [seed, *["-3", str(w.number(-2, 99))] * (op.spec.name == "randint")]
+    if w.chance(30):
+        return called(w, op, *given, operand(w, Kind.TILE, shape, w.pick([dt.INT32, dt.INT64])).name)
+    valid = [f"valid_shape=[{', '.join(w.index(extent)[0] for extent in shape)}]"] * w.chance(40)
+    pitch = [f"pitch={w.number(0, 99)}"] * w.chance(40)
+    return called(w, op, *given, str(list(shape)), w.pick(["0", "7", w.index(99)[0]]), *pitch, *valid)

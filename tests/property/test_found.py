@@ -45,6 +45,14 @@ KERNELS = {
     "a product of integers and floats is added to floats": """
         y[:, :] = pl.matmul_acc(x, n, x)
         """,
+    "half of infinity's logarithm is infinity, whatever roots are": """
+        least = pl.full([4, 4], dtype=pl.FP32, value=-float("inf"))
+        y[:, :] = pl.pow(pl.minimum(x, least), pl.cast(k * 0 + 1, pl.FP32) / 2.0)
+        """,
+    "a lone half has an angle": """
+        column = pl.load(half, [0, 0], [4, 1])
+        half = pl.store(pl.atan2(column, pl.load(half, [0, 1], [4, 1])), [0, 2], half)
+        """,
 }
 
 

@@ -15,6 +15,7 @@ from property import generated_ways as generated_ways
 from property import indexed_ways as indexed_ways
 from property import scopes
 from property.kernels import FAMILIES, arguments_of, spelled
+from property.mask_ways import masked_load, masked_store
 from property.operands import MODES, Shape, land, number, operand, some_dtype, some_shape, stored, tensor_of, tile_of
 from property.values import Value, dtype_of, is_static_tensor, is_whole, shape_of
 from property.way import WAYS, called, cut_short, way
@@ -112,23 +113,6 @@ def _sel(w: Writer, op: Op) -> Value | None:
     lhs = tile_of(w, shape, dtype)
     other = tile_of(w, shape, dtype).name if op.spec.name == "sel" else f"scalar={w.scalar(dtype)}"
     return called(w, op, mask.name, lhs.name, other)
-
-
-@way("tile.where", "tensor.where")
-def _where(w: Writer, op: Op) -> Value | None:
-    shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
-    mask = operand(w, op.kind, shape, dt.BOOL)
-    x = operand(w, op.kind, shape, dtype)
-    sides = [x.name, operand(w, op.kind, shape, dtype).name if w.chance(50) else w.scalar(dtype)]
-    return called(w, op, mask.name, *(sides if w.chance(70) else sides[::-1]))
-
-
-@way("tile.clamp", "tensor.clamp")
-def _clamp(w: Writer, op: Op) -> Value | None:
-    shape, dtype = some_shape(w), some_dtype(w, op.spec.accepts)
-    bounds = [operand(w, op.kind, shape, dtype).name if w.chance(40) else w.scalar(dtype) for _ in range(2)]
-    x = operand(w, op.kind, shape, dtype)
-    return called(w, op, x.name, *w.pick([[*bounds], [bounds[0]], [f"max={bounds[1]}"]]))
 
 
 def _cmp_of(w: Writer, shape: Shape) -> Value:
@@ -245,6 +229,8 @@ def _scaled_product(w: Writer, op: Op) -> Value | None:
 
 @way("tile.load")
 def _load(w: Writer, op: Op) -> Value | None:
+    if w.chance(30):
+        return masked_load(w)
     shape = some_shape(w)
     source = tensor_of(w, shape, w.pick(DTYPES))
     have = shape_of(source)
@@ -264,6 +250,9 @@ def _store(w: Writer, op: Op) -> Value | None:
     dtype = dtype_of(tile)
     made = w.make(f"pl.create_tensor({wide}, dtype=pl.{dtype.symbol}, init_value={w.literal(dtype)})", "b")
     assert made is not None
+    if turned == shape and w.chance(30):
+        masked_store(w, tile, made)
+        return made
     offsets = ", ".join(w.index(e)[0] for e in extra)
     shapes = f", shapes={list(turned)}" if turned != shape else ""
     add = ", atomic=pl.AtomicType.Add" if dtype in (dt.FP32, dt.INT32, dt.INT16) and w.chance(30) else ""

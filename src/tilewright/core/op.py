@@ -183,6 +183,10 @@ class OpSpec:
     expand: Callable[..., Any] | None = None
     """How a call is written in other ops, of which alone programs are made: from a writer and the op's parameters."""
 
+    def element_types(self, result: DataType, given: Sequence[DataType | ScalarType]) -> tuple[DataType, ...]:
+        """Return the type that each operand is computed with in, from the element type of the result and theirs."""
+        return (result,) * len(given) if self.elements is None else self.elements(result, given)
+
     def accuracy(self, dtype: DataType) -> float:
         """Return how far a result of a type may be from the interpreter's, which is off by a few units as a double."""
         return self.ulp + DOUBLE_ULP if self.ulp and dtype == FP64 else self.ulp

@@ -53,7 +53,7 @@ class Writer(Statements):
     def __init__(self, t: Translator, node: ast.AST) -> None:
         super().__init__(t.span(node))
         self.t, self.node = t, node
-        self.named: dict[int, tuple[Expr, Value]] = {}
+        self.names: dict[int, tuple[Expr, Value]] = {}
 
     def do(self, name: str, /, **given: Any) -> Expr:
         """Return an op applied to operands and options, those left out at their defaults."""
@@ -61,15 +61,19 @@ class Writer(Statements):
 
     def parts(self, value: Expr) -> tuple[Expr, ...]:
         """Return the values that an op gives at once."""
-        whole = self._operand(value)
+        whole = self.named(value)
         assert isinstance(whole.type, TupleType)
         return tuple(TupleGetItem(whole, i, each, self.span) for i, each in enumerate(whole.type.elements))
+
+    def named(self, value: Expr) -> Expr:
+        """Return a value as something that ops take: a call gets a name."""
+        return self._operand(value)
 
     def _operand(self, value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(self._operand(each) for each in value)  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(value, Expr) or not is_action(value):
             return value
-        if id(value) not in self.named:
-            self.named[id(value)] = value, self.t.placed(value, self.node)
-        return self.named[id(value)][1]
+        if id(value) not in self.names:
+            self.names[id(value)] = value, self.t.placed(value, self.node)
+        return self.names[id(value)][1]

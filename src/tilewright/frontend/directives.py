@@ -18,7 +18,8 @@ from tilewright.frontend.optimizations import cross_core_slot, split
 from tilewright.frontend.plain import ScopeObject, counted
 
 __all__ = ["at", "cdiv", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
-__all__ += ["no_dep", "parallel", "pipeline", "print", "range", "scope", "split", "split_aiv", "spmd", "spmd_submit"]
+__all__ += ["no_dep", "parallel", "pipeline", "print", "range", "scan", "scope", "split", "split_aiv", "spmd"]
+__all__ += ["spmd_submit"]
 __all__ += ["static_assert", "static_print", "submit", "unroll", "while_", "yield_"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -204,6 +205,16 @@ def const(value: int | float | bool, dtype: DataType) -> Const:
 
 def func_attr(attributes: dict[str, Any]) -> None:
     """Attach attributes to the function."""
+
+
+@called(triton="associative_scan")
+def scan(fn: Any, x: T, axis: int = -1, reverse: bool = False) -> T:
+    """Fold each element with all before it along an axis, by an associative function of two.
+
+    The function, a lambda, an op or an inline function, takes what comes before and what comes after. Of a tuple of
+    tiles it takes and gives tuples. With `reverse` elements are folded from the end.
+    """
+    outside_kernel("pl.scan")
 
 
 def no_dep(value: T) -> T:

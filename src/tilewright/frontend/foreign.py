@@ -23,10 +23,10 @@ _RESHAPED = "pl.reshape(x, shape) gives the same elements another shape"
 _TURNED = "pl.transpose(x, 0, 1) swaps two axes"
 _SPREAD = "operators repeat extents of 1 by themselves; pl.row_expand and pl.col_expand do so by name"
 _JOINED = "pl.concat(a, b) puts two side by side along the last axis; along others, pl.store each part where it belongs"
-_RANDOM = "pl.tile.random(key0, key1, counter0, counter1, counter2, counter3, shape) gives random bits"
+_RANDOM = "pl.rand(seed, shape, offset) and pl.randn draw numbers; for dropout, pl.where(pl.rand(...) < p, 0.0, x)"
 _LEFT = "pl.fmod(a, b) is the remainder with the sign of the dividend, pl.rem(a, b) that with the sign of the divisor"
 _COUNTED = "pl.arange(64) counts, pl.iota([64, 1], axis=0) down a column, and pl.tri(0, [64, 64]) is a triangle of ones"
-_SUMMED = "pl.cumsum(x, axis=-1) sums up to each element; there are pl.cumprod, pl.cummax and pl.cummin, too"
+_SCANNED = "pl.scan(lambda a, b: a + b, x, axis=-1) folds each element with all before it; sums are pl.cumsum(x)"
 _SHOWN = "pl.print(...) shows values of the running program, pl.static_print what is known while the kernel is read"
 _CONSTANT = "a number that is passed to a kernel is a constant of its code: annotate the parameter `n: int`"
 _NUMBER = "math.inf, math.nan and math.pi are numbers that a kernel can use"
@@ -51,7 +51,7 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("broadcast", "broadcast_to", "expand", "expand_as", "repeat", "tile"), _SPREAD),
     **dict.fromkeys(("cat", "concatenate", "hstack", "vstack", "stack", "join", "column_stack"), _JOINED),
     "constexpr": _CONSTANT,
-    "associative_scan": _SUMMED,
+    "associative_scan": _SCANNED,
     **dict.fromkeys(("debug_barrier", "syncthreads", "barrier"), "pl.system.bar_all() waits; order is kept"),
     **dict.fromkeys(("dot", "mm", "einsum", "linear", "inner", "tensordot", "mv"), _PRODUCT),
     **dict.fromkeys(("device_print", "print"), _SHOWN),
@@ -78,7 +78,7 @@ _MEANT: Mapping[str, str] = {
     "outer": "operators repeat extents of 1: a column times a row is their outer product",
     "pad": "pl.fillpad(x) fills what a load did not find",
     **dict.fromkeys(("program_id", "thread_id", "block_idx", "blockIdx"), _BLOCK),
-    **dict.fromkeys(("rand", "randn", "randint", "normal", "uniform", "dropout"), _RANDOM),
+    **dict.fromkeys(("normal", "uniform", "dropout", "rand4x", "randn4x"), _RANDOM),
     **dict.fromkeys(("remainder", "mod"), _LEFT),
     **dict.fromkeys(("static_range", "grid"), "pl.unroll(n) writes a loop's body out, pl.range(n) runs it in order"),
     "std": "write pl.sqrt(pl.var(x, axis=-1, keepdims=True))",
@@ -109,9 +109,7 @@ def meant(name: str, of: str = "x") -> str:
     """Return a help line for a name of another library: what does it here to the value `of`, or nothing."""
     if name in _MEANT:
         return _MEANT[name]
-    if name in _found():
-        return _found()[name]
     if f"tile.{name}" not in OPS:
-        return ""
+        return _found().get(name, "")
     required = [p for p in OPS[f"tile.{name}"].spec.parameters if p.default is REQUIRED]
     return f"write pl.{name}({of}{', ...' if len(required) > 1 else ''})"

@@ -10,7 +10,7 @@ from typing import Any
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
 from tilewright.core.numbers import TypedNumber
-from tilewright.core.rewrite import loop_reach
+from tilewright.core.rewrite import loop_bounds
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType, Type, unplaced
 from tilewright.dtypes import BOOL, INDEX, UINT64, DataType
@@ -80,7 +80,7 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
         return
     t.scope.forget(node.body)
     loop_var = Var(
-        names[0], ScalarType(_index_type(start, stop, step)), t.span(node.target), loop_reach(start, stop, step)
+        names[0], ScalarType(_index_type(start, stop, step)), t.span(node.target), loop_bounds(start, stop, step)
     )
     t.scope.enter()
     t.scope.bind(names[0], loop_var, loop_var.span)

@@ -35,6 +35,7 @@ from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.marks import dump_tag, func_attr
 from tilewright.frontend.operators import apply
 from tilewright.frontend.properties import extent_value
+from tilewright.frontend.scans import scan
 from tilewright.frontend.tasks import submit
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.value_keys import is_data
@@ -189,6 +190,7 @@ DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
     directives.const: _const,
     directives.alloc: _alloc,
     directives.func_attr: func_attr,
+    directives.scan: scan,
     directives.no_dep: _transparent,
     directives.dump_tag: dump_tag,
     directives.yield_: _misplaced,

@@ -8,7 +8,8 @@ number itself: to index a list or `x.shape`, or to build a list up.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from tilewright.core.expr import Expr
 from tilewright.errors import DirectiveError, LoopExitError, NotStaticError, PlainRangeError
@@ -122,16 +123,23 @@ def _is_sequence(t: Translator, name: str) -> bool:
 def comprehension(t: Translator, node: ast.ListComp | ast.GeneratorExp) -> Listed:
     """Return the list that a comprehension over known values gives; its names end with it."""
     names = {name for each in node.generators for name in _names(each.target)}
+    found: list[Value] = []
+    with names_of_its_own(t, names):
+        _generate(t, node.generators, lambda: found.append(t.operand(node.elt)))
+    return Listed(found)
+
+
+@contextmanager
+def names_of_its_own(t: Translator, names: Iterable[str]) -> Generator[None]:
+    """Let names stand for something else inside, and afterwards for what they stood for before."""
     frame = t.scope.frames[-1]
     outer = {name: frame.get(name) for name in names}
-    found: list[Value] = []
-    _generate(t, node.generators, lambda: found.append(t.operand(node.elt)))
+    yield
     for name, binding in outer.items():
         if binding is None:
             frame.pop(name, None)
         else:
             frame[name] = binding
-    return Listed(found)
 
 
 def _names(target: ast.expr) -> Iterator[str]:

@@ -11,6 +11,7 @@ from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.counting import iota as iota
 from tilewright.ops.counting import tile_arange as arange
+from tilewright.ops.draw import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.generate import tile_ci as ci

@@ -7,6 +7,7 @@ subtracted from what is nearly equal to it.
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
@@ -254,8 +255,15 @@ def round(x: X) -> X:
     ...
 
 
+def _power(lhs: Any, rhs: Any) -> Any:
+    """Return powers; where all exponents are one 0.5, NumPy alone would take roots, which differ at -inf and -0."""
+    if isinstance(rhs, np.ndarray):
+        rhs = np.array(np.broadcast_to(rhs, np.broadcast_shapes(lhs.shape, rhs.shape)))
+    return np.power(lhs, rhs)
+
+
 @called("torch", numpy="power float_power")
-@elementwise(reference=lambda lhs, rhs: np.power(lhs, rhs), accepts=FLOATS, float_result=True, ulp=1)
+@elementwise(reference=lambda lhs, rhs: _power(lhs, rhs), accepts=FLOATS, float_result=True, ulp=1)
 def pow(lhs: X | Number, rhs: X | Number) -> X:
     """Return each element to the power of another; integers become fp32.
 

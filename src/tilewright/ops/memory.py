@@ -36,6 +36,7 @@ from tilewright.errors import (
 )
 from tilewright.ops.declare import ANY, TENSOR, TILE, UNIFIED, op
 from tilewright.ops.families import shaped
+from tilewright.ops.masked import MASKS, check_alone, check_mask, write_masked
 from tilewright.ops.windows import NARROW, check_rank, outside, tile_shape
 
 __all__ = ["create_tensor", "create_tile", "dim", "full", "move", "read", "store", "tile_full", "write"]
@@ -44,7 +45,12 @@ ATOMIC = frozenset((FP32, BF16, FP16, INT32, INT16, INT8))
 
 
 def _store_type(
-    tile: Expr, offsets: tuple[Expr, ...], output_tensor: Expr, shapes: tuple[Expr, ...] | None, atomic: AtomicType
+    tile: Expr,
+    offsets: tuple[Expr, ...],
+    output_tensor: Expr,
+    shapes: tuple[Expr, ...] | None,
+    atomic: AtomicType,
+    mask: Expr | None,
 ) -> TensorType:
     source, target = shaped(tile), shaped(output_tensor)
     assert isinstance(source, TileType) and isinstance(target, TensorType)
@@ -60,6 +66,10 @@ def _store_type(
         )
     if atomic is AtomicType.Add and target.dtype not in ATOMIC:
         raise DTypeMismatchError(f"atomic add does not take {target.dtype} elements", blame=["output_tensor"])
+    if mask is not None:
+        check_mask(shaped(mask), source.shape)
+        check_alone({"shapes": shapes, "atomic": atomic if atomic is AtomicType.Add else None}, "store")
+        return target
     valid = (1,) * (rank - len(source.shape)) + source.valid
     if shapes is not None:
         valid = _partition(source, shapes, rank)
@@ -91,7 +101,10 @@ def _store(
     output_tensor: Region,
     shapes: tuple[int, ...] | None,
     atomic: AtomicType,
+    mask: Region | None,
 ) -> Region:
+    if mask is not None:
+        return write_masked(output_tensor, tile, offsets, mask)
     source = tile if shapes is None else whole(np.reshape(tile.seen(), shapes))
     return write_window(output_tensor, source, offsets, atomic)
 
@@ -273,7 +286,7 @@ def _known_dim(tensor: Expr, axis: int, valid: bool) -> Expr | None:
 @called("triton")
 @op(
     kinds=TILE, infer=_store_type, evaluate=_store, effect=Effect.WRITE, alias="output_tensor", writes="output_tensor",
-    accepts=ANY, example="out = pl.store(a, [0, 0], out)",
+    accepts=ANY, hints={"mask": MASKS}, example="out = pl.store(a, [0, 0], out)",
 )  # fmt: skip
 def store(
     tile: Tile,
@@ -281,10 +294,12 @@ def store(
     output_tensor: Tensor,
     shapes: Extents | None = None,
     atomic: AtomicType = AtomicType.None_,
+    mask: Tile | None = None,
 ) -> Tensor:
     """Write the valid part of `tile` into `output_tensor` at `offsets`; return the tensor.
 
-    `shapes` gives the elements another shape on the way, one extent per axis of the tensor.
+    `shapes` gives the elements another shape on the way, one extent per axis of the tensor. With a `mask`, bools that
+    broadcast to the tile, only elements where it is True are written; the others may lie outside the tensor.
     """
     ...
 

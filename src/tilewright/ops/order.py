@@ -60,18 +60,23 @@ def _argsort(result: ShapedType, x: Region, axis: int, descending: bool) -> Regi
     return embed(_order(x.seen(), axis, descending), x.data.shape, INT32)
 
 
-def _row_topk_type(x: Expr, k: Any, largest: bool) -> TupleType:
-    type_ = shaped(x)
-    check_dtype(type_.dtype, NUMBERS, ["x"])
-    extent, valid = type_.shape[-1], type_.valid[-1]
-    most = valid if isinstance(valid, int) else extent
-    assert isinstance(type_, TileType)
+def _check_count(k: Any, type_: ShapedType, axis: int) -> None:
+    """Raise unless so many elements can be taken along an axis."""
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
         raise AttributeValueError(
             f"k is a positive integer, got {k!r}", blame=["k"], help="k=8 asks for eight elements"
         )
+    extent, valid = type_.shape[axis], type_.valid[axis]
+    most = valid if isinstance(valid, int) else extent
     if isinstance(most, int) and k > most:
         raise ShapeMismatchError(f"{FEWER}: {k} of {type_}", blame=["k"], help=f"k is {most} at most here")
+
+
+def _row_topk_type(x: Expr, k: int, largest: bool) -> TupleType:
+    type_ = shaped(x)
+    assert isinstance(type_, TileType)
+    check_dtype(type_.dtype, NUMBERS, ["x"])
+    _check_count(k, type_, -1)
     shape, live = (*type_.shape[:-1], k), (*type_.valid[:-1], k)
     return TupleType((TileType(shape, type_.dtype, live), TileType(shape, INT32, live)))
 
@@ -88,6 +93,7 @@ def _row_topk(result: TupleType, x: Region, k: int, largest: bool) -> tuple[Regi
 def _topk(w: Writing, x: Expr, k: int, axis: int, largest: bool) -> Any:
     count: Any = k.value if isinstance(k, Const) else k
     place = one_axis(x, axis)
+    _check_count(count, shaped(x), place)
     if isinstance(x.type, TensorType):
         return _first(w, x, count, place, largest)
     if place == -1:
@@ -100,10 +106,6 @@ def _topk(w: Writing, x: Expr, k: int, axis: int, largest: bool) -> Any:
 def _first(w: Writing, x: Expr, k: Any, axis: int, largest: bool) -> tuple[Expr, ...]:
     """Return the first elements of a tensor in order, and their places."""
     shape = [*extents(w, x)]
-    if not isinstance(k, int) or isinstance(k, bool) or k < 1 or (isinstance(shape[axis], int) and k > shape[axis]):
-        raise AttributeValueError(
-            f"k is 1 to {shape[axis]} here, got {k!r}", blame=["k"], help="ask for fewer elements"
-        )
     shape[axis] = k
     ordered = [w.do(f"tensor.{name}", x=x, axis=axis, descending=largest) for name in ("sort", "argsort")]
     return tuple(w.do("tensor.slice", x=each, shape=tuple(shape), offset=(0,) * len(shape)) for each in ordered)

@@ -13,6 +13,7 @@ from tilewright.ops import bytes as bytes
 from tilewright.ops import compare as compare
 from tilewright.ops import convert as convert
 from tilewright.ops import counting as counting
+from tilewright.ops import draw as draw
 from tilewright.ops import elementwise as elementwise
 from tilewright.ops import functions as functions
 from tilewright.ops import gather as gather

@@ -95,8 +95,10 @@ def _elementwise(b: Blocks, value: Call, given: Given) -> Var:
         except KernelError:
             result = None
         if result is None or not isinstance(result.type, TileType) or result.type.dtype != dtype:
-            tiles = {n: inner.cast(t, dtype) for n, t in bound.items() if isinstance(t, Var) and _is_tile(t)}
-            result = call(spec, {**bound, **tiles}, value.span)
+            tiles = {n: t for n, t in bound.items() if isinstance(t, Var) and _is_tile(t)}
+            types = spec.element_types(dtype, [_tile_type(t).dtype for t in tiles.values()])
+            cast = {n: inner.cast(t, type_) for (n, t), type_ in zip(tiles.items(), types, strict=True)}
+            result = call(spec, {**bound, **cast}, value.span)
         return inner.bind(result)
 
     return _mapped(b, value, given, compute)

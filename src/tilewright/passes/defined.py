@@ -151,6 +151,8 @@ class Defined:
         if name == "mask" and (bits := _packed_bits(bound[name])) is not None:
             *rows, columns = self._met(call, bound)
             return (*rows, packed(columns, bits))
+        if name == "mask" and call.op.spec.name in ("sel", "sels"):
+            return self._met(call, bound)
         if call.op.spec.name == "cmp":
             shape = shape_of(bound[name])
             return tuple(1 if n == 1 else v for n, v in zip(shape, self._met(call, bound)[-len(shape) :], strict=True))

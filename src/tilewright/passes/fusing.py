@@ -125,6 +125,8 @@ def _column(call: Call, x: Waiting) -> Waiting:
 @_plans("load")
 def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     tensor, stmt, starts, wanted = given["tensor"], w.recorder.stmt, given["offsets"], given["valid_shape"]
+    if isinstance(tensor, Var) and is_there(given["mask"]):
+        return _masked_load(w, call, given, tensor)
     if not isinstance(tensor, Var) or not isinstance(starts, MakeTuple) or _is_apart(given["pad"], tensor):
         w.recorder.end("a padded or permuted load follows")
         return w.in_memory(call)
@@ -133,6 +135,15 @@ def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
     tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor)
     return w.recorder.load(tile, may_float=tensor not in w.turned and not w.is_copied(stmt))
+
+
+def _masked_load(w: Walk, call: Call, given: Given, tensor: Var) -> Waiting:
+    """Let a load wait with its mask, which may too."""
+    w.recorder.after_stores(tensor)
+    tile = w.map(_shape(call), _shape(call), w.tiles(given, "mask"), alone=False)
+    tile.tensor = tensor
+    w.recorder.loads.append(tile)
+    return tile
 
 
 def _is_apart(pad: Argument, tensor: Var) -> bool:
@@ -147,6 +158,12 @@ def _store(w: Walk, call: Call, given: Given) -> None:
         w.recorder.need(tile)
         shape = tuple(int(n.value) if isinstance(n, Const) else 0 for n in shapes.elements)
         tile = Waiting(shape, shape)
+    if is_there(given["mask"]):
+        if tile.is_column and tile.valid[-1] != 1:
+            w.recorder.need(tile)
+            tile = Waiting((1, 1), ((id(call), 0), 1)) if len(tile.shape) == 1 else tile
+            tile = Waiting(tile.shape, ((id(call), 1), *tile.valid[1:-1], 1))
+        tile = w.map(tile.shape, tile.valid, [tile, *w.tiles(given, "mask")], alone=False)
     w.write(tile, given["output_tensor"], given["offsets"])
 
 

@@ -202,10 +202,13 @@ class Recorder:
     def load(self, tile: Waiting, *, may_float: bool) -> Waiting:
         """Let a load wait: what the group stores to the same memory comes first."""
         assert tile.tensor is not None
-        root = self.root_of(tile.tensor)
-        if any(self.root_of(tensor) is root for tensor, _ in self.stores):
-            self.end("is stored to, then loaded from", tile.tensor)
+        self.after_stores(tile.tensor)
         return self.record(tile, (), may_float=may_float)
+
+    def after_stores(self, tensor: Var) -> None:
+        """End the group where it stores to what is about to be loaded from."""
+        if any(self.may_meet(stored, tensor) for stored, _ in self.stores):
+            self.end("is stored to, then loaded from", tensor)
 
     def withdraw(self, tile: Waiting | None) -> None:
         """Take a load out of its group: its only reader reads it in place."""

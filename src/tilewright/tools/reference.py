@@ -23,6 +23,7 @@ from tilewright.ops.declare import ANY, FLOATS, INTEGERS, NUMBERS
 from tilewright.ops.registry import specs
 from tilewright.tools.markdown import code, generated, page, table
 from tilewright.tools.signatures import LEGEND, directive, kinds, other_names, signatures
+from tilewright.tune.function import TunedFunction
 
 GROUPS = {"any": ANY, "numbers": NUMBERS, "floats": FLOATS, "integers": INTEGERS}
 """Names for sets of element types, the widest first."""
@@ -156,17 +157,30 @@ def _kernels() -> Iterator[str]:
         (f"`@{each.word}`", ", ".join(f"`{option}=`" for option in each.takes) or "-", inspect.getdoc(each) or "")
         for each in (jit, jit.incore, jit.inline, jit.opaque, jit.host, jit.extern)
     ]
-    methods = [name for name, value in vars(pl.JITFunction).items() if inspect.isfunction(value) and name[0] != "_"]
     yield page(
         "## Kernels",
         table(("Decorator", "Options", "Meaning"), rows),
         inspect.getdoc(pl.JITFunction) or "",
-        *(_method(name) for name in ("__call__", *methods)),
+        _method(pl.JITFunction, "__call__"),
+        *_methods(pl.JITFunction),
+    )
+    yield page(
+        "## Tuned kernels",
+        _plain("autotune"),
+        _plain("Config"),
+        inspect.getdoc(TunedFunction) or "",
+        *_methods(TunedFunction),
+        "See [tuning](tuning.md).",
     )
 
 
-def _method(name: str) -> str:
-    method = getattr(pl.JITFunction, name)
+def _methods(kind: type) -> Iterator[str]:
+    names = [name for name, value in vars(kind).items() if inspect.isfunction(value) and name[0] != "_"]
+    return (_method(kind, name) for name in names)
+
+
+def _method(kind: type, name: str) -> str:
+    method = getattr(kind, name)
     called = "kernel" if name == "__call__" else f"kernel.{name}"
     return page(code(directive(called, partial(method, None))), inspect.getdoc(method) or "")
 

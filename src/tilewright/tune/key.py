@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from tilewright.call.frameworks import argument_of, is_tensor
+from tilewright.frontend.signature import exact
 from tilewright.records import record
 
 _ITEM = re.compile(r"(?P<name>[^\W\d]\w*)(?:\.(?P<part>shape|ndim|dtype))?(?:\[(?P<axis>-?\d+)\])?")
@@ -45,7 +46,7 @@ class Item:
         if not is_tensor(value):
             if self.part is not Part.WHOLE:
                 raise TypeError(f"the tuning key `{self}` is of a tensor, and `{self.name}` is {value!r}")
-            return type(value).__name__, value
+            return exact(value)
         argument = argument_of(value, self.name)
         if self.axis is not None:
             if not -len(argument.shape) <= self.axis < len(argument.shape):

@@ -60,7 +60,7 @@ def test_a_key_takes_parts_of_arguments() -> None:
     texts = ["n", "flag", "x.shape[-1]", "x.shape", "x.ndim", "x.dtype", "x", "missing"]
     key = Key([item(text) for text in texts])
     whole = ("fp32", (3, 5))
-    assert key.of(values, ["out"]) == (("int", 7), ("bool", True), 5, (3, 5), 2, "fp32", whole, None)
+    assert key.of(values, ["out"]) == ((int, 7), (bool, True), 5, (3, 5), 2, "fp32", whole, None)
     assert Key(None).of(values, ["out"]) == (whole,)
     assert key.axes("x", 2) == {0, 1} and Key([item("x.shape[-1]")]).axes("x", 2) == {1}
     with pytest.raises(TypeError, match=r"needs an axis that `x` has not"):

@@ -199,10 +199,9 @@ class Expressions:
 
 def _computed(call: Call) -> DataType:
     """Return the element type that an op on elements computes in."""
-    elements, result = call.op.spec.elements, _element(call.type)
     given = [t.dtype if isinstance(t, (TensorType, TileType)) else t for t in (arg.type for arg in call.args)]
     kept = [type_ for type_ in given if isinstance(type_, (DataType, ScalarType))]
-    return result if elements is None else elements(result, kept)[-1]
+    return call.op.spec.element_types(_element(call.type), kept)[-1]
 
 
 def symbol(name: str) -> str:

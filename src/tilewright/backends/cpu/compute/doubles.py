@@ -213,8 +213,10 @@ def arctan2(y: Term, x: Term) -> Term:
     ratio = long.compare("oeq", "eq", 0.0).choose(x.like(0.0), ratio)
     angle = arc(ratio)
     upright = steep.choose(x.like(math.pi / 2) - angle, angle)
-    turned = (x.bits() < 0).choose(x.like(math.pi) - upright, upright).signed_like(y)
-    return (x.is_nan() | y.is_nan()).choose(x.like(float("nan")), turned)
+    turned = (x.bits() < 0).choose(x.like(math.pi) - upright, upright)
+    # signed_like would be LLVM's copysign, whose sign a lone double rounded to half takes from a missing function
+    signed = (y.bits() < 0).choose(turned * -1.0, turned)
+    return (x.is_nan() | y.is_nan()).choose(x.like(float("nan")), signed)
 
 
 @in_doubles

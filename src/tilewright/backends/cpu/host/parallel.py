@@ -21,7 +21,7 @@ from tilewright.native.context import Context
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
 from tilewright.native.rounds import GRID, NEEDED, ROUNDS
 from tilewright.passes.launches import runs_side_by_side
-from tilewright.passes.shares import is_shared_out
+from tilewright.passes.shares import shared_out
 
 CHUNKS = 64
 """How many pieces a region is cut into at most."""
@@ -42,7 +42,7 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     words = [start, step, e.context, e.block_index, e.block_count, *e.symbols.values()]
     words += [word for var in outside for word in words_of(e, e.bindings[var])]
     words += [e.bound[var] for var in flagged]
-    in_shares = is_shared_out(e.program.program, stmt)
+    in_shares = shared_out(e.program.program, stmt) is not None
     task = Task(e, _workers(e), [*words, turns], chunks=None) if in_shares else Task(e, turns, words)
     loaded = iter(task.words)
     start, step, *head = (next(loaded) for _ in range(5))

@@ -11,6 +11,7 @@ from tilewright.backends.cpu.compute import (
     compare,
     convert,
     copies,
+    draws,
     element_gathers,
     elements,
     generators,
@@ -73,10 +74,10 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, assemble, atomic_updates, byte_views, calls, compare, control, convert, copies, element_gathers, elements,
-    generators, groups, lanes, merge, order, partial, philox, pipes, positions, printing, products, ravels, reduce,
-    reinterpreted, row_gathers, scalars, scaled, scans, scatters, selections, sort, system, takes, tensor_gathers,
-    tensor_scatters, tensor_views, tensors, tiles, views,
+    arrays, assemble, atomic_updates, byte_views, calls, compare, control, convert, copies, draws, element_gathers,
+    elements, generators, groups, lanes, merge, order, partial, philox, pipes, positions, printing, products, ravels,
+    reduce, reinterpreted, row_gathers, scalars, scaled, scans, scatters, selections, sort, system, takes,
+    tensor_gathers, tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 
