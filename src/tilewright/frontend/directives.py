@@ -19,8 +19,7 @@ from tilewright.frontend.plain import ScopeObject, counted
 
 __all__ = ["at", "cdiv", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
 __all__ += ["no_dep", "parallel", "pipeline", "print", "range", "scan", "scope", "split", "split_aiv", "spmd"]
-__all__ += ["spmd_submit"]
-__all__ += ["static_assert", "static_print", "submit", "unroll", "while_", "yield_"]
+__all__ += ["spmd_submit", "static_assert", "static_print", "submit", "unroll", "while_", "yield_"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -207,7 +206,6 @@ def func_attr(attributes: dict[str, Any]) -> None:
     """Attach attributes to the function."""
 
 
-@called(triton="associative_scan")
 def scan(fn: Any, x: T, axis: int = -1, reverse: bool = False) -> T:
     """Fold each element with all before it along an axis, by an associative function of two.
 

@@ -67,7 +67,7 @@ def _store_type(
     if atomic is AtomicType.Add and target.dtype not in ATOMIC:
         raise DTypeMismatchError(f"atomic add does not take {target.dtype} elements", blame=["output_tensor"])
     if mask is not None:
-        check_mask(shaped(mask), source.shape)
+        check_mask(shaped(mask), source.shape, is_whole=False)
         check_alone({"shapes": shapes, "atomic": atomic if atomic is AtomicType.Add else None}, "store")
         return target
     valid = (1,) * (rank - len(source.shape)) + source.valid

@@ -12,7 +12,7 @@ from tilewright.errors import InternalError, TilewrightError
 from tilewright.ops.registry import specs
 from tilewright.passes.launches import launches
 from tilewright.passes.pipeline import DEFAULT
-from tilewright.tools import cache, pto, screen
+from tilewright.tools import cache, doctor, pto, screen
 from tilewright.tools.coming_from import about, names_of
 from tilewright.tools.files import program_in
 from tilewright.tools.life import stages, summary
@@ -33,6 +33,7 @@ EPILOG = """examples:
   tilewright ops mask                             all that are about something
   tilewright passes                               what the compiler does, in order
   tilewright cache ls                             the compiled code that is kept on disk
+  tilewright doctor                               which processor, GPU and compilers there are
   tilewright pto check kernel.pto                 parse, verify and lower PTO text
 
 Output is highlighted on a terminal and plain text elsewhere; a printed program is Python that `show` reads again.
@@ -99,6 +100,8 @@ def _parser(version: str) -> argparse.ArgumentParser:
         "cache", help="look at the cache on disk", description=cache.ABOUT, epilog=cache.EPILOG, formatter_class=raw
     )
     cache.configure(kept)
+    found = commands.add_parser("doctor", help="say what this machine has", description=doctor.ABOUT)
+    doctor.configure(found)
     text = commands.add_parser(
         "pto", help="check and run PTO text", description=pto.ABOUT, epilog=pto.EPILOG, formatter_class=raw
     )

@@ -212,3 +212,10 @@ def test_show_launches_says_what_runs_side_by_side(jit: Path, capsys: pytest.Cap
     lines = printed(capsys, "show", str(jit), "--launches").split("\n")
     assert lines[1] == "scale. what it starts, in order"
     assert lines[2].split() == "1 parallel row [0:M:8] reads x; writes out".split()
+
+
+def test_the_doctor_says_what_there_is_for_each_back_end(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert all(f"{name}. takes memory of" in said for name in ("cpu", "interpret", "cuda"))
+    assert "processor" in said and "Triton" in said and "GPU" in said
