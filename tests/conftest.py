@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -19,6 +20,8 @@ TARGETS = os.environ.get("TILEWRIGHT_TEST_TARGETS", "cpu interpret").split()
 """Where numeric tests run: platforms. `make test-gpu` runs them on a GPU alone."""
 
 os.environ["TILEWRIGHT_CACHE_DIR"] = "off"  # a test compiles what it says it compiles
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a hundred processes that tests start read what this one has compiled
+sys.dont_write_bytecode = False
 
 
 @dataclass(frozen=True)

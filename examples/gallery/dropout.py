@@ -1,77 +1,70 @@
-"""Dropout whose mask nobody keeps: it is drawn again from the seed and the place of each element, forward and backward.
+"""Dropout, and its backward without a stored mask: both draw the same numbers again from the seed.
 
-`offset` is the number of a tile's first element and `pitch` the length of a row of the whole matrix, so that every way
-to cut the matrix into tiles drops the same elements, and so does the reference. The seed is a number of the running
-program: another one needs no other code.
+`pl.rand` numbers its draws by where they stand in the tensor, so the mask is the same for every tile size, thread count
+and back end. The seed is a running number: another one compiles nothing.
 """
 
 from __future__ import annotations
 
-from statistics import median
-from time import perf_counter
-
 import torch
+from timing import show
 
 import tilewright.language as pl
 
 ROWS = 16
-DROPPED = 0.25
-WORD = 0xFFFFFFFF
 
 
 @pl.jit
-def dropout(x: pl.Tensor, seed: pl.Scalar[pl.INT64], out: pl.Out[pl.Tensor]):
-    columns = x.shape[1]
-    for row in pl.parallel(0, x.shape[0], ROWS):
+def dropout(
+    x: pl.Tensor, p: pl.Scalar[pl.FP32, pl.RUNTIME], seed: pl.Scalar[pl.INT64, pl.RUNTIME], out: pl.Out[pl.Tensor]
+):
+    rows, cols = x.shape
+    for row in pl.parallel(0, rows, ROWS):
         with pl.at(level=pl.Level.CORE_GROUP):
-            tile = pl.load(x, [row, 0], [ROWS, columns])
-            drawn = pl.rand(seed, [ROWS, columns], row * columns, columns)
-            pl.store(pl.where(drawn < DROPPED, 0.0, tile * (1 / (1 - DROPPED))), [row, 0], out)
+            t = pl.load(x, [row, 0], [ROWS, cols])
+            keep = pl.rand(seed, [ROWS, cols], offset=row * cols) >= p
+            pl.store(pl.where(keep, t * (1 / (1 - p)), 0.0), [row, 0], out)
     return out
 
 
-def make_inputs(seed: int = 0, rows: int = 48, columns: int = 201) -> tuple[torch.Tensor, int]:
-    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed)), 7 + seed
+def make_inputs(seed: int = 0, rows: int = 100, cols: int = 200) -> tuple[torch.Tensor, float, int]:
+    return torch.randn(rows, cols, generator=torch.Generator().manual_seed(seed)), 0.25, 1234 + seed
 
 
-def make_output(x: torch.Tensor, seed: int) -> tuple[torch.Tensor]:
+def make_output(x: torch.Tensor, p: float, seed: int) -> tuple[torch.Tensor]:
     return (torch.empty_like(x),)
 
 
-def uniform(seed: int, count: int) -> torch.Tensor:
-    """Return the numbers that `pl.rand` draws: the words of Philox 4x32-10, four elements to a block."""
-    number = torch.arange(count)
-    block, zero = number >> 2, torch.zeros_like(number)
-    words, key = [block & WORD, block >> 32, zero, zero], [seed & WORD, seed >> 32 & WORD]
+def reference(x: torch.Tensor, p: float, seed: int) -> torch.Tensor:
+    drawn = philox(seed, torch.arange(x.numel())).reshape(x.shape)
+    return torch.where(drawn >= p, x / (1 - p), 0.0)
+
+
+def philox(seed: int, numbers: torch.Tensor) -> torch.Tensor:
+    """Return the uniform numbers that Philox 4x32-10 draws at some places: four to a block, 24 bits of a word each."""
+    word = (1 << 32) - 1
+    a, b, c, d = numbers // 4 & word, numbers // 4 >> 32, torch.zeros_like(numbers), torch.zeros_like(numbers)
+    first, second = seed & word, seed >> 32 & word
     for _ in range(10):
-        low, high = 0xD2511F53 * words[0], 0xCD9E8D57 * words[2]
-        first, third = ((high >> 32) & WORD) ^ words[1] ^ key[0], ((low >> 32) & WORD) ^ words[3] ^ key[1]
-        words, key = (
-            [first, high & WORD, third, low & WORD],
-            [(key[0] + 0x9E3779B9) & WORD, (key[1] + 0xBB67AE85) & WORD],
-        )
-    return (torch.stack(words)[number & 3, number] >> 8).float() * 2.0**-24
+        (high, low), (upper, lower) = _product(a, 0xD2511F53), _product(c, 0xCD9E8D57)
+        a, b, c, d = upper ^ b ^ first, lower, high ^ d ^ second, low
+        first, second = first + 0x9E3779B9 & word, second + 0xBB67AE85 & word
+    words = torch.stack([a, b, c, d], dim=-1).gather(-1, numbers[:, None] % 4)[:, 0]
+    return (words >> 8) * 2.0**-24
 
 
-def reference(x: torch.Tensor, seed: int) -> torch.Tensor:
-    return torch.where(uniform(seed, x.numel()).reshape(x.shape) < DROPPED, 0.0, x / (1 - DROPPED))
+def _product(x: torch.Tensor, y: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the upper and the lower 32 bits of products of 32 bits, which 64 bits with a sign cannot hold."""
+    return (x >> 16) * y + ((x & 0xFFFF) * y >> 16) >> 16, x * y & 0xFFFFFFFF
+
+
+def torch_dropout(x: torch.Tensor, p: float, seed: int) -> torch.Tensor:
+    return torch.nn.functional.dropout(x, p)
 
 
 def main() -> None:
-    x, seed = make_inputs(rows=2048, columns=2048)
-    (out,) = make_output(x, seed)
-    dropout(x, seed, out)
-    torch.testing.assert_close(out, reference(x, seed))
-    times: list[tuple[float, float]] = []
-    for _ in range(7):
-        start = perf_counter()
-        dropout(x, seed, out)
-        middle = perf_counter()
-        torch.nn.functional.dropout(x, DROPPED)
-        times.append((middle - start, perf_counter() - middle))
-    mine, other = (median(side) for side in zip(*times, strict=True))
-    kept = 100 * float((out != 0).float().mean())
-    print(f"dropout: {1e3 * mine:.2f} ms, {other / mine:.2f}x torch, keeps {kept:.2f} %")
+    inputs = make_inputs(rows=2048, cols=2048)
+    show("dropout", dropout, reference, inputs, make_output(*inputs), beside=torch_dropout)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""An embedding, both ways: rows of a table taken by index, and the gradient, which adds rows where they came from.
+"""An embedding, there and back: rows of a table by index, and gradients added to the rows they came from.
 
-A tile of indices in a subscript takes rows. The backward pass only adds rows to one tensor, so that its loop is
-divided by the rows of the table: each thread adds to its own, and nobody waits.
+`table[indices]` takes a row for each index of a tile, and `pl.atomic_add` adds one to each: turns of the loop that meet
+in a row take it in order, so that words may repeat. An index outside the table is an error, not a stray read.
 """
 
 from __future__ import annotations
@@ -11,59 +11,56 @@ from timing import show
 
 import tilewright.language as pl
 
-TOKENS = 64
+TOKENS = 16
 
 
 @pl.jit
-def embedding(tokens: pl.Tensor, table: pl.Tensor, out: pl.Out[pl.Tensor]):
-    for i in pl.parallel(0, tokens.shape[0], TOKENS):
+def embedding(table: pl.Tensor, tokens: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for first in pl.parallel(0, tokens.shape[1], TOKENS):
         with pl.at(level=pl.Level.CORE_GROUP):
-            pl.store(table[pl.load(tokens, [i], [TOKENS])], [i, 0], out)
+            words = pl.load(tokens, [0, first], [1, TOKENS])
+            pl.store(table[words], [first, 0], out)
     return out
 
 
 @pl.jit
-def embedding_backward(tokens: pl.Tensor, grad: pl.Tensor, table_grad: pl.InOut[pl.Tensor]):
-    for i in pl.parallel(0, tokens.shape[0], TOKENS):
+def embedding_backward(dy: pl.Tensor, tokens: pl.Tensor, dtable: pl.InOut[pl.Tensor]):
+    for first in pl.parallel(0, tokens.shape[1], TOKENS):
         with pl.at(level=pl.Level.CORE_GROUP):
-            rows = pl.load(grad, [i, 0], [TOKENS, grad.shape[1]])
-            pl.atomic_add(table_grad, pl.load(tokens, [i], [TOKENS]), rows)
-    return table_grad
+            words = pl.load(tokens, [0, first], [1, TOKENS])
+            pl.atomic_add(dtable, words, pl.load(dy, [first, 0], [TOKENS, dy.shape[1]]))
+    return dtable
 
 
-def make_inputs(
-    seed: int = 0, words: int = 100, tokens: int = 300, width: int = 64
-) -> tuple[torch.Tensor, torch.Tensor]:
+def make_inputs_embedding(seed: int = 0, words: int = 50, width: int = 40, count: int = 100):
     generator = torch.Generator().manual_seed(seed)
-    return torch.randint(0, words, (tokens,), generator=generator), torch.randn(words, width, generator=generator)
+    tokens = torch.randint(words, (1, count), generator=generator, dtype=torch.int32)
+    return torch.randn(words, width, generator=generator), tokens
 
 
-def make_output_embedding(tokens: torch.Tensor, table: torch.Tensor) -> tuple[torch.Tensor]:
-    return (torch.empty(len(tokens), table.shape[1]),)
+def make_output_embedding(table: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor]:
+    return (torch.empty(tokens.shape[1], table.shape[1]),)
 
 
-def make_inputs_embedding_backward(
-    seed: int = 0, words: int = 100, tokens: int = 300, width: int = 64
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    places, table = make_inputs(seed, words, tokens, width)
-    return places, torch.randn(tokens, width, generator=torch.Generator().manual_seed(seed)), torch.zeros_like(table)
+def reference_embedding(table: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.embedding(tokens[0], table)
 
 
-def reference_embedding(tokens: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.embedding(tokens, table)
+def make_inputs_embedding_backward(seed: int = 0, words: int = 50, width: int = 40, count: int = 100):
+    _, tokens = make_inputs_embedding(seed, words, width, count)
+    dy = torch.randn(count, width, generator=torch.Generator().manual_seed(seed))
+    return dy, tokens, torch.zeros(words, width)
 
 
-def reference_embedding_backward(tokens: torch.Tensor, grad: torch.Tensor, table_grad: torch.Tensor) -> torch.Tensor:
-    return table_grad.clone().index_add_(0, tokens, grad)
+def reference_embedding_backward(dy: torch.Tensor, tokens: torch.Tensor, dtable: torch.Tensor) -> torch.Tensor:
+    return dtable.index_add(0, tokens[0], dy)
 
 
 def main() -> None:
-    large = {"words": 32000, "tokens": 8192, "width": 512}
-    inputs = make_inputs(**large)
+    inputs = make_inputs_embedding(words=32000, width=1024, count=8192)
     show("embedding", embedding, reference_embedding, inputs, make_output_embedding(*inputs))
-    given = make_inputs_embedding_backward(**large)
-    theirs = torch.zeros_like(given[2])
-    show("embedding backward", embedding_backward, lambda tokens, grad, _: theirs.index_add_(0, tokens, grad), given)
+    inputs = make_inputs_embedding_backward(words=32000, width=1024, count=8192)
+    show("embedding, backward", embedding_backward, reference_embedding_backward, inputs)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A histogram: how often each of 256 numbers occurs, counted by as many threads as there are.
+"""A histogram: how many numbers fall into each of many bins.
 
-Every tile of numbers is a tile of indices. `pl.atomic_add` counts in private copies of so few bins, and adds those to
-the output at the end: threads meet once per tile.
+Each number counts itself, in its own place, with an atomic addition. That many numbers want the same bin at the same
+time is what atomics are for.
 """
 
 from __future__ import annotations
@@ -11,35 +11,31 @@ from timing import show
 
 import tilewright.language as pl
 
-BINS, TILE = 256, 16384
+NUMBERS = 4096
 
 
 @pl.jit
-def histogram(x: pl.Tensor, counts: pl.Out[pl.Tensor[[BINS], pl.INT32]]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        pl.store(pl.tile.full([BINS], dtype=pl.INT32, value=0), [0], counts)
-    for i in pl.parallel(0, x.shape[0], TILE):
+def histogram(x: pl.Tensor, low: float, high: float, counts: pl.InOut[pl.Tensor]):
+    bins = counts.shape[0]
+    for first in pl.parallel(0, x.shape[0], NUMBERS):
         with pl.at(level=pl.Level.CORE_GROUP):
-            pl.atomic_add(counts, pl.load(x, [i], [TILE]), 1)
+            t = pl.load(x, [first], [NUMBERS])
+            place = pl.cast(pl.floor((t - low) * (bins / (high - low))), pl.INT32)
+            pl.atomic_add(counts, pl.minimum(place, bins - 1), 1, mask=(t >= low) & (t <= high))
     return counts
 
 
-def make_inputs(seed: int = 0, size: int = 50_000) -> tuple[torch.Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    return (torch.randint(0, BINS, (size,), dtype=torch.int32, generator=generator),)
+def make_inputs(seed: int = 0, size: int = 10000, bins: int = 64) -> tuple[torch.Tensor, float, float, torch.Tensor]:
+    x = torch.rand(size, generator=torch.Generator().manual_seed(seed)) * 5 - 1
+    return x, 0.0, 4.0, torch.zeros(bins, dtype=torch.int32)
 
 
-def make_output(x: torch.Tensor) -> tuple[torch.Tensor]:
-    return (torch.empty(BINS, dtype=torch.int32),)
-
-
-def reference(x: torch.Tensor) -> torch.Tensor:
-    return torch.bincount(x, minlength=BINS).int()
+def reference(x: torch.Tensor, low: float, high: float, counts: torch.Tensor) -> torch.Tensor:
+    return counts + torch.histc(x, len(counts), low, high).int()
 
 
 def main() -> None:
-    inputs = make_inputs(size=1_000_000)
-    show("histogram", histogram, reference, inputs, make_output(*inputs))
+    show("histogram", histogram, reference, make_inputs(size=1 << 20, bins=256))
 
 
 if __name__ == "__main__":

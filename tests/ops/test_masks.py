@@ -127,6 +127,23 @@ def test_masks_of_whole_tensors_of_any_extent_choose() -> None:
     np.testing.assert_array_equal(rectified(x), np.where((x > 0) | np.isnan(x), x, 0))
 
 
+@pl.jit
+def lower(x: pl.Tensor[[M, N], pl.FP32], out: pl.Out[pl.Tensor[[M, N], pl.FP32]]):
+    for r in pl.parallel(0, M, 16):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.load(x, [r, 0], [16, 64], clamp=True)
+            seen = pl.arange(64) <= r + pl.iota([16, 1], axis=0)
+            pl.store(pl.where(seen, t, -1.0), [r, 0], out)
+            pl.store(t, [r, 0], out, mask=(t > 2) & seen)
+            pl.store(pl.where(~seen, 0.0, t), [r, 0], out, mask=t > 1)
+    return out
+
+
+def test_what_is_chosen_is_valid_where_the_data_is() -> None:
+    x = torch.randn(37, 50) * 2
+    assert torch.equal(lower(x), torch.where(x > 1, x.tril(), torch.where(torch.ones(37, 50).tril() > 0, x, -1.0)))
+
+
 COUNTED = """
     r = pl.cast(n, pl.INDEX)
     rows, columns = r + pl.iota([5, 1], axis=0), pl.arange(r - 2, r + 17)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
-from tilewright import settings
 from tilewright.arrays import np
 from tilewright.backends.abi import Number, scalar_result, scalar_word, tensor_result, word_count
 from tilewright.backends.host import HostProgram
@@ -17,6 +16,7 @@ from tilewright.call.binding import Bound
 from tilewright.call.devices import check_taken
 from tilewright.call.frameworks import Framework
 from tilewright.call.packed import is_packed, pack
+from tilewright.call.thread_limit import thread_count
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.native.context import INTERRUPTED, Context, context_words
@@ -123,7 +123,7 @@ def _room_type(count: int) -> Any:
 
 def context(native: HostProgram) -> Any:
     """Return the context of one run."""
-    threads = settings.num_threads()
+    threads = thread_count()
     return room(context_words(parallel_address(threads, native.emit), look_address(native.emit), threads))
 
 

@@ -164,6 +164,9 @@ def _run(module: Module) -> None:
         c.put(launch, c.word(pair, 0), c.word(pair, 1))
     for word in Context:
         c.put(context, word, c.word(state, _GIVEN[word]) if word in _GIVEN else i64(0))
+    with c.when(c.is_not(c.word(entry, Entry.THREADS), i64(0))):
+        c.put(context, Context.PARALLEL, c.word(entry, Entry.PARALLEL))
+        c.put(context, Context.THREADS, c.word(entry, Entry.THREADS))
     function = c.word(entry, Entry.FUNCTION, PTR)
     large = c.compare("icmp sge", c.word(frame, Frame.BYTES), i64(RELEASE_BYTES))
     alone, shared, end = c.label("alone"), c.label("shared"), c.label("end")

@@ -73,6 +73,8 @@ class Learned:
     keep: object = None
     leading: Sequence[int] = ()
     """The words before those of the arguments."""
+    threads: int = 0
+    """How many threads the program ran on, 0 for as many as the settings say."""
 
     @property
     def style(self) -> int:
@@ -106,7 +108,7 @@ class Learned:
         address = self.callee.native.address(self.callee.entry.name)
         return Target(
             key, mask, address, Guards(), self._scalars(), pairs, [self.callee, self.keep, known], self.returns,
-            ranges, self._makers(),
+            ranges, self._makers(), self.threads,
         )  # fmt: skip
 
     def _scalars(self) -> list[tuple[int, int]]:

@@ -156,6 +156,9 @@ class Entry(IntEnum):
     MAKERS = 18
     """Triples of a function that makes an output, its parameter, and which of the tensors it is if to be cleared."""
     MAKER_TABLE = 19
+    PARALLEL = 20
+    """What runs chunks side by side, on how many threads; nothing where that is as for all entries."""
+    THREADS = 21
 
 
 class Watch(IntEnum):

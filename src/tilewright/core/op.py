@@ -96,6 +96,8 @@ class Parameter:
     """Whether a negative number that meets unsigned elements stands for the one with the same bits."""
     help: str = ""
     """What to write instead of something that is none."""
+    follows: bool = False
+    """Whether other operands come first in deciding how much of the result is valid."""
 
     @property
     def is_operand(self) -> bool:
@@ -224,7 +226,7 @@ class OpSpec:
 
     @computed_once
     def data(self) -> tuple[str, ...]:
-        """The operands that elements of the result are made of."""
+        """The operands that elements of the result are made of, in the order in which they decide what is valid."""
         return _data(self.parameters)
 
     @computed_once
@@ -332,7 +334,8 @@ def data_of(function: FunctionType) -> tuple[str, ...]:
 
 def _data(parameters: Sequence[Parameter]) -> tuple[str, ...]:
     roles = (Role.VALUE, Role.NUMBER, Role.EITHER)
-    return tuple(p.name for p in parameters if p.role in roles and p.name not in SCRATCH)
+    found = [p for p in parameters if p.role in roles and p.name not in SCRATCH]
+    return tuple(p.name for p in sorted(found, key=lambda p: p.follows))
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> Parameter:

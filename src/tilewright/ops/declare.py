@@ -82,6 +82,7 @@ def op(
     also: Mapping[str, tuple[str, ...]] | None = None,
     keeps_bits: Collection[str] = (),
     hints: Mapping[str, str] | None = None,
+    follows: Collection[str] = (),
 ) -> Callable[[F], F]:
     """Declare an op from its type rule `infer` and its meaning `evaluate`.
 
@@ -90,10 +91,11 @@ def op(
     """
 
     def changed(p: Parameter) -> Parameter:
-        if p.name not in (*(also or ()), *keeps_bits, *(hints or ())):
+        if p.name not in (*(also or ()), *keeps_bits, *(hints or ()), *follows):
             return p
-        help = (hints or {}).get(p.name, "")
-        return replace(p, also=(also or {}).get(p.name, ()), keeps_bits=p.name in keeps_bits, help=help)
+        help, follow = (hints or {}).get(p.name, ""), p.name in follows
+        others = (also or {}).get(p.name, ())
+        return replace(p, also=others, keeps_bits=p.name in keeps_bits, help=help, follows=follow)
 
     def declare(function: F) -> F:
         @functools.wraps(function)

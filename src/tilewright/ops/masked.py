@@ -13,15 +13,15 @@ from tilewright.ops.families import broadcast
 MASKS = "a mask is what comparing gives: pl.arange(64) < n"
 
 
-def check_mask(mask: ShapedType, shape: tuple[int, ...]) -> None:
-    """Raise unless a mask of bools says of each element of a tile whether it is admitted."""
+def check_mask(mask: ShapedType, shape: tuple[int, ...], *, is_whole: bool = True) -> None:
+    """Raise unless a mask of bools says of each element of a tile whether it is admitted; of a part unless whole."""
     if mask.dtype != BOOL:
         raise DTypeMismatchError(f"a mask has {BOOL} elements, got {mask}", blame=["mask"], help=MASKS)
     met = broadcast(shape, shape, mask.shape, mask.shape)
     if met is None or met[0] != shape:
         message = f"a mask of {show_shape(mask.shape)} does not broadcast to {show_shape(shape)}"
         raise ShapeMismatchError(message, blame=["mask"], help="compare a column [rows, 1] or a row [1, columns]")
-    if not is_fully_valid(mask):
+    if not is_fully_valid(mask) and is_whole:
         message = f"a mask has to hold data everywhere, got {mask}"
         raise ShapeMismatchError(message, blame=["mask"], help="pl.fillpad(mask) is False where there is none")
 
@@ -48,7 +48,9 @@ def places_of(own: Sequence[Array], offsets: Sequence[int], extents: Sequence[in
 
 def write_masked(target: Region, source: Region, offsets: Sequence[int], mask: Region) -> Region:
     """Write the valid elements of `source` where a mask is True into `target`'s buffer and return `target`."""
-    live, admitted = source.seen(), np.broadcast_to(mask.seen(), source.data.shape)[source.window]
+    own_part = source.window[source.data.ndim - mask.data.ndim :]
+    looked = tuple(slice(0, 1) if n == 1 else part for n, part in zip(mask.data.shape, own_part, strict=True))
+    live, admitted = source.seen(), np.broadcast_to(mask.seen(looked), source.valid)
     leading, own = target.data.ndim - source.data.ndim, np.nonzero(admitted)
     places = places_of((*(np.zeros_like(own[-1]),) * leading, *own), offsets, target.data.shape)
     touch_each(Access.WRITE, target.data, places)

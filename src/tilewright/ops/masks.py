@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
 from tilewright.core.op import ElementTypes, Undefined, data_of
 from tilewright.core.region import Array, Region
@@ -110,7 +111,7 @@ def _where_type(condition: Expr, x: Expr, y: Expr) -> ShapedType:
     is_shaped = any(isinstance(v.type, (TensorType, TileType)) for v in values.values())
     dtype = elementwise_dtype(values) if is_shaped else _of_scalars(values)
     check_dtype(dtype, ELEMENTS, list(values))
-    return elementwise_type({"condition": condition, **values}, dtype)
+    return elementwise_type({**values, "condition": condition}, dtype)
 
 
 def _of_scalars(values: dict[str, Expr]) -> DataType:
@@ -134,15 +135,15 @@ def _own(value: Expr) -> DataType:
 
 def chosen(result: DataType, given: Sequence[DataType | ScalarType]) -> tuple[DataType, ...]:
     """Return the types that a choice is made in: bools decide, and elements of the result are chosen."""
-    return (BOOL, *(result for _ in given[1:]))
+    return (*(result for _ in given[1:]), BOOL)
 
 
-def _choose(condition: Array, x: Array, y: Array) -> Array:
+def _choose(x: Array, y: Array, condition: Array) -> Array:
     return np.where(condition, x, y)
 
 
 def _where(result: ShapedType, condition: Region, x: Any, y: Any) -> Region:
-    values = [condition, x, y]
+    values = [x, y, condition]
     return apply(_choose, chosen(result.dtype, [BOOL] * len(values)), result.dtype, values)
 
 
@@ -188,32 +189,37 @@ def ne(lhs: X | Number, rhs: X | Number) -> X:
     ...
 
 
+@called("numpy torch")
 @test(lambda x: np.isnan(x))
 def isnan(x: X) -> X:
     """Return a mask that is True where an element is NaN."""
     ...
 
 
+@called("numpy torch")
 @test(lambda x: np.isinf(x))
 def isinf(x: X) -> X:
     """Return a mask that is True where an element is infinite, of either sign."""
     ...
 
 
+@called("numpy torch")
 @test(lambda x: np.isfinite(x))
 def isfinite(x: X) -> X:
     """Return a mask that is True where an element is neither infinite nor NaN."""
     ...
 
 
+@called("numpy torch triton")
 @op(
     kinds=UNIFIED, infer=_where_type, evaluate=_where, family="mapped", reference=_choose, elements=chosen,
-    accepts=ELEMENTS, undefined=Undefined.SPREADS, hints={"condition": _MASKS},
+    accepts=ELEMENTS, undefined=Undefined.SPREADS, hints={"condition": _MASKS}, follows=("condition",),
     example="out = pl.store(pl.where((a > b) & (a < 1.5), a, 0.0), [0, 0], out)",
 )  # fmt: skip
 def where(condition: X, x: X | Number, y: X | Number) -> X:
     """Return elements of `x` where a mask is True, of `y` elsewhere; all three broadcast.
 
-    Both may be numbers: floats make fp32, integers int32. An element that is not chosen has to hold data all the same.
+    Both may be numbers: floats make fp32, integers int32. The result is valid where `x` is, or `y` where that is a
+    number, and an element that is not chosen has to hold data all the same.
     """
     ...

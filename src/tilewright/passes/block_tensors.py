@@ -73,7 +73,7 @@ def _tensors(given: Given) -> dict[str, Var]:
 
 def _mapped(b: Blocks, value: Call, given: Given, compute: Callable[[Blocks, Given], Var]) -> Var:
     """Write a function of the same element of each operand."""
-    tensors = _tensors(given)
+    tensors = _tensors({name: given[name] for name in value.op.spec.data})
     shape, valid, met = b.met(list(tensors.values()))
     sizes, made = sizes_of(valid), b.create(shape, tensor_type(value).dtype)
 
@@ -95,7 +95,7 @@ def _elementwise(b: Blocks, value: Call, given: Given) -> Var:
         except KernelError:
             result = None
         if result is None or not isinstance(result.type, TileType) or result.type.dtype != dtype:
-            tiles = {n: t for n, t in bound.items() if isinstance(t, Var) and _is_tile(t)}
+            tiles = {n: t for n in spec.data if isinstance(t := bound[n], Var) and _is_tile(t)}
             types = spec.element_types(dtype, [_tile_type(t).dtype for t in tiles.values()])
             cast = {n: inner.cast(t, type_) for (n, t), type_ in zip(tiles.items(), types, strict=True)}
             result = call(spec, {**bound, **cast}, value.span)

@@ -153,7 +153,7 @@ class Defined:
             return (*rows, packed(columns, bits))
         if name == "mask" and call.op.spec.name in ("sel", "sels"):
             return self._met(call, bound)
-        if call.op.spec.name == "cmp":
+        if call.op.spec.name == "cmp" or (name == "mask" and call.op.spec.name == "store"):
             shape = shape_of(bound[name])
             return tuple(1 if n == 1 else v for n, v in zip(shape, self._met(call, bound)[-len(shape) :], strict=True))
         return facts.valid
@@ -260,8 +260,9 @@ class Defined:
 
     def _met(self, call: Call, bound: Mapping[str, Argument]) -> Box:
         """Return the valid part of a broadcast: the first operand that spans an axis decides."""
-        others = {"mask", "tmp", "tmp_tile"}
-        shaped = [(v, f) for name, v in bound.items() if name not in others and (f := self.of(v)) is not None]
+        names = dict.fromkeys((*call.op.spec.data, *bound))
+        read = [bound[name] for name in names if name not in ("mask", "tmp", "tmp_tile")]
+        shaped = [(v, f) for v in read if (f := self.of(v)) is not None]
         rank = max(len(f.valid) for _, f in shaped)
         met: list[Extent] = []
         for axis in range(-rank, 0):

@@ -181,6 +181,17 @@ def test_an_unknown_op_is_told_the_nearest_name(capsys: pytest.CaptureFixture[st
     assert refused(capsys, "ops", "rowmax") == "no op is called rowmax\n    help: did you mean row_max?\n"
 
 
+@pytest.mark.parametrize("name", ["np.concatenate", "torch.cat", "cat"])
+def test_ops_finds_an_op_by_its_names_elsewhere(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "ops", name)
+    assert "pl.concat(src0: X, src1: X) -> X" in text and "Elsewhere: `np.concatenate`" in text
+
+
+def test_ops_lists_what_is_about_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "ops", "logarithm").splitlines()
+    assert {"pl.log", "pl.log2", "pl.log10", "pl.log1p"} <= {line.split()[0] for line in lines if line}
+
+
 def test_passes_are_listed_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, "passes").splitlines()
     assert [line.split()[1] for line in lines] == [each.name for each in DEFAULT]

@@ -156,10 +156,10 @@ def _where(dtype: Any, condition: _Value, x: Any, y: Any) -> _Value:
     """Return elements of `x` where a mask is set, of `y` elsewhere."""
     chosen = [each if isinstance(each, _Value) else _Value(torch.tensor(_number(each, dtype))) for each in (x, y)]
 
-    def choose(mask: Any, taken: Any, other: Any) -> Any:
+    def choose(taken: Any, other: Any, mask: Any) -> Any:
         return torch.where(mask.bool(), taken, other)
 
-    return _each(choose, [condition, *chosen], dtype, dtype)
+    return _each(choose, [*chosen, condition], dtype, dtype)
 
 
 def _converted(elements: Any, dtype: Any, mode: Any) -> Any:

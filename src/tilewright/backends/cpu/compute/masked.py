@@ -7,6 +7,7 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.cpu.compute.copies import tile_type, whole_extents, with_adjacent_rows
+from tilewright.backends.cpu.compute.looks import look_at_met
 from tilewright.backends.cpu.compute.nodes import MaskedNode, mapped
 from tilewright.backends.cpu.compute.row_memory import Pass, own_indices
 from tilewright.backends.cpu.compute.traced import Lanes
@@ -84,7 +85,8 @@ def _any(b: Builder, lanes: Value) -> Value:
 def masked_load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Record a load of the elements that a mask admits, a number in place of the others."""
     tensor, type_, starts = bound["tensor"], tile_type(call), e.indices(bound["offsets"])
-    mask, whole = _looked_at(e, call, bound["mask"]), whole_extents(type_)
+    e.look(call, "mask", bound["mask"], bound["mask"].valid)
+    mask, whole = with_adjacent_rows(e, bound["mask"]), whole_extents(type_)
     source = Tile(type_, whole, node=LoadNode(tensor=tensor, offsets=starts))
     gate = Gate(e, call, tensor, starts, tensor.valid, type_.shape)
     other = _bits(padding(0 if bound["pad"] is None else bound["pad"], type_.dtype), type_.dtype)
@@ -94,7 +96,8 @@ def masked_load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def masked_store(e: FunctionEmitter, call: Call, bound: Bound) -> None:
     """Record a store of the elements that a mask admits."""
     tensor, starts, tile = bound["output_tensor"], e.indices(bound["offsets"]), bound["tile"]
-    mask, tile = _looked_at(e, call, bound["mask"]), with_adjacent_rows(e, tile)
+    look_at_met(e, call, "mask", bound["mask"], tile.valid)
+    mask, tile = with_adjacent_rows(e, bound["mask"]), with_adjacent_rows(e, tile)
     gate = Gate(e, call, tensor, starts, tensor.shape, tile.type.shape)
     met = mapped(e, tile.type, tile.valid, _first, [tile, mask])  # not before its mask is known
     e.record_store(StoreSink(met, tensor=tensor, offsets=starts, mask=mask, admit=gate.admit), goes_on=True)
@@ -102,11 +105,6 @@ def masked_store(e: FunctionEmitter, call: Call, bound: Bound) -> None:
 
 def _first(x: Lanes, mask: Lanes) -> Lanes:
     return x
-
-
-def _looked_at(e: FunctionEmitter, call: Call, mask: Tile) -> Tile:
-    e.look(call, "mask", mask, mask.valid)
-    return with_adjacent_rows(e, mask)
 
 
 def _bits(number: float, dtype: DataType) -> int:
