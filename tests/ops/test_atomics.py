@@ -11,8 +11,11 @@ from ops.indexed import computed, refused, sample
 from ops.kernels import kernel, tensor
 
 import tilewright.language as pl
+from tilewright.core.region import whole
 from tilewright.dtypes import DataType
-from tilewright.errors import AttributeValueError, DTypeMismatchError, ShapeMismatchError
+from tilewright.errors import AttributeValueError, DTypeMismatchError, RaceError, ShapeMismatchError
+from tilewright.frontend.programs import as_program
+from tilewright.interpret.checked import run_checked
 from tilewright.passes.launches import launches
 from tilewright.passes.manager import PassManager
 
@@ -56,7 +59,7 @@ def same(got: Any, want: Any) -> None:
 @pytest.mark.parametrize(
     ("dtype", "index_type"),
     [(pl.FP32, pl.INT32), (pl.BF16, pl.INT64), (pl.FP16, pl.UINT8), (pl.INT32, pl.INT16), (pl.UINT8, pl.UINT32),
-     (pl.INT64, pl.INT32)],
+     (pl.INT64, pl.INT32), (pl.FP64, pl.INT64)],
     ids=str,
 )  # fmt: skip
 def test_elements_change_one_after_the_other(dtype: DataType, index_type: DataType) -> None:
@@ -84,7 +87,7 @@ def test_elements_change_one_after_the_other(dtype: DataType, index_type: DataTy
             same(found[3 * at + 2], updated(UPDATES[name], x, index[part], given[part], mask[part] | True)[0])
 
 
-@pytest.mark.parametrize("dtype", [pl.FP32, pl.FP16, pl.INT8], ids=str)
+@pytest.mark.parametrize("dtype", [pl.FP32, pl.FP64, pl.FP16, pl.INT8], ids=str)
 def test_rows_change_one_after_the_other(dtype: DataType) -> None:
     x, given = sample(RNG, dtype, 6, 2, 19), sample(RNG, dtype, 8, 2, 19)
     index, mask = RNG.integers(0, 6, (1, 8)).astype(np.int32), RNG.integers(0, 2, (1, 8)) > 0
@@ -120,7 +123,7 @@ def test_elements_of_a_matrix_are_counted_along_rows() -> None:
     same(computed(body, index=index, out=x), want.reshape(5, 7))
 
 
-@pytest.mark.parametrize("dtype", [pl.INT32, pl.FP32], ids=str)
+@pytest.mark.parametrize("dtype", [pl.INT32, pl.FP32, pl.FP64], ids=str)
 def test_an_element_is_swapped_where_it_is_as_expected(dtype: DataType) -> None:
     x = np.array([0.0, -0.0, np.nan, 3.0]).astype(dtype.numpy) if dtype.is_float() else np.array([0, 1, 2, 3], np.int32)
     index = np.array([[0, 0, 1, 2, 3, 3]], np.int32)
@@ -163,6 +166,10 @@ def beside(
             places = pl.load(index, [i], [64])
             pl.atomic_add(counts, places, 1)
             pl.atomic_max(big, places, pl.row_sum(pl.load(given, [i, 0], [64, 24])))
+    with pl.spmd(10):
+        i = pl.get_block_idx() * 64
+        pl.atomic_add(counts, pl.load(index, [i], [64]), -1)
+        pl.atomic_add(rows, pl.load(index, [i], [64]), pl.load(given, [i, 0], [64, 24]))
     return rows, counts, big
 
 
@@ -174,10 +181,11 @@ def test_turns_side_by_side_lose_nothing(threads: str, monkeypatch: pytest.Monke
     beside(index, given, rows, counts, big)
     want = np.zeros_like(rows)
     np.add.at(want, index, given)
+    np.add.at(want, index[:640], given[:640])
     most = np.full(11, -1e9, np.float32)
     np.maximum.at(most, index, given.sum(1))
     same(rows, want)
-    same(counts, np.bincount(index, minlength=11).astype(np.int32))
+    same(counts, np.bincount(index[640:], minlength=11).astype(np.int32))
     same(big[:, 0], most)
 
 
@@ -232,4 +240,43 @@ def test_a_loop_that_only_adds_rows_is_divided_by_rows(monkeypatch: pytest.Monke
     for kernel_, args, divided in ((beside, (index, given, rows, counts, big), 1), (slices, (index, given, out), 0)):
         program = PassManager.get_strategy().run_passes(kernel_.specialize(*args).program)
         found = [launch.count for function in program.function_list for launch in launches(program, function)]
-        assert ["by rows of" in count for count in found].count(True) == divided, found
+        assert ["by places of" in count for count in found].count(True) == divided, found
+
+
+def test_turns_that_update_one_place_do_not_race_unless_one_reads_it() -> None:
+    given = {"index": tensor(pl.INT32, 2, 4), "out": f"pl.InOut[{tensor(pl.FP32, 4, 4)}]"}
+    update = "for r in pl.parallel(2):\n    pl.atomic_add(out, pl.load(index, [r, 0], [1, 4]), 1.0)"
+    index, out = np.zeros((2, 4), np.int32), np.zeros((4, 4), np.float32)
+    run_checked(as_program(kernel(update, **given)), "kernel", [whole(index), whole(out)])
+    same(out[0], np.full(4, 8, np.float32))
+    looked = f"{update}\n    t = pl.load(out, [0, 0], [1, 4])\n    pl.store(t, [2 + r, 0], out)"
+    with pytest.raises(RaceError, match=r"out\[0, 0\]"):
+        run_checked(as_program(kernel(looked, **given)), "kernel", [whole(index), whole(out)])
+
+
+@pl.jit
+def weighed(index: pl.Tensor, given: pl.Tensor, line: pl.InOut[pl.Tensor], flat: pl.InOut[pl.Tensor]):
+    for i in pl.parallel(0, index.shape[0], 64):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.atomic_add(line, pl.load(index, [i], [64]), pl.load(given, [i], [64]))
+    for i in pl.parallel(0, index.shape[0], 64):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            places = pl.load(index, [i], [64])
+            pl.atomic_min(flat, places * 2, pl.load(given, [i], [64]), mask=places > 3, axis=None)
+    return line, flat
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "5"])
+def test_elements_are_shared_out_in_the_order_of_turns(threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", threads)
+    index, given = RNG.integers(0, 17, 1000).astype(np.int32), RNG.normal(0, 1, 1000).astype(np.float32)
+    line, flat = np.zeros(17, np.float32), np.zeros((5, 14), np.float32)[:, ::2]
+    want, least = line.copy(), flat.copy().reshape(-1)
+    weighed(index, given, line, flat)
+    np.add.at(want, index, given)
+    np.minimum.at(least, 2 * index[index > 3], given[index > 3])
+    same(line, want)
+    same(flat, least.reshape(5, 7))
+    program = PassManager.get_strategy().run_passes(weighed.specialize(index, given, line, flat).program)
+    found = [launch.count for function in program.function_list for launch in launches(program, function)]
+    assert all("by places of" in count for count in found) and found, found

@@ -112,3 +112,15 @@ def test_an_index_along_each_axis_names_elements() -> None:
         columns[0, 4] = bad
         native, meant = refused(body, x=x, rows=rows, columns=columns, mask=mask, held=held, **given, n=3)
         assert "in `inner` lies outside" in native and f"index {bad} at" in meant
+
+
+def test_numbers_alone_name_one_element() -> None:
+    body = (
+        "for i in pl.range(3):\n    slot = pl.atomic_add(out_next, 0, 2)\n"
+        "    pl.write(out, [pl.cast(slot, pl.INDEX)], pl.cast(i, pl.INT32))\n"
+        "pl.write(out, [7], pl.take(x, [1, n]))\npl.put(out, [1], 9)"
+    )
+    x = np.arange(12, dtype=np.int32).reshape(3, 4)
+    given = {"out": np.full(8, -1, np.int32), "out_next": np.zeros(1, np.int32)}
+    found, following = computed(body, x=x, **given, n=2)
+    assert found.tolist() == [0, 9, 1, -1, 2, -1, -1, 6] and following.tolist() == [6]

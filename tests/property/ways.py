@@ -33,6 +33,7 @@ LEFT_OUT: dict[str, str] = {
     "tensor.get_block_idx": "the front end writes tile.get_block_idx",
     "tensor.get_block_num": "the front end writes tile.get_block_num",
     "tensor.get_subblock_idx": "the front end writes tile.get_subblock_idx",
+    "system.print_value": "writes to standard output: it has tests of its own",
     "system.device_assert": "stops a program, or is not there: it has tests of its own",
     **dict.fromkeys(
         ("system.tpush_to_aic", "system.tpush_to_aiv", "system.tpop_from_aic", "system.tpop_from_aiv"), PIPED

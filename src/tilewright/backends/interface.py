@@ -98,9 +98,17 @@ class Backend(ABC):
         """Return why its programs cannot run on this machine, or nothing."""
         return ""
 
+    def facts(self) -> Mapping[str, str]:
+        """Return what this machine has for its programs, by what people call it; a compiler may be loaded for it."""
+        return {}
+
     def target(self) -> Target:
         """Return this machine as something to make code for."""
         return None
+
+    def named(self, target: str) -> Target:
+        """Return something to make code for by its name, whatever this machine is; ValueError lists what there is."""
+        raise ValueError(f"back end {self.name!r} makes code for this machine alone, and for no target {target!r}")
 
     def fingerprint(self) -> str:
         """Return a text that changes whenever `target` may."""
@@ -150,7 +158,11 @@ class Backend(ABC):
         raise ExportError(f"back end {self.name!r} makes no code that C could call")
 
 
-_HOMES = {"cpu": "tilewright.backends.cpu.backend", "interpret": "tilewright.backends.interpreter"}
+_HOMES = {
+    "cpu": "tilewright.backends.cpu.backend",
+    "interpret": "tilewright.backends.interpreter",
+    "cuda": "tilewright.backends.cuda.backend",
+}
 _backends: dict[str, Backend] = {}
 
 

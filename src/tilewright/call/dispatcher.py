@@ -18,7 +18,7 @@ from tilewright.call.builtin import builtin
 from tilewright.call.guards import field_offset
 from tilewright.call.tables import Lookup, StateWords, Target, address, environment, numpy_dtypes, watch_words, words
 from tilewright.call.targets import Callee, Learned
-from tilewright.call.torch_layout import forward_level, torch_layout
+from tilewright.call.torch_layout import forward_level, torch_layout, uses_cuda
 from tilewright.call.words import IN_PLACE, State
 from tilewright.frontend.value_keys import MISSING
 from tilewright.native.interrupts import look_address
@@ -187,6 +187,7 @@ def surroundings() -> tuple[object, ...]:
         threads,
         settings.follows_torch(),
         id(sys.modules.get("torch")),
+        uses_cuda(),
         *(held.get(os.fsencode(n)) for n in settings.NAMES),
     )
 

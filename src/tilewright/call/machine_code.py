@@ -164,6 +164,9 @@ def _run(module: Module) -> None:
         c.put(launch, c.word(pair, 0), c.word(pair, 1))
     for word in Context:
         c.put(context, word, c.word(state, _GIVEN[word]) if word in _GIVEN else i64(0))
+    with c.when(c.is_not(c.word(entry, Entry.THREADS), i64(0))):
+        c.put(context, Context.PARALLEL, c.word(entry, Entry.PARALLEL))
+        c.put(context, Context.THREADS, c.word(entry, Entry.THREADS))
     function = c.word(entry, Entry.FUNCTION, PTR)
     large = c.compare("icmp sge", c.word(frame, Frame.BYTES), i64(RELEASE_BYTES))
     alone, shared, end = c.label("alone"), c.label("shared"), c.label("end")
@@ -237,9 +240,18 @@ def _dispatch(module: Module) -> None:
     _unless(c, c.call(I1, "apart", frame, ranges), undo)
     c.invoke("run", state, entry, frame, launch, context)
     error, buffers = c.word(context, Context.ERROR), c.word(context, Context.BUFFERS)
-    with c.alternative(c.is_not(c.op("or", error, buffers), i64(0))):
+    numbers = error, buffers, c.word(entry, Entry.NUMBER)
+    with c.alternative(c.is_not(error, i64(0))):
         c.invoke("drop", entry, placed)
-        _fail(c, state, (error, buffers, c.word(entry, Entry.NUMBER)))
+        _count_active(c, state, -1)
+        c.do(f"ret {_finished(c, state, numbers)}")
+    with c.when(c.is_not(buffers, i64(0))):
+        freed = _finished(c, state, numbers)
+        with c.alternative(c.compare("icmp eq", freed, NULL)):
+            c.invoke("drop", entry, placed)
+            _count_active(c, state, -1)
+            c.do("ret ptr null")
+        c.invoke("Py_DecRef", freed)
     c.put(state, State.HITS, c.op("add", c.word(state, State.HITS), i64(1)))
     answer = c.call(PTR, "give_back", state, entry, values)
     with c.when(is_made):
@@ -278,17 +290,16 @@ def _unless(c: Code, condition: Value, target: str) -> None:
     c.begin(on)
 
 
-def _fail(c: Code, state: Value, numbers: tuple[Value, Value, Value]) -> None:
-    """Leave with what Python raises for an error's number, the buffers to free and the program's number."""
+def _finished(c: Code, state: Value, numbers: tuple[Value, Value, Value]) -> Value:
+    """Return what Python gives for an error's number, buffers to free and a program's number: null where it raised."""
     told = c.frame_bytes(8 * len(numbers))
     for position, number in enumerate(numbers):
         c.put(told, position, c.call(PTR, "PyLong_FromLongLong", number))
-    _count_active(c, state, -1)
     failed = c.word(state, State.FAILED, PTR)
     answer = c.call(PTR, "PyObject_VectorcallDict", failed, told, i64(len(numbers)), NULL)
     for position in range(len(numbers)):
         c.invoke("Py_DecRef", c.word(told, position, PTR))
-    c.do(f"ret {answer}")
+    return answer
 
 
 def _vectorcall(c: Code, callee: Value, *args: Value) -> Value:

@@ -190,6 +190,10 @@ class Memo:
         except (AttributeError, TypeError, RuntimeError):  # what only looks like a tensor, or has no hash
             return None
 
+    def _around_run(self, threads: int) -> Sequence[int]:
+        """Return the context of a program that runs on so many threads, or on as many as the settings say."""
+        return context_words(parallel_address(threads), look_address(), threads) if threads else self._context
+
     def _has_its_defaults(self, ready: _Ready) -> bool:
         return self._function is None or self._function.__defaults__ is ready.target.keep[-1]
 
@@ -204,7 +208,7 @@ class Memo:
         defaults = (self._function.__defaults__ if self._function is not None else None) or ()
         padded = [*[None] * (len(names) - len(defaults)), *defaults]
         target.keep.append(self._function.__defaults__ if self._function is not None else None)
-        found = _Ready(target, call.callee, sources, padded, (), (), self._context)
+        found = _Ready(target, call.callee, sources, padded, (), (), self._around_run(target.threads))
         tensors: list[_Tensor] = []
         words: list[int] = []
         for k, value in enumerate(found.values([*args, *named.values()])):

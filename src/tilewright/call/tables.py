@@ -16,6 +16,7 @@ from tilewright.call import words as code
 from tilewright.call.guards import Guards, field_offset, version_offset
 from tilewright.call.words import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
 from tilewright.frontend.value_keys import MISSING, kind_of
+from tilewright.native.threads import parallel_address
 from tilewright.records import mutable
 
 MASK = (1 << 64) - 1
@@ -104,6 +105,8 @@ class Target:
     """Key words that any number within some may be."""
     makers: Sequence[tuple[Callable[[], Any], int, int]] = ()
     """What makes the outputs that a call leaves out: a function, a parameter, and which tensor to clear, or -1."""
+    threads: int = 0
+    """How many threads the program runs on, 0 where the settings say."""
 
     @property
     def masked(self) -> list[int]:
@@ -129,6 +132,7 @@ class Target:
             Entry.RETURNS: len(self.returns), Entry.RETURN_TABLE: address(returns),
             Entry.RANGES: len(self.ranges), Entry.RANGE_TABLE: address(rows[3]),
             Entry.MAKERS: len(makers), Entry.MAKER_TABLE: address(rows[4]),
+            Entry.PARALLEL: parallel_address(self.threads) if self.threads else 0, Entry.THREADS: self.threads,
         }  # fmt: skip
         for place, value in filled.items():
             made[place] = signed(value)

@@ -203,6 +203,7 @@ _HELP = {
     "tensor": "this works on buffers in memory: a parameter, or what pl.create_tensor gives",
     "list": "one integer per axis, for example [0, 0]",
     "integer": "use `//` to divide, or pl.cast(..., pl.INDEX)",
+    "scalar": "a number, or a parameter annotated pl.Scalar[pl.INT32]",
     "condition": "compare first, for example `n > 0`",
 }
 

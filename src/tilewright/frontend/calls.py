@@ -20,7 +20,7 @@ from tilewright.frontend.arguments import UNREAD, arguments, values_of
 from tilewright.frontend.derived import between_numbers, expanded
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
-from tilewright.frontend.indexed import one_tile
+from tilewright.frontend.indexed import one_number, one_tile
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.kernels import Kernel
@@ -79,6 +79,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     if spec.annotated and isinstance(t.declared, TileType) and bound["shape"] is None and bound["dtype"] is None:
         bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
+    indices = bound.get("indices")
     bound = one_tile(t, spec, bound, node)
     _check_attributes(t, spec, bound, spans, node)
     is_shared = t.lane is not None or spec.name in OF_LANES
@@ -101,7 +102,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     _check_namespace(t, result, node)
     if "atomic" in bound:
         _check_source(t, result, node)
-    return note_pending(t, spec, result, node) if is_shared else result
+    return note_pending(t, spec, result, node) if is_shared else one_number(t, spec, indices, result, node)
 
 
 def _advise(error: KernelError, spec: OpSpec, args: Sequence[Value]) -> None:

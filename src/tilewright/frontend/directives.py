@@ -5,10 +5,12 @@ They are plain functions so that editors know their signatures; the front end re
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from tilewright.core.annotations import Condition, Index, T, outside_kernel
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import Level, MemorySpace, Role, ScopeMode, SplitMode
 from tilewright.core.expr import Const, constant
 from tilewright.dtypes import DataType
@@ -16,8 +18,8 @@ from tilewright.frontend.optimizations import cross_core_slot, split
 from tilewright.frontend.plain import ScopeObject, counted
 
 __all__ = ["at", "cdiv", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
-__all__ += ["no_dep", "parallel", "pipeline", "range", "scan", "scope", "split", "split_aiv", "spmd", "spmd_submit"]
-__all__ += ["static_assert", "static_print", "submit", "unroll", "while_", "yield_"]
+__all__ += ["no_dep", "parallel", "pipeline", "print", "range", "scan", "scope", "split", "split_aiv", "spmd"]
+__all__ += ["spmd_submit", "static_assert", "static_print", "submit", "unroll", "while_", "yield_"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,12 +43,14 @@ def range(*bounds: Index, init_values: Sequence[Any] | None = None) -> Iterable[
     return counted("range", bounds, init_values)
 
 
+@called(numba="numba.prange")
 @_loop
 def parallel(*bounds: Index, init_values: Sequence[Any] | None = None) -> Iterable[Any]:
     """Count like `range`, promising that iterations do not depend on each other."""
     return counted("parallel", bounds, init_values)
 
 
+@called(triton="static_range")
 @_loop
 def unroll(*bounds: int) -> Iterable[Any]:
     """Count like `range` over constant bounds, the body written out once per iteration."""
@@ -168,14 +172,26 @@ def spmd_submit(
     outside_kernel("pl.spmd_submit")
 
 
+@called(triton="device_print")
+def print(*values: Any) -> None:
+    """Write values of the running program to standard output, with spaces between them, texts as they are.
+
+    Of a tile or a tensor the valid part is shown, the first 16 elements of each axis. In plain Python it is Python's.
+    """
+    builtins.print(*values)
+
+
+@called("triton")
 def static_print(*values: Any) -> None:
     """Print what the compiler knows about values while it reads the kernel."""
 
 
+@called("triton")
 def static_assert(condition: Any, message: str = "") -> None:
     """Stop the compiler unless a condition it can evaluate holds."""
 
 
+@called(triton="triton.cdiv")
 def cdiv(a: Index, b: Index) -> Any:
     """Return how many times `b` it takes to reach `a`: their quotient, rounded up."""
     return -(-int(a) // int(b))

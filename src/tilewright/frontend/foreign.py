@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
+from tilewright.core.elsewhere import elsewhere
 from tilewright.core.op import REQUIRED
+from tilewright.core.operands import usage
 from tilewright.dtypes import STORABLE
-from tilewright.ops.registry import OPS
+from tilewright.frontend import directives
+from tilewright.ops.registry import OPS, specs
 
 _FULL = "pl.tile_full(shape, dtype=pl.FP32, value={}) is a tile of one number, pl.full a tensor"
 _NEW = "pl.create_tensor(shape, dtype=pl.FP32) is a buffer, pl.create_tile(shape, dtype=pl.FP32) a tile"
@@ -14,9 +18,7 @@ _FOLDED = "pl.{0}(x, axis=-1) folds an axis, pl.{0}(x) all elements to a number"
 _COMPARED = "write a {0} b, which makes a mask of tiles and tensors"
 _CONVERTED = "pl.cast(x, pl.FP16) converts elements"
 _BLOCK = "the index of `for i in pl.parallel(...)` says which turn this is, pl.get_block_idx() which block of pl.spmd"
-_POWER = "write pl.pow(x, y); a square is pl.square(x)"
 _PRODUCT = "pl.matmul(a, b) is the matrix product"
-_BATCHED = "pl.batch_matmul(a, b) is the product of each pair of matrices"
 _RESHAPED = "pl.reshape(x, shape) gives the same elements another shape"
 _TURNED = "pl.transpose(x, 0, 1) swaps two axes"
 _SPREAD = "operators repeat extents of 1 by themselves; pl.row_expand and pl.col_expand do so by name"
@@ -25,20 +27,14 @@ _RANDOM = "pl.rand(seed, shape, offset) and pl.randn draw numbers; for dropout, 
 _LEFT = "pl.fmod(a, b) is the remainder with the sign of the dividend, pl.rem(a, b) that with the sign of the divisor"
 _COUNTED = "pl.arange(64) counts, pl.iota([64, 1], axis=0) down a column, and pl.tri(0, [64, 64]) is a triangle of ones"
 _SCANNED = "pl.scan(lambda a, b: a + b, x, axis=-1) folds each element with all before it; sums are pl.cumsum(x)"
-_SHOWN = (
-    "pl.static_print shows what is known while the kernel is read; for what it computes, pl.store that into an output"
-)
+_SHOWN = "pl.print(...) shows values of the running program, pl.static_print what is known while the kernel is read"
 _CONSTANT = "a number that is passed to a kernel is a constant of its code: annotate the parameter `n: int`"
 _NUMBER = "math.inf, math.nan and math.pi are numbers that a kernel can use"
 _EXTENTS = "x.shape is a tuple of the extents, and len(x.shape) their number"
 _PLACED = "pl.load(x, offsets, shape) takes the tensor, where to start and how much"
 
-_ARCS = {f"arc{name}": f"a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tan2", "tanh")}
-
 _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("T", "mT", "t", "permute", "swapaxes", "swapdims", "moveaxis"), _TURNED),
-    **dict.fromkeys(("absolute", "fabs"), "write pl.abs(x)"),
-    **{name: f"write pl.{ours}({'y, x' if ours == 'atan2' else 'x'})" for name, ours in _ARCS.items()},
     "add_": "write x = x + y",
     "addmm": "pl.matmul_acc(acc, a, b) adds a product to an accumulator, pl.matmul_bias(a, b, bias) a row to a product",
     "advance": _PLACED,
@@ -52,21 +48,17 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("bitwise_or", "logical_or"), "write a | b for bits and masks; conditions take `or`"),
     **dict.fromkeys(("bitwise_xor", "logical_xor"), "write a ^ b for bits and masks"),
     **dict.fromkeys(("bitwise_not", "logical_not", "invert"), "write ~x for bits and masks; conditions take `not`"),
-    "bmm": _BATCHED,
     **dict.fromkeys(("broadcast", "broadcast_to", "expand", "expand_as", "repeat", "tile"), _SPREAD),
     **dict.fromkeys(("cat", "concatenate", "hstack", "vstack", "stack", "join", "column_stack"), _JOINED),
-    "clip": "write pl.clamp(x, low, high)",
     "constexpr": _CONSTANT,
     "associative_scan": _SCANNED,
     **dict.fromkeys(("debug_barrier", "syncthreads", "barrier"), "pl.system.bar_all() waits; order is kept"),
-    "device_assert": "pl.system.device_assert(condition, message) checks while the program runs",
     **dict.fromkeys(("dot", "mm", "einsum", "linear", "inner", "tensordot", "mv"), _PRODUCT),
     **dict.fromkeys(("device_print", "print"), _SHOWN),
     **dict.fromkeys(("empty", "empty_like", "new_empty"), _NEW),
     "equal": _COMPARED.format("=="),
     **dict.fromkeys(("flatten", "ravel", "squeeze", "unsqueeze", "expand_dims", "view", "newaxis"), _RESHAPED),
     "floor_divide": 'pl.cast(a / b, pl.INT32, mode="floor") rounds down; numbers take `//`',
-    "addcmul": "write pl.fma(a, b, c), or a * b + c",
     **dict.fromkeys(("full_like", "fill", "fill_", "constant"), _FULL.format("0.0")),
     "greater": _COMPARED.format(">"),
     "greater_equal": _COMPARED.format(">="),
@@ -85,13 +77,9 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("ones", "ones_like"), _FULL.format("1.0")),
     "outer": "operators repeat extents of 1: a column times a row is their outer product",
     "pad": "pl.fillpad(x) fills what a load did not find",
-    **dict.fromkeys(("power", "float_power"), _POWER),
     **dict.fromkeys(("program_id", "thread_id", "block_idx", "blockIdx"), _BLOCK),
     **dict.fromkeys(("normal", "uniform", "dropout", "rand4x", "randn4x"), _RANDOM),
-    "reciprocal": "write pl.recip(x)",
     **dict.fromkeys(("remainder", "mod"), _LEFT),
-    "rint": "write pl.round(x)",
-    "swish": "write pl.silu(x)",
     **dict.fromkeys(("static_range", "grid"), "pl.unroll(n) writes a loop's body out, pl.range(n) runs it in order"),
     "std": "write pl.sqrt(pl.var(x, axis=-1, keepdims=True))",
     **dict.fromkeys(("true_divide", "divide"), "write a / b"),
@@ -101,10 +89,28 @@ _MEANT: Mapping[str, str] = {
 """What to write for each name; a name that is also one of ours is another thing here."""
 
 
+@cache
+def _found() -> Mapping[str, str]:
+    """Return what to write for each name that the declarations say other libraries have."""
+    found: dict[str, str] = {}
+    for spec in specs():
+        for names in elsewhere(spec.function).values():
+            for name in names:
+                found.setdefault(name.rpartition(".")[2], f"write pl.{usage(spec)}: {spec.doc.partition(chr(10))[0]}")
+    for function in vars(directives).values():
+        for names in elsewhere(function).values():
+            for name in names:
+                doc = (function.__doc__ or "").partition("\n")[0]
+                found.setdefault(name.rpartition(".")[2], f"write pl.{function.__name__}(...): {doc}")
+    return found
+
+
 def meant(name: str, of: str = "x") -> str:
     """Return a help line for a name of another library: what does it here to the value `of`, or nothing."""
     if name in _MEANT:
         return _MEANT[name]
+    if name in _found():
+        return _found()[name]
     if f"tile.{name}" not in OPS:
         return ""
     required = [p for p in OPS[f"tile.{name}"].spec.parameters if p.default is REQUIRED]

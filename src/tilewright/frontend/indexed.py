@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.core.build import scalar
 from tilewright.core.expr import Expr, integer
 from tilewright.core.op import OpSpec
-from tilewright.core.types import TensorType, TileType
+from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.dtypes import INT64
 from tilewright.errors import ShapeMismatchError
 from tilewright.frontend.derived import Writer
@@ -23,15 +23,29 @@ from tilewright.ops.registry import OPS
 
 def one_tile(t: Translator, spec: OpSpec, bound: dict[str, Any], node: ast.AST) -> dict[str, Any]:
     """Return the arguments of an op that takes indices, with an index along each axis made one that counts elements."""
-    given = bound.get("indices")
-    if not isinstance(given, (list, tuple)) or not {"x", "indices", "mask", "axis"} <= {*spec.names}:
+    x, given = bound.get("x"), bound.get("indices")
+    is_whole = isinstance(given, Expr) and not isinstance(given.type, ScalarType)
+    if is_whole or not _takes_places(spec) or not isinstance(x, Expr) or not isinstance(x.type, TensorType):
         return bound
-    parts = [t.expr(part, node) for part in sequence(given)]  # pyright: ignore[reportUnknownArgumentType]
-    return {**bound, **_raveled(t, bound["x"], parts, bound["mask"], node)}
+    parts = [t.expr(part, node) for part in sequence(given)]
+    return {**bound, **_raveled(t, x, parts, bound["mask"], node)}
 
 
-def _raveled(t: Translator, x: Value, parts: Sequence[Expr], mask: Value, node: ast.AST) -> dict[str, Any]:
-    assert isinstance(x, Expr) and isinstance(x.type, TensorType)
+def _takes_places(spec: OpSpec) -> bool:
+    return {"x", "indices", "mask", "axis"} <= {*spec.names}
+
+
+def one_number(t: Translator, spec: OpSpec, indices: Value, result: Expr, node: ast.AST) -> Expr:
+    """Return what an op gives: of an element that numbers alone name, the element as a number."""
+    parts = sequence(indices) if _takes_places(spec) and isinstance(result.type, TileType) else ()
+    are_tiles = any(isinstance(part, Expr) and isinstance(part.type, TileType) for part in parts)
+    if not parts or are_tiles:
+        return result
+    return Writer(t, node).do("tile.read", x=result, indices=(0,))
+
+
+def _raveled(t: Translator, x: Expr, parts: Sequence[Expr], mask: Value, node: ast.AST) -> dict[str, Any]:
+    assert isinstance(x.type, TensorType)
     if len(parts) != len(x.type.shape):
         help = "one tile of indices names rows; a list has an index for each axis"
         message = f"{x.type} has {len(x.type.shape)} axes, and there are {len(parts)} indices"

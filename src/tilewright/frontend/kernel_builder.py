@@ -92,7 +92,7 @@ class KernelBuilder(Translator):
 _LOOP = "write a loop: `for i in pl.range(...)`, or pl.unroll to have it written out"
 _OUTSIDE = "define it outside the kernel, decorated with @pl.inline"
 _INSTEAD = {
-    "Assert": "pl.static_assert checks what is known before the program runs",
+    "Assert": "pl.device_assert(condition, message) checks while the program runs, pl.static_assert before",
     "AsyncFor": "drop `async`",
     "AsyncFunctionDef": _OUTSIDE,
     "AsyncWith": "drop `async`",

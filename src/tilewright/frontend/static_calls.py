@@ -13,6 +13,7 @@ from tilewright.core.build import scalar
 from tilewright.core.expr import Call, Const, Expr, Var, constant
 from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.printer import python_print_type
+from tilewright.core.stmt import EvalStmt
 from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.dtypes import INT64, DataType
 from tilewright.errors import (
@@ -50,6 +51,45 @@ def _static_print(t: Translator, node: ast.Call) -> None:
     span = t.span(node)
     shown = " ".join([f"static_print [{span.filename}:{span.line}]:", *(_printed(t, arg) for arg in node.args)])
     t.tell(lambda: print(shown))
+
+
+def _print(t: Translator, node: ast.Call) -> None:
+    """Write one op for each run of known text and the running value after it."""
+    if node.keywords:
+        raise t.error(DirectiveError, node, "pl.print() takes values by position", help='pl.print("n =", n)')
+    pieces: list[str | Expr] = []
+    for number, arg in enumerate(node.args):
+        parts = [part for part in arg.values] if isinstance(arg, ast.JoinedStr) else [arg]
+        pieces += [" "] if number else []
+        pieces += [_running(t, part) for part in parts]
+    text = ""
+    for place, piece in enumerate(pieces):
+        if isinstance(piece, str):
+            text += piece
+            continue
+        is_last = place == len(pieces) - 1
+        t.emit(EvalStmt(_printing(t, text, piece, "\n" if is_last else "", node), t.span(node)))
+        text = ""
+    if text or not pieces or isinstance(pieces[-1], str):
+        t.emit(EvalStmt(_printing(t, text, None, "\n", node), t.span(node)))
+
+
+def _printing(t: Translator, text: str, value: Expr | None, end: str, node: ast.Call) -> Expr:
+    return apply(t, OPS["system.print_value"].spec, {"text": text, "value": value, "end": end}, node, {})
+
+
+def _running(t: Translator, node: ast.expr) -> str | Expr:
+    """Return what is known as its text, anything else as a value to be shown."""
+    inner = node.value if isinstance(node, ast.FormattedValue) else node
+    value = t.operand(inner)
+    if isinstance(value, Expr) and not isinstance(value, Const):
+        if isinstance(node, ast.FormattedValue) and (node.format_spec is not None or node.conversion != -1):
+            message, help = "a running value is shown without conversions or formats", "write `{x}` alone"
+            raise t.error(UnsupportedFeatureError, node, message, help=help)
+        return value
+    if isinstance(node, ast.FormattedValue):
+        return str(t.evaluate(ast.copy_location(ast.JoinedStr([node]), node)))
+    return show(value, is_typed=False) if not isinstance(value, str) else value
 
 
 def _printed(t: Translator, node: ast.expr) -> str:
@@ -143,6 +183,7 @@ _PLACES: dict[Any, str] = {
 DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
     directives.submit: submit,
     directives.spmd_submit: submit,
+    directives.print: _print,
     directives.static_print: _static_print,
     directives.static_assert: _static_assert,
     directives.cdiv: _cdiv,

@@ -63,16 +63,15 @@ class _Gradients:
     def save(self, ctx: Any, inputs: Sequence[Any], output: Any) -> None:
         """Keep what the backward kernel is given."""
         torch: Any = sys.modules["torch"]
-        outputs = _several(output)
-        values = {**dict(zip(self.pair.inputs, inputs)), **dict(zip(self.pair.outputs, outputs))}  # noqa: B905 - torch's compiler knows no strict=
-        needed = [*self.pair.saved, *(n for n in self.pair.produced.values() if n not in self.pair.saved)]
-        ctx.numbers = {name: values[name] for name in needed if not isinstance(values[name], torch.Tensor)}
+        ahead = zip(self.pair.inputs, inputs, strict=True)
+        values = {**dict(ahead), **dict(zip(self.pair.outputs, _several(output), strict=True))}
+        for name, of in self.pair.produced.items():
+            if values[of] is None:
+                of_what = f"`{of}` of `{self.pair.forward.name}`"
+                raise TypeError(f"`{self.pair.backward.name}` writes `{name}`, and {of_what} is None: pass a tensor")
+        ctx.numbers = {n: values[n] for n in self.pair.saved if not isinstance(values[n], torch.Tensor)}
         ctx.tensors = [name for name in self.pair.saved if name not in ctx.numbers]
-        ctx.likes = {
-            name: (values[name].shape, values[name].dtype)
-            for name in needed
-            if name not in self.pair.saved and name not in ctx.numbers
-        }
+        ctx.likes = [part for of in self.pair.bare for part in (values[of].shape, values[of].dtype)]
         ctx.save_for_backward(*[values[name] for name in ctx.tensors])
         flowing = self.pair.incoming.values()
         ctx.mark_non_differentiable(*[values[name] for name in self.pair.outputs if name not in flowing])
@@ -88,15 +87,12 @@ class _Gradients:
 
     def _gradients(self, call: Callable[..., Any], ctx: Any, grads: Sequence[Any]) -> Any:
         """Return the gradient of each input, None where there is none."""
-        values = {**ctx.numbers, **dict(zip(ctx.tensors, ctx.saved_tensors))}  # noqa: B905 - as above
-        coming = dict(zip(self.pair.outputs, grads))  # noqa: B905 - as above
-        given = [values[name] for name in self.pair.saved] + [coming[of] for of in self.pair.incoming.values()]
-        for of in self.pair.produced.values():
-            if of not in self.pair.saved:
-                given += [*ctx.likes.get(of, (None, None))]
-        made = call(*given)
-        found = dict(zip(self.pair.produced.values(), _several(made)))  # noqa: B905 - as above
-        wanted = zip(self.pair.inputs, ctx.needs_input_grad)  # noqa: B905 - as above
+        values = {**ctx.numbers, **dict(zip(ctx.tensors, ctx.saved_tensors, strict=True))}
+        coming = dict(zip(self.pair.outputs, grads, strict=True))
+        saved = [values[name] for name in self.pair.saved]
+        made = call(*saved, *(coming[of] for of in self.pair.incoming.values()), *ctx.likes)
+        found = dict(zip(self.pair.produced.values(), _several(made), strict=True))
+        wanted = zip(self.pair.inputs, ctx.needs_input_grad, strict=False)  # torch leaves the last defaults out
         return tuple(found.get(name) if is_wanted else None for name, is_wanted in wanted)
 
 
@@ -122,8 +118,7 @@ def _saved(pair: Pair) -> list[tuple[str, str]]:
 
 def _shapes(pair: Pair) -> list[tuple[str, str]]:
     """Return what says how large gradients are whose tensors are not saved: shape and element type."""
-    bare = [of for of in pair.produced.values() if of not in pair.saved]
-    return [part for of in bare for part in ((f"shape_of_{of}", "SymInt[]"), (f"dtype_of_{of}", "ScalarType"))]
+    return [part for of in pair.bare for part in ((f"shape_of_{of}", "SymInt[]"), (f"dtype_of_{of}", "ScalarType"))]
 
 
 @record

@@ -43,6 +43,11 @@ class Pair:
         """What the forward kernel is called with, by name."""
         return [parameter.name for parameter in self.parameters]
 
+    @computed_once
+    def bare(self) -> list[str]:
+        """The inputs that gradients are asked for and that are not saved: only what they look like is."""
+        return [name for name in self.produced.values() if name not in self.saved]
+
 
 def pair(forward: Kernel, backward: Kernel) -> Pair:
     """Return what a backward kernel takes of another; TypeError where its names do not say."""

@@ -49,19 +49,24 @@ class Compiled:
         given = [call.values.get(name, MISSING) for name in self.parameters]
         return prepared(native, bind_described(entry.function, entry.directions, given, call.arguments))
 
-    @computed_once
-    def callee(self) -> Callee | None:
-        """The program as dispatchers call it, None on the interpreter."""
+    def callee(self, device: str) -> Callee | None:
+        """Return the program as dispatchers call it for tensors of a device, None on the interpreter."""
         from tilewright.call.targets import Callee
 
         native = self.program.native
-        return None if native is None else Callee(native, self.program.entry.function)
+        if native is not None and device not in self._callees:
+            self._callees[device] = Callee(native.on(device), self.program.entry.function)
+        return self._callees.get(device)
+
+    @computed_once
+    def _callees(self) -> dict[str, Callee]:
+        return {}
 
     def learned(self, call: Call, result: Any) -> Learned | None:
         """Return a call that gave `result` as a dispatcher learns it, None where it cannot take calls like it."""
         from tilewright.call.targets import Learned, fits, given_back
 
-        names, entry, callee = list(call.described), self.program.entry.function, self.callee
+        names, entry, callee = list(call.described), self.program.entry.function, self.callee(call.device)
         left_out = [name for name in names if name not in call.values]
         if callee is None or not fits(entry, len(names), self.returns):
             return None
@@ -83,7 +88,7 @@ class Compiled:
         shape = meta.shape if isinstance(meta, TensorMeta) else ()
         dims = [dim.name if isinstance(dim, DynDim) else None for dim in shape]
         given = call.passed(name) if made is None else TensorMeta(tuple(made.shape), meta.dtype)  # pyright: ignore
-        return Slot(given, self.types.get(name), dims, made=made)
+        return Slot(given, self.types.get(name), dims, made=made, device=call.device)
 
     def _number(self, value: Any, name: str) -> Slot:
         """Return the slot of a number that each call brings."""

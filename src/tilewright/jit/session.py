@@ -25,7 +25,7 @@ from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
 from tilewright.programs.lowered_stages import Remade
-from tilewright.programs.platforms import platform_for
+from tilewright.programs.platforms import DEFAULT, platform_for
 
 if TYPE_CHECKING:
     from tilewright.call.memo import Written
@@ -92,7 +92,8 @@ class Session:
     def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
         """Return the program for some arguments."""
         call = self.binder.described(args, kwargs)
-        config = _placed(call, config)
+        if code_options(config)[0] == DEFAULT:  # a program for another place can be made anywhere
+            config = _placed(call, config)
         return self._compiled(call, config).program.configured(config)
 
     def specialized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Specialization:

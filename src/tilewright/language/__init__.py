@@ -89,6 +89,8 @@ from tilewright.ops.system import *
 from tilewright.tune.config import Config as Config
 from tilewright.tune.decorator import autotune as autotune
 
+from tilewright.language.extremes import max as max, min as min  # isort: skip
+
 if _typing.TYPE_CHECKING:
     _T = _typing.TypeVar("_T")
     Out = _typing.Annotated[_T, "Out"]

@@ -11,6 +11,7 @@ from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch_each
 from tilewright.core.annotations import Number, Tensor, Tile
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
 from tilewright.core.op import Effect
 from tilewright.core.region import Array, Region, embed, exact
@@ -26,7 +27,7 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SWAPPED = frozenset((dt.INT32, dt.INT64, dt.UINT32, dt.UINT64, dt.FP32))
+SWAPPED = frozenset((dt.INT32, dt.INT64, dt.UINT32, dt.UINT64, dt.FP32, dt.FP64))
 EXCHANGE, SWAP = "exchange", "swap"
 """What updates are called that no NumPy function is: the new element, and that where the old one is as expected."""
 
@@ -102,6 +103,7 @@ def _atomic(combine: str, accepts: Collection[DataType], value: str = "1.0", com
     return declare
 
 
+@called("triton", numpy="np.add.at bincount", torch="scatter_add index_add", numba="cuda.atomic.add")
 @_atomic("add", NUMBERS)
 def atomic_add(
     x: Tensor, indices: Tile, values: Tile | Number, *, mask: Tile | None = None, axis: int | None = 0
@@ -114,6 +116,7 @@ def atomic_add(
     ...
 
 
+@called("triton", numba="cuda.atomic.max")
 @_atomic("maximum", NUMBERS)
 def atomic_max(
     x: Tensor, indices: Tile, values: Tile | Number, *, mask: Tile | None = None, axis: int | None = 0
@@ -125,6 +128,7 @@ def atomic_max(
     ...
 
 
+@called("triton", numba="cuda.atomic.min")
 @_atomic("minimum", NUMBERS)
 def atomic_min(
     x: Tensor, indices: Tile, values: Tile | Number, *, mask: Tile | None = None, axis: int | None = 0
@@ -136,6 +140,7 @@ def atomic_min(
     ...
 
 
+@called("triton", numba="cuda.atomic.and_")
 @_atomic("bitwise_and", INTEGERS, "6")
 def atomic_and(
     x: Tensor, indices: Tile, values: Tile | Number, *, mask: Tile | None = None, axis: int | None = 0
@@ -147,6 +152,7 @@ def atomic_and(
     ...
 
 
+@called("triton", numba="cuda.atomic.or_")
 @_atomic("bitwise_or", INTEGERS, "5")
 def atomic_or(
     x: Tensor, indices: Tile, values: Tile | Number, *, mask: Tile | None = None, axis: int | None = 0
@@ -158,6 +164,7 @@ def atomic_or(
     ...
 
 
+@called("triton", numba="cuda.atomic.xor_")
 @_atomic("bitwise_xor", INTEGERS, "3")
 def atomic_xor(
     x: Tensor, indices: Tile, values: Tile | Number, *, mask: Tile | None = None, axis: int | None = 0
@@ -169,6 +176,7 @@ def atomic_xor(
     ...
 
 
+@called("triton", numba="cuda.atomic.exch")
 @_atomic(EXCHANGE, NUMBERS)
 def atomic_xchg(
     x: Tensor, indices: Tile, values: Tile | Number, *, mask: Tile | None = None, axis: int | None = 0
@@ -180,6 +188,7 @@ def atomic_xchg(
     ...
 
 
+@called("triton", numba="cuda.atomic.cas")
 @_atomic(SWAP, SWAPPED, compare=", 2.0")
 def atomic_cas(
     x: Tensor,

@@ -9,6 +9,7 @@ import math
 from typing import Any, TypeAlias
 
 from tilewright.core.annotations import X
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
 from tilewright.core.types import ScalarType, Shape, is_fully_valid
 from tilewright.dtypes import BOOL
@@ -186,6 +187,7 @@ _PLACES = (
 )
 
 
+@called("numpy torch triton")
 @derived(_fold("sum", rounds=True), accepts=COUNTED, ulp=4, example=_EXAMPLE)
 def sum(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the sum of the elements along one axis, some, or all, in which case it is a number.
@@ -195,6 +197,7 @@ def sum(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False)
     ...
 
 
+@called("numpy torch")
 @derived(_fold("prod", rounds=True), ulp=8, example=_EXAMPLE)
 def prod(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the product of the elements along one axis, some, or all, in which case it is a number.
@@ -204,6 +207,7 @@ def prod(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
     ...
 
 
+@called("numpy torch triton", numpy="amax", torch="amax", triton="reduce")
 @derived(_fold("max", rounds=False), example=_EXAMPLE)
 def max(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the largest element along one axis, some, or all, in which case it is a number; NaN is larger than all.
@@ -213,6 +217,7 @@ def max(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False)
     ...
 
 
+@called("numpy torch triton", numpy="amin", torch="amin")
 @derived(_fold("min", rounds=False), example=_EXAMPLE)
 def min(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the smallest element along one axis, some, or all, in which case it is a number; NaN is smaller than all.
@@ -222,6 +227,7 @@ def min(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False)
     ...
 
 
+@called("numpy torch")
 @derived(_mean, accepts=COUNTED, ulp=6, example=_EXAMPLE)
 def mean(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the mean of the elements along one axis, some, or all, in which case it is a number.
@@ -231,6 +237,7 @@ def mean(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
     ...
 
 
+@called("numpy torch")
 @derived(_var, ulp=16, example=_EXAMPLE)
 def var(x: X, axis: int | tuple[int, ...] | None = None, correction: float = 1, keepdims: bool = False) -> X:
     """Return the variance of the elements along one axis, some, or all, in which case it is a number.
@@ -241,6 +248,7 @@ def var(x: X, axis: int | tuple[int, ...] | None = None, correction: float = 1, 
     ...
 
 
+@called("numpy torch triton")
 @derived(_position("max"), accepts=COUNTED, example=_PLACES)
 def argmax(x: X, axis: int | None = None, keepdims: bool = False) -> X:
     """Return where along an axis the first largest element is, or the first NaN, as int32.
@@ -250,6 +258,7 @@ def argmax(x: X, axis: int | None = None, keepdims: bool = False) -> X:
     ...
 
 
+@called("numpy torch triton")
 @derived(_position("min"), accepts=COUNTED, example=_PLACES)
 def argmin(x: X, axis: int | None = None, keepdims: bool = False) -> X:
     """Return where along an axis the first smallest element is, or the first NaN, as int32.
@@ -259,6 +268,7 @@ def argmin(x: X, axis: int | None = None, keepdims: bool = False) -> X:
     ...
 
 
+@called("numpy torch")
 @derived(_decided("max"), accepts=COUNTED, example=_DECIDED)
 def any(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return whether some element is True along one axis, some, or all, in which case it is a condition.
@@ -268,6 +278,7 @@ def any(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False)
     ...
 
 
+@called("numpy torch")
 @derived(_decided("min"), accepts=COUNTED, example=_DECIDED)
 def all(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return whether every element is True along one axis, some, or all, in which case it is a condition.

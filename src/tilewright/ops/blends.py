@@ -9,10 +9,12 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
 from tilewright.core.build import call
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
 from tilewright.core.op import Undefined, spec_of
 from tilewright.core.region import Array, Region
 from tilewright.core.types import ShapedType
+from tilewright.dtypes import FP64
 from tilewright.errors import OperandError
 from tilewright.ops.declare import FLOATS, NUMBERS, UNIFIED, op
 from tilewright.ops.elementwise import maximum, minimum
@@ -79,6 +81,7 @@ def _clamp(result: ShapedType, x: Any, min: Any, max: Any) -> Region:
     return apply(_bounded, result.dtype, result.dtype, [x, min, max])
 
 
+@called("torch triton", numpy="clip")
 @op(
     kinds=UNIFIED, infer=_clamp_type, evaluate=_clamp, fold=_one_bound, family="mapped", reference=_bounded,
     undefined=Undefined.SPREADS, forms=[("min", "max"), ("min",), ("max",)],
@@ -92,12 +95,17 @@ def clamp(x: X, min: X | Number | None = None, max: X | Number | None = None) ->
     ...
 
 
-@elementwise(reference=_multiplied, ulp=1)
+@called("triton", torch="addcmul")
+@elementwise(reference=_multiplied, accepts=NUMBERS - {FP64}, ulp=1)
 def fma(a: X, b: X | Number, c: X | Number) -> X:
-    """Return a * b + c for each three elements: of fp32 rounded once, of shorter floats rounded to fp32 before."""
+    """Return a * b + c for each three elements: of fp32 rounded once, of shorter floats rounded to fp32 before.
+
+    Of doubles write the product and the sum.
+    """
     ...
 
 
+@called("torch")
 @elementwise(reference=_blended, accepts=FLOATS, ulp=1)
 def lerp(start: X, end: X | Number, weight: X | Number) -> X:
     """Return the number that lies `weight` of the way from `start` to `end`, which need not be between them.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Number, Tile
 from tilewright.core.build import call
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr, MakeTuple, constant, integer
 from tilewright.core.linear import difference
 from tilewright.core.op import spec_of
@@ -103,6 +104,7 @@ def iota(shape: Extents, axis: int = -1, start: Number = 0, step: Number = 1, dt
     ...
 
 
+@called(numpy="arange", torch="arange", triton="arange")
 @op(
     kinds=TILE, name="arange", infer=_arange_type, evaluate=_never, fold=_counted, family="derived", listed=tile_ci,
     example="columns = 3 + pl.tile.arange(32)\nout = pl.store(pl.where(columns < 9, a, 0.0), [0, 0], out)",

@@ -5,6 +5,7 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch_each
 from tilewright.core.annotations import Number, Tensor, Tile
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
 from tilewright.core.op import Effect
 from tilewright.core.region import Region, blank, shaded
@@ -56,6 +57,7 @@ def _put(result: ShapedType, x: Region, indices: Region, values: Any, mask: Regi
     return x
 
 
+@called("numpy torch", torch="index_select", triton="gather")
 @op(
     kinds=TILE, infer=_take_type, evaluate=_take, effect=Effect.READ, accepts=ANY, domain=(0.0, 0.9),
     example="rows = pl.cast(pl.tile.full([1, 16], dtype=pl.FP32, value=3.0), pl.INT32)\n"
@@ -70,6 +72,7 @@ def take(x: Tensor, indices: Tile, *, mask: Tile | None = None, pad: Number = 0,
     ...
 
 
+@called("numpy", torch="Tensor.index_put_", triton="tl.store")
 @op(
     kinds=TILE, infer=_put_type, evaluate=_put, effect=Effect.WRITE, alias="x", writes="x", accepts=ANY,
     domain=(0.0, 0.9),

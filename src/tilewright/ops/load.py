@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch, touch_each
 from tilewright.core.annotations import Extents, Tensor, Tile
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import MemorySpace, PadValue, TensorLayout
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, bounds, fits
@@ -182,6 +183,7 @@ def _check_asked(shape: Sequence[int], wanted: Sequence[int]) -> None:
         raise ExecutionError(f"a valid part of {list(wanted)} does not fit {list(shape)}")
 
 
+@called("triton")
 @op(
     kinds=TILE, infer=_load_type, evaluate=_load, effect=Effect.READ, accepts=ANY, undefined=Undefined.MOVES,
     takes_permuted=True, also={"pad": ("other",)}, hints={"mask": MASKS},

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
 from tilewright.core.op import ElementTypes, Undefined, data_of
 from tilewright.core.region import Array, Region
@@ -188,24 +189,28 @@ def ne(lhs: X | Number, rhs: X | Number) -> X:
     ...
 
 
+@called("numpy torch")
 @test(lambda x: np.isnan(x))
 def isnan(x: X) -> X:
     """Return a mask that is True where an element is NaN."""
     ...
 
 
+@called("numpy torch")
 @test(lambda x: np.isinf(x))
 def isinf(x: X) -> X:
     """Return a mask that is True where an element is infinite, of either sign."""
     ...
 
 
+@called("numpy torch")
 @test(lambda x: np.isfinite(x))
 def isfinite(x: X) -> X:
     """Return a mask that is True where an element is neither infinite nor NaN."""
     ...
 
 
+@called("numpy torch triton")
 @op(
     kinds=UNIFIED, infer=_where_type, evaluate=_where, family="mapped", reference=_choose, elements=chosen,
     accepts=ELEMENTS, undefined=Undefined.SPREADS, hints={"condition": _MASKS}, follows=("condition",),

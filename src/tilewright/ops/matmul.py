@@ -7,6 +7,7 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Condition, Tile, X
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region, embed, exact
@@ -282,6 +283,7 @@ _STORE = "\nsquare = pl.store(p, [0, 0], square)"
 _ROW = "row = pl.load(x, [0, 0], [1, 32])\n"
 
 
+@called("numpy torch", numpy="dot", torch="mm", triton="dot")
 @op(
     kinds=UNIFIED,
     infer=_matmul_type,
@@ -302,6 +304,7 @@ def matmul(
     ...
 
 
+@called(torch="addmm")
 @op(
     kinds=UNIFIED, infer=_acc_type, evaluate=_acc, updates="acc", ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}acc = pl.matmul(a, bt)\np = pl.matmul_acc(acc, a, bt){_STORE}",
@@ -326,6 +329,7 @@ def matmul_bias(lhs: Tile, rhs: Tile, bias: Tile) -> Tile:
     ...
 
 
+@called(torch="bmm")
 @op(
     kinds=TILE, infer=_batch_type, evaluate=_matmul, ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}batch = pl.batch_matmul(pl.reshape(a, [1, 16, 32]), pl.reshape(bt, [1, 32, 16]))\n"

@@ -10,6 +10,7 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch
 from tilewright.core.annotations import Extents, Number, Scalar, Tensor, Tile, X
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import AtomicType, MemorySpace, TensorLayout, TileLayout
 from tilewright.core.expr import Expr, constant
 from tilewright.core.extents import as_scalar, as_shape, fits
@@ -282,6 +283,7 @@ def _known_dim(tensor: Expr, axis: int, valid: bool) -> Expr | None:
     return None if extent is None else as_scalar(extent)
 
 
+@called("triton")
 @op(
     kinds=TILE, infer=_store_type, evaluate=_store, effect=Effect.WRITE, alias="output_tensor", writes="output_tensor",
     accepts=ANY, hints={"mask": MASKS}, example="out = pl.store(a, [0, 0], out)",
@@ -313,6 +315,7 @@ def move(
     ...
 
 
+@called(numpy="empty", torch="empty")
 @op(
     kinds=TENSOR, name="create", infer=_created, evaluate=_create_tensor, effect=Effect.ALLOCATE, control_plane=True,
     accepts=ANY,
@@ -346,6 +349,7 @@ def create_tile(
     ...
 
 
+@called("numpy torch triton", numpy="full_like zeros ones", torch="full_like zeros ones", triton="zeros")
 @op(
     kinds=TENSOR, infer=_created, evaluate=_full, effect=Effect.ALLOCATE, accepts=ANY,
     example="ones = pl.full([16, 32], dtype=pl.FP32, value=1.0)\n"
@@ -365,6 +369,7 @@ def tile_full(shape: Extents, dtype: DataType, value: Number) -> Tile:
     ...
 
 
+@called(numpy="ndarray.item", torch="Tensor.item")
 @op(
     kinds=UNIFIED, infer=_read_type, evaluate=_read, effect=Effect.READ, control_plane=True, accepts=ANY,
     example="first = pl.read(x, [0, 0])\nout = pl.store(pl.add(a, first), [0, 0], out)",
@@ -383,6 +388,7 @@ def write(x: X, indices: Extents, value: Number) -> X:
     ...
 
 
+@called(torch="Tensor.size")
 @op(
     kinds=TENSOR, infer=_dim_type, fold=_known_dim, evaluate=_dim, control_plane=True, accepts=ANY,
     example="rows = pl.tensor.dim(x, 0)\nout = pl.store(pl.add(a, pl.cast(rows, pl.FP32)), [0, 0], out)",

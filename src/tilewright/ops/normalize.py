@@ -1,6 +1,7 @@
 """Normalized exponentials: the elements along an axis as shares of their sum. Only the valid part takes part."""
 
 from tilewright.core.annotations import X
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
 from tilewright.ops.axes import along, one_axis
 from tilewright.ops.derived import Writing, cast, derived, float_type, on, widened
@@ -27,12 +28,14 @@ def _log_softmax(w: Writing, x: Expr, axis: int) -> Expr:
 _EXAMPLE = "out = pl.store(pl.{name}(a, axis=-1), [0, 0], out)"
 
 
+@called("torch triton")
 @derived(_softmax, ulp=8, example=_EXAMPLE)
 def softmax(x: X, axis: int = -1) -> X:
     """Return the exponential of each element divided by the sum of those along the axis; integers become fp32."""
     ...
 
 
+@called("torch")
 @derived(_log_softmax, ulp=8, example=_EXAMPLE)
 def log_softmax(x: X, axis: int = -1) -> X:
     """Return the logarithm of `softmax`, without computing that; integers become fp32."""

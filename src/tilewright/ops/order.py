@@ -7,6 +7,7 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Tile, X
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import ShapedType, TensorType, TileType, TupleType
@@ -113,6 +114,7 @@ def _first(w: Writing, x: Expr, k: Any, axis: int, largest: bool) -> tuple[Expr,
 _TAKEN = "best, places = pl.{name}(a, 8)\nout = pl.store(best + pl.cast(places, pl.FP32), [0, 0], out)"
 
 
+@called("numpy torch triton")
 @op(
     kinds=UNIFIED, infer=_sort_type, evaluate=_sort, accepts=NUMBERS, family="order",
     example="out = pl.store(pl.sort(a, axis=-1), [0, 0], out)",
@@ -122,6 +124,7 @@ def sort(x: X, axis: int = -1, descending: bool = False) -> X:
     ...
 
 
+@called("numpy torch")
 @op(
     kinds=UNIFIED, infer=_argsort_type, evaluate=_argsort, accepts=NUMBERS, family="order",
     example="out = pl.store(pl.cast(pl.argsort(a, axis=-1), pl.FP32), [0, 0], out)",
@@ -140,6 +143,7 @@ def row_topk(x: Tile, k: int, largest: bool = True) -> tuple[Tile, Tile]:
     ...
 
 
+@called("torch triton")
 @derived(_topk, example=_TAKEN)
 def topk(x: X, k: int, axis: int = -1, largest: bool = True) -> tuple[X, X]:
     """Return the `k` largest or smallest elements along an axis in order, and their places as int32.

@@ -34,6 +34,7 @@ from tilewright.ops import partial as partial
 from tilewright.ops import pipes as pipes
 from tilewright.ops import position as position
 from tilewright.ops import prefetch as prefetch
+from tilewright.ops import printing as printing
 from tilewright.ops import ravel as ravel
 from tilewright.ops import reduce as reduce
 from tilewright.ops import reinterpret as reinterpret

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, X
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_shape
 from tilewright.core.region import Region
@@ -192,6 +193,7 @@ def reshaped_view(x: Region, shape: Sequence[int], valid: Sequence[int]) -> Regi
     return x.moved(lambda array: np.reshape(array, shape), valid)
 
 
+@called("numpy torch triton")
 @op(
     kinds=UNIFIED, infer=_reshape_type, evaluate=_reshape, control_plane=True, accepts=ANY, alias="x",
     example="flat = pl.reshape(a, [32, 16])\nout = pl.store(pl.reshape(flat, [16, 32]), [0, 0], out)",

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.annotations import X
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
 from tilewright.core.region import Region, embed, exact
 from tilewright.core.types import ShapedType
@@ -45,6 +46,7 @@ def scan(
     )  # fmt: skip
 
 
+@called("numpy torch triton")
 @scan("add", start=lambda dtype: -0.0 if dtype.is_float() else 0, ulp=4, accepts=COUNTED)
 def cumsum(x: X, axis: int = -1, reverse: bool = False) -> X:
     """Return the sum of all elements up to each one along an axis, or from each one on with `reverse`.
@@ -54,18 +56,21 @@ def cumsum(x: X, axis: int = -1, reverse: bool = False) -> X:
     ...
 
 
+@called("numpy torch")
 @scan("multiply", start=lambda dtype: 1, ulp=8)
 def cumprod(x: X, axis: int = -1, reverse: bool = False) -> X:
     """Return the product of all elements up to each one along an axis, or from each one on with `reverse`."""
     ...
 
 
+@called("torch", numpy="np.maximum.accumulate")
 @scan("maximum", start=lambda dtype: dtype.limits[0])
 def cummax(x: X, axis: int = -1, reverse: bool = False) -> X:
     """Return the largest element up to each one along an axis, or from each one on with `reverse`; NaN stays."""
     ...
 
 
+@called("torch", numpy="np.minimum.accumulate")
 @scan("minimum", start=lambda dtype: dtype.limits[1])
 def cummin(x: X, axis: int = -1, reverse: bool = False) -> X:
     """Return the smallest element up to each one along an axis, or from each one on with `reverse`; NaN stays."""

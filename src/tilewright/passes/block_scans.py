@@ -28,7 +28,7 @@ def scan(b: Blocks, value: Call, given: Mapping[str, Argument]) -> Var:
 
 def _scan(b: Blocks, value: Call, x: Var, axis: int, is_reverse: bool) -> Var:
     spec, dtype = value.op.spec, tensor_type(value).dtype
-    rounds = spec.combine in ("add", "multiply") and dtype.is_float()
+    rounds = spec.combine in ("add", "multiply") and dtype.is_float() and dtype.bits < 32
     wide, fold = FP32 if rounds else dtype, f"tile.{'row' if axis == -1 else 'col'}_{FOLDS[spec.combine]}"
     shape, valid = b.extents(x), b.extents(x, valid=True)
     sizes = sizes_of(valid, 64, 256) if axis == -2 else sizes_of(valid, 16, 2048)

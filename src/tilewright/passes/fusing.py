@@ -254,7 +254,7 @@ def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
 def _update(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let what changes a tensor be read where it lies in another one."""
     x = given["x"]
-    for tile in w.tiles(given, "values"):
+    for tile in w.tiles(given, "indices", "values"):
         apart = tile.tensor is not None and isinstance(x, Var) and not w.recorder.may_meet(tile.tensor, x)
         if apart:
             _withdraw(w, tile)

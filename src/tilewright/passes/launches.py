@@ -88,8 +88,8 @@ class _Walk:
         for stmt in body:
             if isinstance(stmt, ForStmt) and runs_side_by_side(stmt):
                 turns = f"[{stmt.start}:{stmt.stop}:{stmt.step}]"
-                rows = shared_out(self.program, stmt)
-                split = f", by rows of {rows.name_hint}" if rows is not None else ""
+                tensor = shared_out(self.program, stmt)
+                split = f", by places of {tensor.name_hint}" if tensor is not None else ""
                 what = f"parallel {stmt.loop_var.name_hint}"
                 yield Launch(what, turns + split, around, self._touched(stmt, name, given))
                 continue

@@ -14,6 +14,7 @@ from typing import Any
 import tilewright.language as pl
 from tilewright import dtypes as dt
 from tilewright.core import enums
+from tilewright.core.elsewhere import elsewhere
 from tilewright.core.op import Kind, OpSpec, Role
 from tilewright.dtypes import DataType
 from tilewright.frontend import directives
@@ -88,6 +89,8 @@ def facts(spec: OpSpec) -> Iterator[str]:
         yield f"On {kinds(spec)}{_elements(spec)}."
     if others := other_names(spec):
         yield f"Also called {' and '.join(f'`{name}`' for name in others)}."
+    if theirs := [f"`{name}`" for names in elsewhere(spec.function).values() for name in names]:
+        yield f"Elsewhere: {', '.join(theirs)}."
     if spec.ulp:
         double = f", {spec.accuracy(dt.FP64):g} as a double" if dt.FP64 in spec.accepts else ""
         yield f"Within {spec.ulp:g} ulp of the exact result{double}."

@@ -18,6 +18,9 @@ SECONDS = 0.15
 FIRST_LOOK, CLEARLY, NEARLY = 2, 1.5, 1.1
 """After so many rounds whoever takes longer than the best by the first factor leaves, and by the second at the end."""
 
+ENOUGH, PATIENCE = 2e-3, 20
+"""How many seconds somebody has been measured who leaves, or in how many rounds: short runs are easily disturbed."""
+
 Timed = Callable[[], float]
 """Runs something once, and returns how many seconds that took."""
 
@@ -54,4 +57,5 @@ def _left(times: Sequence[Sequence[float]], left: Sequence[int], rounds: int) ->
         return list(left)
     factor = CLEARLY if rounds < LEAST else NEARLY
     limit = factor * min(median(times[place]) for place in left)
-    return [place for place in left if min(times[place]) <= limit]
+    new = {place for place in left if rounds < PATIENCE and sum(times[place]) < ENOUGH}
+    return [place for place in left if place in new or min(times[place]) <= limit]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from tilewright.call.thread_limit import thread_limit
 from tilewright.core.types import ScalarType
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.signature import Known
@@ -54,7 +55,8 @@ class TunedDirectCalls(DirectCalls):
         words = {name: _stand_in(slots[name]) for name in self._plan.names}
         self._follow(words)
         fixed = self._fixed(names, learned.slots)
-        return replace(learned, slots=[self._slot(name, slot, words, fixed) for name, slot in slots.items()])
+        changed = [self._slot(name, slot, words, fixed) for name, slot in slots.items()]
+        return replace(learned, slots=changed, threads=thread_limit())
 
     def guards(self, found: Compiled) -> Guards | None:
         """Return what to test before a program is run, None where defaults have changed meanwhile."""

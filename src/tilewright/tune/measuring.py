@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tilewright.call.thread_limit import on_threads
 from tilewright.collector import paused_collection
 from tilewright.core.enums import ParamDirection
 from tilewright.errors import DriftError, InternalError, RunOnlyError, TuningError
@@ -28,6 +29,8 @@ class Tried:
 
     call: Call
     options: RunConfig | None
+    threads: int
+    """How many threads it is run on, 0 for as many as the settings say."""
     compiled: Callable[[], Compiled]
 
 
@@ -60,7 +63,8 @@ def _runs(
         try:
             tried = attempt(config)
             compiled = tried.compiled()
-            runs[number] = _timed(tried.call, compiled), compiled
+            with on_threads(tried.threads):
+                runs[number] = _timed(tried.call, compiled), compiled
         except (DriftError, RunOnlyError, InternalError):
             raise
         except Exception as error:

@@ -11,6 +11,9 @@ from tilewright.records import record
 from tilewright.tune.config import Config
 from tilewright.tune.key import Key, item
 
+THREADS = "threads"
+"""The option that says how many threads a program runs on."""
+
 Prune = Callable[[Sequence[Config], Mapping[str, Any]], Sequence[Config]]
 """Returns which of some configurations are worth measuring for a call's arguments, given by parameter."""
 
@@ -30,7 +33,11 @@ class Plan:
 
     def options(self, config: Config) -> dict[str, Any]:
         """Return the fields of a run configuration that a configuration sets."""
-        return {name: value for name, value in config.items() if name not in self.names}
+        return {name: value for name, value in config.items() if name not in (*self.names, THREADS)}
+
+    def threads(self, config: Config) -> int:
+        """Return how many threads a configuration runs on, 0 where it does not say."""
+        return 0 if THREADS in self.names else config.get(THREADS, 0)
 
     def worthwhile(self, arguments: Mapping[str, Any]) -> Sequence[Config]:
         """Return the configurations to be measured for a call; ValueError where none is left."""
@@ -54,7 +61,7 @@ def plan(kernel: Kernel, configs: Sequence[Any], key: Sequence[str] | None, prun
     for config in made:
         for name in config:
             if name not in parameters:
-                _check_option(kernel, name)
+                _check_option(kernel, name, config[name])
         for name in names:
             if name not in config and not parameters[name].is_optional:
                 raise TypeError(f"{config!r} says nothing about `{name}`, which has no default and others set")
@@ -76,9 +83,13 @@ def _config(given: Any) -> Config:
     raise TypeError(f"configs= takes pl.Config or dicts, got {type(given).__name__}")
 
 
-def _check_option(kernel: Kernel, name: str) -> None:
+def _check_option(kernel: Kernel, name: str, value: object) -> None:
     from tilewright.programs.config import RunConfig
 
+    if name == THREADS:
+        if type(value) is not int or value < 1:
+            raise ValueError(f"`{THREADS}` of a configuration is a positive number, got {value!r}")
+        return
     if name not in {field.name for field in fields(RunConfig)}:
         raise TypeError(
             f"kernel `{kernel.name}` has no parameter `{name}`, nor has a RunConfig: "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import settings
 from tilewright.call.frameworks import is_tensor
+from tilewright.call.thread_limit import on_threads
 from tilewright.frontend.kernels import Kernel
 from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.session import Session
@@ -54,7 +55,8 @@ class TunedSession(Session):
             return self._run(call, config, (args, kwargs), f"`{min(given)}` was given, which is otherwise tuned")
         tried = self._tried(args, kwargs, config, self.choice(args, kwargs, config))
         apart = "config= was given" if config is not None else ""
-        return self._run(tried.call, tried.options, (args, kwargs), apart)
+        with on_threads(tried.threads):
+            return self._run(tried.call, tried.options, (args, kwargs), apart)
 
     def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
         """Return the program for some arguments, with the best configuration that is known; nothing is measured."""
@@ -114,7 +116,7 @@ class TunedSession(Session):
         """Return a call with a configuration."""
         call = self.binder.call(args, self._filled(kwargs, chosen))
         options = applied(self.plan.options(chosen), config)
-        return Tried(call, options, partial(self.compiled, call, options))
+        return Tried(call, options, self.plan.threads(chosen), partial(self.compiled, call, options))
 
     def _given(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return every parameter that is otherwise tuned, where a call gives one; TypeError where one is missing."""

@@ -120,6 +120,22 @@ def test_an_output_is_zero_where_nothing_writes_it(dispatch: str) -> None:
         out.fill_(7.0)
 
 
+def through_the_heap(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    """A temporary that is too large for its function's own memory."""
+    middle = pl.create_tensor([512, 1024], dtype=pl.FP32)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [4, 8]) + 1.0, [508, 0], middle)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(middle, [508, 0], [4, 8]), [0, 0], out)
+    return out
+
+
+def test_what_a_program_has_to_be_freed_of_takes_no_result_away(dispatch: str) -> None:
+    kernel, x = fresh(through_the_heap), ones(4, 8)
+    for _ in range(6):
+        assert (kernel(x) == 2).all()
+
+
 def test_a_program_that_chooses_what_to_return_is_followed(dispatch: str) -> None:
     kernel = fresh(chosen)
     for value, wanted in [(1.0, 1.0), (0.0, 1.0), (2.0, 2.0), (-1.0, 0.0)] * 4:

@@ -13,7 +13,9 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import tilewright.language as pl
+from tilewright.call import launch, memo, tables
 from tilewright.errors import DriftError, TuningError
+from tilewright.native.threads import parallel_address
 from tilewright.runtime import RunConfig
 from tilewright.tune import measuring
 
@@ -252,6 +254,26 @@ def test_configurations_are_pruned_and_choose_options(clock: Measured) -> None:
     assert (kernel(ones(), config=RunConfig()) == 5.0).all()
     with pytest.raises(ValueError, match="left no configuration"):
         tuned(prune=lambda configs, arguments: [])(ones())
+
+
+def test_configurations_say_how_many_threads(clock: Measured, dispatch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def address(threads: int, *emit: Any) -> int:
+        asked.append(threads)
+        return parallel_address(threads, *emit)
+
+    for module in (launch, tables, memo):
+        monkeypatch.setattr(module, "parallel_address", address)
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", "2")
+    kernel, x = tuned(configs=[{"BLOCK": 1, "threads": 1}, {"BLOCK": 1, "threads": 3}, {"BLOCK": 2}]), ones()
+    assert kernel.best_config(x) == {"BLOCK": 1, "threads": 3} and set(asked) == {1, 2, 3}
+    asked.clear()
+    for _ in range(5):
+        assert (kernel(x) == 5.0).all() and set(asked) <= {3, 2} and 3 in asked
+    assert kernel.call_info().direct >= 3
+    with pytest.raises(ValueError, match="`threads` of a configuration is a positive number, got 0"):
+        tuned(configs=[{"BLOCK": 1, "threads": 0}])
 
 
 def test_methods_are_tuned_by_instance(clock: Measured) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import cycle
 
-from tilewright.tune.contest import LEAST, MOST, best, contest
+from tilewright.tune.contest import LEAST, MOST, PATIENCE, best, contest
 
 
 def taking(*seconds: float) -> Callable[[], float]:
@@ -20,9 +20,15 @@ def test_the_smallest_median_wins() -> None:
 
 
 def test_who_is_clearly_slower_leaves_early() -> None:
-    times = contest([taking(1e-6), taking(2e-6), taking(1.2e-6)])
+    times = contest([taking(1e-3), taking(2e-3), taking(1.2e-3)])
     assert [len(each) for each in times] == [LEAST, 2, LEAST]
     assert best(times) == 0
+
+
+def test_short_runs_have_more_chances() -> None:
+    times = contest([taking(9e-6, 9e-6, 9e-6, 1e-6), taking(2e-6)])
+    assert best(times) == 1 and [len(each) for each in times] == [MOST, MOST]
+    assert [len(each) for each in contest([taking(1e-6), taking(2e-6)])] == [PATIENCE, PATIENCE]
 
 
 def test_one_slow_run_throws_nobody_out() -> None:

@@ -12,8 +12,8 @@ from tilewright.backends.cpu.compute.addresses import moved, read_of, view_of
 from tilewright.backends.cpu.compute.convert import as_element
 from tilewright.backends.cpu.compute.copies import known_or, rows_of, tile_type, whole_extents
 from tilewright.backends.cpu.compute.indexed import at_column, single
-from tilewright.backends.cpu.compute.places import Places, Position
-from tilewright.backends.cpu.compute.private_counts import count_privately, is_counting
+from tilewright.backends.cpu.compute.places import Places, Position, Visit
+from tilewright.backends.cpu.compute.private_counts import count_privately
 from tilewright.backends.cpu.compute.scatters import covering
 from tilewright.backends.cpu.compute.shares import each_of_share
 from tilewright.backends.cpu.compute.traced import Lanes, combine, from_memory, rounded, to_memory
@@ -28,6 +28,7 @@ from tilewright.core.visitor import statements
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import FALSE, TRUE, Value, i64, vector
 from tilewright.ops.atomics import EXCHANGE, SWAP
+from tilewright.passes.shares import is_counting
 
 
 @lowers(*(name for name, op in OPS.items() if op.spec.is_atomic))
@@ -44,7 +45,7 @@ def _update(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     result = Tile(type_, known_or(type_, extents))
     if is_read(e, call):
         result = e.fresh(type_, result.valid)
-    elif is_counting(e, call, bound, places):
+    elif is_counting(call):
         count_privately(e, places, operands[-1].lanes)
         return result
     Update(e, call, places, operands, view_of(e, result) if result.place else None).emit(extents)
@@ -96,18 +97,19 @@ class Update:
         """Emit the update of all places."""
         if self.old is not None and self.places.mask is not None:
             self._clear(extents)
-        if not self.places.by_row:
-            self.places.each(self._element)
-            return
+        visit = self._rows(extents) if self.places.by_row else self._element
+        if self.e.in_shares:
+            each_of_share(self.e, self.places, visit)
+        else:
+            self.places.each(visit)
+
+    def _rows(self, extents: Sequence[Value]) -> Visit:
         *middle, columns = extents[1:]
 
         def row(position: Position, pointer: Value) -> None:
             self._row(position, pointer, middle, columns)
 
-        if self.e.in_shares:
-            each_of_share(self.e, self.places, row)
-        else:
-            self.places.each(row)
+        return row
 
     def _clear(self, extents: Sequence[Value]) -> None:
         """Emit zeros for what a mask leaves out."""

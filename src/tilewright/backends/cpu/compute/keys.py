@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tilewright.backends.cpu.compute.storage import splat
-from tilewright.dtypes import BF16, FP16, FP32, DataType
+from tilewright.dtypes import BF16, FP16, FP32, FP64, DataType
 from tilewright.native.llvm import I64, Builder, Value, element, lanes, vector
 
-INFINITY = {FP32: 0x7F800000, FP16: 0x7C00, BF16: 0x7F80}
+INFINITY = {FP64: 0x7FF0000000000000, FP32: 0x7F800000, FP16: 0x7C00, BF16: 0x7F80}
 """The bits of what is larger than all numbers."""
 
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tilewright.backends.cpu.compute.addresses import counted, is_packed, moved, product, times, view_of
+from tilewright.backends.cpu.compute.addresses import (
+    counted,
+    is_packed,
+    is_read_in_place,
+    moved,
+    product,
+    read_of,
+    times,
+    view_of,
+)
 from tilewright.backends.cpu.compute.copies import rows_of
 from tilewright.backends.cpu.compute.element_gathers import adjacent
 from tilewright.backends.cpu.compute.indexed import check, number, single
@@ -52,7 +61,8 @@ class Places:
 
     def _view(self, tile: Tile) -> Tensor:
         """Return a tile to be read: one that names rows is a line, whichever way it lies."""
-        view = view_of(self.e, adjacent(self.e, tile))
+        in_place = is_read_in_place(self.e, tile)
+        view = read_of(self.e, tile) if in_place else view_of(self.e, adjacent(self.e, tile))
         return _line(self.e, view) if self.by_row else view
 
     def _cover(self, name: str, tile: Tile) -> None:

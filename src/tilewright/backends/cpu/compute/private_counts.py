@@ -16,26 +16,9 @@ from tilewright.backends.cpu.compute.indexed import raw_type, single
 from tilewright.backends.cpu.compute.places import Places, Position
 from tilewright.backends.cpu.compute.traced import Lanes, to_memory
 from tilewright.backends.cpu.emit.function import FunctionEmitter
-from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.values import Tensor, Tile, static
-from tilewright.core.expr import Call
+from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.native.llvm import Value, i64
-
-COPIES = 4
-NEAR = 16384
-"""How many bytes the copies may take."""
-WORTH = 4
-"""How many indices there are for each element at least."""
-
-
-def is_counting(e: FunctionEmitter, call: Call, bound: Bound, places: Places) -> bool:
-    """Return whether an update adds integers to so few elements that copies of them pay."""
-    tensor, index = places.tensor, bound["indices"]
-    size = _size(tensor)
-    if call.op.spec.combine != "add" or tensor.dtype.is_float() or places.by_row or size is None:
-        return False
-    assert isinstance(index, Tile)
-    return COPIES * size * tensor.dtype.get_byte() <= NEAR and prod(index.type.shape) >= WORTH * size
+from tilewright.passes.shares import COPIES
 
 
 def _size(tensor: Tensor) -> int | None:

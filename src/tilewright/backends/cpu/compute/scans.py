@@ -15,6 +15,7 @@ from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repea
 from tilewright.backends.cpu.emit.values import Tile
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
+from tilewright.dtypes import FP64
 from tilewright.native.llvm import F32, Value, element, i64, lanes, vector
 
 DOUBLE, INFINITY = "double", "0x7FF0000000000000"
@@ -48,7 +49,7 @@ class Scan:
         self.given = source.type.dtype
         self.source, self.result, self.is_reverse = source.place, result.place, is_reverse
         self.combine = combine(spec.combine)
-        self.wide = DOUBLES.get(spec.combine, "") if self.dtype.is_float() else ""
+        self.wide = DOUBLES.get(spec.combine, "") if self.dtype.is_float() and self.dtype != FP64 else ""
         self.start = spec.start(self.dtype)
 
     # rows
@@ -157,7 +158,7 @@ class Scan:
     def _put(self, carried: Value, place: tuple[Value, ...], mask: Value | None) -> None:
         b = self.b
         value = carried
-        if element(carried.type) == DOUBLE:
+        if self.wide and element(carried.type) == DOUBLE:
             value = b.convert("fptrunc", carried, vector(F32, lanes(carried.type)))
         pointer = element_at(self.e, self.dtype, self.result, place)
         store(b, to_memory(rounded(Lanes(b, value, self.dtype), self.dtype)), pointer, self.dtype.get_byte(), mask)

@@ -32,7 +32,7 @@ def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
     call = _prepared(e, expr)
     blocks = expr.core_num if isinstance(expr, Submit) else None
     count = None if blocks is None else _block_count(e, blocks, needs_one=bool(call.rooms))
-    with _where_it_runs(e, expr):
+    with where_it_runs(e, expr):
         if count is not None:
             together = has_barrier(e.program.program, call.callee.function.body)
             (rounds if together else grid)(e, call.callee, [*call.words, *call.rooms], count)
@@ -64,7 +64,7 @@ def _results(e: FunctionEmitter, expr: Invoke | Submit, call: Prepared) -> Bindi
     return values[0] if len(values) == 1 and not isinstance(expr.type, TupleType) else tuple(values)
 
 
-def _where_it_runs(e: FunctionEmitter, expr: Invoke | Submit) -> AbstractContextManager[None]:
+def where_it_runs(e: FunctionEmitter, expr: Invoke | Submit) -> AbstractContextManager[None]:
     """Emit what follows under the condition of a task that may be skipped, which gives nothing it makes itself."""
     if not isinstance(expr, Submit) or expr.predicate is None:
         return nullcontext()

@@ -45,6 +45,7 @@ from tilewright.backends.cpu.host import (
     calls,
     control,
     pipes,
+    printing,
     reinterpreted,
     scalars,
     system,
@@ -74,9 +75,9 @@ from tilewright.native.target import Target
 
 HANDLERS = (
     arrays, assemble, atomic_updates, byte_views, calls, compare, control, convert, copies, draws, element_gathers,
-    elements, generators, groups, lanes, merge, order, partial, philox, pipes, positions, products, ravels, reduce,
-    reinterpreted, row_gathers, scalars, scaled, scans, scatters, selections, sort, system, takes, tensor_gathers,
-    tensor_scatters, tensor_views, tensors, tiles, views,
+    elements, generators, groups, lanes, merge, order, partial, philox, pipes, positions, printing, products,
+    ravels, reduce, reinterpreted, row_gathers, scalars, scaled, scans, scatters, selections, sort, system, takes,
+    tensor_gathers, tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 
