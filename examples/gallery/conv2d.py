@@ -1,7 +1,7 @@
 """Convolutions, 3x3 and with a border of zeros: over all channels, and over each of its own (depthwise).
 
-A tile is loaded with the border around it, which `pad=` fills where the image ends, also before its first row and column.
-The nine products, or nine sums, are of windows into it.
+A tile is loaded with the border around it, which `pad=` fills where the image ends, before its first row and column
+too. The nine products, or nine sums, are of windows into it.
 """
 
 from __future__ import annotations

@@ -56,11 +56,15 @@ def reference_embedding_backward(dy: torch.Tensor, tokens: torch.Tensor, dtable:
     return dtable.index_add(0, tokens[0], dy)
 
 
+def in_place(dy: torch.Tensor, tokens: torch.Tensor, dtable: torch.Tensor) -> torch.Tensor:
+    return dtable.index_add_(0, tokens[0], dy)
+
+
 def main() -> None:
     inputs = make_inputs_embedding(words=32000, width=1024, count=8192)
     show("embedding", embedding, reference_embedding, inputs, make_output_embedding(*inputs))
     inputs = make_inputs_embedding_backward(words=32000, width=1024, count=8192)
-    show("embedding, backward", embedding_backward, reference_embedding_backward, inputs)
+    show("embedding, backward", embedding_backward, reference_embedding_backward, inputs, beside=in_place)
 
 
 if __name__ == "__main__":

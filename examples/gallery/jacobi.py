@@ -1,6 +1,7 @@
 """Jacobi's iteration for Laplace's equation: every inner point becomes the mean of its four neighbours, many times.
 
-Two grids take turns. A tile reads four windows of the old grid, each shifted by one, and writes one of the new.
+Two grids take turns, an even number of times. A tile reads four windows of the old grid, each shifted by one, and
+writes one of the new.
 """
 
 from __future__ import annotations

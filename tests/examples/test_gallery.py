@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 from examples.loading import EXAMPLES, several
+from pages import ROOT
 
 import tilewright.language as pl
 from tilewright.frontend.kernels import KernelKind
 from tilewright.runtime import RunConfig
 
 GALLERY = EXAMPLES / "gallery"
+PAGE = ROOT / "docs" / "gallery.md"
 NAMES = sorted(path.stem for path in GALLERY.glob("*.py") if path.stem != "timing")
 CLOSE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.int32: 0, torch.int64: 0}
 
@@ -50,3 +54,38 @@ def test_every_kernel_agrees_with_torch(name: str, target: str) -> None:
         returned = run(*inputs, *outputs, config=RunConfig(platform=target))
         for got, wanted in zip(outputs or several(returned), expected, strict=True):
             torch.testing.assert_close(got, wanted, rtol=CLOSE[wanted.dtype], atol=CLOSE[wanted.dtype])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_file_can_be_run(name: str) -> None:
+    assert callable(importlib.import_module(name).main)
+
+
+def test_layer_norm_passes_gradcheck() -> None:
+    module = importlib.import_module("layer_norm_training")
+    layer_norm = module.layer_norm_of(12, pl.FP64)
+    inputs = [tensor.double().requires_grad_() for tensor in module.make_inputs(1, rows=9, width=12)]
+    assert torch.autograd.gradcheck(lambda *inputs: layer_norm(*inputs)[0], inputs)
+
+
+def test_attention_need_not_be_causal(target: str) -> None:
+    module = importlib.import_module("flash_attention")
+    q, k, v, _ = module.make_inputs(1)
+    (out,) = module.make_output(q)
+    module.flash_attention(q, k, v, False, out, config=RunConfig(platform=target))
+    torch.testing.assert_close(out, module.reference(q, k, v, False), rtol=1e-4, atol=1e-4)
+
+
+def test_the_page_shows_lines_of_every_file() -> None:
+    sections = PAGE.read_text(encoding="utf-8").split("\n## ")[1:]
+    shown = {Path(section.partition("](")[2].partition(")")[0]).stem: section for section in sections}
+    assert sorted(shown) == NAMES
+    for name, section in shown.items():
+        source = (GALLERY / f"{name}.py").read_text(encoding="utf-8")
+        for block in re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL):
+            assert flush(block) in flush(source), name
+
+
+def flush(text: str) -> str:
+    """Return lines without what they are indented by."""
+    return "\n".join(line.strip() for line in text.strip().splitlines())
