@@ -17,6 +17,11 @@ demo: $(ENV) ## run a softmax kernel
 test: $(ENV) ## run the tests; ARGS="-k softmax" picks some
 	$(BIN)/pytest $(ARGS)
 
+test-gpu: $(ENV) ## run the numeric tests on an NVIDIA GPU, where there is one
+	@if $(BIN)/python -c "from tilewright.backends.cuda.driver import is_there; raise SystemExit(not is_there())"; then \
+	CUDA_LAUNCH_BLOCKING=1 TILEWRIGHT_TEST_TARGETS=cuda $(BIN)/pytest tests/gpu tests/ops -k "cuda or gpu" $(ARGS); \
+	else echo "test-gpu: skipped, there is no NVIDIA GPU"; fi
+
 fuzz: $(ENV) ## try random and broken programs for MINUTES=10; ARGS="op --jobs 4" picks campaigns and processes
 	PYTHONPATH=tests $(BIN)/python -m property.fuzz --minutes $(MINUTES) $(ARGS)
 

@@ -22,6 +22,8 @@ PAGES = (
     ROOT / "docs" / "compiled-programs.md",
     ROOT / "docs" / "pto.md",
     ROOT / "docs" / "torch-operators.md",
+    ROOT / "docs" / "training.md",
+    ROOT / "docs" / "tuning.md",
     ROOT / "docs" / "warm-calls.md",
     ROOT / "docs" / "writing-a-back-end.md",
     ROOT / "docs" / "writing-kernels.md",

@@ -181,6 +181,67 @@ def mask_scatter() -> Field:
     return Field(expected, {**runs, COPY: copied(5 * N * N // 2, expected)}, rtol=0, atol=0)
 
 
+COUNTED, BINS, COUNTED_TILE = 1_000_000, 256, 16384
+ADDED, PLACES, PER_TILE = 8192, 1024, 256
+
+
+@pl.program
+class Histogram:
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(
+        self, x: pl.Tensor[[COUNTED], pl.INT32], out: pl.Out[pl.Tensor[[BINS], pl.INT32]]
+    ) -> pl.Tensor[[BINS], pl.INT32]:
+        with pl.at(level=pl.Level.CORE_GROUP):
+            out = pl.store(pl.tile.full([BINS], dtype=pl.INT32, value=0), [0], out)
+        for i in pl.parallel(0, COUNTED, COUNTED_TILE):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                pl.atomic_add(out, pl.load(x, [i], [COUNTED_TILE]), 1)
+        return out
+
+
+def histogram() -> Field:
+    x = torch.randint(0, BINS, (COUNTED,), dtype=torch.int32)
+    wide, eager = x.long(), torch.zeros(BINS, dtype=torch.int32)
+
+    def count() -> torch.Tensor:
+        return eager.copy_(torch.bincount(wide, minlength=BINS))
+
+    runs = {OURS: ours(Histogram, x, out=torch.zeros(BINS, dtype=torch.int32)), EAGER: count}
+    return Field(count().clone(), runs, rtol=0, atol=0)
+
+
+def scatter_add(width: int) -> Callable[[], Field]:
+    """Return the contest of adding rows of some width where indices say."""
+
+    @pl.program
+    class ScatterAdd:
+        @pl.function(type=pl.FunctionType.Orchestration)
+        def main(
+            self,
+            x: pl.Tensor[[ADDED, width], pl.FP32],
+            index: pl.Tensor[[ADDED], pl.INT32],
+            out: pl.Out[pl.Tensor[[PLACES, width], pl.FP32]],
+        ) -> pl.Tensor[[PLACES, width], pl.FP32]:
+            for i in pl.parallel(0, PLACES, PER_TILE):
+                with pl.at(level=pl.Level.CORE_GROUP):
+                    out = pl.store(pl.tile.full([PER_TILE, width], dtype=pl.FP32, value=0.0), [i, 0], out)
+            for i in pl.parallel(0, ADDED, PER_TILE):
+                with pl.at(level=pl.Level.CORE_GROUP):
+                    pl.atomic_add(out, pl.load(index, [i], [PER_TILE]), pl.load(x, [i, 0], [PER_TILE, width]))
+            return out
+
+    def enter() -> Field:
+        x, index, eager = torch.randn(ADDED, width), torch.randint(0, PLACES, (ADDED,)), output(PLACES, width)
+
+        def add() -> torch.Tensor:
+            return eager.zero_().index_add_(0, index, x)
+
+        runs = {OURS: ours(ScatterAdd, x, index.int(), out=output(PLACES, width)), EAGER: add}
+        return Field(add().clone(), runs, rtol=1e-4, atol=1e-4)
+
+    return enter
+
+
 WHOLE = Work(bytes=2 * 4 * ROWS_THERE * WIDTH)
 SIZE = f"{ROWS_THERE} x {WIDTH}"
 NOTE = "the same bytes copied by torch, once each."
@@ -189,6 +250,9 @@ ROWS = (
     Contest(f"gather_row {SIZE}", by_row(RowGather, select), WHOLE, target=1.0),
     Contest(f"paged_gather {SIZE}", by_row(PagedGather, select), WHOLE, target=1.0),
     Contest(f"scatter_update {SIZE}", by_row(ScatterUpdate, copy_rows), WHOLE, target=1.0),
+    Contest(f"histogram of 1 M into {BINS}", histogram, Work(bytes=4 * COUNTED), target=1.0),
+    Contest(f"scatter_add {ADDED} x 64", scatter_add(64), Work(bytes=2 * 4 * ADDED * 64), target=1.0),
+    Contest(f"scatter_add {ADDED} x 512", scatter_add(512), Work(bytes=2 * 4 * ADDED * 512), target=1.0),
     Contest(f"gather elements {N}²", gather_elements, Work(bytes=3 * 4 * N * N)),
     Contest(f"gather_mask {N}²", mask_gather, Work(bytes=6 * N * N), target=0.8, against=COPY, note=NOTE),
     Contest(f"scatter_mask {N}²", mask_scatter, Work(bytes=10 * N * N), target=0.8, against=COPY, note=NOTE),

@@ -14,7 +14,7 @@ from tilewright.arrays import ml_dtypes, np
 
 __all__ = ["BF16", "BOOL", "DataType", "FP16", "FP32", "FP4", "FP8E4M3FN", "FP8E5M2", "FP8E8M0", "HF4", "HF8"]
 __all__ += ["INDEX", "INT16", "INT32", "INT4", "INT64", "INT8", "TASK_ID", "UINT16", "UINT32", "UINT4", "UINT64"]
-__all__ += ["UINT8"]
+__all__ += ["FP64", "UINT8"]
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,6 +57,7 @@ class DataType:
     FP8E8M0: ClassVar[DataType]
     FP16: ClassVar[DataType]
     FP32: ClassVar[DataType]
+    FP64: ClassVar[DataType]
     BF16: ClassVar[DataType]
     HF4: ClassVar[DataType]
     HF8: ClassVar[DataType]
@@ -155,6 +156,7 @@ FP8E5M2 = DataType("fp8e5m2", 8, _F, "float8_e5m2", "fp8e5m2_t")
 FP8E8M0 = DataType("fp8e8m0", 8, _F, "float8_e8m0fnu", "fp8e8m0_t")
 FP16 = DataType("fp16", 16, _F, "float16", "half")
 FP32 = DataType("fp32", 32, _F, "float32", "float")
+FP64 = DataType("fp64", 64, _F, "float64", "double")
 BF16 = DataType("bfloat16", 16, _F, "bfloat16", "bfloat16")
 HF4 = DataType("hf4", 4, _F, None, "hf4_t")
 HF8 = DataType("hf8", 8, _F, None, "hf8_t")
@@ -163,7 +165,7 @@ TASK_ID = DataType("task_id", 64, _H, "int64", "uint64_t")
 
 ALL = (
     BOOL, INT4, INT8, INT16, INT32, INT64, UINT4, UINT8, UINT16, UINT32, UINT64,
-    FP4, FP8E4M3FN, FP8E5M2, FP8E8M0, FP16, FP32, BF16, HF4, HF8, INDEX, TASK_ID,
+    FP4, FP8E4M3FN, FP8E5M2, FP8E8M0, FP16, FP32, BF16, HF4, HF8, INDEX, TASK_ID, FP64,
 )  # fmt: skip
 """Every scalar type, in the order of `DataType.code`."""
 
@@ -180,6 +182,7 @@ UNSIGNED = {1: UINT8, 2: UINT16, 4: UINT32, 8: UINT64}
 TORCH_NAMES = {
     "float16": FP16,
     "float32": FP32,
+    "float64": FP64,
     "bfloat16": BF16,
     "int8": INT8,
     "int16": INT16,
@@ -216,12 +219,7 @@ def from_numpy(dtype: np.dtype[Any]) -> DataType:
         if candidate.numpy_name == name and candidate.numpy == dtype:
             return candidate
     supported = ", ".join(t.name for t in STORABLE)
-    raise TypeError(f"Unsupported array dtype {dtype}; supported: {supported}{_narrower(name)}")
-
-
-def _narrower(name: str) -> str:
-    """Return what to do about an element type that NumPy and Python have for every number, or nothing."""
-    return ". Pass it as fp32: x.astype(np.float32), or x.float() in torch" if name == "float64" else ""
+    raise TypeError(f"Unsupported array dtype {dtype}; supported: {supported}")
 
 
 def like(value: object) -> DataType | None:
@@ -242,7 +240,7 @@ def from_torch(dtype: Any) -> DataType:
     """Return the scalar type stored by tensors of a torch `dtype`; TypeError lists the supported ones."""
     known, name = TORCH_NAMES | TORCH_PACKED, str(dtype).removeprefix("torch.")
     if name not in known:
-        raise TypeError(f"Unsupported torch dtype {dtype}; supported: {', '.join(known)}{_narrower(name)}")
+        raise TypeError(f"Unsupported torch dtype {dtype}; supported: {', '.join(known)}")
     return known[name]
 
 
@@ -333,8 +331,8 @@ def round_scalar(value: int | float | bool, dtype: DataType) -> int | float | bo
     """
     if dtype.family is Family.BOOL:
         return bool(value)
-    if dtype.is_float() and dtype.numpy_name is None:
-        return float(value)  # its values have no arrays to be rounded in
+    if dtype.is_float() and (dtype.numpy_name is None or dtype is FP64):
+        return float(value)  # a double itself, or one of values that have no arrays to be rounded in
     if dtype is FP32 and isinstance(value, float) and abs(value) < _SURE:
         return _SINGLE.unpack(_SINGLE.pack(value))[0]  # as below, in a tenth of the time
     if dtype.is_float():

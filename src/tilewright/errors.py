@@ -377,6 +377,10 @@ class DriftError(TilewrightError, RuntimeError):
     """A value that a kernel was compiled with has changed since."""
 
 
+class TuningError(TilewrightError, RuntimeError):
+    """A tuned kernel none of whose configurations can be run."""
+
+
 class OutsideKernelError(KernelError, RuntimeError):
     """A language function called as plain Python."""
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 PREFIX = "TILEWRIGHT_"
-NAMES = tuple(PREFIX + name for name in ("CHECKED", "NUM_THREADS"))
+NAMES = tuple(PREFIX + name for name in ("CHECKED", "NUM_THREADS", "AUTOTUNE"))
 """The variables that change compiled code or how it runs: a call that finds one changed looks at all of them anew."""
 
 
@@ -34,6 +34,11 @@ def num_threads() -> int:
 def drift() -> str:
     """Return what a kernel does about a changed global, `raise` or `recompile`, from TILEWRIGHT_DRIFT."""
     return _choice("DRIFT", "raise", ("raise", "recompile"))
+
+
+def autotune() -> bool:
+    """Return whether kernels measure their configurations, from TILEWRIGHT_AUTOTUNE: on unless off."""
+    return _choice("AUTOTUNE", "on", ("on", "off", "1", "0")) in ("on", "1")
 
 
 def native_dispatch() -> bool:

@@ -206,7 +206,7 @@ MARKS = [
 ]
 
 LOOPS = [
-    Case("for i in range(4):\n    pass", SYNTAX, "For loop must use pl.range()"),
+    Case("for i in x:\n    pass", SYNTAX, "For loop must use pl.range()"),
     Case(
         "for i, (a,) in pl.unroll(4, init_values=(n,)):\n    pass",
         SYNTAX,

@@ -73,6 +73,10 @@ def launch(function: Function, *args: Array | float) -> None:
     """Run a kernel on all of its arguments, where the `on_target` fixture says; tensors are written in place."""
     if TARGET == INTERPRETER:
         machine.run(as_program(function), function.name, [whole(a) if isinstance(a, np.ndarray) else a for a in args])
+    elif TARGET == "cuda":
+        from gpu.device import launch_on_device
+
+        launch_on_device(function, args)
     else:
         ir.compile(as_program(function), platform=TARGET)(*args)
 

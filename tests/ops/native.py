@@ -140,8 +140,8 @@ def assert_same(got: Array, want: Array, ulp: float = 0, scale: Array | None = N
     if got.dtype.kind in "iub" or got.dtype.itemsize == 1:
         assert got.tobytes() == want.tobytes(), _difference(got, want, got != want)
         return
-    ours, theirs = (a.astype(np.float64) for a in (got, want))
     with np.errstate(all="ignore"):
+        ours, theirs = (a.astype(np.float64) for a in (got, want))
         far = np.abs(ours - theirs) > ulp * distance(np.abs(theirs) if scale is None else scale, got.dtype)
     infinite = ~(np.isfinite(ours) & np.isfinite(theirs))
     wrong = np.where(infinite, ours != theirs, far) & ~(np.isnan(ours) & np.isnan(theirs))

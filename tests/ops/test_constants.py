@@ -22,9 +22,10 @@ from ops.test_mixed_scalars import BINARY, COMPARISONS, DIVISIONS, REAL, WHOLE, 
 from ops.test_scalar import spelled
 
 import tilewright.language as pl
-from tilewright.core.op import Kind, OpSpec, Role, specs
+from tilewright.core.op import OPS, Kind, OpSpec, Role, specs
 from tilewright.dtypes import STORABLE, DataType
 from tilewright.errors import AnnotationError, AttributeValueError, DTypeMismatchError, KernelError, OperandError
+from tilewright.ops import masks
 from tilewright.ops.declare import FLOATS, INTEGERS
 from tilewright.ops.generate import COUNTED
 from tilewright.ops.indices import PICKED
@@ -81,7 +82,7 @@ def text(number: Number) -> str:
 
 LARGEST = {
     pl.FP16: 65504, pl.BF16: 2**128 - 2**120, pl.FP32: 2**128 - 2**104, pl.FP8E5M2: 57344, pl.FP8E4M3FN: 448,
-    pl.FP8E8M0: 2**127, pl.FP4: 6,
+    pl.FP8E8M0: 2**127, pl.FP4: 6, pl.FP64: 2**1024 - 2**971,
 }  # fmt: skip
 """The largest number of each type of floats."""
 
@@ -129,12 +130,18 @@ def elementwise_uses(spec: OpSpec) -> list[Use]:
         if _is_number(at.role):
             others = [p for p in spec.operands if p.name in spec.data]
             shown = ["{n}" if p is at else "t" for p in others]
-            found.append(Use(spec, kind, f"pl.{spec.name}({', '.join(shown)})", spec.accepts))
+            result = _bool if spec.name in masks.__all__ else _itself
+            accepted = frozenset(spec.accepts) - {pl.BOOL}
+            found.append(Use(spec, kind, f"pl.{spec.name}({', '.join(shown)})", accepted, result))
     return found
 
 
 def _mask(dtype: DataType) -> DataType:
     return pl.UINT8
+
+
+def _bool(dtype: DataType) -> DataType:
+    return pl.BOOL
 
 
 def _column(dtype: DataType) -> DataType:
@@ -146,14 +153,30 @@ def _itself(dtype: DataType) -> DataType:
 
 
 ANY = frozenset(STORABLE)
+_HELD = "pl.create_tensor([1, 8], dtype=pl.{dtype}, init_value=1)"
+_PLACES = "pl.tile.ci(0, [1, 8], dtype=pl.INT32)"
+_ATOMICS = [
+    (op.spec.name, ", 1" if "compare" in op.spec.data else "", frozenset(op.spec.accepts))
+    for name, op in OPS.items() if name.startswith("tile.atomic_")
+]  # fmt: skip
 STRUCTURED: dict[str, tuple[str, frozenset[DataType]]] = {
     "tile.sels": ("pl.sels(pl.cmp(t, t, cmp_type=pl.CmpType.LT), t, scalar={n})", FLOATS | INTEGERS),
+    "tile.where": ("pl.where(t == t, {n}, t)", FLOATS | INTEGERS),
+    "tensor.where": ("pl.where(t == t, {n}, t)", FLOATS | INTEGERS),
+    "tile.clamp": ("pl.clamp(t, {n}, t)", FLOATS | INTEGERS),
+    "tensor.clamp": ("pl.clamp(t, max={n})", FLOATS | INTEGERS),
+    "tile.iota": ("pl.iota([1, 8], start={n}, dtype=pl.{dtype})", COUNTED),
+    "tile.take": (f"pl.take({_HELD}, {_PLACES}, mask={_PLACES} < 4, pad={{n}}, axis=None)", FLOATS | INTEGERS),
     "tile.cmp": ("pl.cmp(t, {n}, cmp_type=pl.CmpType.LE)", FLOATS | INTEGERS),
     "tensor.cmp": ("pl.cmp(t, {n}, cmp_type=pl.CmpType.LE)", FLOATS | INTEGERS),
     "tensor.gather": ('pl.gather(t, kvalue={n}, cmp_mode="le", out_cols=8)[0]', PICKED),
     "tile.gather_compare": ('pl.tile.gather_compare(t, {n}, cmp_mode="le", out_cols=8)[0]', PICKED),
     "tile.ci": ("pl.tile.ci({n}, [1, 8], dtype=pl.{dtype})", COUNTED),
     "tensor.ci": ("pl.arange({n}, [1, 8], dtype=pl.{dtype})", COUNTED),
+    **{
+        f"tile.{name}": (f"pl.{name}({_HELD}, {_PLACES}, {{n}}{rest}, axis=None)", accepted)
+        for name, rest, accepted in _ATOMICS
+    },
     "tile.expands": ("pl.expands(t, {n})", FLOATS | INTEGERS),
     "tensor.expands": ("pl.expands(t, {n})", FLOATS | INTEGERS),
     "tile.full": ("pl.tile_full([1, 8], dtype=pl.{dtype}, value={n})", ANY - {pl.BOOL}),
@@ -170,8 +193,8 @@ STRUCTURED: dict[str, tuple[str, frozenset[DataType]]] = {
 RESULTS = {"tile.cmp": (_mask, 32), "tensor.gather": (_column, 8), "tile.gather_compare": (_column, 8)}
 """What ops give that do not give elements of their own type: the type, and how many columns of it."""
 
-ELSEWHERE = {"array.update_element", "scalar.cast", "tile.cast", "tensor.cast"}
-"""Ops whose numbers have tests of their own: casts convert, and arrays hold scalars."""
+ELSEWHERE = {"array.update_element", "scalar.cast", "tile.cast", "tensor.cast", "tile.arange", "tile.put"}
+"""Ops whose numbers have tests of their own: casts convert, arrays hold scalars, arange is iota, put gives nothing."""
 
 
 def takes_a_number(spec: OpSpec) -> bool:
@@ -224,7 +247,7 @@ def test_a_number_means_its_value_or_is_refused(use: Use) -> None:
         (_, _), (got, want) = native.run([data(dtype), result])
         for row, number in enumerate(taken):
             try:
-                assert_converted(got[row], want[row], use.spec.ulp)
+                assert_converted(got[row], want[row], use.spec.accuracy(dtype))
             except AssertionError as error:
                 raise AssertionError(f"{use} with {number} in {dtype}: {error}") from None
             if use.spec.name in ONLY_THE_NUMBER:

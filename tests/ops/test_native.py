@@ -85,7 +85,7 @@ def _without_extremes(values: Array) -> Array:
     return np.where((size < 0.1) & (size > 0) | (size > 10) & np.isfinite(size), np.ones_like(values), values)
 
 
-TILE_OPS = [op for op in OPS.values() if op.kind is Kind.TILE]
+TILE_OPS = [op for op in OPS.values() if op.kind is Kind.TILE and op.spec.expand is None]
 family_ops = [op for op in TILE_OPS if op.spec.family in FAMILIES]
 
 
@@ -108,7 +108,7 @@ def compare(case: Case, got: Array, want: Array, given: Batch) -> None:
         with np.errstate(over="ignore"):
             total = np.sum(terms, axis=-1 if want.shape[-1] == 1 else 0, keepdims=True)
         scale = np.broadcast_to(total, want.shape)
-    assert_same(got, want, case.op.spec.ulp, scale)
+    assert_same(got, want, case.op.spec.accuracy(case.dtype), scale)
 
 
 @pytest.mark.parametrize("spec", [s for s in specs() if Kind.TILE in s.kinds and s.example], ids=title)
@@ -121,4 +121,4 @@ def test_an_example_does_what_the_interpreter_does(spec: OpSpec) -> None:
 
 @pytest.mark.parametrize("op", TILE_OPS, ids=lambda op: op.spec.name)
 def test_every_op_of_tiles_has_native_code(op: Op) -> None:
-    assert op.name in HANDLERS.ops or f"tile:{op.spec.family}" in HANDLERS.ops
+    assert op.name in HANDLERS.ops or f"tile:{op.spec.family}" in HANDLERS.ops or op.spec.family == "derived"

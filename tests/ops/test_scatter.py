@@ -231,6 +231,8 @@ def test_turns_that_scatter_to_one_place_race() -> None:
         ("pl.scatter_update(out, -2, pl.slice(index, [1, 2], [r, 0]), src)", True),
         ("pl.gather_row(out, src, [pl.cast(pl.read(index, [r, 0]), pl.INDEX), 0], [0, 0], [1, 4])", True),
         ("w = pl.store(pl.mgather(out, pl.load(index, [r, 0], [1, 2])), [4 + 2 * r, 0], out)", False),
+        ("w = pl.store(pl.take(out, pl.load(index, [r, 0], [1, 2])), [4 + 2 * r, 0], out)", False),
+        ("pl.put(out, pl.load(index, [r, 0], [1, 2]), 1.0)", True),
     ],
 )
 def test_turns_that_touch_rows_by_index_race_where_they_meet(line: str, meets: bool) -> None:

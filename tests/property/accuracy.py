@@ -80,7 +80,7 @@ def _size(call: Call, bound: dict[str, Any], result: Region) -> Array:
         return spec.evaluate(call.type, **terms).live.astype(np.float64)
     if spec.combine == "multiply":
         factors = np.abs(bound["x"].live.astype(np.float64))
-        axis = -1 if spec.name.startswith("row") else -2
+        axis = bound.get("axis", -1 if spec.name.startswith("row") else -2)
         reach = np.maximum(factors, 1) / np.where(factors > 0, np.minimum(factors, 1), 1)
         return np.where(np.prod(reach, axis, keepdims=True) > LARGEST, np.inf, size)
     return size

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from property.operands import number, operand, some_dtype, some_shape
 from property.values import Value, shape_of
 from property.way import called, way
-from property.writer import Writer
+from property.writer import DTYPES, Writer
 
 from tilewright import dtypes as dt
 from tilewright.core.op import OPS, Kind, Op
@@ -77,6 +77,21 @@ def _ci(w: Writer, op: Op) -> Value | None:
     return called(w, op, start, str(shape), f"dtype=pl.{dtype.symbol}", f"descending={w.chance(50)}")
 
 
+@way("tile.iota")
+def _iota(w: Writer, op: Op) -> Value | None:
+    shape, dtype = some_shape(w), w.pick([d for d in DTYPES if d in op.spec.accepts])
+    start = number(w, dtype).name if w.chance(50) else w.literal(dtype)
+    counted = f"axis={w.number(-len(shape), len(shape) - 1)}", f"start={start}", f"step={w.literal(dtype)}"
+    return called(w, op, str(list(shape)), *counted, f"dtype=pl.{dtype.symbol}")
+
+
+@way("tile.arange")
+def _arange(w: Writer, op: Op) -> Value | None:
+    start, step = number(w, dt.INDEX).name if w.chance(50) else str(w.number(-5, 5)), w.pick([-3, -1, 1, 2])
+    end = f"{start} + {step * w.pick(w.extents)}"
+    return called(w, op, *([start, end, str(step)] if w.chance(70) else [str(w.pick(w.extents))]))
+
+
 @way("tile.tri")
 def _tri(w: Writer, op: Op) -> Value | None:
     shape, dtype = some_shape(w, (2,)), some_dtype(w, op.spec.accepts)
@@ -93,3 +108,16 @@ def _random(w: Writer, op: Op) -> Value | None:
     valid = [f"valid_shape=[{sizes}]"] * (op.kind is Kind.TILE and w.chance(40))
     dtype = w.pick([dt.UINT32, dt.INT32])
     return called(w, op, *words, str(list(shape)), *valid, f"dtype=pl.{dtype.symbol}", f"rounds={w.pick([7, 10])}")
+
+
+@way("tile.rand", "tile.randn", "tile.randint")
+def _draw(w: Writer, op: Op) -> Value | None:
+    """Draw a tile from a number on, or an element for each of some numbers."""
+    shape = some_shape(w)
+    seed = number(w, dt.INT32).name if w.chance(40) else str(w.number(-9, 9))
+    given = [seed, *["-3", str(w.number(-2, 99))] * (op.spec.name == "randint")]
+    if w.chance(30):
+        return called(w, op, *given, operand(w, Kind.TILE, shape, w.pick([dt.INT32, dt.INT64])).name)
+    valid = [f"valid_shape=[{', '.join(w.index(extent)[0] for extent in shape)}]"] * w.chance(40)
+    pitch = [f"pitch={w.number(0, 99)}"] * w.chance(40)
+    return called(w, op, *given, str(list(shape)), w.pick(["0", "7", w.index(99)[0]]), *pitch, *valid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from property.kernels import spelled
 from property.operands import Shape, some_dtype, some_shape, stored, tensor_of, tile_of
 from property.values import Value, dtype_of, shape_of
 from property.way import called, cut_short, way
@@ -15,6 +16,7 @@ from tilewright.core.op import Kind, Op
 from tilewright.dtypes import DataType
 from tilewright.ops.indices import PICKED
 from tilewright.ops.memory_gather import FETCHED, OUT_OF_BOUNDS
+from tilewright.ops.registry import OPS
 from tilewright.ops.row_gather import PAGED
 from tilewright.ops.scatter import PUT
 
@@ -259,3 +261,49 @@ def _mscatter(w: Writer, op: Op) -> Value | None:
     source = cut_short(w, source) if w.chance(40) else source
     w.act(f"pl.mscatter({source.name}, {indices(w, asked, prod(shape)).name}, {target.name})")
     return target
+
+
+# updates
+
+
+@way("tile.take", "tile.put", *(name for name, op in OPS.items() if op.spec.is_atomic))
+def _at_places(w: Writer, op: Op) -> Value | None:
+    """Read or change elements of a new tensor, or rows of it; see what they were, or what has become of it."""
+    if w.plane is not Plane.KERNEL:
+        return None
+    shape, dtype = some_shape(w, (1, 2, 2, 3)), some_dtype(w, op.spec.accepts)
+    target, by_row = stored(w, tile_of(w, shape, dtype)), len(shape) > 1 and w.chance(60)
+    asked = w.pick([(1, w.pick(w.extents)), (w.pick(w.extents), 1)]) if by_row else some_shape(w)
+    index = indices(w, asked, prod(shape[:1] if by_row else shape))
+    whole = (prod(asked), *shape[1:]) if by_row else asked
+    given = [tile_of(w, whole, dtype).name] * ("compare" in op.spec.names)
+    given += [_given(w, whole, dtype)] if "values" in op.spec.names else []
+    given += [] if by_row or len(shape) == 1 else ["axis=None"]
+    given += [f"mask={_mask(w, asked)}"] if w.chance(30) else []
+    text = f"{spelled(op.spec, op.kind)}({', '.join([target.name, index.name, *given])})"
+    if op.spec.alias is None and w.chance(50 if op.spec.is_atomic else 100):
+        return w.make(text, keep=True)
+    w.act(text)
+    return target
+
+
+def _mask(w: Writer, shape: Shape) -> str:
+    mask = w.make(f"{tile_of(w, shape, dt.FP32).name} > 0.5", "m", keep=True)
+    assert mask is not None
+    return mask.name
+
+
+def _given(w: Writer, shape: Shape, dtype: DataType) -> str:
+    """Return a number, or an element for each place."""
+    if w.chance(30):
+        return w.literal(dtype)
+    tile = tile_of(w, shape, dtype)
+    return (cut_short(w, tile) if w.chance(30) else tile).name
+
+
+@way("tile.ravel_index")
+def _ravel(w: Writer, op: Op) -> Value | None:
+    """Number the elements that an index along each of two axes names."""
+    (rows, columns), asked = matrix(w), matrix(w)
+    outer, inner = indices(w, w.pick([asked, (asked[0], 1)]), rows), indices(w, w.pick([asked, (1, asked[1])]), columns)
+    return called(w, op, w.pick([outer.name, w.index(rows - 1)[0]]), inner.name, f"[{rows}, {columns}]")

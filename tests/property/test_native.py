@@ -14,6 +14,7 @@ from zlib import crc32
 import pytest
 from hypothesis import given, note, reject, seed, settings
 from hypothesis import strategies as st
+from property.axis_ways import derived_in
 from property.native import check, check_errors
 from property.programs import program
 from property.running import QUICK
@@ -54,7 +55,7 @@ def test_programs_with_an_op_do_natively_what_the_interpreter_does(ops: list[str
     def every(number: int) -> None:
         text, origin = seeded(f"{number}", BUDGET, about=ops)
         try:
-            uses.append(check(text, origin))
+            uses.append(check(text, origin) | derived_in(text))
         except OperandError as error:  # the one rule that the writer of random programs does not know
             if "a slice that is added to in this block" not in error.message:
                 raise

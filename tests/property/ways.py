@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from property import axis_ways as axis_ways
 from property import generated_ways as generated_ways
 from property import indexed_ways as indexed_ways
 from property import scopes
 from property.kernels import FAMILIES, arguments_of, spelled
+from property.mask_ways import masked_load, masked_store
 from property.operands import MODES, Shape, land, number, operand, some_dtype, some_shape, stored, tensor_of, tile_of
 from property.values import Value, dtype_of, is_static_tensor, is_whole, shape_of
 from property.way import WAYS, called, cut_short, way
@@ -31,6 +33,7 @@ LEFT_OUT: dict[str, str] = {
     "tensor.get_block_idx": "the front end writes tile.get_block_idx",
     "tensor.get_block_num": "the front end writes tile.get_block_num",
     "tensor.get_subblock_idx": "the front end writes tile.get_subblock_idx",
+    "system.print_value": "writes to standard output: it has tests of its own",
     "system.device_assert": "stops a program, or is not there: it has tests of its own",
     **dict.fromkeys(
         ("system.tpush_to_aic", "system.tpush_to_aiv", "system.tpop_from_aic", "system.tpop_from_aiv"), PIPED
@@ -113,6 +116,8 @@ def _sel(w: Writer, op: Op) -> Value | None:
 
 
 def _cmp_of(w: Writer, shape: Shape) -> Value:
+    if w.chance(40):
+        return tile_of(w, shape, dt.BOOL)
     tested = tile_of(w, shape, w.pick([d for d in DTYPES if d != dt.BOOL]))
     mask = w.make(f"pl.cmp({tested.name}, {w.literal(dtype_of(tested))}, cmp_type={w.number(0, 5)})", "m", keep=True)
     assert mask is not None
@@ -224,6 +229,8 @@ def _scaled_product(w: Writer, op: Op) -> Value | None:
 
 @way("tile.load")
 def _load(w: Writer, op: Op) -> Value | None:
+    if w.chance(30):
+        return masked_load(w)
     shape = some_shape(w)
     source = tensor_of(w, shape, w.pick(DTYPES))
     have = shape_of(source)
@@ -243,6 +250,9 @@ def _store(w: Writer, op: Op) -> Value | None:
     dtype = dtype_of(tile)
     made = w.make(f"pl.create_tensor({wide}, dtype=pl.{dtype.symbol}, init_value={w.literal(dtype)})", "b")
     assert made is not None
+    if turned == shape and w.chance(30):
+        masked_store(w, tile, made)
+        return made
     offsets = ", ".join(w.index(e)[0] for e in extra)
     shapes = f", shapes={list(turned)}" if turned != shape else ""
     add = ", atomic=pl.AtomicType.Add" if dtype in (dt.FP32, dt.INT32, dt.INT16) and w.chance(30) else ""
@@ -350,6 +360,14 @@ def _slice(w: Writer, op: Op) -> Value | None:
     offsets = [w.index(e - s)[0] for e, s in zip(shape_of(source), sizes, strict=True)]
     dropped = ", drop_dims=[0]" if sizes[0] == 1 and len(sizes) > 1 and w.chance(60) else ""
     return _viewed(w, source, f"pl.slice({source.name}, {sizes}, [{', '.join(offsets)}]{dropped})")
+
+
+@way("tile.strided", "tensor.strided")
+def _strided(w: Writer, op: Op) -> Value | None:
+    source = _held(w, op.kind)
+    if source is None:
+        return None
+    return _viewed(w, source, f"pl.strided({source.name}, {[w.number(1, 3) for _ in shape_of(source)]})")
 
 
 def _viewed(w: Writer, source: Value, text: str) -> Value | None:

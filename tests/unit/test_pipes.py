@@ -9,7 +9,7 @@ import torch
 
 import tilewright.language as pl
 from tilewright import ir
-from tilewright.errors import ExecutionError
+from tilewright.errors import AttributeValueError, ExecutionError
 
 N, TURNS = 16, 5
 Square = pl.Tensor[[N, N], pl.FP32]
@@ -235,3 +235,25 @@ def test_sides_wait_at_the_barriers_of_a_launch(target: str) -> None:
     main = f"out, _ = pl.spmd_submit(self.both, x, out, core_num={blocks})"
     x, out = run(grouped(cube, "\n".join(vector), main, 16 * blocks), target, 16 * blocks)
     torch.testing.assert_close(out, torch.cat([x + (k + 1) % blocks for k in range(blocks)]))
+
+
+@pytest.mark.parametrize(
+    ("cube", "message"),
+    [
+        ('base = pl.import_peer_buffer(name="ring", peer_func="vector")', "'vector' reserves no buffer named 'ring'"),
+        ('base = pl.import_peer_buffer(name="ring", peer_func="other")', "there is no function 'other'"),
+        (
+            "t = pl.tpop_from_aiv(shape=[16, 16], dtype=pl.FP32, id=1)\npl.tfree_to_aiv(t, id=2)",
+            "taken from pipe 1, not from 2",
+        ),
+    ],
+)
+def test_both_ends_of_a_pipe_agree(cube: str, message: str) -> None:
+    with pytest.raises(AttributeValueError, match=message):
+        ir.compile(grouped(f"{cube}\n{PUSH}", POP))
+
+
+def test_a_buffer_that_the_peer_reserves_is_found(target: str) -> None:
+    cube = f'base = pl.import_peer_buffer(name="ring", peer_func="vector")\n{PUSH}'
+    x, out = run(grouped(cube, f'here = pl.reserve_buffer(name="ring", size=4096)\n{POP}'), target)
+    torch.testing.assert_close(out[:16], x)

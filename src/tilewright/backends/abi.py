@@ -1,8 +1,8 @@
 """The calling convention: how tensors, numbers and results become the words that every entry takes.
 
-An entry is a host function `entry(words, context)`. A number is one word, floats as the bits of a float32; a tensor is
-its address, its extents and its strides in elements, of which the last is 1. Arguments come in the order of the
-parameters, and behind them lies room for the words of the results.
+An entry is a host function `entry(words, context)`. A number is one word, floats as the bits of a float32, doubles as
+their own; a tensor is its address, its extents and its strides in elements, of which the last is 1. Arguments come in
+the order of the parameters, and behind them lies room for the words of the results.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from tilewright.core.types import TensorType, Type
-from tilewright.dtypes import BOOL, DataType
+from tilewright.dtypes import BOOL, FP64, DataType
 
 Number: TypeAlias = "int | float | bool"
 
@@ -37,6 +37,8 @@ def word_places(types: Iterable[Type]) -> list[int]:
 
 def scalar_word(dtype: DataType, value: Number) -> int:
     """Return a number as the word that an entry takes."""
+    if dtype == FP64:
+        return struct.unpack("<q", struct.pack("<d", value))[0]
     if dtype.is_float():
         return struct.unpack("<i", struct.pack("<f", value))[0]
     return int(bool(value)) if dtype == BOOL else signed(int(value))
@@ -55,6 +57,8 @@ def tensor_words(address: int, shape: Sequence[int], strides: Sequence[int]) -> 
 
 def scalar_result(dtype: DataType, word: int) -> Number:
     """Return the number that a word of a result is."""
+    if dtype == FP64:
+        return struct.unpack("<d", struct.pack("<Q", word & ((1 << 64) - 1)))[0]
     if dtype.is_float():
         return struct.unpack("<f", struct.pack("<I", word & 0xFFFFFFFF))[0]
     bits = word & ((1 << dtype.bits) - 1)

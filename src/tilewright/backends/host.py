@@ -6,7 +6,7 @@ Whoever only loads code that was made before pays for nothing else: no compiler 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import NoReturn
 
@@ -25,15 +25,19 @@ class HostProgram:
     Of the program only what its entries declare is asked for.
     """
 
-    def __init__(self, program: Program, code: Code) -> None:
+    def __init__(self, program: Program, code: Code, symbols: Mapping[str, int] | None = None) -> None:
         self.program = program
         self.code = code
         self.emit = carried(code.objects)
-        self.loaded = load(code.object)
+        self.loaded = load(code.object, symbols)
         self.calls = {
             name: self.loaded.function(symbol, None, ctypes.c_void_p, ctypes.c_void_p)
             for name, symbol in code.symbols.items()
         }
+
+    def on(self, device: str) -> HostProgram:
+        """Return the program for tensors of a device: it is the same for all memory that the processor reaches."""
+        return self
 
     def finish(self, name: str, number: int, buffers: int) -> None:
         """Free what a run that was started elsewhere has made, and raise what it did wrong."""
@@ -59,8 +63,13 @@ def _free(head: int) -> None:
     """Free the list of buffers a program made."""
     while head:
         following = ctypes.c_int64.from_address(head).value
-        _libc_free()(head)
+        free_block(head)
         head = following
+
+
+def free_block(address: int) -> None:
+    """Give back a block of memory that a program has asked the C library for."""
+    _libc_free()(address)
 
 
 @cache

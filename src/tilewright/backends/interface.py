@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from time import perf_counter_ns
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.core.program import Program
@@ -97,9 +98,17 @@ class Backend(ABC):
         """Return why its programs cannot run on this machine, or nothing."""
         return ""
 
+    def facts(self) -> Mapping[str, str]:
+        """Return what this machine has for its programs, by what people call it; a compiler may be loaded for it."""
+        return {}
+
     def target(self) -> Target:
         """Return this machine as something to make code for."""
         return None
+
+    def named(self, target: str) -> Target:
+        """Return something to make code for by its name, whatever this machine is; ValueError lists what there is."""
+        raise ValueError(f"back end {self.name!r} makes code for this machine alone, and for no target {target!r}")
 
     def fingerprint(self) -> str:
         """Return a text that changes whenever `target` may."""
@@ -128,6 +137,12 @@ class Backend(ABC):
     def load(self, program: Program, code: Code) -> Entries:
         """Return code ready to run; ArtifactError says why not. Of the program its declarations are enough."""
 
+    def elapsed(self, run: Callable[[], object]) -> float:
+        """Return how many seconds a run of its code takes, until all that it started is done."""
+        start = perf_counter_ns()
+        run()
+        return (perf_counter_ns() - start) / 1e9
+
     def companions(self, code: Code) -> Mapping[str, bytes]:
         """Return the objects that running code takes besides its own: those it was kept with, where it was."""
         return {}
@@ -143,7 +158,11 @@ class Backend(ABC):
         raise ExportError(f"back end {self.name!r} makes no code that C could call")
 
 
-_HOMES = {"cpu": "tilewright.backends.cpu.backend", "interpret": "tilewright.backends.interpreter"}
+_HOMES = {
+    "cpu": "tilewright.backends.cpu.backend",
+    "interpret": "tilewright.backends.interpreter",
+    "cuda": "tilewright.backends.cuda.backend",
+}
 _backends: dict[str, Backend] = {}
 
 

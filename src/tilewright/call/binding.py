@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tilewright.backends.abi import Number
-from tilewright.call.argument import Argument
+from tilewright.call.argument import CPU, Argument
 from tilewright.call.frameworks import NUMPY, TORCH, Framework, argument_of, check_readable, framework_of, is_tensor
 from tilewright.call.overlap import share_memory
 from tilewright.call.packed import is_packed, memory, unpacked
@@ -24,7 +24,7 @@ from tilewright.core.program import Function
 from tilewright.core.region import overlaps_itself
 from tilewright.core.solving import GIVEN
 from tilewright.core.types import Extent, ScalarType, Shape, TensorType, show_shape
-from tilewright.dtypes import BOOL, INDEX, DataType, objection, round_scalar, show_number
+from tilewright.dtypes import BOOL, FP64, INDEX, DataType, objection, round_scalar, show_number
 from tilewright.records import record
 
 Taken: TypeAlias = "Argument | Number"
@@ -86,9 +86,10 @@ def bind_described(
             _check_written(entry.params, position, given[position], lying)
     arrays = [v for v, param in zip(given, entry.params, strict=True) if isinstance(param.type, TensorType)]
     framework = next((f for f in map(framework_of, arrays) if f is not None), NUMPY)
+    device = next((value.device for value in values if isinstance(value, Argument)), CPU)
     for position, param in enumerate(entry.params):
         if given[position] is MISSING:
-            given[position] = _made(param, framework, extents)
+            given[position] = _made(param, framework, extents, device)
             values[position] = _argument(given[position], param.name_hint)
     return Bound(entry, directions, given, values, framework)
 
@@ -152,7 +153,7 @@ def _c_type(dtype: DataType) -> type:
     if dtype == BOOL:
         return ctypes.c_bool
     if dtype.is_float():
-        return ctypes.c_float
+        return ctypes.c_double if dtype == FP64 else ctypes.c_float
     return getattr(ctypes, f"c_{'' if dtype.is_signed_int() else 'u'}int{max(dtype.bits, 8)}")
 
 
@@ -255,11 +256,11 @@ def _check_written(params: Sequence[Var], position: int, given: Any, values: Seq
             )
 
 
-def _made(param: Var, framework: Framework, extents: dict[str, int]) -> Any:
-    """Return a new output, zero-filled."""
+def _made(param: Var, framework: Framework, extents: dict[str, int], device: str) -> Any:
+    """Return a new output, zero-filled, where the inputs are."""
     assert isinstance(param.type, TensorType)
     shape = shape_of(param.type.shape, extents)
     if any(extent < 0 for extent in shape):
         declared = show_shape(param.type.shape)
         raise ValueError(f"`{param.name_hint}` cannot have shape {declared} = {list(shape)}: an extent is negative")
-    return framework.zeros(shape, param.type.dtype)
+    return framework.zeros(shape, param.type.dtype, device)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from tilewright.call.code import NO, NULL, YES, Code
 from tilewright.call.words import (
     BOOL,
+    DEVICE_KIND,
+    DEVICE_NUMBER,
     FLOAT,
     IN_PLACE,
     INTEGER,
@@ -76,7 +78,8 @@ def _pack(module: Module) -> None:
     c.put(frame, Frame.KEY, c.op("add", c.op("add", words, i64(1)), rank))
     c.put(frame, Frame.LAUNCH, c.op("add", steps, rank))
     elements = c.load(I64, count, 8)
-    c.put(frame, Frame.BYTES, c.op("add", c.word(frame, Frame.BYTES), c.op("mul", elements, size)))
+    of_host = c.select(c.compare("icmp ult", dtype, i64(1 << DEVICE_KIND)), size, i64(0))  # a launch is soon over
+    c.put(frame, Frame.BYTES, c.op("add", c.word(frame, Frame.BYTES), c.op("mul", elements, of_host)))
     number = c.word(frame, Frame.TENSORS)
     spot = c.offset(ranges, c.op("mul", number, i64(3)), I64)
     end = c.op("add", address, c.op("mul", c.op("add", c.load(I64, reach, 8), i64(1)), size))
@@ -159,8 +162,9 @@ def _torch(c: Code, state: Value, room: Sequence[Value], given: Value, how: tupl
     written, flat = how
     impl = c.pointer(c.at(given, c.word(state, State.TORCH_IMPL)))
     keys = c.at(impl, c.word(state, State.TORCH_KEYS))
-    plain = c.is_not(keys, c.word(state, State.TORCH_PLAIN))
-    c.refuse(c.op("and", plain, c.is_not(keys, c.word(state, State.TORCH_INFERENCE))))
+    is_host = _either(c, keys, state, State.TORCH_PLAIN, State.TORCH_INFERENCE)
+    is_cuda = _either(c, keys, state, State.TORCH_CUDA_PLAIN, State.TORCH_CUDA_INFERENCE)
+    c.refuse(c.negated(c.op("or", is_host, is_cuda)))
     followed = c.is_not(c.at(impl, c.word(state, State.TORCH_GRAD)), i64(0))
     ask, on = c.label("ask"), c.label("quiet")
     c.do(f"br {followed}, label %{ask}, label %{on}")
@@ -175,6 +179,7 @@ def _torch(c: Code, state: Value, room: Sequence[Value], given: Value, how: tupl
     dtype = c.word(c.word(state, State.TORCH_DTYPES, PTR), number)
     size = c.op("lshr", c.op("and", dtype, i64(0xFF00)), i64(11))
     c.refuse(c.compare("icmp eq", size, i64(0)))
+    dtype = c.op("or", dtype, c.select(is_cuda, _device(c, state, impl), i64(0)))
     storage = c.pointer(c.at(impl, c.word(state, State.TORCH_STORAGE)))
     place = c.word(state, State.STORAGE_DATA)
     freed_by = c.at(storage, c.op("add", place, i64(8)))
@@ -186,6 +191,19 @@ def _torch(c: Code, state: Value, room: Sequence[Value], given: Value, how: tupl
     shape = c.offset(impl, c.word(state, State.TORCH_SIZES), "i8")
     strides = c.offset(impl, c.word(state, State.TORCH_STRIDES), "i8")
     _packed(c, room, (data, dtype, rank, shape, strides, i64(0), written, low, high), flat, OF_TORCH)
+
+
+def _either(c: Code, word: Value, state: Value, *places: State) -> Value:
+    """Return whether a word is one of two of the state's."""
+    first, second = (c.compare("icmp eq", word, c.word(state, place)) for place in places)
+    return c.op("or", first, second)
+
+
+def _device(c: Code, state: Value, impl: Value) -> Value:
+    """Return what a tensor's device adds to the first word of its key."""
+    both = c.convert("zext", c.at(impl, c.word(state, State.TORCH_DEVICE), "i16"), I64)
+    kind = c.op("shl", c.op("and", both, i64(0xFF)), i64(DEVICE_KIND))
+    return c.op("or", kind, c.op("shl", c.op("add", c.op("lshr", both, i64(8)), i64(1)), i64(DEVICE_NUMBER)))
 
 
 def _recorded(module: Module) -> None:

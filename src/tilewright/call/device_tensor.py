@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import index
 from typing import Any
+from weakref import WeakSet
 
 from tilewright.arrays import np
 from tilewright.call.argument import CPU, Argument
@@ -27,6 +28,7 @@ class Buffer:
         self._data: Array | None = room[start : start + nbytes]
         self.nbytes = nbytes
         self.address: int = room.__array_interface__["data"][0] + start
+        _BUFFERS.add(self)
 
     @property
     def is_live(self) -> bool:
@@ -36,13 +38,23 @@ class Buffer:
     def free(self) -> None:
         """Give the memory back; calls that run on it are not waited for."""
         self._data = None
+        _BUFFERS.discard(self)
+
+
+_BUFFERS: WeakSet[Buffer] = WeakSet()
+"""The memory that was allocated here and not freed."""
+
+
+def _around(address: int) -> Buffer | None:
+    return next((b for b in [*_BUFFERS] if b.address <= address < b.address + b.nbytes), None)
 
 
 @dataclass(frozen=True)
 class DeviceTensor:
     """A dense tensor in memory that its maker keeps: programs read and write it in place, and nobody copies it.
 
-    It is an argument of compiled programs, not of `@pl.jit` kernels. `buffer` is whatever keeps the memory.
+    It is an argument of compiled programs, not of `@pl.jit` kernels. `buffer` is whatever keeps the memory; where that
+    is memory of a worker's, it is found by the address, and has to hold all of the tensor. Other addresses are trusted.
     """
 
     data_ptr: int
@@ -50,6 +62,8 @@ class DeviceTensor:
     dtype: Any
     """As torch, NumPy or the language call it."""
     buffer: object = field(default=None, compare=False, repr=False, kw_only=True)
+    _memory: Buffer | None = field(default=None, init=False, compare=False, repr=False)
+    """What it lies in, where that was allocated here."""
 
     def __post_init__(self) -> None:
         shape = tuple(map(index, self.shape))
@@ -57,6 +71,12 @@ class DeviceTensor:
             raise ValueError(f"a DeviceTensor has extents above 0, got {list(shape)}")
         element_type(self.dtype)
         object.__setattr__(self, "shape", shape)
+        around = self.buffer if isinstance(self.buffer, Buffer) else _around(self.data_ptr)
+        if around is not None:
+            if self.data_ptr + self.nbytes > around.address + around.nbytes:
+                room = around.address + around.nbytes - self.data_ptr
+                raise ValueError(f"a tensor of {self.nbytes} bytes does not fit the {room} allocated at this address")
+            object.__setattr__(self, "_memory", around)
 
     @property
     def nbytes(self) -> int:
@@ -65,8 +85,8 @@ class DeviceTensor:
 
     @property
     def is_live(self) -> bool:
-        """Whether its memory has not been freed, as far as its buffer can tell."""
-        return not isinstance(self.buffer, Buffer) or self.buffer.is_live
+        """Whether its memory has not been freed, as far as can be told."""
+        return self._memory is None or self._memory.is_live
 
     def argument(self) -> Argument:
         """Return it as programs take it."""

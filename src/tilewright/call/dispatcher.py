@@ -18,7 +18,7 @@ from tilewright.call.builtin import builtin
 from tilewright.call.guards import field_offset
 from tilewright.call.tables import Lookup, StateWords, Target, address, environment, numpy_dtypes, watch_words, words
 from tilewright.call.targets import Callee, Learned
-from tilewright.call.torch_layout import forward_level, torch_layout
+from tilewright.call.torch_layout import forward_level, torch_layout, uses_cuda
 from tilewright.call.words import IN_PLACE, State
 from tilewright.frontend.value_keys import MISSING
 from tilewright.native.interrupts import look_address
@@ -36,6 +36,8 @@ class Parameter:
     name: str = ""
     is_output: bool = False
     is_pointer: bool = False
+    is_placed: bool = True
+    """Whether it takes arguments that are given by position."""
 
 
 class Dispatcher:
@@ -120,8 +122,9 @@ class Dispatcher:
         """Return by what names, places and defaults arguments go."""
         names = [sys.intern(parameter.name) for parameter in parameters]
         table = words([id(name) if name else 0 for name in names])
-        inputs = [place for place, parameter in enumerate(parameters) if not parameter.is_output]
-        orders = words(inputs), words(range(len(parameters)))
+        whole = [place for place, parameter in enumerate(parameters) if parameter.is_placed]
+        inputs = [place for place in whole if not parameters[place].is_output]
+        orders = words(inputs), words(whole)
         self._keep += [names, table, function, *orders]
         return {
             State.NAMES: address(table),
@@ -130,6 +133,7 @@ class Dispatcher:
             State.POINTERS: sum(1 << place for place, parameter in enumerate(parameters) if parameter.is_pointer),
             State.INPUTS: len(inputs),
             State.INPUT_TABLE: address(orders[0]),
+            State.PLACES: len(whole),
             State.PLACE_TABLE: address(orders[1]),
         }
 
@@ -183,6 +187,7 @@ def surroundings() -> tuple[object, ...]:
         threads,
         settings.follows_torch(),
         id(sys.modules.get("torch")),
+        uses_cuda(),
         *(held.get(os.fsencode(n)) for n in settings.NAMES),
     )
 

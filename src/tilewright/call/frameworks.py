@@ -6,7 +6,8 @@ import sys
 from typing import Any, Protocol
 
 from tilewright.arrays import np
-from tilewright.call.argument import Argument, is_array
+from tilewright.backends.interface import serving
+from tilewright.call.argument import CPU, Argument, is_array
 from tilewright.call.device_tensor import DeviceTensor
 from tilewright.call.devices import device_objection
 from tilewright.call.packed import is_packed, pack
@@ -30,8 +31,16 @@ class Framework(Protocol):
         """Return why an array that can be read must not be written, or nothing."""
         ...
 
-    def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Any:
-        """Return a new zero-filled array."""
+    def zeros(self, shape: tuple[int, ...], dtype: DataType, device: str = CPU) -> Any:
+        """Return a new zero-filled array in the memory of a device."""
+        ...
+
+    def packed(self, argument: Argument) -> Argument:
+        """Return a copy of an array whose elements lie one after the other, in the memory of the same device."""
+        ...
+
+    def copy(self, source: Argument, target: Argument) -> None:
+        """Write what one array of a device holds into another."""
         ...
 
     def wrap(self, data: Array) -> Any:
@@ -46,6 +55,10 @@ class NumpyArrays:
         """Return what an array's elements are besides their bytes, or where else they lie."""
         if not is_array(value):
             kind, number = value.__dlpack_device__()
+            if int(kind) == _CUDA and serving("cuda") is not None:
+                return (
+                    f"is on {_device(value, int(kind), number)}: pass `torch.from_dlpack(x)`, which is the same memory"
+                )
             return "" if int(kind) in _HOST else f"is on {_device(value, int(kind), number)}: {_COPY}"
         masked = sys.modules.get("numpy.ma")  # where nobody has imported it there are none
         if masked is not None and isinstance(value, masked.MaskedArray):
@@ -60,9 +73,17 @@ class NumpyArrays:
         """Return whether an array is read-only."""
         return "" if argument.array.flags.writeable else "is written, but the array given is read-only"
 
-    def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Array:
-        """Return a new zero-filled array."""
+    def zeros(self, shape: tuple[int, ...], dtype: DataType, device: str = CPU) -> Array:
+        """Return a new zero-filled array; NumPy's are all of the host."""
         return np.zeros(shape, dtype.numpy)
+
+    def packed(self, argument: Argument) -> Argument:
+        """Return a copy in the order of the axes."""
+        return Argument.of_array(np.array(argument.array, order="C"))
+
+    def copy(self, source: Argument, target: Argument) -> None:
+        """Write one array into another."""
+        target.array[...] = source.array
 
     def wrap(self, data: Array) -> Array:
         """Return the data as it is."""
@@ -100,15 +121,28 @@ class TorchTensors:
         """Return nothing: a tensor whose memory can be read can be written."""
         return ""
 
-    def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Any:
-        """Return a new zero-filled tensor; ValueError for an odd number of elements of which two make a byte."""
+    def zeros(self, shape: tuple[int, ...], dtype: DataType, device: str = CPU) -> Any:
+        """Return a new zero-filled tensor of a device; ValueError for an odd number of elements, two of them a byte."""
         chosen = to_torch(dtype)
         if dtype in TORCH_PACKED.values():
             if not shape or shape[-1] % 2:
                 raise ValueError(f"torch packs two elements of {dtype} into a byte, which {list(shape)} does not allow")
             torch: Any = sys.modules["torch"]  # which fills no packed tensors, not even those without elements
             return torch.zeros((*shape[:-1], shape[-1] // 2), dtype=torch.uint8).view(chosen)
-        return sys.modules["torch"].zeros(shape, dtype=chosen)
+        return sys.modules["torch"].zeros(shape, dtype=chosen, device=device)
+
+    def packed(self, argument: Argument) -> Argument:
+        """Return a copy in the order of the axes; torch copies what is on a device there."""
+        if argument.device == CPU:
+            return NUMPY.packed(argument)
+        return self.argument(argument.owner.contiguous())
+
+    def copy(self, source: Argument, target: Argument) -> None:
+        """Write one tensor into another."""
+        if target.device == CPU:
+            NUMPY.copy(source, target)
+        else:
+            target.owner.copy_(source.owner)
 
     def wrap(self, data: Array) -> Any:
         """Return the data as a tensor of its own."""
@@ -135,9 +169,17 @@ class DeviceTensors:
         """Return nothing: memory that was allocated for programs can be written."""
         return ""
 
-    def zeros(self, shape: tuple[int, ...], dtype: DataType) -> Any:
+    def zeros(self, shape: tuple[int, ...], dtype: DataType, device: str = CPU) -> Any:
         """Return a new zero-filled array of the host's."""
         return self._host().zeros(shape, dtype)
+
+    def packed(self, argument: Argument) -> Argument:
+        """Return a copy in the order of the axes."""
+        return NUMPY.packed(argument)
+
+    def copy(self, source: Argument, target: Argument) -> None:
+        """Write one array into another."""
+        NUMPY.copy(source, target)
 
     def wrap(self, data: Array) -> Any:
         """Return the data as an array of the host's."""
@@ -196,6 +238,7 @@ def array_of(value: Any) -> Array:
 
 
 _HOST = (1, 3, 13)  # DLPack's numbers for plain, pinned and managed memory of the host
+_CUDA = 2
 _DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 14: "oneAPI", 15: "WebGPU"}
 _COPY = "programs run on memory of the host, so pass a copy there, such as CuPy's `x.get()` or jax.device_get(x)"
 

@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
-from tilewright import settings
 from tilewright.arrays import np
 from tilewright.backends.abi import Number, scalar_result, scalar_word, tensor_result, word_count
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Backend, Entries, StandIn
-from tilewright.call.argument import Argument
+from tilewright.call.argument import CPU, Argument
 from tilewright.call.binding import Bound
 from tilewright.call.devices import check_taken
+from tilewright.call.frameworks import Framework
 from tilewright.call.packed import is_packed, pack
+from tilewright.call.thread_limit import thread_count
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType
 from tilewright.native.context import INTERRUPTED, Context, context_words
@@ -53,7 +54,7 @@ class Staged:
     @staticmethod
     def of(bound: Bound) -> Staged:
         """Return a call's arguments as code takes them."""
-        used = [_addressable(v) if isinstance(v, Argument) else v for v in bound.values]
+        used = [_addressable(v, bound.framework) if isinstance(v, Argument) else v for v in bound.values]
         words: list[int] = []
         for param, value in zip(bound.entry.params, used, strict=True):
             if isinstance(value, Argument):
@@ -72,7 +73,7 @@ class Staged:
         for position, (value, used) in enumerate(zip(self.bound.values, self.used, strict=True)):
             if isinstance(value, Argument) and isinstance(used, Argument) and self.bound.is_written(position):
                 if used is not value:
-                    value.array[...] = used.array
+                    self.bound.framework.copy(used, value)
         repack(self.bound)
 
     def results(self, room: Any) -> tuple[Any, ...]:
@@ -105,8 +106,9 @@ def repack(bound: Bound) -> None:
             pack(value.array, given)
 
 
-def _addressable(argument: Argument) -> Argument:
-    return argument if argument.is_addressable else Argument.of_array(np.array(argument.array, order="C"))
+def _addressable(argument: Argument, framework: Framework) -> Argument:
+    """Return an argument, or a copy that code can address: where it cannot read the argument itself."""
+    return argument if argument.is_addressable else framework.packed(argument)
 
 
 def room(words: Sequence[int], more: int = 0) -> Any:
@@ -121,13 +123,13 @@ def _room_type(count: int) -> Any:
 
 def context(native: HostProgram) -> Any:
     """Return the context of one run."""
-    words = context_words(parallel_address(settings.num_threads(), native.emit), look_address(native.emit))
-    return room(words)
+    threads = thread_count()
+    return room(context_words(parallel_address(threads, native.emit), look_address(native.emit), threads))
 
 
 def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
     """Return what an entry returns; ExecutionError for what the program did wrong."""
-    staged = Staged.of(bound)
+    staged, native = Staged.of(bound), native.on(device_of(bound))
     words, around = staged.room(), context(native)
     native.calls[bound.entry.name](words, around)
     try:
@@ -139,12 +141,17 @@ def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
         native.finish(bound.entry.name, 0, around[Context.BUFFERS])
 
 
+def device_of(bound: Bound) -> str:
+    """Return the device that the tensors of a call are on."""
+    return next((value.device for value in bound.values if isinstance(value, Argument)), CPU)
+
+
 def prepared(native: HostProgram, bound: Bound) -> Callable[[], None]:
     """Return a run of an entry, to be made again and again: its code and hardly anything around it.
 
     Results are dropped, and so is what the program did wrong; an interrupt is not.
     """
-    staged, name = Staged.of(bound), bound.entry.name
+    staged, name, native = Staged.of(bound), bound.entry.name, native.on(device_of(bound))
     words, around, call = staged.room(), context(native), native.calls[bound.entry.name]
     places = ctypes.addressof(words), ctypes.addressof(around)
 

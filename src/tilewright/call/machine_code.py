@@ -60,7 +60,8 @@ def _arrange(module: Module) -> None:
     c = Code(module, "arrange", [state, args, count, names, placed, style], I1, NO)
     params = c.word(state, State.PARAMS)
     is_returning = c.compare("icmp eq", style, i64(RETURNING))
-    c.refuse(c.compare("icmp sgt", count, c.select(is_returning, c.word(state, State.INPUTS), params)))
+    limits = c.word(state, State.INPUTS), c.word(state, State.PLACES)
+    c.refuse(c.compare("icmp sgt", count, c.select(is_returning, *limits)))
     order = c.select(is_returning, c.word(state, State.INPUT_TABLE, PTR), c.word(state, State.PLACE_TABLE, PTR))
     outputs = c.word(state, State.OUTPUTS)
     with c.loop(i64(0), params, i64(1)) as index:
@@ -149,7 +150,7 @@ def _drop(module: Module) -> None:
     c.finish()
 
 
-_GIVEN = {Context.PARALLEL: State.PARALLEL, Context.LOOK: State.LOOK}
+_GIVEN = {Context.PARALLEL: State.PARALLEL, Context.LOOK: State.LOOK, Context.THREADS: State.THREADS}
 """The words of a context that a kernel's state gives; the others start as 0."""
 
 
@@ -163,6 +164,9 @@ def _run(module: Module) -> None:
         c.put(launch, c.word(pair, 0), c.word(pair, 1))
     for word in Context:
         c.put(context, word, c.word(state, _GIVEN[word]) if word in _GIVEN else i64(0))
+    with c.when(c.is_not(c.word(entry, Entry.THREADS), i64(0))):
+        c.put(context, Context.PARALLEL, c.word(entry, Entry.PARALLEL))
+        c.put(context, Context.THREADS, c.word(entry, Entry.THREADS))
     function = c.word(entry, Entry.FUNCTION, PTR)
     large = c.compare("icmp sge", c.word(frame, Frame.BYTES), i64(RELEASE_BYTES))
     alone, shared, end = c.label("alone"), c.label("shared"), c.label("end")
@@ -236,9 +240,18 @@ def _dispatch(module: Module) -> None:
     _unless(c, c.call(I1, "apart", frame, ranges), undo)
     c.invoke("run", state, entry, frame, launch, context)
     error, buffers = c.word(context, Context.ERROR), c.word(context, Context.BUFFERS)
-    with c.alternative(c.is_not(c.op("or", error, buffers), i64(0))):
+    numbers = error, buffers, c.word(entry, Entry.NUMBER)
+    with c.alternative(c.is_not(error, i64(0))):
         c.invoke("drop", entry, placed)
-        _fail(c, state, (error, buffers, c.word(entry, Entry.NUMBER)))
+        _count_active(c, state, -1)
+        c.do(f"ret {_finished(c, state, numbers)}")
+    with c.when(c.is_not(buffers, i64(0))):
+        freed = _finished(c, state, numbers)
+        with c.alternative(c.compare("icmp eq", freed, NULL)):
+            c.invoke("drop", entry, placed)
+            _count_active(c, state, -1)
+            c.do("ret ptr null")
+        c.invoke("Py_DecRef", freed)
     c.put(state, State.HITS, c.op("add", c.word(state, State.HITS), i64(1)))
     answer = c.call(PTR, "give_back", state, entry, values)
     with c.when(is_made):
@@ -260,7 +273,9 @@ def _arranged(c: Code, state: Value, call: tuple[Value, Value, Value], placed: V
     values, style = c.slot(PTR), c.slot(I64)
     c.store(args, values, 8)
     c.store(i64(IN_PLACE), style, 8)
-    with c.when(c.op("or", c.is_not(names, NULL), c.is_not(count, c.word(state, State.PARAMS)))):
+    params = c.word(state, State.PARAMS)
+    partial = c.op("or", c.is_not(count, params), c.is_not(params, c.word(state, State.PLACES)))
+    with c.when(c.op("or", c.is_not(names, NULL), partial)):
         c.store(placed, values, 8)
         with c.when(c.negated(c.call(I1, "arrange", state, args, count, names, placed, i64(IN_PLACE)))):
             c.refuse(c.negated(c.call(I1, "arrange", state, args, count, names, placed, i64(RETURNING))))
@@ -275,17 +290,16 @@ def _unless(c: Code, condition: Value, target: str) -> None:
     c.begin(on)
 
 
-def _fail(c: Code, state: Value, numbers: tuple[Value, Value, Value]) -> None:
-    """Leave with what Python raises for an error's number, the buffers to free and the program's number."""
+def _finished(c: Code, state: Value, numbers: tuple[Value, Value, Value]) -> Value:
+    """Return what Python gives for an error's number, buffers to free and a program's number: null where it raised."""
     told = c.frame_bytes(8 * len(numbers))
     for position, number in enumerate(numbers):
         c.put(told, position, c.call(PTR, "PyLong_FromLongLong", number))
-    _count_active(c, state, -1)
     failed = c.word(state, State.FAILED, PTR)
     answer = c.call(PTR, "PyObject_VectorcallDict", failed, told, i64(len(numbers)), NULL)
     for position in range(len(numbers)):
         c.invoke("Py_DecRef", c.word(told, position, PTR))
-    c.do(f"ret {answer}")
+    return answer
 
 
 def _vectorcall(c: Code, callee: Value, *args: Value) -> Value:

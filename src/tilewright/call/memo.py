@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, cast
 
 from tilewright import settings
 from tilewright.arrays import np
-from tilewright.backends.abi import word_count
+from tilewright.backends.abi import scalar_word, word_count
 from tilewright.call.argument import Argument
 from tilewright.call.dispatcher import LIMIT, Parameter, surroundings, watched_by_all
 from tilewright.call.frameworks import argument_of, is_tensor
@@ -30,6 +30,8 @@ from tilewright.call.tables import Target
 from tilewright.call.targets import Callee, Learned, scalar_key
 from tilewright.call.torch_state import is_traced
 from tilewright.core.region import overlaps_itself
+from tilewright.core.types import ScalarType, Type
+from tilewright.dtypes import round_scalar
 from tilewright.native.context import Context, context_words
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import parallel_address
@@ -136,7 +138,7 @@ class Memo:
         self._surroundings, self._around = surroundings(), Guards(watched_by_all())
         self._threads = settings.num_threads()
         self._asked = sys.modules["torch"].get_num_threads if settings.follows_torch() else lambda: self._threads
-        self._context = context_words(parallel_address(self._threads), look_address())
+        self._context = context_words(parallel_address(self._threads), look_address(), self._threads)
         self.hits = 0
 
     def is_current(self) -> bool:
@@ -188,20 +190,25 @@ class Memo:
         except (AttributeError, TypeError, RuntimeError):  # what only looks like a tensor, or has no hash
             return None
 
+    def _around_run(self, threads: int) -> Sequence[int]:
+        """Return the context of a program that runs on so many threads, or on as many as the settings say."""
+        return context_words(parallel_address(threads), look_address(), threads) if threads else self._context
+
     def _has_its_defaults(self, ready: _Ready) -> bool:
         return self._function is None or self._function.__defaults__ is ready.target.keep[-1]
 
     def _ready(self, call: Learned, target: Target, args: Sequence[Any], named: Mapping[str, Any]) -> _Ready | None:
         """Return a call that can be made again, None where code cannot address its arguments."""
         made = [slot.made is not None for slot in call.slots]
-        places = [k for k, parameter in enumerate(self._parameters) if not (any(made) and parameter.is_output)]
+        placed = [(k, parameter) for k, parameter in enumerate(self._parameters) if parameter.is_placed]
+        places = [k for k, parameter in placed if not (any(made) and parameter.is_output)]
         names = [parameter.name for parameter in self._parameters]
         order = [*places[: len(args)], *(names.index(name) for name in named)]
         sources = [order.index(k) if k in order else -1 for k in range(len(names))]
         defaults = (self._function.__defaults__ if self._function is not None else None) or ()
         padded = [*[None] * (len(names) - len(defaults)), *defaults]
         target.keep.append(self._function.__defaults__ if self._function is not None else None)
-        found = _Ready(target, call.callee, sources, padded, (), (), self._context)
+        found = _Ready(target, call.callee, sources, padded, (), (), self._around_run(target.threads))
         tensors: list[_Tensor] = []
         words: list[int] = []
         for k, value in enumerate(found.values([*args, *named.values()])):
@@ -213,12 +220,17 @@ class Memo:
                 tensors.append(_Tensor(k, len(words), argument.dtype.get_byte(), low, high, is_written))
                 words += argument.words
             elif type(value) in (int, float, bool):
-                words.append(0)
+                words.append(_number_word(call.slots[k].type, value))
             elif scalar_key(value) is None:
                 return None
         for place, word in target.scalars:
             words[place] = word
         return replace(found, tensors=tensors, words=words)
+
+
+def _number_word(type_: Type | None, value: Any) -> int:
+    """Return what a program is launched with for a number, unless the code was made for another."""
+    return scalar_word(type_.dtype, round_scalar(value, type_.dtype)) if isinstance(type_, ScalarType) else 0
 
 
 def _meetings(tensors: Sequence[_Tensor]) -> Iterator[tuple[int, int, int, int]]:

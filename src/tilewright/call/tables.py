@@ -16,12 +16,13 @@ from tilewright.call import words as code
 from tilewright.call.guards import Guards, field_offset, version_offset
 from tilewright.call.words import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
 from tilewright.frontend.value_keys import MISSING, kind_of
+from tilewright.native.threads import parallel_address
 from tilewright.records import mutable
 
 MASK = (1 << 64) - 1
 
 DLPACK = {
-    "bool": (6, 8), "fp16": (2, 16), "fp32": (2, 32), "bfloat16": (4, 16),
+    "bool": (6, 8), "fp16": (2, 16), "fp32": (2, 32), "fp64": (2, 64), "bfloat16": (4, 16),
     "int8": (0, 8), "int16": (0, 16), "int32": (0, 32), "int64": (0, 64),
     "uint8": (1, 8), "uint16": (1, 16), "uint32": (1, 32), "uint64": (1, 64),
 }  # fmt: skip
@@ -39,7 +40,7 @@ def numpy_dtypes() -> Any:
     """Return the DLPack word of each of NumPy's own types, by its number."""
     table = (ctypes.c_int64 * code.NUMPY_KINDS)()
     for name in DLPACK:
-        plain = {"fp16": "float16", "fp32": "float32"}.get(name, name)
+        plain = {"fp16": "float16", "fp32": "float32", "fp64": "float64"}.get(name, name)
         if name != "bfloat16" and (number := np.dtype(plain).num) < code.NUMPY_KINDS:
             table[number] = dtype_word(name) or 0
     long = np.dtype("longlong").num  # as wide as int64, and another type to NumPy
@@ -104,6 +105,8 @@ class Target:
     """Key words that any number within some may be."""
     makers: Sequence[tuple[Callable[[], Any], int, int]] = ()
     """What makes the outputs that a call leaves out: a function, a parameter, and which tensor to clear, or -1."""
+    threads: int = 0
+    """How many threads the program runs on, 0 where the settings say."""
 
     @property
     def masked(self) -> list[int]:
@@ -129,6 +132,7 @@ class Target:
             Entry.RETURNS: len(self.returns), Entry.RETURN_TABLE: address(returns),
             Entry.RANGES: len(self.ranges), Entry.RANGE_TABLE: address(rows[3]),
             Entry.MAKERS: len(makers), Entry.MAKER_TABLE: address(rows[4]),
+            Entry.PARALLEL: parallel_address(self.threads) if self.threads else 0, Entry.THREADS: self.threads,
         }  # fmt: skip
         for place, value in filled.items():
             made[place] = signed(value)

@@ -17,6 +17,7 @@ from tilewright.arrays import np
 from tilewright.backends.abi import scalar_word, tensor_word_count, word_count
 from tilewright.backends.host import HostProgram
 from tilewright.call import words as code
+from tilewright.call.argument import CPU, is_array
 from tilewright.call.guards import Guards
 from tilewright.call.tables import Target, dtype_word, is_itself
 from tilewright.call.words import IN_PLACE, LAUNCH_WORDS, MAX_PARAMS, OF_NUMPY, OF_TORCH, RESULT_WORDS, RETURNING
@@ -54,6 +55,10 @@ class Slot:
     """The numbers that it may be where it is no part of the code."""
     made: Any = None
     """The output that was made for a call that leaves it out."""
+    device: str = CPU
+    """Whose memory it is, where it is a tensor."""
+    default: Known | None = None
+    """What the dispatcher finds in its place where a call leaves it out, and the program is given another."""
 
 
 @record
@@ -68,6 +73,8 @@ class Learned:
     keep: object = None
     leading: Sequence[int] = ()
     """The words before those of the arguments."""
+    threads: int = 0
+    """How many threads the program ran on, 0 for as many as the settings say."""
 
     @property
     def style(self) -> int:
@@ -75,13 +82,13 @@ class Learned:
         made = next((slot.made for slot in self.slots if slot.made is not None), None)
         if made is None:
             return IN_PLACE
-        return RETURNING | (OF_NUMPY if is_cleared(made) else OF_TORCH)
+        return RETURNING | (OF_NUMPY if is_array(made) else OF_TORCH)
 
     def target(self) -> Target | None:
         """Return it as an entry of the dispatcher, not guarded yet; None for arguments that are left to Python."""
         key, mask, ranges, same = [self.style], [-1], list[tuple[int, int, int]](), dict[str, list[int]]()
         for slot in self.slots:
-            added = _key(slot.given)
+            added = _key(slot.given if slot.default is None else slot.default, slot.device)
             if added is None:
                 return None
             if slot.made is not None:
@@ -101,7 +108,7 @@ class Learned:
         address = self.callee.native.address(self.callee.entry.name)
         return Target(
             key, mask, address, Guards(), self._scalars(), pairs, [self.callee, self.keep, known], self.returns,
-            ranges, self._makers(),
+            ranges, self._makers(), self.threads,
         )  # fmt: skip
 
     def _scalars(self) -> list[tuple[int, int]]:
@@ -128,16 +135,18 @@ class Learned:
 
 
 def maker(output: Any) -> Callable[[], Any]:
-    """Return the function that makes another output like one: of torch, with anything in it."""
-    if is_cleared(output):
+    """Return the function that makes another output like one: of torch and the host, with anything in it."""
+    if is_array(output):
         return partial(np.zeros, output.shape, output.dtype)
     torch: Any = sys.modules["torch"]
+    if is_cleared(output):
+        return partial(torch.zeros, tuple(output.shape), dtype=output.dtype, device=output.device)
     return partial(torch.empty_like, torch.zeros_like(output))
 
 
 def is_cleared(output: Any) -> bool:
     """Return whether outputs like one are made of zeros; others have to be cleared."""
-    return isinstance(output, np.ndarray)
+    return is_array(output) or output.device.type != CPU
 
 
 def open_bounds(dtype: DataType, value: object, bounds: tuple[int, int] | None) -> tuple[int, int] | None:
@@ -180,10 +189,21 @@ def fits(entry: Function, count: int, returns: Sequence[str] | None) -> bool:
     return has_room and is_given and all(isinstance(extent, (int, Symbol)) for extent in extents)
 
 
-def _key(given: Given) -> list[int] | None:
+def _key(given: Given, device: str) -> list[int] | None:
     if isinstance(given, TensorMeta):
-        return tensor_key(given.dtype, given.shape)
+        found = tensor_key(given.dtype, given.shape)
+        return None if found is None else [found[0] | device_bits(device), *found[1:]]
     return scalar_key(given.value) if isinstance(given, Known) else None
+
+
+def device_bits(device: str) -> int:
+    """Return what a device adds to the first word of a tensor's key: of the host's memory nothing."""
+    kind, _, number = device.partition(":")
+    return 0 if kind == CPU else _KINDS[kind] << code.DEVICE_KIND | int(number or 0) + 1 << code.DEVICE_NUMBER
+
+
+_KINDS = {"cuda": 1}
+"""Torch's numbers of the kinds of devices whose tensors are dispatched."""
 
 
 def tensor_key(dtype: DataType, shape: Sequence[int | DynDim]) -> list[int] | None:

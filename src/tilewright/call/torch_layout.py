@@ -14,6 +14,7 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -60,29 +61,40 @@ class TorchLayout:
     """Where a thread's dispatch keys lie, for `get_thread_local`; what they are, and what in inference mode."""
     thread_plain: int
     thread_inference: int
+    device: int = 0
+    """Where the device lies; what plain tensors of a GPU have for keys, 0 where nobody has used one yet."""
+    cuda_plain: int = 0
+    cuda_inference: int = 0
 
 
 def torch_layout() -> TorchLayout | None:
     """Return how torch lays tensors out, None where torch is not imported or does not show."""
     torch = sys.modules.get("torch")
-    return _found(torch) if torch is not None and hasattr(torch, "Tensor") else None
+    return _found(torch, uses_cuda()) if torch is not None and hasattr(torch, "Tensor") else None
+
+
+def uses_cuda() -> bool:
+    """Return whether torch has used a GPU in this process; asking starts none."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    return cuda is not None and cuda.is_initialized()
 
 
 @cache
-def _found(torch: Any) -> TorchLayout | None:
+def _found(torch: Any, with_cuda: bool) -> TorchLayout | None:
     """Return the layout as a new thread finds it, in which torch is in no mode, whatever it is in here."""
     found: list[TorchLayout] = []
-    thread = threading.Thread(target=lambda: found.extend(islice(_layouts(torch), 1)))
+    thread = threading.Thread(target=lambda: found.extend(islice(_layouts(torch, with_cuda), 1)))
     thread.start()
     thread.join()
     return found[0] if found else None
 
 
-def _layouts(torch: Any) -> Iterator[TorchLayout]:
+def _layouts(torch: Any, with_cuda: bool) -> Iterator[TorchLayout]:
     """Yield the layout as it is found within each number of words."""
     for count in IMPL_WORDS:
         try:
-            yield _measured(torch, count)
+            found = _measured(torch, count)
+            yield replace(found, **_cuda(torch, found.keys, found.dtype)) if with_cuda else found
         except (RuntimeError, AttributeError, LookupError, OSError, ValueError):
             continue
 
@@ -222,6 +234,25 @@ def _thread(torch: Any) -> dict[str, Any]:
         "thread_plain": plain,
         "thread_inference": inference,
     }
+
+
+def _cuda(torch: Any, keys: int, dtype: int) -> dict[str, int]:
+    """Return what tells tensors of GPUs, and where they say of which; nothing where that is not behind their type."""
+    place, devices = dtype + 2, [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+    with torch.inference_mode(False):
+        plain = [torch.zeros(3, device=device) for device in devices]
+        host = torch.zeros(3)
+    with torch.inference_mode():
+        inference = torch.zeros(3, device=devices[0])
+    told = [_short(tensor._cdata + place) for tensor in plain]
+    words = {_word(tensor._cdata + keys) for tensor in plain}
+    if (
+        told != [1 | number << 8 for number in range(len(plain))]
+        or _short(host._cdata + place) & 0xFF
+        or len(words) > 1
+    ):
+        return {}
+    return {"device": place, "cuda_plain": words.pop(), "cuda_inference": _word(inference._cdata + keys)}
 
 
 def forward_level() -> list[tuple[dict[str, Any], dict[str, Any]]]:

@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 INSTEAD = "call it as an operator, which `as_torch_op` makes (docs/torch-operators.md)"
+BACKWARD = f"give it a backward: {INSTEAD}"
 
 _KINDS = {
     "Functionalize": "a functional tensor of torch, which stands for memory elsewhere",
@@ -90,7 +91,7 @@ def memory_objection(value: Any, instead: str = INSTEAD) -> str:
     return f"is {_kind(value) or f'a {type(value).__name__}, whose memory is its own affair'}: {instead}"
 
 
-def gradient_objection(value: Any, instead: str = INSTEAD) -> str:
+def gradient_objection(value: Any, instead: str = BACKWARD) -> str:
     """Return why derivatives would be lost if a program took a tensor, or nothing; nobody follows other arrays."""
     torch: Any = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor):
@@ -98,7 +99,7 @@ def gradient_objection(value: Any, instead: str = INSTEAD) -> str:
     if value.requires_grad and torch.is_grad_enabled():
         return (
             "requires grad, and gradients do not flow through a call: call under torch.no_grad(), pass "
-            f"`x.detach()`, or give it a backward: {instead}"
+            f"`x.detach()`, or {instead}"
         )
     forward = sys.modules.get("torch.autograd.forward_ad")
     if forward is not None and forward._current_level >= 0 and forward.unpack_dual(value).tangent is not None:
@@ -109,13 +110,21 @@ def gradient_objection(value: Any, instead: str = INSTEAD) -> str:
     return ""
 
 
-def check_unrecorded(named: Iterable[tuple[str, Any]]) -> None:
-    """Raise ValueError where a tensor among arguments would lose its derivatives."""
+def is_recorded(values: Iterable[Any]) -> bool:
+    """Return whether autograd records what happens to some values, outside of operators."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or getattr(_local, "is_inside", False) or not torch.is_grad_enabled():
+        return False
+    return any(isinstance(value, torch.Tensor) and value.requires_grad for value in values)
+
+
+def check_unrecorded(named: Iterable[tuple[str, Any]], instead: str = BACKWARD) -> None:
+    """Raise ValueError where a tensor among arguments would lose its derivatives; `instead` says what to do."""
     torch: Any = sys.modules.get("torch")
     if torch is None or torch.compiler.is_dynamo_compiling() or getattr(_local, "is_inside", False):
         return  # what torch compiles says by itself, in its backward, that there is none
     for name, value in named:
-        if objection := gradient_objection(value):
+        if objection := gradient_objection(value, instead):
             raise ValueError(f"`{name}` {objection}")
 
 

@@ -20,6 +20,9 @@ TENSOR, INTEGER, FLOAT, BOOL, NONE, ITSELF = (kind << 48 for kind in range(1, 7)
 """The kinds of arguments, in the upper bits of the first word that each adds to the key."""
 
 
+DEVICE_KIND, DEVICE_NUMBER = 36, 40
+"""Where in that word stands the kind of a tensor's device, and one more than its number; of the host's, nothing."""
+
 IN_PLACE, RETURNING = 0, 1
 OF_NUMPY, OF_TORCH = 2, 4
 """The styles of calls, the first word of a key: with every argument, and with the inputs alone, arrays or tensors."""
@@ -100,10 +103,18 @@ class State(IntEnum):
     """One bit for each parameter that takes a tensor's elements in one line."""
     INPUTS = 49
     INPUT_TABLE = 50
-    """How many inputs there are; the parameter of each argument of a return-style call, and of one in place."""
+    """How many inputs are given by position; the parameter of each argument of a return-style call, and of one in
+    place."""
     PLACE_TABLE = 51
     LEADING = 52
     """How many launch words come before those of arguments."""
+    PLACES = 53
+    """How many parameters are given by position."""
+    TORCH_DEVICE = 54
+    """Where in the implementation its device lies, two bytes: which kind it is, and which of that kind."""
+    TORCH_CUDA_PLAIN = 55
+    """The dispatch keys of a plain tensor of a GPU, and of one made in inference mode; nothing where no GPU is used."""
+    TORCH_CUDA_INFERENCE = 56
 
 
 class Group(IntEnum):
@@ -145,6 +156,9 @@ class Entry(IntEnum):
     MAKERS = 18
     """Triples of a function that makes an output, its parameter, and which of the tensors it is if to be cleared."""
     MAKER_TABLE = 19
+    PARALLEL = 20
+    """What runs chunks side by side, on how many threads; nothing where that is as for all entries."""
+    THREADS = 21
 
 
 class Watch(IntEnum):

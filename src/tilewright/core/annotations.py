@@ -33,7 +33,7 @@ def outside_kernel(name: str) -> NoReturn:
 
 
 class Arithmetic:
-    """Operators of values inside a kernel."""
+    """Operators of values inside a kernel; a comparison is a condition of scalars, and a mask of tiles and tensors."""
 
     # fmt: off
     def __add__(self: Self, other: object) -> Self: outside_kernel("+")
@@ -56,10 +56,10 @@ class Arithmetic:
     def __matmul__(self: Self, other: object) -> Self: outside_kernel("@")
     def __invert__(self: Self) -> Self: outside_kernel("~")
     def __neg__(self: Self) -> Self: outside_kernel("-")
-    def __lt__(self, other: object) -> bool: outside_kernel("<")
-    def __le__(self, other: object) -> bool: outside_kernel("<=")
-    def __gt__(self, other: object) -> bool: outside_kernel(">")
-    def __ge__(self, other: object) -> bool: outside_kernel(">=")
+    def __lt__(self, other: object) -> Any: outside_kernel("<")
+    def __le__(self, other: object) -> Any: outside_kernel("<=")
+    def __gt__(self, other: object) -> Any: outside_kernel(">")
+    def __ge__(self, other: object) -> Any: outside_kernel(">=")
     # fmt: on
 
 
@@ -175,19 +175,34 @@ class Tile(Indexable):
         return f"pl.Tile[{list(self.shape)!r}, pl.{self.dtype.symbol}]"
 
 
-class Scalar(Arithmetic):
-    """One number: `pl.Scalar[pl.INT32]`, or `pl.Scalar[pl.INDEX, (0, 192)]` for one that stays within bounds."""
+class Runtime:
+    """Stands for a scalar's value: each call of the program brings it, and the code holds none."""
 
-    def __init__(self, dtype: DataType, bounds: tuple[int, int] | None = None) -> None:
+    def __repr__(self) -> str:
+        return "pl.RUNTIME"
+
+
+RUNTIME = Runtime()
+"""`n: pl.Scalar[pl.INT32, pl.RUNTIME]`, or `kernel.compile(n=pl.RUNTIME)`: `n` stays a parameter, in nobody's code."""
+
+
+class Scalar(Arithmetic):
+    """One number: `pl.Scalar[pl.INT32]`, or `pl.Scalar[pl.INDEX, (0, 192)]` for one that stays within bounds.
+
+    `pl.Scalar[pl.FP32, pl.RUNTIME]` is one that every call of a kernel brings anew: another value compiles nothing.
+    """
+
+    def __init__(self, dtype: DataType, bounds: tuple[int, int] | None = None, is_runtime: bool = False) -> None:
         self.dtype = dtype
         self.bounds = bounds
+        self.is_runtime = is_runtime
 
     def __class_getitem__(cls, item: Any) -> Scalar:
-        parts = _sequence(item)
-        dtype, bounds = parts if len(parts) == 2 else (item, None)
+        dtype, *said = parts if len(parts := _sequence(item)) in (2, 3) else (item,)
         if not isinstance(dtype, DataType):
             raise _wrong(f"Scalar[...] needs a dtype, for example pl.INT32, got {dtype!r}")
-        return Scalar(dtype, bounds)
+        bounds = next((part for part in said if part is not RUNTIME), None)
+        return Scalar(dtype, bounds, any(part is RUNTIME for part in said))
 
     def __index__(self) -> int:
         outside_kernel("a scalar as an index")

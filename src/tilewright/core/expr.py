@@ -265,7 +265,10 @@ def constant(value: int | float | bool, dtype: DataType | None = None, span: Spa
 
 
 def literal_type(value: int | float | bool) -> DataType:
-    """Return the type that a number written in a kernel has where it meets none."""
+    """Return the type that a number written in a kernel has where it meets none; a typed one has its own."""
+    own: DataType | None = getattr(type(value), "dtype", None)
+    if own is not None:
+        return own
     return BOOL if isinstance(value, bool) else INDEX if isinstance(value, int) else FP32
 
 

@@ -8,7 +8,7 @@ its meaning in NumPy, and its traits. An op that exists for tiles and for tensor
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, get_args
 
 from tilewright.core import annotations as ann
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType
-from tilewright.dtypes import DataType
+from tilewright.dtypes import FP64, DataType
 from tilewright.forks import computed_once
 from tilewright.records import mutable
 
@@ -69,6 +69,8 @@ class Undefined(Enum):
 
 Interval: TypeAlias = tuple[int, int]
 
+ElementTypes: TypeAlias = Callable[[DataType, Sequence[DataType | ScalarType]], tuple[DataType, ...]]
+
 REQUIRED: Any = inspect.Parameter.empty
 
 SCRATCH = ("tmp", "tmp_tile")
@@ -92,11 +94,19 @@ class Parameter:
     """Whether a number is converted to the elements it meets, instead of meeting them as it is."""
     keeps_bits: bool = False
     """Whether a negative number that meets unsigned elements stands for the one with the same bits."""
+    help: str = ""
+    """What to write instead of something that is none."""
+    follows: bool = False
+    """Whether other operands come first in deciding how much of the result is valid."""
 
     @property
     def is_operand(self) -> bool:
         """Whether the argument is part of the data flow."""
         return self.role is not Role.ATTRIBUTE
+
+
+DOUBLE_ULP = 4
+"""How many units of the last place a reference computed in doubles may be off, where the op is not exact."""
 
 
 @mutable
@@ -112,6 +122,9 @@ class OpSpec:
     family: str
     reference: Callable[..., Any] | None = None
     """The meaning of one element, in NumPy functions; back ends apply it to their own values."""
+    elements: ElementTypes | None = None
+    """The type that each operand is converted to before `reference` sees it, from the result's element type and those
+    of the operands; None: the result's."""
     combine: str = ""
     """The NumPy function that a reduction folds with."""
     start: Callable[[DataType], Any] | None = None
@@ -147,6 +160,8 @@ class OpSpec:
     """Other orders in which its arguments may be written."""
     forms: tuple[tuple[str, ...], ...] = ()
     """The parameters that belong together, of an op that does one of several things: it is given those of one form."""
+    listed: Callable[..., Any] | None = None
+    """The op that it is where its second argument is a list, or called `shape`."""
     annotated: bool = False
     """Whether the annotation of the name it is assigned to may say its `shape` and `dtype`."""
     control_plane: bool = False
@@ -167,6 +182,16 @@ class OpSpec:
     """Where tests sample operands."""
     example: str = ""
     """Statements of a kernel that uses the op, for the reference page and for tests."""
+    expand: Callable[..., Any] | None = None
+    """How a call is written in other ops, of which alone programs are made: from a writer and the op's parameters."""
+
+    def element_types(self, result: DataType, given: Sequence[DataType | ScalarType]) -> tuple[DataType, ...]:
+        """Return the type that each operand is computed with in, from the element type of the result and theirs."""
+        return (result,) * len(given) if self.elements is None else self.elements(result, given)
+
+    def accuracy(self, dtype: DataType) -> float:
+        """Return how far a result of a type may be from the interpreter's, which is off by a few units as a double."""
+        return self.ulp + DOUBLE_ULP if self.ulp and dtype == FP64 else self.ulp
 
     @property
     def is_view(self) -> bool:
@@ -174,9 +199,20 @@ class OpSpec:
         return self.alias is not None and self.effect is Effect.PURE
 
     @property
+    def is_atomic(self) -> bool:
+        """Whether it changes elements of a tensor in one step each, and gives what they were."""
+        return self.family == "atomic"
+
+    @property
     def computes(self) -> bool:
         """Whether it gives a new value and touches no buffer."""
         return self.alias is None and self.effect is Effect.PURE
+
+    @property
+    def has_a_name(self) -> bool:
+        """Whether authors call it by its name: operators have a sign, and `pl.max` of numbers that of tiles."""
+        shaped = OPS.get(f"tile.{self.name}") if self.kinds == (Kind.SCALAR,) else None
+        return not self.symbol and (shaped is None or shaped.spec.expand is None)
 
     @property
     def doc(self) -> str:
@@ -190,9 +226,8 @@ class OpSpec:
 
     @computed_once
     def data(self) -> tuple[str, ...]:
-        """The operands that elements of the result are made of."""
-        roles = (Role.VALUE, Role.NUMBER, Role.EITHER)
-        return tuple(p.name for p in self.parameters if p.role in roles and p.name not in SCRATCH)
+        """The operands that elements of the result are made of, in the order in which they decide what is valid."""
+        return _data(self.parameters)
 
     @computed_once
     def names(self) -> tuple[str, ...]:
@@ -290,6 +325,17 @@ def parameters_of(function: FunctionType) -> tuple[Parameter, ...]:
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return tuple(_parameter(name, function.__annotations__.get(name), defaults.get(name, REQUIRED)) for name in names)
+
+
+def data_of(function: FunctionType) -> tuple[str, ...]:
+    """Return the operands of a declaration that elements of the result are made of."""
+    return _data(parameters_of(function))
+
+
+def _data(parameters: Sequence[Parameter]) -> tuple[str, ...]:
+    roles = (Role.VALUE, Role.NUMBER, Role.EITHER)
+    found = [p for p in parameters if p.role in roles and p.name not in SCRATCH]
+    return tuple(p.name for p in sorted(found, key=lambda p: p.follows))
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> Parameter:

@@ -8,7 +8,8 @@ from enum import Enum
 from typing import TypeAlias
 
 from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer, literal_type
-from tilewright.core.op import OPS, REQUIRED, Kind, OpSpec, Parameter, Role
+from tilewright.core.numbers import TypedNumber
+from tilewright.core.op import OPS, REQUIRED, Kind, OpSpec, Parameter, Role, spec_of
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
 from tilewright.dtypes import BOOL, TASK_ID, DataType, Family, like
 from tilewright.errors import ArgumentCountError, MixedKindsError, OperandError
@@ -46,6 +47,13 @@ def bind(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument])
         if p.is_dtype and p.name in bound and not isinstance(given[p.name], DataType):
             given[p.name] = _element_type(spec, p, given[p.name])
     return given
+
+
+def called_op(spec: OpSpec, args: Sequence[Argument], kwargs: Mapping[str, Argument]) -> OpSpec:
+    """Return the op that a call is of: some are another one where they are given a list."""
+    listed = spec_of(spec.listed) if spec.listed is not None else None
+    is_listed = "shape" in kwargs or (len(args) > 1 and isinstance(args[1], (list, tuple, MakeTuple)))
+    return listed if listed is not None and is_listed else spec
 
 
 def order_of(spec: OpSpec, args: Sequence[Argument]) -> tuple[str, ...]:
@@ -178,7 +186,7 @@ def _wrong(spec: OpSpec, parameter: Parameter, wanted: str, value: Argument) -> 
     if "tile" in wanted and isinstance(value, Expr) and isinstance(value.type, ScalarType):
         help = _for_numbers(spec)
     message = f"`{parameter.name}` of `{spec.name}` must be {wanted}, got {got}"
-    return OperandError(message, blame=[parameter.name], help=help)
+    return OperandError(message, blame=[parameter.name], help=parameter.help or help)
 
 
 def _for_numbers(spec: OpSpec) -> str:
@@ -195,6 +203,7 @@ _HELP = {
     "tensor": "this works on buffers in memory: a parameter, or what pl.create_tensor gives",
     "list": "one integer per axis, for example [0, 0]",
     "integer": "use `//` to divide, or pl.cast(..., pl.INDEX)",
+    "scalar": "a number, or a parameter annotated pl.Scalar[pl.INT32]",
     "condition": "compare first, for example `n > 0`",
 }
 
@@ -205,6 +214,8 @@ def literal(spec: OpSpec, parameter: Parameter, value: int | float | bool, bound
     The elements it meets have to hold it. A scalar it meets takes it where it can; it is a number of its own where not.
     """
     own = literal_type(value)
+    if isinstance(value, TypedNumber):
+        return constant(value, own)  # pyright: ignore[reportUnknownArgumentType]
     met = _met(bound) if own != BOOL and _meets(spec, parameter) else None
     if met is not None and parameter.keeps_bits:
         value = _unsigned(value, met.dtype)

@@ -80,7 +80,7 @@ class Rewriter(ExpressionRewriter):
         start, stop, step = self.expr(stmt.start), self.expr(stmt.stop), self.expr(stmt.step)
         inits = tuple(self.expr(arg.init) for arg in stmt.iter_args)
         loop_var = self.define(stmt.loop_var)
-        if reach := loop_reach(start, stop, step):
+        if reach := loop_bounds(start, stop, step):
             loop_var = self._bounded(stmt.loop_var, loop_var, reach)
         iter_args, body = self._carrying(stmt.iter_args, inits, stmt.body)
         results = self._handed_out(stmt.return_vars, iter_args)
@@ -280,6 +280,17 @@ def loop_reach(start: Expr, stop: Expr, step: Expr) -> tuple[int, int] | None:
         return None
     values = range(int(start.value), int(stop.value), int(step.value))
     return (min(values[0], values[-1]), max(values[0], values[-1])) if values else None
+
+
+def loop_bounds(start: Expr, stop: Expr, step: Expr) -> tuple[int, int] | None:
+    """Return between which values a loop variable lies in every turn, where how far its limits reach tells."""
+    first, last = bounds(start), bounds(stop)
+    if exact := loop_reach(start, stop, step):
+        return exact
+    if first is None or last is None or not isinstance(step, Const) or step.value == 0:
+        return None
+    low, high = (first[0], last[1] - 1) if step.value > 0 else (last[0] + 1, first[1])
+    return (low, high) if low <= high else None
 
 
 def _kept_place(old: Type, new: Type) -> Type:

@@ -39,7 +39,9 @@ def as_condition(t: Translator, value: Value, node: ast.expr) -> Expr | bool:
         return value
     if not isinstance(value, Expr) or value.type != ScalarType(BOOL):
         is_shaped = isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
-        help = "read one element with pl.read, or choose element by element with pl.sel" if is_shaped else ""
+        help = (
+            "read one element with pl.read, or choose element by element: pl.where(x > 0, x, 0.0)" if is_shaped else ""
+        )
         raise t.error(
             ConditionError, node, f"condition must be a Bool-typed scalar, got {t.describe(value)}", help=help
         )

@@ -11,20 +11,23 @@ from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.extents import bounds
 from tilewright.core.op import Kind, OpSpec, Role, spec_of
-from tilewright.core.operands import bind, order_of
+from tilewright.core.operands import bind, called_op, order_of
 from tilewright.core.program import Function
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
 from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.arguments import UNREAD, arguments, values_of
+from tilewright.frontend.derived import between_numbers, expanded
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
+from tilewright.frontend.indexed import one_number, one_tile
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.lanes import OF_LANES, check_mode, in_lane, note_pending
+from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import apply
-from tilewright.frontend.properties import BindDynamic
+from tilewright.frontend.properties import BindDynamic, answer, asked
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
 from tilewright.frontend.tasks import task_dummy
@@ -35,6 +38,10 @@ from tilewright.frontend.walk.walker import Value
 
 def call(t: Translator, node: ast.Call) -> Value:
     """Return what a call gives, as what is called says."""
+    if changes_list(t, node):
+        return change(t, node)
+    if (owner := asked(t, node)) is not None:
+        return answer(t, owner, node)
     callee = t.evaluate(node.func)
     spec = spec_of(callee)
     if spec is not None:
@@ -61,6 +68,8 @@ def call(t: Translator, node: ast.Call) -> Value:
 
 def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     given = values_of(t, node)
+    spec = called_op(spec, given.args, given.kwargs)
+    spec = between_numbers(spec, given.args) or spec
     try:
         bound = bind(spec, given.args, given.kwargs)
     except KernelError as error:
@@ -70,6 +79,8 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     if spec.annotated and isinstance(t.declared, TileType) and bound["shape"] is None and bound["dtype"] is None:
         bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
+    indices = bound.get("indices")
+    bound = one_tile(t, spec, bound, node)
     _check_attributes(t, spec, bound, spans, node)
     is_shared = t.lane is not None or spec.name in OF_LANES
     if is_shared and (lane := in_lane(t, spec, bound, node)) is not None:
@@ -77,6 +88,8 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     summed = accumulated(t, spec, bound, node, spans)
     if summed is not None:
         return summed
+    if spec.expand is not None:
+        return expanded(t, spec, bound, node, spans)
     try:
         result = apply(t, spec, bound, node, spans)
     except OperandError as error:
@@ -89,7 +102,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     _check_namespace(t, result, node)
     if "atomic" in bound:
         _check_source(t, result, node)
-    return note_pending(t, spec, result, node) if is_shared else result
+    return note_pending(t, spec, result, node) if is_shared else one_number(t, spec, indices, result, node)
 
 
 def _advise(error: KernelError, spec: OpSpec, args: Sequence[Value]) -> None:

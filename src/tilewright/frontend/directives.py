@@ -5,19 +5,21 @@ They are plain functions so that editors know their signatures; the front end re
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from tilewright.core.annotations import Condition, Index, T, outside_kernel
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import Level, MemorySpace, Role, ScopeMode, SplitMode
 from tilewright.core.expr import Const, constant
 from tilewright.dtypes import DataType
 from tilewright.frontend.optimizations import cross_core_slot, split
 from tilewright.frontend.plain import ScopeObject, counted
 
-__all__ = ["at", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
-__all__ += ["no_dep", "parallel", "pipeline", "range", "scope", "split", "split_aiv", "spmd", "spmd_submit"]
-__all__ += ["static_assert", "static_print", "submit", "unroll", "while_", "yield_"]
+__all__ = ["at", "cdiv", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
+__all__ += ["no_dep", "parallel", "pipeline", "print", "range", "scan", "scope", "split", "split_aiv", "spmd"]
+__all__ += ["spmd_submit", "static_assert", "static_print", "submit", "unroll", "while_", "yield_"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,12 +43,14 @@ def range(*bounds: Index, init_values: Sequence[Any] | None = None) -> Iterable[
     return counted("range", bounds, init_values)
 
 
+@called(numba="numba.prange")
 @_loop
 def parallel(*bounds: Index, init_values: Sequence[Any] | None = None) -> Iterable[Any]:
     """Count like `range`, promising that iterations do not depend on each other."""
     return counted("parallel", bounds, init_values)
 
 
+@called(triton="static_range")
 @_loop
 def unroll(*bounds: int) -> Iterable[Any]:
     """Count like `range` over constant bounds, the body written out once per iteration."""
@@ -60,9 +64,9 @@ def pipeline(*bounds: Index, stage: int, init_values: Sequence[Any] | None = Non
 
 
 @_loop
-def while_(*, init_values: Sequence[Any]) -> Iterable[Any]:
+def while_(*, init_values: Sequence[Any] | None = None) -> Iterable[Any]:
     """Loop while the `pl.cond(...)` that opens the body holds, carrying values."""
-    if init_values is None:  # pyright: ignore[reportUnnecessaryComparison]
+    if init_values is None:
         raise ValueError("pl.while_() requires init_values=, what the loop carries")
     return iter(tuple(init_values))
 
@@ -168,12 +172,29 @@ def spmd_submit(
     outside_kernel("pl.spmd_submit")
 
 
+@called(triton="device_print")
+def print(*values: Any) -> None:
+    """Write values of the running program to standard output, with spaces between them, texts as they are.
+
+    Of a tile or a tensor the valid part is shown, the first 16 elements of each axis. In plain Python it is Python's.
+    """
+    builtins.print(*values)
+
+
+@called("triton")
 def static_print(*values: Any) -> None:
     """Print what the compiler knows about values while it reads the kernel."""
 
 
+@called("triton")
 def static_assert(condition: Any, message: str = "") -> None:
     """Stop the compiler unless a condition it can evaluate holds."""
+
+
+@called(triton="triton.cdiv")
+def cdiv(a: Index, b: Index) -> Any:
+    """Return how many times `b` it takes to reach `a`: their quotient, rounded up."""
+    return -(-int(a) // int(b))
 
 
 def const(value: int | float | bool, dtype: DataType) -> Const:
@@ -183,6 +204,15 @@ def const(value: int | float | bool, dtype: DataType) -> Const:
 
 def func_attr(attributes: dict[str, Any]) -> None:
     """Attach attributes to the function."""
+
+
+def scan(fn: Any, x: T, axis: int = -1, reverse: bool = False) -> T:
+    """Fold each element with all before it along an axis, by an associative function of two.
+
+    The function, a lambda, an op or an inline function, takes what comes before and what comes after. Of a tuple of
+    tiles it takes and gives tuples. With `reverse` elements are folded from the end.
+    """
+    outside_kernel("pl.scan")
 
 
 def no_dep(value: T) -> T:

@@ -3,115 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
-from tilewright.core.op import REQUIRED
+from tilewright.core.elsewhere import elsewhere
+from tilewright.core.operands import usage
 from tilewright.dtypes import STORABLE
-from tilewright.ops.registry import OPS
+from tilewright.frontend import directives
+from tilewright.ops.registry import OPS, specs
 
 _FULL = "pl.tile_full(shape, dtype=pl.FP32, value={}) is a tile of one number, pl.full a tensor"
 _NEW = "pl.create_tensor(shape, dtype=pl.FP32) is a buffer, pl.create_tile(shape, dtype=pl.FP32) a tile"
-_REDUCED = "pl.row_{0} folds each row to one element, pl.col_{0} each column"
-_FOUND = "pl.row_{0} finds it in each row, pl.col_{0} in each column; tiles bring a scratch tile: pl.row_{0}(x, tmp)"
-_CHOSEN = "pl.sel(pl.cmp(a, b, cmp_type=pl.CmpType.GT), x, y) chooses element by element"
-_COMPARED = "pl.cmp(a, b, cmp_type=pl.CmpType.{0}) compares element by element; numbers compare with {1}"
+_FOLDED = "pl.{0}(x, axis=-1) folds an axis, pl.{0}(x) all elements to a number"
+_COMPARED = "write a {0} b, which makes a mask of tiles and tensors"
 _CONVERTED = "pl.cast(x, pl.FP16) converts elements"
-_BOUNDED = "pl.minimum(pl.maximum(x, low), high) keeps elements within bounds"
 _BLOCK = "the index of `for i in pl.parallel(...)` says which turn this is, pl.get_block_idx() which block of pl.spmd"
-_POWER = "write pl.pow(x, y); a square is pl.square(x)"
 _PRODUCT = "pl.matmul(a, b) is the matrix product"
-_BATCHED = "pl.batch_matmul(a, b) is the product of each pair of matrices"
 _RESHAPED = "pl.reshape(x, shape) gives the same elements another shape"
 _TURNED = "pl.transpose(x, 0, 1) swaps two axes"
 _SPREAD = "operators repeat extents of 1 by themselves; pl.row_expand and pl.col_expand do so by name"
 _JOINED = "pl.concat(a, b) puts two side by side along the last axis; along others, pl.store each part where it belongs"
-_RANDOM = "pl.tile.random(key0, key1, counter0, counter1, counter2, counter3, shape) gives random bits"
+_RANDOM = "pl.rand(seed, shape, offset) and pl.randn draw numbers; for dropout, pl.where(pl.rand(...) < p, 0.0, x)"
 _LEFT = "pl.fmod(a, b) is the remainder with the sign of the dividend, pl.rem(a, b) that with the sign of the divisor"
-_SORTED = "pl.sort32(x, idx) sorts runs of 32 with their indices, pl.mrgsort(pairs, block_len=64) merges four of them"
-_COUNTED = "pl.tile.arange(0, [1, 64]) is a row of numbers that count, pl.tri(0, [64, 64]) a triangle of ones"
-_SUMMED = "add up in a pl.range loop, or multiply by a triangular matrix of ones with pl.matmul"
-_SHOWN = (
-    "pl.static_print shows what is known while the kernel is read; for what it computes, pl.store that into an output"
-)
-_ADDED = "pl.store(..., atomic=pl.AtomicType.Add) adds to what is there; other atomic updates there are none"
+_COUNTED = "pl.arange(64) counts, pl.iota([64, 1], axis=0) down a column, and pl.tri(0, [64, 64]) is a triangle of ones"
+_SCANNED = "pl.scan(lambda a, b: a + b, x, axis=-1) folds each element with all before it; sums are pl.cumsum(x)"
+_SHOWN = "pl.print(...) shows values of the running program, pl.static_print what is known while the kernel is read"
 _CONSTANT = "a number that is passed to a kernel is a constant of its code: annotate the parameter `n: int`"
 _NUMBER = "math.inf, math.nan and math.pi are numbers that a kernel can use"
 _EXTENTS = "x.shape is a tuple of the extents, and len(x.shape) their number"
 _PLACED = "pl.load(x, offsets, shape) takes the tensor, where to start and how much"
 
-_ARCS = {f"arc{name}": f"a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tan2", "tanh")}
-
 _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("T", "mT", "t", "permute", "swapaxes", "swapdims", "moveaxis"), _TURNED),
-    **dict.fromkeys(("absolute", "fabs"), "write pl.abs(x)"),
-    **{name: f"write pl.{ours}({'y, x' if ours == 'atan2' else 'x'})" for name, ours in _ARCS.items()},
     "add_": "write x = x + y",
     "addmm": "pl.matmul_acc(acc, a, b) adds a product to an accumulator, pl.matmul_bias(a, b, bias) a row to a product",
     "advance": _PLACED,
-    **dict.fromkeys(("amax", "reduce_max"), _REDUCED.format("max")),
-    **dict.fromkeys(("amin", "reduce_min"), _REDUCED.format("min")),
-    **dict.fromkeys(("arange", "iota", "linspace", "eye", "indices"), _COUNTED),
-    "argmax": _FOUND.format("argmax"),
-    "argmin": _FOUND.format("argmin"),
-    **dict.fromkeys(("argsort", "sort", "topk", "sorted"), _SORTED),
+    **dict.fromkeys(("amax", "reduce_max"), _FOLDED.format("max")),
+    **dict.fromkeys(("amin", "reduce_min"), _FOLDED.format("min")),
+    **dict.fromkeys(("linspace", "eye", "indices", "broadcasted_iota"), _COUNTED),
+    "sorted": "write pl.sort(x)",
     **dict.fromkeys(("astype", "to", "type", "half", "float", "bfloat16_"), _CONVERTED),
-    **dict.fromkeys(("atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg"), _ADDED),
-    **dict.fromkeys(("bitwise_and", "logical_and"), "pl.and_(a, b) is the bitwise one; conditions take `and`"),
-    **dict.fromkeys(("bitwise_or", "logical_or"), "pl.or_(a, b) is the bitwise one; conditions take `or`"),
-    **dict.fromkeys(("bitwise_xor", "logical_xor"), "pl.xor(a, b) is the bitwise one"),
-    **dict.fromkeys(("bitwise_not", "logical_not", "invert"), "pl.not_(x) is the bitwise one; conditions take `not`"),
-    "bmm": _BATCHED,
+    **dict.fromkeys(("index_add", "scatter_add", "bincount"), "pl.atomic_add(x, indices, values) adds at indices"),
+    **dict.fromkeys(("bitwise_and", "logical_and"), "write a & b for bits and masks; conditions take `and`"),
+    **dict.fromkeys(("bitwise_or", "logical_or"), "write a | b for bits and masks; conditions take `or`"),
+    **dict.fromkeys(("bitwise_xor", "logical_xor"), "write a ^ b for bits and masks"),
+    **dict.fromkeys(("bitwise_not", "logical_not", "invert"), "write ~x for bits and masks; conditions take `not`"),
     **dict.fromkeys(("broadcast", "broadcast_to", "expand", "expand_as", "repeat", "tile"), _SPREAD),
     **dict.fromkeys(("cat", "concatenate", "hstack", "vstack", "stack", "join", "column_stack"), _JOINED),
-    "cdiv": "write (a + b - 1) // b",
-    **dict.fromkeys(("clamp", "clip"), _BOUNDED),
     "constexpr": _CONSTANT,
-    **dict.fromkeys(("cumsum", "cumprod", "associative_scan"), _SUMMED),
+    "associative_scan": _SCANNED,
     **dict.fromkeys(("debug_barrier", "syncthreads", "barrier"), "pl.system.bar_all() waits; order is kept"),
-    "device_assert": "pl.system.device_assert(condition, message) checks while the program runs",
     **dict.fromkeys(("dot", "mm", "einsum", "linear", "inner", "tensordot", "mv"), _PRODUCT),
     **dict.fromkeys(("device_print", "print"), _SHOWN),
     **dict.fromkeys(("empty", "empty_like", "new_empty"), _NEW),
-    **dict.fromkeys(("eq", "equal"), _COMPARED.format("EQ", "==")),
+    "equal": _COMPARED.format("=="),
     **dict.fromkeys(("flatten", "ravel", "squeeze", "unsqueeze", "expand_dims", "view", "newaxis"), _RESHAPED),
     "floor_divide": 'pl.cast(a / b, pl.INT32, mode="floor") rounds down; numbers take `//`',
-    **dict.fromkeys(("fma", "addcmul"), "write a * b + c"),
     **dict.fromkeys(("full_like", "fill", "fill_", "constant"), _FULL.format("0.0")),
-    **dict.fromkeys(("ge", "greater_equal"), _COMPARED.format("GE", ">=")),
-    **dict.fromkeys(("greater", "gt"), _COMPARED.format("GT", ">")),
+    "greater": _COMPARED.format(">"),
+    "greater_equal": _COMPARED.format(">="),
     **dict.fromkeys(("inf", "nan", "pi"), _NUMBER),
     "item": "pl.read(x, [0, 0]) is one element as a number",
-    **dict.fromkeys(("le", "less_equal"), _COMPARED.format("LE", "<=")),
     **dict.fromkeys(("len", "ndim", "numel", "size", "dims"), _EXTENTS),
-    **dict.fromkeys(("less", "lt"), _COMPARED.format("LT", "<")),
+    "less": _COMPARED.format("<"),
+    "less_equal": _COMPARED.format("<="),
     **dict.fromkeys(("make_block_ptr", "make_tensor_descriptor"), _PLACED),
-    "max": _REDUCED.format("max") + ", pl.maximum takes two tiles",
-    "mean": "divide pl.row_sum(x) or pl.col_sum(x) by the number of elements",
-    "min": _REDUCED.format("min") + ", pl.minimum takes two tiles",
-    **dict.fromkeys(("ne", "not_equal"), _COMPARED.format("NE", "!=")),
+    "max": _FOLDED.format("max") + ", pl.maximum takes two tiles",
+    "min": _FOLDED.format("min") + ", pl.minimum takes two tiles",
+    "not_equal": _COMPARED.format("!="),
     "negative": "write -x",
-    "norm": "write pl.sqrt(pl.row_sum(x * x))",
+    "norm": "write pl.sqrt(pl.sum(x * x, axis=-1, keepdims=True))",
     **dict.fromkeys(("num_programs", "cluster_size"), "pl.get_block_num() is the number of blocks of pl.spmd"),
     **dict.fromkeys(("ones", "ones_like"), _FULL.format("1.0")),
     "outer": "operators repeat extents of 1: a column times a row is their outer product",
     "pad": "pl.fillpad(x) fills what a load did not find",
-    **dict.fromkeys(("power", "float_power"), _POWER),
-    "prod": _REDUCED.format("prod"),
     **dict.fromkeys(("program_id", "thread_id", "block_idx", "blockIdx"), _BLOCK),
-    **dict.fromkeys(("rand", "randn", "randint", "normal", "uniform", "dropout"), _RANDOM),
-    "reciprocal": "write pl.recip(x)",
+    **dict.fromkeys(("normal", "uniform", "dropout", "rand4x", "randn4x"), _RANDOM),
     **dict.fromkeys(("remainder", "mod"), _LEFT),
-    "rint": "write pl.round(x)",
-    "swish": "write pl.silu(x)",
-    "softmax": "write e = pl.exp(x - pl.row_max(x)), then e / pl.row_sum(e)",
     **dict.fromkeys(("static_range", "grid"), "pl.unroll(n) writes a loop's body out, pl.range(n) runs it in order"),
-    **dict.fromkeys(("std", "var"), "with d = x - pl.row_sum(x) / n, the variance is pl.row_sum(d * d) / n"),
-    "sum": _REDUCED.format("sum"),
+    "std": "write pl.sqrt(pl.var(x, axis=-1, keepdims=True))",
     **dict.fromkeys(("true_divide", "divide"), "write a / b"),
-    "where": _CHOSEN,
     **dict.fromkeys(("zeros", "zeros_like"), _FULL.format("0.0")),
     **{dtype.numpy_name: f"the element type is pl.{dtype.symbol}" for dtype in STORABLE if dtype.numpy_name},
 }  # fmt: skip
 """What to write for each name; a name that is also one of ours is another thing here."""
+
+
+@cache
+def _found() -> Mapping[str, str]:
+    """Return what to write for each name that the declarations say other libraries have."""
+    found: dict[str, str] = {}
+    for spec in specs():
+        for names in elsewhere(spec.function).values():
+            for name in names:
+                found.setdefault(name.rpartition(".")[2], f"write pl.{usage(spec)}: {spec.doc.partition(chr(10))[0]}")
+    for function in vars(directives).values():
+        for names in elsewhere(function).values():
+            for name in names:
+                doc = (function.__doc__ or "").partition("\n")[0]
+                found.setdefault(name.rpartition(".")[2], f"write pl.{function.__name__}(...): {doc}")
+    return found
 
 
 def meant(name: str, of: str = "x") -> str:
@@ -119,6 +109,5 @@ def meant(name: str, of: str = "x") -> str:
     if name in _MEANT:
         return _MEANT[name]
     if f"tile.{name}" not in OPS:
-        return ""
-    required = [p for p in OPS[f"tile.{name}"].spec.parameters if p.default is REQUIRED]
-    return f"write pl.{name}({of}{', ...' if len(required) > 1 else ''})"
+        return _found().get(name, "")
+    return f"write pl.{name}({of}{', ...' if len(OPS[f'tile.{name}'].spec.parameters) > 1 else ''})"

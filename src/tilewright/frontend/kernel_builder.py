@@ -19,6 +19,7 @@ from tilewright.frontend import (
     statements,
     static_calls,
     subscripts,
+    written_out,
 )
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.names import is_ours
@@ -39,6 +40,8 @@ class KernelBuilder(Translator):
         ast.Call: calls.call,
         ast.Continue: statements.exit_loop,
         ast.For: loops.loop,
+        ast.GeneratorExp: written_out.comprehension,
+        ast.ListComp: written_out.comprehension,
         ast.Return: statements.return_,
         ast.While: loops.repeat,
         ast.With: scopes.scope,
@@ -89,7 +92,7 @@ class KernelBuilder(Translator):
 _LOOP = "write a loop: `for i in pl.range(...)`, or pl.unroll to have it written out"
 _OUTSIDE = "define it outside the kernel, decorated with @pl.inline"
 _INSTEAD = {
-    "Assert": "pl.static_assert checks what is known before the program runs",
+    "Assert": "pl.device_assert(condition, message) checks while the program runs, pl.static_assert before",
     "AsyncFor": "drop `async`",
     "AsyncFunctionDef": _OUTSIDE,
     "AsyncWith": "drop `async`",
@@ -99,12 +102,10 @@ _INSTEAD = {
     "Dict": "use one name per value, or a tuple",
     "DictComp": _LOOP,
     "FunctionDef": _OUTSIDE,
-    "GeneratorExp": _LOOP,
     "Global": "a kernel reads globals and cannot change them: return the value, or store it into an Out tensor",
     "Import": "import it at the top of the file",
     "ImportFrom": "import it at the top of the file",
     "Lambda": _OUTSIDE,
-    "ListComp": _LOOP,
     "Match": "use if and elif",
     "NamedExpr": "bind the name on a line of its own",
     "Nonlocal": "a kernel reads names from outside and cannot change them",

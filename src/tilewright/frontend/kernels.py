@@ -74,6 +74,8 @@ class Declared:
     """Whether None may stand for it."""
     bounds: tuple[int, int] | None = None
     """The least and largest value that a scalar is promised to have."""
+    is_runtime: bool = False
+    """Whether a scalar is no part of the code, and each call brings it."""
     built: type | None = None
     """The user's own type that arguments are made into; it says in `__cache_signature__` what code depends on."""
 
@@ -87,6 +89,8 @@ class KernelParameter:
     is_positional: bool
     is_keyword: bool
     kernel: Kernel
+    is_chosen: bool = False
+    """Whether something other than its default stands for it where a call leaves it out."""
 
     @property
     def span(self) -> Span:
@@ -234,7 +238,8 @@ def _meaning(annotation: Any) -> Declared:
     type_ = to_type(annotation)
     if not isinstance(type_, TensorType) and direction is not ParamDirection.In:
         raise AnnotationError("a scalar cannot be written", help="return it, or write it into a tensor")
-    return Declared(direction, type_, isinstance(type_, TensorType), bounds=getattr(annotation, "bounds", None))
+    bounds, is_runtime = getattr(annotation, "bounds", None), getattr(annotation, "is_runtime", False)
+    return Declared(direction, type_, isinstance(type_, TensorType), bounds=bounds, is_runtime=is_runtime)
 
 
 def _is_constant(annotation: Any) -> bool:

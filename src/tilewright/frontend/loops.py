@@ -9,7 +9,8 @@ from typing import Any
 
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import ABSENT, Const, Expr, Var, constant, integer
-from tilewright.core.rewrite import loop_reach
+from tilewright.core.numbers import TypedNumber
+from tilewright.core.rewrite import loop_bounds
 from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, WhileStmt, YieldStmt
 from tilewright.core.types import ScalarType, Type, unplaced
 from tilewright.dtypes import BOOL, INDEX, UINT64, DataType
@@ -19,7 +20,6 @@ from tilewright.errors import (
     MisplacedDirectiveError,
     OperandError,
     ParserSyntaxError,
-    PlainRangeError,
     YieldMismatchError,
 )
 from tilewright.frontend import directives, grids
@@ -32,10 +32,8 @@ from tilewright.frontend.statements import is_directive
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.statements import check_else
 from tilewright.frontend.walk.walker import Value
+from tilewright.frontend.written_out import UNROLL_LIMIT, asks_for_numbers, check_turns, elements, write_out
 from tilewright.source import Span
-
-UNROLL_LIMIT = 4096
-"""How often a body may be written out: beyond this, programs are too large to compile in any useful time."""
 
 KINDS = {
     "range": ForKind.Sequential,
@@ -58,24 +56,21 @@ def loop(t: Translator, node: ast.For) -> None:
         grids.lanes(t, node, node.iter)
     elif callee in directives.LOOPS and isinstance(node.iter, ast.Call):
         _counted(t, node, node.iter, directives.LOOPS[callee])
+    elif named is range and isinstance(node.iter, ast.Call):
+        _counted(t, node, node.iter, "range")
     else:
-        message = "For loop must use pl.range(), pl.parallel(), pl.unroll(), pl.pipeline(), pl.while_() or pl.spmd()"
-        raise t.error(PlainRangeError, node.iter, message, help=_instead(node, named))
-
-
-def _instead(node: ast.For, callee: object) -> str:
-    target = ast.unparse(node.target)
-    if callee is range and isinstance(node.iter, ast.Call):
-        return f"write `for {target} in pl.range({', '.join(ast.unparse(arg) for arg in node.iter.args)}):`"
-    if isinstance(node.iter, (ast.List, ast.Tuple)):
-        return "count with pl.range or pl.unroll; what does not count comes out of a pl.Tensor, or is written out"
-    return ""
+        write_out(t, node, elements(t, node.iter))
 
 
 def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> None:
     given = arguments(t, iterable, unread=("attrs",))
     start, stop, step = _bounds(t, given, iterable)
     kind = KINDS[word]
+    is_written = word in ("range", "unroll") and t.evaluate(iterable.func) is not directives.range
+    if is_written and asks_for_numbers(t, node) and all(isinstance(limit, Const) for limit in (start, stop, step)):
+        check_turns(t, iterable, _turns((start, stop, step)))
+        write_out(t, node, range(*(int(limit.value) for limit in (start, stop, step) if isinstance(limit, Const))))
+        return
     attrs = _options(t, given, iterable, word, (start, stop, step))
     if "attrs" in given.keyword_nodes:
         attrs |= attributes(t, given.keyword_nodes["attrs"], f"attrs= of pl.{word}()")
@@ -85,7 +80,7 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
         return
     t.scope.forget(node.body)
     loop_var = Var(
-        names[0], ScalarType(_index_type(start, stop, step)), t.span(node.target), loop_reach(start, stop, step)
+        names[0], ScalarType(_index_type(start, stop, step)), t.span(node.target), loop_bounds(start, stop, step)
     )
     t.scope.enter()
     t.scope.bind(names[0], loop_var, loop_var.span)
@@ -103,7 +98,10 @@ def _counted(t: Translator, node: ast.For, iterable: ast.Call, word: str) -> Non
 
 
 def _bounds(t: Translator, given: Arguments, node: ast.Call) -> tuple[Expr, Expr, Expr]:
-    values = [t.expr(value, where, "a loop bound") for value, where in zip(given.args, given.nodes, strict=True)]
+    bounds = [
+        int(value) if isinstance(value, TypedNumber) and isinstance(value, int) else value for value in given.args
+    ]
+    values = [t.expr(value, where, "a loop bound") for value, where in zip(bounds, given.nodes, strict=True)]
     for value, where in zip(values, given.nodes, strict=True):
         if not (isinstance(value.type, ScalarType) and value.type.dtype.is_int()):
             help = "use `//` to divide, or pl.cast(..., pl.INDEX)"

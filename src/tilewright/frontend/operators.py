@@ -7,10 +7,15 @@ from collections.abc import Mapping
 
 from tilewright.core.build import call, locate
 from tilewright.core.expr import Expr
+from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.op import OpSpec
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, UnsupportedFeatureError
 from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.known import BINARY as KNOWN
+from tilewright.frontend.walk.known import COMPARE as COMPARE_KNOWN
+from tilewright.frontend.walk.known import UNARY as UNARY_KNOWN
+from tilewright.frontend.walk.known import known
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.registry import OPS
 
@@ -59,8 +64,16 @@ def apply(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.AST, s
         raise
 
 
-def binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: ast.BinOp) -> Expr:
-    """Return an operator between scalars, tiles and tensors; `x ** 2` multiplies."""
+def binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: ast.BinOp) -> Value:
+    """Return an operator between scalars, tiles and tensors, a number where all is known; `x ** 2` multiplies."""
+    if not isinstance(lhs, Expr) and not isinstance(rhs, Expr):
+        if not BINARY[type(operator)][0] or not all(isinstance(each, (int, float)) for each in (lhs, rhs)):
+            return known(t, node, KNOWN[type(operator)], lhs, rhs)  # text and tuples, too, are multiplied by a number
+        return as_number(_binary(t, operator, as_constant(lhs), as_constant(rhs), node))
+    return _binary(t, operator, lhs, rhs, node)
+
+
+def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: ast.BinOp) -> Expr:
     if isinstance(operator, ast.Pow) and _is_shaped(lhs) and type(rhs) is int and rhs == 2:
         return apply(t, OPS["tile.square"].spec, {"x": lhs}, node, {"x": node.left})
     spec = _spec(t, node, BINARY[type(operator)], _is_shaped(lhs) or _is_shaped(rhs))
@@ -69,8 +82,16 @@ def binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: 
     return apply(t, spec, _defaults(spec) | dict(zip(spans, (lhs, rhs), strict=True)), node, spans)
 
 
-def unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Expr:
-    """Return an operator on a scalar, a tile or a tensor."""
+def unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Value:
+    """Return an operator on a scalar, a tile or a tensor; a number where that is known."""
+    if not isinstance(value, Expr) and isinstance(operator, (ast.Not, ast.UAdd)):
+        return known(t, node, UNARY_KNOWN[type(operator)], value)
+    if not isinstance(value, Expr):
+        return as_number(_unary(t, operator, as_constant(value), node))
+    return _unary(t, operator, value, node)
+
+
+def _unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Expr:
     spec = _spec(t, node, UNARY[type(operator)], _is_shaped(value))
     name = spec.parameters[0].name
     return apply(t, spec, _defaults(spec) | {name: value}, node, {name: node.operand})
@@ -100,7 +121,7 @@ _UNDEFINED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.FloorDiv: ("//", 'pl.cast(a / b, pl.INT32, mode="floor") rounds floats down; integers drop the fraction'),
     ast.Mod: ("%", "pl.fmod(a, b) is the remainder with the sign of the dividend"),
     ast.MatMult: ("@", "`@` is the matrix product of tiles or tensors"),
-    ast.Not: ("not", "pl.cmp(x, 0, cmp_type=pl.CmpType.EQ) compares every element"),
+    ast.Not: ("not", "`~` turns a mask round, and `x == 0` is one"),
     ast.UAdd: ("+", "drop the sign"),
 }
 """The operators that some operands do not have, and what to write instead."""
@@ -115,37 +136,44 @@ def _is_shaped(value: Value) -> bool:
 
 
 def check_comparison(t: Translator, node: ast.Compare) -> None:
-    """Raise for chained comparisons, and for `is` and `in` other than with None."""
-    op, right = node.ops[0], node.comparators[0]
-    is_none = isinstance(right, ast.Constant) and right.value is None
-    if len(node.ops) == 1 and (type(op) in COMPARE or (is_none and isinstance(op, (ast.Is, ast.IsNot)))):
-        return
-    chained = len(node.ops) != 1
-    message = "a comparison has one operator here" if chained else "`in` and `is` are not comparisons here"
-    help = "join two comparisons with `and`" if chained else "compare with == and !=, joined with `or` and `and`"
-    raise t.error(UnsupportedFeatureError, node, message, help=help)
+    """Raise for `is` and `in` other than with None."""
+    for op, right in zip(node.ops, node.comparators, strict=True):
+        is_none = isinstance(right, ast.Constant) and right.value is None
+        if type(op) not in COMPARE and not (is_none and isinstance(op, (ast.Is, ast.IsNot))):
+            help = "compare with == and !=, joined with `or` and `and`"
+            raise t.error(UnsupportedFeatureError, node, "`in` and `is` are not comparisons here", help=help)
 
 
-def compare(t: Translator, operator: ast.cmpop, lhs: Value, rhs: Value, node: ast.Compare) -> Expr:
-    """Return a comparison of scalars."""
-    name = COMPARE[type(operator)]
-    if _is_shaped(lhs) or _is_shaped(rhs):
-        help = f"pl.cmp(a, b, cmp_type=pl.CmpType.{name.upper()})"
-        raise t.error(OperandError, node, "tiles and tensors compare with pl.cmp", help=help)
-    return _between_scalars(t, name, lhs, rhs, node, (node.left, node.comparators[0]))
+def compare(t: Translator, operator: ast.cmpop, lhs: Value, rhs: Value, node: ast.Compare) -> Value:
+    """Return a comparison: a condition of scalars, a bool where both are known, a mask of tiles or tensors."""
+    if not isinstance(lhs, Expr) and not isinstance(rhs, Expr):
+        if not all(isinstance(each, (int, float)) for each in (lhs, rhs)):
+            return known(t, node, COMPARE_KNOWN[type(operator)], lhs, rhs)
+        return as_number(_compare(t, operator, as_constant(lhs), as_constant(rhs), node))
+    return _compare(t, operator, lhs, rhs, node)
+
+
+def _compare(t: Translator, operator: ast.cmpop, lhs: Value, rhs: Value, node: ast.Compare) -> Expr:
+    at = node.ops.index(operator)
+    spans = ([node.left, *node.comparators][at], node.comparators[at])
+    return _between(t, COMPARE[type(operator)], lhs, rhs, node, spans)
 
 
 def logical(t: Translator, is_and: bool, lhs: Value, rhs: Value, node: ast.expr, where: ast.expr) -> Expr:
-    """Return `and` or `or` of two conditions."""
+    """Return `and` or `or` of two conditions; masks are joined only by the comparisons of a chain."""
     first = node.values[0] if isinstance(node, ast.BoolOp) else node
-    return _between_scalars(t, "and_" if is_and else "or_", lhs, rhs, node, (first, where))
+    if isinstance(node, ast.BoolOp) and (_is_shaped(lhs) or _is_shaped(rhs)):
+        word, sign = ("and", "&") if is_and else ("or", "|")
+        help = f"join masks with `{sign}`, each comparison in brackets: (x > 0) {sign} (x < 1)"
+        raise t.error(OperandError, node, f"`{word}` joins conditions, and these are tiles or tensors", help=help)
+    return _between(t, "and_" if is_and else "or_", lhs, rhs, node, (first, where))
 
 
-def _between_scalars(
+def _between(
     t: Translator, name: str, lhs: Value, rhs: Value, node: ast.expr, spans: tuple[ast.expr, ast.expr]
 ) -> Expr:
     _check_operands(t, node, lhs, rhs)
-    spec = OPS[f"scalar.{name}"].spec
+    spec = OPS[f"{'tile' if _is_shaped(lhs) or _is_shaped(rhs) else 'scalar'}.{name}"].spec
     return apply(t, spec, {"lhs": lhs, "rhs": rhs}, node, {"lhs": spans[0], "rhs": spans[1]})
 
 

@@ -25,6 +25,11 @@ Reach = list[int | None] | None
 """How far along each axis something is written, None where that is unknown; None as a whole for nothing at all."""
 
 
+def is_written(program: Program, function: Function, position: int) -> bool:
+    """Return whether a function, or one that it calls, writes into a parameter anywhere."""
+    return _reach(program, function, position) is not None
+
+
 def unreached_axis(program: Program, function: Function, position: int) -> int | None:
     """Return an axis of a parameter whose end no store reaches for certain, or None."""
     type_ = function.params[position].type

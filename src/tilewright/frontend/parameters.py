@@ -8,8 +8,9 @@ from dataclasses import field
 from typing import Any
 
 from tilewright.core.expr import Const, Expr, Symbol, literal_type
+from tilewright.core.numbers import typed
 from tilewright.core.types import Extent, ScalarType, TensorType, TileType, Type, unplaced
-from tilewright.dtypes import BOOL, DataType, objection, round_scalar, show_number
+from tilewright.dtypes import BOOL, DataType, objection, show_number
 from tilewright.errors import DTypeMismatchError, KernelError, OperandError, ShapeMismatchError
 from tilewright.frontend.frames import Frame
 from tilewright.frontend.functions import Parameter
@@ -189,11 +190,9 @@ def is_number_of(value: int | float | bool, dtype: DataType) -> bool:
 
 
 def known_value(value: Any, says: Declared) -> Any:
-    """Return a value as its annotation has it: a float that its type holds, or whether it is true."""
-    if isinstance(says.type, ScalarType) and says.type.dtype == BOOL and isinstance(value, int):
-        return bool(value)
-    if isinstance(says.type, ScalarType) and says.type.dtype.is_float() and isinstance(value, (int, float)):
-        return round_scalar(value, says.type.dtype)
+    """Return a value as its annotation has it: a number of the type that it states, or whether it is true."""
+    if isinstance(says.type, ScalarType) and isinstance(value, (int, float)):
+        return typed(value, says.type.dtype)
     return value
 
 

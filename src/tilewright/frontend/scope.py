@@ -70,7 +70,7 @@ class Scope:
 
     def forget(self, body: Sequence[ast.stmt]) -> None:
         """Drop what is known of the variables that a body, which may run any number of times, assigns."""
-        for name in {name for _, name in _assigned(body, [0], 0)}:
+        for name in assigned_names(body):
             for frame in self.frames:
                 if name in frame:
                     frame[name].known = UNKNOWN
@@ -131,6 +131,11 @@ def _agreed(reached: Sequence[ScopedBinding | None]) -> Any:
     numbers = [UNKNOWN if binding is None else binding.known for binding in reached]
     first = numbers[0] if numbers else UNKNOWN
     return first if all(exact(number) == exact(first) for number in numbers) else UNKNOWN
+
+
+def assigned_names(body: Sequence[ast.stmt]) -> set[str]:
+    """Return the names that are assigned below some statements."""
+    return {name for _, name in _assigned(body, [0], 0)}
 
 
 def shared_names(node: ast.FunctionDef) -> frozenset[str]:
@@ -216,6 +221,9 @@ def _assigned(
             case ast.With(body=inner):
                 yield from _assigned(inner, counter, block, in_place)
             case ast.For(iter=ast.Call(func=ast.Attribute(attr="split_aiv") | ast.Name(id="split_aiv"))):
+                yield from _assigned(node.body, counter, block, in_place)
+            case ast.For(target=target, iter=ast.Tuple() | ast.List() | ast.Name() | ast.Call(func=ast.Name(id="zip"))):
+                yield from ((block, name) for name in _targets(target))  # written out in place
                 yield from _assigned(node.body, counter, block, in_place)
             case ast.For(target=target):
                 counter[0] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 from typing import Any, ClassVar, Protocol
@@ -11,6 +12,7 @@ from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.build import scalar
 from tilewright.core.enums import FunctionType, MemorySpace, ScopeMode, SplitMode
 from tilewright.core.expr import Call, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var, constant
+from tilewright.core.numbers import TypedNumber
 from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
@@ -124,6 +126,8 @@ class Translation(Walker):
     """The variables that are slices of tiles."""
     declared: Type | None = None
     """What the annotation of the name that is being assigned says."""
+    written: list[list[Stmt]] = field(default_factory=list[list[Stmt]])
+    """Into which statements each loop that is being written out goes."""
     lane: Lane | None = None
     """The vector lane whose turn is being written out."""
     frame: Frame | None = None
@@ -164,6 +168,10 @@ class Translation(Walker):
         self.emit(AssignStmt(var, value, self.span(node)))
         return var
 
+    def computes(self, value: Value) -> bool:
+        """Return whether operators on a value are ops between scalars, tiles and tensors."""
+        return isinstance(value, (Expr, TypedNumber))
+
     def check_no_data(self, value: Value, node: ast.AST) -> None:
         """Raise OperandError for an array or tensor from outside: its elements are no part of the code."""
         if is_data(value):
@@ -199,7 +207,9 @@ class Translation(Walker):
 
 
 def alike(value: Value, elements: Sequence[Value]) -> tuple[Value, ...]:
-    """Return elements as what `value` is, a list or a tuple."""
+    """Return elements as what `value` is, a list or a tuple; itself where they are its own."""
+    if isinstance(value, tuple) and all(map(operator.is_, value, elements)):  # pyright: ignore[reportUnknownArgumentType]
+        return value  # pyright: ignore[reportUnknownVariableType]
     return Listed(elements) if isinstance(value, (list, Listed)) else tuple(elements)
 
 

@@ -6,7 +6,8 @@ import ast
 
 from tilewright.core.annotations import Tile
 from tilewright.core.enums import AtomicType
-from tilewright.core.expr import Call, Const, Expr, MakeTuple, Submit, TupleGetItem, Var
+from tilewright.core.expr import Call, Const, Expr, MakeTuple, Submit, TupleGetItem, Var, integer
+from tilewright.core.extents import as_scalar
 from tilewright.core.stmt import AssignStmt, BreakStmt, ContinueStmt, EvalStmt, ReturnStmt, YieldStmt
 from tilewright.core.types import ArrayType, ScalarType, TensorType, TileType, TupleType, Type, show_shape
 from tilewright.dtypes import BOOL
@@ -23,16 +24,18 @@ from tilewright.errors import (
     UnsupportedFeatureError,
     YieldMismatchError,
 )
-from tilewright.frontend import directives
+from tilewright.frontend import directives, indexed
 from tilewright.frontend.accumulators import keep_sum
 from tilewright.frontend.annotations import local_type
+from tilewright.frontend.lists import replace_item
 from tilewright.frontend.memory import check_place, without_slots
 from tilewright.frontend.operators import apply
 from tilewright.frontend.state import is_action
-from tilewright.frontend.subscripts import window
+from tilewright.frontend.subscripts import Window, window, window_value
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Listed, Value
+from tilewright.frontend.written_out import WORD, exit_written
 from tilewright.ops.registry import OPS
 
 
@@ -50,13 +53,18 @@ def effect(t: Translator, node: ast.Expr) -> None:
     value = t.evaluate(node.value)
     if isinstance(value, Submit):
         raise _not_unpacked(t, node.value)
-    if isinstance(value, Call) and value.op.spec.writes and isinstance(value.type, TileType):
+    if isinstance(value, Call) and _gives_the_changed_tile(value):
         target = _written_name(node.value)
         if target is not None:
             t.assign(target.id, value, target)
             return
     if not keep_sum(t, value, node.value) and is_action(value):
         t.emit(EvalStmt(value, t.span(node)))
+
+
+def _gives_the_changed_tile(call: Call) -> bool:
+    spec = call.op.spec
+    return spec.writes is not None and isinstance(call.type, TileType) and not spec.is_atomic
 
 
 def _written_name(node: ast.expr) -> ast.Name | None:
@@ -129,6 +137,9 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
     """Translate `owner[window] = value`."""
     owner = t.operand(target.value)
     span = t.span(target)
+    if isinstance(owner, Listed) and isinstance(target.value, ast.Name) and t.find(target.value.id) is not None:
+        replace_item(t, target, value, source)
+        return
     if not isinstance(owner, Expr) or not isinstance(target.value, ast.Name):
         help = "bind it to a name first"
         raise OperandError("only a named tensor, tile or array can be written", spans=[span], help=help)
@@ -141,16 +152,38 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
     if not isinstance(owner.type, (TensorType, TileType)):
         help = "tensors, tiles and arrays have elements"
         raise OperandError(f"{owner.type} has no elements to write", spans=[span], help=help)
+    if (parts := indexed.tiles_among(t, owner, target)) is not None:
+        t.assign(target.value.id, indexed.put(t, owner, parts, value, target), target.value)
+        return
     found = window(t, owner, target)
     if len(found.dropped) == len(owner.type.shape):
         index = ast.unparse(target.slice).strip("()")
         help = f"pl.write({target.value.id}, [{index}], {ast.unparse(source)})"
         raise ElementWriteError("one element is written with pl.write", spans=[span], help=help)
     given = t.expr(value, source)
+    if found.is_odd:
+        _write_view(t, owner, found, given, target, source)
+        return
     _check_window(t, found.extents, given, source)
     bound = {"target": owner, "source": given, "offset": MakeTuple(found.offsets), "atomic": AtomicType.None_}
     spans = {"offset": target.slice, "source": source, "target": target.value}
     t.assign(target.value.id, apply(t, OPS["tensor.assemble"].spec, bound, target, spans), target.value)
+
+
+def _write_view(
+    t: Translator, owner: Expr, found: Window, given: Expr, target: ast.Subscript, source: ast.expr
+) -> None:
+    """Write into every second element, or under new axes: into a view of the tensor that shows those."""
+    if not isinstance(owner.type, TensorType):
+        help = "a tile is a value: put the parts together with pl.concat, or store them into a tensor so"
+        raise t.error(OperandError, target, "steps and new axes are written into tensors", help=help)
+    view = t.expr(window_value(t, owner, found, target), target)
+    assert isinstance(view.type, TensorType)
+    _check_window(t, tuple(map(as_scalar, view.type.shape)) if None not in view.type.shape else (), given, source)
+    zeros = MakeTuple(tuple(integer(0) for _ in view.type.shape))
+    bound = {"target": view, "source": given, "offset": zeros, "atomic": AtomicType.None_}
+    written = apply(t, OPS["tensor.assemble"].spec, bound, target, {"source": source, "target": target.value})
+    t.emit(EvalStmt(written, t.span(target)))
 
 
 def _check_window(t: Translator, extents: tuple[Expr, ...], given: Expr, source: ast.expr) -> None:
@@ -160,7 +193,7 @@ def _check_window(t: Translator, extents: tuple[Expr, ...], given: Expr, source:
         raise t.error(OperandError, source, f"a window takes a tensor or tile, got {given.type}", help=help)
     pad = len(extents) - len(given.type.shape)
     shape, valid = (1,) * pad + given.type.shape, (1,) * pad + given.type.valid
-    for want, have, part in zip(extents, shape, valid, strict=True):
+    for want, have, part in zip(extents, shape, valid, strict=False):
         if isinstance(want, Const) and isinstance(have, int) and want.value != have and part != want.value:
             sizes = show_shape(tuple(e.value if isinstance(e, Const) else None for e in extents))  # pyright: ignore[reportArgumentType]
             message = f"a window of {sizes} cannot take {given.type}"
@@ -293,6 +326,8 @@ def return_(t: Translator, node: ast.Return) -> None:
 def exit_loop(t: Translator, node: ast.Break | ast.Continue) -> None:
     """Translate a `break` or `continue`."""
     kind, word = (BreakStmt, "break") if isinstance(node, ast.Break) else (ContinueStmt, "continue")
+    if t.loops and t.loops[-1] == WORD:
+        exit_written(t, node, isinstance(node, ast.Break))
     _check_exit(t, node, word)
     t.emit(kind(_handed_on(t), t.span(node)))
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Mapping
-from types import FunctionType, MethodType, ModuleType
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tilewright.core.annotations import Arithmetic, dynamic
-from tilewright.core.expr import Call, Const, Expr, Var
+from tilewright.core.build import scalar
+from tilewright.core.expr import Call, Const, Expr, Var, constant
+from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.printer import python_print_type
-from tilewright.core.types import ScalarType
+from tilewright.core.stmt import EvalStmt
+from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.dtypes import INT64, DataType
 from tilewright.errors import (
     ArgumentCountError,
@@ -31,11 +34,13 @@ from tilewright.frontend.foreign import meant
 from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.marks import dump_tag, func_attr
 from tilewright.frontend.operators import apply
+from tilewright.frontend.properties import extent_value
+from tilewright.frontend.scans import scan
 from tilewright.frontend.tasks import submit
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.value_keys import is_data
 from tilewright.frontend.walk.expressions import grown
-from tilewright.frontend.walk.known import FUNCTIONS, called, check_plain, is_mathematical, sequence
+from tilewright.frontend.walk.known import FUNCTIONS, SEQUENCES, called, check_plain, is_mathematical, sequence
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.registry import OPS
 
@@ -46,6 +51,45 @@ def _static_print(t: Translator, node: ast.Call) -> None:
     span = t.span(node)
     shown = " ".join([f"static_print [{span.filename}:{span.line}]:", *(_printed(t, arg) for arg in node.args)])
     t.tell(lambda: print(shown))
+
+
+def _print(t: Translator, node: ast.Call) -> None:
+    """Write one op for each run of known text and the running value after it."""
+    if node.keywords:
+        raise t.error(DirectiveError, node, "pl.print() takes values by position", help='pl.print("n =", n)')
+    pieces: list[str | Expr] = []
+    for number, arg in enumerate(node.args):
+        parts = [part for part in arg.values] if isinstance(arg, ast.JoinedStr) else [arg]
+        pieces += [" "] if number else []
+        pieces += [_running(t, part) for part in parts]
+    text = ""
+    for place, piece in enumerate(pieces):
+        if isinstance(piece, str):
+            text += piece
+            continue
+        is_last = place == len(pieces) - 1
+        t.emit(EvalStmt(_printing(t, text, piece, "\n" if is_last else "", node), t.span(node)))
+        text = ""
+    if text or not pieces or isinstance(pieces[-1], str):
+        t.emit(EvalStmt(_printing(t, text, None, "\n", node), t.span(node)))
+
+
+def _printing(t: Translator, text: str, value: Expr | None, end: str, node: ast.Call) -> Expr:
+    return apply(t, OPS["system.print_value"].spec, {"text": text, "value": value, "end": end}, node, {})
+
+
+def _running(t: Translator, node: ast.expr) -> str | Expr:
+    """Return what is known as its text, anything else as a value to be shown."""
+    inner = node.value if isinstance(node, ast.FormattedValue) else node
+    value = t.operand(inner)
+    if isinstance(value, Expr) and not isinstance(value, Const):
+        if isinstance(node, ast.FormattedValue) and (node.format_spec is not None or node.conversion != -1):
+            message, help = "a running value is shown without conversions or formats", "write `{x}` alone"
+            raise t.error(UnsupportedFeatureError, node, message, help=help)
+        return value
+    if isinstance(node, ast.FormattedValue):
+        return str(t.evaluate(ast.copy_location(ast.JoinedStr([node]), node)))
+    return show(value, is_typed=False) if not isinstance(value, str) else value
 
 
 def _printed(t: Translator, node: ast.expr) -> str:
@@ -97,6 +141,23 @@ def _const(t: Translator, node: ast.Call) -> Const:
     return directives.const(values["value"], values["dtype"])
 
 
+def _cdiv(t: Translator, node: ast.Call) -> Value:
+    given = arguments(t, node)
+    values = dict(zip(("a", "b"), given.args, strict=False)) | dict(given.kwargs)
+    if values.keys() != {"a", "b"} or len(given.args) + len(given.kwargs) != 2:
+        raise t.error(ArgumentCountError, node, "pl.cdiv takes two integers", help="pl.cdiv(x.shape[0], 32)")
+    if all(isinstance(value, int) for value in values.values()) and values["b"]:
+        return directives.cdiv(values["a"], values["b"])
+    a, b = (t.expr(value, node) for value in (values["a"], values["b"]))
+    for value in (a, b):
+        if not (isinstance(value.type, ScalarType) and value.type.dtype.is_int()):
+            raise t.error(OperandError, node, f"pl.cdiv takes two integers, got {value.type}", help="pl.cast converts")
+    left = scalar("mod", a, b)  # and no sum of both, which might be more than their type holds
+    assert isinstance(left.type, ScalarType)
+    size = left if left.type.dtype.is_unsigned_int() else scalar("max", left, scalar("neg", left))
+    return scalar("add", scalar("floordiv", a, b), scalar("min", size, constant(1, left.type.dtype)))
+
+
 def _alloc(t: Translator, node: ast.Call) -> Const:
     arguments(t, node)
     return directives.const(0, INT64)  # a name for tiles to be placed in: where they are is no part of the program
@@ -122,11 +183,14 @@ _PLACES: dict[Any, str] = {
 DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
     directives.submit: submit,
     directives.spmd_submit: submit,
+    directives.print: _print,
     directives.static_print: _static_print,
     directives.static_assert: _static_assert,
+    directives.cdiv: _cdiv,
     directives.const: _const,
     directives.alloc: _alloc,
     directives.func_attr: func_attr,
+    directives.scan: scan,
     directives.no_dep: _transparent,
     directives.dump_tag: dump_tag,
     directives.yield_: _misplaced,
@@ -150,8 +214,12 @@ def show(value: Value, *, is_typed: bool = True) -> str:
 def call_python(t: Translator, callee: object, given: Arguments, node: ast.Call) -> Value:
     """Return a call that Python itself makes while compiling, on values the compiler knows."""
     values = (*given.args, *given.kwargs.values())
-    if (callee is min or callee is max) and any(isinstance(v, Expr) for v in values):
+    if (callee is min or callee is max) and any(map(t.computes, values)):
         return _extreme(t, "min" if callee is min else "max", given, node)
+    if callee is sum and given.args and any(isinstance(v, Expr) for v in sequence(given.args[0])):
+        return _sum(t, given, node)
+    if callee is len and len(values) == 1 and isinstance(getattr(values[0], "type", None), (TensorType, TileType)):
+        return extent_value(t, values[0], 0, node) if values[0].type.shape else _no_length(t, node)
     if any(isinstance(v, Expr) for v in values) or not (_is_static_callable(callee) or is_lambda(callee)):
         raise _not_callable(t, callee, node)
     if is_lambda(callee):
@@ -160,13 +228,19 @@ def call_python(t: Translator, callee: object, given: Arguments, node: ast.Call)
     return called(t, callee, given.args, given.kwargs, node)
 
 
+def _no_length(t: Translator, node: ast.Call) -> Value:
+    raise t.error(OperandError, node, "a value without axes has no length", help="x.numel() is 1")
+
+
 def _is_static_callable(callee: object) -> bool:
     if isinstance(callee, MethodType):
         return isinstance(callee.__self__, DataType)
+    if isinstance(callee, BuiltinMethodType) and isinstance(callee.__self__, dict):
+        return callee.__name__ in ("items", "keys", "values", "get")
     if isinstance(callee, type) and callee.__module__.startswith("tilewright.core"):
         return True
     ours = (isinstance, dynamic, directives.split, directives.cross_core_slot)
-    return is_mathematical(callee) or any(callee is each for each in (*FUNCTIONS, *ours))
+    return is_mathematical(callee) or any(callee is each for each in (*FUNCTIONS, *SEQUENCES, *ours))
 
 
 def _read_lambda(t: Translator, function: Any, node: ast.Call) -> None:
@@ -181,8 +255,18 @@ def _read_lambda(t: Translator, function: Any, node: ast.Call) -> None:
 def _extreme(t: Translator, name: str, given: Arguments, node: ast.Call) -> Value:
     result, *rest = given.args
     for value in rest:
-        result = apply(t, OPS[f"scalar.{name}"].spec, {"lhs": result, "rhs": value}, node, {})
+        bound = {"lhs": as_constant(result), "rhs": as_constant(value)}
+        result = as_number(apply(t, OPS[f"scalar.{name}"].spec, bound, node, {}))
     return result
+
+
+def _sum(t: Translator, given: Arguments, node: ast.Call) -> Value:
+    """Return the sum of several values, one after the other; a list of tiles has one, too."""
+    addition = ast.copy_location(ast.BinOp(node.args[0], ast.Add(), node.args[0]), node)
+    first, *rest = (*given.args[1:], *given.kwargs.values(), *sequence(given.args[0]))
+    for value in rest:
+        first = t.placed(t.binary(addition.op, first, value, addition), node)
+    return first
 
 
 _CONVERSIONS: Mapping[object, str] = {
@@ -199,7 +283,7 @@ _CALLS = "a kernel calls ops (pl.*), functions of its program, and functions dec
 def _not_callable(t: Translator, callee: object, node: ast.Call) -> KernelError:
     name = ast.unparse(node.func)
     if callee is builtins.range:
-        fix = "loops are written `for i in pl.range(...)`"
+        fix = "what only the running program knows is counted by a loop: `for i in range(...)`"
     elif callee is builtins.print:
         fix = meant("print")
     elif isinstance(owner := getattr(callee, "__self__", None), (list, tuple)):

@@ -6,10 +6,13 @@ import ast
 
 from tilewright.core.build import scalar
 from tilewright.core.expr import Const, Expr, MakeTuple, TupleGetItem, integer
+from tilewright.core.extents import as_shape
 from tilewright.core.linear import difference
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
 from tilewright.errors import NotStaticError, OperandError, OutOfBoundsError, ShapeMismatchError, SubscriptError
+from tilewright.frontend.indexed import taken, tiles_among
 from tilewright.frontend.operators import apply
+from tilewright.frontend.properties import extent_value
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.registry import OPS
@@ -22,14 +25,26 @@ class Window:
 
     offsets: tuple[Expr, ...]
     extents: tuple[Expr, ...]
+    """How far it reaches along each axis, all that steps pass over included."""
     dropped: tuple[int, ...]
+    steps: tuple[int, ...]
+    """How far it is from one element to the next along each axis."""
+    added: tuple[int, ...]
+    """Before which axis each new one stands."""
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether it is more than one box of the tensor or tile, as it lies there."""
+        return bool(self.added) or any(step != 1 for step in self.steps)
 
 
 def subscript(t: Translator, owner: Expr, node: ast.Subscript) -> Value:
     """Return a window of a tensor or tile, or an element of an array or of several results."""
     match owner.type:
         case TensorType() | TileType():
-            return _window_value(t, owner, window(t, owner, node), node)
+            if (parts := tiles_among(t, owner, node)) is not None:
+                return taken(t, owner, parts, node)
+            return window_value(t, owner, window(t, owner, node), node)
         case ArrayType():
             index = t.expr(t.evaluate(node.slice), node.slice)
             return apply(
@@ -60,25 +75,57 @@ def _item(t: Translator, owner: Expr, type_: TupleType, node: ast.Subscript) -> 
     return TupleGetItem(owner, index % len(type_.elements), type_.elements[index], t.span(node))
 
 
-def _window_value(t: Translator, owner: Expr, found: Window, node: ast.Subscript) -> Value:
+def window_value(t: Translator, owner: Expr, found: Window, node: ast.Subscript) -> Value:
+    """Return what a subscript selects of a tensor, as a view, or of a tile; one element is a number."""
     rank = len(_shaped(owner).shape)
-    if len(found.dropped) == rank:
+    if rank and len(found.dropped) == rank and not found.added:
         return apply(
             t, OPS["tensor.read"].spec, {"x": owner, "indices": MakeTuple(found.offsets)}, node, {"indices": node.slice}
         )
+    dropped = found.dropped if isinstance(owner.type, TensorType) else found.dropped[: max(0, rank - 2)]
+    value: Expr = owner
+    if not _is_whole(_shaped(owner), found):
+        value = _slice(t, owner, found, dropped, node)
+    if any(step != 1 for step in found.steps):
+        steps = tuple(step for axis, step in enumerate(found.steps) if axis not in dropped)
+        bound = {"x": t.placed(value, node), "steps": steps}
+        value = apply(t, OPS["tensor.strided"].spec, bound, node, {"steps": node.slice})
+    return _with_axes(t, value, found, dropped, node) if found.added else value
+
+
+def _is_whole(type_: ShapedType, found: Window) -> bool:
+    """Return whether a subscript leaves nothing out but what its steps pass over."""
+    if not found.is_odd:
+        return False  # a slice is another value, of which something else can be made
+    starts = all(isinstance(offset, Const) and offset.value == 0 for offset in found.offsets)
+    return starts and not found.dropped and as_shape(found.extents) == type_.shape
+
+
+def _slice(t: Translator, owner: Expr, found: Window, dropped: tuple[int, ...], node: ast.Subscript) -> Expr:
     bound = {
         "x": owner,
         "shape": MakeTuple(found.extents),
         "offset": MakeTuple(found.offsets),
         "valid_shape": None,
-        "drop_dims": found.dropped or None,
+        "drop_dims": dropped or None,
         "pad_value": None,
         "clamp": False,
     }
     if isinstance(owner.type, TileType):
-        bound["drop_dims"] = found.dropped[: max(0, rank - 2)] or None
         bound |= _tile_extents(t, owner.type, found, node)
     return apply(t, OPS["tensor.slice"].spec, bound, node, {"offset": node.slice, "shape": node.slice})
+
+
+def _with_axes(t: Translator, value: Expr, found: Window, dropped: tuple[int, ...], node: ast.Subscript) -> Expr:
+    """Return a value with axes of one element where `None` stands."""
+    value = t.placed(value, node)
+    extents = [t.expr(extent_value(t, value, axis, node), node) for axis in range(len(_shaped(value).shape))]
+    shape: list[Expr] = []
+    for axis in range(len(found.offsets) + 1):
+        shape += [integer(1)] * found.added.count(axis)
+        if axis < len(found.offsets) and axis not in dropped:
+            shape.append(extents.pop(0))
+    return apply(t, OPS["tensor.reshape"].spec, {"x": value, "shape": MakeTuple(tuple(shape))}, node, {})
 
 
 def _tile_extents(t: Translator, type_: TileType, found: Window, node: ast.Subscript) -> dict[str, Expr]:
@@ -106,26 +153,46 @@ def _tile_extents(t: Translator, type_: TileType, found: Window, node: ast.Subsc
 def window(t: Translator, owner: Expr, node: ast.Subscript) -> Window:
     """Return what a subscript selects."""
     type_ = _shaped(owner)
-    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
-    if len(parts) > len(type_.shape):
-        message = f"{type_} has {len(type_.shape)} axes, this subscript {len(parts)}"
-        raise t.error(ShapeMismatchError, node.slice, message, help="give each axis one index or slice")
+    parts = _parts(t, type_, node)
     offsets: list[Expr] = []
     extents: list[Expr] = []
     dropped: list[int] = []
+    steps: list[int] = []
+    added: list[int] = []
     for part in parts:
-        _check_part(t, part)
-    for axis in range(len(type_.shape)):
-        part = parts[axis] if axis < len(parts) else ast.Slice()
-        if isinstance(part, ast.Slice):
-            lower, upper = _ends(t, owner, axis, part, node)
-            offsets.append(lower)
-            extents.append(difference(upper, lower))
-        else:
-            offsets.append(_index(t, part))
-            extents.append(integer(1))
-            dropped.append(axis)
-    return Window(tuple(offsets), tuple(extents), tuple(dropped))
+        axis = len(offsets)
+        if part is None:
+            added.append(axis)
+            continue
+        lower, extent, step = _axis(t, owner, axis, part, node)
+        offsets.append(lower)
+        extents.append(integer(1) if extent is None else extent)
+        steps.append(step)
+        dropped += [axis] if extent is None else []
+    return Window(tuple(offsets), tuple(extents), tuple(dropped), tuple(steps), tuple(added))
+
+
+def _parts(t: Translator, type_: ShapedType, node: ast.Subscript) -> list[ast.expr | None]:
+    """Return one index or slice for each axis, in place of `...` as many as are missing, and None for new axes."""
+    given = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    for part in given:
+        if isinstance(part, (ast.Tuple, ast.List, ast.Starred)):
+            help = "write an index or a slice for each axis"
+            raise t.error(SubscriptError, part, "a subscript is an index or a slice per axis", help=help)
+    parts = [None if _is_constant(part, None) else part for part in given]
+    missing = len(type_.shape) - sum(part is not None and not _is_constant(part, ...) for part in parts)
+    dots = [place for place, part in enumerate(parts) if part is not None and _is_constant(part, ...)]
+    if len(dots) > 1:
+        raise t.error(SubscriptError, given[dots[1]], "`...` stands in a subscript once", help="write `:` for an axis")
+    if missing < 0:
+        message = f"{type_} has {len(type_.shape)} axes, this subscript {len(type_.shape) - missing}"
+        raise t.error(ShapeMismatchError, node.slice, message, help="give each axis one index or slice")
+    place = dots[0] if dots else len(parts)
+    return [*parts[:place], *[ast.Slice()] * missing, *parts[place + len(dots) :]]
+
+
+def _is_constant(part: ast.expr, value: object) -> bool:
+    return isinstance(part, ast.Constant) and part.value is value
 
 
 def _shaped(owner: Expr) -> ShapedType:
@@ -133,32 +200,35 @@ def _shaped(owner: Expr) -> ShapedType:
     return owner.type
 
 
-def _check_part(t: Translator, part: ast.expr) -> None:
-    """Raise for what NumPy would take and the language does not."""
-    known = part.value if isinstance(part, ast.Constant) else part
-    if known is None or known is Ellipsis or isinstance(part, (ast.Tuple, ast.List, ast.Starred)):
-        help = "pl.reshape adds axes" if known is None else "write `:` for a whole axis"
-        raise t.error(SubscriptError, part, "a subscript is an index or a slice per axis", help=help)
+def _axis(t: Translator, owner: Expr, axis: int, part: ast.expr, node: ast.Subscript) -> tuple[Expr, Expr | None, int]:
+    """Return where an index or a slice starts along an axis, how far it reaches, None for an index, and its step."""
+    if not isinstance(part, ast.Slice):
+        return _index(t, owner, axis, part, node), None, 1
+    lower = integer(0) if part.lower is None else _index(t, owner, axis, part.lower, node)
+    upper = _extent(t, owner, axis, node) if part.upper is None else _index(t, owner, axis, part.upper, node)
+    return lower, difference(upper, lower), _step(t, part)
 
 
-def _index(t: Translator, part: ast.expr) -> Expr:
-    value = t.operand(part)
-    index = t.expr(value, part)
+def _index(t: Translator, owner: Expr, axis: int, part: ast.expr, node: ast.Subscript) -> Expr:
+    """Return an index along an axis; a constant that is negative counts from the end."""
+    index = t.expr(t.operand(part), part)
     if not (isinstance(index.type, ScalarType) and index.type.dtype.is_int()):
         help = "use `//` to divide, or pl.cast(..., pl.INDEX)"
         raise t.error(OperandError, part, f"an index is an integer, got {index.type}", help=help)
     if isinstance(index, Const) and index.value < 0:
-        help = "subtract from the extent, as in x.shape[0] - 1"
-        raise t.error(SubscriptError, part, f"indices count from the front, got {index.value}", help=help)
+        return scalar("sub", _extent(t, owner, axis, node), integer(-int(index.value)))
     return index
 
 
-def _ends(t: Translator, owner: Expr, axis: int, part: ast.Slice, node: ast.Subscript) -> tuple[Expr, Expr]:
-    if part.step is not None:
-        help = "take the whole slice, or loop over the elements you need"
-        raise t.error(SubscriptError, part.step, "a slice has no step here", help=help)
-    lower = integer(0) if part.lower is None else _index(t, part.lower)
-    if part.upper is not None:
-        return lower, _index(t, part.upper)
-    shape = t.evaluate(ast.copy_location(ast.Attribute(node.value, "shape", ast.Load()), node))
-    return lower, t.expr(shape[axis], node)
+def _extent(t: Translator, owner: Expr, axis: int, node: ast.AST) -> Expr:
+    return t.expr(extent_value(t, owner, axis, node), node)
+
+
+def _step(t: Translator, part: ast.Slice) -> int:
+    if part.step is None:
+        return 1
+    step = index(t, t.operand(part.step), part.step)
+    if not isinstance(step, int) or isinstance(step, bool) or step < 1:
+        help = "a step is a constant, 1 or more: pl.strided(x, steps) says the same by name"
+        raise t.error(SubscriptError, part.step, f"a slice has no step of {t.describe(step)}", help=help)
+    return int(step)

@@ -71,7 +71,7 @@ class Translator(Translation):
             var = Var(name, value.type, span, bounds(value) if isinstance(value.type, ScalarType) else None)
             self._assign_to(name, var, value, span)
         else:
-            self.scope.bind(name, self._settled(value, name, node), span)
+            self.scope.bind(name, self.settled(value, name, node), span)
 
     def assign_known(self, name: str, value: Value, node: ast.AST) -> None:
         """Let a name stand for a value the compiler knows; where blocks assign it, for a variable that starts so."""
@@ -95,10 +95,10 @@ class Translator(Translation):
                 if isinstance(value, Var) and id(value) in self.given:
                     raise Widened((name, binding.span), value.type)
 
-    def _settled(self, value: Value, name: str, node: ast.AST) -> Value:
+    def settled(self, value: Value, name: str, node: ast.AST) -> Value:
         """Return a value that later assignments cannot change: what depends on a variable is copied now."""
         if isinstance(value, tuple):
-            return alike(value, [self._settled(element, name, node) for element in sequence(value)])  # pyright: ignore[reportUnknownArgumentType]
+            return alike(value, [self.settled(element, name, node) for element in sequence(value)])  # pyright: ignore[reportUnknownArgumentType]
         if not isinstance(value, Expr) or isinstance(value, Const):
             return value
         is_variable = any(id(var) in self.variables for var in variables([value]))
@@ -133,7 +133,8 @@ class Translator(Translation):
             for position, part in enumerate(parts):
                 self._assign_shared(f"{name}.{position}", part, node)
             bindings = [self.scope.find(f"{name}.{position}") for position in range(len(parts))]
-            self.scope.bind(name, tuple(b.value for b in bindings if b is not None), self.span(node))
+            found = [binding.value for binding in bindings if binding is not None]
+            self.scope.bind(name, alike(value, found), self.span(node))  # pyright: ignore[reportUnknownArgumentType]
         self.note_known(name, value)
 
     def note_known(self, name: str, value: Value) -> None:

@@ -16,17 +16,6 @@ from tilewright.frontend.signature import Given, Known, RuntimeScalar, TensorMet
 from tilewright.records import record
 
 
-class _Runtime:
-    """Stands for a scalar's value in signature mode: leave it to the compiled program's callers."""
-
-    def __repr__(self) -> str:
-        return "pl.RUNTIME"
-
-
-RUNTIME = _Runtime()
-"""`kernel.compile(n=pl.RUNTIME)`: `n` stays a parameter, its value in nobody's code."""
-
-
 @record
 class Described:
     """One argument: what is known about it, and the extents that a cache looks it up by."""

@@ -10,12 +10,13 @@ from tilewright.call.argument import CPU, Argument
 from tilewright.call.devices import check_one_device
 from tilewright.call.frameworks import is_tensor
 from tilewright.call.torch_state import check_unrecorded
+from tilewright.core.annotations import RUNTIME
 from tilewright.core.expr import Symbol, literal_type
 from tilewright.core.types import Extent, ScalarType, TensorType
 from tilewright.dtypes import BOOL, objection, show_number
 from tilewright.frontend.kernels import Declared, Kernel
 from tilewright.frontend.signature import Alike, DynDim, Given, Known, TensorMeta
-from tilewright.jit.arguments import RUNTIME, Described, built, describe, runtime_scalar
+from tilewright.jit.arguments import Described, built, describe, runtime_scalar
 from tilewright.jit.parameters import Parameters
 from tilewright.records import record
 
@@ -74,7 +75,7 @@ class Binder:
         if is_run and open_:
             raise self.parameters.error(f"'{min(open_)}' received pl.RUNTIME, which only compile() and lower() take")
         if is_run:
-            check_unrecorded(values.items())
+            check_unrecorded(values.items(), self.parameters.needs_backward)
         described = {name: self._described(name, values[name]) for name in self.declared if name in values}
         check_one_device({name: d.argument.device for name, d in described.items() if d.argument is not None})
         for name in self.outputs:
@@ -115,6 +116,7 @@ class Binder:
             _check_stated(name, says.type, described.given)
         if isinstance(described.given, Known) and value is not None:
             _check_scalar(name, says, described.given.value)
+            return self._left_open(name, says) if _is_open(says) else described
         return described
 
     def _left_open(self, name: str, says: Declared) -> Described:
@@ -166,6 +168,8 @@ class Binder:
         value = values.get(name, RUNTIME)
         if says.is_tensor:
             return self._stated_tensor(name, says, value)
+        if name not in values and _is_open(says):
+            return self._left_open(name, says)
         if name not in values:
             raise self.parameters.error(
                 f"scalar parameter '{name}' has no value: pass one by keyword, or pl.RUNTIME to leave it open"
@@ -189,6 +193,10 @@ class Binder:
             f"bare 'pl.Tensor' of `{name}` says neither shape nor dtype: annotate it, or give sample tensors, "
             f"as in {kernel}.compile(*sample_tensors) or {kernel}.lower(*sample_tensors)"
         )
+
+
+def _is_open(says: Declared) -> bool:
+    return says.is_runtime and isinstance(says.type, ScalarType)
 
 
 def _shown(given: TensorMeta) -> str:

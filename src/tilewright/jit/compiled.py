@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
+from tilewright.arrays import np
 from tilewright.call.placement import MISSING
 from tilewright.core.enums import ParamDirection
-from tilewright.core.types import Type
+from tilewright.core.types import ScalarType, Type
 from tilewright.forks import computed_once
-from tilewright.frontend.signature import DynDim, Given, TensorMeta
+from tilewright.frontend.signature import DynDim, Given, Known, RuntimeScalar, TensorMeta
 from tilewright.jit.calls import Call
 from tilewright.keep.reads import ReadSet
 from tilewright.programs.program import CompiledProgram
@@ -36,19 +38,35 @@ class Compiled:
         given = [call.values.get(name, MISSING) for name in self.parameters]
         return self.program.entry.run_described(given, call.arguments)
 
-    @computed_once
-    def callee(self) -> Callee | None:
-        """The program as dispatchers call it, None on the interpreter."""
+    def prepared(self, call: Call) -> Callable[[], object]:
+        """Return a run of the program on a call's arguments, to be made again and again: hardly more than its code."""
+        from tilewright.call.binding import bind_described
+        from tilewright.call.launch import prepared
+
+        native, entry = self.program.native, self.program.entry
+        if native is None:
+            return partial(self.run, call)
+        given = [call.values.get(name, MISSING) for name in self.parameters]
+        return prepared(native, bind_described(entry.function, entry.directions, given, call.arguments))
+
+    def callee(self, device: str) -> Callee | None:
+        """Return the program as dispatchers call it for tensors of a device, None on the interpreter."""
         from tilewright.call.targets import Callee
 
         native = self.program.native
-        return None if native is None else Callee(native, self.program.entry.function)
+        if native is not None and device not in self._callees:
+            self._callees[device] = Callee(native.on(device), self.program.entry.function)
+        return self._callees.get(device)
+
+    @computed_once
+    def _callees(self) -> dict[str, Callee]:
+        return {}
 
     def learned(self, call: Call, result: Any) -> Learned | None:
         """Return a call that gave `result` as a dispatcher learns it, None where it cannot take calls like it."""
         from tilewright.call.targets import Learned, fits, given_back
 
-        names, entry, callee = list(call.described), self.program.entry.function, self.callee
+        names, entry, callee = list(call.described), self.program.entry.function, self.callee(call.device)
         left_out = [name for name in names if name not in call.values]
         if callee is None or not fits(entry, len(names), self.returns):
             return None
@@ -65,10 +83,21 @@ class Compiled:
         from tilewright.call.targets import Slot
 
         meta = self.metas[name]
+        if isinstance(meta, RuntimeScalar):
+            return self._number(call.values[name], name)
         shape = meta.shape if isinstance(meta, TensorMeta) else ()
         dims = [dim.name if isinstance(dim, DynDim) else None for dim in shape]
         given = call.passed(name) if made is None else TensorMeta(tuple(made.shape), meta.dtype)  # pyright: ignore
-        return Slot(given, self.types.get(name), dims, made=made)
+        return Slot(given, self.types.get(name), dims, made=made, device=call.device)
+
+    def _number(self, value: Any, name: str) -> Slot:
+        """Return the slot of a number that each call brings."""
+        from tilewright.call.targets import Slot, open_bounds
+
+        number: Any = cast("Any", value).item() if isinstance(value, np.generic) else value
+        param = self.program.entry.function.params[self.parameters.index(name)]
+        assert isinstance(param.type, ScalarType)
+        return Slot(Known(number), param.type, bounds=open_bounds(param.type.dtype, number, param.bounds))
 
     @property
     def dynamic(self) -> list[int]:

@@ -50,7 +50,10 @@ class Decorator:
         drift = options.get("drift")
         if drift not in (None, "raise", "recompile"):
             raise ValueError(f"drift= takes 'raise' or 'recompile', got {drift!r}")
-        return JITFunction(function, self.kind, level, bool(auto_scope), drift=drift)
+        made = JITFunction(function, self.kind, level, bool(auto_scope), drift=drift)
+        if options.get("backward") is not None:
+            made.backward(options["backward"])
+        return made
 
     def _wrapper(self, name: str) -> str:
         help = "put @pl.jit right above the `def`, below the other decorator"
@@ -81,7 +84,7 @@ class JITDecorator(Decorator):
     """`@pl.jit`, with the decorators of sub-functions as attributes."""
 
     def __init__(self) -> None:
-        super().__init__(KernelKind.ENTRY, "pl.jit", ("auto_scope", "drift"))
+        super().__init__(KernelKind.ENTRY, "pl.jit", ("auto_scope", "drift", "backward"))
         self.incore = Decorator(KernelKind.INCORE, "pl.jit.incore", ("level",))
         self.inline = Decorator(KernelKind.INLINE, "pl.jit.inline", ("auto_scope",))
         self.opaque = Decorator(KernelKind.OPAQUE, "pl.jit.opaque")

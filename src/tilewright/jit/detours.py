@@ -52,11 +52,9 @@ class Detours:
         return CallInfo(direct, sum(self.reasons.values()), dict(self.reasons))
 
 
-def lasting_reason(kernel: Kernel, call: Call, found: Compiled, has_config: bool = False) -> str:
+def lasting_reason(kernel: Kernel, call: Call, found: Compiled) -> str:
     """Return why every call like one goes through Python, or nothing where later ones do not."""
-    if has_config:
-        return "config= was given"
-    named = next((p.name for p in kernel.parameters if not p.is_positional), None)
+    named = next((p.name for p in kernel.parameters if not (p.is_positional or p.is_chosen)), None)
     if named is not None:
         return f"`{named}` can only be given by name"
     for name, value in call.values.items():

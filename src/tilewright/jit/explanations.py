@@ -34,7 +34,7 @@ def _differences(
 ) -> list[str]:
     """Return each part in which a call differs from one program."""
     found = [
-        f"`{name}` is {_shown(one.kind)}, and was {_shown(theirs)}"
+        f"`{name}` is {_shown(one.kind)}, and was {_shown(theirs)}{_remedy(one.kind, theirs)}"
         for (name, one), theirs in zip(described, known[0], strict=True)
         if one.kind != theirs
     ]
@@ -69,9 +69,18 @@ def shown(described: Described) -> str:
 def _shown(kind: Any) -> str:
     """Return the kind of an argument as people say it."""
     first, second = kind
+    if first == "runtime":
+        return f"a running {second}"
     if isinstance(first, type):
         return f"the {first.__name__} {_value(kind)!r}"
     return f"a tensor of {first} with {second} axes" if first != "like" else f"like `{second}`"
+
+
+def _remedy(mine: Any, theirs: Any) -> str:
+    """Return how a number that differs need not: where it is no part of the code."""
+    if mine[0] is not theirs[0] or mine[0] not in (int, float):
+        return ""
+    return f" (pl.Scalar[pl.{'INT64' if mine[0] is int else 'FP32'}, pl.RUNTIME] is one that each call brings)"
 
 
 def _value(key: Any) -> Any:

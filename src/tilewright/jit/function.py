@@ -10,7 +10,7 @@ from types import FunctionType as PythonFunction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.call.entrance import reroute
-from tilewright.call.torch_state import is_watched
+from tilewright.call.torch_state import is_recorded, is_watched
 from tilewright.core.enums import Level
 from tilewright.forks import undivided
 from tilewright.frontend.brief import brief
@@ -51,12 +51,15 @@ class JITFunction(Inside, Referred):
         auto_scope: bool = True,
         owner: object = UNBOUND,
         drift: str | None = None,
+        gradient: JITFunction | None = None,
     ) -> None:
         super().__init__(function, kind, level, owner)
         functools.update_wrapper(self, function)
         self.auto_scope = auto_scope
         self.drift = drift
         """What to do about a changed global, `raise` or `recompile`; None leaves that to the settings."""
+        self.gradient = gradient
+        """The kernel that gives autograd the gradients of this one."""
         self.traced: Traced
         """Its calls as torch traces them; there once `_make_traceable` was called."""
         self._make_traceable = _tracer(self, lambda: self._session)
@@ -76,7 +79,12 @@ class JITFunction(Inside, Referred):
         return found
 
     def _bound(self, instance: object) -> JITFunction:
-        return JITFunction(self.function, self.kind, self.level, self.auto_scope, instance, self.drift)
+        return JITFunction(
+            self.function, self.kind, self.level, self.auto_scope, instance, self.drift, self._gradient_of(instance)
+        )
+
+    def _gradient_of(self, instance: object) -> JITFunction | None:
+        return None if self.gradient is None else self.gradient.__get__(instance)
 
     def __reduce__(self) -> Any:
         """Return where the kernel is found: in its module, or by its name in the instance that it is a method of."""
@@ -92,17 +100,34 @@ class JITFunction(Inside, Referred):
         if self.kind is not KernelKind.ENTRY:
             self._check_there()
             return super().__call__(*args, **kwargs)
-        if is_watched((*args, *kwargs.values())):
+        values = (*args, *kwargs.values())
+        is_traced = is_watched(values)
+        if is_traced or (self.gradient is not None and is_recorded(values)):
             if config is not None:
-                raise TypeError(f"kernel `{self.name}`: torch traces or transforms this call, which takes no config=")
+                raise TypeError(f"kernel `{self.name}`: torch follows this call, which takes no config=")
             self._make_traceable()
-            return self.traced(*args, **kwargs)
+            return self.traced(*args, **kwargs) if is_traced else self.traced.record(*args, **kwargs)
         return self._session.run(args, kwargs, config)
 
     def __getitem__(self, grid: Any) -> NoReturn:
         """Raise TypeError: a kernel has no launch grid."""
         help = "it says itself what runs at the same time, in its pl.parallel loops and pl.spmd scopes"
         raise TypeError(f"a @pl.jit kernel is called without a grid, as {self.name}(...): {help}")
+
+    def backward(self, function: Callable[..., Any], /) -> JITFunction:
+        """Make a function, or another kernel, the one that gives autograd the gradients of this one.
+
+        Its parameters say what it takes and gives: names of this kernel's parameters are what was passed and written,
+        `dy` is the gradient of an output `y`, and an output `dx` that of an input `x`.
+        """
+        self._check_entry()
+        if not isinstance(function, (JITFunction, PythonFunction)):
+            kind = type(function).__name__
+            raise TypeError(f"kernel `{self.name}`: a backward is a kernel or a function, got {kind}")
+        made = function if isinstance(function, JITFunction) else JITFunction(function)
+        made._check_entry()
+        self.gradient = made
+        return made
 
     @brief
     def compile(self, *args: Any, config: RunConfig | None = None, **kwargs: Any) -> CompiledProgram:
@@ -129,7 +154,13 @@ class JITFunction(Inside, Referred):
         from tilewright.jit.torch_op import torch_op
 
         self._check_entry()
-        return torch_op(self, self._session, name)
+        operator = torch_op(self, self._session, name)
+        if self.gradient is not None:
+            from tilewright.jit.autograd import follow
+            from tilewright.jit.backward import pair
+
+            follow(operator, pair(self, self.gradient))
+        return operator
 
     def cache_info(self) -> CacheInfo:
         """Return how often a call found its program, did not, how many were compiled, and how many there are."""
@@ -192,9 +223,9 @@ def _tracer(kernel: JITFunction, session: Callable[[], Session]) -> Callable[[],
         from tilewright.jit.traced import traced
 
         function = kernel.function
-        parts = [function.__code__, function.__defaults__, function.__kwdefaults__]
+        parts = [function.__code__, function.__defaults__, function.__kwdefaults__, kernel.gradient]
         if len(made_of) != len(parts) or any(map(is_not, made_of, parts)):
-            kernel.traced = traced(kernel, session())
+            kernel.traced = traced(kernel, session(), kernel.gradient)
             made_of[:] = parts
 
     vars(make_traceable)["_dynamo_marked_constant"] = True  # torch's compiler calls it, and reads other functions

@@ -116,6 +116,11 @@ class Parameters:
         total, outputs = len(self.declared), len(self.outputs)
         return f"{total} (in-place) or {total - outputs} (return) arguments" if outputs else f"{total} argument(s)"
 
+    @property
+    def needs_backward(self) -> str:
+        """What to do about gradients that are to flow through a call."""
+        return f"give it a backward, with `@{self.kernel.name}.backward` (docs/training.md)"
+
     def error(self, message: str) -> TypeError:
         """Return a mistake in a call of the kernel."""
         return TypeError(f"@pl.jit function '{self.kernel.name}': {message}")

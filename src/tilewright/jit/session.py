@@ -16,6 +16,7 @@ from tilewright.frontend.signature import Known
 from tilewright.jit.calls import Binder, Call
 from tilewright.jit.compiled import Compiled
 from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_reason
+from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.explanations import explained
 from tilewright.jit.kept import KeptCall
 from tilewright.jit.specializing import returned, specialized
@@ -24,18 +25,13 @@ from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
 from tilewright.programs.code_options import code_options
 from tilewright.programs.lowered_stages import Remade
-from tilewright.programs.platforms import platform_for
+from tilewright.programs.platforms import DEFAULT, platform_for
 
 if TYPE_CHECKING:
     from tilewright.call.memo import Written
-    from tilewright.call.warm import Warm
     from tilewright.frontend.entries import Specialization
     from tilewright.programs.config import RunConfig
     from tilewright.programs.program import CompiledProgram
-
-
-CONFIG = "config"
-"""The keyword that every kernel's call takes for itself."""
 
 
 FOLLOW = "    help: restore it, or let the kernel follow with @pl.jit(drift='recompile') or TILEWRIGHT_DRIFT=recompile"
@@ -52,14 +48,11 @@ class Session:
     ) -> None:
         self.kernel = kernel
         self.drift = drift
-        self.slow = slow
-        self.enter = enter
         self._binder = Binder(kernel)
         self.store: Store[Compiled] = Store()
-        self._warm: Warm | None = None
-        self._direct = 0
-        """How many warm calls were taken by what is forgotten; how many of all, when programs were forgotten."""
+        self.direct_calls = self._new_direct_calls(slow, enter)
         self._uncounted = 0
+        """How many calls did without the session when programs were forgotten."""
         self.lock = Lock()
         self.detours = Detours()
 
@@ -71,28 +64,36 @@ class Session:
             if self.store.variants:
                 self._refuse(drift)
             with self.lock:
-                self._cool()
+                self.direct_calls.forget()
                 self._binder = Binder(self.kernel)
         return self._binder
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> Any:
         """Run the kernel on a call's arguments."""
-        call = self.binder.call(args, kwargs)
-        hits, found = self.store.hits, self._compiled(call, _placed(call, config))
+        apart = "config= was given" if config is not None else ""
+        return self._run(self.binder.call(args, kwargs), config, (args, kwargs), apart)
+
+    def _run(self, call: Call, config: RunConfig | None, written: Written, apart: str) -> Any:
+        """Run the kernel on a call that was `written` so; `apart` is why all calls like it come here, or nothing."""
+        hits, found = self.store.hits, self.compiled(call, config)
         if config is not None and config.writes_folder:
             found.program.configured(config)
         result = found.run(call)
         was_found = self.store.hits > hits
-        reason = lasting_reason(self.kernel, call, found, config is not None) or FIRST if was_found else COMPILED
-        self.detours.note(reason)
-        if config is None and was_found and all(p.is_positional for p in self.kernel.parameters):
-            self._hasten(call, found, result, (args, kwargs))
+        self.detours.note(apart or lasting_reason(self.kernel, call, found) or FIRST if was_found else COMPILED)
+        if not apart and was_found and self.direct_calls.can_be:
+            self._hasten(call, found, result, written)
         return result
+
+    def compiled(self, call: Call, config: RunConfig | None) -> Compiled:
+        """Return the program for a call, where its tensors are."""
+        return self._compiled(call, _placed(call, config))
 
     def program(self, args: Sequence[Any], kwargs: Mapping[str, Any], config: RunConfig | None) -> CompiledProgram:
         """Return the program for some arguments."""
         call = self.binder.described(args, kwargs)
-        config = _placed(call, config)
+        if code_options(config)[0] == DEFAULT:  # a program for another place can be made anywhere
+            config = _placed(call, config)
         return self._compiled(call, config).program.configured(config)
 
     def specialized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Specialization:
@@ -102,22 +103,17 @@ class Session:
     def info(self) -> CacheInfo:
         """Return what the cache has done."""
         info = self.store.info()
-        return info._replace(hits=info.hits + self.direct - self._uncounted)
+        return info._replace(hits=info.hits + self.direct_calls.count - self._uncounted)
 
     def calls(self) -> CallInfo:
         """Return how calls went."""
-        return self.detours.info(self.direct)
-
-    @property
-    def direct(self) -> int:
-        """How many calls did without the session."""
-        return self._direct + (self._warm.hits if self._warm is not None else 0)
+        return self.detours.info(self.direct_calls.count)
 
     def clear(self) -> None:
         """Forget every program."""
         with self.lock:
-            self._cool()
-            self._uncounted = self._direct
+            self.direct_calls.forget()
+            self._uncounted = self.direct_calls.count
             self.store = Store()
 
     def explain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -207,37 +203,20 @@ class Session:
         if not self.lock.acquire(blocking=False):  # somebody compiles, which is no reason to wait
             return
         try:
-            learned = found.learned(call, result)
-            if learned is not None:
-                self._warmed().learn(learned, found.guards, written)
+            self.direct_calls.learn(call, found, result, written, self._binder.outputs)
         finally:
             self.lock.release()
 
-    def _warmed(self) -> Warm:
-        from tilewright.call.dispatcher import Parameter
-        from tilewright.call.warm import Warm
-
-        if self._warm is None:
-            outputs = self._binder.outputs
-            names = [(p.name, p.name if p.is_keyword and p.name != CONFIG else "") for p in self.kernel.parameters]
-            parameters = [Parameter(known, name in outputs) for name, known in names]
-            self._warm = Warm(parameters, self.slow, self.enter, self.kernel.function)
-        return self._warm
+    def _new_direct_calls(self, slow: Callable[..., Any], enter: Callable[[Any], None]) -> DirectCalls:
+        return DirectCalls(self.kernel, slow, enter)
 
     def set_back(self) -> None:
         """Let calls come to the session again, unless it is busy."""
         if self.lock.acquire(blocking=False):
             try:
-                self._cool()
+                self.direct_calls.forget()
             finally:
                 self.lock.release()
-
-    def _cool(self) -> None:
-        """Forget what takes warm calls."""
-        if self._warm is not None:
-            self._direct += self._warm.hits
-            self._warm.leave()
-        self._warm = None
 
 
 def _placed(call: Call, config: RunConfig | None) -> RunConfig | None:

@@ -46,9 +46,15 @@ def returned(kernel: Kernel, made: Specialization) -> tuple[str, ...] | None:
 
 def _check_guess(kernel: Kernel, made: Specialization, name: str) -> None:
     """Raise where an output that was taken to be like the inputs cannot be."""
-    from tilewright.frontend.outputs import unreached_axis
+    from tilewright.frontend.outputs import is_written, unreached_axis
 
-    axis = unreached_axis(made.program, made.program[kernel.name], made.parameters.index(name))
+    output = made.program, made.program[kernel.name], made.parameters.index(name)
+    if not is_written(*output):
+        raise TypeError(
+            f"@pl.jit function '{kernel.name}': nothing is written into the output `{name}`: "
+            f"pl.store(tile, [0, 0], {name}) or `{name}[:] = tile` does, and `{name} = ...` only rebinds the name"
+        )
+    axis = unreached_axis(*output)
     if axis is not None:
         raise TypeError(
             f"@pl.jit function '{kernel.name}': cannot tell the shape of the output `{name}`, which is not "

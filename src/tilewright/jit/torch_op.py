@@ -35,7 +35,7 @@ def torch_op(kernel: Kernel, session: Session, name: str, writes: bool = False) 
     declared = list(zip(kernel.parameters, kernel.declared(Resolver.of(kernel.function)), strict=True))
     taken = [(p, says) for p, says in declared if writes or says.direction is not ParamDirection.Out]
     mutated = [p.name for p, says in taken if says.direction is not ParamDirection.In]
-    takes = [(p.name, _word(kernel, p, says)) for p, says in taken]
+    takes = [(p.name, word(kernel, p, says)) for p, says in taken]
     schema = Schema(takes, mutated, len(declared) - len(taken), {} if writes else _defaults([p for p, _ in taken]))
     known = _Operator(kernel, session, schema, [p for p, _ in declared])
     return registered(name, schema, known.run, known.fake)
@@ -78,6 +78,8 @@ class _Operator:
         named: dict[str, Any] = {}
         given = dict(zip((name for name, _ in self.schema.takes), args, strict=True))
         for position, parameter in enumerate(self.parameters):
+            if parameter.is_chosen and given.get(parameter.name) is None:
+                continue
             if parameter.name in given and parameter.is_positional and len(positional) == position:
                 positional.append(given[parameter.name])
             elif parameter.name in given:
@@ -128,16 +130,17 @@ def _hint(size: Any) -> int:
     return int(node.hint) if node is not None and node.has_hint() else int(size)
 
 
-def _word(kernel: Kernel, parameter: KernelParameter, says: Declared) -> str:
+def word(kernel: Kernel, parameter: KernelParameter, says: Declared) -> str:
     """Return torch's word for what a parameter is."""
     if says.is_tensor:
         return f"{TENSOR}?" if says.is_optional and says.direction is not ParamDirection.Out else TENSOR
+    maybe = "?" if parameter.is_chosen else ""
     if isinstance(says.type, ScalarType):
-        return number_word(says.type.dtype)
+        return number_word(says.type.dtype) + maybe
     annotation = kernel.function.__annotations__.get(parameter.name)
     written = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     if written in WORDS:
-        return WORDS[written]
+        return WORDS[written] + maybe
     raise TypeError(
         f"kernel `{kernel.name}`: `{parameter.name}` must say what it is to be part of an operator: "
         "annotate it as a tensor, int, float, bool or str"

@@ -6,42 +6,45 @@ every parameter and writes. Torch's compiler reads the functions of this file as
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Mapping, Sequence
-from itertools import count
+from dataclasses import replace
 from typing import Any
 
 from tilewright.call.torch_state import check_unrecorded
-from tilewright.frontend.kernels import Declared, Kernel, KernelParameter
+from tilewright.frontend.kernels import Kernel, KernelParameter
+from tilewright.jit.autograd import follow, operator_name
+from tilewright.jit.backward import pair
 from tilewright.jit.parameters import Parameters
+from tilewright.jit.returns import returned_names
 from tilewright.jit.session import Session
 from tilewright.jit.torch_op import torch_op
-from tilewright.programs.torch_op import TorchOp
 from tilewright.records import record
 
-NAMESPACE = "tilewright"
-_numbers = count()
+LEAVE_OUT = "leave the outputs out: gradients flow to what it returns then"
 
 
 @record
 class Form:
-    """One way to call a kernel: the operator, the parameters that it takes, and what a call gives back."""
+    """One way to call a kernel: what runs it, the parameters that it takes, and what a call gives back."""
 
-    operator: TorchOp
+    run: Any
+    """The operator, or a function that does the same."""
     positional: Sequence[str]
     names: Sequence[str]
     defaults: Mapping[str, Any]
     gives: Sequence[str] | None
     """The parameters that are given back as they came; None for what the operator makes."""
+    unfollowed: str
+    """What to do about gradients that are to flow through such a call; nothing where they do."""
 
     def __call__(self, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """Return what a call of the kernel does."""
         if len(args) > len(self.positional):
             raise TypeError(f"takes {len(self.positional)} positional argument(s), got {len(args)}")
         values = {**self.defaults, **dict(zip(self.positional, args)), **named}  # noqa: B905 - torch's compiler knows no strict=
-        check_unrecorded(values.items())
-        made = self.operator(*[values[name] for name in self.names])
+        if self.unfollowed:
+            check_unrecorded(values.items(), self.unfollowed)
+        made = self.run(*[values[name] for name in self.names])
         if self.gives is None:
             return made
         given = [values[name] for name in self.gives]
@@ -59,6 +62,12 @@ class Traced:
     """Which parameter the first output is, by number and by name, and how many cannot be left out."""
     first: str
     needed: int
+    recorded: Form | None = None
+    """What returns the outputs where torch records gradients and does not trace."""
+
+    def record(self, *args: Any, **named: Any) -> Any:
+        """Call the kernel so that gradients flow back."""
+        return replace(self, returning=self.recorded)(*args, **named)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Call the operator that the arguments are for."""
@@ -70,30 +79,30 @@ class Traced:
         return self.returning(args, named)
 
 
-def traced(kernel: Kernel, session: Session) -> Traced:
-    """Return a kernel as torch can trace it; TypeError where its parameters do not say what they are."""
+def traced(kernel: Kernel, session: Session, gradient: Kernel | None = None) -> Traced:
+    """Return a kernel, with its backward, as torch can trace it; TypeError where parameters are not clear."""
     known, parameters = Parameters(kernel), kernel.parameters
-    outputs = known.outputs
-    whole = _form(kernel, session, parameters, () if outputs else _returned(kernel, known.declared), writes=True)
+    outputs, known_pair = known.outputs, None if gradient is None else pair(kernel, gradient)
+    gives = () if outputs else returned_names(kernel, known.declared)
+    whole = _form(kernel, session, parameters, gives, known.needs_backward if gradient is None else LEAVE_OUT)
     if not outputs:
         return Traced(whole, None, 0, "", 0)
-    returning = _form(kernel, session, known.inputs, None, writes=False)
-    place, needed = [p.name for p in parameters].index(outputs[0]), sum(not p.is_optional for p in parameters)
-    return Traced(whole, returning, place, outputs[0], needed)
+    returning = _form(kernel, session, known.inputs, None, known.needs_backward if gradient is None else "")
+    recorded = None if known_pair is None else replace(returning, run=follow(returning.run, known_pair))
+    place = [p.name for p in parameters if not p.is_chosen].index(outputs[0])
+    needed = sum(not p.is_optional for p in parameters)
+    return Traced(whole, returning, place, outputs[0], needed, recorded)
 
 
 def _form(
-    kernel: Kernel, session: Session, taken: Sequence[KernelParameter], gives: Sequence[str] | None, writes: bool
+    kernel: Kernel,
+    session: Session,
+    taken: Sequence[KernelParameter],
+    gives: Sequence[str] | None,
+    unfollowed: str,
 ) -> Form:
-    word = re.sub(r"\W", "_", kernel.name, flags=re.ASCII)
-    operator = torch_op(kernel, session, f"{NAMESPACE}::{word}_{next(_numbers)}", writes)
+    operator = torch_op(kernel, session, operator_name(kernel), writes=gives is not None)
     defaults = {p.name: p.default for p in taken if p.is_optional}
-    return Form(operator, [p.name for p in taken if p.is_positional], [p.name for p in taken], defaults, gives)
-
-
-def _returned(kernel: Kernel, declared: Mapping[str, Declared]) -> list[str]:
-    """Return the parameters that a kernel without outputs gives back, by what its return statements say."""
-    found = [node.value for node in ast.walk(kernel.captured.node) if isinstance(node, ast.Return) and node.value]
-    names = {ast.unparse(value).strip("()") for value in found}
-    parts = [part.strip() for part in names.pop().split(",")] if len(names) == 1 else []
-    return parts if all(part in declared for part in parts) else []
+    return Form(
+        operator, [p.name for p in taken if p.is_positional], [p.name for p in taken], defaults, gives, unfollowed
+    )

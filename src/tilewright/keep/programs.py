@@ -56,11 +56,14 @@ class Found(Generic[P]):
 class KeptPrograms(Generic[P]):
     """The programs of one kernel between processes, compiled with some options."""
 
-    def __init__(self, name: str, backend: Backend, options: Sequence[object], form: Form[P]) -> None:
+    def __init__(
+        self, name: str, backend: Backend, options: Sequence[object], form: Form[P], kind: str = ARTIFACT
+    ) -> None:
         self.name = name
         self.backend = backend
         self.options = list(options)
         self.form = form
+        self.kind = kind
         self.store = configured()
 
     def key(self, facts: Callable[[], Sequence[object]]) -> bytes:
@@ -110,12 +113,12 @@ class KeptPrograms(Generic[P]):
     def _kept(self, key: bytes, spans: SpanTable, program: P) -> P:
         data = self.form.dump(program, partial(freed, table=spans))
         if data is not None:
-            self.store.put(ARTIFACT, key, data, self.name)
+            self.store.put(self.kind, key, data, self.name)
         return program
 
     def loaded(self, key: bytes, spans: SpanTable) -> P | None:
         """Return the program that is kept under a key, None where there is none."""
-        data = self.store.get(ARTIFACT, key) if key else None
+        data = self.store.get(self.kind, key) if key else None
         try:
             return self.form.load(data, partial(Here, table=spans)) if data is not None else None
         except ArtifactError:  # of another version, or for another processor: as good as none

@@ -4,6 +4,7 @@ import os as _os
 import typing as _typing
 
 from tilewright.core.annotations import *
+from tilewright.core.annotations import RUNTIME as RUNTIME
 from tilewright.core.annotations import Scalar as Scalar
 from tilewright.core.enums import *
 from tilewright.core.enums import MemorySpace as MemorySpace
@@ -22,7 +23,6 @@ from tilewright.frontend.programs import program as program
 from tilewright.frontend.text import loads as _loads
 from tilewright.frontend.text import only_program as _only_program
 from tilewright.frontend.text import parse as _parse
-from tilewright.jit.arguments import RUNTIME as RUNTIME
 from tilewright.jit.decorators import jit as jit
 from tilewright.jit.function import JITFunction as JITFunction
 from tilewright.language import adir as adir
@@ -33,24 +33,33 @@ from tilewright.language import prefetch as prefetch
 from tilewright.language import system as system
 from tilewright.language import tensor as tensor
 from tilewright.language import tile as tile
-from tilewright.ops import generate as _generate
+from tilewright.ops.atomics import *
+from tilewright.ops.axes import *
+from tilewright.ops.blends import *
 from tilewright.ops.block_gather import *
 from tilewright.ops.broadcast import *
 from tilewright.ops.bytes import *
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
+from tilewright.ops.counting import arange as arange
+from tilewright.ops.counting import iota as iota
+from tilewright.ops.draw import *
 from tilewright.ops.elementwise import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
 from tilewright.ops.generate import random as random
 from tilewright.ops.generate import tri as tri
+from tilewright.ops.indexed import *
 from tilewright.ops.lanes import *
 from tilewright.ops.load import *
+from tilewright.ops.masks import *
 from tilewright.ops.matmul import *
 from tilewright.ops.memory import *
 from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *
 from tilewright.ops.mx import *
+from tilewright.ops.normalize import *
+from tilewright.ops.order import *
 from tilewright.ops.padding import *
 from tilewright.ops.partial import *
 from tilewright.ops.pipes import AUTO as AUTO
@@ -65,17 +74,22 @@ from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
 from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
 from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
 from tilewright.ops.position import *
+from tilewright.ops.ravel import *
 from tilewright.ops.reduce import *
 from tilewright.ops.reinterpret import *
 from tilewright.ops.reshape import *
 from tilewright.ops.row_gather import *
-from tilewright.ops.scalar import max as max
-from tilewright.ops.scalar import min as min
+from tilewright.ops.scan import *
 from tilewright.ops.scatter import *
 from tilewright.ops.scatter_update import *
 from tilewright.ops.shape import *
 from tilewright.ops.sort import *
+from tilewright.ops.strided import *
 from tilewright.ops.system import *
+from tilewright.tune.config import Config as Config
+from tilewright.tune.decorator import autotune as autotune
+
+from tilewright.language.extremes import max as max, min as min  # isort: skip
 
 if _typing.TYPE_CHECKING:
     _T = _typing.TypeVar("_T")
@@ -91,7 +105,6 @@ Mem = MemorySpace
 ND, DN, NZ = TensorLayout.ND, TensorLayout.DN, TensorLayout.NZ
 MX_A_ZZ, MX_B_NN = TensorLayout.MX_A_ZZ, TensorLayout.MX_B_NN
 TaskId = PrefetchAsyncContext = AsyncEvent = AsyncSession = Scalar(TASK_ID)
-arange = _generate.ci
 IntLike: _typing.TypeAlias = int | Scalar | _Expr
 
 

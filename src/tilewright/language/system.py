@@ -11,6 +11,7 @@ from tilewright.ops.pipes import tpop_from_aic as tpop_from_aic
 from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
 from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
 from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
+from tilewright.ops.printing import print_value as print_value
 from tilewright.ops.sync import cacheinvalid as cacheinvalid
 from tilewright.ops.sync import set_ffts as set_ffts
 from tilewright.ops.sync import sync_dst as sync_dst

@@ -23,6 +23,8 @@ class Context(IntEnum):
     """When it last looked."""
     PIPES = 5
     """The side of a group that runs, as `coroutines` has it; 0 outside of a group."""
+    THREADS = 6
+    """How many threads run chunks side by side at most; 0 where nobody says."""
 
 
 INTERRUPTED = -1
@@ -31,6 +33,6 @@ INDEX = "{index}"
 """Stands in an error's message for the index that it names."""
 
 
-def context_words(parallel: int, look: int) -> tuple[int, ...]:
-    """Return the context of a program that is about to run."""
-    return parallel, 0, 0, look, 0, 0
+def context_words(parallel: int, look: int, threads: int) -> tuple[int, ...]:
+    """Return the context of a program that is about to run on so many threads."""
+    return parallel, 0, 0, look, 0, 0, threads

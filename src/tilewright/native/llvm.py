@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tilewright.records import mutable
 
-PTR, I1, I8, I32, I64, F32, VOID = "ptr", "i1", "i8", "i32", "i64", "float", "void"
+PTR, I1, I8, I32, I64, F32, F64, VOID = "ptr", "i1", "i8", "i32", "i64", "float", "double", "void"
 
 
 class Value(NamedTuple):

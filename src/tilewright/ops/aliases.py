@@ -13,6 +13,20 @@ from tilewright.core.types import ScalarType
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def listed_form(function: F, listed: Callable[..., Any]) -> F:
+    """Return a second spelling of an op that is another one where it is given a list."""
+    spec = spec_of(function)
+    assert spec is not None, "only an op has another form"
+
+    def public(*_args: object, **_kwargs: object) -> NoReturn:
+        outside_kernel(f"pl.{spec.name}")
+
+    public.__name__ = public.__qualname__ = spec.name
+    public.__doc__ = spec.doc
+    add_spelling(public, replace(spec, listed=listed))
+    return public  # pyright: ignore[reportReturnType]
+
+
 def scalar_form(function: F, name: str = "", *, converts: bool = True) -> F:
     """Return a second spelling of an op that insists on a scalar right operand, converted to the elements it meets."""
     spec = spec_of(function)

@@ -7,6 +7,7 @@ from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch
 from tilewright.core.annotations import Number, Tensor, Tile, X
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
 from tilewright.core.op import Effect, Undefined
 from tilewright.core.region import Array, Region, embed, exact
@@ -258,6 +259,7 @@ def col_expand_expdif(x: X, vec: X) -> X:
     ...
 
 
+@called(numpy="broadcast_to", torch="Tensor.expand", triton="broadcast_to")
 @op(
     kinds=TENSOR, infer=_clone_type, evaluate=_clone, effect=Effect.WRITE, alias="target", writes="target",
     example="row = pl.reshape(pl.slice(x, [1, 32], [0, 0]), [1, 1, 32])\n"

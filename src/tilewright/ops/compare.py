@@ -10,7 +10,7 @@ from tilewright.core.expr import Expr
 from tilewright.core.op import Undefined
 from tilewright.core.region import PADDING, Array, Region, embed, shaded, undefined_message
 from tilewright.core.types import ShapedType, TensorType, TileType, show_shape, static_shape, tile
-from tilewright.dtypes import INT64, UINT8, DataType, meet, promote, round_to
+from tilewright.dtypes import BOOL, INT64, UINT8, DataType, meet, promote, round_to
 from tilewright.errors import AttributeValueError, ExecutionError, ShapeMismatchError
 from tilewright.ops.aliases import scalar_form
 from tilewright.ops.declare import INTEGERS, NUMBERS, TILE, UNIFIED, op
@@ -77,7 +77,9 @@ def _cmp(result: ShapedType, lhs: Any, rhs: Any, cmp_type: int) -> Region:
 
 
 def _unpack(mask: Region, like: tuple[int, ...]) -> Array:
-    """Return the bits of a mask, the least significant of each word first."""
+    """Return the bits of a mask, the least significant of each word first; bools are their own."""
+    if mask.dtype == BOOL:
+        return mask.seen(tuple(slice(0, extent) for extent in like))
     if mask.bits is not None and 0 not in like and like[-1] > mask.bits:
         raise ExecutionError(undefined_message(mask.origin), help=PADDING)
     words = -(-like[-1] // (8 * mask.data.itemsize))
@@ -94,11 +96,14 @@ def _sel_type(mask: Expr, lhs: Expr, rhs: Expr, tmp: Expr | None) -> ShapedType:
     return result
 
 
-CARRIERS = frozenset(t for t in INTEGERS if t.bits <= 32)
-"""The element types whose bits can be a mask."""
+CARRIERS = frozenset((BOOL, *(t for t in INTEGERS if t.bits <= 32)))
+"""The element types whose bits can be a mask, one for each element."""
 
 
 def _check_mask(mask: ShapedType, result: ShapedType) -> None:
+    if mask.dtype == BOOL and mask.shape != result.shape:
+        message = f"selecting {result} needs a mask of {show_shape(result.shape)} bools, got {mask}"
+        raise ShapeMismatchError(message, blame=["mask"], help="pl.where(mask, x, y) takes masks that broadcast")
     *rows, columns = static_shape(result.shape)
     given, bits = static_shape(mask.shape), mask.dtype.bits
     fits = len(given) == len(result.shape) and all(a >= b for a, b in zip(given[:-1], rows, strict=True))
@@ -107,7 +112,7 @@ def _check_mask(mask: ShapedType, result: ShapedType) -> None:
         raise ShapeMismatchError(
             f"selecting {result} needs a mask of {needed}, got {mask}",
             blame=["mask"],
-            help="pl.cmp makes one; integers of 8, 16 or 32 bits are one too, a bit for each column",
+            help="pl.cmp makes one; bools are one, and integers of 8, 16 or 32 bits, a bit for each column",
         )
     wanted = (*result.valid[:-1], -(-result.valid[-1] // bits) if isinstance(result.valid[-1], int) else None)
     if any(
@@ -155,8 +160,8 @@ def cmp(lhs: X, rhs: X | Number, cmp_type: int = 0) -> X:
 def sel(mask: Tile, lhs: Tile, rhs: Tile, tmp: Tile | None = None) -> Tile:
     """Return elements of `lhs` where `mask` is set, of `rhs` elsewhere.
 
-    A mask is what `cmp` gives, or integers of 8, 16 or 32 bits from anywhere, the least significant bit of each word
-    for its first column.
+    A mask is bools in the shape of the result, what `cmp` gives, or integers of 8, 16 or 32 bits from anywhere, the
+    least significant bit of each word for its first column. `where` does the same with what broadcasts.
     """
     ...
 

@@ -5,6 +5,7 @@ from typing import Any
 from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import RoundMode
 from tilewright.core.expr import Expr
 from tilewright.core.op import Kind, Undefined
@@ -81,6 +82,7 @@ def _cast(result: ShapedType | ScalarType, x: Any, target_type: DataType, mode: 
     return dt.round_scalar(convert(np.asarray(x), target_type, mode).item(), target_type)
 
 
+@called(numpy="ndarray.astype", torch="Tensor.to", triton="cast")
 @op(
     kinds=(Kind.TILE, Kind.TENSOR, Kind.SCALAR), infer=_cast_type, fold=_itself, evaluate=_cast, accepts=ANY,
     undefined=Undefined.SPREADS,

@@ -9,13 +9,24 @@ from typing import Any, NoReturn, TypeVar
 
 from tilewright import dtypes as dt
 from tilewright.core.annotations import outside_kernel
-from tilewright.core.op import SCRATCH, Effect, Interval, Kind, OpSpec, Parameter, Undefined, parameters_of, register
+from tilewright.core.op import (
+    SCRATCH,
+    Effect,
+    ElementTypes,
+    Interval,
+    Kind,
+    OpSpec,
+    Parameter,
+    Undefined,
+    parameters_of,
+    register,
+)
 from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FLOATS = frozenset((dt.FP16, dt.BF16, dt.FP32))
+FLOATS = frozenset((dt.FP16, dt.BF16, dt.FP32, dt.FP64))
 INTEGERS = frozenset((dt.INT8, dt.INT16, dt.INT32, dt.INT64, dt.UINT8, dt.UINT16, dt.UINT32, dt.UINT64))
 NUMBERS = FLOATS | INTEGERS
 ANY = frozenset(dt.STORABLE)
@@ -36,6 +47,7 @@ def op(
     name: str = "",
     family: str = "structured",
     reference: Callable[..., Any] | None = None,
+    elements: ElementTypes | None = None,
     combine: str = "",
     start: Callable[[DataType], Any] | None = None,
     chained: bool = False,
@@ -54,6 +66,7 @@ def op(
     touches: Collection[str] = (),
     orders: Collection[tuple[str, ...]] = (),
     forms: Collection[tuple[str, ...]] = (),
+    listed: Callable[..., Any] | None = None,
     annotated: bool = False,
     control_plane: bool = False,
     symbol: str = "",
@@ -65,8 +78,11 @@ def op(
     ulp: float = 0,
     domain: tuple[float, float] = (-8.0, 8.0),
     example: str = "",
+    expand: Callable[..., Any] | None = None,
     also: Mapping[str, tuple[str, ...]] | None = None,
     keeps_bits: Collection[str] = (),
+    hints: Mapping[str, str] | None = None,
+    follows: Collection[str] = (),
 ) -> Callable[[F], F]:
     """Declare an op from its type rule `infer` and its meaning `evaluate`.
 
@@ -75,9 +91,11 @@ def op(
     """
 
     def changed(p: Parameter) -> Parameter:
-        if p.name not in (also or ()) and p.name not in keeps_bits:
+        if p.name not in (*(also or ()), *keeps_bits, *(hints or ()), *follows):
             return p
-        return replace(p, also=(also or {}).get(p.name, ()), keeps_bits=p.name in keeps_bits)
+        help, follow = (hints or {}).get(p.name, ""), p.name in follows
+        others = (also or {}).get(p.name, ())
+        return replace(p, also=others, keeps_bits=p.name in keeps_bits, help=help, follows=follow)
 
     def declare(function: F) -> F:
         @functools.wraps(function)
@@ -94,6 +112,7 @@ def op(
                 evaluate=evaluate,
                 family=family,
                 reference=reference,
+                elements=elements,
                 combine=combine,
                 start=start,
                 chained=chained,
@@ -112,6 +131,7 @@ def op(
                 touches=frozenset(touches),
                 orders=tuple(orders),
                 forms=tuple(forms),
+                listed=listed,
                 annotated=annotated,
                 control_plane=control_plane,
                 symbol=symbol,
@@ -123,6 +143,7 @@ def op(
                 ulp=ulp,
                 domain=domain,
                 example=example,
+                expand=expand,
             )
         )
         return public  # pyright: ignore[reportReturnType]

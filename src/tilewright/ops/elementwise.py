@@ -3,6 +3,7 @@
 from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, Tile, X
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
 from tilewright.core.op import Undefined
 from tilewright.core.region import Array, Region
@@ -18,6 +19,8 @@ __all__ = [
     "rem", "rems", "rsqrt", "shl", "shls", "shr", "shrs", "sin", "sqrt", "sub", "subc", "subs", "subsc", "tanh", "xor",
     "xors",
 ]  # fmt: skip
+
+BITS = INTEGERS | {dt.BOOL}
 
 
 def _quotient(lhs: Array, rhs: Array) -> Array:
@@ -93,24 +96,28 @@ def div(lhs: X | Number, rhs: X | Number, high_precision: bool = False) -> X:
     ...
 
 
+@called("numpy torch triton")
 @elementwise(reference=lambda lhs, rhs: np.maximum(lhs, rhs))
 def maximum(lhs: X | Number, rhs: X | Number) -> X:
     """Return the larger of each pair of elements; NaN wins."""
     ...
 
 
+@called("numpy torch triton")
 @elementwise(reference=lambda lhs, rhs: np.minimum(lhs, rhs))
 def minimum(lhs: X | Number, rhs: X | Number) -> X:
     """Return the smaller of each pair of elements; NaN wins."""
     ...
 
 
+@called("numpy torch")
 @elementwise(reference=lambda lhs, rhs: np.fmod(lhs, rhs), accepts=FLOATS | {dt.INT16, dt.INT32}, domain=(0.5, 8.0))
 def fmod(lhs: X | Number, rhs: X | Number) -> X:
     """Return the remainder of each pair of elements, with the sign of the dividend."""
     ...
 
 
+@called(numpy="remainder mod", torch="remainder")
 @elementwise(reference=_modulo, kinds=TILE, domain=(0.5, 8.0))
 def rem(lhs: Tile, rhs: Tile | Number, tmp: Tile | None = None) -> Tile:
     """Return the remainder of each pair of elements, with the sign of the divisor; by an integer zero it is zero."""
@@ -129,78 +136,91 @@ def subc(lhs: Tile, rhs: Tile | Number, rhs2: Tile) -> Tile:
     ...
 
 
+@called(numpy="negative", torch="neg")
 @elementwise(reference=lambda x: -x)
 def neg(x: X) -> X:
     """Return each element negated."""
     ...
 
 
+@called("numpy torch triton", numpy="absolute fabs")
 @elementwise(reference=lambda x: np.abs(x))
 def abs(x: X) -> X:
     """Return the magnitude of each element."""
     ...
 
 
+@called("numpy torch triton")
 @elementwise(reference=lambda x: np.exp(x), accepts=FLOATS, float_result=True, ulp=2)
 def exp(x: X) -> X:
     """Return e to the power of each element; integers become fp32."""
     ...
 
 
+@called("numpy torch triton")
 @elementwise(reference=lambda x: np.log(x), accepts=FLOATS, float_result=True, ulp=2, domain=(1e-6, 1e6))
 def log(x: X, high_precision: bool = False) -> X:
     """Return the natural logarithm of each element; integers become fp32."""
     ...
 
 
+@called("numpy torch triton")
 @elementwise(reference=lambda x: np.sqrt(x), accepts=FLOATS, float_result=True, domain=(0.0, 1e6))
 def sqrt(x: X) -> X:
     """Return the square root of each element; integers become fp32."""
     ...
 
 
+@called("torch triton")
 @elementwise(reference=lambda x: 1 / np.sqrt(x), accepts=FLOATS, float_result=True, ulp=2, domain=(1e-6, 1e6))
 def rsqrt(x: X, tmp: Tile | None = None, high_precision: bool = False) -> X:
     """Return one over the square root of each element; integers become fp32."""
     ...
 
 
+@called(numpy="reciprocal", torch="reciprocal")
 @elementwise(reference=lambda x: 1 / x, accepts=FLOATS, float_result=True, ulp=1, domain=(0.1, 1e6))
 def recip(x: X, high_precision: bool = False) -> X:
     """Return one over each element; integers become fp32."""
     ...
 
 
+@called("torch")
 @elementwise(reference=lambda x: np.maximum(x, 0))
 def relu(x: X) -> X:
     """Return each element, or zero where it is negative."""
     ...
 
 
-@elementwise(reference=lambda x: np.sin(x), accepts={dt.FP32}, float_result=True, ulp=2)
+@called("numpy torch triton")
+@elementwise(reference=lambda x: np.sin(x), accepts={dt.FP32, dt.FP64}, float_result=True, ulp=2)
 def sin(x: X) -> X:
     """Return the sine of each element, an angle in radians."""
     ...
 
 
-@elementwise(reference=lambda x: np.cos(x), accepts={dt.FP32}, float_result=True, ulp=2)
+@called("numpy torch triton")
+@elementwise(reference=lambda x: np.cos(x), accepts={dt.FP32, dt.FP64}, float_result=True, ulp=2)
 def cos(x: X) -> X:
     """Return the cosine of each element, an angle in radians."""
     ...
 
 
+@called("numpy torch")
 @elementwise(reference=lambda x: np.tanh(x), accepts=FLOATS, float_result=True, ulp=2)
 def tanh(x: X) -> X:
     """Return the hyperbolic tangent of each element; integers become fp32."""
     ...
 
 
+@called(torch="nn.functional.leaky_relu")
 @elementwise(reference=lambda lhs, rhs: np.where(lhs < 0, lhs * rhs, lhs), accepts=FLOATS)
 def lrelu(lhs: X, rhs: Number) -> X:
     """Return each element, scaled by `rhs` where it is negative."""
     ...
 
 
+@called("torch")
 @op(
     kinds=TILE, infer=_prelu_type, evaluate=_prelu, family="elementwise", reference=_leaky, accepts={dt.FP16, dt.FP32},
     undefined=Undefined.SPREADS,
@@ -210,27 +230,27 @@ def prelu(tile: Tile, slope: Tile, tmp: Tile | None = None) -> Tile:
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs & rhs, accepts=INTEGERS, same_shape=True)
+@elementwise(reference=lambda lhs, rhs: lhs & rhs, accepts=BITS, same_shape=True)
 def and_(lhs: X, rhs: X | Number) -> X:
-    """Return the bits both integers of each pair have."""
+    """Return the bits both integers of each pair have; of masks, where both are True."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs | rhs, accepts=INTEGERS, same_shape=True)
+@elementwise(reference=lambda lhs, rhs: lhs | rhs, accepts=BITS, same_shape=True)
 def or_(lhs: X, rhs: X | Number) -> X:
-    """Return the bits either integer of each pair has."""
+    """Return the bits either integer of each pair has; of masks, where one is True."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs ^ rhs, accepts=INTEGERS, same_shape=True)
+@elementwise(reference=lambda lhs, rhs: lhs ^ rhs, accepts=BITS, same_shape=True)
 def xor(lhs: X, rhs: X | Number, tmp: Tile | None = None) -> X:
-    """Return the bits exactly one integer of each pair has."""
+    """Return the bits exactly one integer of each pair has; of masks, where they differ."""
     ...
 
 
-@elementwise(reference=lambda x: ~x, accepts=INTEGERS)
+@elementwise(reference=lambda x: ~x, accepts=BITS)
 def not_(x: X) -> X:
-    """Return each integer with every bit flipped."""
+    """Return each integer with every bit flipped; of a mask, where it is False."""
     ...
 
 

@@ -7,18 +7,20 @@ from typing import Any, TypeAlias, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.expr import Const, Expr
-from tilewright.core.op import Kind, Undefined
+from tilewright.core.op import Kind, Undefined, data_of
 from tilewright.core.region import Array, Region, embed, exact, shaded
 from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
-from tilewright.dtypes import FP32, INDEX, DataType, objection, promote, round_to
+from tilewright.dtypes import BOOL, FP32, INDEX, DataType, objection, promote, round_to
 from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, UNIFIED, op
 from tilewright.source import UNKNOWN, Span
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-Reference: TypeAlias = Callable[[Array], Array] | Callable[[Array, Array], Array]
-"""What an op computes from the elements of its one or two operands."""
+Reference: TypeAlias = (
+    Callable[[Array], Array] | Callable[[Array, Array], Array] | Callable[[Array, Array, Array], Array]
+)
+"""What an op computes from the elements of its operands."""
 
 
 def shaped(value: Expr) -> ShapedType:
@@ -42,33 +44,34 @@ def elementwise(
     """Declare an op that makes each element of the result from the same element of its operands.
 
     `reference` gets float64 arrays for floating-point operands and the integers themselves otherwise; what it returns
-    is rounded once. `float_result` ops turn integers into fp32 first; `same_shape` ops do not broadcast. `chained`
-    ops apply it to the first two operands, then to that and the next one.
+    is rounded once. `float_result` ops turn integers into fp32 first; `same_shape` ops do not broadcast, masks aside.
+    `chained` ops apply it to the first two operands, then to that and the next one.
     """
     accepted = frozenset(accepts)
 
-    def infer(**operands: Any) -> ShapedType:
-        values = {name: value for name, value in operands.items() if name in _OPERANDS and isinstance(value, Expr)}
-        dtype = elementwise_dtype(values)
-        if float_result and dtype.is_int():
-            dtype = FP32
-        check_dtype(dtype, accepted, list(values))
-        return elementwise_type(values, dtype, same_shape=same_shape)
+    def declare(function: F) -> F:
+        names = data_of(function)
 
-    def evaluate(result: ShapedType, **operands: Any) -> Region:
-        values = [value for name, value in operands.items() if name in _OPERANDS and value is not None]
-        while chained and len(values) > 2:
-            values[:2] = [apply(reference, result.dtype, result.dtype, values[:2])]
-        return apply(reference, result.dtype, result.dtype, values)
+        def infer(**operands: Any) -> ShapedType:
+            values = {name: operands[name] for name in names if isinstance(operands[name], Expr)}
+            dtype = elementwise_dtype(values)
+            if float_result and dtype.is_int():
+                dtype = FP32
+            check_dtype(dtype, accepted, list(values))
+            return elementwise_type(values, dtype, same_shape=same_shape and dtype != BOOL)
 
-    return op(
-        kinds=kinds, infer=infer, evaluate=evaluate, family="elementwise", reference=reference, accepts=accepted,
-        chained=chained, takes_numbers=takes_numbers, ulp=ulp, domain=domain, undefined=Undefined.SPREADS,
-    )  # fmt: skip
+        def evaluate(result: ShapedType, **operands: Any) -> Region:
+            values = [operands[name] for name in names if operands[name] is not None]
+            while chained and len(values) > 2:
+                values[:2] = [apply(reference, result.dtype, result.dtype, values[:2])]
+            return apply(reference, result.dtype, result.dtype, values)
 
+        return op(
+            kinds=kinds, infer=infer, evaluate=evaluate, family="elementwise", reference=reference, accepts=accepted,
+            chained=chained, takes_numbers=takes_numbers, ulp=ulp, domain=domain, undefined=Undefined.SPREADS,
+        )(function)  # fmt: skip
 
-_OPERANDS = ("x", "lhs", "rhs", "rhs2")
-"""The parameter names that carry data in an elementwise declaration; others are options."""
+    return declare
 
 
 def elementwise_dtype(values: dict[str, Expr]) -> DataType:
@@ -91,6 +94,8 @@ def _with_scalar(dtype: DataType, name: str, value: Expr, keeps: bool) -> DataTy
     assert isinstance(value.type, ScalarType)
     given = value.type.dtype
     is_number = isinstance(value, Const) and not objection(value.value, dtype)
+    if given == INDEX and dtype.is_int() and dtype.bits >= 32:
+        return dtype  # which holds what a program counts
     if (given == INDEX or (given.is_float() and dtype.is_int())) and not is_number:
         noun = "an index" if given == INDEX else f"a scalar of {given}"
         help = f"convert it: pl.cast({value}, pl.{dtype.symbol})"
@@ -151,19 +156,24 @@ def broadcast(shape: Shape, valid: Shape, other: Shape, other_valid: Shape) -> t
 
 
 def apply(
-    reference: Reference, compute: DataType, result: DataType, values: list[Any], unread: Sequence[Region] = ()
+    reference: Reference,
+    compute: DataType | Sequence[DataType],
+    result: DataType,
+    values: list[Any],
+    unread: Sequence[Region] = (),
 ) -> Region:
     """Return `reference` over the valid elements of `values`, computed from `compute` and rounded to `result`.
 
-    Of `unread` regions only the extents matter.
+    `compute` is one type for all of them or one for each. Of `unread` regions only the extents matter.
     """
+    types = [compute] * len(values) if isinstance(compute, DataType) else compute
     regions = [value for value in values if isinstance(value, Region)]
     shape = common_shape(*(region.data.shape for region in regions))
     valid = broadcast_valid(regions)
     arrays = [_window(value, valid) if isinstance(value, Region) else np.asarray(value) for value in values]
     meaning: Callable[..., Array] = reference
     with np.errstate(all="ignore"):
-        live = meaning(*(exact(round_to(array, compute)) for array in arrays))
+        live = meaning(*(exact(round_to(array, type_)) for array, type_ in zip(arrays, types, strict=True)))
     computed = embed(np.broadcast_to(live, valid), shape, result)
     read = [region for region in regions if not any(region is other for other in unread)]
     return shaded(computed, [_shade(region, valid) for region in read], origin_of(read))

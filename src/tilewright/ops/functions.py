@@ -11,8 +11,9 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
+from tilewright.core.elsewhere import called
 from tilewright.core.region import Array
-from tilewright.dtypes import FP32
+from tilewright.dtypes import FP32, FP64
 from tilewright.ops.declare import FLOATS
 from tilewright.ops.families import elementwise
 
@@ -59,114 +60,133 @@ def _whole(function: Callable[[Array], Array], x: Array) -> Array:
     return function(x) if x.dtype.kind == "f" else x
 
 
+@called("numpy torch triton")
 @elementwise(reference=lambda x: np.exp2(x), accepts=FLOATS, float_result=True, ulp=1)
 def exp2(x: X) -> X:
     """Return two to the power of each element; integers become fp32."""
     ...
 
 
+@called("numpy torch")
 @elementwise(reference=lambda x: np.expm1(x), accepts=FLOATS, float_result=True, ulp=1)
 def expm1(x: X) -> X:
     """Return e to the power of each element, less one; integers become fp32."""
     ...
 
 
+@called("numpy torch triton")
 @elementwise(reference=lambda x: np.log2(x), accepts=FLOATS, float_result=True, ulp=1, domain=(1e-6, 1e6))
 def log2(x: X) -> X:
     """Return the logarithm to base two of each element; integers become fp32."""
     ...
 
 
+@called("numpy torch")
 @elementwise(reference=lambda x: np.log10(x), accepts=FLOATS, float_result=True, ulp=1, domain=(1e-6, 1e6))
 def log10(x: X) -> X:
     """Return the logarithm to base ten of each element; integers become fp32."""
     ...
 
 
+@called("numpy torch")
 @elementwise(reference=lambda x: np.log1p(x), accepts=FLOATS, float_result=True, ulp=1, domain=(-0.9, 1e6))
 def log1p(x: X) -> X:
     """Return the natural logarithm of one more than each element; integers become fp32."""
     ...
 
 
+@called("numpy torch")
 @elementwise(reference=lambda x: np.sinh(x), accepts=FLOATS, float_result=True, ulp=1)
 def sinh(x: X) -> X:
     """Return the hyperbolic sine of each element; integers become fp32."""
     ...
 
 
+@called("numpy torch")
 @elementwise(reference=lambda x: np.cosh(x), accepts=FLOATS, float_result=True, ulp=1)
 def cosh(x: X) -> X:
     """Return the hyperbolic cosine of each element; integers become fp32."""
     ...
 
 
-@elementwise(reference=lambda x: np.sin(x) / np.cos(x), accepts={FP32}, float_result=True, ulp=6)
+@called("numpy torch")
+@elementwise(reference=lambda x: np.sin(x) / np.cos(x), accepts={FP32, FP64}, float_result=True, ulp=6)
 def tan(x: X) -> X:
     """Return the tangent of each element, an angle in radians."""
     ...
 
 
+@called("torch", numpy="arcsin")
 @elementwise(reference=lambda x: np.arcsin(x), accepts=FLOATS, float_result=True, ulp=1, domain=(-1.0, 1.0))
 def asin(x: X) -> X:
     """Return the angle from -pi/2 to pi/2 whose sine is each element; integers become fp32."""
     ...
 
 
+@called("torch", numpy="arccos")
 @elementwise(reference=lambda x: np.arccos(x), accepts=FLOATS, float_result=True, ulp=1, domain=(-1.0, 1.0))
 def acos(x: X) -> X:
     """Return the angle from zero to pi whose cosine is each element; integers become fp32."""
     ...
 
 
+@called("torch", numpy="arctan")
 @elementwise(reference=lambda x: np.arctan(x), accepts=FLOATS, float_result=True, ulp=1)
 def atan(x: X) -> X:
     """Return the angle from -pi/2 to pi/2 whose tangent is each element; integers become fp32."""
     ...
 
 
+@called("torch", numpy="arcsinh")
 @elementwise(reference=lambda x: np.arcsinh(x), accepts=FLOATS, float_result=True, ulp=1)
 def asinh(x: X) -> X:
     """Return the inverse hyperbolic sine of each element; integers become fp32."""
     ...
 
 
+@called("torch", numpy="arccosh")
 @elementwise(reference=lambda x: np.arccosh(x), accepts=FLOATS, float_result=True, ulp=1, domain=(1.0, 1e6))
 def acosh(x: X) -> X:
     """Return the inverse hyperbolic cosine of each element; integers become fp32."""
     ...
 
 
+@called("torch", numpy="arctanh")
 @elementwise(reference=lambda x: np.arctanh(x), accepts=FLOATS, float_result=True, ulp=1, domain=(-1.0, 1.0))
 def atanh(x: X) -> X:
     """Return the inverse hyperbolic tangent of each element; integers become fp32."""
     ...
 
 
+@called("torch triton", numba="math.erf")
 @elementwise(reference=_by_element(math.erf), accepts=FLOATS, float_result=True, ulp=2)
 def erf(x: X) -> X:
     """Return the error function of each element; integers become fp32."""
     ...
 
 
+@called("torch", numba="math.erfc")
 @elementwise(reference=_by_element(math.erfc), accepts=FLOATS, float_result=True, ulp=1)
 def erfc(x: X) -> X:
     """Return one less the error function of each element; integers become fp32."""
     ...
 
 
+@called("torch triton")
 @elementwise(reference=lambda x: _sigmoid(x), accepts=FLOATS, float_result=True, ulp=3)
 def sigmoid(x: X) -> X:
     """Return 1 / (1 + exp(-x)) for each element; integers become fp32."""
     ...
 
 
+@called(torch="nn.functional.silu swish")
 @elementwise(reference=lambda x: x * _sigmoid(x), accepts=FLOATS, float_result=True, ulp=4)
 def silu(x: X) -> X:
     """Return each element times its sigmoid; integers become fp32."""
     ...
 
 
+@called(torch="nn.functional.softplus")
 @elementwise(
     reference=lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), accepts=FLOATS, float_result=True, ulp=3
 )
@@ -175,6 +195,7 @@ def softplus(x: X) -> X:
     ...
 
 
+@called(torch="nn.functional.gelu")
 @elementwise(reference=lambda x: x * _by_element(normal)(x), accepts=FLOATS, float_result=True, ulp=4)
 def gelu(x: X) -> X:
     """Return each element times the normal distribution up to it; integers become fp32."""
@@ -192,36 +213,42 @@ def gelu_tanh(x: X) -> X:
     ...
 
 
+@called("numpy torch")
 @elementwise(reference=lambda x: x * x)
 def square(x: X) -> X:
     """Return each element times itself."""
     ...
 
 
+@called("numpy torch")
 @elementwise(reference=_sign)
 def sign(x: X) -> X:
     """Return 1, 0 or -1 for each element, as it is above, at or below zero; NaN stays."""
     ...
 
 
+@called("numpy torch triton")
 @elementwise(reference=lambda x: _whole(np.floor, x))
 def floor(x: X) -> X:
     """Return the largest integer not above each element, in its own type."""
     ...
 
 
+@called("numpy torch triton")
 @elementwise(reference=lambda x: _whole(np.ceil, x))
 def ceil(x: X) -> X:
     """Return the smallest integer not below each element, in its own type."""
     ...
 
 
+@called("numpy torch")
 @elementwise(reference=lambda x: _whole(np.trunc, x))
 def trunc(x: X) -> X:
     """Return each element without its fraction, in its own type."""
     ...
 
 
+@called("numpy torch", numpy="rint")
 @elementwise(reference=lambda x: _whole(np.rint, x))
 def round(x: X) -> X:
     """Return the integer nearest to each element, of two the even one, in its own type."""
@@ -235,6 +262,7 @@ def _power(lhs: Any, rhs: Any) -> Any:
     return np.power(lhs, rhs)
 
 
+@called("torch", numpy="power float_power")
 @elementwise(reference=lambda lhs, rhs: _power(lhs, rhs), accepts=FLOATS, float_result=True, ulp=1)
 def pow(lhs: X | Number, rhs: X | Number) -> X:
     """Return each element to the power of another; integers become fp32.
@@ -244,6 +272,7 @@ def pow(lhs: X | Number, rhs: X | Number) -> X:
     ...
 
 
+@called("torch", numpy="arctan2")
 @elementwise(reference=lambda lhs, rhs: np.arctan2(lhs, rhs), accepts=FLOATS, float_result=True, ulp=1)
 def atan2(lhs: X | Number, rhs: X | Number) -> X:
     """Return the angle from -pi to pi of each point, whose height is the first and whose width the second operand."""

@@ -5,6 +5,7 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch, touch_each
 from tilewright.core.annotations import Number, Tensor
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
 from tilewright.core.op import Effect
 from tilewright.core.region import Region
@@ -43,7 +44,7 @@ def _gather_type(
     if form != MASK and output_dtype is not None:
         raise AttributeValueError("output_dtype is only valid for the mask form of gather", help=_MASK)
     if form != COMPARE and (offset or count_dtype is not None):
-        message = "offset and count_dtype are only valid for the compare form of gather"
+        message = "offset/count_dtype are only valid for the compare form of gather"
         raise AttributeValueError(message, help=_COMPARE)
     source = check_whole(input, "input")
     assert isinstance(source, TensorType)
@@ -114,6 +115,7 @@ def _indexed(result: TensorType, input: Region, axis: int, index: Region) -> Reg
     return Region(found.data, index.valid, shadow, input.origin).forgotten()
 
 
+@called(torch="gather", numpy="take_along_axis")
 @op(
     kinds=TENSOR, infer=_gather_type, evaluate=_gather, effect=Effect.ALLOCATE, accepts=ANY, touches=("input",),
     forms=FORMS, domain=(0.0, 0.9),

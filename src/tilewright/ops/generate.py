@@ -6,6 +6,7 @@ from typing import Any
 from tilewright import dtypes as dt
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Number, Tensor, Tile
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
 from tilewright.core.region import Region, embed
 from tilewright.core.types import ScalarType, ShapedType, TensorType, TileType, show_shape, tensor, tile
@@ -148,6 +149,7 @@ def tile_ci(start: Number, shape: Extents, dtype: DataType = INT32, descending: 
     ...
 
 
+@called("numpy", torch="tril")
 @op(
     kinds=TILE, infer=_tri_type, evaluate=_tri, accepts=ONES,
     example="out = pl.store(pl.tri(0, [16, 32], dtype=pl.FP32), [0, 0], out)",

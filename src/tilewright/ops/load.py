@@ -8,8 +8,9 @@ import math
 from collections.abc import Sequence
 
 from tilewright.arrays import np
-from tilewright.core.access import Access, touch
+from tilewright.core.access import Access, touch, touch_each
 from tilewright.core.annotations import Extents, Tensor, Tile
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import MemorySpace, PadValue, TensorLayout
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, bounds, fits
@@ -20,6 +21,7 @@ from tilewright.dtypes import FP8E8M0, DataType, objection
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, ShapeMismatchError
 from tilewright.ops.declare import ANY, TILE, op
 from tilewright.ops.families import shaped
+from tilewright.ops.masked import MASKS, check_alone, check_mask, places_of
 from tilewright.ops.memory import filled
 from tilewright.ops.permuted import in_order
 from tilewright.ops.windows import CLAMP, check_rank, outside, starts_inside, tile_shape, valid_extents
@@ -35,6 +37,7 @@ def _load_type(
     target_memory: MemorySpace,
     clamp: bool,
     pad: PadValue | float | None,
+    mask: Expr | None,
 ) -> TileType:
     source = shaped(tensor)
     rank = len(source.shape)
@@ -43,12 +46,15 @@ def _load_type(
     shape = tile_shape(shapes, "shapes")
     assert isinstance(source, TensorType)
     if source.layout.is_permuted:
-        _check_permuted(source, target_memory, pad)
+        _check_permuted(source, target_memory, pad if mask is None else 0)
     if valid_shape is not None:
         check_rank(valid_shape, rank, "valid_shape", "tensor")
     wanted = valid_extents(shape, valid_shape)
-    if pad is not None:
-        padding(pad, source.dtype)
+    if mask is not None:
+        check_mask(shaped(mask), shape)
+        check_alone({"valid_shape": valid_shape}, "load")
+    if pad is not None or mask is not None:
+        padding(0 if pad is None else pad, source.dtype)
         return TileType(shape, source.dtype, shape, target_memory)
     valid = tuple(
         _loaded(axis, offset, want, have, clamp)
@@ -113,7 +119,10 @@ def _load(
     target_memory: MemorySpace,
     clamp: bool,
     pad: PadValue | float | None,
+    mask: Region | None,
 ) -> Region:
+    if mask is not None:
+        return _masked(result, tensor, offsets, mask, padding(0 if pad is None else pad, result.dtype))
     if tensor.layout.is_permuted:
         touch(Access.READ, tensor.data)
         tensor = tensor.moved(lambda array: in_order(array, tensor.layout), tensor.valid)
@@ -155,14 +164,29 @@ def _padded(result: TileType, tensor: Region, offsets: tuple[int, ...], wanted: 
     return Region(tile.data, tile.valid, shadow, tensor.origin)
 
 
+def _masked(result: TileType, tensor: Region, offsets: tuple[int, ...], mask: Region, pad: float) -> Region:
+    """Return what a tensor holds from `offsets` on where a mask is True, and `pad` elsewhere."""
+    own = np.nonzero(np.broadcast_to(mask.seen(), result.shape))
+    places = places_of(own, offsets, tensor.valid)
+    touch_each(Access.READ, tensor.data, places)
+    tile = whole(filled(result.shape, result.dtype, pad))
+    tile.data[own] = tensor.data[places]
+    if tensor.shadow is None or not tensor.shadow[places].any():
+        return tile
+    shadow = np.zeros(result.shape, np.uint8)
+    shadow[own] = tensor.shadow[places]
+    return Region(tile.data, tile.valid, shadow, tensor.origin)
+
+
 def _check_asked(shape: Sequence[int], wanted: Sequence[int]) -> None:
     if any(not 0 <= want <= extent for want, extent in zip(wanted, shape, strict=True)):
         raise ExecutionError(f"a valid part of {list(wanted)} does not fit {list(shape)}")
 
 
+@called("triton")
 @op(
     kinds=TILE, infer=_load_type, evaluate=_load, effect=Effect.READ, accepts=ANY, undefined=Undefined.MOVES,
-    takes_permuted=True,
+    takes_permuted=True, also={"pad": ("other",)}, hints={"mask": MASKS},
     example="t = pl.load(x, [8, 0], [8, 32])\nout = pl.store(t, [0, 0], out)",
 )  # fmt: skip
 def load(
@@ -173,6 +197,7 @@ def load(
     target_memory: MemorySpace = MemorySpace.Vec,
     clamp: bool = False,
     pad: PadValue | float | None = None,
+    mask: Tile | None = None,
 ) -> Tile:
     """Return a tile with the elements of `tensor` from `offsets` on, as many as are there.
 
@@ -180,5 +205,8 @@ def load(
     outside it, is an error unless `clamp`. With `pad` all of the tile is valid, and holds that number where the tensor
     has no element: after its end, before its beginning, and outside `valid_shape`. Exponents of a scaled product, in
     tensors laid out as `pl.MX_A_ZZ` or `pl.MX_B_NN`, are put in order.
+
+    With a `mask`, bools that broadcast to the tile, only elements where it is True are read, and have to be there; the
+    others are `pad`, or zero, wherever they lie.
     """
     ...

@@ -1,4 +1,4 @@
-"""Matrix products. Floats accumulate in fp32, integers in int32; the interpreter rounds once.
+"""Matrix products. Floats accumulate in fp32, doubles in themselves, integers in int32; the interpreter rounds once.
 
 Native code may take subnormal bfloat16 numbers, and subnormal sums of their products, for zero.
 """
@@ -7,11 +7,12 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Condition, Tile, X
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import Extent, Shape, ShapedType, TensorType, TileType, reshaped, show_shape, static_shape
-from tilewright.dtypes import FP32, INT32, DataType, promote, round_to
+from tilewright.dtypes import FP32, FP64, INT32, DataType, promote, round_to
 from tilewright.errors import AttributeValueError, DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import FLOATS, INTEGERS, TILE, UNIFIED, op
 from tilewright.ops.families import broadcast, check_dtype, common_shape, shaped
@@ -25,7 +26,7 @@ SUPPORTED = FLOATS | INTEGERS
 
 def accumulator(dtype: DataType) -> DataType:
     """Return the type products of `dtype` elements are summed in."""
-    return FP32 if dtype.is_float() else INT32
+    return FP64 if dtype == FP64 else FP32 if dtype.is_float() else INT32
 
 
 def _axes(type_: ShapedType, transposed: bool) -> tuple[Shape, Shape]:
@@ -282,6 +283,7 @@ _STORE = "\nsquare = pl.store(p, [0, 0], square)"
 _ROW = "row = pl.load(x, [0, 0], [1, 32])\n"
 
 
+@called("numpy torch", numpy="dot", torch="mm", triton="dot")
 @op(
     kinds=UNIFIED,
     infer=_matmul_type,
@@ -302,6 +304,7 @@ def matmul(
     ...
 
 
+@called(torch="addmm")
 @op(
     kinds=UNIFIED, infer=_acc_type, evaluate=_acc, updates="acc", ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}acc = pl.matmul(a, bt)\np = pl.matmul_acc(acc, a, bt){_STORE}",
@@ -326,6 +329,7 @@ def matmul_bias(lhs: Tile, rhs: Tile, bias: Tile) -> Tile:
     ...
 
 
+@called(torch="bmm")
 @op(
     kinds=TILE, infer=_batch_type, evaluate=_matmul, ulp=8, accepts=SUPPORTED,
     example=f"{_PRELUDE}batch = pl.batch_matmul(pl.reshape(a, [1, 16, 32]), pl.reshape(bt, [1, 32, 16]))\n"

@@ -10,6 +10,7 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.core.access import Access, touch
 from tilewright.core.annotations import Extents, Number, Scalar, Tensor, Tile, X
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import AtomicType, MemorySpace, TensorLayout, TileLayout
 from tilewright.core.expr import Expr, constant
 from tilewright.core.extents import as_scalar, as_shape, fits
@@ -35,6 +36,7 @@ from tilewright.errors import (
 )
 from tilewright.ops.declare import ANY, TENSOR, TILE, UNIFIED, op
 from tilewright.ops.families import shaped
+from tilewright.ops.masked import MASKS, check_alone, check_mask, write_masked
 from tilewright.ops.windows import NARROW, check_rank, outside, tile_shape
 
 __all__ = ["create_tensor", "create_tile", "dim", "full", "move", "read", "store", "tile_full", "write"]
@@ -43,7 +45,12 @@ ATOMIC = frozenset((FP32, BF16, FP16, INT32, INT16, INT8))
 
 
 def _store_type(
-    tile: Expr, offsets: tuple[Expr, ...], output_tensor: Expr, shapes: tuple[Expr, ...] | None, atomic: AtomicType
+    tile: Expr,
+    offsets: tuple[Expr, ...],
+    output_tensor: Expr,
+    shapes: tuple[Expr, ...] | None,
+    atomic: AtomicType,
+    mask: Expr | None,
 ) -> TensorType:
     source, target = shaped(tile), shaped(output_tensor)
     assert isinstance(source, TileType) and isinstance(target, TensorType)
@@ -59,6 +66,10 @@ def _store_type(
         )
     if atomic is AtomicType.Add and target.dtype not in ATOMIC:
         raise DTypeMismatchError(f"atomic add does not take {target.dtype} elements", blame=["output_tensor"])
+    if mask is not None:
+        check_mask(shaped(mask), source.shape, is_whole=False)
+        check_alone({"shapes": shapes, "atomic": atomic if atomic is AtomicType.Add else None}, "store")
+        return target
     valid = (1,) * (rank - len(source.shape)) + source.valid
     if shapes is not None:
         valid = _partition(source, shapes, rank)
@@ -90,7 +101,10 @@ def _store(
     output_tensor: Region,
     shapes: tuple[int, ...] | None,
     atomic: AtomicType,
+    mask: Region | None,
 ) -> Region:
+    if mask is not None:
+        return write_masked(output_tensor, tile, offsets, mask)
     source = tile if shapes is None else whole(np.reshape(tile.seen(), shapes))
     return write_window(output_tensor, source, offsets, atomic)
 
@@ -269,9 +283,10 @@ def _known_dim(tensor: Expr, axis: int, valid: bool) -> Expr | None:
     return None if extent is None else as_scalar(extent)
 
 
+@called("triton")
 @op(
     kinds=TILE, infer=_store_type, evaluate=_store, effect=Effect.WRITE, alias="output_tensor", writes="output_tensor",
-    accepts=ANY, example="out = pl.store(a, [0, 0], out)",
+    accepts=ANY, hints={"mask": MASKS}, example="out = pl.store(a, [0, 0], out)",
 )  # fmt: skip
 def store(
     tile: Tile,
@@ -279,10 +294,12 @@ def store(
     output_tensor: Tensor,
     shapes: Extents | None = None,
     atomic: AtomicType = AtomicType.None_,
+    mask: Tile | None = None,
 ) -> Tensor:
     """Write the valid part of `tile` into `output_tensor` at `offsets`; return the tensor.
 
-    `shapes` gives the elements another shape on the way, one extent per axis of the tensor.
+    `shapes` gives the elements another shape on the way, one extent per axis of the tensor. With a `mask`, bools that
+    broadcast to the tile, only elements where it is True are written; the others may lie outside the tensor.
     """
     ...
 
@@ -298,6 +315,7 @@ def move(
     ...
 
 
+@called(numpy="empty", torch="empty")
 @op(
     kinds=TENSOR, name="create", infer=_created, evaluate=_create_tensor, effect=Effect.ALLOCATE, control_plane=True,
     accepts=ANY,
@@ -331,6 +349,7 @@ def create_tile(
     ...
 
 
+@called("numpy torch triton", numpy="full_like zeros ones", torch="full_like zeros ones", triton="zeros")
 @op(
     kinds=TENSOR, infer=_created, evaluate=_full, effect=Effect.ALLOCATE, accepts=ANY,
     example="ones = pl.full([16, 32], dtype=pl.FP32, value=1.0)\n"
@@ -350,6 +369,7 @@ def tile_full(shape: Extents, dtype: DataType, value: Number) -> Tile:
     ...
 
 
+@called(numpy="ndarray.item", torch="Tensor.item")
 @op(
     kinds=UNIFIED, infer=_read_type, evaluate=_read, effect=Effect.READ, control_plane=True, accepts=ANY,
     example="first = pl.read(x, [0, 0])\nout = pl.store(pl.add(a, first), [0, 0], out)",
@@ -368,6 +388,7 @@ def write(x: X, indices: Extents, value: Number) -> X:
     ...
 
 
+@called(torch="Tensor.size")
 @op(
     kinds=TENSOR, infer=_dim_type, fold=_known_dim, evaluate=_dim, control_plane=True, accepts=ANY,
     example="rows = pl.tensor.dim(x, 0)\nout = pl.store(pl.add(a, pl.cast(rows, pl.FP32)), [0, 0], out)",

@@ -4,6 +4,7 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Tile, X
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import PadValue
 from tilewright.core.expr import Expr
 from tilewright.core.region import Region, whole
@@ -76,6 +77,7 @@ def _expand(result: ShapedType, x: Region, shape: tuple[int, ...], pad_value: Pa
 _SOME = "some = pl.load(x, [0, 0], [16, 32], valid_shape=[5, 7])\n"
 
 
+@called(numpy="pad", torch="nn.functional.pad")
 @op(
     kinds=UNIFIED, infer=_fillpad_type, evaluate=_fillpad, accepts=ANY,
     example=f"{_SOME}out = pl.store(pl.fillpad(some, pad_value=pl.PadValue.zero), [0, 0], out)",

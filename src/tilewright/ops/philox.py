@@ -53,3 +53,17 @@ def _mixed(key: Sequence[int], block: Sequence[Array], rounds: int) -> Sequence[
         low, high = a * first, c * second
         a, b, c, d = (high >> half) ^ b ^ k0, high & mask, (low >> half) ^ d ^ k1, low & mask
     return a, b, c, d
+
+
+def drawn_words(seed: int, numbers: Any, stream: int) -> tuple[Array, Array, Array]:
+    """Return the pair of words that each numbered element is drawn from, and whether it is the second of the two.
+
+    Four elements share a block, whose counter is a quarter of their numbers and, in its upper half, the stream.
+    """
+    with np.errstate(over="ignore"):
+        block, at = (numbers >> 2).view(np.uint64), numbers & 3
+        zero = np.zeros_like(block)
+        counter = [block & np.uint64(WORD), block >> np.uint64(32), zero + np.uint64(stream), zero]
+        a, b, c, d = _mixed((seed & WORD, (seed >> 32) & WORD), counter, 10)
+    late = at >= 2
+    return np.where(late, c, a), np.where(late, d, b), at % 2 == 1

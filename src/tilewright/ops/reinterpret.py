@@ -6,6 +6,7 @@ from typing import Any, cast
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, X
 from tilewright.core.build import scalar
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import TensorLayout
 from tilewright.core.expr import Expr, integer
 from tilewright.core.extents import as_extent, as_scalar, as_shape
@@ -142,6 +143,7 @@ def _rows(data: Array, axis: int, dtype: DataType) -> Array:
     return np.moveaxis(cast("Any", rows).view(dtype.numpy), -1, axis)
 
 
+@called(numpy="ndarray.view")
 @op(
     kinds=UNIFIED, infer=_view_type, evaluate=_view, control_plane=True, accepts=NUMBERS, alias="data",
     example="bits = pl.reinterpret_view(a, pl.INT32)\n"

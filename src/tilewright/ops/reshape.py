@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, X
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_shape
 from tilewright.core.region import Region
@@ -40,9 +41,10 @@ PARTLY = "only part of it holds real data"
 
 @record
 class Of:
-    """As much as is valid of an axis of the source."""
+    """As much as is valid of an axis of the source, so many times: rows may be split into several."""
 
     axis: int
+    times: int = 1
 
 
 Part: TypeAlias = tuple[int | Of, ...]
@@ -56,7 +58,7 @@ def carried(source: ShapedType, target: Sequence[int]) -> Part | None:
     shape, valid = static_shape(source.shape), source.valid
     if any(extent == 0 for extent in valid):
         return (0,) * len(target)
-    axes = _aligned(shape, target)
+    axes = aligned(shape, target)
     if axes is not None and all(valid[axis] == 1 for axis in range(len(shape)) if axis not in axes):
         return tuple(1 if axis is None else _known(valid, axis) for axis in axes)
     return _prefix(shape, valid, target)
@@ -67,8 +69,10 @@ def _known(valid: Shape, axis: int) -> int | Of:
     return extent if isinstance(extent, int) else Of(axis)
 
 
-def _aligned(shape: Sequence[int], target: Sequence[int]) -> list[int | None] | None:
+def aligned(shape: Sequence[Extent], target: Sequence[Extent]) -> list[int | None] | None:
     """Return the source's axis for each of the target's, None for one that is new, where only axes of one differ."""
+    if None in (*shape, *target):
+        return None
     axes: list[int | None] = []
     here = 0
     for extent in target:
@@ -96,8 +100,8 @@ def _prefix(shape: Sequence[int], valid: Shape, target: Sequence[int]) -> Part |
             rows, rest = divmod(count * volume, after)
             if not rest and rows <= extent:
                 return (*(1,) * axis, rows, *target[axis + 1 :])
-        elif after == volume and extent >= shape[free]:
-            return (*(1,) * axis, Of(free), *target[axis + 1 :])
+        elif volume % after == 0 and extent >= shape[free] * (volume // after):
+            return (*(1,) * axis, Of(free, volume // after), *target[axis + 1 :])
     return None
 
 
@@ -162,7 +166,7 @@ def _live_part(result: ShapedType, x: Region, shape: tuple[int, ...]) -> tuple[i
         rest = prod(extent for extent in valid if extent is not None)
         valid[unknown[0]] = prod(x.valid) // rest
     elif unknown:
-        axes = _aligned(x.data.shape, shape) or []
+        axes = aligned(x.data.shape, shape) or []
         valid = [1 if axis is None else x.valid[axis] for axis in axes]
     found = tuple(extent or 0 for extent in valid)
     if prod(found) != prod(x.valid):
@@ -190,6 +194,7 @@ def reshaped_view(x: Region, shape: Sequence[int], valid: Sequence[int]) -> Regi
     return x.moved(lambda array: np.reshape(array, shape), valid)
 
 
+@called("numpy torch triton")
 @op(
     kinds=UNIFIED, infer=_reshape_type, evaluate=_reshape, control_plane=True, accepts=ANY, alias="x",
     example="flat = pl.reshape(a, [32, 16])\nout = pl.store(pl.reshape(flat, [16, 32]), [0, 0], out)",

@@ -95,7 +95,7 @@ def _copy_rows(target: Region, rows: Array, src: Region, taken: tuple[Array, ...
 def scatter_update(input: X, dim: int = -2, index: X | None = None, src: X | None = None) -> X:
     """Write rows of `src` to the rows of `input` that `index` names, counted along its rows; return `input`.
 
-    Of several for one row the last stays. A cache of four axes has its rows in blocks, which are counted through. The
-    order `(input, index, src, dim)` is understood too.
+    Of several for one row the last stays. A tensor is written where it lies, a caller's argument too. A cache of four
+    axes has its rows in blocks, which are counted through. The order `(input, index, src, dim)` is understood too.
     """
     ...

@@ -29,6 +29,9 @@ def divides(columns: int, pattern: MaskPattern) -> str:
     return f"{pattern.name} takes one of {pattern.step} columns, and {columns} cannot be divided by that"
 
 
+CUT = "pl.slice cuts it to a multiple of that"
+
+
 def masked_type(source: ShapedType, pattern: MaskPattern, output_dtype: DataType | None) -> Parts:
     """Return what the columns of a matrix that a pattern takes are."""
     check_rank(source, 2, "src" if not isinstance(source, TensorType) else "input")
@@ -36,7 +39,7 @@ def masked_type(source: ShapedType, pattern: MaskPattern, output_dtype: DataType
     if source.dtype.bits < 8:
         raise DTypeMismatchError(f"{source.dtype} elements have no bytes of their own")
     if isinstance(columns, int) and (wrong := divides(columns, pattern)):
-        raise ShapeMismatchError(wrong, help="pl.slice cuts it to a multiple of that")
+        raise ShapeMismatchError(wrong, help=CUT)
     dtype = output_dtype or source.dtype
     if dtype.bits != source.dtype.bits or dtype.numpy_name is None:
         help = f"output_dtype reads the same {source.dtype.bits} bits as another type; pl.cast converts numbers"
@@ -49,7 +52,7 @@ def masked_type(source: ShapedType, pattern: MaskPattern, output_dtype: DataType
 def masked(result: ShapedType, source: Region, pattern: MaskPattern) -> Region:
     """Return the columns of a matrix that a pattern takes, side by side."""
     if wrong := divides(source.data.shape[1], pattern):
-        raise ExecutionError(wrong, help="pl.slice cuts it to a multiple of that")
+        raise ExecutionError(wrong, help=CUT)
 
     def picked(array: Array) -> Array:
         return np.array(array[:, pattern.first :: pattern.step], order="C")

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Tile, X
+from tilewright.core.elsewhere import called
 from tilewright.core.enums import AtomicType, MemorySpace, PadValue
 from tilewright.core.expr import Expr
 from tilewright.core.extents import as_extent, as_shape, fits
@@ -282,6 +283,7 @@ def assemble(target: X, source: X | Tile, offset: Extents, atomic: AtomicType = 
     ...
 
 
+@called(numpy="swapaxes", torch="transpose", triton="trans permute")
 @op(
     kinds=UNIFIED, infer=_transpose_type, evaluate=_transpose, control_plane=True, accepts=ANY, alias="x", turns=True,
     undefined=Undefined.MOVES,
@@ -301,6 +303,7 @@ def transpose_view(tile: Tile) -> Tile:
     ...
 
 
+@called(numpy="concatenate hstack", torch="cat", triton="cat join")
 @op(
     kinds=UNIFIED, infer=_concat_type, evaluate=_concat, accepts=ANY, undefined=Undefined.MOVES,
     example="halves = pl.concat(pl.slice(a, [16, 16], [0, 0]), pl.slice(b, [16, 16], [0, 16]))\n"

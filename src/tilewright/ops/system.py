@@ -3,6 +3,7 @@
 from typing import Any
 
 from tilewright.core.annotations import Condition, Extents, Scalar
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
 from tilewright.core.grid import CURRENT
 from tilewright.core.op import Effect, Kind
@@ -12,7 +13,7 @@ from tilewright.dtypes import INDEX, TASK_ID
 from tilewright.errors import ExecutionError, StaticAssertionError
 from tilewright.ops.declare import op
 
-__all__ = ["get_block_idx", "get_block_num", "get_subblock_idx"]
+__all__ = ["device_assert", "get_block_idx", "get_block_num", "get_subblock_idx"]
 
 GRID = (Kind.TILE, Kind.TENSOR)
 SYSTEM = (Kind.SYSTEM,)
@@ -68,6 +69,7 @@ def _task(**_: Any) -> ScalarType:
     return ScalarType(TASK_ID)
 
 
+@called(triton="program_id", numba="cuda.blockIdx.x")
 @op(
     kinds=GRID, infer=_index, evaluate=_block_index, effect=Effect.READ, control_plane=True,
     example="block = pl.tile.get_block_idx()\nout = pl.store(pl.add(a, pl.cast(block, pl.FP32)), [0, 0], out)",
@@ -77,6 +79,7 @@ def get_block_idx() -> Scalar:
     ...
 
 
+@called(triton="num_programs", numba="cuda.gridDim.x")
 @op(
     kinds=GRID, infer=_index, evaluate=_block_count, effect=Effect.READ, control_plane=True,
     example="blocks = pl.tile.get_block_num()\nout = pl.store(pl.add(a, pl.cast(blocks, pl.FP32)), [0, 0], out)",
@@ -134,6 +137,7 @@ def task_dummy(deps: Extents) -> Scalar:
     ...
 
 
+@called("triton")
 @op(
     kinds=SYSTEM, infer=_asserted, evaluate=_assert, effect=Effect.WRITE, control_plane=True,
     example='first = pl.read(x, [0, 0])\npl.system.device_assert(first < 1000.0, message="x starts too high")',
@@ -155,6 +159,7 @@ def bar_m() -> None:
     ...
 
 
+@called(triton="debug_barrier", numba="cuda.syncthreads")
 @_barrier
 def bar_all() -> None:
     """Wait for every pipe; order is kept anyway."""

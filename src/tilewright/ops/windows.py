@@ -9,8 +9,11 @@ from tilewright.errors import NotStaticError, OutOfBoundsError, ShapeMismatchErr
 
 
 def tile_shape(shapes: Sequence[Expr], blame: str) -> tuple[int, ...]:
-    """Return the extents of a tile, which must be static and positive."""
+    """Return the extents of a tile, which must be static and positive, one at least."""
     shape = as_shape(shapes)
+    if not shape:
+        help = "pl.read(x, []) is the number that a tensor without axes holds, pl.write(out, [], n) writes one"
+        raise ShapeMismatchError("a tile has one axis or more", blame=[blame], help=help)
     if not is_static(shape):
         raise NotStaticError(
             f"a tile's shape must be static, got {show_shape(shape)}",

@@ -144,7 +144,7 @@ class Aliases(Flow):
         target = given[spec.writes] if spec.writes is not None else None
         if isinstance(target, Expr):
             yield Access.WRITE, self.owners(target)
-            if given.get("atomic") is AtomicType.Add:
+            if spec.is_atomic or given.get("atomic") is AtomicType.Add:
                 yield Access.ADD, self.owners(target)
         sources = [arg for arg in call.args if arg is not target]
         if target is not None and len(call.args) - len(sources) > 1:

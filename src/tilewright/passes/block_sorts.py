@@ -34,6 +34,23 @@ def _paired(extents: Offsets) -> list[Expr]:
     return [*extents[:-1], scalar("mul", extents[-1], integer(2))]
 
 
+def order(b: Blocks, value: Call, given: Mapping[str, Argument]) -> Var:
+    """Write the sorting along an axis of static extent: all of that at a time, and some of the others."""
+    x, axis = given["x"], given["axis"]
+    assert isinstance(x, Var) and isinstance(axis, int)
+    shape, valid = b.extents(x), b.extents(x, valid=True)
+    whole = static_shape((tensor_type(x).shape[axis],))[0]
+    sizes, made = sizes_of(valid, 1, 16), b.create(shape, tensor_type(value).dtype)
+    sizes[axis] = max(1, whole)
+
+    def block(inner: Blocks, at: Offsets) -> None:
+        tile = inner.load(x, at, sizes)
+        inner.store(inner.do(f"tile.{value.op.spec.name}", **{**given, "x": tile}), at, made)
+
+    b.each(valid, sizes, block)
+    return b.part(made, shape, valid)
+
+
 def mrgsort(b: Blocks, value: Call, given: Mapping[str, Argument]) -> Var:
     """Write the merging of lists of static length, row by row."""
     lists = {name: v for name, v in given.items() if isinstance(v, Var) and isinstance(v.type, TensorType)}

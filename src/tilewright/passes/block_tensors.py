@@ -26,8 +26,8 @@ from tilewright.ops.lanes import AXES, GAP
 from tilewright.ops.matmul import accumulator
 from tilewright.ops.padding import pad_number
 from tilewright.ops.position import NOTHING
-from tilewright.passes import block_sorts
-from tilewright.passes.blocks import ZERO, Blocks, Offsets, sizes_of, tensor_type
+from tilewright.passes import block_scans, block_sorts
+from tilewright.passes.blocks import COMBINED, ZERO, Blocks, Offsets, sizes_of, tensor_type
 
 Given = Mapping[str, Argument]
 Rule = Callable[[Blocks, Call, Given], Var]
@@ -73,7 +73,7 @@ def _tensors(given: Given) -> dict[str, Var]:
 
 def _mapped(b: Blocks, value: Call, given: Given, compute: Callable[[Blocks, Given], Var]) -> Var:
     """Write a function of the same element of each operand."""
-    tensors = _tensors(given)
+    tensors = _tensors({name: given[name] for name in value.op.spec.data})
     shape, valid, met = b.met(list(tensors.values()))
     sizes, made = sizes_of(valid), b.create(shape, tensor_type(value).dtype)
 
@@ -95,8 +95,10 @@ def _elementwise(b: Blocks, value: Call, given: Given) -> Var:
         except KernelError:
             result = None
         if result is None or not isinstance(result.type, TileType) or result.type.dtype != dtype:
-            tiles = {n: inner.cast(t, dtype) for n, t in bound.items() if isinstance(t, Var) and _is_tile(t)}
-            result = call(spec, {**bound, **tiles}, value.span)
+            tiles = {n: t for n in spec.data if isinstance(t := bound[n], Var) and _is_tile(t)}
+            types = spec.element_types(dtype, [_tile_type(t).dtype for t in tiles.values()])
+            cast = {n: inner.cast(t, type_) for (n, t), type_ in zip(tiles.items(), types, strict=True)}
+            result = call(spec, {**bound, **cast}, value.span)
         return inner.bind(result)
 
     return _mapped(b, value, given, compute)
@@ -179,9 +181,6 @@ def _gather(b: Blocks, value: Call, given: Given) -> Var:
     return b.part(made, shape, valid)
 
 
-_COMBINED = {"add": "tile.add", "multiply": "tile.mul", "maximum": "tile.maximum", "minimum": "tile.minimum"}
-
-
 def _reduction(b: Blocks, value: Call, given: Given) -> Var:
     """Write a folding block by block; sums of short floats go on in fp32, as those within a block do."""
     x, spec, dtype = _operand(given, "x"), value.op.spec, tensor_type(value).dtype
@@ -201,7 +200,7 @@ def _reduction(b: Blocks, value: Call, given: Given) -> Var:
             return each.do(fold, x=each.cast(each.load(x, place, sizes), wide))
 
         def step(each: Blocks, acc: Var, along: Expr) -> Var:
-            return each.do(_COMBINED[spec.combine], lhs=acc, rhs=part(each, along))
+            return each.do(COMBINED[spec.combine], lhs=acc, rhs=part(each, along))
 
         inner.store(inner.cast(inner.folded(part(inner, ZERO), depth, size, step), dtype), at, made)
 
@@ -240,7 +239,7 @@ def _position(b: Blocks, value: Call, given: Given) -> Var:
             if tensor_type(x).dtype.is_float():  # nothing takes the place of NaN
                 unordered = each.do("tile.cmp", lhs=best, rhs=best, cmp_type=CmpType.NE)
                 found = each.do("tile.sel", mask=unordered, lhs=where, rhs=found)
-            return [each.do(_COMBINED[spec.combine], lhs=best, rhs=other), found]
+            return [each.do(COMBINED[spec.combine], lhs=best, rhs=other), found]
 
         _, where = inner.carried(part(inner, ZERO), depth, size, step)
         inner.store(where, at, made)
@@ -320,12 +319,12 @@ def _types(lhs: Var, rhs: Var) -> tuple[DataType, DataType]:
     a, c = tensor_type(lhs).dtype, tensor_type(rhs).dtype
     if a == c:
         return accumulator(a), a
-    wide = FP32 if a.is_float() or c.is_float() else INT32
+    wide = accumulator(promote(a, c))
     return wide, wide
 
 
 _RULES: Mapping[str, Rule] = {
-    **dict.fromkeys(("elementwise", "expansion", "partial", "cast"), _elementwise),
+    **dict.fromkeys(("elementwise", "expansion", "mapped", "partial", "cast"), _elementwise),
     "cmp": _cmp,
     "expands": _expands,
     **dict.fromkeys(("fillpad", "fillpad_expand"), _fillpad),
@@ -333,6 +332,8 @@ _RULES: Mapping[str, Rule] = {
     "aic_gather": _gather,
     "reduction": _reduction,
     "position": _position,
+    "scan": block_scans.scan,
+    "order": block_sorts.order,
     "sort32": block_sorts.sort32,
     "mrgsort": block_sorts.mrgsort,
     **dict.fromkeys(("matmul", "matmul_acc"), _product),

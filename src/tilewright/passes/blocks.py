@@ -26,6 +26,9 @@ ROWS, COLUMNS = 16, 1024
 
 ZERO, ONE = integer(0), integer(1)
 
+COMBINED = {"add": "tile.add", "multiply": "tile.mul", "maximum": "tile.maximum", "minimum": "tile.minimum"}
+"""What puts together what two blocks fold to."""
+
 
 def tensor_type(var: Expr) -> TensorType:
     """Return the type of an operand that is known to be a tensor."""

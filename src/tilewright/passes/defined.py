@@ -32,6 +32,7 @@ from tilewright.core.stmt import (
 )
 from tilewright.core.types import TileType
 from tilewright.core.visitor import bodies, statements
+from tilewright.dtypes import BOOL
 from tilewright.errors import UndefinedElementError
 from tilewright.passes.boxes import (
     Box,
@@ -107,6 +108,12 @@ def looks_at(call: Call) -> Iterator[str]:
             yield name
 
 
+def _packed_bits(mask: Argument) -> int | None:
+    """Return how many bits an element of a packed mask has; None for a mask of bools, an element for each."""
+    assert isinstance(mask, Expr) and isinstance(mask.type, TileType)
+    return None if mask.type.dtype == BOOL else mask.type.dtype.bits
+
+
 class Defined:
     """What is known of the tiles of one function, which is in SSA form."""
 
@@ -141,12 +148,12 @@ class Defined:
             return None
         if name in ("acc", "bias"):
             return product if name == "acc" else (1, product[-1])
-        if name == "mask":
+        if name == "mask" and (bits := _packed_bits(bound[name])) is not None:
             *rows, columns = self._met(call, bound)
-            mask = bound[name]
-            assert isinstance(mask, Expr) and isinstance(mask.type, TileType)
-            return (*rows, packed(columns, mask.type.dtype.bits))
-        if call.op.spec.name == "cmp":
+            return (*rows, packed(columns, bits))
+        if name == "mask" and call.op.spec.name in ("sel", "sels"):
+            return self._met(call, bound)
+        if call.op.spec.name == "cmp" or (name == "mask" and call.op.spec.name == "store"):
             shape = shape_of(bound[name])
             return tuple(1 if n == 1 else v for n, v in zip(shape, self._met(call, bound)[-len(shape) :], strict=True))
         return facts.valid
@@ -253,8 +260,9 @@ class Defined:
 
     def _met(self, call: Call, bound: Mapping[str, Argument]) -> Box:
         """Return the valid part of a broadcast: the first operand that spans an axis decides."""
-        others = {"mask", "tmp", "tmp_tile"}
-        shaped = [(v, f) for name, v in bound.items() if name not in others and (f := self.of(v)) is not None]
+        names = dict.fromkeys((*call.op.spec.data, *bound))
+        read = [bound[name] for name in names if name not in ("mask", "tmp", "tmp_tile")]
+        shaped = [(v, f) for v in read if (f := self.of(v)) is not None]
         rank = max(len(f.valid) for _, f in shaped)
         met: list[Extent] = []
         for axis in range(-rank, 0):

@@ -15,9 +15,10 @@ def effect_of(expr: Expr) -> Effect:
         return Effect.WRITE
     if not isinstance(expr, Call):
         return Effect.PURE
-    if expr.op.spec.effect is Effect.WRITE and isinstance(expr.type, TileType) and expr.op.kind is not Kind.SYSTEM:
-        return Effect.PURE
-    return expr.op.spec.effect
+    spec, kind = expr.op.spec, expr.op.kind
+    if spec.effect is Effect.WRITE and isinstance(expr.type, TileType) and kind is not Kind.SYSTEM:
+        return Effect.WRITE if spec.is_atomic else Effect.PURE  # a tile that is written is a new one
+    return spec.effect
 
 
 def writes_memory(body: SeqStmts) -> bool:

@@ -11,6 +11,7 @@ from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, Stmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import variables
+from tilewright.dtypes import BOOL
 from tilewright.ops.pipes import PIPES
 from tilewright.passes.fusion import Extent, Fusion, Waiting, spans
 from tilewright.passes.fusion_walk import Given, Rule, Walk, is_there, known
@@ -49,7 +50,7 @@ def _handed_over(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.in_memory(call)
 
 
-@_plans("elementwise", "expansion")
+@_plans("elementwise", "expansion", "mapped")
 def _elementwise(w: Walk, call: Call, given: Given) -> Waiting:
     operands = w.tiles(given, *call.op.spec.data)
     shape = _shape(call)
@@ -72,7 +73,7 @@ def _cast(w: Walk, call: Call, given: Given) -> Waiting:
     return w.map(x.shape, x.valid, [x])
 
 
-@_plans("full", "expands", "ci", "tri")
+@_plans("full", "expands", "ci", "iota", "tri")
 def _full(w: Walk, call: Call, given: Given) -> Waiting:
     target = w.tiles(given, "target")
     assert isinstance(call.type, TileType)
@@ -124,6 +125,8 @@ def _column(call: Call, x: Waiting) -> Waiting:
 @_plans("load")
 def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     tensor, stmt, starts, wanted = given["tensor"], w.recorder.stmt, given["offsets"], given["valid_shape"]
+    if isinstance(tensor, Var) and is_there(given["mask"]):
+        return _masked_load(w, call, given, tensor)
     if not isinstance(tensor, Var) or not isinstance(starts, MakeTuple) or _is_apart(given["pad"], tensor):
         w.recorder.end("a padded or permuted load follows")
         return w.in_memory(call)
@@ -132,6 +135,15 @@ def _load(w: Walk, call: Call, given: Given) -> Waiting | None:
     found = [(tensor, *axis) for axis in zip(range(len(shape)), starts.elements, asked, shape, strict=True)]
     tile = Waiting(shape, known(call.type, found), loaded=stmt, tensor=tensor)
     return w.recorder.load(tile, may_float=tensor not in w.turned and not w.is_copied(stmt))
+
+
+def _masked_load(w: Walk, call: Call, given: Given, tensor: Var) -> Waiting:
+    """Let a load wait with its mask, which may too."""
+    w.recorder.after_stores(tensor)
+    tile = w.map(_shape(call), _shape(call), w.tiles(given, "mask"), alone=False)
+    tile.tensor = tensor
+    w.recorder.loads.append(tile)
+    return tile
 
 
 def _is_apart(pad: Argument, tensor: Var) -> bool:
@@ -146,6 +158,12 @@ def _store(w: Walk, call: Call, given: Given) -> None:
         w.recorder.need(tile)
         shape = tuple(int(n.value) if isinstance(n, Const) else 0 for n in shapes.elements)
         tile = Waiting(shape, shape)
+    if is_there(given["mask"]):
+        if tile.is_column and tile.valid[-1] != 1:
+            w.recorder.need(tile)
+            tile = Waiting((1, 1), ((id(call), 0), 1)) if len(tile.shape) == 1 else tile
+            tile = Waiting(tile.shape, ((id(call), 1), *tile.valid[1:-1], 1))
+        tile = w.map(tile.shape, tile.valid, [tile, *w.tiles(given, "mask")], alone=False)
     w.write(tile, given["output_tensor"], given["offsets"])
 
 
@@ -179,11 +197,15 @@ def _is_choice(stmt: Stmt, mask: Var) -> bool:
 @_plans("sel", "sels")
 def _choose(w: Walk, call: Call, given: Given) -> Waiting:
     (mask,), taken = w.tiles(given, "mask"), w.tiles(given, "lhs", "src", "rhs")
-    w.recorder.need(mask if mask.bools is None else None)
+    bools = [mask] if _is_bool(given["mask"]) else [] if mask.bools is None else [mask.bools]
+    w.recorder.need(None if bools else mask)
     assert isinstance(call.type, TileType)
-    bools = [] if mask.bools is None else [mask.bools]
     valid = spans(taken, len(call.type.shape))
     return w.map(call.type.shape, known(call.type, valid), [*bools, *taken])
+
+
+def _is_bool(mask: Argument) -> bool:
+    return isinstance(mask, Expr) and isinstance(mask.type, TileType) and mask.type.dtype == BOOL
 
 
 @_plans("move")
@@ -224,6 +246,17 @@ def _put_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let columns be read where they lie, and those between them."""
     for tile in w.tiles(given, "src", "dst"):
         if tile.tensor not in w.turned:
+            _withdraw(w, tile)
+    return _needing(w, call, given)
+
+
+@_plans("atomic")
+def _update(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let what changes a tensor be read where it lies in another one."""
+    x = given["x"]
+    for tile in w.tiles(given, "indices", "values"):
+        apart = tile.tensor is not None and isinstance(x, Var) and not w.recorder.may_meet(tile.tensor, x)
+        if apart:
             _withdraw(w, tile)
     return _needing(w, call, given)
 

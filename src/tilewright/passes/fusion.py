@@ -147,6 +147,10 @@ class Recorder:
         """Return what stands for all tensors that may share memory with one."""
         return self.roots.get(tensor, tensor)
 
+    def may_meet(self, tensor: Var, other: Var) -> bool:
+        """Return whether two tensors may share memory."""
+        return self.root_of(tensor) is self.root_of(other)
+
     def waits(self, tile: Waiting) -> bool:
         """Return whether a tile is not in memory yet."""
         return tile.since == self.number
@@ -198,10 +202,13 @@ class Recorder:
     def load(self, tile: Waiting, *, may_float: bool) -> Waiting:
         """Let a load wait: what the group stores to the same memory comes first."""
         assert tile.tensor is not None
-        root = self.root_of(tile.tensor)
-        if any(self.root_of(tensor) is root for tensor, _ in self.stores):
-            self.end("is stored to, then loaded from", tile.tensor)
+        self.after_stores(tile.tensor)
         return self.record(tile, (), may_float=may_float)
+
+    def after_stores(self, tensor: Var) -> None:
+        """End the group where it stores to what is about to be loaded from."""
+        if any(self.may_meet(stored, tensor) for stored, _ in self.stores):
+            self.end("is stored to, then loaded from", tensor)
 
     def withdraw(self, tile: Waiting | None) -> None:
         """Take a load out of its group: its only reader reads it in place."""

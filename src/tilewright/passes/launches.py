@@ -17,6 +17,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.stmt import BreakStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, WhileStmt
 from tilewright.core.visitor import bodies, defined, expressions, statements
 from tilewright.passes.aliases import NOBODY, Footprints, Owners
+from tilewright.passes.shares import shared_out
 from tilewright.records import record
 
 Touched: TypeAlias = Mapping[Access, Owners]
@@ -87,7 +88,10 @@ class _Walk:
         for stmt in body:
             if isinstance(stmt, ForStmt) and runs_side_by_side(stmt):
                 turns = f"[{stmt.start}:{stmt.stop}:{stmt.step}]"
-                yield Launch(f"parallel {stmt.loop_var.name_hint}", turns, around, self._touched(stmt, name, given))
+                tensor = shared_out(self.program, stmt)
+                split = f", by places of {tensor.name_hint}" if tensor is not None else ""
+                what = f"parallel {stmt.loop_var.name_hint}"
+                yield Launch(what, turns + split, around, self._touched(stmt, name, given))
                 continue
             for call in (e for e in expressions(stmt) if isinstance(e, (Invoke, Submit))):
                 yield from self._call(call, name, given, around)

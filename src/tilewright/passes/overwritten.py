@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tilewright.core.build import arguments
 from tilewright.core.enums import AtomicType
-from tilewright.core.expr import Call, Const, Expr, MakeTuple, Var
+from tilewright.core.expr import Absent, Call, Const, Expr, MakeTuple, Var
 from tilewright.core.extents import as_extent
 from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, SeqStmts, Stmt
 from tilewright.core.types import Extent, TensorType
@@ -33,6 +33,8 @@ def _covers(stmt: Stmt, tensor: Var, loops: Mapping[Expr, ForStmt], defined: Def
     bound = arguments(store)
     facts, offsets = defined.of(bound["tile"]), bound["offsets"]
     if bound["output_tensor"] is not tensor or bound["atomic"] is AtomicType.Add or not isinstance(offsets, MakeTuple):
+        return False
+    if not isinstance(bound["mask"], Absent):
         return False
     axes = zip(offsets.elements, tensor.type.shape, facts.valid if facts is not None else (), strict=True)
     return facts is not None and all(_spans(*axis, loops) for axis in axes)

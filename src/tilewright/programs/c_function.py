@@ -14,7 +14,7 @@ from tilewright.core.enums import ParamDirection
 from tilewright.core.expr import Var
 from tilewright.core.program import Function
 from tilewright.core.types import Extent, ScalarType, TensorType
-from tilewright.dtypes import DataType, round_scalar
+from tilewright.dtypes import FP64, DataType, round_scalar
 from tilewright.errors import ExportError
 from tilewright.programs import c_names
 from tilewright.records import mutable, record
@@ -88,7 +88,9 @@ class CFunction:
         if param.name_hint not in self.specialized or not isinstance(param.type, ScalarType):
             return []
         number, dtype = self.specialized[param.name_hint], param.type.dtype
-        word = scalar_word(dtype, round_scalar(number, dtype)) & (0xFFFFFFFF if dtype.is_float() else -1)
+        word = scalar_word(dtype, round_scalar(number, dtype)) & (
+            0xFFFFFFFF if dtype.is_float() and dtype != FP64 else -1
+        )
         status = refusals.status(f"`{param.name_hint}` must be {number}, which the program was compiled for")
         return [f"if ({_words(param, name, {})[0]} != INT64_C({word})) return {status};"]
 
@@ -146,7 +148,8 @@ def _shape(shape: Sequence[Extent], extents: Mapping[str, str]) -> list[str]:
 
 def _words(param: Var, name: str, extents: Mapping[str, str]) -> list[str]:
     if isinstance(param.type, ScalarType):
-        return [f"tw_float({name})" if param.type.dtype.is_float() else f"(int64_t){name}"]
+        function = "tw_double" if param.type.dtype == FP64 else "tw_float"
+        return [f"{function}({name})" if param.type.dtype.is_float() else f"(int64_t){name}"]
     assert isinstance(param.type, TensorType)
     shape = _shape(param.type.shape, extents)
     strides = [" * ".join(shape[axis + 1 :]) or "1" for axis in range(len(shape))]

@@ -44,13 +44,13 @@ def element_type(dtype: DataType) -> str:
     if dtype == BOOL:
         return "bool"
     if dtype.is_float():
-        return "float" if dtype.bits == 32 else f"uint{8 * dtype.get_byte()}_t"
+        return {32: "float", 64: "double"}.get(dtype.bits) or f"uint{8 * dtype.get_byte()}_t"
     return f"{'' if dtype.is_signed_int() else 'u'}int{8 * dtype.get_byte()}_t"
 
 
 def scalar_type(dtype: DataType) -> str:
     """Return the C type in which a number is passed: narrow floats come as `float`."""
-    return "float" if dtype.is_float() else element_type(dtype)
+    return "float" if dtype.is_float() and dtype.bits < 64 else element_type(dtype)
 
 
 def string(text: str) -> str:

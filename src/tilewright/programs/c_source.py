@@ -36,6 +36,13 @@ static int64_t tw_float(float value)
     return word;
 }
 
+static int64_t tw_double(double value)
+{
+    int64_t word = 0;
+    memcpy(&word, &value, sizeof value);
+    return word;
+}
+
 static int64_t tw_div(int64_t a, int64_t b)
 {
     return b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
@@ -48,7 +55,7 @@ static int64_t tw_mod(int64_t a, int64_t b)
 
 static int tw_run(void (*entry)(int64_t *, int64_t *), int64_t *words)
 {
-    int64_t context[5] = {threads > 1 ? (int64_t)(intptr_t)parallel : (int64_t)(intptr_t)serial};
+    int64_t context[7] = {threads > 1 ? (int64_t)(intptr_t)parallel : (int64_t)(intptr_t)serial, [6] = threads};
     entry(words, context);
     for (void *buffer = (void *)(intptr_t)context[2]; buffer != NULL;) {
         void *next = *(void **)buffer;

@@ -50,6 +50,7 @@ def compile(
     backend_type: BackendType | None = None,
     *,
     platform: str | None = None,
+    target: str | None = None,
     checked: bool = False,
     profiling: bool = False,
     verification_level: VerificationLevel | None = None,
@@ -67,8 +68,9 @@ def compile(
     """Return `program` ready to run, its folder written where one is given.
 
     With `dump_passes` each pass's result is written as soon as there is one, so that a pass that fails leaves its
-    input to be read; without an `output_dir` the folder is one of its own below the build directory. `profiling`
-    writes the folder too, with the time of every stage. The interpreter runs a `checked` program, as it was written:
+    input to be read; without an `output_dir` the folder is one of its own below the build directory. `target` names
+    what to make code for where that is not this machine, as in `sm_90` on platform `cuda`. `profiling` writes the
+    folder too, with the time of every stage. The interpreter runs a `checked` program, as it was written:
     turns that race are a RaceError. `verification_level` says what is checked between passes. `backend_type`,
     else what `set_backend_type` was told, and everything from `skip_ptoas` on is about NPUs: looked at, and without
     effect here.
@@ -87,7 +89,7 @@ def compile(
     how = _How.of(
         output_dir, strategy, dump_passes, backend_type, platform, checked, profiling, verification_level, runtime
     )
-    return _compiled(as_program(program), how)
+    return _compiled(as_program(program), how, target)
 
 
 @record
@@ -133,8 +135,9 @@ class _How:
 
 
 @paused_collection()
-def _compiled(source: Program, how: _How) -> CompiledProgram:
+def _compiled(source: Program, how: _How, target: str | None) -> CompiledProgram:
     backend = backend_for(how.platform)
+    named = None if target is None else backend.named(target)
     if objection := backend.objection():
         raise ValueError(f"{objection}: pass platform={INTERPRETER!r} to run programs here")
     _check_written_here(source)
@@ -144,7 +147,7 @@ def _compiled(source: Program, how: _How) -> CompiledProgram:
     names = [entry.name for entry in source.entries]
     options = backend.options(is_checked=how.is_checked)
     seen = source if how.is_checked else lowered  # turns that race are reported by the names that people gave
-    code = backend.compile(seen, names, options=options, timed=profile.timed)
+    code = backend.compile(seen, names, named, options, profile.timed)
     with profile.timed("load"):
         entries = backend.load(source, code)
     compiled = CompiledProgram(

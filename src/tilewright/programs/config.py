@@ -104,7 +104,7 @@ class RunConfig:
 
     @property
     def target(self) -> str:
-        """What really runs the program: `cpu` or `interpret`."""
+        """What really runs the program: `cpu`, `interpret` or `cuda`."""
         return target_of(self.platform)
 
     @property

@@ -12,7 +12,7 @@ from tilewright.call.argument import Argument
 from tilewright.call.backoff import Backoff
 from tilewright.call.binding import Bound, bind, bind_described
 from tilewright.call.entrance import reroute
-from tilewright.call.launch import Runner
+from tilewright.call.launch import Runner, device_of
 from tilewright.call.placement import MISSING
 from tilewright.call.torch_state import INSTEAD
 from tilewright.call.unread import hide, unread
@@ -56,7 +56,7 @@ class Entry:
         self._native = native
         self._enter = enter or partial(reroute, self)
         self._backoff = Backoff()
-        self._callee: Callee | None = None
+        self._callees: dict[str, Callee] = {}
 
     @property
     def name(self) -> str:
@@ -137,23 +137,24 @@ class Entry:
         names, returns = self.param_names, self._returns
         if not fits(self.function, len(names), returns):
             raise ImportError
-        self._callee = self._callee or Callee(native, self.function)
+        device = device_of(bound)
+        if device not in self._callees:
+            self._callees[device] = Callee(native.on(device), self.function)
         outputs = [] if is_whole else self.output_indices
         if outputs and (returns is None or "config" in names or not {names[k] for k in outputs} <= {*returns}):
             return None
         slots = [self._slot(bound, k, k in outputs) for k in range(len(names))]
         back = (returns or ()) if outputs else given_back(self.function, returns)
         written = sum(1 << k for k in range(len(names)) if bound.is_written(k))
-        return Learned(self._callee, slots, [names.index(name) for name in back], written)
+        return Learned(self._callees[device], slots, [names.index(name) for name in back], written)
 
     def _slot(self, bound: Bound, position: int, is_made: bool) -> Slot:
         from tilewright.call.targets import Slot, open_bounds, symbols
 
         param, value, given = self.function.params[position], bound.values[position], bound.given[position]
         if isinstance(value, Argument):
-            return Slot(
-                TensorMeta(value.shape, value.dtype), param.type, symbols(param.type), made=given if is_made else None
-            )
+            meta, made = TensorMeta(value.shape, value.dtype), given if is_made else None
+            return Slot(meta, param.type, symbols(param.type), made=made, device=value.device)
         assert isinstance(param.type, ScalarType)
         is_fixed = param.name_hint in self.specialized
         return Slot(

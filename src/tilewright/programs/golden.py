@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from tilewright.arrays import np
 from tilewright.call.frameworks import array_of
 from tilewright.core.region import Array
-from tilewright.dtypes import BF16, FP4, FP8E4M3FN, FP8E5M2, FP8E8M0, FP16, FP32, STORABLE, DataType
+from tilewright.dtypes import BF16, FP4, FP8E4M3FN, FP8E5M2, FP8E8M0, FP16, FP32, FP64, STORABLE, DataType
 from tilewright.errors import TilewrightError
 
 Results: TypeAlias = Any
@@ -17,6 +17,7 @@ Results: TypeAlias = Any
 
 TOLERANCES = {  # relative and absolute: a few roundings of the type, in whatever order a sum is taken
     FP32: (1e-5, 1e-5),
+    FP64: (1e-12, 1e-12),
     FP16: (2e-3, 1e-3),
     BF16: (1.6e-2, 1e-2),
     FP8E4M3FN: (0.13, 0.02),

@@ -82,7 +82,9 @@ class PointerTaker(Taker):
 
     def _array(self, framework: Framework, value: Any) -> Words:
         objection = memory_objection(value, OPERATOR) if framework is TORCH else ""
-        objection = objection or framework.objection(value) or gradient_objection(value, OPERATOR)
+        objection = (
+            objection or framework.objection(value) or gradient_objection(value, f"give it a backward: {OPERATOR}")
+        )
         if objection:
             raise self._refusal(PtoValueError, objection)
         given = _dtype_of(value)

@@ -7,18 +7,18 @@ import sys
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from tilewright.core.op import OpSpec
 from tilewright.core.program import Program
 from tilewright.errors import InternalError, TilewrightError
 from tilewright.ops.registry import specs
 from tilewright.passes.launches import launches
 from tilewright.passes.pipeline import DEFAULT
-from tilewright.tools import cache, pto, screen
+from tilewright.tools import cache, doctor, pto, screen
+from tilewright.tools.coming_from import about, names_of
 from tilewright.tools.files import program_in
 from tilewright.tools.life import stages, summary
 from tilewright.tools.naming import CommandError, check_known
 from tilewright.tools.reference import entry, heading, noun_of
-from tilewright.tools.signatures import other_names, signatures
+from tilewright.tools.signatures import signatures
 
 EPILOG = """examples:
   tilewright show kernel.py                       what the front end read
@@ -29,8 +29,11 @@ EPILOG = """examples:
   tilewright show kernels.py --kernel softmax     one of several @pl.jit kernels
   tilewright ops                                  the ops of the language
   tilewright ops row_max                          one of them
+  tilewright ops torch.where                      what one of NumPy, torch, Triton or Numba is called here
+  tilewright ops mask                             all that are about something
   tilewright passes                               what the compiler does, in order
   tilewright cache ls                             the compiled code that is kept on disk
+  tilewright doctor                               which processor, GPU and compilers there are
   tilewright pto check kernel.pto                 parse, verify and lower PTO text
 
 Output is highlighted on a terminal and plain text elsewhere; a printed program is Python that `show` reads again.
@@ -87,7 +90,9 @@ def _parser(version: str) -> argparse.ArgumentParser:
     show.add_argument("--types", action="store_true", help="write the type of every local")
     show.set_defaults(command=_show)
     ops = commands.add_parser("ops", help="list ops, or explain one", description="List ops, or explain one.")
-    ops.add_argument("name", nargs="?", metavar="NAME", help="as in add, pl.add or tile.add")
+    ops.add_argument(
+        "name", nargs="?", metavar="NAME", help="as in add, pl.add, tile.add or np.where, or a word that is said of it"
+    )
     ops.set_defaults(command=_ops)
     passes = commands.add_parser("passes", help="list the passes", description="List the passes in order.")
     passes.set_defaults(command=_passes)
@@ -95,6 +100,8 @@ def _parser(version: str) -> argparse.ArgumentParser:
         "cache", help="look at the cache on disk", description=cache.ABOUT, epilog=cache.EPILOG, formatter_class=raw
     )
     cache.configure(kept)
+    found = commands.add_parser("doctor", help="say what this machine has", description=doctor.ABOUT)
+    doctor.configure(found)
     text = commands.add_parser(
         "pto", help="check and run PTO text", description=pto.ABOUT, epilog=pto.EPILOG, formatter_class=raw
     )
@@ -134,21 +141,21 @@ def _after(program: Program, name: str) -> Program:
 
 def _ops(options: argparse.Namespace) -> None:
     if options.name is None:
-        for noun, group in groupby(sorted((s for s in specs() if not s.symbol), key=noun_of), noun_of):
+        for noun, group in groupby(sorted((s for s in specs() if s.has_a_name), key=noun_of), noun_of):
             screen.heading(noun, heading(noun).partition("\n\n")[0])
             screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in group)
         return
     name = options.name.removeprefix("pl.")
-    found = {spec: _names(spec) for spec in specs() if not spec.symbol}
-    check_known(name, [each for names in found.values() for each in names], "op", "`tilewright ops` lists them")
-    for spec in (spec for spec, names in found.items() if name in names):
-        screen.markdown(entry(spec))
-
-
-def _names(spec: OpSpec) -> set[str]:
-    """Return every way to name an op, without `pl.`."""
-    spelled = {name.removeprefix("pl.") for name in (*signatures(spec), *other_names(spec))}
-    return {spec.name, *spelled, *(f"{kind.value}.{spec.name}" for kind in spec.kinds)}
+    found = {spec: names_of(spec) for spec in specs() if spec.has_a_name}
+    if exact := [spec for spec, names in found.items() if name in names]:
+        for spec in exact:
+            screen.markdown(entry(spec))
+        return
+    near = about(name)
+    if not near:
+        check_known(name, [each for names in found.values() for each in names], "op", "`tilewright ops` lists them")
+    screen.heading(name, "what is called so, or said to be about it")
+    screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in near)
 
 
 def _passes(options: argparse.Namespace) -> None:

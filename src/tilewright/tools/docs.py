@@ -11,10 +11,15 @@ from collections.abc import Callable, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
+from tilewright.tools.coming_from import coming_from_page
 from tilewright.tools.life import life_page
 from tilewright.tools.reference import language_page
 
-PAGES: dict[str, Callable[[], str]] = {"language.md": language_page, "life-of-a-kernel.md": life_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "coming-from.md": coming_from_page,
+    "language.md": language_page,
+    "life-of-a-kernel.md": life_page,
+}
 """Each generated page and who writes it."""
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import tilewright.language as pl
 from tilewright import dtypes as dt
 from tilewright.core import enums
+from tilewright.core.elsewhere import elsewhere
 from tilewright.core.op import Kind, OpSpec, Role
 from tilewright.dtypes import DataType
 from tilewright.frontend import directives
@@ -22,6 +23,7 @@ from tilewright.ops.declare import ANY, FLOATS, INTEGERS, NUMBERS
 from tilewright.ops.registry import specs
 from tilewright.tools.markdown import code, generated, page, table
 from tilewright.tools.signatures import LEGEND, directive, kinds, other_names, signatures
+from tilewright.tune.function import TunedFunction
 
 GROUPS = {"any": ANY, "numbers": NUMBERS, "floats": FLOATS, "integers": INTEGERS}
 """Names for sets of element types, the widest first."""
@@ -68,7 +70,7 @@ def heading(noun: str) -> str:
 def section(noun: str, members: list[OpSpec]) -> str:
     """Return the entries of one file: operators as a table, everything else in full."""
     operators = [spec for spec in members if spec.symbol]
-    entries = [entry(spec) for spec in members if not spec.symbol]
+    entries = [entry(spec) for spec in members if spec.has_a_name]
     return page(f"### {noun.title()}", heading(noun), _operators(operators) if operators else "", *entries)
 
 
@@ -87,8 +89,11 @@ def facts(spec: OpSpec) -> Iterator[str]:
         yield f"On {kinds(spec)}{_elements(spec)}."
     if others := other_names(spec):
         yield f"Also called {' and '.join(f'`{name}`' for name in others)}."
+    if theirs := [f"`{name}`" for names in elsewhere(spec.function).values() for name in names]:
+        yield f"Elsewhere: {', '.join(theirs)}."
     if spec.ulp:
-        yield f"Within {spec.ulp:g} ulp of the exact result."
+        double = f", {spec.accuracy(dt.FP64):g} as a double" if dt.FP64 in spec.accepts else ""
+        yield f"Within {spec.ulp:g} ulp of the exact result{double}."
     if spec.control_plane and spec.kinds != (Kind.SCALAR,):
         yield "Also in orchestration functions, outside kernels."
 
@@ -152,17 +157,30 @@ def _kernels() -> Iterator[str]:
         (f"`@{each.word}`", ", ".join(f"`{option}=`" for option in each.takes) or "-", inspect.getdoc(each) or "")
         for each in (jit, jit.incore, jit.inline, jit.opaque, jit.host, jit.extern)
     ]
-    methods = [name for name, value in vars(pl.JITFunction).items() if inspect.isfunction(value) and name[0] != "_"]
     yield page(
         "## Kernels",
         table(("Decorator", "Options", "Meaning"), rows),
         inspect.getdoc(pl.JITFunction) or "",
-        *(_method(name) for name in ("__call__", *methods)),
+        _method(pl.JITFunction, "__call__"),
+        *_methods(pl.JITFunction),
+    )
+    yield page(
+        "## Tuned kernels",
+        _plain("autotune"),
+        _plain("Config"),
+        inspect.getdoc(TunedFunction) or "",
+        *_methods(TunedFunction),
+        "See [tuning](tuning.md).",
     )
 
 
-def _method(name: str) -> str:
-    method = getattr(pl.JITFunction, name)
+def _methods(kind: type) -> Iterator[str]:
+    names = [name for name, value in vars(kind).items() if inspect.isfunction(value) and name[0] != "_"]
+    return (_method(kind, name) for name in names)
+
+
+def _method(kind: type, name: str) -> str:
+    method = getattr(kind, name)
     called = "kernel" if name == "__call__" else f"kernel.{name}"
     return page(code(directive(called, partial(method, None))), inspect.getdoc(method) or "")
 

@@ -102,6 +102,8 @@ def _annotation(annotation: Any) -> str:
         return annotation.removeprefix("_").replace("| _", "| ")
     if annotation is None or annotation is type(None):
         return "None"
+    if annotation is ...:
+        return "..."
     if get_origin(annotation) in (Union, UnionType):
         return " | ".join(map(_annotation, get_args(annotation)))
     name = getattr(annotation, "__name__", "") or str(annotation)

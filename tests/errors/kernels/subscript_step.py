@@ -1,4 +1,4 @@
-"""A slice with a step."""
+"""A slice that runs backwards."""
 
 import tilewright.language as pl
 
@@ -8,4 +8,4 @@ Matrix = pl.Tensor[[64, 64], pl.FP32]
 
 @pl.function
 def kernel(x: Matrix, out: pl.Out[Matrix]):
-    window = x[0:64:2, :]
+    window = x[64:0:-2, :]

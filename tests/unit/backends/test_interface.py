@@ -126,7 +126,7 @@ def numbers() -> Any:
 
 
 def test_the_device_of_tensors_decides_which_back_end_takes_them(elsewhere: Any) -> None:
-    assert serving("cpu") is find("cpu") and serving("abacus:0") is find("count") and serving("cuda") is None
+    assert serving("cpu") is find("cpu") and serving("abacus:0") is find("count") and serving("xpu") is None
     doubled(elsewhere, elsewhere.clone())
     assert COUNTED["mul"] == 1
     doubled(elsewhere, elsewhere.clone(), config=RunConfig())
@@ -156,8 +156,8 @@ def test_tensors_of_two_devices_meet_in_no_call(elsewhere: Any) -> None:
 
 
 def test_a_device_that_no_back_end_takes_is_named_with_those_there_are() -> None:
-    wanted = "whose memory no back end takes (cpu, which takes cpu; interpret, which takes cpu; count, which takes cpu)"
-    assert wanted in device_objection("cuda:1")
+    ours = "cpu, which takes cpu; interpret, which takes cpu; cuda, which takes cuda"
+    assert f"whose memory no back end takes ({ours}; count, which takes cpu)" in device_objection("xpu:1")
 
 
 def test_what_it_does_not_do_is_refused_in_its_name() -> None:
@@ -169,5 +169,5 @@ def test_what_it_does_not_do_is_refused_in_its_name() -> None:
 
 
 def test_it_is_listed_where_platforms_are() -> None:
-    with pytest.raises(ValueError, match="Invalid platform 'npu'; one of cpu, interpret, count, a2a3sim"):
+    with pytest.raises(ValueError, match="Invalid platform 'npu'; one of cpu, interpret, cuda, count, a2a3sim"):
         ir.compile(program_of(HALVES), platform="npu")

@@ -238,3 +238,17 @@ def test_the_numbers_of_programs_are_checked_and_few_are_remembered() -> None:
     for _ in range(4):
         program(x, 0, out)
     assert frames(program, x, 0, out) <= FEW or not IS_NATIVE
+
+
+def rated(x: pl.Tensor, rate: pl.Scalar[pl.FP32, pl.RUNTIME], out: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], x.shape) * rate, [0, 0], out)
+    return out
+
+
+def test_a_number_that_calls_bring_is_that_of_each_call(dispatch: str) -> None:
+    kernel, x, out = fresh(rated), ones(), ones()
+    for rate in (2.0, 3.0, 2.0, 2.0, 2.0, 3.0, 3.0):
+        assert (kernel(x, rate) == rate).all()
+        assert kernel(x, rate, out) is None and (out == rate).all()
+    assert kernel.cache_info().compiles <= 1

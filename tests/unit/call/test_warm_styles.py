@@ -23,6 +23,7 @@ from unit.call.warming import (
 )
 
 import tilewright.language as pl
+from tilewright.call.targets import device_bits
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # torch's own, about sparse and quantized tensors
 
@@ -118,6 +119,28 @@ def test_an_output_is_zero_where_nothing_writes_it(dispatch: str) -> None:
         out = warm(kernel, x)
         assert (out[:4] == 1.0).all() and (out[4:] == 0.0).all()
         out.fill_(7.0)
+
+
+def test_the_device_of_a_tensor_is_part_of_its_key() -> None:
+    bits = [device_bits(device) for device in ("cpu", "cuda:0", "cuda:1", "cuda:7")]
+    assert bits[0] == 0 and len({*bits}) == len(bits)
+    assert not any(each & ((1 << 36) - 1) or each >> 48 for each in bits)
+
+
+def through_the_heap(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    """A temporary that is too large for its function's own memory."""
+    middle = pl.create_tensor([512, 1024], dtype=pl.FP32)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [4, 8]) + 1.0, [508, 0], middle)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(middle, [508, 0], [4, 8]), [0, 0], out)
+    return out
+
+
+def test_what_a_program_has_to_be_freed_of_takes_no_result_away(dispatch: str) -> None:
+    kernel, x = fresh(through_the_heap), ones(4, 8)
+    for _ in range(6):
+        assert (kernel(x) == 2).all()
 
 
 def test_a_program_that_chooses_what_to_return_is_followed(dispatch: str) -> None:

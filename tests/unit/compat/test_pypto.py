@@ -88,9 +88,17 @@ def test_a_script_sees_what_python_would_show_it(tmp_path: Path) -> None:
     assert ran("-m", PACKAGE, "-m", "script", "a", cwd=tmp_path).startswith("__main__ ['a'] 7")
 
 
-def test_nothing_to_run_is_said() -> None:
-    done = subprocess.run([sys.executable, "-m", PACKAGE], capture_output=True, text=True)
-    assert (done.returncode, done.stderr.partition(" ")[0]) == (2, "usage:")
+@pytest.mark.parametrize(("given", "said"), [((), "usage:"), (("missing.py",), "there is no script missing.py")])
+def test_nothing_to_run_is_said(given: tuple[str, ...], said: str) -> None:
+    done = subprocess.run([sys.executable, "-m", PACKAGE, *given], capture_output=True, text=True)
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_script_may_come_by_the_standard_input() -> None:
+    text = "import sys, pypto.language as pl\nprint(__name__, sys.argv, pl.FP32)\n"
+    done = subprocess.run([sys.executable, "-m", PACKAGE, "-", "a"], input=text, capture_output=True, text=True)
+    assert done.stdout == "__main__ ['-', 'a'] fp32\n", done.stderr
+    assert "standard input" in ran("-m", PACKAGE, "--help")
 
 
 def test_modules_are_ours_under_a_second_name() -> None:

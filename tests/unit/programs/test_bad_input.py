@@ -164,7 +164,7 @@ NUMPY: dict[str, tuple[Given, type[Exception], str]] = {
     "fp64": (
         lambda x, out: (x.astype("f8"), 1, out),
         TypeError,
-        "`x`: Unsupported array dtype float64; supported: boo",
+        "`x` expects dtype fp32, got fp64",
     ),
     "objects": (lambda x, out: (x.astype(object), 1, out), TypeError, "`x`: Unsupported array dtype object; supported"),
     "records": (lambda x, out: (x.view("f4,f4"), 1, out), TypeError, "`x`: Unsupported array dtype [("),
@@ -228,7 +228,7 @@ TORCH: dict[str, tuple[Given, type[Exception], str]] = {
     "fp64": (
         lambda x, out: (x.double(), 1, out),
         TypeError,
-        "`x`: Unsupported torch dtype torch.float64; supported: f",
+        "`x` expects dtype fp32, got fp64",
     ),
     "complex": (lambda x, out: (x.cfloat(), 1, out), TypeError, "`x`: Unsupported torch dtype torch.complex64"),
     "another type": (lambda x, out: (x.bfloat16(), 1, out), TypeError, "`x` expects dtype fp32, got bfloat16"),

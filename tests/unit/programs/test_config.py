@@ -58,7 +58,7 @@ def test_a_field_of_the_pto_family_is_accepted_with_its_default(name: str) -> No
 @pytest.mark.parametrize("platform", platforms())
 def test_a_platform_names_a_target_and_an_npu(platform: str) -> None:
     config = RunConfig(platform=platform)
-    assert config.target == ("interpret" if platform == "interpret" else "cpu")
+    assert config.target == (platform if platform in ("interpret", "cuda") else "cpu")
     assert config.backend_type is (BackendType.Ascend950 if "a5" in platform else BackendType.Ascend910B)
 
 
@@ -73,7 +73,7 @@ def test_the_platform_decides_the_npu() -> None:
 
 
 WRONG = [
-    ("platform", "npu", "Invalid platform 'npu'; one of cpu, interpret, a2a3sim"),
+    ("platform", "npu", "Invalid platform 'npu'; one of cpu, interpret, cuda, a2a3sim"),
     ("platform", 3, "Invalid platform 3"),
     ("device_id", -1, "device_id must be an integer, 0 or more, got -1"),
     ("device_id", True, "device_id must be an integer, 0 or more, got True"),

@@ -95,7 +95,7 @@ def test_types_that_nobody_has_list_those_there_are() -> None:
         to_torch(HF8)
 
 
-@pytest.mark.parametrize("array", [np.zeros((4, 8), np.complex64), torch.zeros(4, 8, dtype=torch.float64)], ids=str)
+@pytest.mark.parametrize("array", [np.zeros((4, 8), np.complex64), torch.zeros(4, 8, dtype=torch.complex64)], ids=str)
 def test_a_call_with_such_a_type_names_the_parameter_and_lists_them(array: Any) -> None:
     with pytest.raises(TypeError, match="`x`: Unsupported .* dtype .*; supported: .*fp|`x`: Unsupported .*float32"):
         ir.compile(program_of(TEXT.format("FP32")))(array)

@@ -141,6 +141,19 @@ def test_raw_memory_is_copied_within_its_bounds(worker: ChipWorker) -> None:
         worker.malloc(0)
 
 
+def test_a_tensor_over_a_workers_memory_fits_it_and_is_gone_with_it(
+    worker: ChipWorker, compiled: CompiledProgram
+) -> None:
+    address = worker.malloc(192)
+    with pytest.raises(ValueError, match="of 128 bytes does not fit the 64 allocated at this address"):
+        DeviceTensor(address + 128, (4, 8), np.float32)
+    x = DeviceTensor(address + 64, (4, 8), np.float32)
+    compiled(x)
+    worker.free(address)
+    with pytest.raises(ValueError, match="whose memory was freed"):
+        compiled(x)
+
+
 @pytest.mark.parametrize("shape", [(0, 8), (4, -1)])
 def test_extents_are_positive(shape: Any) -> None:
     with pytest.raises(ValueError, match="has extents above 0"):

@@ -181,6 +181,17 @@ def test_an_unknown_op_is_told_the_nearest_name(capsys: pytest.CaptureFixture[st
     assert refused(capsys, "ops", "rowmax") == "no op is called rowmax\n    help: did you mean row_max?\n"
 
 
+@pytest.mark.parametrize("name", ["np.concatenate", "torch.cat", "cat"])
+def test_ops_finds_an_op_by_its_names_elsewhere(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "ops", name)
+    assert "pl.concat(src0: X, src1: X) -> X" in text and "Elsewhere: `np.concatenate`" in text
+
+
+def test_ops_lists_what_is_about_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "ops", "logarithm").splitlines()
+    assert {"pl.log", "pl.log2", "pl.log10", "pl.log1p"} <= {line.split()[0] for line in lines if line}
+
+
 def test_passes_are_listed_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, "passes").splitlines()
     assert [line.split()[1] for line in lines] == [each.name for each in DEFAULT]
@@ -201,3 +212,10 @@ def test_show_launches_says_what_runs_side_by_side(jit: Path, capsys: pytest.Cap
     lines = printed(capsys, "show", str(jit), "--launches").split("\n")
     assert lines[1] == "scale. what it starts, in order"
     assert lines[2].split() == "1 parallel row [0:M:8] reads x; writes out".split()
+
+
+def test_the_doctor_says_what_there_is_for_each_back_end(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert all(f"{name}. takes memory of" in said for name in ("cpu", "interpret", "cuda"))
+    assert "processor" in said and "Triton" in said and "GPU" in said

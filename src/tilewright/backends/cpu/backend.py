@@ -14,7 +14,7 @@ from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Export
 from tilewright.core.program import Program
 from tilewright.errors import ArtifactError
 from tilewright.native import support
-from tilewright.native.assemble import assemble, assembly
+from tilewright.native.assemble import assemble, assembly, llvm_version
 from tilewright.native.elf import listing
 from tilewright.native.regions import POOL, SERIAL
 from tilewright.native.target import Target, fingerprint, host, llvm_files, missing_features
@@ -32,6 +32,10 @@ class CPU(Backend):
         if (sys.platform, machine()) == ("linux", "x86_64"):
             return ""
         return f"native code runs on Linux and x86-64, not on {sys.platform} and {machine()}"
+
+    def facts(self) -> dict[str, str]:
+        """Return what LLVM calls this processor, and its version."""
+        return {"processor": host().cpu, "LLVM": llvm_version()}
 
     def target(self) -> Target:
         """Return the processor this process runs on; loads LLVM."""

@@ -135,14 +135,14 @@ def _list(t: Walker, node: ast.List) -> Value:
 
 def _binary(t: Walker, node: ast.BinOp) -> Value:
     lhs, rhs = t.operand(node.left), t.operand(node.right)
-    if isinstance(lhs, t.runtime) or isinstance(rhs, t.runtime):
+    if t.computes(lhs) or t.computes(rhs):
         return t.binary(node.op, lhs, rhs, node)
     return known(t, node, BINARY[type(node.op)], lhs, rhs)
 
 
 def _unary(t: Walker, node: ast.UnaryOp) -> Value:
     value = t.operand(node.operand)
-    if isinstance(value, t.runtime):
+    if t.computes(value):
         return t.unary(node.op, value, node)
     return known(t, node, UNARY[type(node.op)], value)
 
@@ -153,7 +153,10 @@ def _compare(t: Walker, node: ast.Compare) -> Value:
     for op, right in zip(node.ops, node.comparators, strict=True):
         rhs = t.operand(right)
         compared = _compared(t, op, lhs, rhs, node)
-        result = compared if result is True else _joined(t, True, result, compared, node, node)
+        if result is not True:
+            both = t.placed(result, node), t.placed(compared, node)
+            compared = _joined(t, True, *both, node, node)
+        result = compared
         if not isinstance(result, t.runtime) and not result:
             break
         lhs = rhs
@@ -163,7 +166,7 @@ def _compare(t: Walker, node: ast.Compare) -> Value:
 def _compared(t: Walker, op: ast.cmpop, lhs: Value, rhs: Value, node: ast.Compare) -> Value:
     if isinstance(op, (ast.Is, ast.IsNot)) and (lhs is None or rhs is None):
         return (lhs is rhs) == isinstance(op, ast.Is)
-    if t.is_runtime(lhs) or t.is_runtime(rhs):
+    if t.is_runtime(lhs) or t.is_runtime(rhs) or t.computes(lhs) or t.computes(rhs):
         return t.compare(op, lhs, rhs, node)
     return known(t, node, COMPARE[type(op)], lhs, rhs)
 
@@ -205,7 +208,11 @@ def _piece(t: Walker, part: ast.expr) -> str:
         return str(t.evaluate(part))
     value = t.evaluate(part.value)
     check_plain(t, part.value, value)
-    return t.show(value)
+    shown = repr(value) if part.conversion == ord("r") else t.show(value)
+    if part.format_spec is None or isinstance(value, t.runtime):
+        return shown
+    spec = t.evaluate(part.format_spec)
+    return known(t, part.value, format, shown if isinstance(value, tuple) else value, spec)
 
 
 EXPRESSIONS: Mapping[type[ast.AST], Handler] = {

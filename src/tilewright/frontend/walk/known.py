@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
 from types import BuiltinFunctionType
 from typing import Any, TypeAlias
 
@@ -79,10 +79,11 @@ COMPARE: Mapping[type[ast.cmpop], _Known] = {
     ast.NotIn: lambda item, container: not operator.contains(container, item),
 }
 
-FUNCTIONS = (len, abs, int, float, bool, round, sum, divmod, pow, min, max, tuple, list, str)
-"""Python's own functions that any language calls on known values."""
+FUNCTIONS = (len, abs, int, float, bool, round, sum, divmod, pow, min, max, str, all, any, sorted)
+SEQUENCES = (tuple, list, range, zip, enumerate, reversed)
+"""Python's own functions that any language calls on known values; `SEQUENCES` make several values of several."""
 
-_SHAPED_ONLY = (len, tuple, list)
+_SHAPED_ONLY = (len, *SEQUENCES)
 """Functions that do not look at what a container holds."""
 
 
@@ -112,7 +113,19 @@ def _attempted(t: Walker, node: ast.expr, compute: Callable[[], Any]) -> Value:
     except Exception as error:
         reason = error.message if isinstance(error, KernelError) else error
         raise t.error(StaticEvaluationError, node, f"cannot evaluate `{ast.unparse(node)}`: {reason}") from None
+    if isinstance(result, _LAZY):
+        result = _attempted(t, node, lambda: _gone_through(result))
     return t.listed(result) if isinstance(result, list) else result  # pyright: ignore[reportUnknownArgumentType]
+
+
+_LAZY: tuple[Any, ...] = (range, zip, enumerate, reversed, Iterator, MappingView)
+"""What Python goes through later, and a kernel at once."""
+
+
+def _gone_through(values: Any) -> list[Any]:
+    if isinstance(values, range):
+        _checked(len(values))
+    return list(values)
 
 
 def check_plain(t: Walker, node: ast.expr, *values: Value, deeply: bool = True) -> None:

@@ -105,6 +105,10 @@ class Walker(ABC):
         """Return a value as something that can be used more than once."""
         return value
 
+    def computes(self, value: Value) -> bool:
+        """Return whether operators on a value are the language's: those of run-time values, and of typed numbers."""
+        return isinstance(value, self.runtime)
+
     def is_runtime(self, value: Value) -> bool:
         """Return whether a value cannot be compared before the program runs."""
         return isinstance(value, self.runtime)

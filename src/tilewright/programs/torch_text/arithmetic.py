@@ -126,6 +126,8 @@ def _mask(dtype: Any, lhs: _Value, rhs: Any, cmp_type: int = 0) -> _Value:
 
 def _bits(mask: _Value, like: Sequence[int]) -> Any:
     """Return the bits of a mask as conditions, the least significant of each word first."""
+    if mask.data.dtype == torch.bool:
+        return mask.data[tuple(slice(0, extent) for extent in like)]
     words = mask.data[tuple(slice(0, extent) for extent in like[:-1])].contiguous()
     held = words.view(torch.uint8)[..., : (like[-1] + 7) // 8].to(torch.int64)
     return (held.unsqueeze(-1) >> torch.arange(8) & 1).flatten(-2)[..., : like[-1]].bool()
@@ -147,6 +149,17 @@ def _selected_or(dtype: Any, mask: _Value, src: _Value, tmp: Any = None, scalar:
     """Return elements of `src` where a bit is set, a number elsewhere."""
     other = torch.tensor(_number(scalar, dtype), dtype=dtype)
     return _embedded(torch.where(_bits(mask, src.valid), src.live(), other), src.data.shape, dtype)
+
+
+@spells("tile.where", "tensor.where")
+def _where(dtype: Any, condition: _Value, x: Any, y: Any) -> _Value:
+    """Return elements of `x` where a mask is set, of `y` elsewhere."""
+    chosen = [each if isinstance(each, _Value) else _Value(torch.tensor(_number(each, dtype))) for each in (x, y)]
+
+    def choose(taken: Any, other: Any, mask: Any) -> Any:
+        return torch.where(mask.bool(), taken, other)
+
+    return _each(choose, [*chosen, condition], dtype, dtype)
 
 
 def _converted(elements: Any, dtype: Any, mode: Any) -> Any:

@@ -151,10 +151,10 @@ class Expressions:
 
     def _meaning(self, call: Call, shown: Mapping[str, str]) -> str:
         """Return an op that is applied element by element, its meaning written down once for each element type."""
-        spec, dtype = call.op.spec, _element(call.type)
+        spec, dtype = call.op.spec, _computed(call)
         operands = [p.name for p in spec.operands if p.name not in spec.unread or p.name == "x"]
         operands = [name for name in operands if shown[name] != "None"]
-        if dtype == UINT64:
+        if UINT64 in (dtype, _element(call.type)):
             raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}` of {dtype}")
         assert spec.reference is not None
         try:
@@ -170,7 +170,7 @@ class Expressions:
         given = ", ".join(values)
         if spec.family == "partial" and isinstance(call.type, TileType):
             return f"_partly({name}, {given}, {element})"
-        return f"_each({name}, [{given}], {element}, {element})"
+        return f"_each({name}, [{given}], {element}, {result_dtype(call.type)})"
 
     def _operand(self, call: Call, shown: Mapping[str, str], name: str) -> str:
         """Return an operand; rows of 32 bytes in place of one element are repeated."""
@@ -195,6 +195,13 @@ class Expressions:
         else:
             raise NoTorchError(f"torch_codegen has no torch for `{call.op.name}`")
         return text if dtype in WRAPS else f"_number({text}, {torch_dtype(dtype)})"
+
+
+def _computed(call: Call) -> DataType:
+    """Return the element type that an op on elements computes in."""
+    given = [t.dtype if isinstance(t, (TensorType, TileType)) else t for t in (arg.type for arg in call.args)]
+    kept = [type_ for type_ in given if isinstance(type_, (DataType, ScalarType))]
+    return call.op.spec.element_types(_element(call.type), kept)[-1]
 
 
 def symbol(name: str) -> str:

@@ -15,9 +15,14 @@ torch: Any = None  # what the text imports
 @spells("tile.load")
 def _load(
     dtype: Any, tensor: _Value, offsets: Sequence[int], shapes: Sequence[int], valid_shape: Any = None,
-    target_memory: Any = None, clamp: bool = False, pad: Any = None,
+    target_memory: Any = None, clamp: bool = False, pad: Any = None, mask: Any = None,
 ) -> _Value:  # fmt: skip
     """Return the elements of a tensor from `offsets` on, as many as are there, or a number in place of the rest."""
+    if mask is not None:
+        filled = _Value(_constant(shapes, 0 if pad is None else _padding(pad, dtype), dtype))
+        own = mask.data.expand(tuple(shapes)).nonzero(as_tuple=True)
+        filled.data[own] = tensor.data[_places(own, offsets, tensor.valid)]
+        return filled
     wanted = shapes if valid_shape is None else valid_shape
     spans: list[tuple[int, int]] = []
     for start, want, have in zip(offsets, wanted, tensor.valid, strict=True):
@@ -35,6 +40,14 @@ def _load(
     return made
 
 
+def _places(own: Sequence[Any], offsets: Sequence[int], extents: Sequence[int]) -> tuple[Any, ...]:
+    """Return where the elements that a mask admits lie in a tensor."""
+    places = tuple(indices + start for indices, start in zip(own, offsets, strict=True))
+    if any(((found < 0) | (found >= extent)).any() for found, extent in zip(places, extents, strict=True)):
+        raise IndexError("a mask is True where its tensor has no element")
+    return places
+
+
 def _written(target: _Value, live: Any, offsets: Sequence[int], atomic: str) -> _Value:
     """Write elements into a value, or add them to what is there; return it."""
     live = live.reshape((1,) * (target.data.ndim - live.ndim) + tuple(live.shape))
@@ -48,9 +61,16 @@ def _written(target: _Value, live: Any, offsets: Sequence[int], atomic: str) -> 
 
 @spells("tile.store")
 def _store(
-    dtype: Any, tile: _Value, offsets: Sequence[int], output_tensor: _Value, shapes: Any = None, atomic: str = "None_"
-) -> _Value:
+    dtype: Any, tile: _Value, offsets: Sequence[int], output_tensor: _Value, shapes: Any = None, atomic: str = "None_",
+    mask: Any = None,
+) -> _Value:  # fmt: skip
     """Write what a tile holds into a tensor; return the tensor."""
+    if mask is not None:
+        leading = output_tensor.data.ndim - tile.data.ndim
+        own = mask.data.expand(tile.data.shape)[tuple(slice(0, n) for n in tile.valid)].nonzero(as_tuple=True)
+        every = (*(torch.zeros_like(own[-1]),) * leading, *own)
+        output_tensor.data[_places(every, offsets, output_tensor.data.shape)] = _rounded(tile.live()[own], dtype)
+        return output_tensor
     live = tile.live() if shapes is None else tile.live().reshape(tuple(shapes))
     return _written(output_tensor, live, offsets, atomic)
 

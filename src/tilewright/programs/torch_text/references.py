@@ -83,7 +83,7 @@ class Elements:
     def _called(self, name: str, *inputs: Any) -> Elements:
         plain = name.partition(" ")[0]  # what NumPy makes of a function of Python's says so behind its name
         if plain in WRITTEN:
-            return Elements(f"_{plain}({self._shown(inputs[0])})", self.element)
+            return Elements(f"_{plain}({', '.join(map(self._shown, inputs))})", self.element)
         known = RENAMED.get(plain, plain)
         shown = [self._shown(each) for each in inputs]
         if known in OPERATORS and len(shown) == 2:
@@ -139,7 +139,7 @@ def show_float(number: float) -> str:
     return repr(number) if number - number == 0 else f'float("{number}")'
 
 
-WRITTEN = ("fast_normal", "normal")
+WRITTEN = ("between", "fast_normal", "fused", "normal")
 """Functions of floats that are neither NumPy's nor torch's, and stand in `values`."""
 
 DIVISIONS = ("floor_divide", "fmod", "remainder")
@@ -148,7 +148,8 @@ DIVISIONS = ("floor_divide", "fmod", "remainder")
 TORCH = frozenset(
     "abs acos acosh asin asinh atan atan2 atanh cosh erf erfc log10 sinh "
     "maximum minimum exp exp2 expm1 log log2 log1p sqrt rsqrt sin cos tanh floor ceil trunc round sign square "
-    "reciprocal fmod remainder floor_divide neg pow where broadcast_to ones_like zeros_like full_like copysign isnan "
-    "signbit bitwise_not bitwise_left_shift bitwise_right_shift logical_and logical_or logical_not clamp".split()
+    "reciprocal fmod remainder floor_divide neg pow where broadcast_to ones_like zeros_like full_like copysign "
+    "isfinite isinf isnan signbit bitwise_not bitwise_left_shift bitwise_right_shift logical_and "
+    "logical_or logical_not clamp".split()
 )
 """The functions of torch that a reference may need, each of which does what NumPy's of that name does."""

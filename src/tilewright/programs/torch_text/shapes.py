@@ -30,6 +30,13 @@ def _sliced(
     return _Value(picked, [n for axis, n in enumerate(valid) if axis not in dropped])
 
 
+@spells("tile.strided", "tensor.strided")
+def _strided(dtype: Any, x: _Value, steps: Sequence[int]) -> _Value:
+    """Return every so many elements along each axis."""
+    window = tuple(slice(None, None, step) for step in steps)
+    return _Value(x.data[window], [-(-extent // step) for extent, step in zip(x.valid, steps, strict=True)])
+
+
 @spells("tile.transpose", "tensor.transpose")
 def _transposed(dtype: Any, x: _Value, axis1: int, axis2: int, **_: Any) -> _Value:
     """Return two axes swapped."""

@@ -133,6 +133,16 @@ def _fast_normal(x: Any) -> Any:
     return torch.where(y < 0, e, 1) / (1 + e)
 
 
+def _fused(a: Any, b: Any, c: Any) -> Any:
+    """Return a product and a sum, rounded as late as elements are."""
+    return a * b + c
+
+
+def _between(start: Any, end: Any, weight: Any) -> Any:
+    """Return the number that is so far between two, counted from the nearer one."""
+    return torch.where(weight.abs() < 0.5, start + weight * (end - start), end - (end - start) * (1 - weight))
+
+
 def _common_valid(values: Sequence[_Value]) -> tuple[int, ...]:
     """Return the part of a broadcast that holds data, which the first value that spans an axis decides."""
     rank = max(value.data.ndim for value in values)
@@ -151,6 +161,8 @@ def _met(value: _Value, valid: Sequence[int]) -> Any:
 
 def _operand(value: Any, valid: Sequence[int], dtype: Any) -> Any:
     """Return the elements of an operand, or a number, exactly."""
+    if dtype == torch.bool:
+        return _rounded(_met(value, valid), dtype) if isinstance(value, _Value) else torch.tensor(bool(value))
     if isinstance(value, _Value):
         return _exact(_rounded(_met(value, valid), dtype))
     if dtype.is_floating_point:

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 
-from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, ReduceNode
-from tilewright.backends.cpu.compute.row_memory import Pass, Row, Spread, drain, read, tensor_address, tile_address
+from tilewright.backends.cpu.compute.nodes import IndexNode, MapNode, MaskedNode, ReduceNode
+from tilewright.backends.cpu.compute.row_memory import (
+    Pass,
+    Row,
+    Spread,
+    drain,
+    read,
+    read_admitted,
+    tensor_address,
+    tile_address,
+    window,
+)
 from tilewright.backends.cpu.compute.traced import Lanes, Shared, rounded
-from tilewright.backends.cpu.emit.groups import Sink
+from tilewright.backends.cpu.emit.groups import Sink, StoreSink
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal
 from tilewright.backends.cpu.emit.values import LoadNode, Scalar, Tile, static
 from tilewright.dtypes import INT32
@@ -136,8 +146,22 @@ class Columns:
             result.append(fold.node.combine(accumulator, given))
         self.ahead(here)
         for sink in self.sinks:
-            drain(self.b, sink, lane_of(self.b, sink.tile, here), here, streaming=self.streaming)
+            drained(self.b, sink, here, streaming=self.streaming)
         return result
+
+
+def drained(b: Builder, sink: Sink, here: Pass, *, streaming: bool) -> None:
+    """Emit what is done with the elements of a tile at the current columns, of those that a mask admits."""
+    lane = lane_of(b, sink.tile, here)
+    if not isinstance(sink, StoreSink) or sink.mask is None or sink.admit is None:
+        drain(b, sink, lane, here, streaming=streaming)
+        return
+    mask = sink.admit(lane_of(b, sink.mask, here), here)
+    if here.count > 1:
+        drain(b, sink, lane, replace(here, mask=mask), streaming=streaming)
+        return
+    with b.when(mask):
+        drain(b, sink, lane, here, streaming=streaming)
 
 
 def lane_of(b: Builder, value: Tile | Scalar, here: Pass) -> Lanes:
@@ -181,8 +205,10 @@ def _everywhere(b: Builder, key: Tile | Scalar, single: Callable[[], Lanes], her
 
 
 def _numbers(b: Builder, node: IndexNode, here: Pass) -> Lanes:
-    """Return the numbers of the columns being emitted, or that of their row in every lane."""
-    index = here.column if node.axis == -1 else here.row.indices[-1]
+    """Return the numbers of the columns being emitted, or that of their row, or a slower axis, in every lane."""
+    if node.extent == 1:
+        return Lanes(b, b.splat(Value(I32, "0"), here.count), INT32)
+    index = here.column if node.axis == -1 else here.row.indices[node.axis + 1]
     lanes = b.splat(b.convert("trunc", index, I32), here.count)
     if node.axis == -1 and here.count > 1:
         each = ", ".join(f"i32 {number}" for number in range(here.count))
@@ -199,6 +225,10 @@ def computed(b: Builder, tile: Tile, here: Pass) -> Lanes:
         return here.row.scalars[tile]
     if isinstance(node, IndexNode):
         return _numbers(b, node, here)
+    if isinstance(node, MaskedNode):
+        admitted = replace(here, mask=node.admit(lane_of(b, node.mask, here), here))
+        pointer, (tensor, _) = tensor_address(b, node.source, here), window(node.source)
+        return read_admitted(b, pointer, tile.type.dtype, admitted, tensor.strides[-1], node.other)
     if isinstance(node, MapNode):
         return rounded(node.function(*(lane_of(b, o, here) for o in node.operands)), tile.type.dtype)
     assert tile.place is not None

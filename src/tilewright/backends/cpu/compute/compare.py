@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from functools import reduce
 from typing import Any
 
 from tilewright.arrays import np
 from tilewright.backends.cpu.compute.convert import as_element
 from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.looks import look_at_met
 from tilewright.backends.cpu.compute.tiles import broadcast_valid, recorded
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
-from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, static
+from tilewright.backends.cpu.emit.values import Place, Scalar, Tile
 from tilewright.core.expr import Call
 from tilewright.core.region import PADDING, undefined_message
 from tilewright.core.types import TileType
@@ -54,17 +54,6 @@ def _cmp(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     if e.step.only_chooses:
         return Mask(tile_type(call), (*valid[:-1], i64(0)), owners=bools.owners, bools=bools)
     return packed_mask(e, call, bools)
-
-
-def look_at_met(e: FunctionEmitter, call: Call, name: str, operand: Tile | Scalar, valid: Sequence[Value]) -> None:
-    """Check that an operand holds data wherever a broadcast looks at it."""
-    if isinstance(operand, Tile):
-        own = valid[len(valid) - len(operand.valid) :]
-        needed = [i64(1) if n == 1 else v for n, v in zip(operand.type.shape, own, strict=True)]
-        empty = [e.b.compare("icmp sle", extent, i64(0)) for extent in valid if static(extent) is None]
-        nothing = reduce(lambda x, y: e.b.op("or", x, y), empty) if empty else None
-        if not any(static(extent) == 0 for extent in valid):
-            e.look(call, name, operand, needed, unless=nothing)
 
 
 def valid_extents(valid: Sequence[Value]) -> tuple[int | None, ...]:
@@ -111,9 +100,11 @@ def _chosen(e: FunctionEmitter, call: Call, mask: Tile, taken: Tile, other: Tile
     def function(bit: Lanes, a: Lanes, b: Lanes) -> Lanes:
         return np.where(bit, as_element(a, type_.dtype), as_element(b, type_.dtype))  # pyright: ignore
 
-    if isinstance(mask, Mask):
-        e.look(call, "mask", mask.bools, valid)
-    bools = mask.bools if isinstance(mask, Mask) else unpacked(e, call, mask, type_.shape, valid)
+    bools = mask.bools if isinstance(mask, Mask) else mask
+    if bools.type.dtype == BOOL:
+        e.look(call, "mask", bools, valid)
+    else:
+        bools = unpacked(e, call, mask, type_.shape, valid)
     return recorded(e, type_, valid, function, [bools, taken, other], False)
 
 

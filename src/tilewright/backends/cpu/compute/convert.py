@@ -15,7 +15,7 @@ from tilewright.backends.cpu.emit.llvm_types import compute_type
 from tilewright.backends.cpu.emit.values import Scalar, Tile
 from tilewright.core.enums import RoundMode
 from tilewright.core.expr import Call
-from tilewright.dtypes import BOOL, FP16, FP32, INT64, DataType
+from tilewright.dtypes import BOOL, FP16, FP32, FP64, INT64, DataType
 from tilewright.native.llvm import F32, I32, I64, Builder, Value, element, mangled, vector
 from tilewright.native.terms import Term
 from tilewright.ops.convert import round_mode
@@ -103,15 +103,25 @@ def _as_floats(lane: Lanes) -> Lanes:
 
 
 def _to_float(lane: Lanes, dtype: DataType) -> Lanes:
+    if dtype == FP64:
+        return converted(lane, FP64)
+    if lane.element == FP64:
+        return (
+            _narrowed(lane, dtype) if not formats.is_tabled(dtype) else _tabled(_odd(Term(lane.b, lane.value)), dtype)
+        )
     exact = lane.element.is_float() or lane.element.bits <= 16 or dtype in (FP16, FP32)
     floats = converted(lane, FP32) if exact else _odd(_doubles(lane))
-    if formats.is_tabled(dtype):
-        return Lanes(lane.b, formats.from_f32(lane.b, floats.value, dtype), dtype)
-    return rounded(floats, dtype)
+    return _tabled(floats, dtype) if formats.is_tabled(dtype) else rounded(floats, dtype)
+
+
+def _tabled(floats: Lanes, dtype: DataType) -> Lanes:
+    return Lanes(floats.b, formats.from_f32(floats.b, floats.value, dtype), dtype)
 
 
 def _narrowed(lane: Lanes, dtype: DataType) -> Lanes:
-    """Return floats of any type rounded to another, still as floats."""
+    """Return floats of any type rounded to another, still as floats; doubles once, too."""
+    if lane.element == FP64 and dtype not in (FP32, FP64):
+        lane = _odd(Term(lane.b, lane.value))
     if formats.is_tabled(dtype):
         return Lanes(lane.b, formats.to_f32(lane.b, formats.from_f32(lane.b, lane.value, dtype), dtype), dtype)
     return rounded(lane, dtype)
@@ -119,8 +129,8 @@ def _narrowed(lane: Lanes, dtype: DataType) -> Lanes:
 
 def _through_double(lane: Lanes, dtype: DataType) -> Lanes:
     """Return an integer scalar as the nearest float."""
-    if dtype == FP32:
-        return converted(lane, FP32)
+    if dtype in (FP32, FP64):
+        return converted(lane, dtype)
     return _narrowed(_odd(_doubles(lane)), dtype)
 
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 
 from tilewright.backends.cpu.compute.vectormath import INF, Emitter, accuracy, outside_of_log
-from tilewright.native.llvm import I32
+from tilewright.native.llvm import F64, I32, element
 from tilewright.native.terms import Term
 
 ROUNDER = 1.5 * 2**52  # adding it rounds to an integer, which the low bits then hold
@@ -52,6 +52,8 @@ def in_doubles(body: Callable[..., Term]) -> Emitter:
     """Declare a function of lanes by what it is of doubles."""
 
     def rounded(*operands: Term) -> Term:
+        if element(operands[0].type) == F64:  # what has a function of its own for doubles comes from `library`
+            return body(*operands)
         return body(*(operand.to("fpext", "double") for operand in operands)).to("fptrunc", "float")
 
     rounded.__name__, rounded.__doc__ = body.__name__, body.__doc__
@@ -235,6 +237,18 @@ def fast_normal(x: Term) -> Term:
     y = x * (x * x).fma(0.044715, 1.0) * math.sqrt(8 / math.pi)
     e = natural_exp(y.magnitude().at_most(200.0) * -1.0)
     return (y < 0.0).choose(e, 1.0) / (e + 1.0)
+
+
+@in_doubles
+def between(start: Term, end: Term, weight: Term) -> Term:
+    """Return the number that is so far between two, counted from the nearer one."""
+    return part_way(start, end, weight)
+
+
+def part_way(start: Term, end: Term, weight: Term) -> Term:
+    """Return the double that is so far between two, counted from the nearer one."""
+    apart = end - start
+    return (weight.magnitude() < 0.5).choose(start + weight * apart, end - apart * (weight.like(1.0) - weight))
 
 
 def tail(x: Term) -> Term:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 
-from tilewright.backends.cpu.compute.columns import Columns, Fold, computed, lane_of
+from tilewright.backends.cpu.compute.columns import Columns, Fold, computed, drained
 from tilewright.backends.cpu.compute.nodes import ReduceNode, is_dear
 from tilewright.backends.cpu.compute.prefetch import Prefetch
-from tilewright.backends.cpu.compute.row_memory import Pass, Row, drain, row_start
+from tilewright.backends.cpu.compute.row_memory import Pass, Row, row_start
 from tilewright.backends.cpu.emit.arena import Part
 from tilewright.backends.cpu.emit.function import FunctionEmitter, emits
 from tilewright.backends.cpu.emit.groups import Group, SaveSink, Sink, StoreSink, level_of, operands_of
@@ -59,7 +59,7 @@ def _streams(b: Builder, group: Group) -> Value | None:
     (sink,) = group.stores
     tensor, width = sink.tensor, static(sink.tile.valid[-1])
     aligned = width is not None and width * 4 % LINE == 0
-    if sink.add or tensor.dtype.name != "fp32" or not aligned or tensor.strides[-1] != i64(1):
+    if sink.add or sink.mask is not None or tensor.dtype.name != "fp32" or not aligned or tensor.strides[-1] != i64(1):
         return None
     known = [static(extent) for extent in tensor.shape]
     if all(extent is not None for extent in known) and math.prod(e or 0 for e in known) * 4 < STREAMED:
@@ -148,8 +148,7 @@ class RowLoop:
             row.saved |= {sink.tile: sink.place for sink in now if isinstance(sink, SaveSink)}
             for sink in self.sinks:
                 if sink.tile.is_column and level_of(sink.tile) == level + isinstance(sink.tile.node, ReduceNode):
-                    here = Pass(row, i64(0))
-                    drain(self.b, sink, lane_of(self.b, sink.tile, here), here, streaming=streaming)
+                    drained(self.b, sink, Pass(row, i64(0)), streaming=streaming)
 
     def _begin(self, row: Row) -> None:
         """Emit where the row begins of every tensor that it reads or writes: once, for all of its passes."""

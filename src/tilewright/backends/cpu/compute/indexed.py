@@ -40,7 +40,7 @@ def single(e: FunctionEmitter, count: Value, width: int, emit: Callable[[Value],
         with e.b.loop(i64(0), whole, i64(width)) as column:
             for step in range(width):
                 emit(column if step == 0 else e.b.op("add", column, i64(step)))
-    if known is None or known % width:
+    if width > 1 and (known is None or known % width):
         with e.b.loop(whole, count, i64(1)) as column:
             emit(column)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
+from tilewright.backends.cpu.compute.row_memory import Pass
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.recording import Recording
 from tilewright.backends.cpu.emit.values import Node, Scalar, Tile
@@ -26,6 +27,8 @@ class IndexNode(Node):
     """The number of each column, or of the row they are in, as int32."""
 
     axis: int = -1
+    extent: int = 0
+    """How many there are: one is shared by all that it meets."""
 
 
 @mutable
@@ -46,6 +49,23 @@ class ReduceNode(Node):
     def ready(self) -> int:
         """The first pass in which the result can be used."""
         return self.level + 1
+
+
+@mutable
+class MaskedNode(Node):
+    """Elements of a tensor that the only operand, a mask, admits; the others are a number, given by its bits."""
+
+    source: Tile = field(kw_only=True)
+    """What would be loaded without the mask."""
+    other: int = field(kw_only=True)
+    admit: Callable[[Lanes, Pass], Value] = field(kw_only=True)
+
+    @property
+    def mask(self) -> Tile:
+        """What admits elements."""
+        (mask,) = self.operands
+        assert isinstance(mask, Tile)
+        return mask
 
 
 def mapped(

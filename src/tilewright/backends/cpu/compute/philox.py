@@ -5,6 +5,8 @@ Multiplying such lanes takes one instruction each, and leaves both halves of a p
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from tilewright.backends.cpu.compute.copies import element_at, known_or, tile_type
 from tilewright.backends.cpu.compute.storage import first_lanes, splat, store
 from tilewright.backends.cpu.compute.views import within
@@ -12,8 +14,10 @@ from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tile
 from tilewright.core.expr import Call
-from tilewright.native.llvm import I32, I64, PTR, Builder, Module, Value, i64, vector
+from tilewright.native.llvm import I1, I32, I64, PTR, Builder, Module, Value, i64, vector
+from tilewright.native.llvm import lanes as vector_lanes
 from tilewright.ops.philox import INCREMENTS, MULTIPLIERS, WORD
+from tilewright.records import record
 
 _TO, _FIRST, _COUNT = Value(PTR, "%to"), Value(I64, "%first"), Value(I64, "%count")
 _KEY = [Value(I64, f"%key{number}") for number in range(2)]
@@ -53,27 +57,67 @@ def _gap(b: Builder, columns: Value) -> Value:
     return b.op("add", b.op("add", whole, last), i64(1))
 
 
-def emit_words(module: Module, lanes: int, rounds: int) -> str:
-    """Return the name of a function that writes random words, adding it to the module once.
+@record
+class Draw:
+    """What is made of random words: a name, what else it takes, and the code that makes an element of a pair."""
 
-    Its parameters are `ptr to, i64 first, i64 count, i64 key0, i64 key1, i64 low, i64 high`: so many words of the
-    blocks from number `first` on, after a counter in two halves.
+    name: str
+    given: tuple[Value, ...]
+    emit: Callable[[Builder, Value, Value, Value, tuple[Value, ...]], Value]
+    """From the first and the second word of each element's pair, and whether it is the second element of two."""
+
+
+def emit_words(module: Module, lanes: int, rounds: int, draw: Draw | None = None) -> str:
+    """Return the name of a function that writes random words, or what is drawn with them, adding it to the module once.
+
+    Its parameters are `ptr to, i64 first, i64 count, i64 key0, i64 key1, i64 low, i64 high`, then what the draw takes:
+    so many words of the blocks from number `first` on, after a counter in two halves.
     """
-    name = f"philox{rounds}"
+    name = f"philox{rounds}" if draw is None else f"philox{rounds}.{draw.name}"
     if name not in module.defined:
-        b = Builder(module, name, (_TO, _FIRST, _COUNT, *_KEY, _LOW, _HIGH), attrs="noinline nounwind")
+        given = tuple(Value(value.type, f"%given{number}") for number, value in enumerate(draw.given if draw else ()))
+        b = Builder(module, name, (_TO, _FIRST, _COUNT, *_KEY, _LOW, _HIGH, *given), attrs="noinline nounwind")
         step = 4 * lanes * TOGETHER
         whole = b.op("and", _COUNT, i64(-step))
         with b.loop(i64(0), whole, i64(step)) as at:
             for turn, words in enumerate(_blocks(b, at, lanes, rounds, TOGETHER)):
                 here = b.op("add", at, i64(turn * 4 * lanes))
-                b.store(words, b.offset(_TO, here, I32), 4)
+                b.store(_drawn(b, words, draw, given), b.offset(_TO, here, I32), 4)
         with b.loop(whole, _COUNT, i64(4 * lanes)) as at:
             (words,) = _blocks(b, at, lanes, rounds, 1)
             left = first_lanes(b, b.op("sub", _COUNT, at), 4 * lanes)
-            store(b, words, b.offset(_TO, at, I32), 4, left)
+            store(b, _drawn(b, words, draw, given), b.offset(_TO, at, I32), 4, left)
         b.finish()
     return name
+
+
+def _drawn(b: Builder, words: Value, draw: Draw | None, given: tuple[Value, ...]) -> Value:
+    """Emit what is made of words in order: of each two neighbours the pair."""
+    if draw is None:
+        return words
+    count = vector_lanes(words.type)
+    first, second = (_repeated(b, words, [lane - lane % 2 + part for lane in range(count)]) for part in range(2))
+    odd = Value(vector(I1, count), f"<{', '.join(f'i1 {lane % 2}' for lane in range(count))}>")
+    return draw.emit(b, first, second, odd, given)
+
+
+def _repeated(b: Builder, words: Value, order: Sequence[int]) -> Value:
+    lanes = ", ".join(f"i32 {lane}" for lane in order)
+    return b.value(words.type, f"shufflevector {words}, {words}, <{len(order)} x i32> <{lanes}>")
+
+
+def draw_each(b: Builder, numbers: Value, key: Sequence[Value], stream: int, draw: Draw) -> Value:
+    """Emit the elements of any numbers, in 64-bit lanes: one of a block of four each."""
+    lanes = vector_lanes(numbers.type)
+    block = mixed(b, _counted(b, b.op("ashr", numbers, splat(numbers.type, 2)), i64(0), i64(stream)), key, 10)
+    words = [b.convert("trunc", word, vector(I32, lanes)) for word in block]
+    late, odd = (b.compare("icmp ne", b.op("and", numbers, bit), splat(numbers.type, 0)) for bit in _bits(numbers.type))
+    first, second = (b.select(late, words[at + 2], words[at]) for at in range(2))
+    return draw.emit(b, first, second, odd, draw.given)
+
+
+def _bits(type_: str) -> tuple[Value, Value]:
+    return splat(type_, 2), splat(type_, 1)
 
 
 def _blocks(b: Builder, at: Value, lanes: int, rounds: int, count: int) -> list[Value]:
@@ -84,19 +128,27 @@ def _blocks(b: Builder, at: Value, lanes: int, rounds: int, count: int) -> list[
     blocks: list[list[Value]] = []
     for turn in range(count):
         number = b.op("add", b.splat(b.op("add", first, i64(turn * lanes)), lanes), each)
-        blocks.append(_counted(b, number))
+        blocks.append(_counted(b, number, _LOW, _HIGH))
     for turn in range(rounds):
         keys = [_round_key(b, key, turn * step, lanes) for key, step in zip(_KEY, INCREMENTS, strict=True)]
         blocks = [_mixed(b, block, keys) for block in blocks]
     return [_in_order(b, block, lanes) for block in blocks]
 
 
-def _counted(b: Builder, number: Value) -> list[Value]:
-    """Emit a counter of 128 bits plus some numbers, a word in each lane."""
-    lanes = int(number.type[1:].split(" ")[0])
-    low = b.op("add", b.splat(_LOW, lanes), number)
+def mixed(b: Builder, block: list[Value], key: Sequence[Value], rounds: int) -> list[Value]:
+    """Emit all rounds of a vector of blocks."""
+    lanes = vector_lanes(block[0].type)
+    for turn in range(rounds):
+        block = _mixed(b, block, [_round_key(b, k, turn * s, lanes) for k, s in zip(key, INCREMENTS, strict=True)])
+    return block
+
+
+def _counted(b: Builder, number: Value, low: Value, high: Value) -> list[Value]:
+    """Emit a counter of 128 bits, in two halves, plus some numbers, a word in each lane."""
+    lanes = vector_lanes(number.type)
+    low = b.op("add", b.splat(low, lanes), number)
     carry = b.convert("zext", b.compare("icmp ult", low, number), number.type)
-    high = b.op("add", b.splat(_HIGH, lanes), carry)
+    high = b.op("add", b.splat(high, lanes), carry)
     return [low, _upper(b, low), high, _upper(b, high)]
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.convert import to_elements
 from tilewright.backends.cpu.compute.copies import copy_elements, known_or, packed, rows_of, tile_type
+from tilewright.backends.cpu.compute.double_products import DoubleProduct, Panel
 from tilewright.backends.cpu.compute.gemm import GemmSpec, emit_gemm
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.pairs import can_pair, emit_pairs
@@ -22,7 +23,7 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import BF16, INT32, DataType
+from tilewright.dtypes import BF16, FP64, INT32, DataType
 from tilewright.native.llvm import FALSE, TRUE, Value, i64
 from tilewright.ops.matmul import MISSING_ROWS
 
@@ -144,6 +145,14 @@ class Product:
         target = placed(e, result)
         if self._pairs():
             return self._multiply_pairs(result, target, accumulate)
+        if self.type.dtype == FP64:
+            with rows_of(e, self.valid[:-2]) as batch:
+                a, b, c = (
+                    Panel(matrix.at(e, tile.type.shape, batch), *matrix.strides[-2:])
+                    for matrix, tile in ((self.left, self.lhs), (self.right, self.rhs), (target, result))
+                )
+                DoubleProduct(e, a, b, c, self.k, accumulate).emit(m, n)
+            return result
         spec = GemmSpec(e.program.target, self.left.dtype, self.right.dtype, static(m), static(n), self.type.shape[-1])
         with rows_of(e, self.valid[:-2]) as batch:
             run_gemm(
@@ -232,7 +241,7 @@ def read_in_place(e: FunctionEmitter, tile: Tile) -> Matrix | None:
 
 def narrowed(e: FunctionEmitter, call: Call, tile: Tile) -> Tile:
     """Return an operand with elements of 32 bits or fewer: more do not change the last 32 of a product."""
-    if tile.type.dtype.bits <= 32:
+    if tile.type.dtype.bits <= 32 or tile.type.dtype == FP64:
         return tile
     type_ = TileType(tile.type.shape, INT32, tile.type.valid)
     result = mapped(e, type_, tile.valid, to_elements(INT32), [tile])

@@ -9,7 +9,7 @@ from tilewright.backends.cpu.compute.atomics import add_each
 from tilewright.backends.cpu.compute.storage import load, store
 from tilewright.backends.cpu.compute.traced import Lanes, from_memory, rounded, to_memory
 from tilewright.backends.cpu.emit.groups import SaveSink, Sink, StoreSink
-from tilewright.backends.cpu.emit.llvm_types import memory_type
+from tilewright.backends.cpu.emit.llvm_types import memory_type, repeated
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.dtypes import DataType
 from tilewright.native.llvm import Builder, Value, element, i64, lanes, mangled, vector
@@ -75,14 +75,18 @@ def window(of: Tile | StoreSink) -> tuple[Tensor, tuple[Value, ...]]:
 def row_start(b: Builder, of: Tile | StoreSink, row: Row) -> Value:
     """Return where a tile's elements at a row begin in its tensor; a tile of one row serves every row."""
     (tensor, offsets), tile = window(of), of if isinstance(of, Tile) else of.tile
-    shape = tile.type.shape
-    indices = (*row.indices, i64(0))[-len(shape) :]
-    own = [i64(0) if extent == 1 else index for index, extent in zip(indices, shape, strict=True)]
-    indices = [*[i64(0)] * len(tensor.shape), *own][len(own) :]
+    indices = own_indices(row, tile.type.shape, len(tensor.shape))
     offset: Value = i64(0)
     for index, start, stride in zip(indices, offsets, tensor.strides, strict=True):
         offset = _plus(b, offset, times(b, _plus(b, index, start), stride))
     return _moved(b, tensor.pointer, offset, tensor.dtype)
+
+
+def own_indices(row: Row, shape: Sequence[int], rank: int) -> list[Value]:
+    """Return where a row of a tile is along each axis of a tensor; axes of one element stay where they are."""
+    indices = (*row.indices, i64(0))[-len(shape) :]
+    own = [i64(0) if extent == 1 else index for index, extent in zip(indices, shape, strict=True)]
+    return [*[i64(0)] * rank, *own][len(own) :]
 
 
 def _moved(b: Builder, pointer: Value, offset: Value, dtype: DataType) -> Value:
@@ -114,6 +118,20 @@ def read(b: Builder, pointer: Value, dtype: DataType, here: Pass, stride: Value)
     if step != 1 and here.count > 1:
         return from_memory(b, _gathered(b, pointer, type_, here, stride), dtype)
     return from_memory(b, load(b, whole, pointer, dtype.get_byte(), here.mask), dtype)
+
+
+def read_admitted(b: Builder, pointer: Value, dtype: DataType, here: Pass, stride: Value, other: int) -> Lanes:
+    """Emit a load of the elements that the mask admits; the others are a number, given by its bits."""
+    word, mask = f"i{8 * dtype.get_byte()}", here.mask
+    assert mask is not None
+    if here.count == 1:
+        raw = b.load(word, b.select(mask, pointer, b.slot(word)), 1)
+    elif static(stride) != 1:
+        raw = _gathered(b, pointer, word, here, stride)
+    else:
+        raw = load(b, vector(word, here.count), pointer, dtype.get_byte(), mask)
+    raw = b.select(mask, raw, repeated(word, str(other), here.count))
+    return from_memory(b, b.convert("bitcast", raw, vector(memory_type(dtype), here.count)), dtype)
 
 
 def _every(b: Builder, pointer: Value, type_: str, size: int, step: int) -> Value:

@@ -32,20 +32,22 @@ def put_row(
     single(e, n, 4, one)
 
 
-def _covering(e: FunctionEmitter, call: Call, name: str, index: Tile, needed: Sequence[Value]) -> None:
-    """Emit the end of the function where there is an element without a valid index."""
+def covering(
+    e: FunctionEmitter, call: Call, name: str, index: Tile, needed: Sequence[Value], what: str = "index"
+) -> None:
+    """Emit the end of the function where there is an element without a valid index, or something else beside it."""
     e.look(call, name, index, needed)
     for have, want in zip(index.valid, needed, strict=True):
         if have != want and not ((static(have) or 0) >= (static(want) or 1 << 62)):
             short = e.b.compare("icmp slt", have, want)
-            e.stop(short, f"an element has no valid index in `{name}`", call)
+            e.stop(short, f"an element has no valid {what} in `{name}`", call)
 
 
 @lowers("tile.scatter")
 def _scatter(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     source, index = view_of(e, bound["src"]), adjacent(e, bound["indexes"])
     places = view_of(e, index)
-    _covering(e, call, "indexes", bound["indexes"], source.valid)
+    covering(e, call, "indexes", bound["indexes"], source.valid)
     result = changing(e, call, bound["dst"])
     made = view_of(e, result)
     check(e, call, places, source.valid, product(e, made.shape), "indexes")
@@ -59,7 +61,7 @@ def _scatter(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def _mscatter(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     source, index, target = view_of(e, bound["src"]), adjacent(e, bound["idx"]), bound["output_tensor"]
     places = view_of(e, index)
-    _covering(e, call, "idx", bound["idx"], source.valid)
+    covering(e, call, "idx", bound["idx"], source.valid)
     e.flush()  # the tensor may be read by what is recorded
     check(e, call, places, source.valid, product(e, target.shape), "idx")
     type_, size = raw_type(source.dtype), source.dtype.get_byte()

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from functools import reduce
 
 from tilewright.backends.cpu.compute.copies import element_at, known_or, rows_of, tile_type, with_adjacent_rows
+from tilewright.backends.cpu.compute.keys import INFINITY, float_key
 from tilewright.backends.cpu.compute.storage import splat
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tile
 from tilewright.core.expr import Call
-from tilewright.dtypes import FP32
+from tilewright.dtypes import FP16, FP32
 from tilewright.native.llvm import I1, I32, I64, PTR, Builder, Module, Value, element, i64, lanes, mangled, vector
 from tilewright.ops.sort import APART, RUN
 
@@ -59,13 +60,7 @@ def _sort32(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 
 def order_key(b: Builder, bits: Value) -> Value:
     """Return integers of 32 bits in the order of floats: NaN is the largest, and both zeros are equal."""
-    width = int(element(bits.type)[1:])
-    least, most, infinity = 1 << (width - 1), (1 << (width - 1)) - 1, {16: 0x7C00, 32: 0x7F800000}[width]
-    sign = b.op("ashr", bits, splat(bits.type, width - 1))
-    key = b.op("xor", bits, b.op("and", sign, splat(bits.type, most)))
-    key = b.select(b.compare("icmp eq", bits, splat(bits.type, -least)), splat(bits.type, 0), key)
-    unordered = b.compare("icmp sgt", b.op("and", bits, splat(bits.type, most)), splat(bits.type, infinity))
-    key = b.select(unordered, splat(bits.type, most), key)
+    key = float_key(b, bits, INFINITY[FP16 if element(bits.type) == "i16" else FP32])
     return b.convert("sext", key, vector(I32, lanes(bits.type)))
 
 

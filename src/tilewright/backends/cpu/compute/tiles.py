@@ -17,6 +17,7 @@ from tilewright.backends.cpu.compute.copies import (
     whole_extents,
     with_adjacent_rows,
 )
+from tilewright.backends.cpu.compute.masked import masked_load, masked_store
 from tilewright.backends.cpu.compute.nodes import mapped
 from tilewright.backends.cpu.compute.padding import padded_load
 from tilewright.backends.cpu.compute.permuted import permuted_load
@@ -30,7 +31,7 @@ from tilewright.backends.cpu.emit.memory import room_of
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
-from tilewright.core.types import TensorType, TileType
+from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.core.visitor import statements, used, variables
 from tilewright.dtypes import INDEX
 from tilewright.native.llvm import Value, i64
@@ -68,7 +69,7 @@ def recorded(
     return mapped(e, type_, valid, function, operands, dear)
 
 
-@lowers("tile:elementwise", "tile:expansion")
+@lowers("tile:elementwise", "tile:expansion", "tile:mapped")
 def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Record an op by its own NumPy meaning."""
     spec, type_ = call.op.spec, tile_type(call)
@@ -78,11 +79,12 @@ def _elementwise(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     reference = spec.reference
     assert reference is not None
 
-    exact = bool(bound.get("high_precision"))
+    given = [o.type.dtype if isinstance(o, Tile) else ScalarType(o.dtype) for o in operands]
+    exact, types = bool(bound.get("high_precision")), spec.element_types(type_.dtype, given)
 
     def function(*lanes: Lanes) -> Lanes:
         given = (replace(lane, shared=None) if exact else lane for lane in lanes)
-        elements = [as_element(lane, type_.dtype) for lane in given]
+        elements = [as_element(lane, dtype) for lane, dtype in zip(given, types, strict=True)]
         while spec.chained and len(elements) > 2:
             elements[:2] = [rounded(reference(*elements[:2]), type_.dtype)]
         return reference(*elements)
@@ -111,6 +113,8 @@ def _load(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     """Record a load, cut to what the tensor holds."""
     tensor: Tensor = bound["tensor"]
     type_ = tile_type(call)
+    if bound["mask"] is not None:
+        return masked_load(e, call, bound)
     if bound["pad"] is not None:
         return padded_load(e, call, bound)
     wanted = bound["valid_shape"] or tuple(Scalar(i64(extent), INDEX) for extent in type_.shape)
@@ -163,6 +167,9 @@ def _past(e: FunctionEmitter, want: Value, have: Value) -> Value:
 def _store(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     """Record a store; one that does not fit is refused and writes nothing."""
     tile, shapes = bound["tile"], bound["shapes"]
+    if bound["mask"] is not None:
+        masked_store(e, call, {**bound, "tile": without_empty_columns(e, tile)})
+        return bound["output_tensor"]
     if shapes is not None:
         shape = tuple(static(extent) or 0 for extent in e.indices(shapes))
         tile = reshaped(e, call, tile, TileType(shape, tile.type.dtype, shape, tile.type.memory))

@@ -1,8 +1,8 @@
 """Traced lanes: elements being computed, several at once.
 
 An op's NumPy meaning is its recipe: applied to lanes instead of arrays, every NumPy function in it emits the
-instructions that compute it. Floating-point lanes are fp32 whatever they are stored as, and results are rounded to the
-op's element type; integers wrap in their own width.
+instructions that compute it. Floating-point lanes are fp32 whatever they are stored as, but for doubles, and results
+are rounded to the op's element type; integers wrap in their own width.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from collections.abc import Callable
 from dataclasses import field, replace
 from typing import Any
 
-from tilewright.arrays import np
-from tilewright.backends.cpu.compute import doubles, narrow, trigonometry, vectormath
+from tilewright.backends.cpu.compute import doubles, library, narrow, trigonometry, vectormath
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
-from tilewright.dtypes import BF16, BOOL, FP16, FP32, DataType
+from tilewright.backends.integer_division import floor_divided, remainder
+from tilewright.backends.traced import Traced, exact_exp
+from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, DataType
 from tilewright.errors import InternalError
-from tilewright.native.llvm import Builder, Value, element, lanes, vector
+from tilewright.native.llvm import F32, F64, Builder, Value, element, lanes, vector
 from tilewright.records import entity, mutable
 
 
 @entity
-class Lanes:
+class Lanes(Traced):
     """Elements of one type, in as many lanes as `value` has."""
 
     b: Builder
@@ -38,60 +39,20 @@ class Lanes:
         return lanes(self.value.type)
 
     @property
-    def dtype(self) -> Any:
-        """The NumPy type a reference would see: floats are exact there."""
-        return np.dtype("float64") if self.element.is_float() else self.element.numpy
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """The shape a reference would see."""
         return (self.count,)
-
-    def astype(self, dtype: Any) -> Lanes:
-        """Return the elements as they are: a reference only asks for a type that they meet."""
-        return self
 
     def like(self, number: Any) -> Lanes:
         """Return a number in every lane, of the same type."""
         return Lanes(self.b, literal(self.element, number, self.count), self.element)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Lanes:
-        """Emit a NumPy function applied to lanes."""
-        emit = _UFUNCS.get(ufunc.__name__.removesuffix(" (vectorized)"))
-        if emit is None or method != "__call__":
-            raise InternalError(f"no instructions for np.{ufunc.__name__}")
-        return emit(*(i if isinstance(i, Lanes) else self.like(i) for i in inputs))
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Lanes:
-        """Emit the few NumPy functions that are no ufuncs."""
-        emit = _FUNCTIONS.get(function.__name__)
-        if emit is None:
-            raise InternalError(f"no instructions for np.{function.__name__}")
-        return emit(*args)
-
-    # fmt: off
-    def __add__(self, other: Any) -> Lanes: return _apply("add", self, other)
-    def __radd__(self, other: Any) -> Lanes: return _apply("add", other, self)
-    def __sub__(self, other: Any) -> Lanes: return _apply("subtract", self, other)
-    def __rsub__(self, other: Any) -> Lanes: return _apply("subtract", other, self)
-    def __mul__(self, other: Any) -> Lanes: return _apply("multiply", self, other)
-    def __rmul__(self, other: Any) -> Lanes: return _apply("multiply", other, self)
-    def __truediv__(self, other: Any) -> Lanes: return _apply("divide", self, other)
-    def __rtruediv__(self, other: Any) -> Lanes: return _apply("divide", other, self)
-    def __floordiv__(self, other: Any) -> Lanes: return _apply("floor_divide", self, other)
-    def __and__(self, other: Any) -> Lanes: return _apply("bitwise_and", self, other)
-    def __or__(self, other: Any) -> Lanes: return _apply("bitwise_or", self, other)
-    def __xor__(self, other: Any) -> Lanes: return _apply("bitwise_xor", self, other)
-    def __invert__(self) -> Lanes: return _apply("invert", self)
-    def __neg__(self) -> Lanes: return _apply("negative", self)
-    def __lt__(self, other: Any) -> Lanes: return _apply("less", self, other)
-    def __le__(self, other: Any) -> Lanes: return _apply("less_equal", self, other)
-    def __gt__(self, other: Any) -> Lanes: return _apply("greater", self, other)
-    def __ge__(self, other: Any) -> Lanes: return _apply("greater_equal", self, other)
-    def __eq__(self, other: Any) -> Lanes: return _apply("equal", self, other)  # pyright: ignore[reportIncompatibleMethodOverride]
-    def __ne__(self, other: Any) -> Lanes: return _apply("not_equal", self, other)  # pyright: ignore[reportIncompatibleMethodOverride]
-    # fmt: on
-    __hash__ = object.__hash__
+    def emitter(self, name: str) -> Callable[..., Lanes]:
+        """Return the instructions of a NumPy function."""
+        found = _UFUNCS.get(name) or _FUNCTIONS.get(name)
+        if found is None:
+            raise InternalError(f"no instructions for np.{name}")
+        return found
 
 
 @mutable
@@ -110,11 +71,6 @@ class Shared:
                 single = make(self.number)
                 self.made[name] = Lanes(b, b.splat(single.value, count), single.element)
         return self.made[name]
-
-
-def _apply(name: str, *inputs: Any) -> Lanes:
-    lane = next(i for i in inputs if isinstance(i, Lanes))
-    return _UFUNCS[name](*(i if isinstance(i, Lanes) else lane.like(i) for i in inputs))
 
 
 def _binary(floats: str, integers: str, unsigned: str = "") -> Callable[[Lanes, Lanes], Lanes]:
@@ -152,7 +108,12 @@ def _extreme(name: str) -> Callable[[Lanes, Lanes], Lanes]:
 
 
 def _function(emitter: Callable[..., Value]) -> Callable[..., Lanes]:
-    return lambda *args: Lanes(args[0].b, emitter(args[0].b, *(a.value for a in args)), args[0].element)
+    def emit(*args: Lanes) -> Lanes:
+        b, element = args[0].b, args[0].element
+        function = library.FUNCTIONS.get(getattr(emitter, "name", ""), emitter) if element == FP64 else emitter
+        return Lanes(b, function(b, *(a.value for a in args)), element)
+
+    return emit
 
 
 def _absolute(a: Lanes) -> Lanes:
@@ -173,7 +134,7 @@ def _copysign(a: Lanes, b: Lanes) -> Lanes:
 
 def _subtract(a: Lanes, b: Lanes) -> Lanes:
     plain = _binary("fsub", "sub")(a, b)
-    return replace(plain, difference=(a, b)) if a.element.is_float() else plain
+    return replace(plain, difference=(a, b)) if a.element.is_float() and a.element != FP64 else plain
 
 
 def _divide(a: Lanes, b: Lanes) -> Lanes:
@@ -199,35 +160,54 @@ def _exp(x: Lanes) -> Lanes:
     plain = _function(vectormath.exp)(x)
     if x.difference is None:
         return plain
-    a, b = x.difference
-    back = x - a
-    lost = (a - (x - back)) - (b + back)
-    return plain * (_where(_absolute(lost) < 1, lost, 0) + 1)
+    return exact_exp(plain, x, x.difference)
 
 
 def _floor_divide(a: Lanes, b: Lanes) -> Lanes:
     """Return integers divided and rounded down; the reference has made the divisor safe from zero."""
-    if a.element.is_unsigned_int():
-        return _binary("", "udiv")(a, b)
-    overflows = (a == -(1 << (a.element.bits - 1))) & (b == -1)
-    divisor = _where(overflows, b.like(1), b)
-    quotient = _binary("", "sdiv")(a, divisor)
-    below = (quotient * divisor != a) & ((a ^ divisor) < 0)
-    return _where(below, quotient - 1, quotient)
+    return floor_divided(_quotient, a, b, a.element)
 
 
 def _fmod(a: Lanes, b: Lanes) -> Lanes:
     if a.element.is_float():
         return _function(vectormath.fmod)(a, b)
-    zero = b == 0
-    safe = _where(zero | (b == -1), b.like(1), b) if a.element.is_signed_int() else _where(zero, b.like(1), b)
-    return _where(zero, a.like(0), _binary("", "srem", "urem")(a, safe))
+    return remainder(_binary("", "srem", "urem"), a, b, a.element)
+
+
+def fused(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+    """Return a * b + c; of floats rounded once, where the machine has no such instruction through doubles."""
+    if not a.element.is_float():
+        return a * b + c
+    if a.b.module.fused:
+        return Lanes(a.b, a.b.intrinsic("llvm.fma", a.value, b.value, c.value), a.element)
+    if a.element == FP64:
+        return Lanes(a.b, library.called("fma")(a.b, a.value, b.value, c.value), a.element)
+    wide = vector("double", a.count)
+    x, y, z = (a.b.convert("fpext", lane.value, wide) for lane in (a, b, c))
+    total = a.b.op("fadd", a.b.op("fmul", x, y), z)
+    return Lanes(a.b, a.b.convert("fptrunc", total, a.value.type), a.element)
 
 
 def _where(condition: Lanes, then: Any, other: Any) -> Lanes:
     lane = then if isinstance(then, Lanes) else other
     chosen = [v if isinstance(v, Lanes) else lane.like(v) for v in (then, other)]
     return Lanes(lane.b, lane.b.select(condition.value, chosen[0].value, chosen[1].value), chosen[0].element)
+
+
+def _isnan(a: Lanes) -> Lanes:
+    return a != a if a.element.is_float() else _never(a)
+
+
+def _isinf(a: Lanes) -> Lanes:
+    return _absolute(a) == float("inf") if a.element.is_float() else _never(a)
+
+
+def _isfinite(a: Lanes) -> Lanes:
+    return _absolute(a) < float("inf") if a.element.is_float() else _invert(_never(a))
+
+
+def _never(a: Lanes) -> Lanes:
+    return Lanes(a.b, literal(BOOL, 0, a.count), BOOL)
 
 
 def _invert(a: Lanes) -> Lanes:
@@ -265,6 +245,7 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "tanh": _function(vectormath.tanh),
     "erf": _function(vectormath.erf),
     **{emitter.name: _function(emitter) for emitter in doubles.FUNCTIONS},
+    "fused": fused,
     "floor": _function(vectormath.floor),
     "ceil": _function(vectormath.ceil),
     "trunc": _function(vectormath.trunc),
@@ -274,6 +255,9 @@ _UFUNCS: dict[str, Callable[..., Lanes]] = {
     "bitwise_or": _binary("", "or"),
     "bitwise_xor": _binary("", "xor"),
     "invert": _invert,
+    "isfinite": _isfinite,
+    "isinf": _isinf,
+    "isnan": _isnan,
     "left_shift": _binary("", "shl"),
     "right_shift": _binary("", "ashr", "lshr"),
     "equal": _compare("eq"),
@@ -301,8 +285,16 @@ def combine(name: str) -> Callable[[Lanes, Lanes], Lanes]:
 def rounded(lane: Lanes, dtype: DataType) -> Lanes:
     """Return lanes rounded to an element type, still in the type they are computed in."""
     if dtype not in (FP16, BF16):
-        return Lanes(lane.b, lane.value, dtype)
+        return Lanes(lane.b, _precise(lane, dtype), dtype)
     return from_memory(lane.b, to_memory(Lanes(lane.b, lane.value, dtype)), dtype)
+
+
+def _precise(lane: Lanes, dtype: DataType) -> Value:
+    """Return floats in the precision that a type is computed in."""
+    have, wanted = element(lane.value.type), compute_type(dtype)
+    if have == wanted or not {have, wanted} <= {F32, F64}:  # narrow formats are their bits
+        return lane.value
+    return lane.b.convert("fpext" if wanted == F64 else "fptrunc", lane.value, vector(wanted, lane.count))
 
 
 def from_memory(b: Builder, value: Value, dtype: DataType) -> Lanes:
@@ -335,7 +327,7 @@ def converted(lane: Lanes, dtype: DataType) -> Lanes:
     """Return lanes in another element type where no value is lost: integers widen or wrap, or become floats."""
     b, source, wide = lane.b, lane.element, vector(compute_type(dtype), lane.count)
     if source == dtype or (source.is_float() and dtype.is_float()):
-        return Lanes(b, lane.value, dtype)
+        return Lanes(b, _precise(lane, dtype), dtype)
     if dtype.is_float():
         name = "sitofp" if source.is_signed_int() else "uitofp"
         return Lanes(b, b.convert(name, lane.value, wide), dtype)

@@ -44,6 +44,7 @@ class FunctionEmitter(Recording):
     def __init__(self, program: Unit, function: Function, b: Builder, *, has_turned_views: bool) -> None:
         super().__init__(program, b, function)
         self.function = function
+        self.handlers: Handlers[FunctionEmitter] = program.handlers or HANDLERS
         self.block_index = Value(I64, "%block_index")
         self.block_count = Value(I64, "%block_count")
         self.bindings: dict[Var, Binding] = {}
@@ -68,6 +69,8 @@ class FunctionEmitter(Recording):
         """Whether the blocks of a launch wait for each other in it."""
         self.is_concurrent = False
         """Whether other threads may be adding to the same memory: in a task, and in what a task calls."""
+        self.in_shares = False
+        """Whether each block makes all turns, and of each what falls to its own rows of what it changes."""
         self.defined = Defined(function)
         self.followed = self.defined.followed if self.checked else set[Var]()
         """The tiles of which it is followed where they hold data."""
@@ -99,13 +102,13 @@ class FunctionEmitter(Recording):
             self._action(stmt.expr)
         else:
             self.flush()
-            HANDLERS.emit(self, stmt)
+            self.handlers.emit(self, stmt)
         for var in self.fusion.reads[id(stmt)]:
             self.uses[var] -= 1
 
     def emit_group(self, group: Group) -> None:
         """Emit one loop over rows."""
-        HANDLERS.emit(self, group)
+        self.handlers.emit(self, group)
 
     def _followed(self, var: Var, value: Expr) -> Binding:
         """Emit what a variable stands for; a tile of which that is not sure gets the box in which it holds data."""
@@ -134,14 +137,14 @@ class FunctionEmitter(Recording):
             return self._op(expr)
         if isinstance(expr, (Invoke, Submit)):
             self.flush()
-            return HANDLERS.emit(self, expr)
+            return self.handlers.emit(self, expr)
         return self.value(expr)
 
     def _op(self, call: Call) -> Binding:
         self.at, bound = call, self._bound(call)
         if self.followed:
             self._look(call, bound)
-        return HANDLERS.lower(self, call, bound)
+        return self.handlers.lower(self, call, bound)
 
     def _bound(self, call: Call) -> Bound:
         """Return the arguments of a call, with what was emitted for operands; those that are not there are None."""
@@ -198,7 +201,7 @@ class FunctionEmitter(Recording):
 
     def _scalar_call(self, call: Call) -> Scalar:
         assert isinstance(call.type, ScalarType)
-        result = HANDLERS.scalars[call.op.spec.name](self, call, call.type.dtype, *map(self.scalar, call.args))
+        result = self.handlers.scalars[call.op.spec.name](self, call, call.type.dtype, *map(self.scalar, call.args))
         reach = bounds(call)
         return replace(result, reach=reach) if reach else result
 

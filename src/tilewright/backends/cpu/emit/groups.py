@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 
 from tilewright.backends.cpu.emit.values import Place, Scalar, Tensor, Tile
@@ -29,6 +29,9 @@ class StoreSink(Sink):
     add: bool = False
     atomic: bool = False
     fits: Value | None = None
+    mask: Tile | None = None
+    """What says which elements are written, and what makes of its elements which are."""
+    admit: Callable[..., Value] | None = None
 
 
 @mutable

@@ -5,7 +5,8 @@ Files sign in what they emit; a function being emitted looks it up and knows non
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from tilewright.backends.cpu.emit.values import Binding, Scalar
@@ -22,13 +23,15 @@ ScalarCode: TypeAlias = Callable[..., Scalar]
 
 
 class Handlers(Generic[E]):
-    """The code that has been signed in, for emitters of one class."""
+    """The code that has been signed in, for emitters of one class, and what others have where there is none."""
 
-    def __init__(self) -> None:
-        self.ops: dict[str, Lowering[E]] = {}
-        self.scalars: dict[str, ScalarCode] = {}
+    def __init__(self, others: Handlers[E] | None = None) -> None:
+        self.ops: MutableMapping[str, Lowering[E]] = {} if others is None else ChainMap({}, others.ops)
+        self.scalars: MutableMapping[str, ScalarCode] = {} if others is None else ChainMap({}, others.scalars)
         """The code for scalar ops, by name."""
-        self._kinds: dict[type, Callable[[E, Any], Any]] = {}
+        self._kinds: MutableMapping[type, Callable[[E, Any], Any]] = {}
+        if others is not None:
+            self._kinds = ChainMap({}, others._kinds)
 
     def lowers(self, *names: str) -> Callable[[Lowering[E]], Lowering[E]]:
         """Sign in the code for ops, by full name or by kind and family."""

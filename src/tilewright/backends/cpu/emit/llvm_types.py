@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.arrays import np
-from tilewright.dtypes import BOOL, DataType
-from tilewright.native.llvm import F32, I1, Value, vector
+from tilewright.dtypes import BOOL, FP64, DataType
+from tilewright.native.llvm import F32, F64, I1, Value, vector
 
-_MEMORY = {"fp32": "float", "fp16": "half", "bfloat16": "i16", "bool": "i8", "index": "i64", "task_id": "i64"}
+_MEMORY = {
+    "fp64": F64,
+    "fp32": "float",
+    "fp16": "half",
+    "bfloat16": "i16",
+    "bool": "i8",
+    "index": "i64",
+    "task_id": "i64",
+}
 
 
 def memory_type(dtype: DataType) -> str:
@@ -18,13 +26,15 @@ def memory_type(dtype: DataType) -> str:
 
 def compute_type(dtype: DataType) -> str:
     """Return what an element is computed in."""
+    if dtype == FP64:
+        return F64
     return F32 if dtype.is_float() else I1 if dtype == BOOL else memory_type(dtype)
 
 
 def literal(dtype: DataType, number: float, count: int) -> Value:
     """Return a constant in every lane."""
     if dtype.is_float():
-        exact: Any = np.float64(np.float32(number))
+        exact: Any = np.float64(number if dtype == FP64 else np.float32(number))
         text = f"0x{int(exact.view(np.uint64)):016X}"
     elif dtype == BOOL:
         text = "true" if number else "false"

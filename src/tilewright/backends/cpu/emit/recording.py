@@ -52,9 +52,10 @@ class Recording(Remembering):
         self._group(tile.rows).tiles.append(tile)
         return tile
 
-    def record_store(self, sink: StoreSink) -> None:
+    def record_store(self, sink: StoreSink, *, goes_on: bool = False) -> None:
         """Add a store to the group of its tile's rows."""
-        self._follow()
+        if not goes_on:
+            self._follow()
         self._group(sink.tile.rows).stores.append(sink)
 
     def _follow(self) -> None:

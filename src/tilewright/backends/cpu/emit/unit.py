@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Any
 
 from tilewright.backends.cpu.emit.arena import Arena
+from tilewright.backends.cpu.emit.handlers import Handlers
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
 from tilewright.backends.cpu.emit.work import Estimate
 from tilewright.core.program import Program
@@ -43,6 +45,8 @@ class Unit:
     plans: list[Fusion] = field(default_factory=list[Fusion])
     """Which ops of its functions share a loop, in the order they were written."""
     names: int = 0
+    handlers: Handlers[Any] | None = None
+    """What emits its statements and ops, where that is not what emits those of a processor's programs."""
 
     def __post_init__(self) -> None:
         """Start an empty module."""

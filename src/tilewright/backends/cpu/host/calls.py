@@ -32,7 +32,7 @@ def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
     call = _prepared(e, expr)
     blocks = expr.core_num if isinstance(expr, Submit) else None
     count = None if blocks is None else _block_count(e, blocks, needs_one=bool(call.rooms))
-    with _where_it_runs(e, expr):
+    with where_it_runs(e, expr):
         if count is not None:
             together = has_barrier(e.program.program, call.callee.function.body)
             (rounds if together else grid)(e, call.callee, [*call.words, *call.rooms], count)
@@ -48,7 +48,7 @@ def _prepared(e: FunctionEmitter, expr: Invoke | Submit) -> Prepared:
     in_grid = isinstance(expr, Submit) and expr.core_num is not None
     is_concurrent = (in_grid or e.is_concurrent) and bool(e.program.footprints[function.name].adds)
     in_rounds = e.in_rounds or (in_grid and has_barrier(e.program.program, function.body))
-    callee = written(e.program, function, Signature.of(bindings, is_concurrent, in_rounds))
+    callee = written(e.program, function, Signature.of(bindings, is_concurrent, in_rounds, e.in_shares))
     words = [w for b, p in zip(bindings, function.params, strict=True) for w in argument_words(e, b, p.type)]
     parts = [e.arena.take(room_bytes(type_)) for type_ in callee.results]
     return Prepared(callee, bindings, words, parts, [e.address(part[0]) for part in parts])
@@ -64,7 +64,7 @@ def _results(e: FunctionEmitter, expr: Invoke | Submit, call: Prepared) -> Bindi
     return values[0] if len(values) == 1 and not isinstance(expr.type, TupleType) else tuple(values)
 
 
-def _where_it_runs(e: FunctionEmitter, expr: Invoke | Submit) -> AbstractContextManager[None]:
+def where_it_runs(e: FunctionEmitter, expr: Invoke | Submit) -> AbstractContextManager[None]:
     """Emit what follows under the condition of a task that may be skipped, which gives nothing it makes itself."""
     if not isinstance(expr, Submit) or expr.predicate is None:
         return nullcontext()

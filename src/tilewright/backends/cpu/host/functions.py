@@ -59,7 +59,7 @@ def emitter(unit: Unit, function: Function, b: Builder, signature: Signature) ->
     """Return what emits a function for a signature."""
     turns = any(signature.turned) or _turns(unit.program, function.body)
     e = FunctionEmitter(unit, function, b, has_turned_views=turns)
-    e.is_concurrent, e.in_rounds = signature.is_concurrent, signature.in_rounds
+    e.is_concurrent, e.in_rounds, e.in_shares = signature.is_concurrent, signature.in_rounds, signature.in_shares
     e.rooms = _rooms(made_results(unit, function))
     e.turned_results = [False] * len(e.rooms)
     return e

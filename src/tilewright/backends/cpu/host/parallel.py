@@ -21,6 +21,7 @@ from tilewright.native.context import Context
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
 from tilewright.native.rounds import GRID, NEEDED, ROUNDS
 from tilewright.passes.launches import runs_side_by_side
+from tilewright.passes.shares import shared_out
 
 CHUNKS = 64
 """How many pieces a region is cut into at most."""
@@ -41,7 +42,8 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     words = [start, step, e.context, e.block_index, e.block_count, *e.symbols.values()]
     words += [word for var in outside for word in words_of(e, e.bindings[var])]
     words += [e.bound[var] for var in flagged]
-    task = Task(e, turns, words)
+    in_shares = shared_out(e.program.program, stmt) is not None
+    task = Task(e, _workers(e), [*words, turns], chunks=None) if in_shares else Task(e, turns, words)
     loaded = iter(task.words)
     start, step, *head = (next(loaded) for _ in range(5))
     inner = task.emitter(head)
@@ -49,11 +51,21 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     inner.bindings = {var: captured(e.bindings[var], loaded) for var in outside}
     inner.bound = {var: next(loaded) for var in flagged}
     inner.regions = []
-    begin = task.b.op("add", start, task.b.op("mul", task.first, step))
-    counted_loop(inner, stmt, (task.first, task.last), (), (begin, step))
+    if in_shares:
+        inner.block_index, inner.block_count, inner.in_shares, inner.is_concurrent = task.first, task.turns, True, False
+        counted_loop(inner, stmt, (i64(0), next(loaded)), (), (start, step))
+    else:
+        begin = task.b.op("add", start, task.b.op("mul", task.first, step))
+        counted_loop(inner, stmt, (task.first, task.last), (), (begin, step))
     task.finish(inner)
     task.run()
     return True
+
+
+def _workers(e: FunctionEmitter) -> Value:
+    """Return how many threads may run side by side."""
+    threads = e.b.load(I64, e.b.offset(e.context, i64(Context.THREADS), I64), 8)
+    return e.b.intrinsic("llvm.umin", e.b.intrinsic("llvm.umax", threads, i64(1)), i64(CHUNKS))
 
 
 def grid(e: FunctionEmitter, callee: Emitted, args: Sequence[Value], count: Value) -> None:
@@ -123,6 +135,7 @@ class Task:
         self.given = [turns, self.chunks, *words]
         turns, count, *self.words = self._read()
         """The words as the task sees them: constants stay what they are."""
+        self.turns = turns
         if known is None:
             size = b.op("udiv", b.op("sub", b.op("add", turns, count), i64(1)), count)
         else:

@@ -7,25 +7,31 @@ from __future__ import annotations
 
 from tilewright.backends.cpu.compute import (
     assemble,
+    atomic_updates,
     compare,
     convert,
     copies,
+    draws,
     element_gathers,
     elements,
     generators,
     groups,
     lanes,
     merge,
+    order,
     partial,
     philox,
     positions,
     products,
+    ravels,
     reduce,
     row_gathers,
     scaled,
+    scans,
     scatters,
     selections,
     sort,
+    takes,
     tiles,
     views,
 )
@@ -39,6 +45,7 @@ from tilewright.backends.cpu.host import (
     calls,
     control,
     pipes,
+    printing,
     reinterpreted,
     scalars,
     system,
@@ -67,9 +74,10 @@ from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
 HANDLERS = (
-    arrays, assemble, byte_views, calls, compare, control, convert, copies, element_gathers, elements, generators,
-    groups, lanes, merge, partial, philox, pipes, positions, products, reduce, reinterpreted, row_gathers, scalars,
-    scaled, scatters, selections, sort, system, tensor_gathers, tensor_scatters, tensor_views, tensors, tiles, views,
+    arrays, assemble, atomic_updates, byte_views, calls, compare, control, convert, copies, draws, element_gathers,
+    elements, generators, groups, lanes, merge, order, partial, philox, pipes, positions, printing, products,
+    ravels, reduce, reinterpreted, row_gathers, scalars, scaled, scans, scatters, selections, sort, system, takes,
+    tensor_gathers, tensor_scatters, tensor_views, tensors, tiles, views,
 )  # fmt: skip
 """The modules that sign code in for statements, calls, ops and groups of ops."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tilewright.backends.cpu.compute.traced import Lanes, combine, converted, rounded
 from tilewright.backends.cpu.emit.function import HANDLERS, FunctionEmitter
 from tilewright.backends.cpu.emit.values import Scalar, static
+from tilewright.backends.scalar_arithmetic import ARITHMETIC, COMPARISONS, DIVISIONS, SHIFTS, float_division
 from tilewright.core.expr import Call
 from tilewright.dtypes import BOOL, INDEX, UINT64, DataType, meet
 from tilewright.native.llvm import I1, Value
@@ -61,29 +62,11 @@ def _chosen(condition: Lanes, then: Lanes, other: Lanes) -> Lanes:
     return Lanes(then.b, then.b.select(condition.value, then.value, other.value), then.element)
 
 
-def _signed_zero(like: Lanes) -> Lanes:
-    return Lanes(like.b, like.b.intrinsic("llvm.copysign", like.like(0).value, like.value), like.element)
-
-
-def _float_division(kind: str, a: Lanes, b: Lanes) -> Lanes:
-    """Return what NumPy's floor_divide and mod give: the quotient comes from the exact remainder."""
-    rest = combine("fmod")(a, b)
-    wrong = (rest != 0) & ((rest < 0) ^ (b < 0))
-    if kind == "mod":
-        return _chosen(rest == 0, _signed_zero(b), _chosen(wrong, rest + b, rest))
-    quotient = (a - rest) / b
-    quotient = _chosen(wrong, quotient - 1, quotient)
-    floor = Lanes(a.b, a.b.intrinsic("llvm.floor", quotient.value), a.element)
-    whole = _chosen(quotient - floor > 0.5, floor + 1, floor)
-    return _chosen(b == 0, a / b, _chosen(quotient == 0, _signed_zero(a / b), whole))
-
-
 def _division(kind: str) -> Emit:
     def emit(e: FunctionEmitter, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
         a, b = in_type(e, lhs, dtype), in_type(e, rhs, dtype)
         if dtype.is_float():
-            result = a / b if kind == "div" else _float_division(kind, a, b)
-            return Scalar(rounded(result, dtype).value, dtype)
+            return Scalar(rounded(float_division(kind, a, b), dtype).value, dtype)
         zero = b == 0
         if static(rhs.value) in (None, 0):
             e.fail(zero.value, "division by zero", call)
@@ -106,19 +89,12 @@ def _not(e: FunctionEmitter, call: Call, dtype: DataType, value: Scalar) -> Scal
     return Scalar(e.b.op("xor", value.value, Value(I1, "true")), dtype)
 
 
-for _name, _ufunc in (
-    ("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("min", "minimum"), ("max", "maximum"),
-    ("neg", "negative"), ("bit_and", "bitwise_and"), ("bit_or", "bitwise_or"), ("bit_xor", "bitwise_xor"),
-    ("invert", "invert"), ("and_", "bitwise_and"), ("or_", "bitwise_or"),
-):  # fmt: skip
+for _name, _ufunc in ARITHMETIC.items():
     HANDLERS.scalars[_name] = _arithmetic(_ufunc)
-for _name, _ufunc in (
-    ("eq", "equal"), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"),
-    ("ge", "greater_equal"),
-):  # fmt: skip
+for _name, _ufunc in COMPARISONS.items():
     HANDLERS.scalars[_name] = _comparison(_ufunc)
-for _name, _ufunc in (("shl", "left_shift"), ("shr", "right_shift")):
+for _name, _ufunc in SHIFTS.items():
     HANDLERS.scalars[_name] = _shift(_ufunc)
-for _name in ("div", "floordiv", "mod"):
+for _name in DIVISIONS:
     HANDLERS.scalars[_name] = _division(_name)
 HANDLERS.scalars["not_"] = _not

@@ -18,7 +18,7 @@ from tilewright.core.types import TensorType, TupleType
 from tilewright.native.llvm import Value, i64
 from tilewright.ops.gather import SMALLER
 from tilewright.ops.indices import chosen, outside, pattern_of
-from tilewright.ops.selection import COMPARISONS
+from tilewright.ops.selection import COMPARISONS, CUT
 
 AHEAD = 2
 """How many rows further on the one lies that is fetched while another is copied."""
@@ -56,7 +56,7 @@ def _masked(e: FunctionEmitter, call: Call, source: Tensor, bound: Bound) -> Ten
     rows, columns = source.shape
     if static(columns) is None:
         ragged = e.b.compare("icmp ne", e.b.op("urem", columns, i64(pattern.step)), i64(0))
-        e.stop(ragged, f"{pattern.name} takes one of {pattern.step} columns, which must divide them\n{SMALLER}", call)
+        e.stop(ragged, f"{pattern.name} takes one of {pattern.step} columns, which must divide them\n{CUT}", call)
     width = static(columns)
     count = e.b.op("udiv", columns, i64(pattern.step)) if width is None else i64(width // pattern.step)
     made = buffer(e, call, (rows, count), call.type.dtype)

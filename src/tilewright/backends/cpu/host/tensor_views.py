@@ -8,6 +8,7 @@ from functools import reduce
 
 from tilewright.backends.cpu.compute.addresses import moved, packed_strides, times
 from tilewright.backends.cpu.compute.copies import inside
+from tilewright.backends.cpu.compute.views import carried, counted
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static
@@ -17,7 +18,7 @@ from tilewright.core.expr import Call
 from tilewright.core.types import TensorType
 from tilewright.native.llvm import I1, I64, PTR, Value, i64
 from tilewright.ops.lanes import AXES, half
-from tilewright.ops.reshape import RESHAPED, Part, part_of
+from tilewright.ops.reshape import RESHAPED, Part, aligned, part_of
 from tilewright.ops.windows import CUT
 
 
@@ -159,11 +160,30 @@ def turned(source: Tensor, axis1: int, axis2: int) -> Tensor:
     return Tensor(source.pointer, shape, strides, valid, source.dtype, source.root)
 
 
+@lowers("tensor.strided")
+def _strided(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    source, steps = bound["x"], bound["steps"]
+    strides = tuple(times(e, stride, i64(step)) for stride, step in zip(source.strides, steps, strict=True))
+    shape, valid = (counted(e, extents, steps) for extents in (source.shape, source.valid))
+    return Tensor(source.pointer, shape, strides, valid, source.dtype, source.root)
+
+
 @lowers("tensor.reshape")
 def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     source_type = call.args[0].type
     assert isinstance(call.type, TensorType) and isinstance(source_type, TensorType)
+    axes = aligned(source_type.shape, call.type.shape) if source_type.valid == source_type.shape else None
+    if axes is not None:
+        return _with_axes(bound["x"], axes)
     return reshaped(e, call, bound["x"], e.indices(bound["shape"]), part_of(source_type, call.type.shape), call.type)
+
+
+def _with_axes(source: Tensor, axes: Sequence[int | None]) -> Tensor:
+    """Return a view in which axes of one element have come or gone: its elements may lie anywhere."""
+    shape, strides = (
+        tuple(i64(1) if axis is None else values[axis] for axis in axes) for values in (source.shape, source.strides)
+    )
+    return Tensor(source.pointer, shape, strides, shape, source.dtype, source.root)
 
 
 def reshaped(
@@ -182,7 +202,7 @@ def reshaped(
         expected = times(e, expected, extent)
     have, want = (source.valid, source.shape) if part is None else ((), ())
     fits = _all_same(e, (*have, count), (*want, expected), in_place)
-    valid = shape if part is None else tuple(i64(n) if isinstance(n, int) else source.valid[n.axis] for n in part)
+    valid = shape if part is None else carried(e, source.valid, part)
     view = Tensor(source.pointer, shape, strides, valid, source.dtype, source.root)
     if fits.ref == "true" or not e.checked:
         return view

@@ -1,0 +1,68 @@
+"""Library functions: those of doubles, which the machine's own mathematical library computes, lane by lane.
+
+A double leaves no precision to compute in that is wider and quick. The library's functions are right to within one unit
+of the last place, and programs that ask for doubles ask for that. What is a single instruction stays one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from tilewright.backends.cpu.compute.doubles import part_way
+from tilewright.backends.cpu.compute.vectormath import Emitter
+from tilewright.native.llvm import F64, I32, Builder, Value, lanes
+from tilewright.native.terms import Term
+
+Function: TypeAlias = Callable[..., Value]
+
+_NAMES = {
+    **{name: name for name in ("exp", "log", "sin", "cos", "tanh", "erf", "erfc", "exp2", "expm1", "log2", "log10")},
+    **{name: name for name in ("log1p", "sinh", "cosh", "fmod")},
+    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
+    "power": "pow",
+}
+"""What the library calls each function."""
+
+
+def called(name: str) -> Function:
+    """Return a function of lanes that calls the library once for each."""
+
+    def emit(b: Builder, *operands: Value) -> Value:
+        b.module.intrinsic(name, F64, *[F64] * len(operands))
+        count = lanes(operands[0].type)
+        if count == 1:
+            return b.call(F64, name, *operands)
+        whole = Value(operands[0].type, "poison")
+        for lane in range(count):
+            given = [b.value(F64, f"extractelement {operand}, {I32} {lane}") for operand in operands]
+            whole = b.value(whole.type, f"insertelement {whole}, {b.call(F64, name, *given)}, {I32} {lane}")
+        return whole
+
+    return emit
+
+
+def _normal(b: Builder, x: Value) -> Value:
+    tail = called("erfc")(b, (Term(b, x) * -math.sqrt(0.5)).value)
+    return (Term(b, tail) * 0.5).value
+
+
+def _fast_normal(b: Builder, given: Value) -> Value:
+    x = Term(b, given)
+    y = x * (x * 0.044715 * x + 1.0) * math.sqrt(8 / math.pi)  # in this order, which is the reference's
+    e = Term(b, called("exp")(b, (y.magnitude() * -1.0).value))
+    return ((y < 0.0).choose(e, 1.0) / (e + 1.0)).value
+
+
+def _between(b: Builder, *given: Value) -> Value:
+    return part_way(*(Term(b, each) for each in given)).value
+
+
+FUNCTIONS: Mapping[str, Function | Emitter] = {
+    **{ours: called(theirs) for ours, theirs in _NAMES.items()},
+    "normal": _normal,
+    "fast_normal": _fast_normal,
+    "between": _between,
+}
+"""By the names that the references of ops have for them."""

@@ -1,0 +1,155 @@
+"""NVIDIA GPUs as a back end: kernels through Triton IR, host functions through LLVM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tilewright.backends.cpu.host.options import Options
+from tilewright.backends.cuda import target as targets
+from tilewright.backends.cuda.driver import driver, is_there
+from tilewright.backends.cuda.loaded import KERNELS, LaunchedProgram
+from tilewright.backends.cuda.target import Target
+from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Texts, Timed
+from tilewright.core.program import Program
+from tilewright.errors import ExecutionError
+from tilewright.native import support
+from tilewright.native.assemble import assemble
+from tilewright.native.target import llvm_files
+
+if TYPE_CHECKING:
+    from tilewright.backends.cuda.engine import Binary
+    from tilewright.backends.cuda.host.kernels import KernelText
+
+
+class CUDA(Backend):
+    """Programs as kernels of a GPU, with host functions that start them."""
+
+    name = "cuda"
+    stages = ("ttir", "ttgir", "llir", "ptx", "llvm")
+    devices = ("cuda",)
+    is_kept = True
+
+    def objection(self) -> str:
+        """Return what is missing for compiling; running takes a GPU too, and says so itself."""
+        return targets.triton_objection()
+
+    def facts(self) -> dict[str, str]:
+        """Return which GPUs, driver and Triton there are."""
+        found = {"Triton": targets.triton_version() or "none"}
+        try:
+            gpus = [f"{driver().device_name(n)}, sm_{driver().capability(n)}" for n in range(driver().count)]
+        except ExecutionError as error:
+            return {**found, "GPU": f"none: {error}"}
+        return {
+            **found,
+            "driver": f"CUDA {driver().version // 1000}.{driver().version % 1000 // 10}",
+            "GPU": "; ".join(gpus),
+        }
+
+    def target(self) -> Target:
+        """Return the first GPU of this machine, and where there is none the one that is usual."""
+        return targets.target_for(driver().capability(0) if is_there() else targets.DEFAULT)
+
+    def named(self, target: str) -> Target:
+        """Return a GPU by its name, as in `sm_90`; ValueError lists them."""
+        return targets.named(target)
+
+    def fingerprint(self) -> str:
+        """Return which GPU, driver and Triton there are."""
+        gpu = f"{driver().capability(0)} {driver().version}" if is_there() else "none"
+        return f"{gpu} triton {targets.triton_version()}"
+
+    def toolchain(self) -> list[str]:
+        """Return llvmlite's files; Triton's are told by its version."""
+        return llvm_files()
+
+    def options(self, *, is_checked: bool = False) -> Options:
+        """Return what the settings say now."""
+        return Options.current()
+
+    def compile(
+        self,
+        program: Program,
+        entries: Sequence[str] | None = None,
+        target: Target | None = None,
+        options: Options | None = None,
+        timed: Timed = nullcontext,
+    ) -> Code:
+        """Return a lowered program as kernels, and a host function for each entry.
+
+        The steps are `compiler`, which loads it, `emission`, `Triton` and `LLVM`.
+        """
+        with timed("compiler"):
+            from tilewright.backends.cuda.engine import compiled
+            from tilewright.backends.cuda.host.program import LaunchingProgram
+
+            target = target or self.target()
+            emitter = LaunchingProgram(program, target.processor, options or Options.current())
+        with timed("emission"):
+            functions = program.entries if entries is None else [program[name] for name in entries]
+            symbols = {function.name: emitter.entry(function) for function in functions}
+            text = emitter.module.text()
+        with timed("Triton"):
+            binaries = [
+                compiled(each, target.capability, kernel.warps, kernel.stages)
+                for kernel in emitter.kernels
+                for each in (kernel.aligned, kernel.other)
+            ]
+        with timed("LLVM"):
+            made = assemble(text, target.processor).object
+        objects = {PROGRAM: made, **_objects(emitter.kernels, binaries)}
+        texts = {**_texts(emitter.kernels, binaries), "llvm": lambda: text}
+        return Code(self, target, objects, symbols, emitter.errors, texts)
+
+    def load(self, program: Program, code: Code) -> LaunchedProgram:
+        """Return code that is loaded on a GPU when it is first called there."""
+        return LaunchedProgram(program, code)
+
+    def elapsed(self, run: Callable[[], object]) -> float:
+        """Return how many seconds a run takes until the GPU is done, which has nothing else to do when it starts."""
+        wait = partial(driver().call, "cuCtxSynchronize")
+
+        def whole() -> None:
+            run()
+            wait()
+
+        wait()
+        return super().elapsed(whole)
+
+    def companions(self, code: Code) -> dict[str, bytes]:
+        """Return the code that looks for signals, as the processor's programs bring it along."""
+        return support.objects(code.objects)
+
+    def restored(
+        self, target: Mapping[str, Any], objects: Mapping[str, bytes], symbols: Mapping[str, str], errors: Errors
+    ) -> Code:
+        """Return code that was kept."""
+        return Code(self, Target(**target), objects, symbols, errors, {})
+
+
+def _objects(kernels: Sequence[KernelText], binaries: Sequence[Binary]) -> dict[str, bytes]:
+    """Return the kernels as files, and the list that says how each is launched: aligned and other, in turn."""
+    names = [f"{kernel.name}.{number}.{kind}" for number, kernel in enumerate(kernels) for kind in ("aligned", "other")]
+    listed = [
+        {"object": name, "name": binary.name, "threads": binary.threads, "shared": binary.shared}
+        for name, binary in zip(names, binaries, strict=True)
+    ]
+    cubins = {name: binary.cubin for name, binary in zip(names, binaries, strict=True)}
+    return {KERNELS: json.dumps(listed).encode(), **cubins}
+
+
+def _texts(kernels: Sequence[KernelText], binaries: Sequence[Binary]) -> Texts:
+    """Return what the kernels for aligned parameters were on their way, stage by stage."""
+
+    def joined(stage: str) -> str:
+        return "\n".join(binary.texts.get(stage, "") for binary in binaries[::2])
+
+    written = {"ttir": lambda: "\n".join(kernel.aligned for kernel in kernels)}
+    return {**written, **{stage: partial(joined, stage) for stage in ("ttgir", "llir", "ptx")}}
+
+
+BACKEND = CUDA()

@@ -1,0 +1,1 @@
+"""The host function around a program's launches: what the processor does for a GPU."""

@@ -1,0 +1,58 @@
+"""Capture: what a kernel reads from around it, as parameters; constants stay what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tilewright.backends.cpu.emit import values as host
+from tilewright.backends.cpu.emit.values import static
+from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.parameters import ALIGNED, Parameters
+from tilewright.backends.cuda.ttir.recipes import refused
+from tilewright.backends.cuda.ttir.text import F32, I32, I64, pointer_to
+from tilewright.backends.cuda.ttir.values import Binding, Extent, Scalar, Tensor, computes, element_of, memory_element
+from tilewright.dtypes import BOOL
+from tilewright.native import llvm
+
+
+def captured(k: Kernel, params: Parameters, binding: host.Binding) -> Binding:
+    """Return a value of the host's as a kernel sees it."""
+    if isinstance(binding, tuple):
+        return tuple(captured(k, params, element) for element in binding)
+    if isinstance(binding, host.Scalar):
+        return _scalar(k, params, binding)
+    if isinstance(binding, host.Tensor):
+        return _tensor(params, binding)
+    raise refused("an array or a tile of the host's inside a kernel", k.t.span)
+
+
+def _scalar(k: Kernel, params: Parameters, scalar: host.Scalar) -> Scalar:
+    if not computes(scalar.dtype):
+        raise refused(f"numbers of {scalar.dtype}", k.t.span)
+    if re.fullmatch(r"-?\d+", scalar.value.ref) and scalar.dtype.is_int():
+        return k.number(int(scalar.value.ref), scalar.dtype)
+    if scalar.dtype == BOOL:
+        return Scalar(k.t.convert("arith.trunci", params.add(I32, scalar.value), "i1"), BOOL)
+    return Scalar(params.add(F32 if scalar.dtype.is_float() else element_of(scalar.dtype), scalar.value), scalar.dtype)
+
+
+def _tensor(params: Parameters, tensor: host.Tensor) -> Tensor:
+    element = memory_element(tensor.dtype)
+    several = max(1, ALIGNED // tensor.dtype.get_byte())
+    pointer = params.add(pointer_to(element), tensor.pointer, ALIGNED)
+    strides = extents(params, tensor.strides, several)
+    shape = _along_rows(params, tensor.shape, several)
+    valid = shape if tensor.valid == tensor.shape else _along_rows(params, tensor.valid, several)
+    return Tensor(pointer, shape, strides, valid, tensor.dtype, tensor.root)
+
+
+def _along_rows(params: Parameters, words: Sequence[llvm.Value], divisor: int) -> tuple[Extent, ...]:
+    """Return extents, of which the last says where rows end."""
+    return (*extents(params, words[:-1]), *extents(params, words[-1:], divisor))
+
+
+def extents(params: Parameters, words: Sequence[llvm.Value], divisor: int = 1) -> tuple[Extent, ...]:
+    """Return numbers of the host's as extents."""
+    found = ((word, static(word)) for word in words)
+    return tuple(params.add(I64, word, divisor) if known is None else known for word, known in found)

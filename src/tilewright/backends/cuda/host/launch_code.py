@@ -1,0 +1,187 @@
+"""Launch code: the LLVM functions around the driver's, the same in every program.
+
+What they need of the driver and of the framework are symbols, and handles are in a table beside the object, filled when
+it is loaded on a device: so the object can be kept.
+
+    table := context, device, error word of the host's, its address on the device, then a row for each kernel
+    row   := function, threads, bytes of shared memory, nothing
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from tilewright.native.context import Context
+from tilewright.native.llvm import Module
+
+TABLE = "tilewright_cuda_table"
+STREAM = "tilewright_cuda_stream"
+"""The function that tells the current stream of a device: `i32 (i32 device, ptr stream)`."""
+
+
+class Table(IntEnum):
+    """The words at the beginning of the table, and how many a kernel has."""
+
+    CONTEXT = 0
+    DEVICE = 1
+    ERROR_WORD = 2
+    ERROR_ADDRESS = 3
+    KERNELS = 4
+    ROW = 4
+
+
+DRIVER = (
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuCtxPushCurrent_v2",
+    "cuCtxPopCurrent_v2",
+    "cuLaunchKernel",
+    "cuMemAllocAsync",
+    "cuMemsetD8Async",
+)
+"""The functions of the driver that programs call."""
+
+_DECLARED = f"""
+@{TABLE} = external global [{Table.KERNELS + Table.ROW} x i64]
+declare i32 @{STREAM}(i32, ptr)
+declare i32 @cuCtxGetCurrent(ptr)
+declare i32 @cuCtxSetCurrent(ptr)
+declare i32 @cuCtxPushCurrent_v2(ptr)
+declare i32 @cuCtxPopCurrent_v2(ptr)
+declare i32 @cuLaunchKernel(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr)
+declare i32 @cuMemAllocAsync(ptr, i64, ptr)
+declare i32 @cuMemsetD8Async(ptr, i8, i64, ptr)
+"""
+
+_ENTERED = f"""
+define internal i1 @entered(ptr %stream) nounwind {{
+  %now = alloca ptr
+  %want = load ptr, ptr @{TABLE}, align 8
+  %asked = call i32 @cuCtxGetCurrent(ptr %now)
+  %have = load ptr, ptr %now, align 8
+  %same = icmp eq ptr %have, %want
+  br i1 %same, label %ready, label %other
+other:
+  %none = icmp eq ptr %have, null
+  br i1 %none, label %adopt, label %push
+adopt:
+  %set = call i32 @cuCtxSetCurrent(ptr %want)
+  br label %ready
+push:
+  %pushed = call i32 @cuCtxPushCurrent_v2(ptr %want)
+  br label %ready
+ready:
+  %must = phi i1 [ false, %0 ], [ false, %adopt ], [ true, %push ]
+  %place = getelementptr i64, ptr @{TABLE}, i64 {Table.DEVICE}
+  %device = load i32, ptr %place, align 8
+  %told = call i32 @{STREAM}(i32 %device, ptr %stream)
+  ret i1 %must
+}}
+
+define internal void @left(i1 %must) nounwind {{
+  %gone = alloca ptr
+  br i1 %must, label %pop, label %done
+pop:
+  %popped = call i32 @cuCtxPopCurrent_v2(ptr %gone)
+  br label %done
+done:
+  ret void
+}}
+"""
+
+_SIZES = "i32 %blocks, i32 1, i32 1, i32 %threads, i32 1, i32 1, i32 %shared"
+
+_LAUNCH = f"""
+define internal void @launch(ptr %context, i64 %number, i64 %count, ptr %params, i64 %note) nounwind {{
+  %cell = getelementptr i64, ptr %context, i64 {Context.ERROR}
+  %failed = load atomic i64, ptr %cell monotonic, align 8
+  %some = icmp sgt i64 %count, 0
+  %well = icmp eq i64 %failed, 0
+  %go = and i1 %some, %well
+  br i1 %go, label %look, label %done
+look:
+  %held = getelementptr i64, ptr @{TABLE}, i64 {Table.ERROR_WORD}
+  %word = load ptr, ptr %held, align 8
+  %earlier = load volatile i64, ptr %word, align 8
+  %clean = icmp eq i64 %earlier, 0
+  br i1 %clean, label %start, label %report
+report:
+  store volatile i64 0, ptr %word, align 8
+  store atomic i64 %earlier, ptr %cell monotonic, align 8
+  br label %done
+start:
+  %slot = alloca ptr
+  %must = call i1 @entered(ptr %slot)
+  %stream = load ptr, ptr %slot, align 8
+  %first = mul i64 %number, {Table.ROW}
+  %at = add i64 %first, {Table.KERNELS}
+  %row = getelementptr i64, ptr @{TABLE}, i64 %at
+  %function = load ptr, ptr %row, align 8
+  %second = getelementptr i64, ptr %row, i64 1
+  %threads = load i32, ptr %second, align 8
+  %third = getelementptr i64, ptr %row, i64 2
+  %shared = load i32, ptr %third, align 8
+  %most = call i64 @llvm.umin.i64(i64 %count, i64 2147483648)
+  %blocks = trunc i64 %most to i32
+  %code = call i32 @cuLaunchKernel(ptr %function, {_SIZES}, ptr %stream, ptr %params, ptr null)
+  call void @left(i1 %must)
+  %fine = icmp eq i32 %code, 0
+  br i1 %fine, label %done, label %refused
+refused:
+  %wide = zext i32 %code to i64
+  %high = shl i64 %wide, 32
+  %error = or i64 %high, %note
+  store atomic i64 %error, ptr %cell monotonic, align 8
+  br label %done
+done:
+  ret void
+}}
+"""
+
+_MEMORY = f"""
+define internal ptr @device_memory(ptr %context, i64 %size, i1 %clear, i64 %note) nounwind {{
+  %slot = alloca ptr
+  %made = alloca ptr
+  store ptr null, ptr %made, align 8
+  %must = call i1 @entered(ptr %slot)
+  %stream = load ptr, ptr %slot, align 8
+  %least = call i64 @llvm.umax.i64(i64 %size, i64 16)
+  %code = call i32 @cuMemAllocAsync(ptr %made, i64 %least, ptr %stream)
+  %memory = load ptr, ptr %made, align 8
+  %fine = icmp eq i32 %code, 0
+  br i1 %fine, label %keep, label %refused
+keep:
+  %node = call ptr @calloc(i64 3, i64 8)
+  %second = getelementptr i64, ptr %node, i64 1
+  store ptr %memory, ptr %second, align 8
+  %third = getelementptr i64, ptr %node, i64 2
+  store ptr %stream, ptr %third, align 8
+  %head = getelementptr i64, ptr %context, i64 {Context.BUFFERS}
+  %older = atomicrmw xchg ptr %head, ptr %node monotonic
+  store ptr %older, ptr %node, align 8
+  br i1 %clear, label %zero, label %done
+zero:
+  %cleared = call i32 @cuMemsetD8Async(ptr %memory, i8 0, i64 %size, ptr %stream)
+  br label %done
+refused:
+  %cell = getelementptr i64, ptr %context, i64 {Context.ERROR}
+  store atomic i64 %note, ptr %cell monotonic, align 8
+  br label %done
+done:
+  call void @left(i1 %must)
+  ret ptr %memory
+}}
+"""
+
+
+def add_to(module: Module) -> None:
+    """Let a module call `launch` and `device_memory`."""
+    if "launch" in module.defined:
+        return
+    module.defined.add("launch")
+    for line in _DECLARED.strip().splitlines():
+        module.declare(line)
+    module.intrinsic("llvm.umin.i64", "i64", "i64", "i64")
+    module.intrinsic("llvm.umax.i64", "i64", "i64", "i64")
+    module.intrinsic("calloc", "ptr", "i64", "i64")
+    module.functions[:0] = [_ENTERED, _LAUNCH, _MEMORY]

@@ -1,0 +1,75 @@
+"""Launches: kernels written for statements of the host's, and the code that starts them.
+
+A kernel exists twice: for addresses and distances between rows that are multiples of what is moved at once, and for
+others. The host looks at what it passes and takes the one that fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cuda.host import launch_code
+from tilewright.backends.cuda.host.kernels import Kernels, KernelText
+from tilewright.backends.cuda.host.launch_code import TABLE, Table
+from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.parameters import Parameter, Parameters
+from tilewright.backends.cuda.ttir.text import I32, I64, Value
+from tilewright.native import llvm
+from tilewright.native.context import INDEX as NUMBER
+from tilewright.native.llvm import PTR, i64
+
+REFUSED = f"the GPU refused to start this kernel, or an earlier one has failed: the driver's error {NUMBER}"
+
+Write = Callable[[Kernel, Parameters, Value], None]
+"""Writes a kernel, given its parameters and the number of the block as a scalar of 64 bits."""
+
+
+def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write) -> None:
+    """Emit the launch of a kernel on so many blocks."""
+    params = Parameters()
+    k = Kernel(e.program.program, e.program.note, params.errors, e.checked)
+    k.t.span = e.at.span
+    block = k.t.convert("arith.extsi", k.t.op("tt.get_program_id x : i32", I32), I64)
+    write(k, params, block)
+    unit = e.program
+    assert isinstance(unit, Kernels)
+    number = unit.kernel(KernelText.of(name, k, params))
+    launch_code.add_to(e.b.module)
+    row = e.b.op("add", i64(2 * number), _is_unaligned(e, params.found))
+    note = i64(e.program.note(REFUSED, e.at.span))
+    e.b.invoke("launch", e.context, row, count, _arguments(e, params.found), note)
+    e.leave_after_an_error()
+
+
+def _arguments(e: FunctionEmitter, params: Sequence[Parameter]) -> llvm.Value:
+    """Emit the addresses of the words that a kernel is given, with a zero for each parameter that Triton may add."""
+    b, count = e.b, len(params)
+    words, places = b.slot(f"[{count + 1} x i64]"), b.slot(f"[{count + 2} x ptr]")
+    b.store(i64(0), b.offset(words, i64(count), llvm.I64), 8)
+    for number, parameter in enumerate(params):
+        b.store(_word(e, parameter), b.offset(words, i64(number), llvm.I64), 8)
+    for number in range(count + 2):
+        b.store(b.offset(words, i64(min(number, count)), llvm.I64), b.offset(places, i64(number), PTR), 8)
+    return places
+
+
+def _word(e: FunctionEmitter, parameter: Parameter) -> llvm.Value:
+    if parameter.word is None:
+        table = llvm.Value(PTR, f"@{TABLE}")
+        return e.b.load(llvm.I64, e.b.offset(table, i64(Table.ERROR_ADDRESS), llvm.I64), 8)
+    if parameter.word.type == llvm.I1:
+        return e.b.convert("zext", parameter.word, llvm.I32)
+    return parameter.word
+
+
+def _is_unaligned(e: FunctionEmitter, params: Sequence[Parameter]) -> llvm.Value:
+    """Return 1 where some parameter is no multiple of what it would have to be, else 0."""
+    b, found = e.b, i64(0)
+    for parameter in params:
+        if parameter.word is None or parameter.divisor == 1:
+            continue
+        word = parameter.word
+        number = b.value(llvm.I64, f"ptrtoint {word} to i64") if word.type == PTR else word
+        found = b.op("or", found, b.op("and", number, i64(parameter.divisor - 1)))
+    return b.convert("zext", b.compare("icmp ne", found, i64(0)), llvm.I64)

@@ -1,0 +1,78 @@
+"""Programs: every entry of a program as a host function, and the kernels that it starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilewright.backends.cpu.host.options import Options
+from tilewright.backends.cpu.host.program import ProgramEmitter
+from tilewright.backends.cuda.host.handlers import HANDLERS
+from tilewright.backends.cuda.host.kernels import Kernels
+from tilewright.backends.cuda.host.regions import is_kernel
+from tilewright.backends.cuda.ttir import (
+    control,
+    loads,
+    parts,
+    products,
+    reduce,
+    scalars,
+    shape,
+    stores,
+    tiles,
+    views,
+)
+from tilewright.backends.cuda.ttir.recipes import refused
+from tilewright.core.enums import FunctionType
+from tilewright.core.expr import Expr, GlobalVar, Invoke, TupleGetItem, Var
+from tilewright.core.program import Function, Program
+from tilewright.core.stmt import AssignStmt, ReturnStmt, SeqStmts
+from tilewright.core.types import TensorType, TupleType
+from tilewright.native.target import Target
+
+SIGNED_IN = (control, loads, parts, products, reduce, scalars, shape, stores, tiles, views)
+"""The modules that sign in what kernels are written as."""
+
+
+class LaunchingProgram(ProgramEmitter, Kernels):
+    """A program being written: host functions for a processor, and kernels for a GPU."""
+
+    def __init__(self, program: Program, target: Target, options: Options) -> None:
+        super().__init__(started(program), target, options)
+        self.handlers = HANDLERS
+
+    def entry(self, function: Function) -> str:
+        """Write a function that is called from outside; return its symbol."""
+        own = self.program[function.name]
+        for type_, position in zip(own.return_types, self.returned[own.name], strict=True):
+            if isinstance(type_, TensorType) and position is None:
+                raise refused(f"`{own.name}`, which returns a tensor that it makes,", own.span)
+        return super().entry(own)
+
+
+def started(program: Program) -> Program:
+    """Return a program whose entries start kernels, and are none themselves."""
+    functions = list(program.function_list)
+    for entry in program.entries:
+        if is_kernel(entry):
+            kernel = replace(entry, name=_free(f"{entry.name}_kernel", program))
+            functions = [f for f in functions if f is not entry] + [kernel, _starting(entry, kernel)]
+    return program.with_functions(functions)
+
+
+def _starting(entry: Function, kernel: Function) -> Function:
+    """Return an entry that calls its kernel and gives back what that does."""
+    several = len(entry.return_types) != 1
+    type_ = TupleType(entry.return_types) if several else entry.return_types[0]
+    result = Var("result", type_, entry.span)
+    call = Invoke(GlobalVar(kernel.name), entry.params, type_, entry.span)
+    given: list[Expr] = [result]
+    if several:
+        given = [TupleGetItem(result, k, each, entry.span) for k, each in enumerate(entry.return_types)]
+    body = SeqStmts((AssignStmt(result, call, entry.span), ReturnStmt(tuple(given), entry.span)))
+    return replace(entry, body=body, func_type=FunctionType.Orchestration)
+
+
+def _free(name: str, program: Program) -> str:
+    while name in program.function_names:
+        name += "_"
+    return name

@@ -1,0 +1,70 @@
+"""Targets: which GPU and which Triton kernels are made for."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import PackageNotFoundError, version
+
+from tilewright.native.target import PRESETS
+from tilewright.native.target import Target as Processor
+from tilewright.records import record
+
+DEFAULT = 90
+"""The compute capability that kernels are made for where there is no GPU, times ten: Hopper's."""
+KNOWN = (80, 86, 89, 90, 100, 120)
+OLDEST_TRITON = (3, 5)
+
+
+@record
+class Target:
+    """A GPU by its compute capability, times ten; the version of Triton; and the processor of the host functions."""
+
+    capability: int
+    triton: str
+    triple: str
+    cpu: str
+    features: str
+
+    @property
+    def name(self) -> str:
+        """The GPU as NVIDIA's tools call it."""
+        return f"sm_{self.capability}"
+
+    @property
+    def processor(self) -> Processor:
+        """What the host functions are made for."""
+        return Processor(self.triple, self.cpu, self.features)
+
+
+def target_for(capability: int) -> Target:
+    """Return a GPU as something to make code for, with host functions that run on any processor."""
+    host = PRESETS["x86-64"]
+    return Target(capability, triton_version(), host.triple, host.cpu, host.features)
+
+
+def named(name: str) -> Target:
+    """Return a GPU by its name, as in `sm_90`; ValueError for one that there is not."""
+    found = re.fullmatch(r"sm_(\d+)a?", str(name).strip().lower())
+    if found is None or int(found[1]) not in KNOWN:
+        raise ValueError(f"no GPU is called {name!r}; one of {', '.join(f'sm_{known}' for known in KNOWN)}")
+    return target_for(int(found[1]))
+
+
+def triton_version() -> str:
+    """Return the version of Triton that is installed, or nothing."""
+    try:
+        return version("triton")
+    except PackageNotFoundError:
+        return ""
+
+
+def triton_objection() -> str:
+    """Return why kernels cannot be compiled here, or nothing."""
+    found = triton_version()
+    if not found:
+        return "kernels for GPUs are compiled by Triton, which is not installed (pip install triton)"
+    if tuple(map(int, re.findall(r"\d+", found)[:2])) < OLDEST_TRITON:
+        return (
+            f"kernels for GPUs are compiled by Triton {'.'.join(map(str, OLDEST_TRITON))} or newer, and {found} is here"
+        )
+    return ""

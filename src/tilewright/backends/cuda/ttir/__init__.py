@@ -1,0 +1,1 @@
+"""Triton IR: what runs on the GPU, as text."""

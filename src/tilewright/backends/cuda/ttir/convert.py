@@ -1,0 +1,98 @@
+"""Conversion: elements in another type, exactly as `ops.convert` says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements, computed
+from tilewright.backends.cuda.ttir.text import F32, Text, Value
+from tilewright.backends.cuda.ttir.values import computes, element_of
+from tilewright.core.enums import RoundMode
+from tilewright.dtypes import BOOL, FP32, DataType
+from tilewright.errors import UnsupportedFeatureError
+
+
+def cast(t: Text, value: Value, source: DataType, target: DataType, mode: RoundMode) -> Value:
+    """Return elements as `cast` converts them: to integers they are rounded by `mode` and saturate, NaN is zero."""
+    if source.is_float() and target.is_int() and computes(source) and computes(target):
+        return _to_integer(_ROUNDINGS[mode](computed(t, value, source)), target)
+    return as_element(t, value, source, target)
+
+
+def as_element(t: Text, value: Value, source: DataType, target: DataType) -> Value:
+    """Return elements rounded to a type: floats to the nearest, even on ties; integers wrap."""
+    if source == target:
+        return value
+    for dtype in (source, target):
+        if not computes(dtype):
+            raise UnsupportedFeatureError(f"no CUDA recipe for arithmetic on {dtype} elements yet")
+    if target == BOOL:
+        found = computed(t, value, source)
+        return (found != 0).value
+    if source.is_float():
+        return _from_float(t, value, target)
+    if target.is_float():
+        name = "arith.sitofp" if source.is_signed_int() else "arith.uitofp"
+        return t.convert(name, value, element_of(target))
+    return _integer(t, value, source, element_of(target))
+
+
+def _from_float(t: Text, value: Value, target: DataType) -> Value:
+    wide = value if value.element == F32 else t.convert("arith.extf", value, F32)
+    if not target.is_float():  # only a number that is one already comes here
+        return _to_integer(_ROUNDINGS[RoundMode.trunc](computed(t, wide, FP32)), target)
+    return wide if element_of(target) == F32 else t.convert("arith.truncf", wide, element_of(target))
+
+
+def _integer(t: Text, value: Value, source: DataType, element: str) -> Value:
+    have, want = (int(each[1:]) for each in (value.element, element))
+    if have == want:
+        return value
+    if want < have:
+        return t.convert("arith.trunci", value, element)
+    return t.convert("arith.extsi" if source.is_signed_int() else "arith.extui", value, element)
+
+
+def _to_integer(x: Elements, target: DataType) -> Value:
+    """Return whole floats as integers, the nearest there is; NaN is zero.
+
+    The GPU saturates where it converts to 32 and 64 bits, so narrower integers are cut from wider ones.
+    """
+    t, shape = x.t, x.value.shape
+    if target.bits == 64:
+        name = "arith.fptoui" if target.is_unsigned_int() else "arith.fptosi"
+        is_nan = t.compare("cmpf uno", x.value, x.value)
+        return t.select(is_nan, t.integer(0, "i64", shape), t.convert(name, x.value, "i64"))
+    if target.bits == 32 and target.is_signed_int():
+        return t.convert("arith.fptosi", x.value, "i32")
+    through = "i64" if target.bits == 32 else "i32"
+    low, high = (t.integer(int(limit), through, shape) for limit in target.limits)
+    whole = t.convert("arith.fptosi", x.value, through)
+    if through == "i64":
+        whole = t.select(t.compare("cmpf uno", x.value, x.value), t.integer(0, "i64", shape), whole)
+    held = t.simple("arith.minsi", t.simple("arith.maxsi", whole, low), high)
+    return t.convert("arith.trunci", held, element_of(target))
+
+
+def _odd(x: Elements) -> Elements:
+    """Return floats without fractions, those that had one at an odd number."""
+    whole = UFUNCS["trunc"](x)
+    half = whole * 0.5
+    is_cut = (whole != x) & (UFUNCS["trunc"](half) == half)
+    away = UFUNCS["copysign"](x.like(1.0), x)
+    return x.of(x.t.select(is_cut.value, (whole + away).value, whole.value))
+
+
+def _half_away(x: Elements) -> Elements:
+    return x.of(x.t.library("__nv_roundf", x.value))
+
+
+_ROUNDINGS: dict[RoundMode, Callable[[Elements], Elements]] = {
+    RoundMode.none: UFUNCS["rint"],
+    RoundMode.rint: UFUNCS["rint"],
+    RoundMode.round: _half_away,
+    RoundMode.floor: UFUNCS["floor"],
+    RoundMode.ceil: UFUNCS["ceil"],
+    RoundMode.trunc: UFUNCS["trunc"],
+    RoundMode.odd: _odd,
+}

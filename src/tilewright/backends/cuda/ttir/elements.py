@@ -1,0 +1,327 @@
+"""Elements: what an op's NumPy meaning is written as, a tile or a scalar at a time.
+
+Floats are computed in fp32 whatever they are stored as. Where the quick function of CUDA's library is further from the
+exact result than the language promises, the function of doubles is called.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
+from tilewright.backends.integer_division import floor_divided, remainder
+from tilewright.backends.traced import Traced, exact_exp
+from tilewright.dtypes import BOOL, FP32, DataType, round_scalar
+from tilewright.errors import InternalError, UnsupportedFeatureError
+from tilewright.records import entity
+
+
+@entity
+class Elements(Traced):
+    """Elements of one type; those of floats are computed in fp32, or in fp64 on the way to it."""
+
+    t: Text
+    value: Value
+    element: DataType
+    difference: tuple[Elements, Elements] | None = None
+    """The floats whose difference these are: a reference's own are exact."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape a reference would see."""
+        return self.value.shape
+
+    def like(self, number: Any) -> Elements:
+        """Return a number in every element, of the same type."""
+        return Elements(self.t, literal(self.t, number, self.value), self.element)
+
+    def emitter(self, name: str) -> Callable[..., Elements]:
+        """Return what writes a NumPy function."""
+        found = UFUNCS.get(name) or _FUNCTIONS.get(name)
+        if found is None:
+            raise UnsupportedFeatureError(f"no CUDA recipe for np.{name} yet")
+        return found
+
+    def of(self, value: Value, element: DataType | None = None) -> Elements:
+        """Return other elements of the same kernel, of the same type unless another is said."""
+        return Elements(self.t, value, element or self.element)
+
+
+def literal(t: Text, number: Any, like: Value) -> Value:
+    """Return a number in every element of a value's shape and type, to the last bit."""
+    if like.element == "i1":
+        return t.constant("true" if number else "false", "i1", like.shape)
+    if like.element[0] == "i":
+        bits = int(like.element[1:])
+        wrapped = int(number) & ((1 << bits) - 1)
+        return t.integer(wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped, like.element, like.shape)
+    return t.constant(_hexadecimal(float(number), like.element), like.element, like.shape)
+
+
+def _hexadecimal(number: float, element: str) -> str:
+    if element == F64:
+        return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+    if element != F32:
+        raise InternalError(f"numbers of {element} are computed in f32")
+    return f"0x{struct.unpack('<I', struct.pack('<f', round_scalar(number, FP32)))[0]:08X}"
+
+
+Written = Callable[..., Elements]
+
+
+def _binary(floats: str, integers: str, unsigned: str = "") -> Written:
+    def write(a: Elements, b: Elements) -> Elements:
+        if b.element == BOOL != a.element:
+            b = b.of(b.t.convert("arith.extui", b.value, a.value.element), a.element)
+        name = floats if a.element.is_float() else unsigned if unsigned and a.element.is_unsigned_int() else integers
+        return a.of(a.t.simple(f"arith.{name}", a.value, b.value))
+
+    return write
+
+
+def _compare(predicate: str, ordered: str = "o") -> Written:
+    def write(a: Elements, b: Elements) -> Elements:
+        if a.element.is_float():
+            kind = f"cmpf {ordered}{predicate}"
+        elif predicate in ("eq", "ne"):
+            kind = f"cmpi {predicate}"
+        else:
+            kind = f"cmpi {'s' if a.element.is_signed_int() else 'u'}{predicate}"
+        return a.of(a.t.compare(kind, a.value, b.value), BOOL)
+
+    return write
+
+
+def _named(name: str) -> Written:
+    """Return an operation of Triton's dialects that is right for floats of 32 bits."""
+
+    def write(a: Elements) -> Elements:
+        return a.of(a.t.simple(name, a.value))
+
+    return write
+
+
+def _single(symbol: str) -> Written:
+    """Return a function of the library for floats of 32 bits."""
+
+    def write(*args: Elements) -> Elements:
+        return args[0].of(args[0].t.library(symbol, *(a.value for a in args)))
+
+    return write
+
+
+def _double(symbol: str) -> Written:
+    """Return a function of the library for doubles, rounded once to 32 bits."""
+
+    def write(*args: Elements) -> Elements:
+        wide = [_widened(a) for a in args]
+        return _narrowed(wide[0].of(wide[0].t.library(symbol, *(a.value for a in wide))))
+
+    return write
+
+
+def _widened(a: Elements) -> Elements:
+    return a.of(a.t.convert("arith.extf", a.value, F64))
+
+
+def _narrowed(a: Elements) -> Elements:
+    return a.of(a.t.convert("arith.truncf", a.value, F32))
+
+
+def _subtract(a: Elements, b: Elements) -> Elements:
+    plain = _binary("subf", "subi")(a, b)
+    return replace(plain, difference=(a, b)) if a.element.is_float() else plain
+
+
+def _divide(a: Elements, b: Elements) -> Elements:
+    if not a.element.is_float():
+        return _binary("", "divsi", "divui")(a, b)
+    name = "tt.precise_divf" if a.value.element == F32 else "arith.divf"
+    return a.of(a.t.simple(name, a.value, b.value))
+
+
+def _floor_divide(a: Elements, b: Elements) -> Elements:
+    return floor_divided(_divide, a, b, a.element)
+
+
+def _fmod(a: Elements, b: Elements) -> Elements:
+    if a.element.is_float():
+        return _single("__nv_fmodf")(a, b)
+    return remainder(_binary("", "remsi", "remui"), a, b, a.element)
+
+
+def _extreme(integers: str, unsigned: str, predicate: str) -> Written:
+    """Return the larger or smaller of two, NaN where either is; of two zeros the second."""
+    plain = _binary("", integers, unsigned)
+
+    def write(a: Elements, b: Elements) -> Elements:
+        if not a.element.is_float():
+            return plain(a, b)
+        is_first = _compare(predicate)(a, b) | (a != a)
+        return a.of(a.t.select(is_first.value, a.value, b.value))
+
+    return write
+
+
+def _absolute(a: Elements) -> Elements:
+    if a.element.is_float():
+        return a.of(a.t.simple("math.absf", a.value))
+    return a.of(a.t.simple("math.absi", a.value)) if a.element.is_signed_int() else a
+
+
+def _negative(a: Elements) -> Elements:
+    return a.like(-0.0) - a if a.element.is_float() else a.like(0) - a
+
+
+def _copysign(a: Elements, b: Elements) -> Elements:
+    t, shape = a.t, a.value.shape
+    bits = [t.op(f"tt.bitcast {x.value} : {x.value.type} -> {_bits(t, x)}", "i32", shape) for x in (a, b)]
+    size = t.simple("arith.andi", bits[0], t.integer(0x7FFFFFFF, "i32", shape))
+    sign = t.simple("arith.andi", bits[1], t.integer(-(1 << 31), "i32", shape))
+    joined = t.simple("arith.ori", size, sign)
+    return a.of(t.op(f"tt.bitcast {joined} : {joined.type} -> {a.value.type}", F32, shape))
+
+
+def _bits(t: Text, a: Elements) -> str:
+    return Value("", "i32", a.value.shape).type
+
+
+def _exp(x: Elements) -> Elements:
+    """Return the exponential; of a difference, with what its rounding lost."""
+    if x.value.element == F64:
+        return x.of(x.t.library("__nv_exp", x.value))
+    plain = _single("__nv_expf")(x)
+    if x.difference is None:
+        return plain
+    return exact_exp(plain, x, x.difference)
+
+
+def _fast_normal(x: Elements) -> Elements:
+    wide = _widened(x)
+    y = wide * (wide * wide * 0.044715 + 1) * math.sqrt(8 / math.pi)
+    e = _exp(-_absolute(y))
+    return _narrowed(_where(y < 0, e, 1) / (e + 1))
+
+
+def _where(condition: Elements, then: Any, other: Any) -> Elements:
+    known = then if isinstance(then, Elements) else other
+    chosen = [v if isinstance(v, Elements) else known.like(v) for v in (then, other)]
+    return chosen[0].of(condition.t.select(condition.value, chosen[0].value, chosen[1].value))
+
+
+def _unchanged(a: Elements, *_: Any) -> Elements:
+    return a
+
+
+def _fused(a: Elements, b: Elements, c: Elements) -> Elements:
+    """Return a * b + c; of floats rounded once."""
+    return a.of(a.t.simple("math.fma", a.value, b.value, c.value)) if a.element.is_float() else a * b + c
+
+
+def _isnan(a: Elements) -> Elements:
+    return a != a
+
+
+def _isinf(a: Elements) -> Elements:
+    return _absolute(a) == math.inf if a.element.is_float() else a != a
+
+
+def _isfinite(a: Elements) -> Elements:
+    return _absolute(a) < math.inf if a.element.is_float() else a == a
+
+
+def _invert(a: Elements) -> Elements:
+    return a ^ -1
+
+
+def _filled_like(number: int) -> Written:
+    def write(a: Elements) -> Elements:
+        return a.like(number)
+
+    return write
+
+
+UFUNCS: dict[str, Written] = {
+    "add": _binary("addf", "addi"),
+    "subtract": _subtract,
+    "multiply": _binary("mulf", "muli"),
+    "divide": _divide,
+    "floor_divide": _floor_divide,
+    "fmod": _fmod,
+    "maximum": _extreme("maxsi", "maxui", "gt"),
+    "minimum": _extreme("minsi", "minui", "lt"),
+    "negative": _negative,
+    "absolute": _absolute,
+    "exp": _exp,
+    "log": _named("math.log"),
+    "log2": _named("math.log2"),
+    "log1p": _single("__nv_log1pf"),
+    "sqrt": _named("tt.precise_sqrt"),
+    "sin": _named("math.sin"),
+    "cos": _named("math.cos"),
+    "tanh": _single("__nv_tanhf"),
+    "erf": _named("math.erf"),
+    "erfc": _double("__nv_erfc"),
+    "normal": _double("__nv_normcdf"),
+    "fast_normal": _fast_normal,
+    "exp2": _double("__nv_exp2"),
+    "expm1": _double("__nv_expm1"),
+    "log10": _double("__nv_log10"),
+    "sinh": _double("__nv_sinh"),
+    "cosh": _double("__nv_cosh"),
+    "arcsin": _double("__nv_asin"),
+    "arccos": _double("__nv_acos"),
+    "arctan": _double("__nv_atan"),
+    "arcsinh": _double("__nv_asinh"),
+    "arccosh": _double("__nv_acosh"),
+    "arctanh": _double("__nv_atanh"),
+    "power": _double("__nv_pow"),
+    "arctan2": _double("__nv_atan2"),
+    "floor": _named("math.floor"),
+    "ceil": _named("math.ceil"),
+    "trunc": _single("__nv_truncf"),
+    "rint": _single("__nv_rintf"),
+    "copysign": _copysign,
+    "fused": _fused,
+    "isnan": _isnan,
+    "isinf": _isinf,
+    "isfinite": _isfinite,
+    "bitwise_and": _binary("", "andi"),
+    "bitwise_or": _binary("", "ori"),
+    "bitwise_xor": _binary("", "xori"),
+    "invert": _invert,
+    "left_shift": _binary("", "shli"),
+    "right_shift": _binary("", "shrsi", "shrui"),
+    "equal": _compare("eq"),
+    "not_equal": _compare("ne", ordered="u"),
+    "less": _compare("lt"),
+    "less_equal": _compare("le"),
+    "greater": _compare("gt"),
+    "greater_equal": _compare("ge"),
+}
+"""What each NumPy function that references use is written as."""
+
+FOLDS: dict[str, Written] = {
+    **{name: UFUNCS[name] for name in ("add", "multiply")},
+    "maximum": _binary("maximumf", "maxsi", "maxui"),
+    "minimum": _binary("minimumf", "minsi", "minui"),
+}
+"""What elements are folded with, in whatever order: of two zeros, too, the larger or smaller one counts."""
+
+_FUNCTIONS: dict[str, Written] = {
+    "where": _where,
+    "zeros_like": _filled_like(0),
+    "ones_like": _filled_like(1),
+    "broadcast_to": _unchanged,
+}
+
+
+def computed(t: Text, value: Value, dtype: DataType) -> Elements:
+    """Return elements as they are computed with: half floats as fp32."""
+    if dtype.is_float() and value.element != F32:
+        value = t.convert("arith.extf", value, F32)
+    return Elements(t, value, FP32 if dtype.is_float() else dtype)

@@ -1,0 +1,223 @@
+"""Kernels: statements of a program written as one kernel of Triton IR, the functions they call in their place.
+
+Threads of a block run side by side, and nothing but a barrier orders what they do to global memory: one is written
+between a store and whatever touches the same tensor after it, and between a load and a store to what it read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tilewright.backends.cuda.ttir import extents
+from tilewright.backends.cuda.ttir.elements import literal
+from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, Bound, recipe_of, refused
+from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
+from tilewright.backends.cuda.ttir.values import Binding, Extent, Scalar, Tensor, Tile, computes, element_of, padded
+from tilewright.core.build import arguments
+from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
+from tilewright.core.op import Kind
+from tilewright.core.program import Function, Program
+from tilewright.core.solving import GIVEN
+from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt, SeqStmts, Stmt
+from tilewright.core.types import ScalarType, TileType, TupleType
+from tilewright.dtypes import FP32, INDEX, DataType
+from tilewright.errors import InternalError
+from tilewright.source import Span
+
+LARGEST = 1 << 20
+"""The most elements that a tensor of Triton's has."""
+
+Note = Callable[[str, Span], int]
+"""Gives the number under which an error is reported."""
+
+
+class Kernel:
+    """A kernel being written: what its variables stand for, and what it has done to memory."""
+
+    def __init__(self, program: Program, note: Note, errors: Callable[[], Value], checked: bool) -> None:
+        self.program = program
+        self.checked = checked
+        self.t = Text()
+        self.bindings: dict[Var, Binding] = {}
+        self.symbols: dict[str, Extent] = {}
+        self.block_index: Extent = 0
+        self.block_count: Extent = 1
+        self.largest = 1
+        """How many elements the largest of its tiles has."""
+        self.multiplies = 0
+        """How many elements the largest of its matrix products has, 0 where there is none."""
+        self.windows: dict[Extent, extents.Window] = {}
+        """Where valid extents of loaded tiles come from."""
+        self.read: set[object] = set()
+        self.written: set[object] = set()
+        """The tensors that it has touched since the last barrier."""
+        self._note = note
+        self._errors = errors
+
+    # statements
+
+    def body(self, body: SeqStmts) -> tuple[Binding, ...]:
+        """Write statements; return what the last of them returns or yields."""
+        given: tuple[Binding, ...] = ()
+        for stmt in body:
+            given = self._stmt(stmt)
+        return given
+
+    def _stmt(self, stmt: Stmt) -> tuple[Binding, ...]:
+        self.t.span = stmt.span if stmt.span.is_known else self.t.span
+        if isinstance(stmt, AssignStmt):
+            self.bindings[stmt.var] = self.value(stmt.value)
+        elif isinstance(stmt, EvalStmt):
+            self.value(stmt.expr)
+        elif type(stmt) in STATEMENTS:
+            return STATEMENTS[type(stmt)](self, stmt)
+        else:
+            raise refused(f"`{type(stmt).__name__}` in a kernel", stmt.span)
+        return ()
+
+    def call(self, function: Function, args: Sequence[Binding]) -> tuple[Binding, ...]:
+        """Write a function in place of a call of it; return its results."""
+        for param, arg in zip(function.params, args, strict=True):
+            self.bindings[param] = arg
+        outer, self.symbols = self.symbols, dict(self.symbols)
+        for symbol, (position, axis) in function.symbols.items():
+            self.symbols[symbol] = self._tensor(args[position]).shape[axis]
+        for symbol, told in function.solutions.items():
+            self.symbols[GIVEN.name] = self._tensor(args[told.position]).shape[told.axis]
+            self.symbols[symbol] = self.index(self.scalar(told.value))
+        returns = [stmt for stmt in function.body if isinstance(stmt, ReturnStmt)]
+        if returns and returns[-1] is not [*function.body][-1]:
+            raise refused("a return in the middle of a kernel", returns[-1].span)
+        given = self.body(function.body)
+        self.symbols = outer
+        return given
+
+    # values
+
+    def value(self, expr: Expr) -> Binding:
+        """Return what an expression stands for; tuples give tuples."""
+        match expr:
+            case Var():
+                return self.bindings[expr]
+            case MakeTuple():
+                return tuple(self.value(element) for element in expr.elements)
+            case TupleGetItem():
+                several = self.value(expr.value)
+                assert isinstance(several, tuple)
+                return several[expr.index]
+            case Const():
+                return self.number(expr.value, expr.dtype)
+            case Symbol():
+                return self.counted(self.symbols[expr.name])
+            case Call():
+                return self._scalar_op(expr) if expr.op.kind is Kind.SCALAR else self._op(expr)
+            case Invoke() | Submit():
+                return self._inlined(expr)
+            case _:
+                raise InternalError(f"no Triton IR for {type(expr).__name__}")
+
+    def _inlined(self, expr: Invoke | Submit) -> Binding:
+        if isinstance(expr, Submit) and (expr.core_num is not None or expr.predicate is not None):
+            raise refused(f"a grid or a predicate of `{expr.op.name}` inside a kernel", expr.span)
+        results = self.call(self.program[expr.op.name], [self.value(arg) for arg in expr.args])
+        if isinstance(expr, Submit):
+            return (*results, self.number(0, INDEX))
+        return results[0] if len(results) == 1 and not isinstance(expr.type, TupleType) else results
+
+    def _op(self, call: Call) -> Binding:
+        write = recipe_of(call.op)
+        if write is None:
+            raise refused(f"`{call.op.name}`", call.span)
+        given = {name: None if isinstance(v, Absent) else v for name, v in arguments(call).items()}
+        bound: Bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in given.items()}
+        return write(self, call, bound)
+
+    def _scalar_op(self, call: Call) -> Scalar:
+        assert isinstance(call.type, ScalarType)
+        write = SCALARS.get(call.op.spec.name)
+        if write is None or not computes(call.type.dtype):
+            raise refused(f"`{call.op.name}` of {call.type.dtype}", call.span)
+        return write(self, call, call.type.dtype, *map(self.scalar, call.args))
+
+    def scalar(self, expr: Expr) -> Scalar:
+        """Return the number that an expression stands for."""
+        found = self.value(expr)
+        assert isinstance(found, Scalar)
+        return found
+
+    def number(self, value: float, dtype: DataType) -> Scalar:
+        """Return a number of the program."""
+        if not computes(dtype):
+            raise refused(f"numbers of {dtype}", self.t.span)
+        element = "f32" if dtype.is_float() else element_of(dtype)
+        known = None if dtype.is_float() else int(value)
+        return Scalar(literal(self.t, value, Value("", element)), FP32 if dtype.is_float() else dtype, known)
+
+    def counted(self, extent: Extent) -> Scalar:
+        """Return an extent as a number."""
+        return Scalar(extents.held(self.t, extent), INDEX, extent if isinstance(extent, int) else None)
+
+    def index(self, scalar: Scalar) -> Extent:
+        """Return an integer as an extent."""
+        if scalar.known is not None:
+            return scalar.known
+        if scalar.value.element == I64:
+            return scalar.value
+        return self.t.convert("arith.extsi" if scalar.dtype.is_signed_int() else "arith.extui", scalar.value, I64)
+
+    def indices(self, scalars: Sequence[Scalar]) -> list[Extent]:
+        """Return integers as extents."""
+        return [self.index(scalar) for scalar in scalars]
+
+    def tile(self, value: Value, type_: TileType, valid: Sequence[Extent], is_zero_outside: bool = False) -> Tile:
+        """Return a tile; where its type knows what is valid, that is it."""
+        known = [have if isinstance(have, int) else found for have, found in zip(type_.valid, valid, strict=True)]
+        count = 1
+        for extent in value.shape:
+            count *= extent
+        if count > LARGEST:
+            raise refused(f"tiles of {count} elements, padded to powers of two: at most {LARGEST}", self.t.span)
+        self.largest = max(self.largest, count)
+        return Tile(value, type_, tuple(known), is_zero_outside)
+
+    def mask(self, tile: Tile, valid: Mapping[int, Extent] | None = None) -> Value | None:
+        """Return which elements of a tile are valid, or would be with other extents; None where all are."""
+        wanted = [(valid or {}).get(axis, extent) for axis, extent in enumerate(tile.valid)]
+        return self.inside(padded(tile.type.shape), wanted)
+
+    def inside(self, shape: Sequence[int], valid: Sequence[Extent]) -> Value | None:
+        """Return which elements of a shape lie in its leading part; None where all of them do."""
+        return extents.inside(self.t, shape, valid, self.windows)
+
+    def _tensor(self, binding: Binding) -> Tensor:
+        assert isinstance(binding, Tensor)
+        return binding
+
+    # errors, memory
+
+    def fail(self, condition: Value | bool, message: str, span: Span) -> None:
+        """Write that an error is noted where a condition holds; a later call of the program raises it."""
+        if not self.checked or condition is False:
+            return
+        number = self.t.integer(self._note(message, span))
+        value = self.t.constant("true", I1) if condition is True else condition
+        errors = self._errors()
+        with self.t.block(f"scf.if {value} {{"):
+            self.t.do(f"tt.store {errors}, {number} : {errors.type}")
+
+    def reads(self, tensor: Tensor) -> None:
+        """Order a load after the stores to the same tensor."""
+        if tensor.root in self.written:
+            self.barrier()
+        self.read.add(tensor.root)
+
+    def writes(self, tensor: Tensor) -> None:
+        """Order a store after the loads and stores of the same tensor."""
+        if tensor.root in self.written | self.read:
+            self.barrier()
+        self.written.add(tensor.root)
+
+    def barrier(self) -> None:
+        """Write that all threads of the block wait for each other, and for what they did to memory."""
+        self.t.do("gpu.barrier")
+        self.read, self.written = set(), set()

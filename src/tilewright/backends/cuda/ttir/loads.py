@@ -1,0 +1,114 @@
+"""Loads: tiles and single elements out of tensors, as much of them as is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.backends.cuda.ttir import extents
+from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place, places
+from tilewright.backends.cuda.ttir.convert import as_element
+from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
+from tilewright.backends.cuda.ttir.text import I64, Value
+from tilewright.backends.cuda.ttir.tiles import in_memory, operand, tile_type, zeros
+from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tensor, Tile, memory_element, padded
+from tilewright.core.build import arguments
+from tilewright.core.expr import Call, Expr
+from tilewright.core.types import TensorType, TileType
+from tilewright.dtypes import BOOL, FP32
+from tilewright.ops.load import padding
+
+
+@recipe("tile.load")
+def _load(k: Kernel, call: Call, bound: Bound) -> Tile:
+    tensor, type_, offsets = bound["tensor"], tile_type(call), k.indices(bound["offsets"])
+    source = arguments(call)["tensor"]
+    assert isinstance(source, Expr) and isinstance(source.type, TensorType)
+    if source.type.layout.is_permuted:
+        raise refused("`tile.load` of permuted exponents", call.span)
+    wanted = k.indices(bound["valid_shape"]) if bound["valid_shape"] is not None else list(type_.shape)
+    if bound["pad"] is not None:
+        filling = k.number(padding(bound["pad"], type_.dtype), type_.dtype)
+        mask = _held(k, padded(type_.shape), offsets, wanted, tensor)
+        return k.tile(_fetched(k, tensor, type_, offsets, mask, filling), type_, type_.shape)
+    valid: list[Extent] = []
+    for axis, known in enumerate(type_.valid):
+        if not isinstance(known, int):
+            known = _found(k, call, axis, offsets[axis], wanted[axis], tensor.valid[axis])
+        valid.append(known)
+    mask = k.inside(padded(type_.shape), valid)
+    return k.tile(_fetched(k, tensor, type_, offsets, mask), type_, valid, is_zero_outside=True)
+
+
+def _found(k: Kernel, call: Call, axis: int, start: Extent, want: Extent, have: Extent) -> Extent:
+    """Return how much a load finds along an axis; where it starts outside, that is an error and nothing."""
+    t = k.t
+    first, end, asked = (extents.held(t, extent) for extent in (start, have, want))
+    bad = t.compare("cmpi slt", first, t.integer(0))
+    if not call.kwargs["clamp"]:
+        past = t.compare("cmpi sge", first, end)
+        if not isinstance(want, int) or not want:  # of nothing, a load may start at the end
+            some = t.compare("cmpi sgt", asked, t.integer(0))
+            past = t.simple("arith.andi", past, t.simple("arith.ori", some, t.compare("cmpi ne", first, end)))
+        past = t.simple("arith.andi", past, t.compare("cmpi sgt", first, t.integer(0)))
+        bad = t.simple("arith.ori", bad, past)
+    if not isinstance(want, int):
+        beyond = t.compare("cmpi ugt", asked, t.integer(tile_type(call).shape[axis]))
+        bad = t.simple("arith.ori", bad, beyond)
+    k.fail(bad, f"axis {axis}: a load starts outside its tensor, or asks for more than its tile holds", call.span)
+    found = extents.most(t, 0, extents.least(t, want, extents.minus(t, have, start)))
+    valid = t.select(bad, t.integer(0), extents.held(t, found))
+    k.windows[valid] = extents.Window(start, have, want, bad)
+    return valid
+
+
+def _held(
+    k: Kernel, shape: Sequence[int], offsets: Sequence[Extent], wanted: Sequence[Extent], tensor: Tensor
+) -> Value:
+    """Return which elements from some offsets on, which may lie outside, a tensor holds and are asked for."""
+    t, found = k.t, k.t.constant("true", "i1", shape)
+    for axis, (start, want, have) in enumerate(zip(offsets, wanted, tensor.valid, strict=True)):
+        numbers = extents.positions(t, shape, axis)
+        spots = t.simple("arith.addi", numbers, t.splat(extents.held(t, start), numbers.shape))
+        for test in (
+            t.compare("cmpi sge", spots, t.integer(0, I64, numbers.shape)),
+            t.compare("cmpi slt", spots, t.splat(extents.held(t, have), numbers.shape)),
+            t.compare("cmpi slt", numbers, t.splat(extents.held(t, want), numbers.shape)),
+        ):
+            found = t.simple("arith.andi", found, extents.spread(t, test, shape))
+    return found
+
+
+def _fetched(
+    k: Kernel,
+    tensor: Tensor,
+    type_: TileType,
+    offsets: Sequence[Extent],
+    mask: Value | None,
+    filling: Scalar | None = None,
+) -> Value:
+    """Write a load; what is masked is zero, or a number."""
+    k.reads(tensor)
+    shape, element = padded(type_.shape), memory_element(tensor.dtype)
+    found, masked = places(k, tensor, shape, offsets), ""
+    if mask is not None:
+        other = zeros(k, Value("", element, shape))
+        if filling is not None:
+            other = in_memory(k, operand(k, filling, type_), tensor.dtype)
+        masked = f", {mask}, {other}"
+    value = k.t.op(f"tt.load {found}{masked} : {found.type}", element, shape)
+    return k.t.compare("cmpi ne", value, zeros(k, value)) if tensor.dtype == BOOL else value
+
+
+@recipe("tensor.read")
+def _read(k: Kernel, call: Call, bound: Bound) -> Scalar:
+    tensor: Tensor = bound["x"]
+    ones = (1,) * len(tensor.shape)
+    fit = checked(k, call, offsets_of(call, "indices"), "an index lies outside its tensor", ones, tensor.shape)
+    k.reads(tensor)
+    found, element = place(k, tensor, k.indices(bound["indices"])), memory_element(tensor.dtype)
+    masked = "" if fit is None else f", {fit}, {zeros(k, Value('', element))}"
+    value = k.t.op(f"tt.load {found}{masked} : {found.type}", element)
+    if tensor.dtype == BOOL:
+        value = k.t.compare("cmpi ne", value, zeros(k, value))
+    return Scalar(as_element(k.t, value, tensor.dtype, FP32) if tensor.dtype.is_float() else value, tensor.dtype)

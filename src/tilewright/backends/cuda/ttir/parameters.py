@@ -1,0 +1,55 @@
+"""Parameters: what a kernel is given, as its text names it and as the host has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+
+from tilewright.backends.cuda.ttir.text import I64, Value, located, pointer_to
+from tilewright.native import llvm
+from tilewright.records import mutable, record
+from tilewright.source import UNKNOWN
+
+ALIGNED = 16
+"""Bytes that are loaded and stored at once, where addresses and the distances between rows are multiples of them."""
+
+
+@record
+class Parameter:
+    """One parameter: its name in the kernel, and the word of the host's that it is given, None for the error word.
+
+    Where it is a multiple of `divisor`, more than one element is moved at a time.
+    """
+
+    value: Value
+    word: llvm.Value | None
+    divisor: int = 1
+
+
+@mutable
+class Parameters:
+    """The parameters of a kernel being written; one for each word."""
+
+    found: list[Parameter] = field(default_factory=list[Parameter])
+
+    def add(self, element: str, word: llvm.Value | None, divisor: int = 1) -> Value:
+        """Return the parameter that a word is given as."""
+        for known in self.found:
+            if known.word == word and known.value.element == element:
+                return known.value
+        value = Value(f"%arg{len(self.found)}", element)
+        self.found.append(Parameter(value, word, divisor))
+        return value
+
+    def errors(self) -> Value:
+        """Return the address of the word that errors are noted in."""
+        return self.add(pointer_to(I64), None)
+
+    def texts(self, *, is_aligned: bool) -> Sequence[str]:
+        """Return the parameters as a kernel declares them, with what is known where all of them are aligned."""
+        return [f"{p.value}: {p.value.element}{_said(p, is_aligned)} {located(UNKNOWN)}" for p in self.found]
+
+
+def _said(parameter: Parameter, is_aligned: bool) -> str:
+    known = is_aligned and parameter.divisor > 1
+    return f" {{tt.divisibility = {parameter.divisor} : i32}}" if known else ""

@@ -1,0 +1,58 @@
+"""Recipes: the text that ops, scalar arithmetic and statements are written as, found by what they are.
+
+Files sign in what they write; a kernel being written looks it up and knows none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from tilewright.backends.cuda.ttir.values import Binding, Scalar
+from tilewright.core.expr import Call
+from tilewright.core.op import Op
+from tilewright.errors import UnsupportedFeatureError
+from tilewright.source import Span
+
+Bound: TypeAlias = "dict[str, Any]"
+"""The arguments of an op by name: what was written for operands, and attributes as they are."""
+
+Recipe: TypeAlias = Callable[[Any, Call, Bound], Binding]
+Written: TypeAlias = "Callable[[Any, Any], tuple[Binding, ...]]"
+"""Writes a statement of a kernel; gives what it returns or yields."""
+
+RECIPES: dict[str, Recipe] = {}
+SCALARS: dict[str, Callable[..., Scalar]] = {}
+"""What scalar ops are written as, by name."""
+STATEMENTS: dict[type, Written] = {}
+
+
+def recipe(*names: str) -> Callable[[Recipe], Recipe]:
+    """Sign in the text of ops, by full name, or by kind and family as in `tile:elementwise`."""
+
+    def sign(function: Recipe) -> Recipe:
+        RECIPES.update(dict.fromkeys(names, function))
+        return function
+
+    return sign
+
+
+def statement(kind: type) -> Callable[[Written], Written]:
+    """Sign in the text of a kind of statement."""
+
+    def sign(function: Written) -> Written:
+        STATEMENTS[kind] = function
+        return function
+
+    return sign
+
+
+def recipe_of(op: Op) -> Recipe | None:
+    """Return what writes an op, None where nobody has signed in for it."""
+    return RECIPES.get(op.name) or RECIPES.get(f"{op.kind.value}:{op.spec.family}")
+
+
+def refused(what: str, span: Span) -> UnsupportedFeatureError:
+    """Return the error for something that the GPU could do, and that nobody has written down yet."""
+    help = "pass tensors of the processor, where every op has code"
+    return UnsupportedFeatureError(f"no CUDA recipe for {what} yet", spans=[span], help=help)

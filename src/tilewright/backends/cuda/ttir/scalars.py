@@ -1,0 +1,105 @@
+"""Scalars: arithmetic between single numbers of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilewright.backends.cuda.ttir.convert import as_element, cast
+from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements
+from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.recipes import SCALARS
+from tilewright.backends.cuda.ttir.values import Scalar
+from tilewright.backends.scalar_arithmetic import ARITHMETIC, COMPARISONS, DIVISIONS, SHIFTS, float_division
+from tilewright.core.expr import Call
+from tilewright.dtypes import BF16, BOOL, FP16, FP32, INDEX, UINT64, DataType, meet
+from tilewright.ops.convert import round_mode
+
+Write = Callable[..., Scalar]
+
+
+def in_type(k: Kernel, scalar: Scalar, dtype: DataType) -> Elements:
+    """Return a number in another type; floats are fp32 while they are computed with."""
+    if dtype.is_float() and scalar.dtype.is_float():
+        return Elements(k.t, scalar.value, FP32)
+    target = FP32 if dtype.is_float() else dtype
+    return Elements(k.t, as_element(k.t, scalar.value, scalar.dtype, target), target)
+
+
+def rounded(k: Kernel, elements: Elements, dtype: DataType) -> Scalar:
+    """Return a computed number as one of a type."""
+    if dtype not in (FP16, BF16):
+        return Scalar(elements.value, dtype)
+    narrow = as_element(k.t, elements.value, FP32, dtype)
+    return Scalar(as_element(k.t, narrow, dtype, FP32), dtype)
+
+
+def _arithmetic(ufunc: str) -> Write:
+    def write(k: Kernel, call: Call, dtype: DataType, *operands: Scalar) -> Scalar:
+        return rounded(k, UFUNCS[ufunc](*(in_type(k, o, dtype) for o in operands)), dtype)
+
+    return write
+
+
+def _comparison(ufunc: str) -> Write:
+    def write(k: Kernel, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
+        kind = meet(lhs.dtype, rhs.dtype)
+        result = UFUNCS[ufunc](in_type(k, lhs, kind or UINT64), in_type(k, rhs, kind or UINT64))
+        if kind is None:  # a uint64 is larger than every number below zero
+            signed = in_type(k, lhs if lhs.dtype.is_signed_int() else rhs, INDEX)
+            ends = (signed.like(-1 if side.dtype.is_signed_int() else 0) for side in (lhs, rhs))
+            result = Elements(k.t, k.t.select((signed < 0).value, UFUNCS[ufunc](*ends).value, result.value), BOOL)
+        return Scalar(result.value, BOOL)
+
+    return write
+
+
+def _shift(ufunc: str) -> Write:
+    def write(k: Kernel, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
+        count = in_type(k, rhs, dtype) & (dtype.bits - 1)
+        return Scalar(UFUNCS[ufunc](in_type(k, lhs, dtype), count).value, dtype)
+
+    return write
+
+
+def _division(kind: str) -> Write:
+    def write(k: Kernel, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
+        a, b = in_type(k, lhs, dtype), in_type(k, rhs, dtype)
+        if dtype.is_float():
+            return rounded(k, float_division(kind, a, b), dtype)
+        if not rhs.known:
+            zero = b == 0
+            k.fail(zero.value, "division by zero", call.span)
+            b = b.function("where", (zero, 1, b))
+        floor = UFUNCS["floor_divide"](a, b)
+        if kind == "mod":
+            return Scalar((a - floor * b).value, dtype)
+        if kind == "div" and dtype.is_signed_int():
+            floor = a.function("where", ((floor * b != a) & ((a ^ b) < 0), floor + 1, floor))
+        return Scalar(floor.value, dtype)
+
+    return write
+
+
+def _not(k: Kernel, call: Call, dtype: DataType, value: Scalar) -> Scalar:
+    return Scalar((Elements(k.t, value.value, BOOL) ^ True).value, dtype)
+
+
+def _cast(k: Kernel, call: Call, dtype: DataType, given: Scalar) -> Scalar:
+    mode: Any = call.kwargs["mode"]
+    if given.dtype.is_float() and dtype.is_float():
+        return rounded(k, Elements(k.t, given.value, FP32), dtype)
+    source = FP32 if given.dtype.is_float() else given.dtype
+    value = cast(k.t, given.value, source, dtype, round_mode(mode))
+    return Scalar(as_element(k.t, value, dtype, FP32) if dtype.is_float() else value, dtype)
+
+
+for _name, _ufunc in ARITHMETIC.items():
+    SCALARS[_name] = _arithmetic(_ufunc)
+for _name, _ufunc in COMPARISONS.items():
+    SCALARS[_name] = _comparison(_ufunc)
+for _name, _ufunc in SHIFTS.items():
+    SCALARS[_name] = _shift(_ufunc)
+for _name in DIVISIONS:
+    SCALARS[_name] = _division(_name)
+SCALARS.update({"not_": _not, "cast": _cast})

@@ -1,0 +1,149 @@
+"""Triton IR as text: values, operations, regions.
+
+Every operation says which line of the kernel it is for. Tensors have powers of two as extents, which whoever makes them
+sees to; a value without a shape is a scalar.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from tilewright.source import UNKNOWN, Span
+
+I1, I8, I32, I64, F32, F64 = "i1", "i8", "i32", "i64", "f32", "f64"
+
+
+class Value(NamedTuple):
+    """A typed operand: its name, the type of an element, and how many there are along each axis."""
+
+    ref: str
+    element: str
+    shape: tuple[int, ...] = ()
+
+    @property
+    def type(self) -> str:
+        """Its type, as the text has it."""
+        return type_of(self.element, self.shape)
+
+    def __str__(self) -> str:
+        return self.ref
+
+
+def type_of(element: str, shape: Sequence[int]) -> str:
+    """Return the type of a tensor, or of a scalar where there is no shape."""
+    return f"tensor<{'x'.join(map(str, shape))}x{element}>" if shape else element
+
+
+def pointer_to(element: str) -> str:
+    """Return the type of an address in global memory."""
+    return f"!tt.ptr<{element}>"
+
+
+def located(span: Span) -> str:
+    """Return where an operation comes from; a folder says nothing about a kernel, and would be part of its code."""
+    if not span.is_known:
+        return 'loc("kernel":0:0)'
+    name = os.path.basename(span.filename).replace("\\", "").replace('"', "")
+    return f'loc("{name}":{span.line}:{span.column + 1})'
+
+
+class Text:
+    """A kernel being written, operation by operation."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.span: Span = UNKNOWN
+        """What the operations that follow are for."""
+        self._numbers = itertools.count()
+        self._constants: dict[tuple[str, str, tuple[int, ...]], Value] = {}
+        self._head: list[str] = []
+        self._depth = 2
+
+    def fresh(self, element: str, shape: Sequence[int] = ()) -> Value:
+        """Return a value that nothing has been written for yet."""
+        return Value(f"%{next(self._numbers)}", element, tuple(shape))
+
+    def do(self, text: str) -> None:
+        """Write an operation without a result."""
+        self.lines.append(f"{'  ' * self._depth}{text} {located(self.span)}")
+
+    def op(self, text: str, element: str, shape: Sequence[int] = ()) -> Value:
+        """Write an operation and return its result."""
+        result = self.fresh(element, shape)
+        self.do(f"{result.ref} = {text}")
+        return result
+
+    def simple(self, name: str, *operands: Value) -> Value:
+        """Write an operation whose operands and result have one type."""
+        first = operands[0]
+        return self.op(f"{name} {', '.join(map(str, operands))} : {first.type}", first.element, first.shape)
+
+    def convert(self, name: str, value: Value, element: str) -> Value:
+        """Write a conversion to another element type, `name A to B`."""
+        made = type_of(element, value.shape)
+        return self.op(f"{name} {value} : {value.type} to {made}", element, value.shape)
+
+    def shaped(self, name: str, value: Value, shape: Sequence[int], options: str = "") -> Value:
+        """Write an operation that gives the same elements under another shape, `name A -> B`."""
+        made = type_of(value.element, shape)
+        return self.op(f"{name} {value}{options} : {value.type} -> {made}", value.element, shape)
+
+    def constant(self, literal: str, element: str, shape: Sequence[int] = ()) -> Value:
+        """Return a number in every element; equal ones are written once, before everything else."""
+        key = literal, element, tuple(shape)
+        if key not in self._constants:
+            value = self.fresh(element, shape)
+            held = f"dense<{literal}>" if shape else literal
+            typed = "" if not shape and element == I1 else f" : {value.type}"
+            self._head.append(f'    {value.ref} = arith.constant {held}{typed} loc("kernel":0:0)')
+            self._constants[key] = value
+        return self._constants[key]
+
+    def integer(self, number: int, element: str = I64, shape: Sequence[int] = ()) -> Value:
+        """Return an integer in every element."""
+        return self.constant(str(number), element, shape)
+
+    def splat(self, value: Value, shape: Sequence[int]) -> Value:
+        """Return a scalar in every element of a shape."""
+        return self.shaped("tt.splat", value, shape) if shape else value
+
+    def compare(self, predicate: str, lhs: Value, rhs: Value) -> Value:
+        """Write a comparison, as in `cmpi slt` or `cmpf olt`."""
+        name, _, kind = predicate.partition(" ")
+        return self.op(f"arith.{name} {kind}, {lhs}, {rhs} : {lhs.type}", I1, lhs.shape)
+
+    def select(self, condition: Value, then: Value, other: Value) -> Value:
+        """Write a choice, element by element, or of whole tensors by one condition."""
+        types = f"{condition.type}, {then.type}" if condition.shape else then.type
+        return self.op(f"arith.select {condition}, {then}, {other} : {types}", then.element, then.shape)
+
+    def library(self, symbol: str, *operands: Value) -> Value:
+        """Write a call of a function of CUDA's mathematical library."""
+        first = operands[0]
+        types = ", ".join(operand.type for operand in operands)
+        said = f'{{libname = "", libpath = "", pure = true, symbol = "{symbol}"}}'
+        text = f"tt.extern_elementwise {', '.join(map(str, operands))} {said} : ({types}) -> {first.type}"
+        return self.op(text, first.element, first.shape)
+
+    @contextmanager
+    def block(self, head: str, tail: str = "}") -> Generator[None, None, None]:
+        """Write a region: what is inside goes between its two lines."""
+        self.lines.append(f"{'  ' * self._depth}{head}")
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.lines.append(f"{'  ' * self._depth}{tail} {located(self.span)}")
+
+    def between(self, line: str) -> None:
+        """Write the line between two regions of one operation."""
+        self.lines.append(f"{'  ' * (self._depth - 1)}{line}")
+
+    def module(self, name: str, params: Sequence[str]) -> str:
+        """Return the whole kernel."""
+        head = f"  tt.func public @{name}({', '.join(params)}) attributes {{noinline = false}} {{"
+        body = [*self._head, *self.lines, f"    tt.return {located(self.span)}"]
+        return "\n".join(["module {", head, *body, f"  }} {located(self.span)}", '} loc("kernel":0:0)', ""])

@@ -1,0 +1,84 @@
+"""Values: what the variables of a kernel are while its text is written.
+
+A tile is a tensor of Triton's whose extents are rounded up to powers of two. What lies outside its valid part may be
+anything, unless it is known to be zero; whoever combines elements of a tile masks it first.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from tilewright.backends.cuda.ttir.text import Value
+from tilewright.core.types import TileType
+from tilewright.dtypes import BF16, BOOL, FP16, FP32, DataType
+from tilewright.records import entity, record
+
+Extent: TypeAlias = "int | Value"
+"""How many there are: a number, or a scalar of the running kernel."""
+
+
+@record
+class Scalar:
+    """A number; `known` is what it always is, where that is an integer that the text knows."""
+
+    value: Value
+    dtype: DataType
+    known: int | None = None
+
+
+@entity
+class Tensor:
+    """A strided view of global memory; strides count elements. `root` is the same for all that may share memory."""
+
+    pointer: Value
+    shape: tuple[Extent, ...]
+    strides: tuple[Extent, ...]
+    valid: tuple[Extent, ...]
+    dtype: DataType
+    root: object
+
+
+@entity
+class Tile:
+    """Elements in registers, and how much of them is valid."""
+
+    value: Value
+    type: TileType
+    valid: tuple[Extent, ...]
+    is_zero_outside: bool = False
+    """Whether everything outside the valid part is known to be zero."""
+
+
+@entity
+class Mask:
+    """What a comparison of tiles gives: a condition for each element, where the language packs bits."""
+
+    value: Value
+    valid: tuple[Extent, ...]
+
+
+Binding: TypeAlias = "Scalar | Tensor | Tile | Mask | tuple[Binding, ...]"
+
+_FLOATS = {FP32: "f32", FP16: "f16", BF16: "bf16"}
+
+
+def element_of(dtype: DataType) -> str:
+    """Return the type of an element in registers; formats without arithmetic are the bytes they lie in."""
+    if dtype == BOOL:
+        return "i1"
+    return _FLOATS.get(dtype) or f"i{max(dtype.bits, 8)}"
+
+
+def memory_element(dtype: DataType) -> str:
+    """Return the type of an element in memory."""
+    return "i8" if dtype == BOOL else element_of(dtype)
+
+
+def computes(dtype: DataType) -> bool:
+    """Return whether there is arithmetic on elements of a type."""
+    return dtype == BOOL or dtype in _FLOATS or (dtype.is_int() and dtype.bits >= 8)
+
+
+def padded(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return extents rounded up to powers of two."""
+    return tuple(1 << (extent - 1).bit_length() for extent in shape)

@@ -1,0 +1,42 @@
+"""Scalar arithmetic: which NumPy function each scalar op is, for every back end that emits them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from tilewright.backends.traced import Traced
+
+T = TypeVar("T", bound=Traced)
+
+ARITHMETIC = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "min": "minimum", "max": "maximum", "neg": "negative",
+    "bit_and": "bitwise_and", "bit_or": "bitwise_or", "bit_xor": "bitwise_xor", "invert": "invert",
+    "and_": "bitwise_and", "or_": "bitwise_or",
+}  # fmt: skip
+COMPARISONS = {
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
+}  # fmt: skip
+SHIFTS = {"shl": "left_shift", "shr": "right_shift"}
+DIVISIONS = ("div", "floordiv", "mod")
+
+
+def float_division(kind: str, a: T, b: T) -> T:
+    """Return what NumPy's divide, floor_divide and mod give: the quotient comes from the exact remainder."""
+    if kind == "div":
+        return a / b
+
+    def where(condition: T, then: T, other: T) -> T:
+        return a.function("where", (condition, then, other))
+
+    def zero_like(signed: T) -> T:
+        return a.ufunc("copysign", (0, signed))
+
+    rest = a.ufunc("fmod", (a, b))
+    wrong = (rest != 0) & ((rest < 0) ^ (b < 0))
+    if kind == "mod":
+        return where(rest == 0, zero_like(b), where(wrong, rest + b, rest))
+    quotient = (a - rest) / b
+    quotient = where(wrong, quotient - 1, quotient)
+    floor = a.ufunc("floor", (quotient,))
+    whole = where(quotient - floor > 0.5, floor + 1, floor)
+    return where(b == 0, a / b, where(quotient == 0, zero_like(a / b), whole))

@@ -1,0 +1,79 @@
+"""Derived ops: calls written out in the ops they are made of, at the line that calls them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilewright.core.build import locate
+from tilewright.core.expr import Expr, TupleGetItem
+from tilewright.core.op import OPS, OpSpec
+from tilewright.core.operands import is_shaped
+from tilewright.core.types import ScalarType, TupleType
+from tilewright.errors import KernelError, OperandError
+from tilewright.frontend.state import is_action
+from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.walker import Value
+from tilewright.ops.builder import Statements
+
+
+def between_numbers(spec: OpSpec, args: Sequence[Value]) -> OpSpec | None:
+    """Return the op on numbers that a call of a derived op of the same name means: `pl.max(a, b)` compares two."""
+    number = OPS.get(f"scalar.{spec.name}") if spec.expand is not None else None
+    if number is None or not args:
+        return None
+    is_second = len(args) > 1 and (isinstance(args[1], Expr) or type(args[1]) is float)
+    return number.spec if is_second or not is_shaped(args[0]) else None  # pyright: ignore[reportArgumentType]
+
+
+def expanded(t: Translator, spec: OpSpec, bound: dict[str, Any], node: ast.AST, spans: Mapping[str, ast.AST]) -> Value:
+    """Return what a derived op gives, written in other ops."""
+    assert spec.expand is not None
+    try:
+        for p in spec.operands:
+            _check(spec, p.name, bound[p.name])
+        return spec.expand(Writer(t, node), **bound)
+    except KernelError as error:
+        if not error.spans:
+            locate(error, bound, t.span(node), {name: t.span(where) for name, where in spans.items()})
+        raise
+
+
+def _check(spec: OpSpec, name: str, value: Value) -> None:
+    if not is_shaped(value):  # pyright: ignore[reportArgumentType]
+        got = value.type if isinstance(value, Expr) else repr(value)
+        help = "pl.load makes a tile from a tensor" if not isinstance(got, ScalarType) else "a number is itself"
+        raise OperandError(f"`{name}` of `{spec.name}` must be a tile or a tensor, got {got}", blame=[name], help=help)
+
+
+class Writer(Statements):
+    """Statements of a kernel being read; what they give gets a name where another one takes it."""
+
+    def __init__(self, t: Translator, node: ast.AST) -> None:
+        super().__init__(t.span(node))
+        self.t, self.node = t, node
+        self.names: dict[int, tuple[Expr, Value]] = {}
+
+    def do(self, name: str, /, **given: Any) -> Expr:
+        """Return an op applied to operands and options, those left out at their defaults."""
+        return self.op(name, **{key: self._operand(value) for key, value in given.items()})
+
+    def parts(self, value: Expr) -> tuple[Expr, ...]:
+        """Return the values that an op gives at once."""
+        whole = self.named(value)
+        assert isinstance(whole.type, TupleType)
+        return tuple(TupleGetItem(whole, i, each, self.span) for i, each in enumerate(whole.type.elements))
+
+    def named(self, value: Expr) -> Expr:
+        """Return a value as something that ops take: a call gets a name."""
+        return self._operand(value)
+
+    def _operand(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(self._operand(each) for each in value)  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(value, Expr) or not is_action(value):
+            return value
+        if id(value) not in self.names:
+            self.names[id(value)] = value, self.t.placed(value, self.node)
+        return self.names[id(value)][1]

@@ -1,0 +1,53 @@
+"""Printing: values of the running program as text, for whoever looks for a mistake."""
+
+from typing import Any
+
+from tilewright.core.annotations import Number, X
+from tilewright.core.expr import Expr
+from tilewright.core.op import Effect, Kind
+from tilewright.core.region import Region
+from tilewright.core.types import VOID, ScalarType, TensorType, TileType
+from tilewright.errors import DTypeMismatchError
+from tilewright.ops.declare import FLOATS, INTEGERS, op
+
+__all__: list[str] = []
+
+SHOWN = 16
+"""How many elements of each axis are shown, from the first on."""
+
+NAMES = FLOATS | INTEGERS
+"""Elements that have a text; bools and counts do, too."""
+
+
+def _printed(text: str, value: Expr | None, end: str) -> Any:
+    if value is not None:
+        assert isinstance(value.type, (ScalarType, TensorType, TileType))
+        dtype = value.type.dtype
+        if dtype not in NAMES and dtype.name not in ("bool", "index"):
+            raise DTypeMismatchError(f"{dtype} elements have no text", blame=["value"], help="pl.cast(x, pl.FP32)")
+    return VOID
+
+
+def _print(result: Any, text: str, value: Any, end: str) -> Any:
+    shown = "" if value is None else _shown(value.seen() if isinstance(value, Region) else value)
+    print(text + shown, end=end, flush=True)
+    return VOID
+
+
+def _shown(value: Any) -> str:
+    """Return numbers as native code writes them: six digits of floats, and lists that end early."""
+    if getattr(value, "ndim", 0):
+        return f"[{', '.join([*map(_shown, value[:SHOWN]), *['...'] * (len(value) > SHOWN)])}]"
+    number = value.item() if hasattr(value, "item") else value
+    if isinstance(number, (bool, int)):
+        return str(number)
+    return "nan" if number != number else f"{float(number):.6g}"
+
+
+@op(
+    kinds=(Kind.SYSTEM,), infer=_printed, evaluate=_print, effect=Effect.WRITE, control_plane=True,
+    example='pl.system.print_value("a starts with ", pl.read(x, [0, 0]))',
+)  # fmt: skip
+def print_value(text: str, value: X | Number | None = None, end: str = "\n") -> None:
+    """Write a text and the valid part of a value to standard output; `pl.print` is this for several of them."""
+    ...

@@ -1,0 +1,1 @@
+"""Tuning: kernels that measure which of several configurations is fastest for their arguments."""

@@ -1,0 +1,100 @@
+"""Measuring: configurations compiled, tried and timed on a call's own arguments, of which none is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tilewright.call.thread_limit import on_threads
+from tilewright.collector import paused_collection
+from tilewright.core.enums import ParamDirection
+from tilewright.errors import DriftError, InternalError, RunOnlyError, TuningError
+from tilewright.jit.calls import Call
+from tilewright.jit.compiled import Compiled
+from tilewright.records import entity
+from tilewright.tune.choices import Choice
+from tilewright.tune.config import Config
+from tilewright.tune.contest import Timed, best, contest
+from tilewright.tune.outcome import outcome
+from tilewright.tune.progress import Progress, shown
+from tilewright.tune.protection import protected
+
+if TYPE_CHECKING:
+    from tilewright.programs.config import RunConfig
+
+
+@entity
+class Tried:
+    """A call with one configuration."""
+
+    call: Call
+    options: RunConfig | None
+    threads: int
+    """How many threads it is run on, 0 for as many as the settings say."""
+    compiled: Callable[[], Compiled]
+
+
+def measured(name: str, configs: Sequence[Config], attempt: Callable[[Config], Tried]) -> Choice:
+    """Return which configuration is fastest; TuningError where none can be run."""
+    with shown(name) as progress:
+        runs, failures = _runs(configs, attempt, progress)
+        if not runs:
+            raise _all_failed(name, configs, failures)
+        with paused_collection():
+            found = contest([timed for timed, _ in runs.values()], progress.measuring)
+    times = dict(zip(runs, found, strict=True))
+    place = list(runs)[best(found)]
+    texts = {number: f"{type(error).__name__}: {error}" for number, error in failures.items()}
+    measured = outcome(configs, [times.get(number, ()) for number in range(len(configs))], texts, place)
+    return Choice(measured, runs[place][1].reads)
+
+
+Runs = dict[int, tuple[Timed, Compiled]]
+
+
+def _runs(
+    configs: Sequence[Config], attempt: Callable[[Config], Tried], progress: Progress
+) -> tuple[Runs, dict[int, Exception]]:
+    """Return what times a run of each configuration, by its number, and why the others cannot be run."""
+    runs: Runs = {}
+    failures: dict[int, Exception] = {}
+    for number, config in enumerate(configs):
+        progress.compiling(config, number + 1, len(configs))
+        try:
+            tried = attempt(config)
+            compiled = tried.compiled()
+            with on_threads(tried.threads):
+                runs[number] = _timed(tried.call, compiled), compiled
+        except (DriftError, RunOnlyError, InternalError):
+            raise
+        except Exception as error:
+            failures[number] = error
+    return runs, failures
+
+
+def _timed(call: Call, compiled: Compiled) -> Timed:
+    """Return what times a run of a program on copies of what it writes; raises what a run does wrong."""
+    safe = protected(call, compiled.written)
+    directions = zip(compiled.parameters, compiled.program.directions(), strict=True)
+    restore = safe.restored([name for name, direction in directions if direction is ParamDirection.InOut])
+    compiled.run(safe.call)
+    run, elapsed = compiled.prepared(safe.call), compiled.program.loaded.code.backend.elapsed
+
+    def timed() -> float:
+        restore()
+        return elapsed(run)
+
+    return timed
+
+
+def _all_failed(name: str, configs: Sequence[Config], failures: dict[int, Exception]) -> Exception:
+    """Return what to raise where no configuration can be run: what all of them say, or each."""
+    texts = {f"{type(error).__name__}: {error}" for error in failures.values()}
+    if len(texts) == 1:
+        return failures[0]
+    lines = [f"    {configs[number].text}: {_first_line(error)}" for number, error in failures.items()]
+    return TuningError("\n".join([f"kernel `{name}`: none of {len(configs)} configurations can be run", *lines]))
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]

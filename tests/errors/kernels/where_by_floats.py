@@ -1,0 +1,12 @@
+"""A choice by elements that are no mask."""
+
+import tilewright.language as pl
+
+EXPECTED = "DTypeMismatchError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    tile = pl.load(x, [0, 0], [64, 64])
+    return pl.store(pl.where(tile, tile, 0.0), [0, 0], out)

@@ -1,0 +1,57 @@
+"""Kernels compiled by Triton, without a GPU: for every target, and facts of the machine code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from unit.backends.cuda.test_texts import add, matmul, ones
+
+from tilewright import ir
+from tilewright.backends.cuda.engine import compiled
+from tilewright.backends.cuda.target import named, triton_objection
+from tilewright.errors import InternalError
+from tilewright.programs.program import CompiledProgram
+
+pytestmark = pytest.mark.skipif(bool(triton_objection()), reason="needs Triton")
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100"])
+def test_programs_are_compiled_for_a_gpu_that_is_not_here(target: str) -> None:
+    program = ir.compile(add.specialize(ones(64, 128), ones(64, 128)).program, platform="cuda", target=target)
+    assert f".target {target}" in program.stages["ptx"]
+    assert "ld.global.v4" in program.stages["ptx"] and "@entry_add(" in program.stages["llvm"]
+
+
+def test_products_of_half_floats_run_on_the_matrix_units() -> None:
+    import ml_dtypes
+
+    a, b = np.ones((128, 96), ml_dtypes.bfloat16), np.ones((96, 256), ml_dtypes.bfloat16)
+    program = ir.compile(matmul.specialize(a, b, ones(128, 256)).program, platform="cuda", target="sm_90")
+    assert "wgmma.mma_async" in program.stages["ptx"]
+
+
+def test_a_program_is_saved_and_loaded_where_there_is_no_gpu(tmp_path: Path) -> None:
+    program = ir.compile(add.specialize(ones(64, 128), ones(64, 128)).program, platform="cuda", target="sm_90")
+    program.save(tmp_path)
+    loaded = CompiledProgram.load(tmp_path)
+    assert loaded.platform == "cuda" and loaded.loaded.code.objects == {
+        **loaded.loaded.code.objects,
+        **program.loaded.code.objects,
+    }
+    with pytest.raises(ValueError, match="is on device cpu, and the program is of back end cuda"):
+        loaded(ones(64, 128), ones(64, 128))
+
+
+def test_what_triton_refuses_is_a_mistake_of_ours_and_is_shown() -> None:
+    with pytest.raises(InternalError, match=r"Triton refuses the generated kernel: .*\nmodule"):
+        compiled("module { nonsense }", 90, 4, 3)
+
+
+def test_targets_go_by_name() -> None:
+    assert named("sm_90").capability == 90
+    with pytest.raises(ValueError, match="no GPU is called 'sm_1'; one of sm_80, "):
+        named("sm_1")
+    with pytest.raises(ValueError, match="back end 'cpu' makes code for this machine alone, and for no target 'sm_90'"):
+        ir.compile(add.specialize(ones(64, 128), ones(64, 128)).program, target="sm_90")

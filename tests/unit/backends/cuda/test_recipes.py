@@ -1,0 +1,102 @@
+"""Recipes: what each op is written as, and that every op without one is refused by its name."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from ops.kernels import kernel, out, scalar, tensor
+from ops.test_every_op import example, title
+from unit.backends.cuda.written import without_places, written
+
+import tilewright.language as pl
+from tilewright.core.op import Kind, OpSpec, specs
+from tilewright.errors import UnsupportedFeatureError
+
+
+@pytest.mark.parametrize("spec", [s for s in specs() if Kind.TILE in s.kinds and s.example], ids=title)
+def test_an_op_is_written_or_refused_by_name(spec: OpSpec) -> None:
+    try:
+        assert written(example(spec)).kernels
+    except UnsupportedFeatureError as error:
+        assert re.search(r"no CUDA recipe for .+ yet", str(error))
+
+
+def text_of(body: str, dtype: str = "FP32", to: str = "") -> str:
+    """Return the text of a kernel that computes `r` of tiles `a` and `b` and a number `n`."""
+    kind, result = getattr(pl, dtype), getattr(pl, to or dtype)
+    parameters = {"x": tensor(kind, 16, 32), "y": tensor(kind, 16, 32), "n": scalar(kind), "out": out(result, 16, 32)}
+    head = "a, b = pl.load(x, [0, 0], [16, 32]), pl.load(y, [0, 0], [16, 32])"
+    function = kernel(f"{head}\n{body}\nout = pl.store(r, [0, 0], out)", **parameters)
+    (found,) = written(function).kernels
+    return without_places(found.aligned)
+
+
+@pytest.mark.parametrize(
+    ("body", "dtype", "wanted"),
+    [
+        ("r = a - b", "FP32", r"arith\.subf"),
+        ("r = a * b", "INT16", r"arith\.muli .* tensor<16x32xi16>"),
+        ("r = a / b", "FP32", r"tt\.precise_divf"),
+        ("r = a + n", "BF16", r"tt\.splat %\d+ : bf16 -> tensor<16x32xbf16>"),
+        ("r = pl.sqrt(a)", "FP32", r"tt\.precise_sqrt"),
+        ("r = pl.tanh(a)", "FP16", r'symbol = "__nv_tanhf"'),
+        ("r = pl.pow(a, b)", "FP32", r'arith\.extf .*f64>[\s\S]*symbol = "__nv_pow"[\s\S]*arith\.truncf'),
+        ("r = pl.maximum(a, b)", "UINT8", r"arith\.maxui"),
+        ("r = pl.fmod(a, b)", "INT32", r"arith\.select[\s\S]*arith\.remsi"),
+        ("r = pl.row_expand(a, pl.row_sum(b))", "FP32", r"arith\.addf %\d+, %\d+ : f64\n\s+tt\.reduce\.return"),
+        ("r = pl.col_expand(a, pl.col_max(b))", "INT8", r"axis = 0 : i32}> \({\n[\s\S]*arith\.maxsi %\d+, %\d+ : i8"),
+        ("r = pl.sel(pl.cmp(a, b, cmp_type=2), a, b)", "FP32", r"arith\.cmpf olt[\s\S]*arith\.select"),
+        ("r = pl.tile.transpose_view(pl.tile.transpose_view(a))", "FP32", r"tt\.trans %\d+ {order = array<i32: 1, 0>}"),
+        ("r = pl.reshape(pl.reshape(a, [8, 64]), [16, 32])", "FP32", r"tt\.reshape .* -> tensor<8x64xf32>"),
+        (
+            "r = pl.concat(pl.slice(a, [16, 16], [0, 8]), pl.slice(b, [16, 16], [0, 0]))",
+            "FP32",
+            r"tt\.gather .*axis = 1",
+        ),
+        ("r = pl.assemble(a, pl.slice(b, [8, 8], [4, 4]), [8, 0])", "INT16", r"tt\.gather[\s\S]*arith\.select"),
+        (
+            "r = pl.where((a > b) & (a < n), a, 0.0)",
+            "FP32",
+            r"arith\.cmpf ogt[\s\S]*arith\.andi .*xi1>[\s\S]*arith\.select",
+        ),
+        ("r = pl.tri(0, [16, 32], dtype=pl.FP32)", "FP32", r"arith\.cmpi sle"),
+        ("r = pl.fillpad(pl.set_validshape(a, 5, 7))", "FP32", r"arith\.constant 5 : i64[\s\S]*arith\.select"),
+        ("r = a\nfor i in pl.range(3):\n    r = r + b", "FP32", r"scf\.for [\s\S]*iter_args[\s\S]*scf\.yield"),
+        (
+            "if n > 0.0:\n    r = a\nelse:\n    r = b",
+            "FP32",
+            r"arith\.cmpf ogt[\s\S]*scf\.if[\s\S]*else[\s\S]*scf\.yield",
+        ),
+        (
+            "r = pl.load(x, [0, 0], [16, 32], valid_shape=[5, 7])",
+            "FP32",
+            r"arith\.andi[\s\S]*tt\.load %\d+, %\d+, %\d+",
+        ),
+    ],
+)
+def test_recipes_by_their_text(body: str, dtype: str, wanted: str) -> None:
+    assert re.search(wanted, text_of(body, dtype))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "mode", "wanted"),
+    [
+        ("FP32", "BF16", "rint", r"arith\.truncf .*xbf16>"),
+        ("INT32", "FP16", "rint", r"arith\.sitofp .*xf16>"),
+        ("FP32", "INT32", "floor", r"math\.floor[\s\S]*arith\.fptosi"),
+        ("FP32", "INT8", "rint", r"__nv_rintf[\s\S]*arith\.fptosi .*xi32>[\s\S]*arith\.minsi[\s\S]*arith\.trunci"),
+        ("FP32", "UINT64", "trunc", r"__nv_truncf[\s\S]*cmpf uno[\s\S]*arith\.fptoui"),
+        ("UINT8", "INT32", "rint", r"arith\.extui"),
+    ],
+)
+def test_casts_by_their_text(source: str, target: str, mode: str, wanted: str) -> None:
+    assert re.search(wanted, text_of(f'r = pl.cast(a, pl.{target}, mode="{mode}")', source, target))
+
+
+def test_short_products_are_not_left_to_the_matrix_units() -> None:
+    body = (
+        "c = pl.load(x, [0, 0], [16, 8])\nd = pl.load(y, [0, 0], [8, 32])\np = pl.matmul(c, d)\nr = pl.cast(p, pl.BF16)"
+    )
+    text = text_of(body, "BF16")
+    assert re.search(r"tt\.dot .*inputPrecision = ieee : tensor<16x8xf32> \* tensor<8x32xf32>", text)
