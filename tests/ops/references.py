@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -32,7 +33,23 @@ def _parametric(x: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
 
 
 def _product_and_sum(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-    return torch.addcmul(c, a, b)
+    """Return products and sums; those of numbers exactly, which torch has no type for."""
+    finite = torch.isfinite(a) & torch.isfinite(b)
+    rough = torch.where(finite & ~torch.isfinite(c), c, torch.addcmul(c, a, b))
+    numbers = finite & torch.isfinite(c) & (rough != 0)
+    held: list[list[float]] = [_torch.masked_select(each, numbers).tolist() for each in (a, b, c)]
+    rough[numbers] = torch.tensor([_exact_sum(*each) for each in zip(*held, strict=True)], dtype=torch.float64)
+    return rough
+
+
+def _exact_sum(x: float, y: float, z: float) -> float:
+    total = Fraction(x) * Fraction(y) + Fraction(z)
+    return float(total) if abs(total) < 2**1024 - 2**970 else math.inf if total > 0 else -math.inf
+
+
+def _part_way(start: torch.Tensor, end: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Return what torch says that lerp is; its own fuses products of doubles with sums, on some machines."""
+    return torch.where(weight.abs() < 0.5, start + weight * (end - start), end - (end - start) * (1 - weight))
 
 
 ELEMENTWISE_FLOATS: dict[str, Floats] = {
@@ -46,7 +63,7 @@ ELEMENTWISE_FLOATS: dict[str, Floats] = {
     "prelu": _parametric,
     "rem": _torch.remainder,
     "fma": _product_and_sum,
-    "lerp": _torch.lerp,
+    "lerp": _part_way,
     **{name: getattr(_torch, name) for name in ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite")},
 }
 

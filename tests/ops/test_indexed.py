@@ -94,19 +94,20 @@ def test_an_index_along_each_axis_names_elements() -> None:
         "out_some = pl.store(pl.take(x, [r, n, c + pl.cast(far, pl.INT64)], mask=far == 0), [0, 0], out_some)\n"
         "out_put[r, n, c] = pl.load(held, [0, 0], [3, 8])\n"
         "pl.atomic_add(out_add, [r, n, c], 2.0)\npl.atomic_add(out_add, [1, n, 3], 1.0)\n"
-        "out_row[r] = 7.0"
+        "out_row[r] = 7.0\nout_more[r, :, :] += 1.0"
     )
-    given = {"out": held, "out_some": held, "out_put": x, "out_add": x, "out_row": x}
+    given = {"out": held, "out_some": held, "out_put": x, "out_add": x, "out_row": x, "out_more": x}
     found = computed(body, x=x, rows=rows, columns=columns, mask=mask, held=held, **given, n=3)
-    put, added, row = x.copy(), x.copy(), x.copy()
+    put, added, row, more = x.copy(), x.copy(), x.copy(), x.copy()
     for at in np.ndindex(3, 8):
         place = rows[at[0], 0], 3, columns[0, at[1]]
         put[place] = held[at]
         added[place] += np.float32(2)
     added[1, 3, 3] += np.float32(1)
     row[rows[:, 0]] = 7
+    more[rows[:, 0]] += np.float32(1)
     taken = x[rows, 3, columns]
-    for got, want in zip(found, (taken, np.where(mask, np.float32(0), taken), put, added, row), strict=True):
+    for got, want in zip(found, (taken, np.where(mask, np.float32(0), taken), put, added, row, more), strict=True):
         same(got, want)
     for bad in (6, -1, 1 << 40):
         columns[0, 4] = bad

@@ -97,6 +97,26 @@ def test_a_masked_store_writes_what_is_admitted(start: tuple[int, int]) -> None:
     assert (got_e[:, 0] == 7).all()
 
 
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_column_that_may_not_be_there_is_stored_by_a_mask(n: int) -> None:
+    lines = """
+    t = pl.load(x, [0, 0], [5, 1])
+    seen = pl.iota([5, 1], axis=0) > 1
+    a = pl.store(pl.set_validshape(t, 4, n), [0, 0], a, mask=seen)
+    b = pl.store(pl.load(y, [0], [1], valid_shape=[n]), [0], b, mask=pl.iota([1]) < 1)
+    c = pl.store(pl.set_validshape(t + 1.0, n, 1), [0, 0], c, mask=t > -9.0)
+    """
+    types = {"x": tensor(pl.FP32, 5, 1), "y": tensor(pl.FP32, 1), "n": scalar(pl.INDEX)}
+    types |= {"a": inout(pl.FP32, 5, 1), "b": inout(pl.FP32, 1), "c": inout(pl.FP32, 5, 1)}
+    x, y = np.reshape(np.arange(5, dtype=np.float32), (5, 1)), np.full(1, 3, np.float32)
+    outs = [np.full(shape, 7, np.float32) for shape in ((5, 1), 1, (5, 1))]
+    found = Native(kernel(lines, **types)).run([x, y, n, *outs])
+    for got, meant in found:
+        assert_same(got, meant)
+    assert found[2][0].ravel().tolist() == ([7, 7, 2, 3, 7] if n else [7] * 5)
+    assert found[3][0].tolist() == [3 if n else 7] and found[4][0][0, 0] == (1 if n else 7)
+
+
 def test_an_element_that_a_mask_admits_has_to_be_there() -> None:
     lines = """
     columns = n + pl.arange(40)

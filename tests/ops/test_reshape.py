@@ -72,6 +72,8 @@ RUNTIME: dict[str, tuple[str, Shape, Callable[[int, int], Shape] | None]] = {
     "rows become rows of planes": ("[n, 8]", (2, 2, 8), None),
     "rows become more rows": ("[n, 8]", (1, 4, 8), lambda n, m: (1, n, 8)),
     "rows of a plane become rows": ("[n, 8]", (4, 2, 4), lambda n, m: (n, 2, 4)),
+    "rows become shorter ones": ("[n, 8]", (8, 4), lambda n, m: (2 * n, 4)),
+    "rows become a column": ("[n, 8]", (32, 1), lambda n, m: (8 * n, 1)),
     "rows and columns": ("[n, m]", (32,), None),
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -203,8 +203,8 @@ def guarded(guard: Guard) -> Generator[None]:
         yield
         return
 
-    def load(data: bytes) -> Loaded:
-        return _load(data, HEAP.symbols)
+    def load(data: bytes, symbols: Mapping[str, int] | None = None) -> Loaded:
+        return _load(data, {**(symbols or {}), **HEAP.symbols})
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(heap, "ON_STACK", 0)

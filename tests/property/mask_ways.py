@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from property.operands import Shape, operand, some_dtype, some_shape, tensor_of, tile_of
 from property.values import Value, dtype_of, shape_of
-from property.way import called, way
+from property.way import called, cut_short, way
 from property.writer import DTYPES, Writer
 
 from tilewright import dtypes as dt
@@ -41,6 +41,7 @@ def masked_load(w: Writer) -> Value | None:
 
 def masked_store(w: Writer, tile: Value, target: Value) -> None:
     """Store a tile to a window that may lie outside a tensor, and admit what does not."""
+    tile = cut_short(w, tile) if w.chance(40) else tile
     offsets, mask = _admitted(w, shape_of(tile), shape_of(target))
     w.act(f"pl.store({tile.name}, [{offsets}], {target.name}, mask={mask})")
 

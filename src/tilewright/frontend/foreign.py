@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import cache
 
 from tilewright.core.elsewhere import elsewhere
-from tilewright.core.op import REQUIRED
 from tilewright.core.operands import usage
 from tilewright.dtypes import STORABLE
 from tilewright.frontend import directives
@@ -109,9 +108,6 @@ def meant(name: str, of: str = "x") -> str:
     """Return a help line for a name of another library: what does it here to the value `of`, or nothing."""
     if name in _MEANT:
         return _MEANT[name]
-    if name in _found():
-        return _found()[name]
     if f"tile.{name}" not in OPS:
-        return ""
-    required = [p for p in OPS[f"tile.{name}"].spec.parameters if p.default is REQUIRED]
-    return f"write pl.{name}({of}{', ...' if len(required) > 1 else ''})"
+        return _found().get(name, "")
+    return f"write pl.{name}({of}{', ...' if len(OPS[f'tile.{name}'].spec.parameters) > 1 else ''})"

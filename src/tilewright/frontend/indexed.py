@@ -66,7 +66,9 @@ def _scalar(extent: Any) -> Expr:
 
 def tiles_among(t: Translator, owner: Expr, node: ast.Subscript) -> list[Expr] | None:
     """Return the indices of a subscript that names places of a tensor by tiles; None for any other."""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    while len(parts) > 1 and _is_whole(parts[-1]):
+        parts.pop()  # x[rows, :] is x[rows]
     if not isinstance(owner.type, TensorType) or any(isinstance(part, (ast.Slice, ast.Starred)) for part in parts):
         return None
     if all(isinstance(part, (ast.Constant, ast.UnaryOp)) for part in parts):
@@ -74,6 +76,10 @@ def tiles_among(t: Translator, owner: Expr, node: ast.Subscript) -> list[Expr] |
     values = [t.operand(part) for part in parts]
     is_indexed = any(isinstance(value, Expr) and isinstance(value.type, TileType) for value in values)
     return [t.expr(value, part) for value, part in zip(values, parts, strict=True)] if is_indexed else None
+
+
+def _is_whole(part: ast.expr) -> bool:
+    return isinstance(part, ast.Slice) and part.lower is None and part.upper is None and part.step is None
 
 
 def taken(t: Translator, owner: Expr, parts: Sequence[Expr], node: ast.Subscript) -> Expr:

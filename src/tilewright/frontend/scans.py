@@ -1,6 +1,8 @@
-"""Scans by a function of the author's: each element folded with all before it, twice as many with every step.
+"""Scans by a function of the author's: each element folded with all before it.
 
-The function is written out once per step, for all elements at the same time, so it has to be associative.
+Along the last axis elements are folded with those twice as far away with every step, and the function is written out
+once per step, for all elements at the same time: so it has to be associative. Along others a loop goes from one to the
+next.
 """
 
 from __future__ import annotations
@@ -9,10 +11,12 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tilewright.core.build import locate
+from tilewright.core.build import locate, scalar
 from tilewright.core.enums import PadValue
-from tilewright.core.expr import Expr
-from tilewright.core.types import TileType, is_fully_valid
+from tilewright.core.expr import Expr, Var, integer
+from tilewright.core.stmt import ForStmt, IterArg, SeqStmts, YieldStmt
+from tilewright.core.types import ScalarType, TileType, is_fully_valid
+from tilewright.dtypes import INDEX
 from tilewright.errors import ArgumentCountError, KernelError, OperandError, ShapeMismatchError
 from tilewright.frontend.derived import Writer
 from tilewright.frontend.translator import Translator
@@ -105,25 +109,55 @@ def _scanned(w: Writer, fold: _Fold, tiles: Sequence[Expr], axis: int, is_revers
     assert isinstance(type_, TileType)
     is_whole = is_fully_valid(type_)
     found = [tile if is_whole else w.named(w.do("tile.fillpad", x=tile, pad_value=PadValue.zero)) for tile in tiles]
-    step, extent = 1, type_.shape[axis]
     valid = type_.valid[axis]
-    most = valid if isinstance(valid, int) else extent
-    while step < most:
-        shape, here = list(type_.shape), [0] * len(type_.shape)
-        shape[axis], there = extent - step, [*here]
-        there[axis] = step
-        first, second = ([_cut(w, tile, shape, at) for tile in found] for at in (here, there))
-        folded = fold(second, first) if is_reverse else fold(first, second)
-        at = tuple(here if is_reverse else there)
-        found = [
-            w.named(w.do("tile.assemble", target=tile, source=part, offset=at))
-            for tile, part in zip(found, folded, strict=True)
-        ]
-        step *= 2
+    most = valid if isinstance(valid, int) else type_.shape[axis]
+    found = (_doubling if axis == -1 else _in_order)(w, fold, found, type_.shape, axis, most, is_reverse)
     return found if is_whole else [_as_valid(w, part, tile) for part, tile in zip(found, tiles, strict=True)]
 
 
-def _cut(w: Writer, tile: Expr, shape: Sequence[int], offset: Sequence[int]) -> Expr:
+def _doubling(
+    w: Writer, fold: _Fold, found: list[Expr], shape: Sequence[int], axis: int, most: int, is_reverse: bool
+) -> list[Expr]:
+    """Return elements folded with those one away, then two, and so on."""
+    step = 1
+    while step < most:
+        part, here = list(shape), [0] * len(shape)
+        part[axis], there = shape[axis] - step, [*here]
+        there[axis] = step
+        first, second = ([_cut(w, tile, part, at) for tile in found] for at in (here, there))
+        folded = fold(second, first) if is_reverse else fold(first, second)
+        found = _put(w, found, folded, here if is_reverse else there)
+        step *= 2
+    return found
+
+
+def _in_order(
+    w: Writer, fold: _Fold, found: list[Expr], shape: Sequence[int], axis: int, most: int, is_reverse: bool
+) -> list[Expr]:
+    """Return elements folded one after the other, in a loop."""
+    row, at = list(shape), list[Expr]([integer(0)] * len(shape))
+    row[axis], at[axis] = 1, integer(most - 1 if is_reverse else 0)
+    first = [*(_cut(w, tile, row, at) for tile in found), *found]
+    held, results = ([Var("scan", value.type, w.span) for value in first] for _ in range(2))
+    number, count = Var("i", ScalarType(INDEX), w.span, (1, max(1, most - 1))), len(found)
+    outer, w.t.stmts = w.t.stmts, []
+    at[axis] = scalar("sub", integer(most - 1), number) if is_reverse else number
+    folded = fold(held[:count], [_cut(w, tile, row, at) for tile in found])
+    w.t.emit(YieldStmt((*folded, *_put(w, held[count:], folded, at)), w.span))
+    body, w.t.stmts = SeqStmts(tuple(w.t.stmts)), outer
+    carried = tuple(map(IterArg, held, first))
+    bounds = integer(1), integer(most), integer(1)
+    w.t.emit(ForStmt(number, *bounds, body, iter_args=carried, return_vars=tuple(results), span=w.span))
+    return [*results[count:]]
+
+
+def _put(w: Writer, tiles: Sequence[Expr], parts: Sequence[Expr], at: Sequence[Any]) -> list[Expr]:
+    """Return tiles with parts written into them."""
+    pairs = zip(tiles, parts, strict=True)
+    return [w.named(w.do("tile.assemble", target=tile, source=part, offset=tuple(at))) for tile, part in pairs]
+
+
+def _cut(w: Writer, tile: Expr, shape: Sequence[int], offset: Sequence[Any]) -> Expr:
     return w.named(w.do("tile.slice", x=tile, shape=tuple(shape), offset=tuple(offset)))
 
 

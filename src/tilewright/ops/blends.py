@@ -3,6 +3,7 @@
 import math
 import struct
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -14,7 +15,6 @@ from tilewright.core.expr import Expr
 from tilewright.core.op import Undefined, spec_of
 from tilewright.core.region import Array, Region
 from tilewright.core.types import ShapedType
-from tilewright.dtypes import FP64
 from tilewright.errors import OperandError
 from tilewright.ops.declare import FLOATS, NUMBERS, UNIFIED, op
 from tilewright.ops.elementwise import maximum, minimum
@@ -24,15 +24,34 @@ __all__ = ["clamp", "fma", "lerp"]
 
 
 def fused(a: float, b: float, c: float) -> float:
-    """Return a * b + c of floats of fp32 or less, odd in the last bit where it is inexact, so that it rounds once."""
-    product = a * b  # which is exact
+    """Return a * b + c rounded once; of fp32 with the last bit odd where it is inexact, so that it can be once more."""
+    product = a * b
     total = product + c
-    if total - total != 0 or total == 0:
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return total
+    if not math.isfinite(c):
+        return c
+    if not (_is_short(a) and _is_short(b) and _is_short(c)):
+        return _exactly(a, b, c)
+    if total == 0:
         return total
     part = total - product
     lost = (product - (total - part)) + (c - part)
     is_even = struct.pack("<d", total)[0] % 2 == 0
     return math.nextafter(total, math.copysign(math.inf, lost)) if lost and is_even else total
+
+
+def _is_short(x: float) -> bool:
+    """Return whether a number has so few digits that products of two such are exact: those of fp32."""
+    return x == 0 or (abs(x) < 3e38 and struct.unpack("<f", struct.pack("<f", x))[0] == x)
+
+
+def _exactly(a: float, b: float, c: float) -> float:
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    try:
+        return float(exact) if exact else a * b + c
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
 
 
 def between(start: float, end: float, weight: float) -> float:
@@ -96,12 +115,9 @@ def clamp(x: X, min: X | Number | None = None, max: X | Number | None = None) ->
 
 
 @called("triton", torch="addcmul")
-@elementwise(reference=_multiplied, accepts=NUMBERS - {FP64}, ulp=1)
+@elementwise(reference=_multiplied, ulp=1)
 def fma(a: X, b: X | Number, c: X | Number) -> X:
-    """Return a * b + c for each three elements: of fp32 rounded once, of shorter floats rounded to fp32 before.
-
-    Of doubles write the product and the sum.
-    """
+    """Return a * b + c for each three elements: rounded once, but that shorter floats are rounded to fp32 before."""
     ...
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Extents, Index, Tile
+from tilewright.core.elsewhere import called
 from tilewright.core.expr import Expr
 from tilewright.core.region import Array, Region, embed
 from tilewright.core.types import TileType, static_shape
@@ -120,6 +121,7 @@ def _randint(result: TileType, seed: int, low: int, high: int, **given: Any) -> 
 _EXAMPLE = "out = pl.store(pl.{}, [0, 0], out)"
 
 
+@called("torch triton", numpy="np.random.rand")
 @op(
     kinds=TILE, infer=_rand_type, evaluate=_rand, accepts=(FP32,),
     orders=(("seed", "counters"),), forms=FORMS,
@@ -143,6 +145,7 @@ def rand(
     ...
 
 
+@called("torch triton", numpy="np.random.randn")
 @op(
     kinds=TILE, infer=_rand_type, evaluate=_randn, accepts=(FP32,), ulp=6,
     orders=(("seed", "counters"),), forms=FORMS,
@@ -164,6 +167,7 @@ def randn(
     ...
 
 
+@called("torch triton", numpy="np.random.randint")
 @op(
     kinds=TILE, infer=_randint_type, evaluate=_randint, accepts=(INT32,), forms=FORMS,
     orders=(("seed", "low", "high", "counters"),),

@@ -41,9 +41,10 @@ PARTLY = "only part of it holds real data"
 
 @record
 class Of:
-    """As much as is valid of an axis of the source."""
+    """As much as is valid of an axis of the source, so many times: rows may be split into several."""
 
     axis: int
+    times: int = 1
 
 
 Part: TypeAlias = tuple[int | Of, ...]
@@ -99,8 +100,8 @@ def _prefix(shape: Sequence[int], valid: Shape, target: Sequence[int]) -> Part |
             rows, rest = divmod(count * volume, after)
             if not rest and rows <= extent:
                 return (*(1,) * axis, rows, *target[axis + 1 :])
-        elif after == volume and extent >= shape[free]:
-            return (*(1,) * axis, Of(free), *target[axis + 1 :])
+        elif volume % after == 0 and extent >= shape[free] * (volume // after):
+            return (*(1,) * axis, Of(free, volume // after), *target[axis + 1 :])
     return None
 
 

@@ -23,6 +23,7 @@ from unit.call.warming import (
 )
 
 import tilewright.language as pl
+from tilewright.call.targets import device_bits
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # torch's own, about sparse and quantized tensors
 
@@ -118,6 +119,12 @@ def test_an_output_is_zero_where_nothing_writes_it(dispatch: str) -> None:
         out = warm(kernel, x)
         assert (out[:4] == 1.0).all() and (out[4:] == 0.0).all()
         out.fill_(7.0)
+
+
+def test_the_device_of_a_tensor_is_part_of_its_key() -> None:
+    bits = [device_bits(device) for device in ("cpu", "cuda:0", "cuda:1", "cuda:7")]
+    assert bits[0] == 0 and len({*bits}) == len(bits)
+    assert not any(each & ((1 << 36) - 1) or each >> 48 for each in bits)
 
 
 def through_the_heap(x: pl.Tensor, out: pl.Out[pl.Tensor]):

@@ -90,7 +90,7 @@ OTHERS = ["torch.argmax", "torch.cumsum", "np.sort", "torch.rand", "torch.softma
 PATHS = [*(f"{owner}.{name}" for owner in ("pl", "np", "torch") for name in SHARED), *OTHERS]
 
 
-@pytest.mark.parametrize("path", [*PATHS, "pl.uniform", "pl.print", "pl.constexpr", "pl.program_id"])
+@pytest.mark.parametrize("path", [*PATHS, "pl.uniform", "pl.device_print", "pl.constexpr", "pl.program_id"])
 def test_a_name_of_another_library_is_told_what_does_it_here(path: str) -> None:
     owner, name = path.split(".")
     lines = "t = pl.load(x, [0, 0], [4, 8])", f"pl.store({path}(t), [0, 0], out)"

@@ -49,7 +49,9 @@ def test_a_long_signature_takes_a_line_per_parameter() -> None:
 
 
 def test_a_directive_marks_what_must_be_named() -> None:
-    assert directive("pl.while_", pl.while_) == "pl.while_(*, init_values: Sequence[Any]) -> Iterable[Any]"
+    assert (
+        directive("pl.while_", pl.while_) == "pl.while_(*, init_values: Sequence[Any] | None = None) -> Iterable[Any]"
+    )
 
 
 def test_accuracy_is_stated() -> None:

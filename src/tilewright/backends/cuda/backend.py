@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -108,6 +108,17 @@ class CUDA(Backend):
     def load(self, program: Program, code: Code) -> LaunchedProgram:
         """Return code that is loaded on a GPU when it is first called there."""
         return LaunchedProgram(program, code)
+
+    def elapsed(self, run: Callable[[], object]) -> float:
+        """Return how many seconds a run takes until the GPU is done, which has nothing else to do when it starts."""
+        wait = partial(driver().call, "cuCtxSynchronize")
+
+        def whole() -> None:
+            run()
+            wait()
+
+        wait()
+        return super().elapsed(whole)
 
     def companions(self, code: Code) -> dict[str, bytes]:
         """Return the code that looks for signals, as the processor's programs bring it along."""

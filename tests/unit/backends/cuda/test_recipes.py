@@ -49,6 +49,17 @@ def text_of(body: str, dtype: str = "FP32", to: str = "") -> str:
         ("r = pl.sel(pl.cmp(a, b, cmp_type=2), a, b)", "FP32", r"arith\.cmpf olt[\s\S]*arith\.select"),
         ("r = pl.tile.transpose_view(pl.tile.transpose_view(a))", "FP32", r"tt\.trans %\d+ {order = array<i32: 1, 0>}"),
         ("r = pl.reshape(pl.reshape(a, [8, 64]), [16, 32])", "FP32", r"tt\.reshape .* -> tensor<8x64xf32>"),
+        (
+            "r = pl.concat(pl.slice(a, [16, 16], [0, 8]), pl.slice(b, [16, 16], [0, 0]))",
+            "FP32",
+            r"tt\.gather .*axis = 1",
+        ),
+        ("r = pl.assemble(a, pl.slice(b, [8, 8], [4, 4]), [8, 0])", "INT16", r"tt\.gather[\s\S]*arith\.select"),
+        (
+            "r = pl.where((a > b) & (a < n), a, 0.0)",
+            "FP32",
+            r"arith\.cmpf ogt[\s\S]*arith\.andi .*xi1>[\s\S]*arith\.select",
+        ),
         ("r = pl.tri(0, [16, 32], dtype=pl.FP32)", "FP32", r"arith\.cmpi sle"),
         ("r = pl.fillpad(pl.set_validshape(a, 5, 7))", "FP32", r"arith\.constant 5 : i64[\s\S]*arith\.select"),
         ("r = a\nfor i in pl.range(3):\n    r = r + b", "FP32", r"scf\.for [\s\S]*iter_args[\s\S]*scf\.yield"),

@@ -8,7 +8,6 @@ from functools import reduce
 from tilewright.backends.cpu.compute.copies import (
     as_tensor,
     copy_elements,
-    copy_whole,
     inside,
     known_or,
     part,
@@ -17,6 +16,7 @@ from tilewright.backends.cpu.compute.copies import (
     with_adjacent_rows,
 )
 from tilewright.backends.cpu.compute.tiles import without_empty_columns
+from tilewright.backends.cpu.compute.updates import changing
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.groups import Group, StoreSink
 from tilewright.backends.cpu.emit.handlers import Bound
@@ -27,7 +27,7 @@ from tilewright.native.llvm import Value, i64
 
 @lowers("tile.assemble")
 def _assemble(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
-    """Copy the target, then write the source's valid part over it; one that does not fit writes nothing."""
+    """Write the source's valid part over the target, or a copy of it; one that does not fit writes nothing."""
     target, source = bound["target"], bound["source"]
     rank = len(target.type.shape)
     e.stored(source)
@@ -39,8 +39,9 @@ def _assemble(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
         e.fail(e.negated(fits), "a store does not fit its tile", call)
         starts = tuple(e.b.select(fits, start, i64(0)) for start in starts)
         sizes = tuple(e.b.select(fits, size, i64(0)) for size in sizes)
-    result = e.fresh(tile_type(call), _reached(e, call, target, starts, sizes))
-    copy_whole(e, target, result)
+    valid = _reached(e, call, target, starts, sizes)
+    result = changing(e, call, target, "target")
+    result.type, result.valid = tile_type(call), valid
     if source.type.dtype == target.type.dtype:
         _write(e, source, result, starts, sizes)
     else:

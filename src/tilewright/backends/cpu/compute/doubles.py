@@ -242,6 +242,11 @@ def fast_normal(x: Term) -> Term:
 @in_doubles
 def between(start: Term, end: Term, weight: Term) -> Term:
     """Return the number that is so far between two, counted from the nearer one."""
+    return part_way(start, end, weight)
+
+
+def part_way(start: Term, end: Term, weight: Term) -> Term:
+    """Return the double that is so far between two, counted from the nearer one."""
     apart = end - start
     return (weight.magnitude() < 0.5).choose(start + weight * apart, end - apart * (weight.like(1.0) - weight))
 

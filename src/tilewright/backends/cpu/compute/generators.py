@@ -11,7 +11,7 @@ from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Scalar, Tile
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import INT32
+from tilewright.dtypes import FP64, INT32
 from tilewright.native.llvm import I32, i64
 
 
@@ -40,7 +40,8 @@ def _iota(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     def function(number: Lanes, start: Lanes, step: Lanes) -> Lanes:
         first, apart = (as_element(lane, type_.dtype) for lane in (start, step))
         count = converted(number, type_.dtype)
-        return fused(apart, count, first) if type_.dtype.is_float() else first + count * apart
+        once = type_.dtype.is_float() and type_.dtype != FP64  # whose products nothing holds exactly
+        return fused(apart, count, first) if once else first + count * apart
 
     operands = [_numbers(type_, axis), bound["start"], bound["step"]]
     return mapped(e, type_, whole_extents(type_), function, operands)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from tilewright.backends.cpu.compute.doubles import part_way
 from tilewright.backends.cpu.compute.vectormath import Emitter
 from tilewright.native.llvm import F64, I32, Builder, Value, lanes
 from tilewright.native.terms import Term
@@ -54,9 +55,14 @@ def _fast_normal(b: Builder, given: Value) -> Value:
     return ((y < 0.0).choose(e, 1.0) / (e + 1.0)).value
 
 
+def _between(b: Builder, *given: Value) -> Value:
+    return part_way(*(Term(b, each) for each in given)).value
+
+
 FUNCTIONS: Mapping[str, Function | Emitter] = {
     **{ours: called(theirs) for ours, theirs in _NAMES.items()},
     "normal": _normal,
     "fast_normal": _fast_normal,
+    "between": _between,
 }
 """By the names that the references of ops have for them."""

@@ -51,8 +51,8 @@ class Gate:
 
     def _inside(self, here: Pass) -> list[Value]:
         """Return whether elements lie in the tensor, lane by lane, or nothing where that is certain."""
-        b, places = self.e.b, own_indices(here.row, self.shape, len(self.offsets))
-        sizes = (1,) * (len(self.offsets) - len(self.shape)) + self.shape
+        b, rank = self.e.b, len(self.offsets)
+        places, sizes = own_indices(here.row, self.shape, rank), ((1,) * rank + self.shape)[-rank:]
         axes = zip(places, self.offsets, self.extents, sizes, strict=True)
         *rows, column = [axis if not _fits(*axis[1:]) else None for axis in axes]
         found = [b.compare("icmp ult", b.op("add", axis[0], axis[1]), axis[2]) for axis in rows if axis is not None]

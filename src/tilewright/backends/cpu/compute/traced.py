@@ -180,6 +180,8 @@ def fused(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         return a * b + c
     if a.b.module.fused:
         return Lanes(a.b, a.b.intrinsic("llvm.fma", a.value, b.value, c.value), a.element)
+    if a.element == FP64:
+        return Lanes(a.b, library.called("fma")(a.b, a.value, b.value, c.value), a.element)
     wide = vector("double", a.count)
     x, y, z = (a.b.convert("fpext", lane.value, wide) for lane in (a, b, c))
     total = a.b.op("fadd", a.b.op("fmul", x, y), z)

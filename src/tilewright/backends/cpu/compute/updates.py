@@ -9,12 +9,12 @@ from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Var
 
 
-def changing(e: FunctionEmitter, call: Call, tile: Tile) -> Tile:
+def changing(e: FunctionEmitter, call: Call, tile: Tile, operand: str = "") -> Tile:
     """Return a packed tile to write to that holds what another does: its own memory, or a copy where it is read later.
 
     Whatever else the op reads has to be in memory already.
     """
-    name = arguments(call)[call.op.spec.writes or ""]
+    name = arguments(call)[operand or call.op.spec.writes or ""]
     place = e.stored(tile)
     e.flush()  # what is recorded may read it as it is
     is_last = isinstance(name, Var) and e.readers(tile) == 1 and e.last_use.ends_at(call, (name, *tile.owners))

@@ -13,7 +13,7 @@ from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, contiguous,
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.native.llvm import I1, Value, i64
-from tilewright.ops.reshape import FILL, part_of
+from tilewright.ops.reshape import FILL, Part, part_of
 
 
 def view(type_: TileType, source: Tile, place: Place, valid: Sequence[Value]) -> Tile:
@@ -73,8 +73,19 @@ def _reshape(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     part = part_of(source.type, type_.shape)
     if part is None:
         return reshaped(e, call, source, type_)
-    valid = tuple(i64(extent) if isinstance(extent, int) else source.valid[extent.axis] for extent in part)
-    return _packed_view(e, source, type_, valid)
+    return _packed_view(e, source, type_, carried(e, source.valid, part))
+
+
+def carried(e: FunctionEmitter, valid: Sequence[Value], part: Part) -> tuple[Value, ...]:
+    """Return what is valid of a reshaped value, from what is of its source."""
+    return tuple(i64(n) if isinstance(n, int) else _times(e, valid[n.axis], n.times) for n in part)
+
+
+def _times(e: FunctionEmitter, extent: Value, times: int) -> Value:
+    known = static(extent)
+    if times == 1 or known is not None:
+        return extent if known is None else i64(known * times)
+    return e.b.op("mul", extent, i64(times))
 
 
 def reshaped(e: FunctionEmitter, call: Call, source: Tile, type_: TileType) -> Tile:

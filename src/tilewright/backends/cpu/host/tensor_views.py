@@ -8,7 +8,7 @@ from functools import reduce
 
 from tilewright.backends.cpu.compute.addresses import moved, packed_strides, times
 from tilewright.backends.cpu.compute.copies import inside
-from tilewright.backends.cpu.compute.views import counted
+from tilewright.backends.cpu.compute.views import carried, counted
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static
@@ -202,7 +202,7 @@ def reshaped(
         expected = times(e, expected, extent)
     have, want = (source.valid, source.shape) if part is None else ((), ())
     fits = _all_same(e, (*have, count), (*want, expected), in_place)
-    valid = shape if part is None else tuple(i64(n) if isinstance(n, int) else source.valid[n.axis] for n in part)
+    valid = shape if part is None else carried(e, source.valid, part)
     view = Tensor(source.pointer, shape, strides, valid, source.dtype, source.root)
     if fits.ref == "true" or not e.checked:
         return view

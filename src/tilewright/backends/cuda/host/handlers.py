@@ -16,7 +16,7 @@ from tilewright.backends.cpu.emit.values import Binding, Tensor
 from tilewright.backends.cpu.host.heap import size_of
 from tilewright.backends.cuda.host import launch_code
 from tilewright.backends.cuda.host.grids import launch_call, launch_loop
-from tilewright.backends.cuda.host.regions import is_kernel, is_launched
+from tilewright.backends.cuda.host.regions import is_grid, is_kernel, is_launched
 from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.core.enums import ForKind
 from tilewright.core.expr import Call, Const, Invoke, Submit
@@ -56,9 +56,10 @@ def _for(e: FunctionEmitter, stmt: ForStmt) -> None:
 @HANDLERS.emits(Invoke, Submit)
 def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
     function = e.program.program[expr.op.name]
-    if is_kernel(function):
+    in_grid = isinstance(expr, Submit) and expr.core_num is not None
+    if is_kernel(function) or (in_grid and is_grid(e.program.program, function)):
         return launch_call(e, expr, function)
-    if isinstance(expr, Submit) and expr.core_num is not None:
+    if in_grid:
         raise refused(f"a grid of `{function.name}`, which starts kernels itself,", expr.span)
     return PROCESSOR.emit(e, expr)
 

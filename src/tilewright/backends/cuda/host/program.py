@@ -12,6 +12,7 @@ from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
     control,
     loads,
+    parts,
     products,
     reduce,
     scalars,
@@ -28,7 +29,7 @@ from tilewright.core.stmt import AssignStmt, ReturnStmt, SeqStmts
 from tilewright.core.types import TensorType, TupleType
 from tilewright.native.target import Target
 
-SIGNED_IN = (control, loads, products, reduce, scalars, shape, stores, tiles, views)
+SIGNED_IN = (control, loads, parts, products, reduce, scalars, shape, stores, tiles, views)
 """The modules that sign in what kernels are written as."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tilewright.core.expr import Call, Invoke, Submit
 from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function, Program
-from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, SeqStmts, Stmt, YieldStmt
+from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
 from tilewright.core.types import TileType
 from tilewright.core.visitor import bodies, defined, expressions, statements, used, variables
 from tilewright.passes.launches import runs_side_by_side
@@ -23,6 +23,14 @@ def is_kernel(function: Function) -> bool:
     found = (expr for stmt in statements(function.body) for expr in expressions(stmt))
     computes = any(isinstance(expr, Call) and expr.op.kind is Kind.TILE for expr in found)
     return computes or any(isinstance(type_, TileType) for type_ in types)
+
+
+def is_grid(program: Program, function: Function) -> bool:
+    """Return whether a function can be the blocks of one kernel: one that computes, or calls what does."""
+    if is_kernel(function):
+        return True
+    body = [stmt for stmt in function.body if not isinstance(stmt, ReturnStmt)]
+    return _fits_a_kernel(program, SeqStmts(tuple(body)))
 
 
 def is_launched(program: Program, loop: ForStmt) -> bool:

@@ -12,7 +12,7 @@ from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.text import Value
 from tilewright.backends.cuda.ttir.values import Extent, Tensor
 from tilewright.core.build import arguments
-from tilewright.core.expr import Call, MakeTuple
+from tilewright.core.expr import Call, Expr, MakeTuple
 from tilewright.core.extents import fits
 
 
@@ -44,15 +44,15 @@ def places(k: Kernel, tensor: Tensor, shape: Sequence[int], offsets: Sequence[Ex
     return t.op(f"tt.addptr {first}, {apart} : {first.type}, {apart.type}", first.element, shape)
 
 
-def checked(k: Kernel, call: Call, named: str, message: str, sizes: Sequence[Extent], tensor: Tensor) -> Value | None:
-    """Return whether the part of a tensor at the offsets of that name is inside it, None where that is certain.
+def checked(
+    k: Kernel, call: Call, named: Sequence[Expr], message: str, sizes: Sequence[Extent], shape: Sequence[Extent]
+) -> Value | None:
+    """Return whether the part of a shape at some offsets is inside it, None where that is certain.
 
     Where it is not, the message is noted.
     """
     t, found = k.t, None
-    written = arguments(call)[named]
-    assert isinstance(written, MakeTuple)
-    for expr, size, extent in zip(written.elements, sizes, tensor.shape, strict=True):
+    for expr, size, extent in zip(named, sizes, shape, strict=True):
         known = size if isinstance(size, int) else None, extent if isinstance(extent, int) else None
         if fits(expr, *known):
             continue
@@ -64,3 +64,10 @@ def checked(k: Kernel, call: Call, named: str, message: str, sizes: Sequence[Ext
     if found is not None:
         k.fail(t.simple("arith.xori", found, t.constant("true", "i1")), message, call.span)
     return found
+
+
+def offsets_of(call: Call, name: str) -> Sequence[Expr]:
+    """Return the offsets that a call is given by a name, as they are written."""
+    written = arguments(call)[name]
+    assert isinstance(written, MakeTuple)
+    return written.elements

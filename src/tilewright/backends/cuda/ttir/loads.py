@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.cuda.ttir import extents
-from tilewright.backends.cuda.ttir.addresses import checked, place, places
+from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place, places
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
@@ -104,7 +104,7 @@ def _fetched(
 def _read(k: Kernel, call: Call, bound: Bound) -> Scalar:
     tensor: Tensor = bound["x"]
     ones = (1,) * len(tensor.shape)
-    fit = checked(k, call, "indices", "an index lies outside its tensor", ones, tensor)
+    fit = checked(k, call, offsets_of(call, "indices"), "an index lies outside its tensor", ones, tensor.shape)
     k.reads(tensor)
     found, element = place(k, tensor, k.indices(bound["indices"])), memory_element(tensor.dtype)
     masked = "" if fit is None else f", {fit}, {zeros(k, Value('', element))}"

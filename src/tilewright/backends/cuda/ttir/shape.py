@@ -19,7 +19,7 @@ from tilewright.ops.reshape import Of, part_of
 def _reshape(k: Kernel, call: Call, bound: Bound) -> Tile:
     source, type_ = bound["x"], tile_type(call)
     part = part_of(source.type, type_.shape)
-    if part is None:
+    if part is None or any(isinstance(extent, Of) and extent.times != 1 for extent in part):
         raise refused("`tile.reshape` of a tile of which only the running program knows what is valid", call.span)
     valid = [source.valid[extent.axis] if isinstance(extent, Of) else extent for extent in part]
     return reshaped(k, source, type_, valid)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.backends.cuda.ttir.addresses import checked, place, places
+from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place, places
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
@@ -40,7 +40,7 @@ def _put(k: Kernel, call: Call, tile: object, tensor: Tensor, named: str, bound:
     value = of_rank(k, as_element(t, tile.value, tile.type.dtype, tensor.dtype), rank)
     valid = (*(1,) * (rank - len(tile.valid)), *tile.valid)
     mask = k.inside(value.shape, valid)
-    fit = checked(k, call, named, PAST, valid, tensor)
+    fit = checked(k, call, offsets_of(call, named), PAST, valid, tensor.shape)
     if fit is not None:
         whole = t.splat(fit, value.shape)
         mask = whole if mask is None else t.simple("arith.andi", mask, whole)
@@ -66,7 +66,8 @@ def _add(k: Kernel, call: Call, found: Value, value: Value, mask: Value | None, 
 @recipe("tensor.write")
 def _write(k: Kernel, call: Call, bound: Bound) -> Tensor:
     tensor, given = bound["x"], bound["value"]
-    fit = checked(k, call, "indices", "an index lies outside its tensor", (1,) * len(tensor.shape), tensor)
+    ones, indices = (1,) * len(tensor.shape), offsets_of(call, "indices")
+    fit = checked(k, call, indices, "an index lies outside its tensor", ones, tensor.shape)
     k.writes(tensor)
     found = place(k, tensor, k.indices(bound["indices"]))
     source = FP32 if given.dtype.is_float() else given.dtype

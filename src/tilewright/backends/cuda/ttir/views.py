@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tilewright.backends.cuda.ttir import extents
-from tilewright.backends.cuda.ttir.addresses import checked, place
+from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
-from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tensor
+from tilewright.backends.cuda.ttir.values import Binding, Extent, Scalar, Tensor
 from tilewright.core.expr import Call
 
 
@@ -26,7 +26,9 @@ def _slice(k: Kernel, call: Call, bound: Bound) -> Tensor:
         extents.most(t, 0, extents.least(t, extents.least(t, want, size), extents.minus(t, have, start)))
         for want, size, have, start in zip(wanted, sizes, source.valid, starts, strict=True)
     ]
-    fit = None if bound["clamp"] else checked(k, call, "offset", "a slice does not fit its tensor", sizes, source)
+    fit = None
+    if not bound["clamp"]:
+        fit = checked(k, call, offsets_of(call, "offset"), "a slice does not fit its tensor", sizes, source.shape)
     if fit is not None:
         valid = [t.select(fit, extents.held(t, extent), t.integer(0)) for extent in valid]
         starts = [t.select(fit, extents.held(t, start), t.integer(0)) for start in starts]
@@ -52,6 +54,14 @@ def _transpose(k: Kernel, call: Call, bound: Bound) -> Tensor:
 def _dim(k: Kernel, call: Call, bound: Bound) -> Scalar:
     tensor: Tensor = bound["tensor"]
     return k.counted((tensor.valid if bound["valid"] else tensor.shape)[int(bound["axis"])])
+
+
+@recipe("system.device_assert")
+def _assert(k: Kernel, call: Call, bound: Bound) -> Binding:
+    condition: Scalar = bound["condition"]
+    broken = k.t.simple("arith.xori", condition.value, k.t.constant("true", "i1"))
+    k.fail(broken, str(bound["message"]), call.span)
+    return ()
 
 
 @recipe("tile.get_block_idx", "tensor.get_block_idx")
