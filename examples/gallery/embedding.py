@@ -11,7 +11,7 @@ from timing import show
 
 import tilewright.language as pl
 
-TOKENS = 16
+TOKENS = 64
 
 
 @pl.jit

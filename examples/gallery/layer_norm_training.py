@@ -1,6 +1,7 @@
 """Layer norm for training: a kernel and its backward, which autograd calls.
 
-The pair is made for a width and an element type, with any number of rows. The backward sums the gradients of `w` and
+The pair is made for a width and an element type, with any number of rows, which are taken one by one: a slice lies
+inside its tensor, so that all of `x[row : row + 1]` is known to be there. The backward sums the gradients of `w` and
 `b` block by block, and the blocks at the end in order: the same numbers on every run.
 """
 
@@ -13,7 +14,7 @@ from timing import show
 import tilewright.language as pl
 
 M = pl.dynamic("M")
-ROWS, BLOCK, EPS = 16, 128, 1e-5
+BLOCK, EPS = 128, 1e-5
 
 
 def layer_norm_of(width: int, dtype: pl.DataType) -> pl.JITFunction:
@@ -22,9 +23,9 @@ def layer_norm_of(width: int, dtype: pl.DataType) -> pl.JITFunction:
 
     @pl.jit
     def layer_norm(x: Matrix, w: Row, b: Row, y: pl.Out[Matrix], mean: pl.Out[Column], rstd: pl.Out[Column]):
-        for row in pl.parallel(0, M, ROWS):
+        for row in pl.parallel(M):
             with pl.at(level=pl.Level.CORE_GROUP):
-                t = pl.load(x, [row, 0], [ROWS, width])
+                t = pl.load(x[row : row + 1], [0, 0], [1, width])
                 middle = pl.mean(t, axis=-1, keepdims=True)
                 r = pl.rsqrt(pl.var(t, axis=-1, keepdims=True, correction=0) + EPS)
                 scaled = (t - middle) * r * pl.load(w, [0, 0], [1, width])
@@ -44,12 +45,15 @@ def layer_norm_of(width: int, dtype: pl.DataType) -> pl.JITFunction:
                 weight = pl.load(w, [0, 0], [1, width])
                 of_w = pl.tile.full([1, width], dtype=dtype, value=0.0)
                 of_b = pl.tile.full([1, width], dtype=dtype, value=0.0)
-                for row in pl.range(block * BLOCK, pl.min(block * BLOCK + BLOCK, M), ROWS):
-                    r = pl.load(rstd, [row, 0], [ROWS, 1])
-                    normal = (pl.load(x, [row, 0], [ROWS, width]) - pl.load(mean, [row, 0], [ROWS, 1])) * r
-                    g = pl.load(dy, [row, 0], [ROWS, width])
-                    of_w += pl.sum(g * normal, axis=0, keepdims=True)
-                    of_b += pl.sum(g, axis=0, keepdims=True)
+                for row in pl.range(block * BLOCK, pl.min(block * BLOCK + BLOCK, M)):
+                    r = pl.load(rstd[row : row + 1], [0, 0], [1, 1])
+                    centered = pl.load(x[row : row + 1], [0, 0], [1, width]) - pl.load(
+                        mean[row : row + 1], [0, 0], [1, 1]
+                    )
+                    normal = centered * r
+                    g = pl.load(dy[row : row + 1], [0, 0], [1, width])
+                    of_w += g * normal
+                    of_b += g
                     g *= weight
                     along = pl.mean(g * normal, axis=-1, keepdims=True)
                     pl.store((g - normal * along - pl.mean(g, axis=-1, keepdims=True)) * r, [row, 0], dx)
