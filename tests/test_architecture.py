@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -25,7 +26,12 @@ def dotted(path: Path) -> str:
 
 
 PATHS = {dotted(path): path for path in sorted(SRC.glob("tilewright/**/*.py"))}
-TREES = {module: ast.parse(path.read_bytes(), path) for module, path in PATHS.items()}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Return every module's syntax; read when a test asks, not by every process that collects tests."""
+    return {module: ast.parse(path.read_bytes(), path) for module, path in PATHS.items()}
 
 
 def imports(module: str, node: ast.AST) -> Iterator[str]:
@@ -54,10 +60,13 @@ def ours(name: str) -> str | None:
     return next((module for module in (name, name.rpartition(".")[0]) if module in PATHS), None)
 
 
-GRAPH = {
-    module: {target for node in ast.walk(tree) for name in imports(module, node) if (target := ours(name))}
-    for module, tree in TREES.items()
-}
+@cache
+def graph() -> dict[str, set[str]]:
+    """Return what every module imports."""
+    return {
+        module: {target for node in ast.walk(tree) for name in imports(module, node) if (target := ours(name))}
+        for module, tree in trees().items()
+    }
 
 
 def layer(module: str) -> str:
@@ -73,41 +82,41 @@ FACES = (
 def test_packages_below_the_public_faces_say_what_they_are_and_load_nothing() -> None:
     faces = {".".join(filter(None, ["tilewright", face])) for face in FACES}
     packages = {module for module, path in PATHS.items() if path.stem == "__init__"} - faces
-    assert not [m for m in packages if [ast.Expr] != [type(node) for node in TREES[m].body]]
+    assert not [m for m in packages if [ast.Expr] != [type(node) for node in trees()[m].body]]
 
 
 def test_every_module_belongs_to_a_layer() -> None:
-    assert not [module for module in GRAPH if layer(module) not in LAYERS]
+    assert not [module for module in graph() if layer(module) not in LAYERS]
 
 
 def test_modules_do_not_import_each_other_in_a_cycle() -> None:
     try:
-        TopologicalSorter(GRAPH).prepare()
+        TopologicalSorter(graph()).prepare()
     except CycleError as error:
         raise AssertionError(" imports ".join(reversed(error.args[1]))) from None
 
 
 def test_imports_point_to_the_same_layer_or_an_earlier_one() -> None:
-    rank = {module: LAYERS.index(layer(module)) for module in GRAPH}
-    assert not [f"{a} imports {b}" for a, targets in GRAPH.items() for b in sorted(targets) if rank[b] > rank[a]]
+    rank = {module: LAYERS.index(layer(module)) for module in graph()}
+    assert not [f"{a} imports {b}" for a, targets in graph().items() for b in sorted(targets) if rank[b] > rank[a]]
 
 
 def test_rooms_of_the_cpu_back_end_import_from_themselves_and_from_earlier_ones() -> None:
-    inside = {module: module.split(".")[3] for module in GRAPH if module.startswith("tilewright.backends.cpu.")}
+    inside = {module: module.split(".")[3] for module in graph() if module.startswith("tilewright.backends.cpu.")}
     rank = {module: ROOMS.index(room) for module, room in inside.items() if room in ROOMS}
     assert {rank[module] for module in rank} == set(range(len(ROOMS)))
-    assert not [f"{a} imports {b}" for a in rank for b in sorted(GRAPH[a]) if rank.get(b, -1) > rank[a]]
+    assert not [f"{a} imports {b}" for a in rank for b in sorted(graph()[a]) if rank.get(b, -1) > rank[a]]
 
 
 def test_nothing_outside_of_backends_names_a_back_end() -> None:
     shared = {"tilewright.backends", *(f"tilewright.backends.{name}" for name in ("abi", "host", "interface"))}
-    named = {a: {b for b in found if layer(b) == "backends"} - shared for a, found in GRAPH.items()}
+    named = {a: {b for b in found if layer(b) == "backends"} - shared for a, found in graph().items()}
     assert not {a: found for a, found in named.items() if found and layer(a) != "backends"}
 
 
 def test_no_module_loads_a_compiler_or_torch_when_imported() -> None:
     heavy = {"llvmlite", "torch", "triton"}
-    loads = ((m, name) for m, tree in TREES.items() for node in runs_on_import(tree) for name in imports(m, node))
+    loads = ((m, name) for m, tree in trees().items() for node in runs_on_import(tree) for name in imports(m, node))
     assert not [f"{module} imports {name}" for module, name in loads if name.split(".")[0] in heavy]
 
 
@@ -118,7 +127,7 @@ def test_importing_the_language_loads_neither_torch_nor_numpy_nor_rich() -> None
 
 
 def lines_over_the_limits() -> Iterator[tuple[str, int]]:
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         if (lines := len(PATHS[module].read_bytes().splitlines())) > 400:
             yield module, lines
         for node in ast.walk(tree):

@@ -280,3 +280,22 @@ def test_elements_are_shared_out_in_the_order_of_turns(threads: str, monkeypatch
     program = PassManager.get_strategy().run_passes(weighed.specialize(index, given, line, flat).program)
     found = [launch.count for function in program.function_list for launch in launches(program, function)]
     assert all("by places of" in count for count in found) and found, found
+
+
+@pl.jit
+def doubled(index: pl.Tensor, out: pl.InOut[pl.Tensor]):
+    part = pl.slice(out, [64, 24], [0, 0])
+    for i in pl.parallel(0, 64, 64):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.atomic_add(out, pl.load(index, [i], [64]), pl.load(part, [i, 0], [64, 24]))
+    return out
+
+
+def test_a_turn_that_reads_what_it_changes_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", "3")
+    index, out = np.arange(64, dtype=np.int32)[::-1].copy(), RNG.integers(0, 9, (64, 24)).astype(np.float32)
+    want = out + out[::-1]
+    for _ in range(5):
+        found = out.copy()
+        doubled(index, found)
+        same(found, want)

@@ -23,7 +23,7 @@ from property.ways import LEFT_OUT, covered
 from tilewright.core.op import OPS
 from tilewright.errors import ExecutionError, KernelError, OperandError
 
-PER_OP = 6
+PER_OP = 5
 """How many programs are about each op."""
 
 BUDGET = 20

@@ -206,6 +206,7 @@ def func_attr(attributes: dict[str, Any]) -> None:
     """Attach attributes to the function."""
 
 
+@called(triton="associative_scan")
 def scan(fn: Any, x: T, axis: int = -1, reverse: bool = False) -> T:
     """Fold each element with all before it along an axis, by an associative function of two.
 

@@ -162,5 +162,5 @@ def _cut(w: Writer, tile: Expr, shape: Sequence[int], offset: Sequence[Any]) -> 
 
 
 def _as_valid(w: Writer, result: Expr, like: Expr) -> Expr:
-    """Return a tile of which as much is valid as of another: the mask that chooses decides."""
-    return w.do("tile.where", condition=w.do("tile.eq", lhs=like, rhs=like), x=result, y=result)
+    """Return a tile of which as much is valid as of another, whose elements are chosen nowhere."""
+    return w.do("tile.where", condition=w.do("tile.lt", lhs=like, rhs=like), x=like, y=result)

@@ -88,7 +88,7 @@ class _Walk:
         for stmt in body:
             if isinstance(stmt, ForStmt) and runs_side_by_side(stmt):
                 turns = f"[{stmt.start}:{stmt.stop}:{stmt.step}]"
-                tensor = shared_out(self.program, stmt)
+                tensor = shared_out(self.program, stmt, self.footprints.aliases(name).classes())
                 split = f", by places of {tensor.name_hint}" if tensor is not None else ""
                 what = f"parallel {stmt.loop_var.name_hint}"
                 yield Launch(what, turns + split, around, self._touched(stmt, name, given))

@@ -26,7 +26,8 @@ from tilewright.ops.places import takes_rows
 
 Names: TypeAlias = "Mapping[Var, Expr | None]"
 """What the parameters of a function stand for in the loop that calls it."""
-READS = ("tile.load", "tensor.dim", "tensor.read")
+LOADS = ("tile.load", "tensor.read")
+READS = (*LOADS, "tensor.dim")
 """What turns may do besides, however often."""
 COMPUTED = ("elementwise", "cast")
 """What they may compute, by family or name, as long as it is no more than the indices."""
@@ -39,24 +40,32 @@ WORTH = 4
 
 
 class Step(NamedTuple):
-    """An op that a turn makes: whether anybody reads what it gives, and the names of its function's parameters."""
+    """An op that a turn makes: whether anybody reads what it gives, and the names of its function's tensors."""
 
     call: Call
     is_read: bool
     names: Names | None
+    bases: Names | None
+    """What the parameters stand for, and what views are views of."""
 
 
-def shared_out(program: Program, loop: ForStmt) -> Var | None:
-    """Return the tensor that a parallel loop updates, if it does nothing else; None for any other loop."""
-    steps = list(_steps(program, loop.body, None))
+def shared_out(program: Program, loop: ForStmt, roots: Mapping[Var, Var]) -> Var | None:
+    """Return the tensor that a parallel loop updates, if it does nothing else; None for any other loop.
+
+    `roots` has the same for tensors that may share memory: what turns read is no part of what they change.
+    """
+    steps = list(_steps(program, loop.body, None, None))
     updates = [step for step in steps if step is not None and step.call.op.spec.is_atomic]
     targets = {_target(step) for step in updates}
     most = max((prod(static_shape(_indices(step.call).shape)) for step in updates), default=0)
     if len(targets) != 1 or not all(step is not None and _may_repeat(step.call, most) for step in steps):
         return None
     (target,) = targets
-    own = {var for stmt in statements(loop.body) for var in defined(stmt)}
-    return None if target in own else target
+    if target is None or target in {var for stmt in statements(loop.body) for var in defined(stmt)}:
+        return None
+    read = [_seen(step.call.args[0], step.bases) for step in steps if step is not None and step.call.op.name in LOADS]
+    apart = [isinstance(var, Var) and roots.get(var, var) is not roots.get(target, target) for var in read]
+    return target if all(apart) else None
 
 
 def is_counting(call: Call) -> bool:
@@ -84,27 +93,44 @@ def _by_row(call: Call) -> bool:
     return takes_rows(shaped(x), axis)
 
 
-def _steps(program: Program, body: SeqStmts, names: Names | None) -> Iterator[Step | None]:
+def _steps(program: Program, body: SeqStmts, names: Names | None, bases: Names | None) -> Iterator[Step | None]:
     """Yield the ops of statements, and of functions that they call; None for anything else that they do."""
     stmts = list(body)
     read = variables(expr for stmt in stmts for expr in used(stmt))
     for stmt in stmts:
         if isinstance(stmt, ForStmt) and stmt.kind is not ForKind.Parallel and not stmt.iter_args:
-            yield from _steps(program, stmt.body, names)
+            yield from _steps(program, stmt.body, names, bases)
         elif not isinstance(stmt, ReturnStmt):
-            yield from _steps_of(program, stmt, read, names)
+            yield from _steps_of(program, stmt, read, names, bases)
+            bases = _with_view(stmt, bases)
 
 
-def _steps_of(program: Program, stmt: Stmt, read: Sequence[Var], names: Names | None) -> Iterator[Step | None]:
-    value = stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+def _steps_of(
+    program: Program, stmt: Stmt, read: Sequence[Var], names: Names | None, bases: Names | None
+) -> Iterator[Step | None]:
+    value = _value(stmt)
     if isinstance(value, Invoke):
         callee = program[value.op.name]
-        given = {p: _seen(a, names) for p, a in zip(callee.params, value.args, strict=True)}
-        yield from _steps(program, callee.body, given)
+        pairs = list(zip(callee.params, value.args, strict=True))
+        given, below = ({p: _seen(a, known) for p, a in pairs} for known in (names, bases))
+        yield from _steps(program, callee.body, given, below)
     elif isinstance(value, Call):
-        yield Step(value, isinstance(stmt, AssignStmt) and stmt.var in read, names)
+        yield Step(value, isinstance(stmt, AssignStmt) and stmt.var in read, names, bases)
     else:
         yield None
+
+
+def _value(stmt: Stmt) -> Expr | None:
+    return stmt.value if isinstance(stmt, AssignStmt) else stmt.expr if isinstance(stmt, EvalStmt) else None
+
+
+def _with_view(stmt: Stmt, bases: Names | None) -> Names | None:
+    """Return bases with a view that a statement of a called function makes."""
+    value = _value(stmt)
+    if bases is None or not isinstance(stmt, AssignStmt) or not isinstance(value, Call) or not value.op.spec.is_view:
+        return bases
+    given = arguments(value)[value.op.spec.alias or ""]
+    return {**bases, stmt.var: _seen(given, bases)} if isinstance(given, Expr) else bases
 
 
 def _may_repeat(call: Call, most: int) -> bool:

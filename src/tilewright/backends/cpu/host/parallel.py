@@ -42,7 +42,7 @@ def parallel_loop(e: FunctionEmitter, stmt: ForStmt) -> bool:
     words = [start, step, e.context, e.block_index, e.block_count, *e.symbols.values()]
     words += [word for var in outside for word in words_of(e, e.bindings[var])]
     words += [e.bound[var] for var in flagged]
-    in_shares = shared_out(e.program.program, stmt) is not None
+    in_shares = shared_out(e.program.program, stmt, e.roots) is not None
     task = Task(e, _workers(e), [*words, turns], chunks=None) if in_shares else Task(e, turns, words)
     loaded = iter(task.words)
     start, step, *head = (next(loaded) for _ in range(5))
