@@ -7,7 +7,7 @@ subtracted from what is nearly equal to it.
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
@@ -258,7 +258,8 @@ def round(x: X) -> X:
 def _power(lhs: Any, rhs: Any) -> Any:
     """Return powers; where all exponents are one 0.5, NumPy alone would take roots, which differ at -inf and -0."""
     if isinstance(rhs, np.ndarray):
-        rhs = np.array(np.broadcast_to(rhs, np.broadcast_shapes(lhs.shape, rhs.shape)))
+        given = cast("Array", rhs)
+        rhs = np.array(np.broadcast_to(given, np.broadcast_shapes(lhs.shape, given.shape)))
     return np.power(lhs, rhs)
 
 
