@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tilewright.dtypes import BF16, FP16, DataType
+from tilewright.dtypes import BF16, FP16, FP64, DataType
 
 Floats: TypeAlias = "Callable[..., torch.Tensor]"
 Integers: TypeAlias = Callable[[int], int] | Callable[[int, int], int] | Callable[[int, int, int], int]
@@ -70,7 +70,7 @@ ELEMENTWISE_FLOATS: dict[str, Floats] = {
 
 def _chain(step: Floats, dtype: DataType) -> Floats:
     """Return two steps from left to right, each of which rounds."""
-    narrow = {FP16: torch.float16, BF16: torch.bfloat16}.get(dtype, torch.float32)
+    narrow = {FP16: torch.float16, BF16: torch.bfloat16, FP64: torch.float64}.get(dtype, torch.float32)
 
     def steps(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
         return step(step(a, b).to(narrow).double(), c)
