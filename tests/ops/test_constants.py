@@ -193,7 +193,15 @@ STRUCTURED: dict[str, tuple[str, frozenset[DataType]]] = {
 RESULTS = {"tile.cmp": (_mask, 32), "tensor.gather": (_column, 8), "tile.gather_compare": (_column, 8)}
 """What ops give that do not give elements of their own type: the type, and how many columns of it."""
 
-ELSEWHERE = {"array.update_element", "scalar.cast", "tile.cast", "tensor.cast", "tile.arange", "tile.put"}
+ELSEWHERE = {
+    "array.update_element",
+    "scalar.cast",
+    "tile.cast",
+    "tensor.cast",
+    "tile.arange",
+    "tile.put",
+    "system.print_value",
+}
 """Ops whose numbers have tests of their own: casts convert, arrays hold scalars, arange is iota, put gives nothing."""
 
 

@@ -16,6 +16,8 @@ NOBODY = "elements that nobody wrote"
 
 @pytest.fixture
 def config(target: str) -> RunConfig:
+    if target == "cuda":
+        pytest.skip("what nobody wrote is not followed there")
     return RunConfig(platform=target)
 
 

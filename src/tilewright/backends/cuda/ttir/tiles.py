@@ -49,12 +49,11 @@ def _expansion(k: Kernel, call: Call, bound: Bound) -> Tile:
 
 def _mapped(k: Kernel, spec: OpSpec, type_: TileType, given: Sequence[Tile | Scalar]) -> Tile:
     """Return what an op's NumPy meaning gives for operands, which are converted as it says first."""
-    if not computes(type_.dtype):
-        raise refused(f"arithmetic on {type_.dtype} elements", k.t.span)
-    types: Sequence[DataType] = [type_.dtype] * len(given)
-    if spec.elements is not None:
-        own = [each.type.dtype if isinstance(each, Tile) else ScalarType(each.dtype) for each in given]
-        types = spec.elements(type_.dtype, own)
+    own = [each.type.dtype if isinstance(each, Tile) else ScalarType(each.dtype) for each in given]
+    types = spec.element_types(type_.dtype, own)
+    for dtype in (type_.dtype, *types):
+        if not computes(dtype):
+            raise refused(f"arithmetic on {dtype} elements", k.t.span)
     operands = [
         computed(k.t, operand(k, each, replace(type_, dtype=dtype)), dtype)
         for each, dtype in zip(given, types, strict=True)
