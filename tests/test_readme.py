@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 from pages import ROOT, Block, blocks
 
+from tilewright.backends import interface
 from tilewright.errors import TilewrightError
 from tilewright.tools import cli
 
@@ -46,6 +47,7 @@ def test_every_block_runs_and_shows_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(interface, "_backends", dict(interface._backends))  # pyright: ignore[reportPrivateUsage]
     module = ModuleType(Path(next(block.filename for block in blocks(page) if block.runs)).stem)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     shown = ""

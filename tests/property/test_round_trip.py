@@ -69,3 +69,19 @@ stages = st.integers(0, len(DEFAULT))
 @given(programs(), stages)
 def test_a_program_reads_back_as_it_was_at_every_stage(text: str, passes: int) -> None:
     check_stage(text, passes)
+
+
+def test_a_slice_of_what_an_op_changes_in_place_is_one_variable_however_it_is_called() -> None:
+    check_stage(
+        """
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def main(self, x: pl.Tensor[[2, 1], pl.INT32], z: pl.InOut[pl.Tensor[[3, 1], pl.INT32]]):
+        z = pl.assemble(z, x, [0, 0])
+        for i in pl.range(1):
+            part = pl.slice(z, [3, 1], [i * 3, 0])
+            part = pl.store(pl.load(x, [0, 0], [2, 1]), [i % 2, 0], part)
+""",
+        0,
+    )

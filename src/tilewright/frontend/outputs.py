@@ -26,8 +26,10 @@ Reach = list[int | None] | None
 
 
 def is_written(program: Program, function: Function, position: int) -> bool:
-    """Return whether a function, or one that it calls, writes into a parameter anywhere."""
-    return _reach(program, function, position) is not None
+    """Return whether a function, or one that it calls, writes into a parameter anywhere; nothing is all of nothing."""
+    type_ = function.params[position].type
+    assert isinstance(type_, TensorType)
+    return 0 in type_.shape or _reach(program, function, position) is not None
 
 
 def unreached_axis(program: Program, function: Function, position: int) -> int | None:

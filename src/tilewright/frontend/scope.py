@@ -167,7 +167,7 @@ def _with_slices(node: ast.FunctionDef, in_place: list[tuple[int, str]]) -> Iter
 
 
 def _root(value: ast.expr | None) -> Iterator[str]:
-    """Yield the name of what an expression may be a slice of."""
+    """Yield the name of what an expression may be a slice of, or the same as after a change in place."""
     match value:
         case ast.Name(id=name):
             yield name
@@ -175,6 +175,8 @@ def _root(value: ast.expr | None) -> Iterator[str]:
             yield from _root(inner)
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="slice")):
             yield name
+        case ast.Call():
+            yield from _root(_changed(value))
         case _:
             pass
 
@@ -190,16 +192,16 @@ def _in_place() -> Mapping[str, tuple[int, str]]:
     return found
 
 
-def _changed(node: ast.stmt) -> Iterator[str]:
-    """Yield the name of a tile that a statement changes in place."""
-    value = node.value if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign)) else None
-    if not isinstance(value, ast.Call) or not isinstance(value.func, (ast.Attribute, ast.Name)):
-        return
-    operand = _in_place().get(value.func.attr if isinstance(value.func, ast.Attribute) else value.func.id)
-    if operand is not None:
-        position, name = operand
-        by_name = next((keyword.value for keyword in value.keywords if keyword.arg == name), None)
-        yield from _root(value.args[position] if position < len(value.args) else by_name)
+def _changed(call: ast.Call) -> ast.expr | None:
+    """Return the tile that a call changes in place, None for one that changes none."""
+    if not isinstance(call.func, (ast.Attribute, ast.Name)):
+        return None
+    operand = _in_place().get(call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id)
+    if operand is None:
+        return None
+    position, name = operand
+    by_name = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+    return call.args[position] if position < len(call.args) else by_name
 
 
 def _assigned(
@@ -210,8 +212,9 @@ def _assigned(
     What statements change in place goes into a list of its own, where there is one.
     """
     for node in body:
-        if in_place is not None:
-            in_place += ((block, name) for name in _changed(node))
+        value = node.value if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign)) else None
+        if in_place is not None and isinstance(value, ast.Call):
+            in_place += ((block, name) for name in _root(_changed(value)))
         match node:
             case ast.Assign(targets=targets):
                 for target in targets:

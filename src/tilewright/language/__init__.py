@@ -86,6 +86,7 @@ from tilewright.ops.shape import *
 from tilewright.ops.sort import *
 from tilewright.ops.strided import *
 from tilewright.ops.system import *
+from tilewright.ops.system import device_assert as device_assert
 from tilewright.tune.config import Config as Config
 from tilewright.tune.decorator import autotune as autotune
 

@@ -205,7 +205,8 @@ def reserve_buffer(*, name: str, size: int, base: int = AUTO) -> Scalar:
 
 @op(
     kinds=SYSTEM, infer=_word, evaluate=_base, effect=Effect.WRITE,
-    example='base = pl.system.import_peer_buffer(name="ring", peer_func="vector")',
+    example='here = pl.system.reserve_buffer(name="ring", size=4096)\n'
+    'base = pl.system.import_peer_buffer(name="ring", peer_func="kernel")',
 )  # fmt: skip
 def import_peer_buffer(*, name: str, peer_func: str) -> Scalar:
     """Return where the other side has reserved a buffer."""

@@ -13,7 +13,7 @@ from tilewright.dtypes import INDEX, TASK_ID
 from tilewright.errors import ExecutionError, StaticAssertionError
 from tilewright.ops.declare import op
 
-__all__ = ["device_assert", "get_block_idx", "get_block_num", "get_subblock_idx"]
+__all__ = ["get_block_idx", "get_block_num", "get_subblock_idx"]
 
 GRID = (Kind.TILE, Kind.TENSOR)
 SYSTEM = (Kind.SYSTEM,)

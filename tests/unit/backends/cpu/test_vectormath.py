@@ -115,10 +115,11 @@ REFERENCES: dict[str, Callable[..., Array]] = {
     "erfc": erfc,
     "normal": normal,
     "fast_normal": fast_normal,
+    "between": lambda start, end, weight: start + weight * (end - start),
 }
 EXACT = ["maximum", "minimum", "fmod"]
 BINARY = [*EXACT, "power", "arctan2"]
-UNARY = [name for name in REFERENCES if name not in BINARY]
+UNARY = [name for name in REFERENCES if name not in (*BINARY, "between")]
 TARGETS = [
     ("x86_64-linux-gnu", "x86-64-v2", False),
     ("x86_64-linux-gnu", "x86-64-v3", True),
@@ -170,7 +171,7 @@ def loop(module: Module, emit: Emit, takes: tuple[str, ...], gives: str, lanes: 
 @cache
 def compiled(name: str, lanes: int = 16, fused: bool = True, scales: bool = False) -> Compiled:
     """Return an emitter of vector math, compiled."""
-    takes = (F32,) if name in UNARY else (F32, F32)
+    takes = (F32,) * operand_count(name)
     return Compiled(EMITTERS[name], takes, F32, lanes, Module(fused=fused, scales=scales))
 
 
@@ -212,6 +213,10 @@ def ulps(got: Array, exact: Array) -> Array:
     same = (got == nearest) | (np.isnan(got) & np.isnan(nearest)) | (largest & (np.abs(got) >= 3.4028233e38))
     error = np.where(overflow | np.isnan(nearest) | np.isnan(got), np.where(same, 0, np.inf), error)
     return np.where((exact == 0) & (np.signbit(exact) != np.signbit(got)), np.inf, error)
+
+
+def operand_count(name: str) -> int:
+    return 3 if name == "between" else 2 if name in BINARY else 1
 
 
 def worst(name: str, *operands: Array, fused: bool = True) -> str:
@@ -293,6 +298,12 @@ def test_errors_of_functions_of_two_stay_within_the_declared_bound(name: str, fu
     assert worst(name, padded(np.abs(near[0])), padded(near[1]), fused=fused) == ""
 
 
+@pytest.mark.parametrize("fused", [True, False])
+def test_errors_of_blends_stay_within_the_declared_bound(fused: bool) -> None:
+    start, apart, weight = np.random.default_rng(2).uniform(0.5, 2, (3, 48 * 1024)).astype(np.float32)
+    assert worst("between", start, start + apart, weight, fused=fused) == ""
+
+
 @pytest.mark.parametrize("triple, cpu, has_all", TARGETS)
 @pytest.mark.parametrize("lanes", [1, 3, 16])
 def test_no_target_calls_a_library(triple: str, cpu: str, has_all: bool, lanes: int) -> None:
@@ -301,7 +312,7 @@ def test_no_target_calls_a_library(triple: str, cpu: str, has_all: bool, lanes: 
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=2, reloc="pic", codemodel="default")
     for name, emit in (EMITTERS | {"half": to_half, "bfloat": to_bfloat}).items():
         module = Module(fused=has_all, converts_half=has_all, scales=cpu == "x86-64-v4")
-        takes, gives = (F32,) * (1 if name not in BINARY else 2), {"half": "half", "bfloat": "i16"}.get(name, F32)
+        takes, gives = (F32,) * operand_count(name), {"half": "half", "bfloat": "i16"}.get(name, F32)
         assembly: str = machine.emit_assembly(llvm.parse_assembly(loop(module, emit, takes, gives, lanes)))
         assert set(CALL.findall(assembly)) <= {"within_a_turn"}, name
 

@@ -172,12 +172,12 @@ def test_a_valid_part_that_does_not_fit_is_an_error() -> None:
 def test_reshaping_what_is_partly_valid_is_an_error() -> None:
     native = Native(
         kernel(
-            "t = pl.load(x, [i, 0], [6, 20])\nout = pl.store(pl.reshape(t, [12, 10]), [0, 0], out)",
+            "t = pl.load(x, [i, 0], [6, 20])\nout = pl.store(pl.reshape(t, [10, 12]), [0, 0], out)",
             x=X,
             i=scalar(pl.INDEX),
-            out=out(pl.FP32, 12, 10),
+            out=out(pl.FP32, 10, 12),
         )  # fmt: skip
     )
-    agree(native, counting(6, 20), 0, np.zeros((12, 10), np.float32))
-    found, expected = native.errors([counting(6, 20), 2, np.zeros((12, 10), np.float32)])
+    agree(native, counting(6, 20), 0, np.zeros((10, 12), np.float32))
+    found, expected = native.errors([counting(6, 20), 2, np.zeros((10, 12), np.float32)])
     assert found is not None and expected is not None and "wholly valid" in found.message
