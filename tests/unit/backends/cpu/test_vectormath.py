@@ -79,6 +79,10 @@ def round_half_away(x: Array) -> Array:
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
+def between(start: Array, end: Array, weight: Array) -> Array:
+    return start + weight * (end - start)
+
+
 REFERENCES: dict[str, Callable[..., Array]] = {
     "exp": np.exp,
     "log": np.log,
@@ -115,7 +119,7 @@ REFERENCES: dict[str, Callable[..., Array]] = {
     "erfc": erfc,
     "normal": normal,
     "fast_normal": fast_normal,
-    "between": lambda start, end, weight: start + weight * (end - start),
+    "between": between,
 }
 EXACT = ["maximum", "minimum", "fmod"]
 BINARY = [*EXACT, "power", "arctan2"]
