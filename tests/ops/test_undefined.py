@@ -69,7 +69,7 @@ def sums(kernel: Any, width: int, config: RunConfig) -> None:
 
 
 def test_a_sum_over_a_ragged_edge_is_refused_where_nobody_wrote(config: RunConfig) -> None:
-    with pytest.raises(ExecutionError, match=f"{NOBODY}: they came in at line 27, `acc \\+= pl.load"):
+    with pytest.raises(ExecutionError, match=f"{NOBODY}: they came in at line 29, `acc \\+= pl.load"):
         sums(made_plus_loaded, 100, config)
 
 
