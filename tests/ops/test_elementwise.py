@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ops.kernels import Array, counting, kernel, out, run, scalar, tensor, type_of
+from ops.native import Native, assert_same
 
 import tilewright.language as pl
 from tilewright.core.enums import MemorySpace
 from tilewright.core.expr import Call, constant
+from tilewright.core.op import OPS
 from tilewright.core.stmt import AssignStmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.dtypes import DataType
@@ -248,3 +250,14 @@ def test_a_computed_tensor_shares_memory_with_nothing() -> None:
         out=out(pl.INT32, 2),
     )
     assert run(function, np.array([1, 2], np.int32)).tolist() == [1, 2]
+
+
+def test_silu_keeps_its_digits_where_its_exponential_has_none() -> None:
+    made = kernel(
+        "out = pl.store(pl.silu(pl.load(x, [0, 0], [1, 256])), [0, 0], out)",
+        x=tensor(pl.FP32, 1, 256),
+        out=out(pl.FP32, 1, 256),
+    )
+    x = np.linspace(-104, -80, 256, dtype=np.float32)[None]
+    (_, (got, want)) = Native(made).run([x, np.zeros_like(x)])
+    assert_same(got, want, OPS["tile.silu"].spec.ulp)

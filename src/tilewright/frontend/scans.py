@@ -59,7 +59,7 @@ def _checked(tiles: Sequence[Any], axis: Any, is_reverse: bool) -> int:
             raise ShapeMismatchError(message, blame=["x"])
     place, type_ = one_axis(tiles[0], axis), tiles[0].type
     if is_reverse and type_.valid[place] != type_.shape[place]:
-        help = "pl.load(..., pad=0.0) reads whole tiles"
+        help = "pl.load(..., pad=n) reads whole tiles: n changes nothing, as 0.0 in a sum, 1.0 in a product"
         raise ShapeMismatchError(f"a scan from the end needs all of its axis, got {type_}", blame=["x"], help=help)
     return place
 

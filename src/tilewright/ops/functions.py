@@ -51,6 +51,12 @@ def _sigmoid(x: Array) -> Array:
     return np.where(x < 0, e, 1) / (e + 1)
 
 
+def _silu(x: Array) -> Array:
+    """Return x * sigmoid(x), by the root of exp(-|x|), which keeps its digits where that has lost them."""
+    root = np.exp(np.abs(x) * -0.5)
+    return np.where(x < 0, x * root * root, x) / (root * root + 1)
+
+
 def _sign(x: Array) -> Array:
     return np.where(x > 0, np.ones_like(x), np.where(x < 0, np.zeros_like(x) - np.ones_like(x), x * 0))
 
@@ -180,7 +186,7 @@ def sigmoid(x: X) -> X:
 
 
 @called(torch="nn.functional.silu swish")
-@elementwise(reference=lambda x: x * _sigmoid(x), accepts=FLOATS, float_result=True, ulp=4)
+@elementwise(reference=lambda x: _silu(x), accepts=FLOATS, float_result=True, ulp=6)
 def silu(x: X) -> X:
     """Return each element times its sigmoid; integers become fp32."""
     ...
