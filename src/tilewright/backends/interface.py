@@ -181,6 +181,11 @@ def takes(backend: Backend, device: str) -> bool:
     return device.partition(":")[0] in backend.devices
 
 
+def taken_devices() -> list[str]:
+    """Return the kinds of devices whose memory some back end takes, as torch calls them."""
+    return list(dict.fromkeys(kind for backend in map(find, backend_names()) for kind in backend.devices))
+
+
 def serving(device: str) -> Backend | None:
     """Return the back end that programs for a device's memory are made by: the first that takes it, or None."""
     return next((backend for backend in map(find, backend_names()) if takes(backend, device)), None)
