@@ -86,6 +86,8 @@ class Learned:
 
     def target(self) -> Target | None:
         """Return it as an entry of the dispatcher, not guarded yet; None for arguments that are left to Python."""
+        if not all(_is_like_others(slot.made) for slot in self.slots):
+            return None
         key, mask, ranges, same = [self.style], [-1], list[tuple[int, int, int]](), dict[str, list[int]]()
         for slot in self.slots:
             added = _key(slot.given if slot.default is None else slot.default, slot.device)
@@ -134,6 +136,12 @@ class Learned:
                 is_filled = place in self.callee.native.filled.get(self.callee.entry.name, ())
                 found.append((maker(slot.made, is_filled), number, -1 if is_cleared(slot.made) else place))
         return found
+
+
+def _is_like_others(made: Any) -> bool:
+    """Return whether more outputs can be made like one: NumPy's and torch's can, CuPy's only by Python."""
+    torch: Any = sys.modules.get("torch")
+    return made is None or is_array(made) or (torch is not None and isinstance(made, torch.Tensor))
 
 
 def maker(output: Any, is_filled: bool = False) -> Callable[[], Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cuda import target as targets
-from tilewright.backends.cuda.driver import current_stream, driver, is_there
+from tilewright.backends.cuda.driver import current_stream, driver, is_there, number_of
 from tilewright.backends.cuda.loaded import KERNELS, LaunchedProgram
 from tilewright.backends.cuda.target import Target
 from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Texts, Timed
@@ -117,6 +117,16 @@ class CUDA(Backend):
     def elapsed(self, run: Callable[[], object]) -> float:
         """Return how many seconds a run takes the GPU, which has nothing else to do when it starts."""
         return driver().elapsed(run, current_stream())
+
+    def stream(self, device: str) -> int | None:
+        """Return the current stream of a GPU, torch's where torch is loaded."""
+        return current_stream(number_of(device))
+
+    def release(self, device: str, stream: int | None) -> None:
+        """Let a stream, or this thread, wait for the current stream of a GPU."""
+        own = self.stream(device)
+        if stream is None or (own or 0) != stream:
+            driver().join(number_of(device), own, stream)
 
     def companions(self, code: Code) -> dict[str, bytes]:
         """Return the code that looks for signals, as the processor's programs bring it along."""

@@ -110,6 +110,17 @@ class Driver:
                 self.call("cuEventDestroy_v2", event)
         return found.value / 1e3
 
+    def join(self, device: int, first: int | None, second: int | None) -> None:
+        """Let a stream of a GPU wait for what another has to do; without one, wait for that here."""
+        self.context(device)
+        if second is None:
+            self.call("cuStreamSynchronize", ctypes.c_void_p(first))
+            return
+        event = self._event()
+        self.call("cuEventRecord", event, ctypes.c_void_p(first))
+        self.call("cuStreamWaitEvent", ctypes.c_void_p(second), event, 0)
+        self.call("cuEventDestroy_v2", event)
+
     def _event(self) -> ctypes.c_void_p:
         made = ctypes.c_void_p()
         self.call("cuEventCreate", ctypes.byref(made), 0)
@@ -122,6 +133,11 @@ class Driver:
         self.call("cuMemHostGetDevicePointer_v2", ctypes.byref(device), host, 0)
         ctypes.c_uint64.from_address(host.value or 0).value = 0
         return host.value or 0, device.value
+
+
+def number_of(device: str) -> int:
+    """Return which GPU a device is, as in `cuda:1`."""
+    return int(device.partition(":")[2] or 0)
 
 
 @cache

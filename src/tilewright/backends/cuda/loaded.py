@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from tilewright.backends.cuda.driver import driver, stream_function
+from tilewright.backends.cuda.driver import driver, number_of, stream_function
 from tilewright.backends.cuda.host.graph_code import STATE_WORDS, STATES
 from tilewright.backends.cuda.host.launch_code import DRIVER, STREAM, TABLE, Table
 from tilewright.backends.host import HostProgram
@@ -34,7 +34,7 @@ class LaunchedProgram(HostProgram):
     def on(self, device: str) -> HostProgram:
         """Return the program where its tensors lie."""
         if device not in self._placed:
-            self._placed[device] = PlacedProgram(self.program, self.code, int(device.partition(":")[2] or 0))
+            self._placed[device] = PlacedProgram(self.program, self.code, number_of(device))
         return self._placed[device]
 
 
