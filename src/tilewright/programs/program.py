@@ -214,8 +214,12 @@ class CompiledProgram(ChipProgram, Located, Uncopied):
     def _own_stages(self) -> Makers:
         return {
             "metadata": lambda: self._described(self._artifact_bytes()),
-            "profile": lambda: str(self.profile),
+            "profile": self._profiled,
         }
+
+    def _profiled(self) -> str:
+        launches = self.loaded.code.texts.get("launches")
+        return f"{self.profile}\n{launches()}" if launches is not None else str(self.profile)
 
     def _described(self, data: bytes) -> str:
         return saved.describe(self.declared, self.platform, self.artifact, data, self.specialized)

@@ -13,14 +13,12 @@ from typing import Any
 from tilewright.backends.cuda.driver import driver, number_of, stream_function
 from tilewright.backends.cuda.host.graph_code import STATE_WORDS, STATES
 from tilewright.backends.cuda.host.launch_code import DRIVER, STREAM, TABLE, Table
+from tilewright.backends.cuda.reports import KERNELS
 from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Code
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
 from tilewright.native.support import carried
-
-KERNELS = "kernels"
-"""The object that says how each kernel is launched."""
 
 
 class LaunchedProgram(HostProgram):

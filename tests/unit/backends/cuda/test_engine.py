@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from ops.test_every_op import example, title
 from unit.backends.cuda.test_texts import add, matmul, ones
+from unit.backends.cuda.written import written
 
 from tilewright import ir
 from tilewright.backends.cuda.engine import Job, compiled
 from tilewright.backends.cuda.target import named, triton_objection
-from tilewright.errors import InternalError
+from tilewright.core.op import Kind, OpSpec, specs
+from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.programs.program import CompiledProgram
 
 pytestmark = pytest.mark.skipif(bool(triton_objection()), reason="needs Triton")
@@ -42,6 +46,30 @@ def test_a_program_is_saved_and_loaded_where_there_is_no_gpu(tmp_path: Path) -> 
     }
     with pytest.raises(ValueError, match="is on device cpu, and the program is of back end cuda"):
         loaded(ones(64, 128), ones(64, 128))
+
+
+def test_launches_are_a_table_and_machine_code_can_be_read(tmp_path: Path) -> None:
+    program = ir.compile(add.specialize(ones(64, 128), ones(64, 128)).program, platform="cuda", target="sm_90")
+    head, row = program.stages["launches"].splitlines()
+    assert head.split() == ["kernel", "line", "grid", "threads", "registers", "spilled", "shared", "arguments"]
+    found = re.fullmatch(r"add_incore_0 +test_texts.py:\d+ +row in 0:64:16 +128 +(\d+) +0 +0 +x, y, out", row)
+    assert found is not None and 10 < int(found[1]) < 256
+    assert "LDG.E.128" in program.stages["sass"]
+    assert ".loc" in program.stages["ptx"] and '"test_texts.py"' in program.stages["ptx"]
+    assert "Triton" in program.stages["profile"] and row in program.stages["profile"]
+    program.save(tmp_path)
+    loaded = CompiledProgram.load(tmp_path)
+    assert {loaded.stages[name] == program.stages[name] for name in ("launches", "sass")} == {True}
+
+
+@pytest.mark.parametrize("spec", [s for s in specs() if Kind.TILE in s.kinds and s.example], ids=title)
+def test_an_example_of_an_op_compiles(spec: OpSpec) -> None:
+    try:
+        unit = written(example(spec))
+    except UnsupportedFeatureError:
+        pytest.skip("refused by name")
+    texts = [(each, kernel) for kernel in unit.kernels for each in (kernel.aligned, kernel.other)]
+    assert all(binary.cubin for binary in compiled([Job(text, 90, k.warps, k.stages) for text, k in texts]))
 
 
 def test_what_triton_refuses_is_a_mistake_of_ours_and_is_shown() -> None:

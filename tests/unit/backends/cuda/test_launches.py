@@ -14,7 +14,8 @@ from unit.backends.cuda.written import written
 import tilewright.language as pl
 from tilewright.backends.cuda import loaded
 from tilewright.backends.cuda.backend import BACKEND
-from tilewright.backends.cuda.loaded import KERNELS, LaunchedProgram
+from tilewright.backends.cuda.loaded import LaunchedProgram
+from tilewright.backends.cuda.reports import KERNELS
 from tilewright.backends.cuda.target import named
 from tilewright.backends.interface import PROGRAM, Code
 from tilewright.errors import ExecutionError

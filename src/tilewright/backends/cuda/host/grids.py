@@ -50,7 +50,8 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
     for each in counts:
         count = times(e, count, each)
     name = name_of(e.program.program, loops[-1].body) or e.function.name
-    launch(e, name, count, write)
+    grid = " x ".join(f"{loop.loop_var.name_hint} in {loop.start}:{loop.stop}:{loop.step}" for loop in loops)
+    launch(e, name, count, write, grid, [var.name_hint for var in outside])
 
 
 def _read_from_outside(e: FunctionEmitter, loop: ForStmt) -> list[Var]:
@@ -86,7 +87,8 @@ def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -
         k.call(function, [captured(k, params, binding) for binding in bindings])
 
     with where_it_runs(e, expr):
-        launch(e, function.name, count, write)
+        grid = "1" if blocks is None else f"{blocks} blocks"
+        launch(e, function.name, count, write, grid, [str(arg) for arg in expr.args])
     values = [bindings[position] for position in returned if position is not None]
     if isinstance(expr, Submit):
         return (*values, Scalar(i64(0), TASK_ID))

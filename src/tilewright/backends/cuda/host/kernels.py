@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 
 from tilewright.backends.cpu.emit.unit import Unit
@@ -36,11 +37,22 @@ class KernelText:
         return KernelText(name, aligned, other, warps, stages=3)
 
 
+@record
+class Launch:
+    """A place of a program that starts a kernel: which, for which line, over which grid and with which arguments."""
+
+    kernel: int
+    line: str
+    grid: str
+    arguments: Sequence[str]
+
+
 @mutable
 class Kernels(Unit):
     """A program being written, with the kernels that its functions start."""
 
     kernels: list[KernelText] = field(default_factory=list[KernelText])
+    launches: list[Launch] = field(default_factory=list[Launch])
 
     def kernel(self, text: KernelText) -> int:
         """Return the number of a kernel, the same for equal ones."""

@@ -7,10 +7,11 @@ others. The host looks at what it passes and takes the one that fits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cuda.host import launch_code
-from tilewright.backends.cuda.host.kernels import Kernels, KernelText
+from tilewright.backends.cuda.host.kernels import Kernels, KernelText, Launch
 from tilewright.backends.cuda.host.launch_code import TABLE, Table
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameter, Parameters
@@ -25,8 +26,8 @@ Write = Callable[[Kernel, Parameters, Value], None]
 """Writes a kernel, given its parameters and the number of the block as a scalar of 64 bits."""
 
 
-def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write) -> None:
-    """Emit the launch of a kernel on so many blocks."""
+def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid: str, arguments: Sequence[str]) -> None:
+    """Emit the launch of a kernel on so many blocks; `grid` and `arguments` say how the program calls them."""
     params = Parameters()
     k = Kernel(e.program.program, e.program.note, params.errors, e.checked)
     k.t.span = e.at.span
@@ -35,6 +36,7 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write) -> No
     unit = e.program
     assert isinstance(unit, Kernels)
     number = unit.kernel(KernelText.of(name, k, params))
+    unit.launches.append(Launch(number, f"{Path(e.at.span.filename).name}:{e.at.span.line}", grid, arguments))
     launch_code.add_to(e.b.module)
     row = e.b.op("add", i64(2 * number), _is_unaligned(e, params.found))
     note = i64(e.program.note(REFUSED, e.at.span))
