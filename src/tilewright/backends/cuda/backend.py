@@ -63,9 +63,9 @@ class CUDA(Backend):
         return targets.named(target)
 
     def fingerprint(self) -> str:
-        """Return which GPU, driver and Triton there are."""
+        """Return which GPU, driver and Triton there are, and what that is told by the environment."""
         gpu = f"{driver().capability(0)} {driver().version}" if is_there() else "none"
-        return f"{gpu} triton {targets.triton_version()}"
+        return f"{gpu} triton {targets.triton_version()} {targets.triton_settings()}"
 
     def toolchain(self) -> list[str]:
         """Return llvmlite's files; Triton's are told by its version."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,7 @@ class Driver:
 
     def __init__(self) -> None:
         self.library: Any = ctypes.CDLL(LIBRARY)
+        self._contexts: dict[int, int] = {}
         self.call("cuInit", 0)
 
     def call(self, name: str, *args: Any) -> None:
@@ -71,10 +73,20 @@ class Driver:
 
     def context(self, device: int) -> int:
         """Return the context that everybody in this process shares on a GPU, held for the life of the process."""
-        found = ctypes.c_void_p()
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(found), device)
-        self.call("cuCtxSetCurrent", found)
-        return found.value or 0
+        if device not in self._contexts:
+            found = ctypes.c_void_p()
+            self.call("cuDevicePrimaryCtxRetain", ctypes.byref(found), device)
+            self._contexts[device] = found.value or 0
+        return self._contexts[device]
+
+    @contextmanager
+    def using(self, device: int) -> Generator[None, None, None]:
+        """Use a GPU for what is done inside, and then the one again that this thread used before."""
+        self.call("cuCtxPushCurrent_v2", ctypes.c_void_p(self.context(device)))
+        try:
+            yield
+        finally:
+            self.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
 
     def function(self, cubin: bytes, name: str, shared: int) -> int:
         """Return a kernel loaded in the current context, allowed the shared memory that it needs."""
@@ -90,7 +102,7 @@ class Driver:
         found, context = ctypes.c_int(), ctypes.c_void_p()
         self.call("cuCtxGetCurrent", ctypes.byref(context))
         if not context.value:
-            self.context(0)
+            self.call("cuCtxSetCurrent", ctypes.c_void_p(self.context(0)))
         self.call("cuCtxGetDevice", ctypes.byref(found))
         return found.value
 
@@ -112,14 +124,14 @@ class Driver:
 
     def join(self, device: int, first: int | None, second: int | None) -> None:
         """Let a stream of a GPU wait for what another has to do; without one, wait for that here."""
-        self.context(device)
-        if second is None:
-            self.call("cuStreamSynchronize", ctypes.c_void_p(first))
-            return
-        event = self._event()
-        self.call("cuEventRecord", event, ctypes.c_void_p(first))
-        self.call("cuStreamWaitEvent", ctypes.c_void_p(second), event, 0)
-        self.call("cuEventDestroy_v2", event)
+        with self.using(device):
+            if second is None:
+                self.call("cuStreamSynchronize", ctypes.c_void_p(first))
+                return
+            event = self._event()
+            self.call("cuEventRecord", event, ctypes.c_void_p(first))
+            self.call("cuStreamWaitEvent", ctypes.c_void_p(second), event, 0)
+            self.call("cuEventDestroy_v2", event)
 
     def _event(self) -> ctypes.c_void_p:
         made = ctypes.c_void_p()
@@ -169,11 +181,11 @@ def stream_function(has_torch: bool) -> tuple[int, object]:
     """Return where the function lies that tells the current stream, torch's where it is loaded, and what keeps it."""
     torch: Any = sys.modules.get("torch") if has_torch else None
     if torch is None or not torch.cuda.is_available():
-        return _kept(_default_stream)
+        return _kept(_told)
     try:
         found = ctypes.CDLL("libtorch_cuda.so").aoti_torch_get_current_cuda_stream
     except (OSError, AttributeError):
-        return _kept(lambda device, place: _told(place, torch._C._cuda_getCurrentRawStream(device)))
+        return _kept(_told)
     return ctypes.cast(found, ctypes.c_void_p).value or 0, found
 
 
@@ -185,12 +197,11 @@ def current_stream(device: int | None = None) -> int | None:
     return found.value
 
 
-def _default_stream(device: int, place: Any) -> int:
-    return _told(place, None)
-
-
-def _told(place: Any, stream: int | None) -> int:
-    place[0] = stream
+def _told(device: int, place: Any) -> int:
+    """Tell the current stream as torch has it by now, which may have come after the program that asks."""
+    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
+    uses_torch = cuda is not None and cuda.is_initialized()
+    place[0] = sys.modules["torch"]._C._cuda_getCurrentRawStream(device) if uses_torch else None
     return 0
 
 

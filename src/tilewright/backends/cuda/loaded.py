@@ -56,10 +56,11 @@ class PlacedProgram(HostProgram):
         listed = json.loads(code.objects[KERNELS])
         kernels: list[dict[str, Any]] = listed["kernels"]
         self.filled = listed["filled"]
-        words: list[int] = [found.context(self.device), self.device, *found.shared_word()]
-        for kernel in kernels:
-            function = found.function(code.objects[kernel["object"]], kernel["name"], kernel["shared"])
-            words += [function, kernel["threads"], kernel["shared"], 0]
+        with found.using(self.device):
+            words: list[int] = [found.context(self.device), self.device, *found.shared_word()]
+            for kernel in kernels:
+                function = found.function(code.objects[kernel["object"]], kernel["name"], kernel["shared"])
+                words += [function, kernel["threads"], kernel["shared"], 0]
         self._table = (ctypes.c_uint64 * len(words))(*words)
         self._graphs = (ctypes.c_uint64 * (STATE_WORDS * len(code.symbols)))()
         stream, kept = stream_function("torch" in sys.modules)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class Recorder:
         self.nodes: dict[int, tuple[int, int, list[int]]] = {}
         self.on: set[int] = set()
         self.code = 0
+        self.used: list[int] = []
         self.word = ctypes.c_uint64(0)
         self.current = ctypes.c_void_p(None)
         pointers, places = [ctypes.c_void_p] * 4, ctypes.POINTER(ctypes.c_int64)
@@ -141,6 +143,11 @@ class Recorder:
     def context(self, device: int) -> int:
         return 77
 
+    @contextmanager
+    def using(self, device: int) -> Generator[None, None, None]:
+        self.used.append(device)
+        yield
+
     def shared_word(self) -> tuple[int, int]:
         return ctypes.addressof(self.word), 99
 
@@ -202,7 +209,7 @@ def test_a_parallel_loop_is_a_grid_of_its_turns(recorder: Recorder) -> None:
     ((kernel, blocks, words),) = recorder.launches
     assert (kernel, blocks) == (0, 3)
     assert {X, Y, 64} <= set(words)
-    assert recorder.current.value == 77
+    assert recorder.current.value == 77 and recorder.used == [0]
 
 
 def test_a_row_or_an_address_that_is_not_aligned_takes_the_other_kernel(recorder: Recorder) -> None:

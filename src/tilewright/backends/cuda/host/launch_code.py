@@ -74,6 +74,7 @@ report:
   ret i1 false
 enter:
   %now = alloca ptr
+  store ptr null, ptr %now, align 8
   %want = load ptr, ptr @{TABLE}, align 8
   %asked = call i32 @cuCtxGetCurrent(ptr %now)
   %have = load ptr, ptr %now, align 8
