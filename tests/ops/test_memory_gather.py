@@ -12,6 +12,7 @@ from ops.indexed import computed, refused, sample
 from ops.kernels import Array, kernel, tensor, type_of
 
 import tilewright.language as pl
+from tilewright import ir
 from tilewright.core.types import TileType
 from tilewright.dtypes import DataType
 from tilewright.errors import (
@@ -291,3 +292,53 @@ def test_rows_are_as_many_as_indices_are_valid() -> None:
     )
     assert type_of(function, "r") == TileType((32, 16), pl.FP32, (9, 16))
     assert type_of(function, "s") == TileType((1, 32), pl.FP32, (1, 9))
+
+
+@pytest.mark.parametrize(
+    "gather", ["pl.mgather(x, i)", 'pl.mgather(x, i, gather_oob="zero")', "x[i]"], ids=["rows", "zero", "take"]
+)
+def test_rows_that_go_straight_to_their_store_are_those_of_a_tile(gather: str) -> None:
+    x, index, held = bits((9, 21), pl.FP16), RNG.integers(0, 9, (1, 8)).astype(np.int32), bits((2, 12, 30), pl.FP16)
+    body = (
+        "i = pl.load(index, [0, 0], [1, 8], valid_shape=[1, n])\n"
+        f"t = {gather}\nout = pl.store(t, [1, row, 4], out)\n"
+        f"u = {gather}\nout = pl.store(pl.move(u, target_memory=pl.Mem.Vec), [0, row, 4], out)"
+    )
+    for n, row in ((8, 3), (5, 7), (0, 12)):
+        got = computed(body, x=x, index=index, out=held, n=n, row=row)
+        want = held.copy()
+        want[:, row : row + n, 4:25] = x[index[0, :n]]
+        same(got, want)
+    outside = refused(body, x=x, index=index, out=held, n=8, row=5)
+    assert all("store" in message for message in outside)
+
+
+def test_rows_gathered_from_what_they_are_stored_to_are_read_first() -> None:
+    x, index = bits((8, 40), pl.FP32), np.arange(8, dtype=np.int32)[::-1].reshape(1, 8).copy()
+    body = "i = pl.load(index, [0, 0], [1, 8])\nout = pl.store(pl.mgather(out, i), [0, 0], out)"
+    same(computed(body, index=index, out=x.copy()), x[::-1])
+
+
+@pl.program
+class Twice:
+    @pl.function(type=pl.FunctionType.InCore)
+    def turned(
+        self,
+        x: pl.Tensor[[8, 40], pl.FP32],
+        index: pl.Tensor[[1, 8], pl.INT32],
+        out: pl.InOut[pl.Tensor[[8, 40], pl.FP32]],
+    ) -> pl.Tensor[[8, 40], pl.FP32]:
+        return pl.store(pl.mgather(x, pl.load(index, [0, 0], [1, 8])), [0, 0], out)
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(
+        self, index: pl.Tensor[[1, 8], pl.INT32], x: pl.InOut[pl.Tensor[[8, 40], pl.FP32]]
+    ) -> pl.Tensor[[8, 40], pl.FP32]:
+        return self.turned(x, index, x)  # pyright: ignore[reportCallIssue, reportUnknownVariableType]
+
+
+def test_one_buffer_given_twice_is_read_before_it_is_written() -> None:
+    x, index = bits((8, 40), pl.FP32), np.arange(8, dtype=np.int32)[::-1].reshape(1, 8).copy()
+    want = x[::-1].copy()
+    ir.compile(Twice, platform="cpu")(index, x)
+    same(x, want)
