@@ -342,3 +342,29 @@ def test_one_buffer_given_twice_is_read_before_it_is_written() -> None:
     want = x[::-1].copy()
     ir.compile(Twice, platform="cpu")(index, x)
     same(x, want)
+
+
+FILLED = {
+    "tile": ("pl.create_tile([8, 21], dtype=pl.FP16)", "acc"),
+    "tensor": ("pl.create_l1([8, 21], pl.FP16)", "pl.load(acc, [0, 0], [8, 21])"),
+}
+
+
+@pytest.mark.parametrize("kind", FILLED)
+def test_a_buffer_filled_row_by_row_is_stored_as_one(kind: str) -> None:
+    made, whole = FILLED[kind]
+    body = (
+        f"acc = {made}\nfor k in pl.range(0, 8, 2):\n    n = pl.read(index, [0, k])\n"
+        f"    acc = pl.gather_row(acc, x, [k, 0], [n, 2], [2, 21])\nout = pl.store({whole}, [row, 4], out)"
+    )
+    x, index, held = bits((9, 30), pl.FP16), RNG.integers(0, 8, (1, 8)).astype(np.int32), bits((12, 30), pl.FP16)
+    want = held.copy()
+    want[3:11, 4:25] = np.concatenate([x[n : n + 2, 2:23] for n in index[0, ::2]])
+    same(computed(body, x=x, index=index, out=held, row=3), want)
+    for outside in (5, -1):
+        assert all("store" in message for message in refused(body, x=x, index=index, out=held, row=outside))
+    own = body.replace("acc, x,", "acc, out,")
+    want[3:11, 4:25] = np.concatenate([held[n : n + 2, 2:23] for n in index[0, ::2]])
+    same(computed(own, index=index, out=held, row=3), want)
+    index[0, 6] = 8
+    assert all("fit" in message for message in refused(body, x=x, index=index, out=held, row=0))
