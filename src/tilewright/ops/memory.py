@@ -131,7 +131,8 @@ def _add(into: Any, live: Any, dtype: DataType) -> None:
     places: Any = np.ndindex(into.shape) if overlaps_itself(into.shape, into.strides, into.itemsize) else [()]
     for index in places:
         place = (*index, ...)
-        into[place] = round_to(exact(into[place]) + exact(live[place]), dtype)
+        with np.errstate(all="ignore"):
+            into[place] = round_to(exact(into[place]) + exact(live[place]), dtype)
 
 
 def _created(
