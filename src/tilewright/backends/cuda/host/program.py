@@ -11,6 +11,8 @@ from tilewright.backends.cuda.host.kernels import Kernels
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
     control,
+    counting,
+    draws,
     loads,
     parts,
     products,
@@ -29,7 +31,7 @@ from tilewright.core.stmt import AssignStmt, ReturnStmt, SeqStmts
 from tilewright.core.types import TensorType, TupleType
 from tilewright.native.target import Target
 
-SIGNED_IN = (control, loads, parts, products, reduce, scalars, shape, stores, tiles, views)
+SIGNED_IN = (control, counting, draws, loads, parts, products, reduce, scalars, shape, stores, tiles, views)
 """The modules that sign in what kernels are written as."""
 
 

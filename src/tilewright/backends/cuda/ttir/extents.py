@@ -49,6 +49,13 @@ def most(t: Text, a: Extent, b: Extent) -> Extent:
     return a if a == b else t.simple("arith.maxsi", held(t, a), held(t, b))
 
 
+def counted(t: Text, extent: Extent, step: int) -> Extent:
+    """Return how many elements there are, `step` from one to the next and the first among them."""
+    if isinstance(extent, int) or step == 1:
+        return extent if not isinstance(extent, int) else -(-extent // step)
+    return t.simple("arith.divsi", t.simple("arith.addi", extent, t.integer(step - 1)), t.integer(step))
+
+
 def positions(t: Text, shape: Sequence[int], axis: int) -> Value:
     """Return the number of each element along an axis, as 64 bits, with one element along every other axis."""
     count = shape[axis]

@@ -43,6 +43,16 @@ def _extract(k: Kernel, call: Call, bound: Bound) -> Tile:
     return k.tile(window, tile_type(call), valid)
 
 
+@recipe("tile.strided")
+def _strided(k: Kernel, call: Call, bound: Bound) -> Tile:
+    source, type_, steps = bound["x"], tile_type(call), bound["steps"]
+    value = source.value
+    for axis, (count, step) in enumerate(zip(padded(type_.shape), steps, strict=True)):
+        value = _along(k, value, axis, 0, count, step)
+    valid = [extents.counted(k.t, extent, step) for extent, step in zip(source.valid, steps, strict=True)]
+    return k.tile(value, type_, valid)
+
+
 def _window(
     k: Kernel, call: Call, source: Tile, offsets: Sequence[Expr], sizes: Sequence[int], wanted: Sequence[Extent]
 ) -> tuple[Value, list[Extent]]:
@@ -58,13 +68,15 @@ def _window(
     return value, valid
 
 
-def _along(k: Kernel, value: Value, axis: int, start: Extent, count: int) -> Value:
+def _along(k: Kernel, value: Value, axis: int, start: Extent, count: int, step: int = 1) -> Value:
     """Return so many elements from a start on along an axis; what lies outside is any of them."""
     t, have = k.t, value.shape[axis]
-    if start == 0 and count == have:
+    if start == 0 and count == have and step == 1:
         return value
     shape = (*value.shape[:axis], count, *value.shape[axis + 1 :])
     numbers = extents.positions(t, shape, axis)
+    if step != 1:
+        numbers = t.simple("arith.muli", numbers, t.integer(step, I64, numbers.shape))
     places = t.simple("arith.addi", numbers, t.splat(extents.held(t, start), numbers.shape))
     low, high = (t.integer(end, I64, numbers.shape) for end in (0, have - 1))
     places = t.simple("arith.minsi", t.simple("arith.maxsi", places, low), high)
