@@ -9,11 +9,11 @@ from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.elements import FOLDS, Elements, computed
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
-from tilewright.backends.cuda.ttir.text import F32, F64, Value, type_of
+from tilewright.backends.cuda.ttir.text import Value, type_of
 from tilewright.backends.cuda.ttir.tiles import tile_type
 from tilewright.backends.cuda.ttir.values import Tile
 from tilewright.core.expr import Call
-from tilewright.dtypes import FP32
+from tilewright.dtypes import FP64
 
 
 @recipe("tile:reduction")
@@ -24,16 +24,13 @@ def _reduction(k: Kernel, call: Call, bound: Bound) -> Tile:
     axis = len(type_.shape) - (1 if spec.name.startswith("row") else 2)
     given = computed(k.t, source.value, type_.dtype)
     if type_.dtype.is_float() and spec.combine in ("add", "multiply"):
-        given = given.of(k.t.convert("arith.extf", given.value, F64))
+        given = given.of(as_element(k.t, given.value, given.element, FP64), FP64)
     mask = k.mask(source)
     if mask is not None:
         assert spec.start is not None
         given = given.of(k.t.select(mask, given.value, given.like(spec.start(type_.dtype)).value))
     value = fold(k, given, axis, spec.combine)
-    if value.element == F64:
-        value = k.t.convert("arith.truncf", value, F32)
-    if type_.dtype.is_float():
-        value = as_element(k.t, value, FP32, type_.dtype)
+    value = as_element(k.t, value, given.element, type_.dtype)
     valid = [1 if a == axis else extent for a, extent in enumerate(source.valid)]
     return k.tile(_kept(k, value, source.value.shape, axis), type_, valid)
 

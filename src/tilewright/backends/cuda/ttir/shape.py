@@ -45,10 +45,9 @@ def _transpose_view(k: Kernel, call: Call, bound: Bound) -> Tile:
 def _turned(k: Kernel, call: Call, source: Tile, first: int, second: int) -> Tile:
     order = list(range(len(source.type.shape)))
     order[first], order[second] = order[second], order[first]
-    shape = [source.value.shape[axis] for axis in order]
-    said = f" {{order = array<i32: {', '.join(map(str, order))}>}}"
-    value = k.t.shaped("tt.trans", source.value, shape, said)
-    return k.tile(value, tile_type(call), [source.valid[axis] for axis in order], source.is_zero_outside)
+    return k.tile(
+        k.t.turned(source.value, order), tile_type(call), [source.valid[axis] for axis in order], source.is_zero_outside
+    )
 
 
 @recipe("tile.set_validshape")

@@ -11,12 +11,12 @@ from tilewright.backends.cuda.ttir.elements import Elements, computed, literal
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
 from tilewright.backends.cuda.ttir.text import Value
-from tilewright.backends.cuda.ttir.values import Extent, Mask, Scalar, Tile, computes, element_of, padded
+from tilewright.backends.cuda.ttir.values import Extent, Mask, Scalar, Tile, computes, element_of, padded, working
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.core.types import ScalarType, TileType
-from tilewright.dtypes import BOOL, FP32, DataType, promote
+from tilewright.dtypes import BOOL, DataType, promote
 from tilewright.ops.convert import round_mode
 from tilewright.ops.padding import pad_number
 
@@ -60,7 +60,7 @@ def _mapped(k: Kernel, spec: OpSpec, type_: TileType, given: Sequence[Tile | Sca
     ]
     assert spec.reference is not None
     result: Elements = spec.reference(*operands)
-    value = as_element(k.t, result.value, FP32, type_.dtype) if type_.dtype.is_float() else result.value
+    value = as_element(k.t, result.value, result.element, type_.dtype) if type_.dtype.is_float() else result.value
     return k.tile(value, type_, broadcast_valid(type_, given))
 
 
@@ -74,8 +74,8 @@ def operand(k: Kernel, given: Tile | Scalar, type_: TileType) -> Value:
 
 
 def _held(scalar: Scalar) -> tuple[Value, DataType]:
-    """Return a number and what it is held as: floats as fp32."""
-    return scalar.value, FP32 if scalar.dtype.is_float() else scalar.dtype
+    """Return a number and what it is held as: floats as fp32 or fp64."""
+    return scalar.value, working(scalar.dtype)
 
 
 def of_rank(k: Kernel, value: Value, rank: int) -> Value:
