@@ -22,7 +22,7 @@ from tilewright.backends.cuda.ttir.values import Tensor, Tile, element_of
 from tilewright.core.expr import Call
 from tilewright.core.stmt import AssignStmt
 from tilewright.core.visitor import statements, used, variables
-from tilewright.dtypes import FP32, DataType
+from tilewright.dtypes import DataType
 from tilewright.ops.atomics import EXCHANGE, SWAP
 from tilewright.records import record
 
@@ -103,7 +103,7 @@ class Change:
             return self.given
         dtype = self.tensor.dtype
         result: Elements = UFUNCS[self.combine](*(computed(t, each, dtype) for each in (held, self.given)))
-        return as_element(t, result.value, FP32, dtype) if dtype.is_float() else result.value
+        return as_element(t, result.value, result.element, dtype)
 
 
 def _instruction(combine: str, dtype: DataType) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.cuda.ttir.elements import Elements, computed, literal
-from tilewright.backends.cuda.ttir.text import F32, I32, I64, Text, Value, type_of
+from tilewright.backends.cuda.ttir.text import F32, I32, I64, Text, Value
 from tilewright.dtypes import DataType
 
 
@@ -17,10 +17,10 @@ def key_of(t: Text, value: Value, dtype: DataType, *, descending: bool = False, 
 
 
 def _of_float(x: Elements, nan_first: bool) -> Value:
-    t, shape = x.t, x.value.shape
+    t = x.t
     element = I32 if x.value.element == F32 else I64
     zeroless = t.select((x == 0).value, x.like(0.0).value, x.value)
-    bits = t.op(f"tt.bitcast {zeroless} : {zeroless.type} -> {type_of(element, shape)}", element, shape)
+    bits = t.bits(zeroless, element)
     width = int(element[1:])
     sign = t.simple("arith.shrsi", bits, literal(t, width - 1, bits))
     flipped = t.simple("arith.andi", sign, literal(t, (1 << (width - 1)) - 1, bits))

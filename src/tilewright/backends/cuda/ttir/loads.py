@@ -11,11 +11,11 @@ from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
 from tilewright.backends.cuda.ttir.text import I64, Value
 from tilewright.backends.cuda.ttir.tiles import in_memory, operand, tile_type, zeros
-from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tensor, Tile, memory_element, padded
+from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tensor, Tile, memory_element, padded, working
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr
 from tilewright.core.types import TensorType, TileType
-from tilewright.dtypes import BOOL, FP32
+from tilewright.dtypes import BOOL
 from tilewright.ops.load import padding
 
 
@@ -117,4 +117,4 @@ def _read(k: Kernel, call: Call, bound: Bound) -> Scalar:
     value = k.t.op(f"tt.load {found}{masked} : {found.type}", element)
     if tensor.dtype == BOOL:
         value = k.t.compare("cmpi ne", value, zeros(k, value))
-    return Scalar(as_element(k.t, value, tensor.dtype, FP32) if tensor.dtype.is_float() else value, tensor.dtype)
+    return Scalar(as_element(k.t, value, tensor.dtype, working(tensor.dtype)), tensor.dtype)

@@ -21,7 +21,7 @@ Each = Callable[[Value, Value, Value], Value]
 
 def last_of_each(t: Text, places: Value, live: Value) -> Value:
     """Return which live places of a line no later live one is equal to."""
-    own = extents.counted(t, places.shape[0])
+    own = extents.line(t, places.shape[0])
     return t.simple("arith.andi", live, t.compare("cmpi eq", last_match(t, places, places, live), own))
 
 
@@ -53,12 +53,12 @@ def _matched(t: Text, wanted: Value, given: Value, each: Each, fold: str, start:
     (rows,), (count,) = wanted.shape, given.shape
     some = min(count, max(TOGETHER // rows, 1))
     if some == count:
-        return _block(t, wanted, given, extents.counted(t, count), each, fold)
+        return _block(t, wanted, given, extents.line(t, count), each, fold)
     low, high, by = (t.integer(number, I32) for number in (0, count, some))
     first, made, kept, turn = t.integer(start, I32, (rows,)), t.fresh(I32, (rows,)), t.fresh(I32, (rows,)), t.fresh(I32)
     head = f"{made} = scf.for {turn} = {low} to {high} step {by} iter_args({kept} = {first}) -> ({kept.type}) : i32 {{"
     with t.block(head):
-        numbers = t.simple("arith.addi", extents.counted(t, some), t.splat(turn, (some,)))
+        numbers = t.simple("arith.addi", extents.line(t, some), t.splat(turn, (some,)))
         found = _block(t, wanted, picked(t, given, numbers, 0), numbers, each, fold)
         t.do(f"scf.yield {t.simple(fold, kept, found)} : {kept.type}")
     return made
@@ -71,5 +71,5 @@ def _block(t: Text, wanted: Value, given: Value, numbers: Value, each: Each, fol
         return extents.spread(t, extents.along(t, line, 2, axis), shape)
 
     equal = t.compare("cmpi eq", across(wanted, 0), across(given, 1))
-    value = each(equal, across(extents.counted(t, shape[0]), 0), across(numbers, 1))
+    value = each(equal, across(extents.line(t, shape[0]), 0), across(numbers, 1))
     return reduced(t, [value], 1, lambda a, b: [t.simple(fold, a[0], b[0])])[0]

@@ -44,6 +44,16 @@ def _extract(k: Kernel, call: Call, bound: Bound) -> Tile:
     return k.tile(window, tile_type(call), valid)
 
 
+@recipe("tile.strided")
+def _strided(k: Kernel, call: Call, bound: Bound) -> Tile:
+    source, type_, steps = bound["x"], tile_type(call), bound["steps"]
+    value = source.value
+    for axis, (count, step) in enumerate(zip(padded(type_.shape), steps, strict=True)):
+        value = stretch(k.t, value, axis, 0, count, step)
+    valid = [extents.counted(k.t, extent, step) for extent, step in zip(source.valid, steps, strict=True)]
+    return k.tile(value, type_, valid)
+
+
 def _window(
     k: Kernel, call: Call, source: Tile, offsets: Sequence[Expr], sizes: Sequence[int], wanted: Sequence[Extent]
 ) -> tuple[Value, list[Extent]]:

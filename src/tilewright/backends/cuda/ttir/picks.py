@@ -24,12 +24,14 @@ def picked(t: Text, value: Value, numbers: Value, axis: int) -> Value:
     return t.convert("arith.trunci", found, "i1") if value.element == "i1" else found
 
 
-def stretch(t: Text, value: Value, axis: int, start: Extent, count: int) -> Value:
+def stretch(t: Text, value: Value, axis: int, start: Extent, count: int, step: int = 1) -> Value:
     """Return so many elements from a start on along an axis; what lies outside is any of them."""
-    if start == 0 and count == value.shape[axis]:
+    if start == 0 and count == value.shape[axis] and step == 1:
         return value
     shape = (*value.shape[:axis], count, *value.shape[axis + 1 :])
     numbers = extents.positions(t, shape, axis)
+    if step != 1:
+        numbers = t.simple("arith.muli", numbers, t.integer(step, I64, numbers.shape))
     places = t.simple("arith.addi", numbers, t.splat(extents.held(t, start), numbers.shape))
     return picked(t, value, places, axis)
 

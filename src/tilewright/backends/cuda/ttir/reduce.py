@@ -14,12 +14,12 @@ from tilewright.backends.cuda.ttir.folds import reduced
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.picks import picked, stretch
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
-from tilewright.backends.cuda.ttir.text import F32, F64, I64, Value
+from tilewright.backends.cuda.ttir.text import F32, I64, Value
 from tilewright.backends.cuda.ttir.tiles import arithmetic, tile_type
 from tilewright.backends.cuda.ttir.values import Tile
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
-from tilewright.dtypes import FP32, DataType
+from tilewright.dtypes import FP32, FP64, DataType
 
 
 @recipe("tile:reduction")
@@ -31,7 +31,7 @@ def _reduction(k: Kernel, call: Call, bound: Bound) -> Tile:
         in_turn = _in_pairs if bound["tmp_tile"] is not None else _in_order
         return k.tile(in_turn(k, source, axis, spec), type_, valid)
     given = filled(k, exactly(k, spec, source.value, dtype), source, spec, dtype)
-    value = rounded(k, fold(k, given, axis, spec.combine), dtype)
+    value = as_element(k.t, fold(k, given, axis, spec.combine), given.element, dtype)
     return k.tile(kept(k, value, source.value.shape, axis), type_, valid)
 
 
@@ -43,8 +43,8 @@ def axis_of(call: Call, source: Tile) -> int:
 def exactly(k: Kernel, spec: OpSpec, value: Value, dtype: DataType) -> Elements:
     """Return elements as they are folded: floats that are added or multiplied as fp64."""
     given = computed(k.t, value, dtype)
-    if dtype.is_float() and spec.combine in ("add", "multiply") and given.value.element != F64:
-        return given.of(k.t.convert("arith.extf", given.value, F64))
+    if dtype.is_float() and spec.combine in ("add", "multiply"):
+        return given.of(as_element(k.t, given.value, given.element, FP64), FP64)
     return given
 
 
@@ -55,13 +55,6 @@ def filled(k: Kernel, given: Elements, source: Tile, spec: OpSpec, dtype: DataTy
         return given
     assert spec.start is not None
     return given.of(k.t.select(mask, given.value, given.like(spec.start(dtype)).value))
-
-
-def rounded(k: Kernel, value: Value, dtype: DataType) -> Value:
-    """Return what was folded as elements of a type."""
-    if value.element == F64:
-        value = k.t.convert("arith.truncf", value, F32)
-    return as_element(k.t, value, FP32, dtype) if dtype.is_float() else value
 
 
 def _in_order(k: Kernel, source: Tile, axis: int, spec: OpSpec) -> Value:

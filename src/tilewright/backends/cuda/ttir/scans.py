@@ -12,7 +12,7 @@ from tilewright.backends.cuda.ttir.elements import UFUNCS
 from tilewright.backends.cuda.ttir.folds import scanned
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
-from tilewright.backends.cuda.ttir.reduce import exactly, filled, rounded
+from tilewright.backends.cuda.ttir.reduce import exactly, filled
 from tilewright.backends.cuda.ttir.text import Value
 from tilewright.backends.cuda.ttir.tiles import arithmetic, tile_type
 from tilewright.backends.cuda.ttir.values import Tile
@@ -31,4 +31,4 @@ def _scan(k: Kernel, call: Call, bound: Bound) -> Tile:
         return [UFUNCS[spec.combine](given.of(a[0]), given.of(b[0])).value]
 
     found = scanned(k.t, [given.value], axis, bool(bound["reverse"]), combined)[0]
-    return k.tile(rounded(k, found, type_.dtype), type_, source.valid)
+    return k.tile(as_element(k.t, found, given.element, type_.dtype), type_, source.valid)

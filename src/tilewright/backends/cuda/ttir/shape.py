@@ -45,20 +45,25 @@ def _transpose_view(k: Kernel, call: Call, bound: Bound) -> Tile:
 def _turned(k: Kernel, call: Call, source: Tile, first: int, second: int) -> Tile:
     order = list(range(len(source.type.shape)))
     order[first], order[second] = order[second], order[first]
-    shape = [source.value.shape[axis] for axis in order]
-    said = f" {{order = array<i32: {', '.join(map(str, order))}>}}"
-    value = k.t.shaped("tt.trans", source.value, shape, said)
-    return k.tile(value, tile_type(call), [source.valid[axis] for axis in order], source.is_zero_outside)
+    return k.tile(
+        k.t.turned(source.value, order), tile_type(call), [source.valid[axis] for axis in order], source.is_zero_outside
+    )
 
 
 @recipe("tile.set_validshape")
 def _set_validshape(k: Kernel, call: Call, bound: Bound) -> Tile:
     source, wanted = bound["x"], k.indices([bound["valid_rows"], bound["valid_cols"]])
+    valid = within(k, call, wanted, source.type.shape[-2:])
+    return k.tile(source.value, tile_type(call), [*source.valid[:-2], *valid])
+
+
+def within(k: Kernel, call: Call, wanted: Sequence[Extent], shape: Sequence[int]) -> list[Extent]:
+    """Return valid extents of a shape; one that does not fit is an error, and nothing."""
     valid: list[Extent] = []
-    for want, extent in zip(wanted, source.type.shape[-2:], strict=True):
+    for want, extent in zip(wanted, shape, strict=True):
         if not isinstance(want, int):
             bad = k.t.compare("cmpi ugt", want, k.t.integer(extent))
             k.fail(bad, "a valid part does not fit its tile", call.span)
             want = k.t.select(bad, k.t.integer(0), want)
         valid.append(want)
-    return k.tile(source.value, tile_type(call), [*source.valid[:-2], *valid])
+    return valid

@@ -12,9 +12,8 @@ from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.text import Value
 from tilewright.backends.cuda.ttir.tiles import as_bits, bits_of, operand, tile_type, zeros
-from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tile
+from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tile, working
 from tilewright.core.expr import Call
-from tilewright.dtypes import FP32
 
 OUTSIDE = "an index lies outside its tile"
 
@@ -24,7 +23,7 @@ def _read(k: Kernel, call: Call, bound: Bound) -> Scalar:
     source: Tile = bound["x"]
     _check(k, call, source)
     found, dtype = element(k, source.value, k.indices(bound["indices"])), source.type.dtype
-    return Scalar(as_element(k.t, found, dtype, FP32) if dtype.is_float() else found, dtype)
+    return Scalar(as_element(k.t, found, dtype, working(dtype)), dtype)
 
 
 def element(k: Kernel, value: Value, indices: Sequence[Extent]) -> Value:

@@ -10,13 +10,13 @@ from tilewright.backends.cuda.ttir.convert import as_element, cast
 from tilewright.backends.cuda.ttir.elements import Elements, computed, literal
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
-from tilewright.backends.cuda.ttir.text import Text, Value, type_of
-from tilewright.backends.cuda.ttir.values import Extent, Mask, Scalar, Tile, computes, element_of, padded
+from tilewright.backends.cuda.ttir.text import Text, Value
+from tilewright.backends.cuda.ttir.values import Extent, Mask, Scalar, Tile, computes, element_of, padded, working
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.core.types import ScalarType, TileType
-from tilewright.dtypes import BOOL, FP32, DataType, promote
+from tilewright.dtypes import BOOL, DataType, promote
 from tilewright.ops.convert import round_mode
 from tilewright.ops.padding import pad_number
 
@@ -59,7 +59,7 @@ def _mapped(k: Kernel, spec: OpSpec, type_: TileType, given: Sequence[Tile | Sca
     ]
     assert spec.reference is not None
     result: Elements = spec.reference(*operands)
-    value = as_element(k.t, result.value, FP32, type_.dtype) if type_.dtype.is_float() else result.value
+    value = as_element(k.t, result.value, result.element, type_.dtype) if type_.dtype.is_float() else result.value
     return k.tile(value, type_, broadcast_valid(type_, given))
 
 
@@ -84,8 +84,8 @@ def spread_to(k: Kernel, value: Value, shape: Sequence[int]) -> Value:
 
 
 def _held(scalar: Scalar) -> tuple[Value, DataType]:
-    """Return a number and what it is held as: floats as fp32."""
-    return scalar.value, FP32 if scalar.dtype.is_float() else scalar.dtype
+    """Return a number and what it is held as: floats as fp32 or fp64."""
+    return scalar.value, working(scalar.dtype)
 
 
 def of_rank(k: Kernel, value: Value, rank: int) -> Value:
@@ -138,16 +138,12 @@ def bits_of(t: Text, value: Value) -> Value:
     """Return elements as integers of their bits; conditions as bytes."""
     if value.element == "i1":
         return t.convert("arith.extui", value, "i8")
-    return as_bits(t, value, f"i{value.element.strip('bfi')}")
+    return t.bits(value, f"i{value.element.strip('bfi')}")
 
 
 def as_bits(t: Text, value: Value, element: str) -> Value:
-    """Return the bits of elements as those of another type."""
-    if element == "i1":
-        return t.compare("cmpi ne", value, literal(t, 0, value))
-    if value.element == element:
-        return value
-    return t.op(f"tt.bitcast {value} : {value.type} -> {type_of(element, value.shape)}", element, value.shape)
+    """Return elements of a type from integers of their bits."""
+    return t.compare("cmpi ne", value, literal(t, 0, value)) if element == "i1" else t.bits(value, element)
 
 
 def in_memory(k: Kernel, value: Value, dtype: DataType) -> Value:
