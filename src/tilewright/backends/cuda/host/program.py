@@ -10,13 +10,21 @@ from tilewright.backends.cuda.host.handlers import HANDLERS
 from tilewright.backends.cuda.host.kernels import Kernels
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
+    atomics,
     control,
+    counting,
+    draws,
+    indexed,
     loads,
+    memory,
     parts,
+    positions,
     products,
     reduce,
     scalars,
+    scans,
     shape,
+    singles,
     stores,
     tiles,
     views,
@@ -29,7 +37,26 @@ from tilewright.core.stmt import AssignStmt, ReturnStmt, SeqStmts
 from tilewright.core.types import TensorType, TupleType
 from tilewright.native.target import Target
 
-SIGNED_IN = (control, loads, parts, products, reduce, scalars, shape, stores, tiles, views)
+SIGNED_IN = (
+    atomics,
+    control,
+    counting,
+    draws,
+    indexed,
+    loads,
+    memory,
+    parts,
+    positions,
+    products,
+    reduce,
+    scalars,
+    scans,
+    shape,
+    singles,
+    stores,
+    tiles,
+    views,
+)
 """The modules that sign in what kernels are written as."""
 
 
