@@ -12,13 +12,21 @@ from tilewright.backends.cuda.host.kernels import Kernels
 from tilewright.backends.cuda.host.launches import REFUSED
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
+    atomics,
     control,
+    counting,
+    draws,
+    indexed,
     loads,
+    memory,
     parts,
+    positions,
     products,
     reduce,
     scalars,
+    scans,
     shape,
+    singles,
     stores,
     tiles,
     views,
@@ -33,7 +41,26 @@ from tilewright.native.llvm import spelled
 from tilewright.native.target import Target
 from tilewright.passes.overwritten import filled
 
-SIGNED_IN = (control, loads, parts, products, reduce, scalars, shape, stores, tiles, views)
+SIGNED_IN = (
+    atomics,
+    control,
+    counting,
+    draws,
+    indexed,
+    loads,
+    memory,
+    parts,
+    positions,
+    products,
+    reduce,
+    scalars,
+    scans,
+    shape,
+    singles,
+    stores,
+    tiles,
+    views,
+)
 """The modules that sign in what kernels are written as."""
 
 
