@@ -17,6 +17,7 @@ from tilewright.errors import ExecutionError
 LIBRARY = "libcuda.so.1"
 _MAJOR, _MINOR = 75, 76  # attributes of a device: its compute capability
 _MOST_SHARED = 8  # attribute of a function: how much shared memory it may ask for
+_RELAXED = 2  # a thread's own calls are none that a capture may object to
 _MAPPED = 2  # memory of the host that the device sees
 
 
@@ -81,12 +82,18 @@ class Driver:
 
     @contextmanager
     def using(self, device: int) -> Generator[None, None, None]:
-        """Use a GPU for what is done inside, and then the one again that this thread used before."""
+        """Use a GPU for what is done inside, and then the one again that this thread used before.
+
+        What is done is no part of a graph that somebody captures meanwhile.
+        """
+        mode = ctypes.c_int(_RELAXED)
+        self.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
         self.call("cuCtxPushCurrent_v2", ctypes.c_void_p(self.context(device)))
         try:
             yield
         finally:
             self.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+            self.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
 
     def function(self, cubin: bytes, name: str, shared: int) -> int:
         """Return a kernel loaded in the current context, allowed the shared memory that it needs."""

@@ -31,7 +31,10 @@ class Recorder:
 
     def __init__(self) -> None:
         self.launches: list[tuple[int, int, list[int]]] = []
-        """Kernel, blocks and the words of each launch."""
+        """Kernel, blocks and the words of each launch, however it was started."""
+        self.single: list[tuple[int, int, list[int]]] = []
+        """Those that were started one by one."""
+        self.replaced = 0
         self.allocated: list[int] = []
         self.freed: list[int] = []
         self.graphs: list[list[tuple[int, int, list[int]]]] = []
@@ -78,7 +81,8 @@ class Recorder:
 
     def _launch(self, function: int, blocks: int, *rest: Any) -> int:
         *_, params, _ = rest
-        self.launches.append(self._read(function, blocks, params))
+        self.single.append(self._read(function, blocks, params))
+        self.launches.append(self.single[-1])
         return self.code
 
     def _read(self, function: int, blocks: int, params: int) -> tuple[int, int, list[int]]:
@@ -123,6 +127,7 @@ class Recorder:
 
     def _replace(self, graph: int, node: int, words: int) -> int:
         self.nodes[node] = self._node(words)
+        self.replaced += 1
         return 0
 
     def _switch(self, graph: int, node: int, is_on: int) -> int:
@@ -131,6 +136,7 @@ class Recorder:
 
     def _start(self, graph: int, stream: Any) -> int:
         self.graphs.append([self.nodes[node] for node in sorted(self.on)])
+        self.launches += self.graphs[-1]
         return self.code
 
     # what loading asks
@@ -253,6 +259,18 @@ def test_orchestration_runs_on_the_host(recorder: Recorder) -> None:
     assert recorder.allocated == [32 * 64 * 4] and recorder.freed == [65 << 20]
 
 
+def test_calls_on_one_stream_share_small_temporaries(recorder: Recorder) -> None:
+    run = entry_of(recorder, through_a_temporary, np.ones((32, 64), np.float32))
+    for _ in range(4):
+        run(X, 32, 64, 64, 1, Y, 32, 64, 64, 1)
+    assert len(recorder.allocated) == 2 and recorder.freed == [65 << 20]
+    assert len(recorder.launches) == 12 and [len(graph) for graph in recorder.graphs] == [3, 3, 3]
+    assert all(66 << 20 in words for *_, words in recorder.launches[3:])
+    recorder.capturing = 1
+    run(X, 32, 64, 64, 1, Y, 32, 64, 64, 1)
+    assert len(recorder.allocated) == 3 and recorder.freed == [65 << 20, 67 << 20]
+
+
 @pl.jit
 def again_and_again(x: pl.Tensor, out: pl.Out[pl.Tensor], n: pl.Scalar[pl.INDEX]):
     for i in pl.range(n):
@@ -267,16 +285,17 @@ def test_all_launches_of_a_call_are_started_as_one_graph(recorder: Recorder) -> 
 
     def turns(count: int, at: int = X) -> tuple[list[int], list[int]]:
         """Return which turns a call starts as a graph, and which one by one."""
-        recorder.graphs, recorder.launches = [], []
+        recorder.graphs, recorder.single, recorder.replaced = [], [], 0
         entry(at, 64, 64, 64, 1, Y, 64, 64, 64, 1, count)
         graph = recorder.graphs[0] if recorder.graphs else []
-        assert len(recorder.graphs) < 2 and all(at in words for *_, words in (*graph, *recorder.launches))
-        started = [next(n for n in words if n < 8) for *_, words in (*graph, *recorder.launches)]
+        assert len(recorder.graphs) < 2 and all(at in words for *_, words in (*graph, *recorder.single))
+        started = [next(n for n in words if n < 8) for *_, words in (*graph, *recorder.single)]
         return started[: len(graph)], started[len(graph) :]
 
-    assert turns(1) == ([], [0])
+    assert turns(0) == ([], [])
     assert turns(3) == ([], [0, 1, 2])
-    assert turns(3, at=X + 4096) == ([0, 1, 2], [])
+    assert turns(3, at=X + 4096) == ([0, 1, 2], []) and recorder.replaced == 3
+    assert turns(3, at=X + 4096) == ([0, 1, 2], []) and recorder.replaced == 0
     assert turns(1) == ([0], [])
     assert turns(3) == ([0, 1, 2], [])
     assert turns(5) == ([0, 1, 2], [3, 4])

@@ -156,6 +156,7 @@ done:
 }}
 """
 
+_KERNEL = "ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params"
 _SIZES = "i32 %blocks, i32 1, i32 1, i32 %threads, i32 1, i32 1, i32 %shared"
 
 _LAUNCH = f"""
@@ -180,8 +181,7 @@ start:
   %most = call i64 @llvm.umin.i64(i64 %count, i64 2147483648)
   %blocks = trunc i64 %most to i32
   %graph = getelementptr i64, ptr %context, i64 {Shared.END}
-  call void @graph_node(ptr %graph, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
-  %taken = call i1 @graph_takes(ptr %graph, ptr %stream)
+  %taken = call i1 @graph_takes(ptr %graph, ptr %stream, {_KERNEL})
   br i1 %taken, label %done, label %plain
 plain:
   %code = call i32 @cuLaunchKernel(ptr %function, {_SIZES}, ptr %stream, ptr %params, ptr null)
@@ -199,17 +199,25 @@ define internal ptr @device_memory(ptr %context, i64 %size, i1 %clear, i64 %note
   %slot = getelementptr i64, ptr %context, i64 {Shared.STREAM}
   %stream = load ptr, ptr %slot, align 8
   %least = call i64 @llvm.umax.i64(i64 %size, i64 16)
+  %graph = getelementptr i64, ptr %context, i64 {Shared.END}
+  %lent = call ptr @graph_memory(ptr %graph, i64 %least, ptr %stream)
+  %has.lent = icmp ne ptr %lent, null
+  br i1 %has.lent, label %ready, label %make
+make:
   %code = call i32 @cuMemAllocAsync(ptr %made, i64 %least, ptr %stream)
-  %memory = load ptr, ptr %made, align 8
+  %own = load ptr, ptr %made, align 8
   %fine = icmp eq i32 %code, 0
   br i1 %fine, label %keep, label %refused
 keep:
   %node = call ptr @calloc(i64 2, i64 8)
   %second = getelementptr i64, ptr %node, i64 1
-  store ptr %memory, ptr %second, align 8
+  store ptr %own, ptr %second, align 8
   %head = getelementptr i64, ptr %context, i64 {Context.BUFFERS}
   %older = atomicrmw xchg ptr %head, ptr %node monotonic
   store ptr %older, ptr %node, align 8
+  br label %ready
+ready:
+  %memory = phi ptr [ %lent, %0 ], [ %own, %keep ]
   br i1 %clear, label %zero, label %done
 zero:
   %cleared = call i32 @cuMemsetD8Async(ptr %memory, i8 0, i64 %size, ptr %stream)
@@ -219,7 +227,8 @@ refused:
   store atomic i64 %note, ptr %cell monotonic, align 8
   br label %done
 done:
-  ret ptr %memory
+  %found = phi ptr [ %memory, %ready ], [ %memory, %zero ], [ null, %refused ]
+  ret ptr %found
 }}
 """
 
