@@ -10,16 +10,22 @@ from tilewright.backends.cuda.host.handlers import HANDLERS
 from tilewright.backends.cuda.host.kernels import Kernels
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
+    blends,
     control,
     counting,
     draws,
     loads,
+    masks,
     parts,
     products,
     reduce,
+    reinterpreted,
     scalars,
     shape,
+    single,
     stores,
+    system,
+    tensor_views,
     tiles,
     views,
 )
@@ -31,7 +37,10 @@ from tilewright.core.stmt import AssignStmt, ReturnStmt, SeqStmts
 from tilewright.core.types import TensorType, TupleType
 from tilewright.native.target import Target
 
-SIGNED_IN = (control, counting, draws, loads, parts, products, reduce, scalars, shape, stores, tiles, views)
+SIGNED_IN = (
+    blends, control, counting, draws, loads, masks, parts, products, reduce, reinterpreted, scalars, shape, single,
+    stores, system, tensor_views, tiles, views,
+)  # fmt: skip
 """The modules that sign in what kernels are written as."""
 
 

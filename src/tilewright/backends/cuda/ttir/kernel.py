@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.elements import literal
-from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, Bound, recipe_of, refused
+from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, recipe_of, refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import (
     Binding,
     Extent,
+    Mask,
     Scalar,
     Tensor,
     Tile,
@@ -140,6 +141,8 @@ class Kernel:
             raise refused(f"`{call.op.name}`", call.span)
         given = {name: None if isinstance(v, Absent) else v for name, v in arguments(call).items()}
         bound: Bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in given.items()}
+        if call.op.name not in TAKE_MASKS:
+            bound = {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
         return write(self, call, bound)
 
     def _scalar_op(self, call: Call) -> Scalar:

@@ -17,6 +17,7 @@ from tilewright.backends.cuda.ttir.tiles import of_rank, tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr
+from tilewright.core.types import TileType
 
 OUTSIDE = "a part does not fit its tile"
 
@@ -48,7 +49,7 @@ def _strided(k: Kernel, call: Call, bound: Bound) -> Tile:
     source, type_, steps = bound["x"], tile_type(call), bound["steps"]
     value = source.value
     for axis, (count, step) in enumerate(zip(padded(type_.shape), steps, strict=True)):
-        value = _along(k, value, axis, 0, count, step)
+        value = along(k, value, axis, 0, count, step)
     valid = [extents.counted(k.t, extent, step) for extent, step in zip(source.valid, steps, strict=True)]
     return k.tile(value, type_, valid)
 
@@ -61,14 +62,14 @@ def _window(
     fit = checked(k, call, offsets, OUTSIDE, sizes, source.type.shape)
     value, valid = source.value, list[Extent]()
     for axis, (start, size) in enumerate(zip(starts, padded(tuple(sizes)), strict=True)):
-        value = _along(k, value, axis, start, size)
+        value = along(k, value, axis, start, size)
         found = extents.least(t, wanted[axis], extents.minus(t, source.valid[axis], start))
         found = extents.most(t, 0, extents.least(t, found, sizes[axis]))
         valid.append(found if fit is None else t.select(fit, extents.held(t, found), t.integer(0)))
     return value, valid
 
 
-def _along(k: Kernel, value: Value, axis: int, start: Extent, count: int, step: int = 1) -> Value:
+def along(k: Kernel, value: Value, axis: int, start: Extent, count: int, step: int = 1) -> Value:
     """Return so many elements from a start on along an axis; what lies outside is any of them."""
     t, have = k.t, value.shape[axis]
     if start == 0 and count == have and step == 1:
@@ -78,7 +79,13 @@ def _along(k: Kernel, value: Value, axis: int, start: Extent, count: int, step: 
     if step != 1:
         numbers = t.simple("arith.muli", numbers, t.integer(step, I64, numbers.shape))
     places = t.simple("arith.addi", numbers, t.splat(extents.held(t, start), numbers.shape))
-    low, high = (t.integer(end, I64, numbers.shape) for end in (0, have - 1))
+    return taken(k, value, axis, places, shape)
+
+
+def taken(k: Kernel, value: Value, axis: int, places: Value, shape: Sequence[int]) -> Value:
+    """Return the elements at some places along an axis; what lies outside is any of them."""
+    t, have = k.t, value.shape[axis]
+    low, high = (t.integer(end, I64, places.shape) for end in (0, have - 1))
     places = t.simple("arith.minsi", t.simple("arith.maxsi", places, low), high)
     index = extents.spread(t, t.convert("arith.trunci", places, I32), shape)
     held = t.convert("arith.extui", value, "i8") if value.element == "i1" else value
@@ -106,7 +113,7 @@ def _put(
     mask = None if fit is None else t.splat(fit, shape)
     valid: list[Extent] = []
     for axis, (start, size) in enumerate(zip(offsets, sizes, strict=True)):
-        value = _along(k, value, axis, extents.minus(t, 0, start), shape[axis])
+        value = along(k, value, axis, extents.minus(t, 0, start), shape[axis])
         numbers = extents.positions(t, shape, axis)
         end = extents.plus(t, start, size)
         first = t.compare("cmpi sge", numbers, t.splat(extents.held(t, start), numbers.shape))
@@ -121,11 +128,15 @@ def _put(
 @recipe("tile.concat")
 def _concat(k: Kernel, call: Call, bound: Bound) -> Tile:
     first, second, type_ = bound["src0"], bound["src1"], tile_type(call)
-    shape, axis = padded(type_.shape), len(type_.shape) - 1
-    wide = _along(k, first.value, axis, 0, shape[axis])
-    columns = first.type.shape[axis]
-    shifted = _along(k, second.value, axis, -columns, shape[axis])
+    value = side_by_side(k, first, second, len(type_.shape) - 1, type_)
+    columns = first.type.shape[-1]
+    return k.tile(value, type_, [*first.valid[:-1], extents.plus(k.t, columns, second.valid[-1])])
+
+
+def side_by_side(k: Kernel, first: Tile, second: Tile, axis: int, type_: TileType) -> Value:
+    """Return the elements of two tiles one after the other along an axis."""
+    shape, size = padded(type_.shape), first.type.shape[axis]
+    before, after = (along(k, x.value, axis, start, shape[axis]) for x, start in ((first, 0), (second, -size)))
     numbers = extents.positions(k.t, shape, axis)
-    is_first = k.t.compare("cmpi slt", numbers, k.t.integer(columns, I64, numbers.shape))
-    value = k.t.select(extents.spread(k.t, is_first, shape), wide, shifted)
-    return k.tile(value, type_, [*first.valid[:-1], extents.plus(k.t, columns, second.valid[axis])])
+    is_first = k.t.compare("cmpi slt", numbers, k.t.integer(size, I64, numbers.shape))
+    return k.t.select(extents.spread(k.t, is_first, shape), before, after)

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
+from tilewright.backends.cuda.ttir.tensor_views import carried
 from tilewright.backends.cuda.ttir.tiles import tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.ops.reshape import Of, part_of
+from tilewright.ops.reshape import RESHAPED, part_of
 
 
 @recipe("tile.reshape")
 def _reshape(k: Kernel, call: Call, bound: Bound) -> Tile:
     source, type_ = bound["x"], tile_type(call)
     part = part_of(source.type, type_.shape)
-    if part is None or any(isinstance(extent, Of) and extent.times != 1 for extent in part):
-        raise refused("`tile.reshape` of a tile of which only the running program knows what is valid", call.span)
-    valid = [source.valid[extent.axis] if isinstance(extent, Of) else extent for extent in part]
-    return reshaped(k, source, type_, valid)
+    if part is None:
+        for have, extent in zip(source.valid, source.type.shape, strict=True):
+            if have != extent:
+                short = k.t.compare("cmpi ne", extents.held(k.t, have), k.t.integer(extent))
+                k.fail(short, f"a tile that is valid in part only cannot be reshaped\n{RESHAPED}", call.span)
+        return reshaped(k, source, type_, type_.shape)
+    return reshaped(k, source, type_, carried(k, source.valid, part))
 
 
 def reshaped(k: Kernel, source: Tile, type_: TileType, valid: Sequence[Extent]) -> Tile:

@@ -108,6 +108,14 @@ class Text:
         """Write the elements of two side by side, along a new last axis of two."""
         return self.shaped("tt.join", first, (*first.shape, 2), f", {second}")
 
+    def split(self, value: Value) -> tuple[Value, Value]:
+        """Write the elements of even and of odd number along the last axis."""
+        *rows, count = value.shape
+        pairs = self.shaped("tt.reshape", value, (*rows, count // 2, 2))
+        first, second = (self.fresh(value.element, (*rows, count // 2)) for _ in range(2))
+        self.do(f"{first}, {second} = tt.split {pairs} : {pairs.type} -> {first.type}")
+        return first, second
+
     def constant(self, literal: str, element: str, shape: Sequence[int] = ()) -> Value:
         """Return a number in every element; equal ones are written once, before everything else."""
         key = literal, element, tuple(shape)
