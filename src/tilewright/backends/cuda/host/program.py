@@ -22,7 +22,7 @@ from tilewright.backends.cuda.ttir import (
     reinterpreted,
     scalars,
     shape,
-    single,
+   
     stores,
     system,
     tensor_views,
@@ -38,7 +38,7 @@ from tilewright.core.types import TensorType, TupleType
 from tilewright.native.target import Target
 
 SIGNED_IN = (
-    blends, control, counting, draws, loads, masks, parts, products, reduce, reinterpreted, scalars, shape, single,
+    blends, control, counting, draws, loads, masks, parts, products, reduce, reinterpreted, scalars, shape,
     stores, system, tensor_views, tiles, views,
 )  # fmt: skip
 """The modules that sign in what kernels are written as."""

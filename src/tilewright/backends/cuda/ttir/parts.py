@@ -6,6 +6,7 @@ Along one axis after the other, elements are gathered from where they lie; what 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import checked, offsets_of
@@ -20,6 +21,8 @@ from tilewright.core.expr import Call, Expr
 from tilewright.core.types import TileType
 
 OUTSIDE = "a part does not fit its tile"
+FEW = 1024
+"""Triton gathers no more elements than there are out of fewer than a block has threads."""
 
 
 @recipe("tile.slice")
@@ -89,6 +92,8 @@ def taken(k: Kernel, value: Value, axis: int, places: Value, shape: Sequence[int
     places = t.simple("arith.minsi", t.simple("arith.maxsi", places, low), high)
     index = extents.spread(t, t.convert("arith.trunci", places, I32), shape)
     held = t.convert("arith.extui", value, "i8") if value.element == "i1" else value
+    while held.shape[axis] < shape[axis] and prod(held.shape) < FEW:
+        held = t.doubled(held, held, axis)
     types = f"({held.type}, {index.type}) -> {type_of(held.element, shape)}"
     found = t.op(f"tt.gather {held}[{index}] {{axis = {axis} : i32}} : {types}", held.element, shape)
     return t.convert("arith.trunci", found, "i1") if value.element == "i1" else found

@@ -108,6 +108,13 @@ class Text:
         """Write the elements of two side by side, along a new last axis of two."""
         return self.shaped("tt.join", first, (*first.shape, 2), f", {second}")
 
+    def doubled(self, first: Value, second: Value, axis: int) -> Value:
+        """Write the elements of two of a shape one after the other along an axis."""
+        rank, shape = len(first.shape), list(first.shape)
+        shape[axis] *= 2
+        turned = self.turned(self.joined(first, second), [*range(axis), rank, *range(axis, rank)])
+        return self.shaped("tt.reshape", turned, shape)
+
     def split(self, value: Value) -> tuple[Value, Value]:
         """Write the elements of even and of odd number along the last axis."""
         *rows, count = value.shape
