@@ -10,19 +10,24 @@ from tilewright.backends.cuda.host.handlers import HANDLERS
 from tilewright.backends.cuda.host.kernels import Kernels
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
+    atomics,
     blends,
     control,
     counting,
     draws,
+    indexed,
     loads,
     masks,
+    memory,
     parts,
+    positions,
     products,
     reduce,
     reinterpreted,
     scalars,
+    scans,
     shape,
-   
+    singles,
     stores,
     system,
     tensor_views,
@@ -38,9 +43,30 @@ from tilewright.core.types import TensorType, TupleType
 from tilewright.native.target import Target
 
 SIGNED_IN = (
-    blends, control, counting, draws, loads, masks, parts, products, reduce, reinterpreted, scalars, shape,
-    stores, system, tensor_views, tiles, views,
-)  # fmt: skip
+    atomics,
+    blends,
+    control,
+    counting,
+    draws,
+    indexed,
+    loads,
+    masks,
+    memory,
+    parts,
+    positions,
+    products,
+    reduce,
+    reinterpreted,
+    scalars,
+    scans,
+    shape,
+    singles,
+    stores,
+    system,
+    tensor_views,
+    tiles,
+    views,
+)
 """The modules that sign in what kernels are written as."""
 
 

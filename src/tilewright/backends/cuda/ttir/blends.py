@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.parts import along, side_by_side, taken
+from tilewright.backends.cuda.ttir.parts import side_by_side
+from tilewright.backends.cuda.ttir.picks import picked, stretch
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.tiles import mapped, operand, tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
@@ -21,7 +22,7 @@ def _fillpad(k: Kernel, call: Call, bound: Bound) -> Tile:
     filling = k.number(pad_number(bound["pad_value"], type_.dtype), type_.dtype)
     value, shape = source.value, padded(type_.shape)
     for axis, count in enumerate(shape):
-        value = along(k, value, axis, 0, count)
+        value = stretch(k.t, value, axis, 0, count)
     mask = k.inside(shape, source.valid)
     if mask is not None:
         value = k.t.select(mask, value, operand(k, filling, type_))
@@ -41,7 +42,7 @@ def _repeated(k: Kernel, vector: Tile, width: int) -> Tile:
     t, shape = k.t, (*vector.value.shape[:-1], *padded((width,)))
     columns = extents.positions(t, shape, len(shape) - 1)
     valid = t.splat(extents.held(t, extents.most(t, 1, vector.valid[-1])), columns.shape)
-    value = taken(k, vector.value, len(shape) - 1, t.simple("arith.remsi", columns, valid), shape)
+    value = picked(t, vector.value, t.simple("arith.remsi", columns, valid), len(shape) - 1)
     type_ = TileType((*vector.type.shape[:-1], width), vector.type.dtype, (*vector.type.valid[:-1], width))
     return k.tile(value, type_, (*vector.valid[:-1], width))
 
@@ -72,7 +73,7 @@ def _shard(k: Kernel, call: Call, bound: Bound) -> Tile:
     valid = [*source.valid]
     rest = extents.least(k.t, extents.minus(k.t, valid[axis], start), size)
     valid[axis] = extents.most(k.t, rest, 0)
-    return k.tile(along(k, source.value, axis, start, padded(type_.shape)[axis]), type_, valid)
+    return k.tile(stretch(k.t, source.value, axis, start, padded(type_.shape)[axis]), type_, valid)
 
 
 @recipe("tile.aic_gather")
@@ -82,7 +83,7 @@ def _gather(k: Kernel, call: Call, bound: Bound) -> Tile:
         return first
     t, axis = k.t, AXES[split]
     if second is None:
-        return k.tile(along(k, first.value, axis, 0, padded(type_.shape)[axis]), type_, first.valid)
+        return k.tile(stretch(k.t, first.value, axis, 0, padded(type_.shape)[axis]), type_, first.valid)
     size, more, valid = first.type.shape[axis], extents.held(t, second.valid[axis]), [*first.valid]
     is_there = t.compare("cmpi sgt", more, t.integer(0))
     if valid[axis] != size:

@@ -79,6 +79,12 @@ def _held(
     return found
 
 
+def loaded(k: Kernel, tensor: Tensor, type_: TileType) -> Tile:
+    """Return all of a tensor of static extents as a tile."""
+    mask = k.inside(padded(type_.shape), type_.shape)
+    return k.tile(_fetched(k, tensor, type_, [0] * len(type_.shape), mask), type_, type_.shape, is_zero_outside=True)
+
+
 def _fetched(
     k: Kernel,
     tensor: Tensor,

@@ -8,7 +8,7 @@ from functools import partial
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.elements import Elements, computed
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.parts import along
+from tilewright.backends.cuda.ttir.picks import stretch
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.reduce import fold
 from tilewright.backends.cuda.ttir.text import I32, I64, Value
@@ -47,7 +47,7 @@ def _packed(k: Kernel, conditions: Value, type_: TileType, valid: Sequence[Exten
     inside = k.inside(conditions.shape, valid)
     flags = conditions if inside is None else t.simple("arith.andi", conditions, inside)
     count = max(conditions.shape[axis], BYTE)
-    words = t.convert("arith.extui", along(k, flags, axis, 0, count), I32)
+    words = t.convert("arith.extui", stretch(k.t, flags, axis, 0, count), I32)
     if count != conditions.shape[axis]:
         numbers = extents.positions(t, words.shape, axis)
         there = t.compare("cmpi slt", numbers, t.integer(conditions.shape[axis], I64, numbers.shape))
@@ -56,7 +56,7 @@ def _packed(k: Kernel, conditions: Value, type_: TileType, valid: Sequence[Exten
     places = t.convert("arith.trunci", extents.positions(t, split.shape, axis + 1), I32)
     shifted = t.simple("arith.shli", split, extents.spread(t, places, split.shape))
     found = fold(k, Elements(t, shifted, UINT32), axis + 1, "bitwise_or")
-    value = along(k, t.convert("arith.trunci", found, "i8"), axis, 0, padded(type_.shape)[axis])
+    value = stretch(k.t, t.convert("arith.trunci", found, "i8"), axis, 0, padded(type_.shape)[axis])
     return k.tile(value, type_, [*valid[:-1], extents.counted(t, valid[-1], BYTE)])
 
 
@@ -74,7 +74,7 @@ def _selected(k: Kernel, call: Call, mask: Mask | Tile, given: Sequence[Tile | S
     type_ = tile_type(call)
     conditions = mask.value if isinstance(mask, Mask) else _unpacked(k, mask, padded(type_.shape))
     for axis, count in enumerate(padded(type_.shape)):
-        conditions = along(k, conditions, axis, 0, count)
+        conditions = stretch(k.t, conditions, axis, 0, count)
     then, other = (operand(k, each, type_) for each in given)
     return k.tile(k.t.select(conditions, then, other), type_, broadcast_valid(type_, given))
 
@@ -84,7 +84,7 @@ def _unpacked(k: Kernel, mask: Tile, shape: Sequence[int]) -> Value:
     if mask.type.dtype == BOOL:
         return mask.value
     t, bits, axis = k.t, mask.type.dtype.bits, len(shape) - 1
-    words = along(k, mask.value, axis, 0, max(shape[axis] // bits, 1))
+    words = stretch(k.t, mask.value, axis, 0, max(shape[axis] // bits, 1))
     each = t.shaped("tt.expand_dims", words, (*words.shape, 1), f" {{axis = {axis + 1} : i32}}")
     each = extents.spread(t, each, (*words.shape, bits))
     places = t.convert("arith.trunci", extents.positions(t, each.shape, axis + 1), I32)

@@ -6,14 +6,14 @@ Along one axis after the other, elements are gathered from where they lie; what 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import checked, offsets_of
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.picks import stretch
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
-from tilewright.backends.cuda.ttir.text import I32, I64, Value, type_of
+from tilewright.backends.cuda.ttir.text import I64, Value
 from tilewright.backends.cuda.ttir.tiles import of_rank, tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.build import arguments
@@ -21,8 +21,6 @@ from tilewright.core.expr import Call, Expr
 from tilewright.core.types import TileType
 
 OUTSIDE = "a part does not fit its tile"
-FEW = 1024
-"""Triton gathers no more elements than there are out of fewer than a block has threads."""
 
 
 @recipe("tile.slice")
@@ -52,7 +50,7 @@ def _strided(k: Kernel, call: Call, bound: Bound) -> Tile:
     source, type_, steps = bound["x"], tile_type(call), bound["steps"]
     value = source.value
     for axis, (count, step) in enumerate(zip(padded(type_.shape), steps, strict=True)):
-        value = along(k, value, axis, 0, count, step)
+        value = stretch(k.t, value, axis, 0, count, step)
     valid = [extents.counted(k.t, extent, step) for extent, step in zip(source.valid, steps, strict=True)]
     return k.tile(value, type_, valid)
 
@@ -65,38 +63,11 @@ def _window(
     fit = checked(k, call, offsets, OUTSIDE, sizes, source.type.shape)
     value, valid = source.value, list[Extent]()
     for axis, (start, size) in enumerate(zip(starts, padded(tuple(sizes)), strict=True)):
-        value = along(k, value, axis, start, size)
+        value = stretch(k.t, value, axis, start, size)
         found = extents.least(t, wanted[axis], extents.minus(t, source.valid[axis], start))
         found = extents.most(t, 0, extents.least(t, found, sizes[axis]))
         valid.append(found if fit is None else t.select(fit, extents.held(t, found), t.integer(0)))
     return value, valid
-
-
-def along(k: Kernel, value: Value, axis: int, start: Extent, count: int, step: int = 1) -> Value:
-    """Return so many elements from a start on along an axis; what lies outside is any of them."""
-    t, have = k.t, value.shape[axis]
-    if start == 0 and count == have and step == 1:
-        return value
-    shape = (*value.shape[:axis], count, *value.shape[axis + 1 :])
-    numbers = extents.positions(t, shape, axis)
-    if step != 1:
-        numbers = t.simple("arith.muli", numbers, t.integer(step, I64, numbers.shape))
-    places = t.simple("arith.addi", numbers, t.splat(extents.held(t, start), numbers.shape))
-    return taken(k, value, axis, places, shape)
-
-
-def taken(k: Kernel, value: Value, axis: int, places: Value, shape: Sequence[int]) -> Value:
-    """Return the elements at some places along an axis; what lies outside is any of them."""
-    t, have = k.t, value.shape[axis]
-    low, high = (t.integer(end, I64, places.shape) for end in (0, have - 1))
-    places = t.simple("arith.minsi", t.simple("arith.maxsi", places, low), high)
-    index = extents.spread(t, t.convert("arith.trunci", places, I32), shape)
-    held = t.convert("arith.extui", value, "i8") if value.element == "i1" else value
-    while held.shape[axis] < shape[axis] and prod(held.shape) < FEW:
-        held = t.doubled(held, held, axis)
-    types = f"({held.type}, {index.type}) -> {type_of(held.element, shape)}"
-    found = t.op(f"tt.gather {held}[{index}] {{axis = {axis} : i32}} : {types}", held.element, shape)
-    return t.convert("arith.trunci", found, "i1") if value.element == "i1" else found
 
 
 @recipe("tile.assemble")
@@ -118,7 +89,7 @@ def _put(
     mask = None if fit is None else t.splat(fit, shape)
     valid: list[Extent] = []
     for axis, (start, size) in enumerate(zip(offsets, sizes, strict=True)):
-        value = along(k, value, axis, extents.minus(t, 0, start), shape[axis])
+        value = stretch(k.t, value, axis, extents.minus(t, 0, start), shape[axis])
         numbers = extents.positions(t, shape, axis)
         end = extents.plus(t, start, size)
         first = t.compare("cmpi sge", numbers, t.splat(extents.held(t, start), numbers.shape))
@@ -141,7 +112,7 @@ def _concat(k: Kernel, call: Call, bound: Bound) -> Tile:
 def side_by_side(k: Kernel, first: Tile, second: Tile, axis: int, type_: TileType) -> Value:
     """Return the elements of two tiles one after the other along an axis."""
     shape, size = padded(type_.shape), first.type.shape[axis]
-    before, after = (along(k, x.value, axis, start, shape[axis]) for x, start in ((first, 0), (second, -size)))
+    before, after = (stretch(k.t, x.value, axis, start, shape[axis]) for x, start in ((first, 0), (second, -size)))
     numbers = extents.positions(k.t, shape, axis)
     is_first = k.t.compare("cmpi slt", numbers, k.t.integer(size, I64, numbers.shape))
     return k.t.select(extents.spread(k.t, is_first, shape), before, after)

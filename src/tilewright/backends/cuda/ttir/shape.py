@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
+from tilewright.backends.cuda.ttir.picks import counted, steps
+from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.tensor_views import carried
+from tilewright.backends.cuda.ttir.text import I64
 from tilewright.backends.cuda.ttir.tiles import tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.expr import Call
@@ -29,12 +31,17 @@ def _reshape(k: Kernel, call: Call, bound: Bound) -> Tile:
 
 
 def reshaped(k: Kernel, source: Tile, type_: TileType, valid: Sequence[Extent]) -> Tile:
-    """Return a tile's elements under another shape; padding must not come between them."""
-    have, want = source.type.shape, type_.shape
+    """Return a tile's elements under another shape; where padding would come between them, one by one."""
+    have, want, t = source.type.shape, type_.shape, k.t
     plain = padded(have) == have and padded(want) == want
-    if not plain and [n for n in have if n != 1] != [n for n in want if n != 1]:
-        raise refused(f"a reshape of {list(have)} to {list(want)}, extents that are no powers of two", k.t.span)
-    return k.tile(k.t.shaped("tt.reshape", source.value, padded(want)), type_, valid)
+    if plain or [n for n in have if n != 1] == [n for n in want if n != 1]:
+        return k.tile(t.shaped("tt.reshape", source.value, padded(want)), type_, valid)
+    numbers = t.integer(0, I64, padded(want))
+    for axis, step in enumerate(steps(want)):
+        place = extents.positions(t, padded(want), axis)
+        scaled = t.simple("arith.muli", place, t.integer(step, I64, place.shape))
+        numbers = t.simple("arith.addi", numbers, extents.spread(t, scaled, padded(want)))
+    return k.tile(counted(t, source.value, have, numbers), type_, valid)
 
 
 @recipe("tile.transpose")

@@ -67,6 +67,17 @@ class Text:
         """Return a value that nothing has been written for yet."""
         return Value(f"%{next(self._numbers)}", element, tuple(shape))
 
+    def several(self, elements: Sequence[str], shape: Sequence[int]) -> list[Value]:
+        """Return the results of one operation, that nothing has been written for yet."""
+        name = f"%{next(self._numbers)}"
+        if len(elements) == 1:
+            return [Value(name, elements[0], tuple(shape))]
+        return [Value(f"{name}#{place}", element, tuple(shape)) for place, element in enumerate(elements)]
+
+    def bound(self, results: Sequence[Value]) -> str:
+        """Return how an operation names its results."""
+        return results[0].ref if len(results) == 1 else f"{results[0].ref.partition('#')[0]}:{len(results)}"
+
     def do(self, text: str) -> None:
         """Write an operation without a result."""
         self.lines.append(f"{'  ' * self._depth}{text} {located(self.span)}")
