@@ -62,6 +62,8 @@ class Kernel:
         self.read: set[object] = set()
         self.written: set[object] = set()
         """The tensors that it has touched since the last barrier."""
+        self.returned: Callable[[ReturnStmt], list[Value]] = lambda stmt: []
+        """Notes what the function that is being written returns; gives what of it is computed."""
         self._note = note
         self._errors = errors
 
@@ -96,10 +98,7 @@ class Kernel:
         for symbol, told in function.solutions.items():
             self.symbols[GIVEN.name] = self._tensor(args[told.position]).shape[told.axis]
             self.symbols[symbol] = self.index(self.scalar(told.value))
-        returns = [stmt for stmt in function.body if isinstance(stmt, ReturnStmt)]
-        if returns and returns[-1] is not [*function.body][-1]:
-            raise refused("a return in the middle of a kernel", returns[-1].span)
-        given = self.body(function.body)
+        given = STATEMENTS[Function](self, function)
         self.symbols = outer
         return given
 
