@@ -38,6 +38,8 @@ from tilewright.source import Span
 Exit: TypeAlias = "YieldStmt | BreakStmt | ContinueStmt | ReturnStmt | None"
 """How a path through statements ends; None where it runs off their end."""
 
+Write: TypeAlias = "Callable[[], list[Value]]"
+
 GONE = ReturnStmt()
 """The end of a path behind a loop in which the function has returned."""
 
@@ -175,7 +177,7 @@ def _apart(k: Kernel) -> Generator[Callable[[], None], None, None]:
 def _if(k: Kernel, stmt: IfStmt) -> tuple[Binding, ...]:
     vars = stmt.return_vars
 
-    def branch(body: SeqStmts) -> Callable[[], list[Value]]:
+    def branch(body: SeqStmts) -> Write:
         def write() -> list[Value]:
             given = k.body(body)
             return carried.values(k, vars, given) if vars else []
