@@ -41,6 +41,10 @@ Note = Callable[[str, Span], int]
 """Gives the number under which an error is reported."""
 
 
+def _no_memory(k: Kernel, size: int) -> Value:
+    raise refused("tensors made inside a kernel", k.t.span)
+
+
 class Kernel:
     """A kernel being written: what its variables stand for, and what it has done to memory."""
 
@@ -61,6 +65,8 @@ class Kernel:
         self.read: set[object] = set()
         self.written: set[object] = set()
         """The tensors that it has touched since the last barrier."""
+        self.reserve: Callable[[Kernel, int], Value] = _no_memory
+        """Gives the address of so many bytes that the running block has for itself."""
         self._note = note
         self._errors = errors
 
