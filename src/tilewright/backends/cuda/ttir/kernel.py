@@ -42,6 +42,10 @@ Note = Callable[[str, Span], int]
 """Gives the number under which an error is reported."""
 
 
+def _no_memory(k: Kernel, size: int) -> Value:
+    raise refused("tensors made inside a kernel", k.t.span)
+
+
 class Kernel:
     """A kernel being written: what its variables stand for, and what it has done to memory."""
 
@@ -64,6 +68,8 @@ class Kernel:
         """The tensors that it has touched since the last barrier."""
         self.returned: Callable[[ReturnStmt], list[Value]] = lambda stmt: []
         """Notes what the function that is being written returns; gives what of it is computed."""
+        self.reserve: Callable[[Kernel, int], Value] = _no_memory
+        """Gives the address of so many bytes that the running block has for itself."""
         self._note = note
         self._errors = errors
 
