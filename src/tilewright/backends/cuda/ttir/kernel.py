@@ -66,6 +66,8 @@ class Kernel:
         self.read: set[object] = set()
         self.written: set[object] = set()
         """The tensors that it has touched since the last barrier."""
+        self.share: tuple[Extent, Extent] | None = None
+        """Which of how many blocks this one is, where all of them share what is done."""
         self.returned: Callable[[ReturnStmt], list[Value]] = lambda stmt: []
         """Notes what the function that is being written returns; gives what of it is computed."""
         self.reserve: Callable[[Kernel, int], Value] = _no_memory
