@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from tilewright.backends.cuda.driver import driver, number_of, stream_function
+from tilewright.backends.cuda.host import element_code
 from tilewright.backends.cuda.host.graph_code import STATE_WORDS, STATES
 from tilewright.backends.cuda.host.launch_code import DRIVER, STREAM, TABLE, Table
 from tilewright.backends.cuda.reports import KERNELS
@@ -69,7 +70,7 @@ class PlacedProgram(HostProgram):
             TABLE: ctypes.addressof(self._table),
             STATES: ctypes.addressof(self._graphs),
             STREAM: stream,
-            **{name: found.address(name) for name in DRIVER},
+            **{name: found.address(name) for name in (*DRIVER, *element_code.DRIVER)},
         }
 
     def finish(self, name: str, number: int, buffers: int) -> None:

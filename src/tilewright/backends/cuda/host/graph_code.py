@@ -313,12 +313,14 @@ look:
   {_word("started.at", "call", Call.IS_STARTED)}
   %started = load i64, ptr %started.at, align 8
   %is.started = icmp ne i64 %started, 0
-  %is.over = or i1 %writes, %is.started
-  br i1 %is.over, label %done, label %replaced
-replaced:
-  store i64 1, ptr %started.at, align 8
   {_word("count.at", "call", Call.COUNT)}
   %count = load i64, ptr %count.at, align 8
+  %is.empty = icmp eq i64 %count, 0
+  %is.over = or i1 %writes, %is.started
+  %is.nothing = or i1 %is.over, %is.empty
+  br i1 %is.nothing, label %done, label %replaced
+replaced:
+  store i64 1, ptr %started.at, align 8
   {_word("graph.at", "state", State.GRAPH)}
   %graph = load ptr, ptr %graph.at, align 8
   {_word("on.at", "state", State.ON)}
@@ -338,9 +340,6 @@ disable:
   br label %rest
 start:
   store i64 %count, ptr %on.at, align 8
-  %some = icmp sgt i64 %count, 0
-  br i1 %some, label %launch, label %done
-launch:
   %launched = call i32 @cuGraphLaunch(ptr %graph, ptr %stream)
   {_word("failed", "call", Call.FAILED)}
   store i32 %launched, ptr %failed, align 8

@@ -4,32 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
+from tilewright.backends.cuda.ttir.picks import counted, steps
+from tilewright.backends.cuda.ttir.recipes import Bound, recipe
+from tilewright.backends.cuda.ttir.tensor_views import carried
+from tilewright.backends.cuda.ttir.text import I64
 from tilewright.backends.cuda.ttir.tiles import tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.ops.reshape import Of, part_of
+from tilewright.ops.reshape import RESHAPED, part_of
 
 
 @recipe("tile.reshape")
 def _reshape(k: Kernel, call: Call, bound: Bound) -> Tile:
     source, type_ = bound["x"], tile_type(call)
     part = part_of(source.type, type_.shape)
-    if part is None or any(isinstance(extent, Of) and extent.times != 1 for extent in part):
-        raise refused("`tile.reshape` of a tile of which only the running program knows what is valid", call.span)
-    valid = [source.valid[extent.axis] if isinstance(extent, Of) else extent for extent in part]
-    return reshaped(k, source, type_, valid)
+    if part is None:
+        for have, extent in zip(source.valid, source.type.shape, strict=True):
+            if have != extent:
+                short = k.t.compare("cmpi ne", extents.held(k.t, have), k.t.integer(extent))
+                k.fail(short, f"a tile that is valid in part only cannot be reshaped\n{RESHAPED}", call.span)
+        return reshaped(k, source, type_, type_.shape)
+    return reshaped(k, source, type_, carried(k, source.valid, part))
 
 
 def reshaped(k: Kernel, source: Tile, type_: TileType, valid: Sequence[Extent]) -> Tile:
-    """Return a tile's elements under another shape; padding must not come between them."""
-    have, want = source.type.shape, type_.shape
+    """Return a tile's elements under another shape; where padding would come between them, one by one."""
+    have, want, t = source.type.shape, type_.shape, k.t
     plain = padded(have) == have and padded(want) == want
-    if not plain and [n for n in have if n != 1] != [n for n in want if n != 1]:
-        raise refused(f"a reshape of {list(have)} to {list(want)}, extents that are no powers of two", k.t.span)
-    return k.tile(k.t.shaped("tt.reshape", source.value, padded(want)), type_, valid)
+    if plain or [n for n in have if n != 1] == [n for n in want if n != 1]:
+        return k.tile(t.shaped("tt.reshape", source.value, padded(want)), type_, valid)
+    numbers = t.integer(0, I64, padded(want))
+    for axis, step in enumerate(steps(want)):
+        place = extents.positions(t, padded(want), axis)
+        scaled = t.simple("arith.muli", place, t.integer(step, I64, place.shape))
+        numbers = t.simple("arith.addi", numbers, extents.spread(t, scaled, padded(want)))
+    return k.tile(counted(t, source.value, have, numbers), type_, valid)
 
 
 @recipe("tile.transpose")

@@ -13,29 +13,22 @@ from tilewright.backends.cuda.ttir.values import Tensor, Tile, working
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import BF16, FP16, FP32, INT32, DataType
+from tilewright.dtypes import BF16, FP16, FP32, FP64, INT32, INT64, UINT32, UINT64, DataType
 
 PAST = "a store does not fit its tensor"
 
 
 @recipe("tile.store")
 def _store(k: Kernel, call: Call, bound: Bound) -> Tensor:
-    given = bound["tile"]
-    if bound["shapes"] is not None and isinstance(given, Tile):
+    given: Tile = bound["tile"]
+    if bound["shapes"] is not None:
         shape = tuple(int(extent.known or 0) for extent in bound["shapes"])
         given = reshaped(k, given, TileType(shape, given.type.dtype, shape), shape)
-    return _put(k, call, given, bound["output_tensor"], "offsets", bound)
+    return put(k, call, given, bound["output_tensor"], "offsets", bound)
 
 
-@recipe("tensor.assemble")
-def _assemble(k: Kernel, call: Call, bound: Bound) -> Tensor:
-    return _put(k, call, bound["source"], bound["target"], "offset", bound)
-
-
-def _put(k: Kernel, call: Call, tile: object, tensor: Tensor, named: str, bound: Bound) -> Tensor:
+def put(k: Kernel, call: Call, tile: Tile, tensor: Tensor, named: str, bound: Bound) -> Tensor:
     """Write the valid part of a tile into a tensor, at the offsets of that name."""
-    if not isinstance(tile, Tile):
-        raise refused(f"`{call.op.name}` of a tensor, or of a comparison's bits", call.span)
     t, rank = k.t, len(tensor.shape)
     value = of_rank(k, as_element(t, tile.value, tile.type.dtype, tensor.dtype), rank)
     valid = (*(1,) * (rank - len(tile.valid)), *tile.valid)
@@ -47,14 +40,19 @@ def _put(k: Kernel, call: Call, tile: object, tensor: Tensor, named: str, bound:
     k.writes(tensor)
     found, held = places(k, tensor, value.shape, k.indices(bound[named])), in_memory(k, value, tensor.dtype)
     if bound["atomic"] is AtomicType.Add:
-        _add(k, call, found, held, mask, tensor.dtype)
+        add_to_memory(k, call, found, held, mask, tensor.dtype)
     else:
         t.do(f"tt.store {found}, {held}{'' if mask is None else f', {mask}'} : {found.type}")
     return tensor
 
 
-def _add(k: Kernel, call: Call, found: Value, value: Value, mask: Value | None, dtype: DataType) -> None:
-    if dtype not in (FP32, FP16, BF16, INT32):
+ADDED = (FP64, FP32, FP16, BF16, INT32, UINT32, INT64, UINT64)
+"""The types of elements that are added to where they lie."""
+
+
+def add_to_memory(k: Kernel, call: Call, found: Value, value: Value, mask: Value | None, dtype: DataType) -> None:
+    """Write that elements are added to those at some addresses, where a mask says so."""
+    if dtype not in ADDED:
         raise refused(f"an atomic store of {dtype} elements", call.span)
     all_of_it = k.t.constant("true", "i1", value.shape) if mask is None else mask
     types = f"({found.type}, {value.type}, {all_of_it.type}) -> {value.type}"
