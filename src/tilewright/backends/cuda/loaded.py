@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.backends.cuda.driver import driver, number_of, stream_function
 from tilewright.backends.cuda.host import element_code
-from tilewright.backends.cuda.host.graph_code import STATE_WORDS, STATES
+from tilewright.backends.cuda.host.graph_words import STATE_WORDS, STATES
 from tilewright.backends.cuda.host.launch_code import DRIVER, STREAM, TABLE, Table
 from tilewright.backends.cuda.reports import KERNELS
 from tilewright.backends.host import HostProgram

@@ -6,80 +6,12 @@ are, which any kernel and any grid can be, where that is not what they are alrea
 Nodes that a call has no kernel for are switched off, and kernels that it has no node for are started behind it. A graph
 runs on the stream it was made on, and never while somebody captures that or another thread uses it: then kernels are
 started one by one.
-
-    state := calls that wrote it down, whether it is used, graph, its stream, nodes, those switched on, then memory that
-             calls share, which is no more than that of one since they follow each other, then the nodes
-    node  := handle, kernel, blocks, words or -1 where they are not known, then its words
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
-
-STATES = "tilewright_cuda_graphs"
-NODES = 64
-"""Nodes of a graph at most."""
-TRIES = 4
-"""Calls that may write down a graph; an entry whose calls have no kernels has none."""
-SHARED_BLOCKS, SHARED_BYTES = 8, 1 << 20
-"""How many blocks of memory the calls of an entry share, and how large each is at most."""
-
-
-class State(IntEnum):
-    """The words of an entry's graph, before its nodes."""
-
-    TRIES = 0
-    BUSY = 1
-    GRAPH = 2
-    """The graph that can be started, nothing while there is none; the one that its nodes are of stays, too."""
-    STREAM = 3
-    NODES = 4
-    ON = 5
-    """How many of its nodes, the first ones, are switched on."""
-    MEMORY = 6
-    """Pairs of an address and how many bytes there are."""
-    NODE = 6 + 2 * SHARED_BLOCKS
-
-
-class Node(IntEnum):
-    """The words of a node, and how many there are."""
-
-    HANDLE = 0
-    FUNCTION = 1
-    BLOCKS = 2
-    COUNT = 3
-    WORD = 4
-    END = 32
-
-
-STATE_WORDS = State.NODE + NODES * Node.END
-
-
-class Call(IntEnum):
-    """The words of one call; from FUNCTION to CONTEXT they are a node's as the driver takes them."""
-
-    STATE = 0
-    """Its state, nothing where kernels are started one by one."""
-    COUNT = 1
-    """Kernels so far."""
-    MADE = 2
-    """The graph that is being written down, nothing where one is replaced."""
-    FUNCTION = 3
-    GRID_X = 4
-    GRID_Z = 5
-    BLOCK_Y = 6
-    SHARED = 7
-    PARAMS = 8
-    EXTRA = 9
-    KERNEL = 10
-    CONTEXT = 11
-    FAILED = 12
-    """The driver's error where the graph could not be started, else 0."""
-    IS_STARTED = 13
-    """Whether the graph was started, so that what follows is started one by one."""
-    MEMORY = 14
-    """Blocks of shared memory so far."""
-
+from tilewright.backends.cuda.host import graph_memory, graph_nodes
+from tilewright.backends.cuda.host.graph_words import NODES, STATE_WORDS, STATES, TRIES, Call, Node, State, word
 
 DECLARED = f"""
 @{STATES} = external global [{STATE_WORDS} x i64]
@@ -94,18 +26,14 @@ declare i32 @cuGraphLaunch(ptr, ptr)
 """.strip()
 
 
-def _word(name: str, base: str, index: int) -> str:
-    return f"%{name} = getelementptr i64, ptr %{base}, i64 {index}"
-
-
 _BEGIN = f"""
 define internal void @graph_begin(ptr %call, ptr %state, ptr %stream) nounwind {{
   store [{len(Call)} x i64] zeroinitializer, ptr %call, align 8
-  {_word("made", "call", Call.MADE)}
+  {word("made", "call", Call.MADE)}
   %tries = load i64, ptr %state, align 8
-  {_word("graph.at", "state", State.GRAPH)}
+  {word("graph.at", "state", State.GRAPH)}
   %graph = load ptr, ptr %graph.at, align 8
-  {_word("stream.at", "state", State.STREAM)}
+  {word("stream.at", "state", State.STREAM)}
   %own = load ptr, ptr %stream.at, align 8
   %is.there = icmp ne ptr %graph, null
   %is.own = icmp eq ptr %own, %stream
@@ -113,7 +41,7 @@ define internal void @graph_begin(ptr %call, ptr %state, ptr %stream) nounwind {
   %may = select i1 %is.there, i1 %is.own, i1 %is.new
   br i1 %may, label %take, label %done
 take:
-  {_word("busy", "state", State.BUSY)}
+  {word("busy", "state", State.BUSY)}
   %was = cmpxchg ptr %busy, i64 0, i64 1 acquire monotonic
   %free = extractvalue {{ i64, i1 }} %was, 1
   br i1 %free, label %ask, label %done
@@ -144,82 +72,6 @@ done:
 }}
 """
 
-_DESCRIBE = f"""
-define internal void @describe(ptr %call, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
-    nounwind {{
-  {_word("p0", "call", Call.FUNCTION)}
-  store ptr %function, ptr %p0, align 8
-  {_word("p1", "call", Call.GRID_X)}
-  store i64 4294967297, ptr %p1, align 8
-  store i32 %blocks, ptr %p1, align 8
-  {_word("p2", "call", Call.GRID_Z)}
-  %thread.bits = zext i32 %threads to i64
-  %high = shl i64 %thread.bits, 32
-  %third = or i64 %high, 1
-  store i64 %third, ptr %p2, align 8
-  {_word("p3", "call", Call.BLOCK_Y)}
-  store i64 4294967297, ptr %p3, align 8
-  {_word("p4", "call", Call.SHARED)}
-  %bytes = zext i32 %shared to i64
-  store i64 %bytes, ptr %p4, align 8
-  {_word("p5", "call", Call.PARAMS)}
-  store ptr %params, ptr %p5, align 8
-  ret void
-}}
-"""
-
-_IS_SAME = f"""
-define internal i1 @is_same(ptr %node, ptr %function, i32 %blocks, ptr %params) nounwind {{
-  {_word("function.at", "node", Node.FUNCTION)}
-  %old = load ptr, ptr %function.at, align 8
-  {_word("blocks.at", "node", Node.BLOCKS)}
-  %old.blocks = load i64, ptr %blocks.at, align 8
-  {_word("count.at", "node", Node.COUNT)}
-  %old.count = load i64, ptr %count.at, align 8
-  {_word("words", "node", Node.WORD)}
-  store ptr %function, ptr %function.at, align 8
-  %new.blocks = zext i32 %blocks to i64
-  store i64 %new.blocks, ptr %blocks.at, align 8
-  store i64 -1, ptr %count.at, align 8
-  %is.function = icmp eq ptr %old, %function
-  %is.grid = icmp eq i64 %old.blocks, %new.blocks
-  %is.both = and i1 %is.function, %is.grid
-  %first = load ptr, ptr %params, align 8
-  br label %next
-next:
-  %index = phi i64 [ 0, %0 ], [ %following, %on ]
-  %same = phi i1 [ %is.both, %0 ], [ %still, %on ]
-  %place.at = getelementptr ptr, ptr %params, i64 %index
-  %place = load ptr, ptr %place.at, align 8
-  %wanted = getelementptr i64, ptr %first, i64 %index
-  %is.word = icmp eq ptr %place, %wanted
-  %has.room = icmp slt i64 %index, {Node.END - Node.WORD}
-  %is.known = and i1 %is.word, %has.room
-  br i1 %is.known, label %look, label %unknown
-look:
-  %following = add i64 %index, 1
-  %next.at = getelementptr ptr, ptr %params, i64 %following
-  %next.place = load ptr, ptr %next.at, align 8
-  %is.last = icmp eq ptr %next.place, %place
-  br i1 %is.last, label %known, label %on
-on:
-  %value = load i64, ptr %place, align 8
-  %word.at = getelementptr i64, ptr %words, i64 %index
-  %held = load i64, ptr %word.at, align 8
-  store i64 %value, ptr %word.at, align 8
-  %is.held = icmp eq i64 %value, %held
-  %still = and i1 %same, %is.held
-  br label %next
-known:
-  store i64 %index, ptr %count.at, align 8
-  %is.count = icmp eq i64 %index, %old.count
-  %answer = and i1 %same, %is.count
-  ret i1 %answer
-unknown:
-  ret i1 false
-}}
-"""
-
 _TAKES = f"""
 define internal i1 @graph_takes(ptr %call, ptr %stream, ptr %function, i32 %blocks, i32 %threads, i32 %shared,
     ptr %params) nounwind {{
@@ -227,19 +79,19 @@ define internal i1 @graph_takes(ptr %call, ptr %stream, ptr %function, i32 %bloc
   %none = icmp eq ptr %state, null
   br i1 %none, label %no, label %look
 look:
-  {_word("started.at", "call", Call.IS_STARTED)}
+  {word("started.at", "call", Call.IS_STARTED)}
   %started = load i64, ptr %started.at, align 8
   %is.started = icmp ne i64 %started, 0
   br i1 %is.started, label %no, label %find
 find:
-  {_word("count.at", "call", Call.COUNT)}
+  {word("count.at", "call", Call.COUNT)}
   %count = load i64, ptr %count.at, align 8
-  {_word("node.words", "call", Call.FUNCTION)}
-  {_word("nodes", "state", State.NODE)}
+  {word("node.words", "call", Call.FUNCTION)}
+  {word("nodes", "state", State.NODE)}
   %place = mul i64 %count, {Node.END}
   %node.at = getelementptr i64, ptr %nodes, i64 %place
   %next = add i64 %count, 1
-  {_word("made.at", "call", Call.MADE)}
+  {word("made.at", "call", Call.MADE)}
   %made = load ptr, ptr %made.at, align 8
   %writes = icmp ne ptr %made, null
   br i1 %writes, label %write, label %replace
@@ -249,12 +101,12 @@ write:
   br i1 %has.room, label %add, label %no
 add:
   call void @describe(ptr %call, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
-  {_word("before", "node.at", -Node.END)}
+  {word("before", "node.at", -Node.END)}
   %is.first = icmp eq i64 %count, 0
   %after = select i1 %is.first, ptr null, ptr %before
   %several = select i1 %is.first, i64 0, i64 1
   %added = call i32 @cuGraphAddKernelNode_v2(ptr %node.at, ptr %made, ptr %after, i64 %several, ptr %node.words)
-  {_word("known.at", "node.at", Node.COUNT)}
+  {word("known.at", "node.at", Node.COUNT)}
   store i64 -1, ptr %known.at, align 8
   %is.added = icmp eq i32 %added, 0
   %now = select i1 %is.added, i64 %next, i64 %count
@@ -262,12 +114,12 @@ add:
   br label %no
 
 replace:
-  {_word("all.at", "state", State.NODES)}
+  {word("all.at", "state", State.NODES)}
   %all = load i64, ptr %all.at, align 8
   %is.one = icmp slt i64 %count, %all
   br i1 %is.one, label %compare, label %flush
 compare:
-  {_word("graph.at", "state", State.GRAPH)}
+  {word("graph.at", "state", State.GRAPH)}
   %graph = load ptr, ptr %graph.at, align 8
   %node = load ptr, ptr %node.at, align 8
   %same = call i1 @is_same(ptr %node.at, ptr %function, i32 %blocks, ptr %params)
@@ -278,12 +130,12 @@ set:
   %fine = icmp eq i32 %code, 0
   br i1 %fine, label %switch, label %forget
 forget:
-  {_word("unknown.at", "node.at", Node.COUNT)}
+  {word("unknown.at", "node.at", Node.COUNT)}
   store i64 -1, ptr %unknown.at, align 8
   br label %flush
 switch:
   store i64 %next, ptr %count.at, align 8
-  {_word("on.at", "state", State.ON)}
+  {word("on.at", "state", State.ON)}
   %on = load i64, ptr %on.at, align 8
   %is.on = icmp slt i64 %count, %on
   br i1 %is.on, label %yes, label %enable
@@ -307,13 +159,13 @@ define internal void @graph_start(ptr %call, ptr %stream) nounwind {{
   %none = icmp eq ptr %state, null
   br i1 %none, label %done, label %look
 look:
-  {_word("made.at", "call", Call.MADE)}
+  {word("made.at", "call", Call.MADE)}
   %made = load ptr, ptr %made.at, align 8
   %writes = icmp ne ptr %made, null
-  {_word("started.at", "call", Call.IS_STARTED)}
+  {word("started.at", "call", Call.IS_STARTED)}
   %started = load i64, ptr %started.at, align 8
   %is.started = icmp ne i64 %started, 0
-  {_word("count.at", "call", Call.COUNT)}
+  {word("count.at", "call", Call.COUNT)}
   %count = load i64, ptr %count.at, align 8
   %is.empty = icmp eq i64 %count, 0
   %is.over = or i1 %writes, %is.started
@@ -321,11 +173,11 @@ look:
   br i1 %is.nothing, label %done, label %replaced
 replaced:
   store i64 1, ptr %started.at, align 8
-  {_word("graph.at", "state", State.GRAPH)}
+  {word("graph.at", "state", State.GRAPH)}
   %graph = load ptr, ptr %graph.at, align 8
-  {_word("on.at", "state", State.ON)}
+  {word("on.at", "state", State.ON)}
   %on = load i64, ptr %on.at, align 8
-  {_word("nodes", "state", State.NODE)}
+  {word("nodes", "state", State.NODE)}
   br label %rest
 rest:
   %which = phi i64 [ %count, %replaced ], [ %following, %disable ]
@@ -341,7 +193,7 @@ disable:
 start:
   store i64 %count, ptr %on.at, align 8
   %launched = call i32 @cuGraphLaunch(ptr %graph, ptr %stream)
-  {_word("failed", "call", Call.FAILED)}
+  {word("failed", "call", Call.FAILED)}
   store i32 %launched, ptr %failed, align 8
   br label %done
 done:
@@ -356,14 +208,14 @@ define internal void @graph_end(ptr %call, ptr %stream) nounwind {{
   br i1 %none, label %nothing, label %look
 look:
   call void @graph_start(ptr %call, ptr %stream)
-  {_word("made.at", "call", Call.MADE)}
+  {word("made.at", "call", Call.MADE)}
   %made = load ptr, ptr %made.at, align 8
   %writes = icmp ne ptr %made, null
   br i1 %writes, label %wrote, label %leave
 wrote:
-  {_word("count.at", "call", Call.COUNT)}
+  {word("count.at", "call", Call.COUNT)}
   %count = load i64, ptr %count.at, align 8
-  {_word("graph.at", "state", State.GRAPH)}
+  {word("graph.at", "state", State.GRAPH)}
   %is.worth = icmp sgt i64 %count, 0
   br i1 %is.worth, label %instantiate, label %drop
 instantiate:
@@ -371,11 +223,11 @@ instantiate:
   %fine = icmp eq i32 %code, 0
   br i1 %fine, label %keep, label %forget
 keep:
-  {_word("nodes.at", "state", State.NODES)}
+  {word("nodes.at", "state", State.NODES)}
   store i64 %count, ptr %nodes.at, align 8
-  {_word("on.at", "state", State.ON)}
+  {word("on.at", "state", State.ON)}
   store i64 %count, ptr %on.at, align 8
-  {_word("stream.at", "state", State.STREAM)}
+  {word("stream.at", "state", State.STREAM)}
   store ptr %stream, ptr %stream.at, align 8
   br label %leave
 forget:
@@ -386,7 +238,7 @@ drop:
   br label %leave
 leave:
   store ptr null, ptr %call, align 8
-  {_word("busy", "state", State.BUSY)}
+  {word("busy", "state", State.BUSY)}
   store atomic i64 0, ptr %busy release, align 8
   br label %nothing
 nothing:
@@ -394,54 +246,4 @@ nothing:
 }}
 """
 
-_MEMORY = f"""
-define internal ptr @graph_memory(ptr %call, i64 %size, ptr %stream) nounwind {{
-  %state = load ptr, ptr %call, align 8
-  %none = icmp eq ptr %state, null
-  br i1 %none, label %no, label %look
-look:
-  {_word("made.at", "call", Call.MADE)}
-  %made = load ptr, ptr %made.at, align 8
-  %writes = icmp ne ptr %made, null
-  {_word("memory.at", "call", Call.MEMORY)}
-  %number = load i64, ptr %memory.at, align 8
-  %is.full = icmp sge i64 %number, {SHARED_BLOCKS}
-  %is.large = icmp ugt i64 %size, {SHARED_BYTES}
-  %not.now = or i1 %writes, %is.full
-  %not.this = or i1 %not.now, %is.large
-  br i1 %not.this, label %no, label %find
-find:
-  %next = add i64 %number, 1
-  store i64 %next, ptr %memory.at, align 8
-  %pair = mul i64 %number, 2
-  {_word("pairs", "state", State.MEMORY)}
-  %pair.at = getelementptr i64, ptr %pairs, i64 %pair
-  {_word("size.at", "pair.at", 1)}
-  %have = load i64, ptr %size.at, align 8
-  %memory = load ptr, ptr %pair.at, align 8
-  %is.enough = icmp uge i64 %have, %size
-  br i1 %is.enough, label %yes, label %grow
-grow:
-  store i64 0, ptr %size.at, align 8
-  %is.old = icmp ne ptr %memory, null
-  br i1 %is.old, label %free, label %make
-free:
-  %freed = call i32 @cuMemFreeAsync(ptr %memory, ptr %stream)
-  br label %make
-make:
-  store ptr null, ptr %pair.at, align 8
-  %code = call i32 @cuMemAllocAsync(ptr %pair.at, i64 %size, ptr %stream)
-  %fine = icmp eq i32 %code, 0
-  br i1 %fine, label %keep, label %no
-keep:
-  store i64 %size, ptr %size.at, align 8
-  %fresh = load ptr, ptr %pair.at, align 8
-  ret ptr %fresh
-yes:
-  ret ptr %memory
-no:
-  ret ptr null
-}}
-"""
-
-FUNCTIONS = _BEGIN, _DESCRIBE, _IS_SAME, _TAKES, _START, _END, _MEMORY
+FUNCTIONS = *graph_nodes.FUNCTIONS, *graph_memory.FUNCTIONS, _BEGIN, _TAKES, _START, _END

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from tilewright.backends.cuda.host import graph_code
+from tilewright.backends.cuda.host import graph_code, graph_words
 from tilewright.native.context import Context
 from tilewright.native.llvm import Module
 
@@ -110,7 +110,7 @@ define internal void @end(ptr %context, i64 %note) nounwind {{
   %stream = load ptr, ptr %at, align 8
   %graph = getelementptr i64, ptr %context, i64 {Shared.END}
   call void @graph_end(ptr %graph, ptr %stream)
-  %failed = getelementptr i64, ptr %graph, i64 {graph_code.Call.FAILED}
+  %failed = getelementptr i64, ptr %graph, i64 {graph_words.Call.FAILED}
   %code = load i32, ptr %failed, align 8
   call void @refused(ptr %context, i32 %code, i64 %note)
   %head = getelementptr i64, ptr %context, i64 {Context.BUFFERS}
@@ -235,13 +235,13 @@ done:
 
 def started(name: str, entry: str, number: int, note: int) -> str:
     """Return the function that is called from outside: an entry between `begin` and `end`, in a context of its own."""
-    given, words = (f"[{count} x i64]" for count in (len(Context), Shared.END + len(graph_code.Call)))
+    given, words = (f"[{count} x i64]" for count in (len(Context), Shared.END + len(graph_words.Call)))
     return f"""
 define void @{name}(ptr %words, ptr %outer) nounwind {{
   %context = alloca {words}, align 8
   %given = load {given}, ptr %outer, align 8
   store {given} %given, ptr %context, align 8
-  %state = getelementptr i64, ptr @{graph_code.STATES}, i64 {number * graph_code.STATE_WORDS}
+  %state = getelementptr i64, ptr @{graph_words.STATES}, i64 {number * graph_words.STATE_WORDS}
   %go = call i1 @begin(ptr %context, ptr %state)
   br i1 %go, label %run, label %done
 run:
