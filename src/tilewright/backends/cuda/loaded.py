@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import sys
 from typing import Any
 
 from tilewright.backends.cuda.driver import driver, number_of, stream_function
 from tilewright.backends.cuda.host import element_code
-from tilewright.backends.cuda.host.graph_words import STATE_WORDS, STATES
+from tilewright.backends.cuda.host.graph_words import STATE_WORDS, STATES, TRIES
 from tilewright.backends.cuda.host.launch_code import DRIVER, STREAM, TABLE, Table
 from tilewright.backends.cuda.reports import KERNELS
 from tilewright.backends.host import HostProgram
@@ -64,6 +65,10 @@ class PlacedProgram(HostProgram):
                 words += [function, kernel["threads"], kernel["shared"], 0]
         self._table = (ctypes.c_uint64 * len(words))(*words)
         self._graphs = (ctypes.c_uint64 * (STATE_WORDS * len(code.symbols)))()
+        if (
+            os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
+        ):  # each launch is to be waited for, which starts of graphs are not
+            self._graphs[::STATE_WORDS] = [TRIES] * len(code.symbols)
         stream, kept = stream_function("torch" in sys.modules)
         self._keep.append(kept)
         return {

@@ -305,6 +305,16 @@ def test_all_launches_of_a_call_are_started_as_one_graph(recorder: Recorder) -> 
     assert turns(3) == ([], [0, 1, 2])
 
 
+def test_launches_that_are_waited_for_are_started_one_by_one(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
+    run = entry_of(recorder, double, ONES)
+    for _ in range(3):
+        run(X, 40, 64, 64, 1, Y, 40, 64, 64, 1)
+    assert len(recorder.single) == 3 and not recorder.graphs
+
+
 def test_a_graph_that_is_refused_names_the_drivers_error(recorder: Recorder) -> None:
     ones = np.ones((64, 64), np.float32)
     entry = entry_of(recorder, again_and_again, ones, ones, pl.RUNTIME)
