@@ -44,6 +44,7 @@ class Recorder:
         self.on: set[int] = set()
         self.code = 0
         self.used: list[int] = []
+        self.pushed: list[int | None] = []
         self.word = ctypes.c_uint64(0)
         self.current = ctypes.c_void_p(None)
         pointers, places = [ctypes.c_void_p] * 4, ctypes.POINTER(ctypes.c_int64)
@@ -69,6 +70,8 @@ class Recorder:
             "cuGraphNodeSetEnabled": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:2], ctypes.c_int)(self._switch),
             "cuGraphLaunch": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:2])(self._start),
         }
+        self._keep["cuCtxPushCurrent_v2"] = ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1])(self._push)
+        self._keep["cuCtxPopCurrent_v2"] = ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1])(lambda _: self._push(None))
         self._other = ctypes.CFUNCTYPE(ctypes.c_int, *pointers)(lambda *_: 0)
 
     def _get(self, place: Any) -> int:
@@ -77,6 +80,10 @@ class Recorder:
 
     def _set(self, context: int) -> int:
         self.current = ctypes.c_void_p(context)
+        return 0
+
+    def _push(self, context: int | None) -> int:
+        self.pushed.append(context)
         return 0
 
     def _launch(self, function: int, blocks: int, *rest: Any) -> int:
@@ -147,7 +154,7 @@ class Recorder:
         return 90
 
     def context(self, device: int) -> int:
-        return 77
+        return 77 + device
 
     @contextmanager
     def using(self, device: int) -> Generator[None, None, None]:
@@ -173,7 +180,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     return made
 
 
-def entry_of(recorder: Recorder, kernel: Any, *args: Any) -> Callable[..., None]:
+def entry_of(recorder: Recorder, kernel: Any, *args: Any, device: str = "cuda:0") -> Callable[..., None]:
     """Return a kernel's host function: it takes the words of its arguments, and raises what the run did wrong."""
     unit = written(kernel.specialize(*args).program)
     target = named("sm_90")
@@ -189,7 +196,7 @@ def entry_of(recorder: Recorder, kernel: Any, *args: Any) -> Callable[..., None]
     objects |= {f"k{number}": str(number).encode() for number in range(len(rows))}
     (entry,) = unit.program.entries
     code = Code(BACKEND, target, objects, {entry.name: f"start_{entry.name}"}, unit.errors, {})
-    program = LaunchedProgram(unit.program, code).on("cuda:0")
+    program = LaunchedProgram(unit.program, code).on(device)
 
     def run(*words: int) -> None:
         context = (ctypes.c_int64 * len(Context))()
@@ -216,6 +223,15 @@ def test_a_parallel_loop_is_a_grid_of_its_turns(recorder: Recorder) -> None:
     assert (kernel, blocks) == (0, 3)
     assert {X, Y, 64} <= set(words)
     assert recorder.current.value == 77 and recorder.used == [0]
+
+
+def test_a_program_is_loaded_and_run_where_its_tensors_are(recorder: Recorder) -> None:
+    run = entry_of(recorder, double, ONES, device="cuda:1")
+    run(X, 40, 64, 64, 1, Y, 40, 64, 64, 1)
+    assert recorder.used == [1] and recorder.current.value == 78
+    recorder.current = ctypes.c_void_p(77)
+    run(X, 40, 64, 64, 1, Y, 40, 64, 64, 1)
+    assert recorder.pushed == [78, None] and len(recorder.launches) == 2
 
 
 def test_a_row_or_an_address_that_is_not_aligned_takes_the_other_kernel(recorder: Recorder) -> None:
