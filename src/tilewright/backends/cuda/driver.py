@@ -18,7 +18,14 @@ LIBRARY = "libcuda.so.1"
 _MAJOR, _MINOR = 75, 76  # attributes of a device: its compute capability
 _MOST_SHARED = 8  # attribute of a function: how much shared memory it may ask for
 _RELAXED = 2  # a thread's own calls are none that a capture may object to
+_PAGE = 4096
 _MAPPED = 2  # memory of the host that the device sees
+
+
+class DriverError(ExecutionError):
+    """What the driver objects to, by its number."""
+
+    code = 0
 
 
 class Driver:
@@ -27,13 +34,16 @@ class Driver:
     def __init__(self) -> None:
         self.library: Any = ctypes.CDLL(LIBRARY)
         self._contexts: dict[int, int] = {}
+        self._words: dict[int, list[tuple[int, int]]] = {}
         self.call("cuInit", 0)
 
     def call(self, name: str, *args: Any) -> None:
         """Call a function of the driver; ExecutionError says what it objects to."""
         code: int = getattr(self.library, name)(*args)
         if code:
-            raise ExecutionError(f"CUDA's driver: {name} failed, {self._said(code)}")
+            error = DriverError(f"CUDA's driver: {name} failed, {self._said(code)}")
+            error.code = code
+            raise error
 
     def _said(self, code: int) -> str:
         text = ctypes.c_char_p()
@@ -145,13 +155,21 @@ class Driver:
         self.call("cuEventCreate", ctypes.byref(made), 0)
         return made
 
-    def shared_word(self) -> tuple[int, int]:
-        """Return a word that host and device see, zero: its address for one and for the other."""
-        host, device = ctypes.c_void_p(), ctypes.c_uint64()
-        self.call("cuMemHostAlloc", ctypes.byref(host), ctypes.c_size_t(8), _MAPPED)
-        self.call("cuMemHostGetDevicePointer_v2", ctypes.byref(device), host, 0)
-        ctypes.c_uint64.from_address(host.value or 0).value = 0
-        return host.value or 0, device.value
+    def shared_word(self, device: int) -> tuple[int, int]:
+        """Return a word that the host and a GPU see, zero and nobody else's: its address for one and for the other."""
+        words = self._words.setdefault(device, [])
+        if not words:
+            words += self._shared_page(device)
+        return words.pop()
+
+    def _shared_page(self, device: int) -> list[tuple[int, int]]:
+        host, there = ctypes.c_void_p(), ctypes.c_uint64()
+        with self.using(device):
+            self.call("cuMemHostAlloc", ctypes.byref(host), ctypes.c_size_t(_PAGE), _MAPPED)
+            self.call("cuMemHostGetDevicePointer_v2", ctypes.byref(there), host, 0)
+        start = host.value or 0
+        ctypes.memset(start, 0, _PAGE)
+        return [(start + at, there.value + at) for at in range(0, _PAGE, 8)]
 
 
 def number_of(device: str) -> int:

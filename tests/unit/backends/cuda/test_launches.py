@@ -71,7 +71,7 @@ class Recorder:
             "cuGraphLaunch": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:2])(self._start),
         }
         self._keep["cuCtxPushCurrent_v2"] = ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1])(self._push)
-        self._keep["cuCtxPopCurrent_v2"] = ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1])(lambda _: self._push(None))
+        self._keep["cuCtxPopCurrent_v2"] = ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1])(self._pop)
         self._other = ctypes.CFUNCTYPE(ctypes.c_int, *pointers)(lambda *_: 0)
 
     def _get(self, place: Any) -> int:
@@ -85,6 +85,9 @@ class Recorder:
     def _push(self, context: int | None) -> int:
         self.pushed.append(context)
         return 0
+
+    def _pop(self, place: int) -> int:
+        return self._push(None)
 
     def _launch(self, function: int, blocks: int, *rest: Any) -> int:
         *_, params, _ = rest
@@ -161,7 +164,7 @@ class Recorder:
         self.used.append(device)
         yield
 
-    def shared_word(self) -> tuple[int, int]:
+    def shared_word(self, device: int) -> tuple[int, int]:
         return ctypes.addressof(self.word), 99
 
     def function(self, cubin: bytes, name: str, shared: int) -> int:

@@ -4,7 +4,7 @@ What they need of the driver and of the framework are symbols, and handles are i
 it is loaded on a device: so the object can be kept.
 
     table := context, device, error word of the host's, its address on the device, then a row for each kernel
-    row   := function, threads, bytes of shared memory, nothing
+    row   := function or nothing before its first launch, threads, bytes of shared memory, nothing
 
 An entry is run between `begin` and `end`, which `started` writes around it: they find the stream once, and give memory
 back. What launches share lies behind the words of the context that the entry is called with.
@@ -21,6 +21,10 @@ from tilewright.native.llvm import Module
 TABLE = "tilewright_cuda_table"
 STREAM = "tilewright_cuda_stream"
 """The function that tells the current stream of a device: `i32 (i32 device, ptr stream)`."""
+
+
+LOAD = "tilewright_cuda_load"
+"""The function that loads a kernel and writes it into its row: `i32 (i64 number)`."""
 
 
 class Table(IntEnum):
@@ -46,6 +50,7 @@ class Shared(IntEnum):
 _DECLARED = f"""
 @{TABLE} = external global [{Table.KERNELS + Table.ROW} x i64]
 declare i32 @{STREAM}(i32, ptr)
+declare i32 @{LOAD}(i64)
 declare i32 @cuCtxGetCurrent(ptr)
 declare i32 @cuCtxSetCurrent(ptr)
 declare i32 @cuCtxPushCurrent_v2(ptr)
@@ -173,6 +178,15 @@ start:
   %first = mul i64 %number, {Table.ROW}
   %at = add i64 %first, {Table.KERNELS}
   %row = getelementptr i64, ptr @{TABLE}, i64 %at
+  %known = load ptr, ptr %row, align 8
+  %is.new = icmp eq ptr %known, null
+  br i1 %is.new, label %load, label %ready
+load:
+  %loaded = call i32 @{LOAD}(i64 %number)
+  call void @refused(ptr %context, i32 %loaded, i64 %note)
+  %is.loaded = icmp eq i32 %loaded, 0
+  br i1 %is.loaded, label %ready, label %done
+ready:
   %function = load ptr, ptr %row, align 8
   %second = getelementptr i64, ptr %row, i64 1
   %threads = load i32, ptr %second, align 8
