@@ -15,7 +15,7 @@ from typing import Any
 
 from tilewright.backends.cuda.driver import DriverError, driver, number_of, stream_function
 from tilewright.backends.cuda.host import element_code
-from tilewright.backends.cuda.host.graph_words import STATE_WORDS, STATES, TRIES
+from tilewright.backends.cuda.host.graph_words import ENTRY_WORDS, STATE_WORDS, STATES, STREAMS, TRIES
 from tilewright.backends.cuda.host.launch_code import DRIVER, LOAD, STREAM, TABLE, Table
 from tilewright.backends.cuda.reports import KERNELS
 from tilewright.backends.host import HostProgram
@@ -67,9 +67,9 @@ class PlacedProgram(HostProgram):
         for kernel in kernels:
             words += [0, kernel["threads"], kernel["shared"], 0]
         self._table = (ctypes.c_uint64 * len(words))(*words)
-        self._graphs = (ctypes.c_uint64 * (STATE_WORDS * len(code.symbols)))()
+        self._graphs = (ctypes.c_uint64 * (ENTRY_WORDS * len(code.symbols)))()
         if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":  # which nobody promises of graphs
-            self._graphs[::STATE_WORDS] = [TRIES] * len(code.symbols)
+            self._graphs[::STATE_WORDS] = [TRIES] * (STREAMS * len(code.symbols))
         stream, kept = stream_function("torch" in sys.modules)
         load = _Load(partial(self._load, code, kernels))
         self._keep += [kept, load]

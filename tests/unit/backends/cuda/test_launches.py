@@ -44,6 +44,8 @@ class Recorder:
         self.on: set[int] = set()
         self.code = 0
         self.used: list[int] = []
+        self.started: list[tuple[int, int]] = []
+        """Stream and graph."""
         self.pushed: list[int | None] = []
         self.word = ctypes.c_uint64(0)
         self.current = ctypes.c_void_p(None)
@@ -147,6 +149,7 @@ class Recorder:
     def _start(self, graph: int, stream: Any) -> int:
         self.graphs.append([self.nodes[node] for node in sorted(self.on)])
         self.launches += self.graphs[-1]
+        self.started.append((stream, graph))
         return self.code
 
     # what loading asks
@@ -332,6 +335,23 @@ def test_launches_that_are_waited_for_are_started_one_by_one(
     for _ in range(3):
         run(X, 40, 64, 64, 1, Y, 40, 64, 64, 1)
     assert len(recorder.single) == 3 and not recorder.graphs
+
+
+def test_each_of_the_first_streams_has_its_graph(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    streams: list[int] = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
+    def current(device: int, place: Any) -> int:
+        place[0] = streams.pop()
+        return 0
+
+    at = ctypes.cast(current, ctypes.c_void_p).value
+    monkeypatch.setattr(loaded, "stream_function", lambda _: (at, current))  # pyright: ignore
+    run = entry_of(recorder, double, ONES)
+    for number, streams[:] in enumerate([[1], [2], [1], [2], [3], [3], [4], [4], [1]]):
+        run(X, 40, 64, 64, 1, Y, 40, 64, 64, 1)
+        assert len(recorder.launches) == number + 1
+    assert [stream for stream, _ in recorder.started] == [1, 2, 3, 1]
 
 
 def test_a_graph_that_is_refused_names_the_drivers_error(recorder: Recorder) -> None:

@@ -4,14 +4,24 @@ Starting a graph costs less than starting a kernel, whatever it consists of. So 
 kernels one by one and writes them down as a graph, each after the one before it; later ones only replace what its nodes
 are, which any kernel and any grid can be, where that is not what they are already, and start it once the entry is done.
 Nodes that a call has no kernel for are switched off, and kernels that it has no node for are started behind it. A graph
-runs on the stream it was made on, and never while somebody captures that or another thread uses it: then kernels are
-started one by one.
+runs on the stream it was made on, and never while somebody captures that or another thread uses it; then, and on more
+streams than there are graphs for, kernels are started one by one.
 """
 
 from __future__ import annotations
 
 from tilewright.backends.cuda.host import graph_memory, graph_nodes
-from tilewright.backends.cuda.host.graph_words import NODES, STATE_WORDS, STATES, TRIES, Call, Node, State, word
+from tilewright.backends.cuda.host.graph_words import (
+    NODES,
+    STATE_WORDS,
+    STATES,
+    STREAMS,
+    TRIES,
+    Call,
+    Node,
+    State,
+    word,
+)
 
 DECLARED = f"""
 @{STATES} = external global [{STATE_WORDS} x i64]
@@ -27,18 +37,31 @@ declare i32 @cuGraphLaunch(ptr, ptr)
 
 
 _BEGIN = f"""
-define internal void @graph_begin(ptr %call, ptr %state, ptr %stream) nounwind {{
+define internal void @graph_begin(ptr %call, ptr %states, ptr %stream) nounwind {{
   store [{len(Call)} x i64] zeroinitializer, ptr %call, align 8
   {word("made", "call", Call.MADE)}
-  %tries = load i64, ptr %state, align 8
+  br label %search
+search:
+  %number = phi i64 [ 0, %0 ], [ %next, %other ]
+  %place = mul i64 %number, {STATE_WORDS}
+  %state = getelementptr i64, ptr %states, i64 %place
   {word("graph.at", "state", State.GRAPH)}
   %graph = load ptr, ptr %graph.at, align 8
   {word("stream.at", "state", State.STREAM)}
   %own = load ptr, ptr %stream.at, align 8
   %is.there = icmp ne ptr %graph, null
   %is.own = icmp eq ptr %own, %stream
+  %is.free = xor i1 %is.there, true
+  %is.either = or i1 %is.free, %is.own
+  br i1 %is.either, label %found, label %other
+other:
+  %next = add i64 %number, 1
+  %is.more = icmp slt i64 %next, {STREAMS}
+  br i1 %is.more, label %search, label %done
+found:
+  %tries = load i64, ptr %state, align 8
   %is.new = icmp slt i64 %tries, {TRIES}
-  %may = select i1 %is.there, i1 %is.own, i1 %is.new
+  %may = or i1 %is.there, %is.new
   br i1 %may, label %take, label %done
 take:
   {word("busy", "state", State.BUSY)}

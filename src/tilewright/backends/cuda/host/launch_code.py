@@ -255,7 +255,7 @@ define void @{name}(ptr %words, ptr %outer) nounwind {{
   %context = alloca {words}, align 8
   %given = load {given}, ptr %outer, align 8
   store {given} %given, ptr %context, align 8
-  %state = getelementptr i64, ptr @{graph_words.STATES}, i64 {number * graph_words.STATE_WORDS}
+  %state = getelementptr i64, ptr @{graph_words.STATES}, i64 {number * graph_words.ENTRY_WORDS}
   %go = call i1 @begin(ptr %context, ptr %state)
   br i1 %go, label %run, label %done
 run:
