@@ -12,6 +12,8 @@ from unit.backends.cuda.test_texts import add, matmul, ones
 from unit.backends.cuda.written import written
 
 from tilewright import ir
+from tilewright.backends.cuda import target
+from tilewright.backends.cuda.backend import BACKEND
 from tilewright.backends.cuda.engine import Job, compiled
 from tilewright.backends.cuda.target import named, triton_objection
 from tilewright.core.op import Kind, OpSpec, specs
@@ -83,3 +85,11 @@ def test_targets_go_by_name() -> None:
         named("sm_1")
     with pytest.raises(ValueError, match="back end 'cpu' makes code for this machine alone, and for no target 'sm_90'"):
         ir.compile(add.specialize(ones(64, 128), ones(64, 128)).program, target="sm_90")
+
+
+def test_keys_change_with_triton_and_with_what_the_environment_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = BACKEND.fingerprint()
+    monkeypatch.setenv("TRITON_PTXAS_PATH", "/elsewhere/ptxas")
+    told = BACKEND.fingerprint()
+    monkeypatch.setattr(target, "triton_version", lambda: "3.99")  # pyright: ignore
+    assert len({before, told, BACKEND.fingerprint()}) == 3
