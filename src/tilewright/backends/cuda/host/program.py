@@ -14,6 +14,7 @@ from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
     atomics,
     blends,
+    byte_views,
     control,
     copies,
     counting,
@@ -54,6 +55,7 @@ from tilewright.passes.overwritten import filled
 SIGNED_IN = (
     atomics,
     blends,
+    byte_views,
     control,
     copies,
     counting,
