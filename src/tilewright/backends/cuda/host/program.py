@@ -13,6 +13,7 @@ from tilewright.backends.cuda.host.launches import REFUSED
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
     atomics,
+    bytes,
     control,
     counting,
     draws,
@@ -21,6 +22,7 @@ from tilewright.backends.cuda.ttir import (
     loads,
     memory,
     order,
+    padding,
     parts,
     positions,
     products,
@@ -35,6 +37,7 @@ from tilewright.backends.cuda.ttir import (
     temporaries,
     tiles,
     views,
+    whole_tensors,
 )
 from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.core.enums import FunctionType
@@ -48,6 +51,7 @@ from tilewright.passes.overwritten import filled
 
 SIGNED_IN = (
     atomics,
+    bytes,
     control,
     counting,
     draws,
@@ -56,6 +60,7 @@ SIGNED_IN = (
     loads,
     memory,
     order,
+    padding,
     parts,
     positions,
     products,
@@ -70,6 +75,7 @@ SIGNED_IN = (
     temporaries,
     tiles,
     views,
+    whole_tensors,
 )
 """The modules that sign in what kernels are written as."""
 

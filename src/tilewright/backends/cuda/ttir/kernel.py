@@ -208,14 +208,20 @@ class Kernel:
 
     # errors, memory
 
-    def fail(self, condition: Value | bool, message: str, span: Span) -> None:
-        """Write that an error is noted where a condition holds; a later call of the program raises it."""
+    def fail(self, condition: Value | bool, message: str, span: Span, index: Callable[[], Value] | None = None) -> None:
+        """Write that an error is noted where a condition holds; a later call of the program raises it.
+
+        Where the message names an index, `index` writes what that is.
+        """
         if not self.checked or condition is False:
             return
         number = self.t.integer(self._note(message, span))
         value = self.t.constant("true", I1) if condition is True else condition
         errors = self._errors()
         with self.t.block(f"scf.if {value} {{"):
+            if index is not None:
+                high = self.t.simple("arith.shli", index(), self.t.integer(32))
+                number = self.t.simple("arith.ori", high, number)
             self.t.do(f"tt.store {errors}, {number} : {errors.type}")
 
     def reads(self, tensor: Tensor) -> None:

@@ -9,6 +9,7 @@ from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.convert import as_element, cast
 from tilewright.backends.cuda.ttir.elements import Elements, computed, literal
 from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.picks import picked
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
 from tilewright.backends.cuda.ttir.text import Text, Value
 from tilewright.backends.cuda.ttir.values import Extent, Mask, Scalar, Tile, computes, element_of, padded, working
@@ -18,7 +19,6 @@ from tilewright.core.op import OpSpec
 from tilewright.core.types import ScalarType, TileType
 from tilewright.dtypes import BOOL, DataType, promote
 from tilewright.ops.convert import round_mode
-from tilewright.ops.padding import pad_number
 
 
 def tile_type(call: Call) -> TileType:
@@ -43,8 +43,39 @@ def _elementwise(k: Kernel, call: Call, bound: Bound) -> Tile:
 def _expansion(k: Kernel, call: Call, bound: Bound) -> Tile:
     x, vector, spec = bound["x"], bound["vec"], call.op.spec
     if vector.type.shape[-1 if spec.name.startswith("row") else -2] != 1:
-        raise refused(f"`{call.op.name}` of rows of 32 bytes", call.span)
+        vector = _repeated(k, vector, x.type.shape)
     return _mapped(k, spec, tile_type(call), [x, vector])
+
+
+def _repeated(k: Kernel, vector: Tile, shape: tuple[int, ...]) -> Tile:
+    """Return the valid part of each row again and again, as far as a shape reaches."""
+    t, axis = k.t, len(shape) - 1
+    numbers = extents.positions(t, padded(shape), axis)
+    count = extents.held(t, extents.most(t, 1, vector.valid[axis]))
+    places = t.simple("arith.remsi", numbers, t.splat(count, numbers.shape))
+    valid = (*vector.valid[:-1], shape[axis])
+    return k.tile(picked(t, vector.value, places, axis), TileType(shape, vector.type.dtype, shape), valid)
+
+
+@recipe("tile:partial")
+def _partial(k: Kernel, call: Call, bound: Bound) -> Tile:
+    """Write an op of two tiles where the second is valid, and the first elsewhere."""
+    first, second, type_ = bound["lhs"], bound["rhs"], tile_type(call)
+    both = _mapped(k, call.op.spec, type_, [first, second])
+    rank, t = len(type_.shape), k.t
+    missing = rank - len(second.type.shape)
+    own: list[Extent] = []
+    for axis, valid in enumerate(both.valid):
+        extent = 1 if axis < missing else second.type.shape[axis - missing]
+        live = 1 if axis < missing else second.valid[axis - missing]
+        if extent == 1 != type_.shape[axis]:
+            is_some = t.compare("cmpi sgt", extents.held(t, live), t.integer(0))
+            live = t.select(is_some, extents.held(t, valid), t.integer(0)) if live != 1 else valid
+        own.append(live)
+    mask = k.inside(padded(type_.shape), own)
+    if mask is None:
+        return both
+    return k.tile(t.select(mask, both.value, operand(k, first, type_)), type_, both.valid)
 
 
 def _mapped(k: Kernel, spec: OpSpec, type_: TileType, given: Sequence[Tile | Scalar]) -> Tile:
@@ -201,14 +232,3 @@ def _selected(k: Kernel, call: Call, mask: Mask | Tile, given: Sequence[Tile | S
         raise refused(f"`{call.op.name}` of tiles that are smaller than what was compared", call.span)
     then, other = (operand(k, each, type_) for each in given)
     return k.tile(k.t.select(mask.value, then, other), type_, broadcast_valid(type_, given))
-
-
-@recipe("tile.fillpad", "tile.fillpad_inplace")
-def _fillpad(k: Kernel, call: Call, bound: Bound) -> Tile:
-    source: Tile = bound["x"] if "x" in bound else bound["tile"]
-    type_ = tile_type(call)
-    filling = k.number(pad_number(bound["pad_value"], type_.dtype), type_.dtype)
-    value, mask = source.value, k.mask(source)
-    if mask is not None:
-        value = k.t.select(mask, value, operand(k, filling, type_))
-    return k.tile(value, type_, type_.shape)
