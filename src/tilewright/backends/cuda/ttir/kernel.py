@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.elements import literal
-from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, Bound, recipe_of, refused
+from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, recipe_of, refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import (
     Binding,
     Extent,
+    Mask,
     Scalar,
     Tensor,
     Tile,
@@ -65,6 +66,8 @@ class Kernel:
         self.read: set[object] = set()
         self.written: set[object] = set()
         """The tensors that it has touched since the last barrier."""
+        self.returned: Callable[[ReturnStmt], list[Value]] = lambda stmt: []
+        """Notes what the function that is being written returns; gives what of it is computed."""
         self.reserve: Callable[[Kernel, int], Value] = _no_memory
         """Gives the address of so many bytes that the running block has for itself."""
         self._note = note
@@ -101,10 +104,7 @@ class Kernel:
         for symbol, told in function.solutions.items():
             self.symbols[GIVEN.name] = self._tensor(args[told.position]).shape[told.axis]
             self.symbols[symbol] = self.index(self.scalar(told.value))
-        returns = [stmt for stmt in function.body if isinstance(stmt, ReturnStmt)]
-        if returns and returns[-1] is not [*function.body][-1]:
-            raise refused("a return in the middle of a kernel", returns[-1].span)
-        given = self.body(function.body)
+        given = STATEMENTS[Function](self, function)
         self.symbols = outer
         return given
 
@@ -146,6 +146,8 @@ class Kernel:
             raise refused(f"`{call.op.name}`", call.span)
         given = {name: None if isinstance(v, Absent) else v for name, v in arguments(call).items()}
         bound: Bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in given.items()}
+        if call.op.name not in TAKE_MASKS:
+            bound = {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
         return write(self, call, bound)
 
     def _scalar_op(self, call: Call) -> Scalar:

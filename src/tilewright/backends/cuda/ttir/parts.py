@@ -107,14 +107,18 @@ def _put(
 @recipe("tile.concat")
 def _concat(k: Kernel, call: Call, bound: Bound) -> Tile:
     first, second, type_ = bound["src0"], bound["src1"], tile_type(call)
-    shape, axis = padded(type_.shape), len(type_.shape) - 1
-    wide = stretch(k.t, first.value, axis, 0, shape[axis])
-    columns = first.type.shape[axis]
-    shifted = stretch(k.t, second.value, axis, -columns, shape[axis])
+    value = side_by_side(k, first, second, len(type_.shape) - 1, type_)
+    columns = first.type.shape[-1]
+    return k.tile(value, type_, [*first.valid[:-1], extents.plus(k.t, columns, second.valid[-1])])
+
+
+def side_by_side(k: Kernel, first: Tile, second: Tile, axis: int, type_: TileType) -> Value:
+    """Return the elements of two tiles one after the other along an axis."""
+    shape, size = padded(type_.shape), first.type.shape[axis]
+    before, after = (stretch(k.t, x.value, axis, start, shape[axis]) for x, start in ((first, 0), (second, -size)))
     numbers = extents.positions(k.t, shape, axis)
-    is_first = k.t.compare("cmpi slt", numbers, k.t.integer(columns, I64, numbers.shape))
-    value = k.t.select(extents.spread(k.t, is_first, shape), wide, shifted)
-    return k.tile(value, type_, [*first.valid[:-1], extents.plus(k.t, columns, second.valid[axis])])
+    is_first = k.t.compare("cmpi slt", numbers, k.t.integer(size, I64, numbers.shape))
+    return k.t.select(extents.spread(k.t, is_first, shape), before, after)
 
 
 @recipe("tile.gather_row")

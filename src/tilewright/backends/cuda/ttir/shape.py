@@ -8,12 +8,13 @@ from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.picks import counted, steps
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
+from tilewright.backends.cuda.ttir.tensor_views import carried
 from tilewright.backends.cuda.ttir.text import I64, Value
 from tilewright.backends.cuda.ttir.tiles import tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.ops.reshape import FILL, Of, part_of
+from tilewright.ops.reshape import FILL, part_of
 
 
 @recipe("tile.reshape")
@@ -22,12 +23,8 @@ def _reshape(k: Kernel, call: Call, bound: Bound) -> Tile:
     part = part_of(source.type, type_.shape)
     if part is None:
         _check_whole(k, call, source)
-        part = type_.shape
-    valid: list[Extent] = [
-        extents.times(k.t, source.valid[extent.axis], extent.times) if isinstance(extent, Of) else extent
-        for extent in part
-    ]
-    return reshaped(k, source, type_, valid)
+        return reshaped(k, source, type_, type_.shape)
+    return reshaped(k, source, type_, carried(k, source.valid, part))
 
 
 def _check_whole(k: Kernel, call: Call, source: Tile) -> None:
