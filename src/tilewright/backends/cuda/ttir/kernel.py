@@ -66,6 +66,8 @@ class Kernel:
         self.read: set[object] = set()
         self.written: set[object] = set()
         """The tensors that it has touched since the last barrier."""
+        self.share: tuple[Extent, Extent] | None = None
+        """Which of how many blocks this one is, where all of them share what is done."""
         self.returned: Callable[[ReturnStmt], list[Value]] = lambda stmt: []
         """Notes what the function that is being written returns; gives what of it is computed."""
         self.reserve: Callable[[Kernel, int], Value] = _no_memory
@@ -144,11 +146,15 @@ class Kernel:
         write = recipe_of(call.op)
         if write is None:
             raise refused(f"`{call.op.name}`", call.span)
+        return write(self, call, self.bound(call))
+
+    def bound(self, call: Call) -> Bound:
+        """Return the arguments of an op, by name."""
         given = {name: None if isinstance(v, Absent) else v for name, v in arguments(call).items()}
         bound: Bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in given.items()}
-        if call.op.name not in TAKE_MASKS:
-            bound = {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
-        return write(self, call, bound)
+        if call.op.name in TAKE_MASKS:
+            return bound
+        return {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
 
     def _scalar_op(self, call: Call) -> Scalar:
         assert isinstance(call.type, ScalarType)
