@@ -14,6 +14,7 @@ from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
     atomics,
     blends,
+    blocks,
     byte_views,
     control,
     copies,
@@ -32,6 +33,7 @@ from tilewright.backends.cuda.ttir import (
     reinterpreted,
     runs,
     scalars,
+    scaled,
     scans,
     scatters,
     shape,
@@ -42,6 +44,7 @@ from tilewright.backends.cuda.ttir import (
     tensor_views,
     tiles,
     views,
+    whole_tensors,
 )
 from tilewright.core.enums import FunctionType
 from tilewright.core.expr import Expr, GlobalVar, Invoke, TupleGetItem, Var
@@ -55,6 +58,7 @@ from tilewright.passes.overwritten import filled
 SIGNED_IN = (
     atomics,
     blends,
+    blocks,
     byte_views,
     control,
     copies,
@@ -73,16 +77,18 @@ SIGNED_IN = (
     reinterpreted,
     runs,
     scalars,
+    scaled,
     scans,
     scatters,
     shape,
     singles,
     stores,
     system,
-    tensor_views,
     temporaries,
+    tensor_views,
     tiles,
     views,
+    whole_tensors,
 )
 """The modules that sign in what kernels are written as."""
 
