@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tilewright.backends.cuda.driver import DriverError, driver, number_of, stream_function
+from tilewright.backends.cuda.driver import DriverError, current_stream, driver, number_of, stream_function
 from tilewright.backends.cuda.host import element_code
 from tilewright.backends.cuda.host.graph_words import ENTRY_WORDS, STATE_WORDS, STATES, STREAMS, TRIES
 from tilewright.backends.cuda.host.launch_code import DRIVER, LOAD, STREAM, TABLE, Table
@@ -94,6 +94,10 @@ class PlacedProgram(HostProgram):
 
     def finish(self, name: str, number: int, buffers: int) -> None:
         """Raise what a run did wrong, and what kernels have noted meanwhile: all of it, where launches are blocking."""
+        node = buffers
+        while node:  # which a program leaves that returns what it has made
+            node, memory = (ctypes.c_uint64 * 2).from_address(node)
+            driver().call("cuMemFreeAsync", ctypes.c_uint64(memory), ctypes.c_void_p(current_stream(self.device)))
         noted = ctypes.c_uint64.from_address(self._table[Table.ERROR_WORD])
         if not number and noted.value:
             number, noted.value = noted.value, 0

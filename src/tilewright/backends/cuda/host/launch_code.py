@@ -110,7 +110,7 @@ ready:
 """
 
 _END = f"""
-define internal void @end(ptr %context, i64 %note) nounwind {{
+define internal void @end(ptr %context, i1 %keeps, i64 %note) nounwind {{
   %at = getelementptr i64, ptr %context, i64 {Shared.STREAM}
   %stream = load ptr, ptr %at, align 8
   %graph = getelementptr i64, ptr %context, i64 {Shared.END}
@@ -120,7 +120,7 @@ define internal void @end(ptr %context, i64 %note) nounwind {{
   call void @refused(ptr %context, i32 %code, i64 %note)
   %head = getelementptr i64, ptr %context, i64 {Context.BUFFERS}
   %first = load ptr, ptr %head, align 8
-  br label %look
+  br i1 %keeps, label %kept, label %look
 look:
   %node = phi ptr [ %first, %0 ], [ %following, %give ]
   %last = icmp eq ptr %node, null
@@ -134,6 +134,8 @@ give:
   br label %look
 given:
   store ptr null, ptr %head, align 8
+  br label %kept
+kept:
   %leave = getelementptr i64, ptr %context, i64 {Shared.MUST_LEAVE}
   %must = load i64, ptr %leave, align 8
   %pops = icmp ne i64 %must, 0
@@ -247,9 +249,13 @@ done:
 """
 
 
-def started(name: str, entry: str, number: int, note: int) -> str:
-    """Return the function that is called from outside: an entry between `begin` and `end`, in a context of its own."""
+def started(name: str, entry: str, number: int, note: int, *, keeps: bool) -> str:
+    """Return the function that is called from outside: an entry between `begin` and `end`, in a context of its own.
+
+    Memory of an entry that `keeps` it is left to whoever reads its results, and none that calls share.
+    """
     given, words = (f"[{count} x i64]" for count in (len(Context), Shared.END + len(graph_words.Call)))
+    lent = graph_words.SHARED_BLOCKS if keeps else 0
     return f"""
 define void @{name}(ptr %words, ptr %outer) nounwind {{
   %context = alloca {words}, align 8
@@ -259,8 +265,10 @@ define void @{name}(ptr %words, ptr %outer) nounwind {{
   %go = call i1 @begin(ptr %context, ptr %state)
   br i1 %go, label %run, label %done
 run:
+  %lent = getelementptr i64, ptr %context, i64 {Shared.END + graph_words.Call.MEMORY}
+  store i64 {lent}, ptr %lent, align 8
   call void @{entry}(ptr %words, ptr %context)
-  call void @end(ptr %context, i64 {note})
+  call void @end(ptr %context, i1 {str(keeps).lower()}, i64 {note})
   br label %done
 done:
   %left = load {given}, ptr %context, align 8

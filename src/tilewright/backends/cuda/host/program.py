@@ -14,6 +14,8 @@ from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
     atomics,
     blends,
+    blocks,
+    byte_views,
     control,
     copies,
     counting,
@@ -31,6 +33,7 @@ from tilewright.backends.cuda.ttir import (
     reinterpreted,
     runs,
     scalars,
+    scaled,
     scans,
     scatters,
     shape,
@@ -41,8 +44,8 @@ from tilewright.backends.cuda.ttir import (
     tensor_views,
     tiles,
     views,
+    whole_tensors,
 )
-from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.core.enums import FunctionType
 from tilewright.core.expr import Expr, GlobalVar, Invoke, TupleGetItem, Var
 from tilewright.core.program import Function, Program
@@ -55,6 +58,8 @@ from tilewright.passes.overwritten import filled
 SIGNED_IN = (
     atomics,
     blends,
+    blocks,
+    byte_views,
     control,
     copies,
     counting,
@@ -72,16 +77,18 @@ SIGNED_IN = (
     reinterpreted,
     runs,
     scalars,
+    scaled,
     scans,
     scatters,
     shape,
     singles,
     stores,
     system,
-    tensor_views,
     temporaries,
+    tensor_views,
     tiles,
     views,
+    whole_tensors,
 )
 """The modules that sign in what kernels are written as."""
 
@@ -97,13 +104,12 @@ class LaunchingProgram(ProgramEmitter, Kernels):
     def entry(self, function: Function) -> str:
         """Write a function that is called from outside; return its symbol."""
         own = self.program[function.name]
-        for type_, position in zip(own.return_types, self.returned[own.name], strict=True):
-            if isinstance(type_, TensorType) and position is None:
-                raise refused(f"`{own.name}`, which returns a tensor that it makes,", own.span)
+        results = zip(own.return_types, self.returned[own.name], strict=True)
+        keeps = any(isinstance(type_, TensorType) and position is None for type_, position in results)
         launch_code.add_to(self.module)
         name, inner = f"start_{spelled(own.name)}", super().entry(own)
         note = self.note(REFUSED, own.span)
-        self.module.functions.append(launch_code.started(name, inner, self.entries, note))
+        self.module.functions.append(launch_code.started(name, inner, self.entries, note, keeps=keeps))
         self.entries += 1
         return name
 

@@ -101,7 +101,7 @@ def _copied(
             value = t.compare("cmpi ne", value, zeros(k, value)) if given.dtype == BOOL else value
             value = in_memory(k, as_element(t, value, given.dtype, into.dtype), into.dtype)
         if add:
-            add_to_memory(k, call, there, value, inside, into.dtype)
+            add_to_memory(k, there, value, inside, into)
         else:
             t.do(f"tt.store {there}, {value}, {inside} : {there.type}")
 

@@ -146,11 +146,15 @@ class Kernel:
         write = recipe_of(call.op)
         if write is None:
             raise refused(f"`{call.op.name}`", call.span)
+        return write(self, call, self.bound(call))
+
+    def bound(self, call: Call) -> Bound:
+        """Return the arguments of an op, by name."""
         given = {name: None if isinstance(v, Absent) else v for name, v in arguments(call).items()}
         bound: Bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in given.items()}
-        if call.op.name not in TAKE_MASKS:
-            bound = {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
-        return write(self, call, bound)
+        if call.op.name in TAKE_MASKS:
+            return bound
+        return {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
 
     def _scalar_op(self, call: Call) -> Scalar:
         assert isinstance(call.type, ScalarType)
@@ -212,14 +216,20 @@ class Kernel:
 
     # errors, memory
 
-    def fail(self, condition: Value | bool, message: str, span: Span) -> None:
-        """Write that an error is noted where a condition holds; a later call of the program raises it."""
+    def fail(self, condition: Value | bool, message: str, span: Span, index: Callable[[], Value] | None = None) -> None:
+        """Write that an error is noted where a condition holds; a later call of the program raises it.
+
+        Where the message names an index, `index` writes what that is.
+        """
         if not self.checked or condition is False:
             return
         number = self.t.integer(self._note(message, span))
         value = self.t.constant("true", I1) if condition is True else condition
         errors = self._errors()
         with self.t.block(f"scf.if {value} {{"):
+            if index is not None:
+                high = self.t.simple("arith.shli", index(), self.t.integer(32))
+                number = self.t.simple("arith.ori", high, number)
             self.t.do(f"tt.store {errors}, {number} : {errors.type}")
 
     def reads(self, tensor: Tensor) -> None:

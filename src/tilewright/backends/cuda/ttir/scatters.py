@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.folds import flat
 from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.loads import live_of
 from tilewright.backends.cuda.ttir.matches import last_match
-from tilewright.backends.cuda.ttir.picks import picked, steps
-from tilewright.backends.cuda.ttir.places import index_of, inside, live_of
+from tilewright.backends.cuda.ttir.picks import picked
+from tilewright.backends.cuda.ttir.places import index_of, inside
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
+from tilewright.backends.cuda.ttir.shape import numbered
 from tilewright.backends.cuda.ttir.text import I32, I64, Value
 from tilewright.backends.cuda.ttir.tiles import tile_type
-from tilewright.backends.cuda.ttir.values import Tile, padded
+from tilewright.backends.cuda.ttir.values import Tile
 from tilewright.core.expr import Call
 from tilewright.ops.indices import pattern_of
 from tilewright.ops.scatter_update import ROWS
@@ -26,7 +26,7 @@ def _scatter(k: Kernel, call: Call, bound: Bound) -> Tile:
     for extent in target.type.shape:
         count *= extent
     live = inside(k, call, numbers, live_of(k, numbers.shape, source.valid), count, "indexes")
-    wanted = flat(t, _numbered(k, target.type.shape))
+    wanted = flat(t, numbered(k, target.type.shape))
     place = last_match(t, wanted, flat(t, numbers), flat(t, live))
     found = picked(t, flat(t, source.value), place, 0)
     is_new = t.compare("cmpi sge", place, t.integer(0, I32, place.shape))
@@ -34,18 +34,6 @@ def _scatter(k: Kernel, call: Call, bound: Bound) -> Tile:
     shape = target.value.shape
     value = value if value.shape == shape else t.shaped("tt.reshape", value, shape)
     return k.tile(value, tile_type(call), target.valid)
-
-
-def _numbered(k: Kernel, shape: Sequence[int]) -> Value:
-    """Return the number of each element of a shape along its rows; -2 in its padding."""
-    t, wide = k.t, padded(tuple(shape))
-    found = t.integer(0, I64, wide)
-    for axis, step in enumerate(steps(shape)):
-        places = extents.positions(t, wide, axis)
-        apart = t.simple("arith.muli", places, t.integer(step, I64, places.shape))
-        found = t.simple("arith.addi", found, extents.spread(t, apart, wide))
-    mask = k.inside(wide, shape)
-    return found if mask is None else t.select(mask, found, t.integer(-2, I64, wide))
 
 
 @recipe("tile.scatter_mask")
@@ -80,7 +68,7 @@ def _scatter_update(k: Kernel, call: Call, bound: Bound) -> Tile:
     numbers = index_of(k, index)
     live = inside(k, call, numbers, live_of(k, numbers.shape, index.valid), count, "index")
     _check_rows(k, call, index, source, axes)
-    place = last_match(t, flat(t, _numbered(k, heads)), flat(t, numbers), flat(t, live))
+    place = last_match(t, flat(t, numbered(k, heads)), flat(t, numbers), flat(t, live))
     given = _counted_rows(k, index, source, axes)
     shape = target.value.shape
     line = (place.shape[0], *shape[axes:])

@@ -9,12 +9,12 @@ from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.picks import counted, steps
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.tensor_views import carried
-from tilewright.backends.cuda.ttir.text import I64
+from tilewright.backends.cuda.ttir.text import I64, Value
 from tilewright.backends.cuda.ttir.tiles import tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.ops.reshape import RESHAPED, part_of
+from tilewright.ops.reshape import FILL, part_of
 
 
 @recipe("tile.reshape")
@@ -22,26 +22,38 @@ def _reshape(k: Kernel, call: Call, bound: Bound) -> Tile:
     source, type_ = bound["x"], tile_type(call)
     part = part_of(source.type, type_.shape)
     if part is None:
-        for have, extent in zip(source.valid, source.type.shape, strict=True):
-            if have != extent:
-                short = k.t.compare("cmpi ne", extents.held(k.t, have), k.t.integer(extent))
-                k.fail(short, f"a tile that is valid in part only cannot be reshaped\n{RESHAPED}", call.span)
+        _check_whole(k, call, source)
         return reshaped(k, source, type_, type_.shape)
     return reshaped(k, source, type_, carried(k, source.valid, part))
 
 
+def _check_whole(k: Kernel, call: Call, source: Tile) -> None:
+    """Note an error where not all of a tile is valid."""
+    for have, extent in zip(source.valid, source.type.shape, strict=True):
+        if have != extent:
+            bad = k.t.compare("cmpi ne", extents.held(k.t, have), k.t.integer(extent))
+            k.fail(bad, f"only a wholly valid value can be reshaped\n{FILL}", call.span)
+
+
 def reshaped(k: Kernel, source: Tile, type_: TileType, valid: Sequence[Extent]) -> Tile:
-    """Return a tile's elements under another shape; where padding would come between them, one by one."""
-    have, want, t = source.type.shape, type_.shape, k.t
+    """Return a tile's elements under another shape; where padding comes between them, each is fetched."""
+    have, want = source.type.shape, type_.shape
     plain = padded(have) == have and padded(want) == want
-    if plain or [n for n in have if n != 1] == [n for n in want if n != 1]:
-        return k.tile(t.shaped("tt.reshape", source.value, padded(want)), type_, valid)
-    numbers = t.integer(0, I64, padded(want))
-    for axis, step in enumerate(steps(want)):
-        place = extents.positions(t, padded(want), axis)
-        scaled = t.simple("arith.muli", place, t.integer(step, I64, place.shape))
-        numbers = t.simple("arith.addi", numbers, extents.spread(t, scaled, padded(want)))
-    return k.tile(counted(t, source.value, have, numbers), type_, valid)
+    if not plain and [n for n in have if n != 1] != [n for n in want if n != 1]:
+        return k.tile(counted(k.t, source.value, have, numbered(k, want)), type_, valid)
+    return k.tile(k.t.shaped("tt.reshape", source.value, padded(want)), type_, valid)
+
+
+def numbered(k: Kernel, shape: Sequence[int]) -> Value:
+    """Return the number of each element of a shape along its rows; -2 in its padding."""
+    t, wide = k.t, padded(tuple(shape))
+    found = t.integer(0, I64, wide)
+    for axis, step in enumerate(steps(shape)):
+        places = extents.positions(t, wide, axis)
+        apart = t.simple("arith.muli", places, t.integer(step, I64, places.shape))
+        found = t.simple("arith.addi", found, extents.spread(t, apart, wide))
+    mask = k.inside(wide, shape)
+    return found if mask is None else t.select(mask, found, t.integer(-2, I64, wide))
 
 
 @recipe("tile.transpose")

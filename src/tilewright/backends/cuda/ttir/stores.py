@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place, places
+from tilewright.backends.cuda.ttir.changes import Change
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
+from tilewright.backends.cuda.ttir.loads import admitted, held, live_of
+from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.shape import reshaped
 from tilewright.backends.cuda.ttir.text import Value
-from tilewright.backends.cuda.ttir.tiles import in_memory, of_rank
+from tilewright.backends.cuda.ttir.tiles import arithmetic, in_memory, of_rank, spread_to
 from tilewright.backends.cuda.ttir.values import Tensor, Tile, working
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import BF16, FP16, FP32, FP64, INT32, INT64, UINT32, UINT64, DataType
 
 PAST = "a store does not fit its tensor"
 
@@ -32,33 +35,28 @@ def put(k: Kernel, call: Call, tile: Tile, tensor: Tensor, named: str, bound: Bo
     t, rank = k.t, len(tensor.shape)
     value = of_rank(k, as_element(t, tile.value, tile.type.dtype, tensor.dtype), rank)
     valid = (*(1,) * (rank - len(tile.valid)), *tile.valid)
-    mask = k.inside(value.shape, valid)
-    fit = checked(k, call, offsets_of(call, named), PAST, valid, tensor.shape)
-    if fit is not None:
+    offsets, mask = k.indices(bound[named]), k.inside(value.shape, valid)
+    if bound.get("mask") is not None:
+        live = live_of(k, value.shape, valid, spread_to(k, bound["mask"].value, value.shape))
+        mask = admitted(k, call, live, held(k, value.shape, offsets, value.shape, replace(tensor, valid=tensor.shape)))
+    elif (fit := checked(k, call, offsets_of(call, named), PAST, valid, tensor.shape)) is not None:
         whole = t.splat(fit, value.shape)
         mask = whole if mask is None else t.simple("arith.andi", mask, whole)
     k.writes(tensor)
-    found, held = places(k, tensor, value.shape, k.indices(bound[named])), in_memory(k, value, tensor.dtype)
+    found = places(k, tensor, value.shape, offsets)
     if bound["atomic"] is AtomicType.Add:
-        add_to_memory(k, call, found, held, mask, tensor.dtype)
+        add_to_memory(k, found, value, mask, tensor)
     else:
-        t.do(f"tt.store {found}, {held}{'' if mask is None else f', {mask}'} : {found.type}")
+        lying = in_memory(k, value, tensor.dtype)
+        t.do(f"tt.store {found}, {lying}{'' if mask is None else f', {mask}'} : {found.type}")
     return tensor
 
 
-ADDED = (FP64, FP32, FP16, BF16, INT32, UINT32, INT64, UINT64)
-"""The types of elements that are added to where they lie."""
-
-
-def add_to_memory(k: Kernel, call: Call, found: Value, value: Value, mask: Value | None, dtype: DataType) -> None:
-    """Write that elements are added to those at some addresses, where a mask says so."""
-    if dtype not in ADDED:
-        raise refused(f"an atomic store of {dtype} elements", call.span)
-    all_of_it = k.t.constant("true", "i1", value.shape) if mask is None else mask
-    types = f"({found.type}, {value.type}, {all_of_it.type}) -> {value.type}"
-    kind = "fadd" if dtype.is_float() else "add"
-    text = f"tt.atomic_rmw {kind}, relaxed, gpu, {found}, {value}, {all_of_it} : {types}"
-    k.t.op(text, value.element, value.shape)
+def add_to_memory(k: Kernel, found: Value, value: Value, mask: Value | None, tensor: Tensor) -> None:
+    """Write that elements are added to those at some addresses of a tensor, where a mask says so."""
+    arithmetic(k, tensor.dtype)
+    live = k.t.constant("true", "i1", value.shape) if mask is None else mask
+    Change("add", tensor, value).applied(k, found, live)
 
 
 @recipe("tensor.write")
