@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from tilewright.backends.cuda.driver import driver, stream_function
@@ -67,7 +68,7 @@ class PlacedProgram(HostProgram):
             **{name: found.address(name) for name in DRIVER},
         }
 
-    def finish(self, name: str, number: int, buffers: int) -> None:
+    def finish(self, name: str, number: int, buffers: int, numbers: Sequence[int] = ()) -> None:
         """Give back memory of the device behind what was launched, and raise what a run did wrong.
 
         What kernels have noted meanwhile is raised, too: all of it, where launches are blocking.
@@ -81,4 +82,4 @@ class PlacedProgram(HostProgram):
         noted = ctypes.c_uint64.from_address(self._table[Table.ERROR_WORD])
         if not number and noted.value:
             number, noted.value = noted.value, 0
-        super().finish(name, number, 0)
+        super().finish(name, number, 0, numbers)
