@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.expr import Const, Expr
 from tilewright.core.op import Kind, Undefined, data_of
 from tilewright.core.region import Array, Region, embed, exact, shaded
 from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
-from tilewright.dtypes import BOOL, FP32, INDEX, DataType, objection, promote, round_to
+from tilewright.dtypes import BOOL, FP32, INDEX, DataType, common, objection, promote, round_to
 from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, UNIFIED, op
 from tilewright.source import UNKNOWN, Span
@@ -36,6 +36,7 @@ def elementwise(
     float_result: bool = False,
     same_shape: bool = False,
     chained: bool = False,
+    promotes: bool = False,
     takes_numbers: bool = False,
     kinds: tuple[Kind, ...] = UNIFIED,
     ulp: float = 0,
@@ -45,7 +46,8 @@ def elementwise(
 
     `reference` gets float64 arrays for floating-point operands and the integers themselves otherwise; what it returns
     is rounded once. `float_result` ops turn integers into fp32 first; `same_shape` ops do not broadcast, masks aside.
-    `chained` ops apply it to the first two operands, then to that and the next one.
+    `chained` ops apply it to the first two operands, then to that and the next one. Elements of several types meet by
+    value, in those of the PTO family that say `promotes` as its rules have it.
     """
     accepted = frozenset(accepts)
 
@@ -54,7 +56,7 @@ def elementwise(
 
         def infer(**operands: Any) -> ShapedType:
             values = {name: operands[name] for name in names if isinstance(operands[name], Expr)}
-            dtype = elementwise_dtype(values)
+            dtype = elementwise_dtype(values, promote if promotes or float_result else common)
             if float_result and dtype.is_int():
                 dtype = FP32
             check_dtype(dtype, accepted, list(values))
@@ -74,8 +76,10 @@ def elementwise(
     return declare
 
 
-def elementwise_dtype(values: dict[str, Expr]) -> DataType:
-    """Return the element type operands promote to; a scalar never changes a tile's type."""
+def elementwise_dtype(
+    values: dict[str, Expr], join: Callable[[DataType, DataType], DataType | None] = promote
+) -> DataType:
+    """Return the element type that operands join in; a scalar never changes a tile's type."""
     shaped_types = [v.type for v in values.values() if isinstance(v.type, (TensorType, TileType))]
     if not shaped_types:
         raise OperandError(
@@ -83,11 +87,17 @@ def elementwise_dtype(values: dict[str, Expr]) -> DataType:
         )
     dtype = shaped_types[0].dtype
     for type_ in shaped_types[1:]:
-        dtype = promote(dtype, type_.dtype)
+        dtype = join(dtype, type_.dtype) or no_common(dtype, type_.dtype, list(values))
     for name, value in values.items():
         if isinstance(value.type, ScalarType):
             dtype = _with_scalar(dtype, name, value, isinstance(shaped_types[0], TileType))
     return dtype
+
+
+def no_common(lhs: DataType, rhs: DataType, blame: list[str]) -> NoReturn:
+    """Raise: of two types of integers one holds what is too large for the other, and that has a sign."""
+    help = "convert one: pl.cast(..., pl.INT64) or pl.cast(..., pl.UINT64), which keep the bits; comparing is exact"
+    raise DTypeMismatchError(f"no integers hold both {lhs} and {rhs}", blame=blame, help=help)
 
 
 def _with_scalar(dtype: DataType, name: str, value: Expr, keeps: bool) -> DataType:

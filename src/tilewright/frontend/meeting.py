@@ -1,0 +1,82 @@
+"""Meeting: what the operands of an operator are converted to before it is an op on tiles or tensors.
+
+Operators go by value, as in NumPy and torch: int8 and uint8 meet in int16, masks count as ones and zeros, and `/` of
+integers is a quotient of floats. The ops that they spell keep the rules of the PTO family, so operands are converted
+first where those differ.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+from tilewright.core.expr import Const, Expr, constant
+from tilewright.core.types import ScalarType, TensorType, TileType
+from tilewright.dtypes import BOOL, FP32, DataType, common, promote
+from tilewright.errors import DTypeMismatchError
+from tilewright.frontend.walk.walker import Value
+from tilewright.ops.families import no_common
+from tilewright.ops.masks import own_type
+
+_JOINING: Mapping[type[ast.operator], type[ast.operator]] = {ast.Add: ast.BitOr, ast.Mult: ast.BitAnd}
+"""What arithmetic is between two masks, as in NumPy and torch."""
+
+_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_SHIFTS = (ast.LShift, ast.RShift)
+
+
+def element_type(value: Value) -> DataType | None:
+    """Return the element type of a tile or a tensor; None for a number."""
+    return value.type.dtype if isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType)) else None
+
+
+def between_masks(operator: ast.operator, lhs: Value, rhs: Value) -> ast.operator:
+    """Return the operator that one between tiles or tensors stands for."""
+    is_joined = element_type(lhs) == element_type(rhs) == BOOL and type(operator) in _JOINING
+    return _JOINING[type(operator)]() if is_joined else operator
+
+
+def met(
+    operator: ast.operator, lhs: Value, rhs: Value, convert: Callable[[Expr, DataType], Value]
+) -> tuple[Value, Value]:
+    """Return the operands of an operator, one of them a tile or a tensor, in the type that they meet in by value."""
+    left, right = element_type(lhs), element_type(rhs)
+    if isinstance(operator, ast.MatMult):
+        return lhs, rhs
+    dtype = _elements(operator, lhs, rhs)
+    own = promote(left or dtype, right or dtype)
+
+    def converted(value: Value) -> Value:
+        keeps = not isinstance(value, Expr) or isinstance(value, Const) or own == dtype
+        return value if keeps or (element_type(value) is None and dtype != FP32) else convert(value, dtype)
+
+    return converted(lhs), converted(rhs)
+
+
+def _elements(operator: ast.operator, lhs: Value, rhs: Value) -> DataType:
+    """Return the type that operands meet in."""
+    left, right = element_type(lhs), element_type(rhs)
+    dtype = _joined(operator, left, right) if left and right else left or right
+    assert dtype is not None
+    if dtype == BOOL and not isinstance(operator, _BITS):
+        if left and right:
+            help = "`^` is where they differ; pl.cast(mask, pl.INT32) makes ones and zeros of a mask"
+            raise DTypeMismatchError("masks are joined, not computed with", blame=["lhs", "rhs"], help=help)
+        dtype = _beside(lhs if right else rhs)
+    return FP32 if isinstance(operator, ast.Div) and not dtype.is_float() else dtype
+
+
+def _joined(operator: ast.operator, left: DataType, right: DataType) -> DataType:
+    dtype = common(left, right)
+    if dtype is None and isinstance(operator, (ast.Div, *_SHIFTS)):
+        return left  # a quotient of floats, or what is shifted
+    return dtype or no_common(left, right, ["lhs", "rhs"])
+
+
+def _beside(number: Value) -> DataType:
+    """Return the type that a mask takes beside a number."""
+    if isinstance(number, Expr):
+        assert isinstance(number.type, ScalarType)
+        return own_type(number)
+    assert isinstance(number, (int, float))
+    return own_type(constant(number))
