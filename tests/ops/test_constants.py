@@ -119,7 +119,7 @@ class Use:
     @property
     def compares(self) -> bool:
         """Whether the number need not be one of the elements it is compared with."""
-        return any(p.compares for p in self.spec.parameters)
+        return any(p.unheld for p in self.spec.parameters)
 
     def __str__(self) -> str:
         return f"{self.kind.value} {self.expression}"

@@ -16,7 +16,8 @@ from ops.native import Native
 from ops.test_mixed_scalars import MODEL, TYPES, wrapped
 
 import tilewright.language as pl
-from tilewright.dtypes import DataType
+from tilewright.dtypes import DataType, from_numpy
+from tilewright.errors import DTypeMismatchError, OperandError
 
 COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 SHIFTS = {"shl": "<<", "shr": ">>"}
@@ -80,20 +81,13 @@ def combined(cases: list[tuple[str, DataType, DataType, DataType]]) -> Native:
     return Native(kernel("\n".join(lines), **given, **{f"out_{t}": out(t, n + 1, COUNT) for t, n in counts.items()}))
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("add",),
-        ("sub", "mul"),
-        ("floordiv",),
-        ("mod",),
-        ("bit_and", "bit_or", "bit_xor"),
-        ("shl", "shr"),
-        ("max", "min"),
-        tuple(COMPARED),
-    ],
-    ids="-".join,
-)
+GROUPS = [
+    ("add", "sub", "mul"), ("floordiv",), ("mod",), ("bit_and", "bit_or", "bit_xor", *SHIFTS),
+    ("max", "min", *COMPARED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("names", GROUPS, ids="-".join)
 def test_integers_of_two_types_meet_by_value(names: tuple[str, ...]) -> None:
     cases = rows(names)
     want = dict[DataType, list[list[int]]]()
@@ -107,3 +101,90 @@ def test_integers_of_two_types_meet_by_value(names: tuple[str, ...]) -> None:
         for side in sides:
             for row, wanted, case in zip(side.tolist(), expected, [c for c in cases if c[3] == result], strict=True):
                 assert row == wanted, case
+
+
+def test_what_no_type_holds_is_refused() -> None:
+    for name in sorted(set(WRITTEN) - set(SHIFTS) - set(COMPARED)):
+        for lhs, rhs in ((pl.UINT64, pl.INT64), (pl.INT8, pl.UINT64)):
+            with pytest.raises(DTypeMismatchError, match=f"no integers hold both {lhs} and {rhs}"):
+                kernel(f"c = {WRITTEN[name].format('a', 'b')}", a=tensor(lhs, 4), b=tensor(rhs, 4))
+
+
+def check(statements: list[tuple[str, Array]], **given: Array) -> None:
+    """Fail unless expressions give what is said, natively and in the interpreter; `t_x` is a tile of `x`."""
+    lines = [f"t_{name} = pl.load({name}, {[0] * x.ndim}, {[*x.shape]})" for name, x in given.items()]
+    outputs = {f"out{number}": want for number, (_, want) in enumerate(statements)}
+    for (text, want), name in zip(statements, outputs, strict=True):
+        is_tile, at = "t_" in text or "arange" in text, [0] * want.ndim
+        lines.append(f"pl.store({text}, {at}, {name})" if is_tile else f"pl.assemble({name}, {text}, {at})")
+    parameters = {name: tensor(from_numpy(x.dtype), *x.shape) for name, x in given.items()}
+    results = {name: out(from_numpy(want.dtype), *want.shape) for name, want in outputs.items()}
+    zeros = [np.zeros_like(want) for want in outputs.values()]
+    found = Native(kernel("\n".join(lines), **parameters, **results)).run([*given.values(), *zeros])[len(given) :]
+    for (text, want), sides in zip(statements, found, strict=True):
+        for side in sides:
+            ours, theirs = (each.astype(np.float64) if want.dtype.kind in "fV" else each for each in (side, want))
+            np.testing.assert_array_equal(ours, theirs, err_msg=text)
+
+
+def test_numbers_tensors_and_single_operands_go_the_same_way() -> None:
+    statements = list[tuple[str, Array]]()
+    given = {f"x{number}": grid(t, 0) for number, t in enumerate(TYPES)}
+    for (name, x), t in zip(given.items(), TYPES, strict=True):
+        three, seven, one = (np.asarray(number, t.numpy) for number in (3, 7, 1))
+        with np.errstate(all="ignore"):
+            statements += [
+                (f"t_{name} % 3", x % three), (f"t_{name} // 3", x // three), (f"7 % t_{name}", seven % x),
+                (f"7 // t_{name}", np.where(x == 0, 0 * x, seven // np.where(x == 0, one, x))),
+                (f"{name} % 3", x % three), (f"pl.fmod(t_{name}, 3)", np.fmod(x, three)),
+                (f"pl.div(t_{name}, 3)", _thirds(x)), (f"~t_{name}", ~x), (f"-t_{name}", 0 * x - x),
+                (f"pl.abs(t_{name})", np.abs(x)), (f"t_{name} << 1", x << one), (f"t_{name} >> 1", x >> one),
+                (f"t_{name} / 4", x.astype(np.float32) / np.float32(4)),
+                (f"{name} / {name}", x.astype(np.float32) / x.astype(np.float32)),
+            ]  # fmt: skip
+    check(statements, **given)
+
+
+def _thirds(x: Array) -> Array:
+    """Return integers divided by three, the fraction dropped."""
+    return np.array([[abs(int(n)) // 3 * (1 if n > 0 else -1) for n in x[0]]], x.dtype)
+
+
+def test_masks_count_as_ones_and_zeros_beside_numbers() -> None:
+    x, n = np.array([[-1.5, 0.0, 0.5, 2.5]], np.float32), np.array([[1, 2, 3, 4]], np.int8)
+    m, k, two = x > 0, x > 1, np.float32(2)
+    check(
+        [
+            ("(t_x > 0) * 2.0", m * two), ("3 - (t_x > 0)", 3 - m.astype(np.int32)), ("(t_x > 0) * t_x", m * x),
+            ("(t_x > 0) + t_n", m + n), ("(t_x > 0) + (t_x > 1)", m | k), ("(t_x > 0) * (t_x > 1)", m & k),
+            ("(t_x > 0) / 2", m / two), ("~(t_x > 0)", ~m), ("(x > 0) * 2.0", m * two), ("(t_x > 0) > 0.5", m),
+            ("(t_x > 0) < 2", m | True),
+        ],
+        x=x, n=n,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [pl.FP32, pl.FP16, pl.BF16, pl.FP64], ids=str)
+def test_floats_are_divided_downwards_as_in_numpy(dtype: DataType) -> None:
+    numbers = [0.0, -0.0, 1.0, -1.0, 0.1, -2.5, 3.0, 7.25, 0.0625, -60000.0, np.inf, -np.inf, np.nan]
+    x, y = (np.array([[pair[side] for pair in itertools.product(numbers, repeat=2)]], dtype.numpy) for side in (0, 1))
+    wide = x.astype(np.float64), y.astype(np.float64)
+    with np.errstate(all="ignore"):
+        floor, rest = (function(*wide).astype(dtype.numpy) for function in (np.floor_divide, np.mod))
+    check([("t_x // t_y", floor), ("t_x % t_y", rest), ("x // y", floor), ("x % y", rest)], x=x, y=y)
+
+
+COUNTED = [
+    ("250, 256", pl.UINT8), ("100, 128", pl.INT8), ("5, -1, -1", pl.UINT8), ("256", pl.UINT8),
+    ("2**63 - 2, 2**63", pl.INT64), ("0, 70000, 10000", pl.FP16),
+]  # fmt: skip
+
+
+def test_counting_may_stop_past_the_last_number_of_a_type() -> None:
+    wanted = [(given, t, np.array(range(*eval(f"[{given}]"))).astype(t.numpy)) for given, t in COUNTED]
+    check([(f"pl.arange({given}, dtype=pl.{t.symbol})", want) for given, t, want in wanted])
+    for given, t, number in (("0, 300", pl.UINT8, 299), ("-1, 3", pl.UINT8, -1), ("3, -130, -1", pl.INT8, -129)):
+        with pytest.raises(OperandError, match=f"{number} is not a number {t} can hold"):
+            kernel(f"t = pl.arange({given}, dtype=pl.{t.symbol})")
+    with pytest.raises(OperandError, match="is not a number int32 can hold"):
+        kernel("t = pl.arange(2**31 - 2, 2**31 + 1)")

@@ -222,7 +222,8 @@ _HELP = {
 def literal(spec: OpSpec, parameter: Parameter, value: int | float | bool, bound: Bound) -> Const:
     """Return a Python number in the type it meets: `pl.add(x, 1)` adds an fp16 one to an fp16 tile.
 
-    The elements it meets have to hold it. A scalar it meets takes it where it can; it is a number of its own where not.
+    The elements it meets have to hold it, unless its op decides what other numbers mean. A scalar it meets takes it
+    where it can; it is a number of its own where not.
     """
     own = literal_type(value)
     if isinstance(value, TypedNumber):
@@ -230,16 +231,11 @@ def literal(spec: OpSpec, parameter: Parameter, value: int | float | bool, bound
     met = _met(bound) if own != BOOL and _meets(spec, parameter) else None
     if met is not None and parameter.keeps_bits:
         value = _unsigned(value, met.dtype)
-    if parameter.compares and own != BOOL and (met is None or objection(value, met.dtype)):
-        return _compared(value)
+    if met is not None and parameter.unheld and objection(value, met.dtype):
+        return constant(value, FP64) if isinstance(value, float) else ConstInt(value, INT64)
     if isinstance(met, ScalarType) and (own.is_float() > met.dtype.is_float() or _outreaches(value, met.dtype)):
         return constant(value)
     return constant(value, own if met is None else met.dtype)
-
-
-def _compared(value: float) -> Const:
-    """Return a number that the elements it is compared with cannot hold, exactly: comparisons replace it."""
-    return constant(value, FP64) if isinstance(value, float) else ConstInt(value, INT64)
 
 
 def _unsigned(value: float, dtype: DataType) -> float:

@@ -40,15 +40,16 @@ def met(
     operator: ast.operator, lhs: Value, rhs: Value, convert: Callable[[Expr, DataType], Value]
 ) -> tuple[Value, Value]:
     """Return the operands of an operator, one of them a tile or a tensor, in the type that they meet in by value."""
-    left, right = element_type(lhs), element_type(rhs)
+    types = [dtype for dtype in (element_type(lhs), element_type(rhs)) if dtype is not None]
     if isinstance(operator, ast.MatMult):
         return lhs, rhs
     dtype = _elements(operator, lhs, rhs)
-    own = promote(left or dtype, right or dtype)
+    keeps = promote(types[0], types[-1]) == dtype
 
     def converted(value: Value) -> Value:
-        keeps = not isinstance(value, Expr) or isinstance(value, Const) or own == dtype
-        return value if keeps or (element_type(value) is None and dtype != FP32) else convert(value, dtype)
+        if keeps or not isinstance(value, Expr) or isinstance(value, Const):
+            return value
+        return convert(value, dtype) if element_type(value) or dtype == FP32 else value
 
     return converted(lhs), converted(rhs)
 

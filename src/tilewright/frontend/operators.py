@@ -88,8 +88,8 @@ def binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: 
 def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: ast.BinOp) -> Expr:
     if isinstance(operator, ast.Pow) and _is_shaped(lhs) and type(rhs) is int and rhs == 2:
         return apply(t, OPS["tile.square"].spec, {"x": lhs}, node, {"x": node.left})
-    is_shaped = _is_shaped(lhs) or _is_shaped(rhs)
-    spec = _spec(t, node, BINARY[type(between_masks(operator, lhs, rhs))], is_shaped)
+    is_shaped, operator = _is_shaped(lhs) or _is_shaped(rhs), between_masks(operator, lhs, rhs)
+    spec = _spec(t, node, BINARY[type(operator)], is_shaped)
     _check_operands(t, node, lhs, rhs)
     if is_shaped:
         with _located(t, {"lhs": lhs, "rhs": rhs}, node, {"lhs": node.left, "rhs": node.right}):

@@ -81,7 +81,7 @@ def op(
     expand: Callable[..., Any] | None = None,
     also: Mapping[str, tuple[str, ...]] | None = None,
     keeps_bits: Collection[str] = (),
-    compares: Collection[str] = (),
+    unheld: Collection[str] = (),
     hints: Mapping[str, str] | None = None,
     follows: Collection[str] = (),
 ) -> Callable[[F], F]:
@@ -92,11 +92,11 @@ def op(
     """
 
     def changed(p: Parameter) -> Parameter:
-        if p.name not in (*(also or ()), *keeps_bits, *compares, *(hints or ()), *follows):
+        if p.name not in (*(also or ()), *keeps_bits, *unheld, *(hints or ()), *follows):
             return p
         help, follow = (hints or {}).get(p.name, ""), p.name in follows
-        others, compared = (also or {}).get(p.name, ()), p.name in compares
-        return replace(p, also=others, keeps_bits=p.name in keeps_bits, compares=compared, help=help, follows=follow)
+        others, free = (also or {}).get(p.name, ()), p.name in unheld
+        return replace(p, also=others, keeps_bits=p.name in keeps_bits, unheld=free, help=help, follows=follow)
 
     def declare(function: F) -> F:
         @functools.wraps(function)

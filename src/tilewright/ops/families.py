@@ -119,7 +119,8 @@ def check_dtype(dtype: DataType, accepted: Collection[DataType], blame: list[str
     """Raise unless an op takes elements of `dtype`."""
     if dtype not in accepted:
         names = ", ".join(sorted(t.name for t in accepted))
-        raise DTypeMismatchError(f"{dtype} elements are not supported here", blame=blame, help=f"supported: {names}")
+        help = f"{'pl.cast(mask, pl.INT32) makes ones and zeros of a mask; ' if dtype == BOOL else ''}supported: {names}"
+        raise DTypeMismatchError(f"{dtype} elements are not supported here", blame=blame, help=help)
 
 
 def elementwise_type(values: dict[str, Expr], dtype: DataType, *, same_shape: bool = False) -> ShapedType:

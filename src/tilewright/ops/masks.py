@@ -46,7 +46,7 @@ def test(reference: Reference) -> Callable[[F], F]:
         return op(
             kinds=UNIFIED, infer=infer, evaluate=evaluate, family="elementwise", reference=reference,
             elements=compared, accepts=ELEMENTS, undefined=Undefined.SPREADS, fold=fold if is_pair else None,
-            compares=names if is_pair else (),
+            unheld=names if is_pair else (),
         )(function)  # fmt: skip
 
     return declare
