@@ -156,7 +156,7 @@ def test_masks_count_as_ones_and_zeros_beside_numbers() -> None:
     check(
         [
             ("(t_x > 0) * 2.0", m * two), ("3 - (t_x > 0)", 3 - m.astype(np.int32)), ("(t_x > 0) * t_x", m * x),
-            ("(t_x > 0) + t_n", m + n), ("(t_x > 0) + (t_x > 1)", m | k), ("(t_x > 0) * (t_x > 1)", m & k),
+            ("(t_x > 0) + t_n", m + n), ("(t_x > 0) ^ (t_x > 1)", m ^ k),
             ("(t_x > 0) / 2", m / two), ("~(t_x > 0)", ~m), ("(x > 0) * 2.0", m * two), ("(t_x > 0) > 0.5", m),
             ("(t_x > 0) < 2", m | True),
         ],

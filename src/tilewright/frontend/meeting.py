@@ -1,25 +1,21 @@
 """Meeting: what the operands of an operator are converted to before it is an op on tiles or tensors.
 
-Operators go by value, as in NumPy and torch: int8 and uint8 meet in int16, masks count as ones and zeros, and `/` of
-integers is a quotient of floats. The ops that they spell keep the rules of the PTO family, so operands are converted
-first where those differ.
+Operators go by value, as in NumPy and torch: int8 and uint8 meet in int16, fp16 and bfloat16 in fp32, masks beside
+numbers are ones and zeros, and `/` of integers is a quotient of floats. The ops that they spell keep the rules of the
+PTO family, so operands are converted first where those differ.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from tilewright.core.expr import Const, Expr, constant
 from tilewright.core.types import ScalarType, TensorType, TileType
 from tilewright.dtypes import BOOL, FP32, DataType, common, promote
-from tilewright.errors import DTypeMismatchError
 from tilewright.frontend.walk.walker import Value
 from tilewright.ops.families import no_common
 from tilewright.ops.masks import own_type
-
-_JOINING: Mapping[type[ast.operator], type[ast.operator]] = {ast.Add: ast.BitOr, ast.Mult: ast.BitAnd}
-"""What arithmetic is between two masks, as in NumPy and torch."""
 
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
 _SHIFTS = (ast.LShift, ast.RShift)
@@ -28,12 +24,6 @@ _SHIFTS = (ast.LShift, ast.RShift)
 def element_type(value: Value) -> DataType | None:
     """Return the element type of a tile or a tensor; None for a number."""
     return value.type.dtype if isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType)) else None
-
-
-def between_masks(operator: ast.operator, lhs: Value, rhs: Value) -> ast.operator:
-    """Return the operator that one between tiles or tensors stands for."""
-    is_joined = element_type(lhs) == element_type(rhs) == BOOL and type(operator) in _JOINING
-    return _JOINING[type(operator)]() if is_joined else operator
 
 
 def met(
@@ -59,10 +49,7 @@ def _elements(operator: ast.operator, lhs: Value, rhs: Value) -> DataType:
     left, right = element_type(lhs), element_type(rhs)
     dtype = _joined(operator, left, right) if left and right else left or right
     assert dtype is not None
-    if dtype == BOOL and not isinstance(operator, _BITS):
-        if left and right:
-            help = "`^` is where they differ; pl.cast(mask, pl.INT32) makes ones and zeros of a mask"
-            raise DTypeMismatchError("masks are joined, not computed with", blame=["lhs", "rhs"], help=help)
+    if dtype == BOOL and not (left and right) and not isinstance(operator, _BITS):
         dtype = _beside(lhs if right else rhs)
     return FP32 if isinstance(operator, ast.Div) and not dtype.is_float() else dtype
 
