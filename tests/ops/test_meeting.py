@@ -139,6 +139,7 @@ def test_numbers_tensors_and_single_operands_go_the_same_way() -> None:
                 (f"{name} % 3", x % three), (f"pl.fmod(t_{name}, 3)", np.fmod(x, three)),
                 (f"pl.div(t_{name}, 3)", _thirds(x)), (f"~t_{name}", ~x), (f"-t_{name}", 0 * x - x),
                 (f"pl.abs(t_{name})", np.abs(x)), (f"t_{name} << 1", x << one), (f"t_{name} >> 1", x >> one),
+                (f"1 << (t_{name} & 7)", one << (x & seven)), (f"7 ^ t_{name}", seven ^ x),
                 (f"t_{name} / 4", x.astype(np.float32) / np.float32(4)),
                 (f"{name} / {name}", x.astype(np.float32) / x.astype(np.float32)),
             ]  # fmt: skip

@@ -253,19 +253,19 @@ def prelu(tile: Tile, slope: Tile, tmp: Tile | None = None) -> Tile:
 
 
 @elementwise(reference=lambda lhs, rhs: lhs & rhs, accepts=BITS, promotes=True, same_shape=True)
-def and_(lhs: X, rhs: X | Number) -> X:
+def and_(lhs: X | Number, rhs: X | Number) -> X:
     """Return the bits both integers of each pair have; of masks, where both are True."""
     ...
 
 
 @elementwise(reference=lambda lhs, rhs: lhs | rhs, accepts=BITS, promotes=True, same_shape=True)
-def or_(lhs: X, rhs: X | Number) -> X:
+def or_(lhs: X | Number, rhs: X | Number) -> X:
     """Return the bits either integer of each pair has; of masks, where one is True."""
     ...
 
 
 @elementwise(reference=lambda lhs, rhs: lhs ^ rhs, accepts=BITS, promotes=True, same_shape=True)
-def xor(lhs: X, rhs: X | Number, tmp: Tile | None = None) -> X:
+def xor(lhs: X | Number, rhs: X | Number, tmp: Tile | None = None) -> X:
     """Return the bits exactly one integer of each pair has; of masks, where they differ."""
     ...
 
@@ -280,7 +280,7 @@ def not_(x: X) -> X:
     reference=lambda lhs, rhs: _shift(lhs, rhs, left=True), accepts=INTEGERS, promotes=True, same_shape=True,
     domain=(0, 7),
 )  # fmt: skip
-def shl(lhs: X, rhs: X | Number) -> X:
+def shl(lhs: X | Number, rhs: X | Number) -> X:
     """Return each integer shifted left; the count is taken modulo the width."""
     ...
 
@@ -289,7 +289,7 @@ def shl(lhs: X, rhs: X | Number) -> X:
     reference=lambda lhs, rhs: _shift(lhs, rhs, left=False), accepts=INTEGERS, promotes=True, same_shape=True,
     domain=(0, 7),
 )  # fmt: skip
-def shr(lhs: X, rhs: X | Number) -> X:
+def shr(lhs: X | Number, rhs: X | Number) -> X:
     """Return each integer shifted right, keeping its sign; the count is taken modulo the width."""
     ...
 
