@@ -252,19 +252,19 @@ def prelu(tile: Tile, slope: Tile, tmp: Tile | None = None) -> Tile:
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs & rhs, accepts=BITS, promotes=True, same_shape=True)
+@elementwise(reference=lambda lhs, rhs: lhs & rhs, accepts=BITS, promotes=True)
 def and_(lhs: X | Number, rhs: X | Number) -> X:
     """Return the bits both integers of each pair have; of masks, where both are True."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs | rhs, accepts=BITS, promotes=True, same_shape=True)
+@elementwise(reference=lambda lhs, rhs: lhs | rhs, accepts=BITS, promotes=True)
 def or_(lhs: X | Number, rhs: X | Number) -> X:
     """Return the bits either integer of each pair has; of masks, where one is True."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs ^ rhs, accepts=BITS, promotes=True, same_shape=True)
+@elementwise(reference=lambda lhs, rhs: lhs ^ rhs, accepts=BITS, promotes=True)
 def xor(lhs: X | Number, rhs: X | Number, tmp: Tile | None = None) -> X:
     """Return the bits exactly one integer of each pair has; of masks, where they differ."""
     ...
@@ -276,19 +276,13 @@ def not_(x: X) -> X:
     ...
 
 
-@elementwise(
-    reference=lambda lhs, rhs: _shift(lhs, rhs, left=True), accepts=INTEGERS, promotes=True, same_shape=True,
-    domain=(0, 7),
-)  # fmt: skip
+@elementwise(reference=lambda lhs, rhs: _shift(lhs, rhs, left=True), accepts=INTEGERS, promotes=True, domain=(0, 7))
 def shl(lhs: X | Number, rhs: X | Number) -> X:
     """Return each integer shifted left; the count is taken modulo the width."""
     ...
 
 
-@elementwise(
-    reference=lambda lhs, rhs: _shift(lhs, rhs, left=False), accepts=INTEGERS, promotes=True, same_shape=True,
-    domain=(0, 7),
-)  # fmt: skip
+@elementwise(reference=lambda lhs, rhs: _shift(lhs, rhs, left=False), accepts=INTEGERS, promotes=True, domain=(0, 7))
 def shr(lhs: X | Number, rhs: X | Number) -> X:
     """Return each integer shifted right, keeping its sign; the count is taken modulo the width."""
     ...

@@ -34,7 +34,6 @@ def elementwise(
     reference: Reference,
     accepts: Collection[DataType] = NUMBERS,
     float_result: bool = False,
-    same_shape: bool = False,
     chained: bool = False,
     promotes: bool = False,
     takes_numbers: bool = False,
@@ -45,9 +44,9 @@ def elementwise(
     """Declare an op that makes each element of the result from the same element of its operands.
 
     `reference` gets float64 arrays for floating-point operands and the integers themselves otherwise; what it returns
-    is rounded once. `float_result` ops turn integers into fp32 first; `same_shape` ops do not broadcast, masks aside.
-    `chained` ops apply it to the first two operands, then to that and the next one. Elements of several types meet by
-    value, in those of the PTO family that say `promotes` as its rules have it.
+    is rounded once. `float_result` ops turn integers into fp32 first; `chained` ones apply it to the first two operands,
+    then to that and the next one. Elements of several types meet by value, in those that say `promotes` as the rules of
+    the PTO family have it.
     """
     accepted = frozenset(accepts)
 
@@ -60,7 +59,7 @@ def elementwise(
             if float_result and dtype.is_int():
                 dtype = FP32
             check_dtype(dtype, accepted, list(values))
-            return elementwise_type(values, dtype, same_shape=same_shape and dtype != BOOL)
+            return elementwise_type(values, dtype)
 
         def evaluate(result: ShapedType, **operands: Any) -> Region:
             values = [operands[name] for name in names if operands[name] is not None]
@@ -126,19 +125,16 @@ def check_dtype(dtype: DataType, accepted: Collection[DataType], blame: list[str
 _MASKS = "masks are joined with &, |, ^ and ~, and chosen by with pl.where; pl.cast(mask, pl.INT32) has ones and zeros"
 
 
-def elementwise_type(values: dict[str, Expr], dtype: DataType, *, same_shape: bool = False) -> ShapedType:
+def elementwise_type(values: dict[str, Expr], dtype: DataType) -> ShapedType:
     """Return the broadcast result type; the first operand that spans an axis decides how much of it is valid."""
     types = {name: v.type for name, v in values.items() if isinstance(v.type, (TensorType, TileType))}
     first = next(iter(types.values()))
     shape, valid = first.shape, first.valid
     for type_ in list(types.values())[1:]:
-        merged = (
-            None if same_shape and type_.shape != first.shape else broadcast(shape, valid, type_.shape, type_.valid)
-        )
+        merged = broadcast(shape, valid, type_.shape, type_.valid)
         if merged is None:
             shapes = " and ".join(show_shape(t.shape) for t in types.values())
-            rule = "equal shapes" if same_shape else "shapes that broadcast"
-            raise ShapeMismatchError(f"operands need {rule}, got {shapes}", blame=list(types))
+            raise ShapeMismatchError(f"operands need shapes that broadcast, got {shapes}", blame=list(types))
         shape, valid = merged
     return computed(first, shape, valid, dtype)
 
