@@ -16,8 +16,9 @@ from tilewright.core.enums import CmpType
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.core.types import ScalarType, TileType
-from tilewright.dtypes import BOOL, DataType, promote
+from tilewright.dtypes import BOOL, DataType
 from tilewright.ops.convert import round_mode
+from tilewright.ops.masks import compared_in
 from tilewright.ops.padding import pad_number
 
 
@@ -174,11 +175,13 @@ _COMPARISONS = {
 def _cmp(k: Kernel, call: Call, bound: Bound) -> Mask:
     """Write a comparison; its bits stay conditions, which nobody but a selection can look at."""
     lhs, rhs = bound["lhs"], bound["rhs"]
-    met = promote(lhs.type.dtype, rhs.type.dtype) if isinstance(rhs, Tile) else lhs.type.dtype
+    own = lhs.type.dtype
+    types = compared_in(own, rhs.type.dtype if isinstance(rhs, Tile) else own)
     shapes = [each.type.shape for each in (lhs, rhs) if isinstance(each, Tile)]
     shape = tuple(max(extents) for extents in zip(*shapes, strict=True))
-    type_ = TileType(shape, met, shape)
-    a, b = (computed(k.t, operand(k, each, type_), met) for each in (lhs, rhs))
+    type_ = TileType(shape, own, shape)
+    pairs = zip((lhs, rhs), types, strict=True)
+    a, b = (computed(k.t, operand(k, each, replace(type_, dtype=dtype)), dtype) for each, dtype in pairs)
     result = a.ufunc(_COMPARISONS[CmpType(bound["cmp_type"])], (a, b))
     return Mask(result.value, tuple(broadcast_valid(type_, [lhs, rhs])))
 
