@@ -38,6 +38,23 @@ def _take(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     return result
 
 
+@lowers("tile.pick")
+def _pick(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    source, type_ = view_of(e, bound["x"]), tile_type(call)
+    valid = Tensor(source.pointer, source.valid, source.strides, source.valid, source.dtype, source.root)
+    places = Places(e, call, {**bound, "x": valid, "mask": None, "axis": 0}, None)
+    e.flush()  # an index may be read where it lies
+    places.check()
+    extents = (*places.extents, *source.valid[1:]) if places.by_row else places.extents
+    result = e.fresh(type_, known_or(type_, extents))
+    made = view_of(e, result)
+    if places.by_row:
+        places.each(_copying(places, made, extents, reads=True))
+    else:
+        Elements(e, valid, "undefined").fetch(places.index, made, extents)
+    return result
+
+
 @lowers("tile.put")
 def _put(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     given, tensor = bound["values"], bound["x"]
