@@ -42,9 +42,7 @@ def _flipped(dtype: Any, x: _Value, axis: Any = None) -> _Value:
     """Return what is valid in the opposite order."""
     axes = range(x.data.dim()) if axis is None else (axis,) if isinstance(axis, int) else axis
     live = x.live()
-    held = (
-        live.view(torch.uint8) if live.element_size() == 1 else live
-    )  # torch flips no elements of eight bits but these
+    held = live.view((torch.uint8, torch.int16, torch.int32, torch.int64)[live.element_size().bit_length() - 1])
     data = x.data.clone()
     data[tuple(slice(0, extent) for extent in x.valid)] = torch.flip(held, tuple(axes)).view(live.dtype)
     return _Value(data, x.valid)
