@@ -34,7 +34,7 @@ def is_written(program: Program, function: Function, position: int) -> bool:
 
 
 def unreached(program: Program, function: Function, position: int) -> tuple[int, Sequence[int | None], DataType] | None:
-    """Return an axis of a parameter whose end no store reaches for certain, how far stores go, and of which elements."""
+    """Return an axis of a parameter whose end no store reaches for certain, how far stores go, and their elements."""
     type_ = function.params[position].type
     assert isinstance(type_, TensorType)
     reach = _reach(program, function, position)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tilewright.backends.cpu.compute.addresses import moved, read_of
+from tilewright.backends.cpu.compute.addresses import moved, read_of, view_of
 from tilewright.backends.cpu.compute.convert import as_element, bits_of
 from tilewright.backends.cpu.compute.copies import known_or, rows_of, tile_type, whole_extents
 from tilewright.backends.cpu.compute.element_gathers import Elements
