@@ -29,6 +29,7 @@ from tilewright.backends.cuda.ttir import (
     singles,
     stores,
     tiles,
+    turns,
     views,
 )
 from tilewright.backends.cuda.ttir.recipes import refused
@@ -59,6 +60,7 @@ SIGNED_IN = (
     singles,
     stores,
     tiles,
+    turns,
     views,
 )
 """The modules that sign in what kernels are written as."""

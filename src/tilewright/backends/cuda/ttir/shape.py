@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
-from tilewright.backends.cuda.ttir.tiles import tile_type
+from tilewright.backends.cuda.ttir.tiles import operand, tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
@@ -55,6 +55,13 @@ def _set_validshape(k: Kernel, call: Call, bound: Bound) -> Tile:
     source, wanted = bound["x"], k.indices([bound["valid_rows"], bound["valid_cols"]])
     valid = within(k, call, wanted, source.type.shape[-2:])
     return k.tile(source.value, tile_type(call), [*source.valid[:-2], *valid])
+
+
+@recipe("tile.full")
+def _full(k: Kernel, call: Call, bound: Bound) -> Tile:
+    type_, asked = tile_type(call), bound["valid_shape"]
+    valid = type_.shape if asked is None else within(k, call, k.indices(asked), type_.shape)
+    return k.tile(operand(k, bound["value"], type_), type_, valid)
 
 
 def within(k: Kernel, call: Call, wanted: Sequence[Extent], shape: Sequence[int]) -> list[Extent]:
