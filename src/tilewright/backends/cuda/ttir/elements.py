@@ -321,6 +321,7 @@ FOLDS: dict[str, Written] = {
     **{name: UFUNCS[name] for name in ("add", "multiply")},
     "maximum": _binary("maximumf", "maxsi", "maxui"),
     "minimum": _binary("minimumf", "minsi", "minui"),
+    "bitwise_or": UFUNCS["bitwise_or"],
 }
 """What elements are folded with, in whatever order: of two zeros, too, the larger or smaller one counts."""
 
