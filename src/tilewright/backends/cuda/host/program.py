@@ -43,6 +43,7 @@ from tilewright.backends.cuda.ttir import (
     temporaries,
     tensor_views,
     tiles,
+    turns,
     views,
     whole_tensors,
 )
@@ -87,6 +88,7 @@ SIGNED_IN = (
     temporaries,
     tensor_views,
     tiles,
+    turns,
     views,
     whole_tensors,
 )
