@@ -16,7 +16,8 @@ COPIES = {4096: 12, 8192: 4}
 
 
 class Work(NamedTuple):
-    """A row: how much of what it is, ours and torch's calls of it (a round makes all of them), and the error allowed.
+    """A row: how much of what it is, ours and torch's calls of it (a round makes all of them), the tensor that ours
+    write to, and the error allowed.
 
     An error is the distance between the results over the size of torch's.
     """
@@ -26,6 +27,7 @@ class Work(NamedTuple):
     unit: str
     ours: tuple[Call, ...]
     theirs: tuple[Call, ...]
+    out: Any
     error: float
 
 
@@ -48,8 +50,8 @@ def _name(kind: Any) -> str:
     return {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[str(kind).removeprefix("torch.")]
 
 
-def _moved(name: str, count: float, mine: Call, theirs: Call, error: float) -> Work:
-    return Work(name, count / 1e3, "GB/s", (mine,), (theirs,), error)
+def _moved(name: str, count: float, out: Any, mine: Call, theirs: Call, error: float) -> Work:
+    return Work(name, count / 1e3, "GB/s", (mine,), (theirs,), out, error)
 
 
 def _elementwise(torch: Any, kind: Any) -> Iterator[Work]:
@@ -59,24 +61,23 @@ def _elementwise(torch: Any, kind: Any) -> Iterator[Work]:
     out = torch.empty_like(x)
     size = x.numel() * x.element_size()
     near = 1e-6 if kind == torch.float32 else 1e-2
-    yield _moved(f"copy {name}", 2 * size, lambda: out.copy_(x), lambda: out.copy_(x), 0)
-    yield _moved(f"add {name}", 3 * size, lambda: ours.add(x, y, out), lambda: torch.add(x, y), 0)
+    yield _moved(f"copy {name}", 2 * size, out, lambda: out.copy_(x), lambda: out.copy_(x), 0)
+    yield _moved(f"add {name}", 3 * size, out, lambda: ours.add(x, y, out), lambda: torch.add(x, y), 0)
     yield _moved(
-        f"gelu(x*w+b) {name}", 2 * size, lambda: ours.gelu(x, w, b, out), lambda: f.gelu(x * w + b), near,
+        f"gelu(x*w+b) {name}", 2 * size, out, lambda: ours.gelu(x, w, b, out), lambda: f.gelu(x * w + b), near,
     )  # fmt: skip
     other = torch.bfloat16 if kind == torch.float32 else torch.float32
     cast = torch.empty(ROWS, COLUMNS, device="cuda", dtype=other)
     moved = x.numel() * (x.element_size() + cast.element_size())
-    yield _moved(f"cast {name} to {_name(other)}", moved, lambda: ours.convert(x, cast), lambda: x.to(other), 0)
-    h = x.view(-1)[: HEADS * 8192 * DIM].view(HEADS, 8192, DIM)
-    o = out.view(-1)[: h.numel()].view(h.shape)
-    c, s = (torch.randn(1, 8192, DIM // 2, device="cuda", dtype=kind) for _ in range(2))
+    yield _moved(f"cast {name} to {_name(other)}", moved, cast, lambda: ours.convert(x, cast), lambda: x.to(other), 0)
+    h, o = (each.view(HEADS, -1, DIM) for each in (x, out))
+    c, s = (torch.randn(1, h.shape[1], DIM // 2, device="cuda", dtype=kind) for _ in range(2))
 
     def turned() -> Any:
         one, two = h.chunk(2, -1)
         return torch.cat([one * c - two * s, two * c + one * s], -1)
 
-    yield _moved(f"RoPE {name}", 2 * h.numel() * h.element_size(), lambda: ours.rope(h, c, s, o), turned, near)
+    yield _moved(f"RoPE {name}", 2 * h.numel() * h.element_size(), o, lambda: ours.rope(h, c, s, o), turned, near)
 
 
 def _rows(torch: Any, kind: Any) -> Iterator[Work]:
@@ -86,20 +87,20 @@ def _rows(torch: Any, kind: Any) -> Iterator[Work]:
     out = torch.empty_like(x)
     size = x.numel() * x.element_size()
     near = 1e-6 if kind == torch.float32 else 1e-2
-    yield _moved(f"softmax {name}", 2 * size, lambda: ours.softmax(x, out), lambda: torch.softmax(x, -1), near)
+    yield _moved(f"softmax {name}", 2 * size, out, lambda: ours.softmax(x, out), lambda: torch.softmax(x, -1), near)
     yield _moved(
-        f"RMS norm {name}", 2 * size, lambda: ours.rms_norm(x, w, out),
+        f"RMS norm {name}", 2 * size, out, lambda: ours.rms_norm(x, w, out),
         lambda: f.rms_norm(x, (COLUMNS,), w[0], 1e-5), near,
     )  # fmt: skip
     yield _moved(
-        f"layer norm {name}", 2 * size, lambda: ours.layer_norm(x, w, b, out),
+        f"layer norm {name}", 2 * size, out, lambda: ours.layer_norm(x, w, b, out),
         lambda: f.layer_norm(x, (COLUMNS,), w[0], b[0], 1e-5), near,
     )  # fmt: skip
     logits = x.view(-1, WORDS)
     target = torch.randint(WORDS, (len(logits), 1), device="cuda", dtype=torch.int32)
     loss, places = torch.empty(len(logits), 1, device="cuda"), target[:, 0].long()
     yield _moved(
-        f"cross entropy {name}", size, lambda: ours.cross_entropy(logits, target, loss),
+        f"cross entropy {name}", size, loss, lambda: ours.cross_entropy(logits, target, loss),
         lambda: f.cross_entropy(logits, places, reduction="none")[:, None], near,
     )  # fmt: skip
 
@@ -109,7 +110,7 @@ def _product(torch: Any, kind: Any, size: int) -> Work:
     out, other = torch.empty_like(a), torch.empty_like(a)
     return Work(
         f"matmul {_name(kind)} {size}", 2 * size**3 / 1e6, "TFLOP/s", (lambda: ours.matmul(a, b, out),),
-        (lambda: torch.mm(a, b, out=other),), 1e-2,
+        (lambda: torch.mm(a, b, out=other),), out, 1e-2,
     )  # fmt: skip
 
 
@@ -118,7 +119,7 @@ def _bytes(torch: Any) -> Work:
     out = torch.empty(4096, 4096, device="cuda", dtype=torch.int32)
     return Work(
         "matmul int8 4096", 2 * 4096**3 / 1e6, "TOP/s", (lambda: ours.matmul_bytes(a, b, out),),
-        (lambda: torch._int_mm(a, b.t()),), 0,
+        (lambda: torch._int_mm(a, b.t()),), out, 0,
     )  # fmt: skip
 
 
@@ -132,7 +133,7 @@ def _attention(torch: Any, causal: bool) -> Work:
         return torch.nn.functional.scaled_dot_product_attention(*several, is_causal=causal).reshape(out.shape)
 
     name = f"attention bf16 {'causal' if causal else 'full'}"
-    return Work(name, flops / 1e6, "TFLOP/s", (lambda: call(q, k, v, HEADS, out),), (theirs,), 1e-2)
+    return Work(name, flops / 1e6, "TFLOP/s", (lambda: call(q, k, v, HEADS, out),), (theirs,), out, 1e-2)
 
 
 def _decode(torch: Any, rows: int, size: int) -> Work:
@@ -143,4 +144,4 @@ def _decode(torch: Any, rows: int, size: int) -> Work:
     mine = tuple(lambda w=w: call(x, w, out) for w in weights)
     theirs = tuple(lambda w=w: torch.mm(x, w.t(), out=other) for w in weights)
     count = len(weights) * (size * size + 2 * rows * size) * 2
-    return Work(f"decode bf16 {rows} x {size}", count / 1e3, "GB/s", mine, theirs, 1e-2)
+    return Work(f"decode bf16 {rows} x {size}", count / 1e3, "GB/s", mine, theirs, out, 1e-2)
