@@ -95,9 +95,9 @@ class CUDA(Backend):
             text = emitter.module.text()
         with timed("Triton"):
             binaries = [
-                compiled(each, target.capability, kernel.warps, kernel.stages)
+                compiled(text, target.capability, schedules)
                 for kernel in emitter.kernels
-                for each in (kernel.aligned, kernel.other)
+                for text, schedules in (kernel.quickest(target.capability), (kernel.other, (kernel.schedule,)))
             ]
         with timed("LLVM"):
             made = assemble(text, target.processor).object
@@ -135,7 +135,13 @@ def _objects(kernels: Sequence[KernelText], binaries: Sequence[Binary]) -> dict[
     """Return the kernels as files, and the list that says how each is launched: aligned and other, in turn."""
     names = [f"{kernel.name}.{number}.{kind}" for number, kernel in enumerate(kernels) for kind in ("aligned", "other")]
     listed = [
-        {"object": name, "name": binary.name, "threads": binary.threads, "shared": binary.shared}
+        {
+            "object": name,
+            "name": binary.name,
+            "threads": binary.threads,
+            "shared": binary.shared,
+            "boxes": [word for box in binary.boxes for word in (box.rows, box.columns, box.swizzle)],
+        }  # fmt: skip
         for name, binary in zip(names, binaries, strict=True)
     ]
     cubins = {name: binary.cubin for name, binary in zip(names, binaries, strict=True)}
@@ -148,7 +154,7 @@ def _texts(kernels: Sequence[KernelText], binaries: Sequence[Binary]) -> Texts:
     def joined(stage: str) -> str:
         return "\n".join(binary.texts.get(stage, "") for binary in binaries[::2])
 
-    written = {"ttir": lambda: "\n".join(kernel.aligned for kernel in kernels)}
+    written = {"ttir": lambda: "\n".join(kernel.described or kernel.aligned for kernel in kernels)}
     return {**written, **{stage: partial(joined, stage) for stage in ("ttgir", "llir", "ptx")}}
 
 

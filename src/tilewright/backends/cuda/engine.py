@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tilewright.backends.cuda.maps import Box, boxes
+from tilewright.backends.cuda.schedule import SPECIALIZED, Schedule
+from tilewright.backends.cuda.target import triton_release
 from tilewright.errors import InternalError
 from tilewright.forks import Lock
 from tilewright.records import record
@@ -34,24 +37,37 @@ class Binary:
     threads: int
     shared: int
     texts: Mapping[str, str]
+    boxes: tuple[Box, ...] = ()
 
 
-def compiled(text: str, capability: int, warps: int, stages: int) -> Binary:
-    """Return a kernel compiled for a GPU; InternalError shows what Triton objects to, and the text."""
+def compiled(text: str, capability: int, schedules: Sequence[Schedule]) -> Binary:
+    """Return a kernel compiled for a GPU, by the first schedule that Triton can follow and that fits a block.
+
+    InternalError shows what Triton objects to in the last, and the text.
+    """
+    complaint = ""
     with _lock, _quiet() as said:
-        try:
-            return _compiled(text, capability, warps, stages)
-        except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            complaint = _complaint(said()) or f"{type(error).__name__}: {error}"
+        for schedule in schedules:
+            try:
+                return _compiled(
+                    text if schedule.is_specialized else text.replace(SPECIALIZED, "}"), capability, schedule
+                )
+            except (RuntimeError, ValueError, TypeError, IndexError) as error:
+                complaint = _complaint(said()) or f"{type(error).__name__}: {error}"
     raise InternalError(f"Triton refuses the generated kernel: {complaint}\n{text}")
 
 
-def _compiled(text: str, capability: int, warps: int, stages: int) -> Binary:
+def _compiled(text: str, capability: int, schedule: Schedule) -> Binary:
     triton = _triton()
     target = triton.target("cuda", capability, 32)
     backend = triton.make_backend(target)
     options = backend.parse_options(
-        {"num_warps": warps, "num_stages": stages, "enable_fp_fusion": False, "enable_reflect_ftz": False}
+        {
+            "num_warps": schedule.warps,
+            "num_stages": schedule.stages,
+            "enable_fp_fusion": False,
+            "enable_reflect_ftz": False,
+        }
     )
     context = triton.ir.context()
     triton.ir.load_dialects(context)
@@ -67,18 +83,24 @@ def _compiled(text: str, capability: int, warps: int, stages: int) -> Binary:
             texts[name] = str(module)
     if metadata.get("global_scratch_size"):
         raise InternalError("a kernel that needs scratch memory of the device")
-    return Binary(bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts)
+    if metadata["shared"] > MOST_SHARED:
+        raise ValueError(f"{metadata['shared']} bytes of shared memory, and a block has at most {MOST_SHARED}")
+    made = boxes(texts["ttgir"], metadata.get("tensordesc_meta") or ())
+    return Binary(bytes(module), metadata["name"], 32 * metadata["num_warps"], metadata["shared"], texts, made)
 
 
 def _parsed(triton: Any, context: Any, text: str) -> Any:
     with tempfile.NamedTemporaryFile("w", suffix=".ttir", delete=False) as file:
-        file.write(text)
+        file.write(text if triton.has_wrapped_descriptors else _DESCRIPTOR.sub(r"!tt.tensordesc<\1>", text))
     try:
         module = triton.ir.parse_mlir_module(file.name, context)
     finally:
         os.unlink(file.name)
     module.context = context
     return module
+
+
+_DESCRIPTOR = re.compile(r"!tt\.tensordesc<tensor<([^<>]*)>>")
 
 
 class _Triton:
@@ -92,6 +114,7 @@ class _Triton:
         self.ir: Any = ir
         self.target: Any = GPUTarget
         self.make_backend: Any = make_backend
+        self.has_wrapped_descriptors = triton_release() < (3, 8)
         self.language: tuple[Any, ...] = ()
         try:
             from triton.backends.compiler import Language  # pyright: ignore

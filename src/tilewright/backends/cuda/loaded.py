@@ -8,9 +8,11 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from tilewright.backends.cuda.driver import driver, stream_function
+from tilewright.backends.cuda.host import map_code
 from tilewright.backends.cuda.host.launch_code import DRIVER, STREAM, TABLE, Table
 from tilewright.backends.host import HostProgram, free_block
 from tilewright.backends.interface import Code
@@ -57,15 +59,21 @@ class PlacedProgram(HostProgram):
         words: list[int] = [found.context(self.device), self.device, *found.shared_word()]
         for kernel in kernels:
             function = found.function(code.objects[kernel["object"]], kernel["name"], kernel["shared"])
-            words += [function, kernel["threads"], kernel["shared"], 0]
+            words += [function, kernel["threads"], kernel["shared"], self._held(kernel.get("boxes", ()))]
         self._table = (ctypes.c_uint64 * len(words))(*words)
         stream, kept = stream_function("torch" in sys.modules)
         self._keep.append(kept)
         return {
             TABLE: ctypes.addressof(self._table),
             STREAM: stream,
-            **{name: found.address(name) for name in DRIVER},
+            **{name: found.address(name) for name in (*DRIVER, *map_code.DRIVER)},
         }
+
+    def _held(self, words: Sequence[int]) -> int:
+        """Return where words lie, as long as the program does; 0 where there are none."""
+        made = (ctypes.c_uint64 * len(words))(*words)
+        self._keep.append(made)
+        return ctypes.addressof(made) if words else 0
 
     def finish(self, name: str, number: int, buffers: int) -> None:
         """Give back memory of the device behind what was launched, and raise what a run did wrong.

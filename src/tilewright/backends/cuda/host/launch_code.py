@@ -4,7 +4,7 @@ What they need of the driver and of the framework are symbols, and handles are i
 it is loaded on a device: so the object can be kept.
 
     table := context, device, error word of the host's, its address on the device, then a row for each kernel
-    row   := function, threads, bytes of shared memory, nothing
+    row   := function, threads, bytes of shared memory, boxes of its descriptors or nothing
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.backends.cuda.schedule import SPECIALIZED
 from tilewright.backends.cuda.ttir import carried, extents
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import refused, statement
@@ -37,13 +38,16 @@ def _for(k: Kernel, stmt: ForStmt) -> tuple[Binding, ...]:
     pairs = ", ".join(f"{now} = {first}" for now, first in zip(inside, starts, strict=True))
     carries = f" iter_args({pairs}) -> ({_types(inside)})" if vars else ""
     k.read, k.written = set(k.read), set(k.written)
-    with k.t.block(f"{_named(outside)}scf.for {index} = {low} to {high} step {by}{carries} : i64 {{"):
+    before = len(k.facts.products)
+    with k.t.block(f"{_named(outside)}scf.for {index} = {low} to {high} step {by}{carries} : i64 {{") as tail:
         if _stores(stmt.body):
             k.barrier()
         turn: Extent = index if is_plain else extents.plus(k.t, start, extents.times(k.t, index, step))
         k.bindings[stmt.loop_var] = k.counted(turn)
         carried.bind(k, vars, inside)
         _hand_on(k, vars, k.body(stmt.body))
+        if len(k.facts.products) > before:
+            tail.described = SPECIALIZED
     k.read, k.written = k.read | touched[0], k.written | touched[1]
     carried.bind(k, stmt.return_vars, outside)
     return ()

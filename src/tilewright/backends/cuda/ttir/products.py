@@ -13,13 +13,10 @@ from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
 from tilewright.backends.cuda.ttir.text import Value, type_of
 from tilewright.backends.cuda.ttir.tiles import operand, tile_type, zeros
-from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tile
+from tilewright.backends.cuda.ttir.values import MATRIX_UNITS, Extent, Scalar, Tile
 from tilewright.core.expr import Call
-from tilewright.dtypes import BF16, FP16, FP32, INT8, INT32, DataType
+from tilewright.dtypes import FP32, INT32, DataType
 from tilewright.ops.matmul import MISSING_ROWS
-
-LEAST = {FP16: 16, BF16: 16, INT8: 32}
-"""How long the common axis has to be on the matrix units, by what is multiplied."""
 
 
 @recipe("tile.matmul", "tile.gemv")
@@ -59,7 +56,7 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     precision = ", inputPrecision = ieee" if dtype == FP32 else ""
     types = f"{a.type} * {b.type} -> {type_of(element, shape)}"
     value = k.t.op(f"tt.dot {a}, {b}, {start}{precision} : {types}", element, shape)
-    k.multiplies = max(k.multiplies, shape[0] * shape[1])
+    k.facts.products.append(shape)
     return k.tile(value, type_, (lhs.valid[0], rhs.valid[1]))
 
 
@@ -72,7 +69,7 @@ def _check_rows(k: Kernel, call: Call, columns: Extent, rows: Extent) -> None:
 
 def _computed_in(dtype: DataType, length: int) -> DataType:
     """Return the type that elements are multiplied in."""
-    if length >= LEAST.get(dtype, 1 << 20):
+    if length >= MATRIX_UNITS.get(dtype, 1 << 20):
         return dtype
     return FP32 if dtype.is_float() else INT32
 
