@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
+from tilewright.backends.cuda.ttir.text import F32, F64, I32, Text, Value
 from tilewright.backends.integer_division import floor_divided, remainder
 from tilewright.backends.traced import Traced, exact_exp
 from tilewright.dtypes import BOOL, FP32, DataType, round_scalar
@@ -179,15 +179,9 @@ def _negative(a: Elements) -> Elements:
 
 def _copysign(a: Elements, b: Elements) -> Elements:
     t, shape = a.t, a.value.shape
-    bits = [t.op(f"tt.bitcast {x.value} : {x.value.type} -> {_bits(t, x)}", "i32", shape) for x in (a, b)]
-    size = t.simple("arith.andi", bits[0], t.integer(0x7FFFFFFF, "i32", shape))
-    sign = t.simple("arith.andi", bits[1], t.integer(-(1 << 31), "i32", shape))
-    joined = t.simple("arith.ori", size, sign)
-    return a.of(t.op(f"tt.bitcast {joined} : {joined.type} -> {a.value.type}", F32, shape))
-
-
-def _bits(t: Text, a: Elements) -> str:
-    return Value("", "i32", a.value.shape).type
+    size = t.simple("arith.andi", t.bits_as(a.value, I32), t.integer(0x7FFFFFFF, I32, shape))
+    sign = t.simple("arith.andi", t.bits_as(b.value, I32), t.integer(-(1 << 31), I32, shape))
+    return a.of(t.bits_as(t.simple("arith.ori", size, sign), F32))
 
 
 def _exp(x: Elements) -> Elements:

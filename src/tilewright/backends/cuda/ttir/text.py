@@ -109,6 +109,11 @@ class Text:
         made = type_of(element, value.shape)
         return self.op(f"{name} {value} : {value.type} to {made}", element, value.shape)
 
+    def bits_as(self, value: Value, element: str) -> Value:
+        """Return elements whose bits are read as another type of the same width."""
+        made = type_of(element, value.shape)
+        return self.op(f"tt.bitcast {value} : {value.type} -> {made}", element, value.shape)
+
     def shaped(self, name: str, value: Value, shape: Sequence[int], options: str = "") -> Value:
         """Write an operation that gives the same elements under another shape, `name A -> B`."""
         made = type_of(value.element, shape)
