@@ -6,7 +6,7 @@ Whoever only loads code that was made before pays for nothing else: no compiler 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import NoReturn
 
@@ -24,6 +24,9 @@ class HostProgram:
 
     Of the program only what its entries declare is asked for.
     """
+
+    filled: Mapping[str, Sequence[int]] = {}
+    """Of each entry, the tensors that it fills before it reads them, by their place among its tensors."""
 
     def __init__(self, program: Program, code: Code, symbols: Mapping[str, int] | None = None) -> None:
         self.program = program

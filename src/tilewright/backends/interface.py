@@ -143,6 +143,14 @@ class Backend(ABC):
         run()
         return (perf_counter_ns() - start) / 1e9
 
+    def stream(self, device: str) -> int | None:
+        """Return the stream that programs for a device run on, None for the usual one or where there are none."""
+        return None
+
+    def release(self, device: str, stream: int | None) -> None:
+        """Let a stream wait for what programs have started on a device; without one, wait for that here."""
+        return None
+
     def companions(self, code: Code) -> Mapping[str, bytes]:
         """Return the objects that running code takes besides its own: those it was kept with, where it was."""
         return {}
@@ -179,6 +187,11 @@ def backend_names() -> list[str]:
 def takes(backend: Backend, device: str) -> bool:
     """Return whether a back end's programs take memory of a device, such as `cpu` or `cuda:1`."""
     return device.partition(":")[0] in backend.devices
+
+
+def taken_devices() -> list[str]:
+    """Return the kinds of devices whose memory some back end takes, as torch calls them."""
+    return list(dict.fromkeys(kind for backend in map(find, backend_names()) for kind in backend.devices))
 
 
 def serving(device: str) -> Backend | None:

@@ -86,6 +86,8 @@ class Learned:
 
     def target(self) -> Target | None:
         """Return it as an entry of the dispatcher, not guarded yet; None for arguments that are left to Python."""
+        if not all(_is_like_others(slot.made) for slot in self.slots):
+            return None
         key, mask, ranges, same = [self.style], [-1], list[tuple[int, int, int]](), dict[str, list[int]]()
         for slot in self.slots:
             added = _key(slot.given if slot.default is None else slot.default, slot.device)
@@ -130,22 +132,44 @@ class Learned:
         found: list[tuple[Callable[[], Any], int, int]] = []
         for number, slot in enumerate(self.slots):
             if slot.made is not None:
-                found.append((maker(slot.made), number, -1 if is_cleared(slot.made) else tensors.index(number)))
+                place = tensors.index(number)
+                is_filled = place in self.callee.native.filled.get(self.callee.entry.name, ())
+                found.append((maker(slot.made, is_filled), number, -1 if is_cleared(slot.made) else place))
         return found
 
 
-def maker(output: Any) -> Callable[[], Any]:
-    """Return the function that makes another output like one: of torch and the host, with anything in it."""
+def _is_like_others(made: Any) -> bool:
+    """Return whether more outputs can be made like one: NumPy's and torch's can, CuPy's only by Python."""
+    torch: Any = sys.modules.get("torch")
+    return made is None or is_array(made) or (torch is not None and isinstance(made, torch.Tensor))
+
+
+def maker(output: Any, is_filled: bool = False) -> Callable[[], Any]:
+    """Return the function that makes another output like one: with anything in it where it is torch's and the host's.
+
+    One of a device that is filled by whoever it is made for has anything in it, too.
+    """
     if is_array(output):
         return partial(np.zeros, output.shape, output.dtype)
     torch: Any = sys.modules["torch"]
+    if is_filled and output.device.type != CPU:
+        return _device_memory(torch, output)
     if is_cleared(output):
         return partial(torch.zeros, tuple(output.shape), dtype=output.dtype, device=output.device)
     return partial(torch.empty_like, torch.zeros_like(output))
 
 
+def _device_memory(torch: Any, output: Any) -> Callable[[], Any]:
+    """Return what makes memory of a device: where there is only one, what the code that torch compiles calls."""
+    like = tuple(output.shape), tuple(output.stride())
+    direct = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", None)
+    if direct is not None and torch.cuda.device_count() == 1:
+        return partial(direct, *like, output.dtype)
+    return partial(torch.empty_strided, *like, dtype=output.dtype, device=output.device)
+
+
 def is_cleared(output: Any) -> bool:
-    """Return whether outputs like one are made of zeros; others have to be cleared."""
+    """Return whether the processor has nothing to clear in outputs like one: they are zeros, or not in its memory."""
     return is_array(output) or output.device.type != CPU
 
 

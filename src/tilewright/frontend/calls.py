@@ -17,6 +17,7 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
 from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.arguments import UNREAD, arguments, values_of
+from tilewright.frontend.choices import for_all
 from tilewright.frontend.derived import between_numbers, expanded
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
@@ -80,7 +81,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
     indices = bound.get("indices")
-    bound = one_tile(t, spec, bound, node)
+    bound = for_all(t, spec, one_tile(t, spec, bound, node), node)
     _check_attributes(t, spec, bound, spans, node)
     is_shared = t.lane is not None or spec.name in OF_LANES
     if is_shared and (lane := in_lane(t, spec, bound, node)) is not None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from tilewright.core.build import call, locate
-from tilewright.core.expr import Expr
+from tilewright.core.build import call, locate, scalar
+from tilewright.core.expr import Const, Expr, constant
 from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.op import OpSpec
 from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, UnsupportedFeatureError
+from tilewright.frontend.branches import is_true
+from tilewright.frontend.kept_axes import check_meeting
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import BINARY as KNOWN
 from tilewright.frontend.walk.known import COMPARE as COMPARE_KNOWN
@@ -56,7 +58,9 @@ COMPARE: Mapping[type[ast.cmpop], str] = {
 def apply(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.AST, spans: Mapping[str, ast.AST]) -> Expr:
     """Return an op applied to operands, with any mistake shown at the operands it is about."""
     try:
-        return call(spec, bound, t.span(node))
+        result = call(spec, bound, t.span(node))
+        check_meeting(t, result, bound, node)
+        return result
     except KernelError as error:
         if isinstance(error, NotStaticError):
             error.message = f"`{spec.name}` needs to know its sizes before the program runs: {error.message}"
@@ -79,7 +83,16 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
     spec = _spec(t, node, BINARY[type(operator)], _is_shaped(lhs) or _is_shaped(rhs))
     _check_operands(t, node, lhs, rhs)
     spans = dict(zip((p.name for p in spec.parameters), (node.left, node.right), strict=False))
-    return apply(t, spec, _defaults(spec) | dict(zip(spans, (lhs, rhs), strict=True)), node, spans)
+    try:
+        return apply(t, spec, _defaults(spec) | dict(zip(spans, (lhs, rhs), strict=True)), node, spans)
+    except KernelError as error:
+        if isinstance(operator, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+            error.hint = _BRACKETS.format(_SIGNS[type(operator)])
+        raise
+
+
+_SIGNS: Mapping[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
+_BRACKETS = "`{0}` joins masks, or integers bit by bit, and binds tighter than `<`: (x > 0) {0} (x < 1)"
 
 
 def unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Value:
@@ -92,6 +105,8 @@ def unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp)
 
 
 def _unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Expr:
+    if isinstance(operator, ast.Not) and t.frame is not None:
+        value = is_true(value) or value
     spec = _spec(t, node, UNARY[type(operator)], _is_shaped(value))
     name = spec.parameters[0].name
     return apply(t, spec, _defaults(spec) | {name: value}, node, {name: node.operand})
@@ -136,16 +151,18 @@ def _is_shaped(value: Value) -> bool:
 
 
 def check_comparison(t: Translator, node: ast.Compare) -> None:
-    """Raise for `is` and `in` other than with None."""
+    """Raise for `is` other than with None."""
     for op, right in zip(node.ops, node.comparators, strict=True):
         is_none = isinstance(right, ast.Constant) and right.value is None
-        if type(op) not in COMPARE and not (is_none and isinstance(op, (ast.Is, ast.IsNot))):
+        if isinstance(op, (ast.Is, ast.IsNot)) and not is_none:
             help = "compare with == and !=, joined with `or` and `and`"
-            raise t.error(UnsupportedFeatureError, node, "`in` and `is` are not comparisons here", help=help)
+            raise t.error(UnsupportedFeatureError, node, "`is` is a comparison with None alone", help=help)
 
 
 def compare(t: Translator, operator: ast.cmpop, lhs: Value, rhs: Value, node: ast.Compare) -> Value:
     """Return a comparison: a condition of scalars, a bool where both are known, a mask of tiles or tensors."""
+    if isinstance(operator, (ast.In, ast.NotIn)):
+        return _membership(t, isinstance(operator, ast.In), lhs, rhs, node)
     if not isinstance(lhs, Expr) and not isinstance(rhs, Expr):
         if not all(isinstance(each, (int, float)) for each in (lhs, rhs)):
             return known(t, node, COMPARE_KNOWN[type(operator)], lhs, rhs)
@@ -157,6 +174,23 @@ def _compare(t: Translator, operator: ast.cmpop, lhs: Value, rhs: Value, node: a
     at = node.ops.index(operator)
     spans = ([node.left, *node.comparators][at], node.comparators[at])
     return _between(t, COMPARE[type(operator)], lhs, rhs, node, spans)
+
+
+def _membership(t: Translator, is_in: bool, lhs: Value, rhs: Value, node: ast.Compare) -> Value:
+    """Return whether a running number is one of several."""
+    if not isinstance(rhs, (tuple, dict)) or _is_shaped(lhs) or any(map(_is_shaped, rhs)):  # pyright: ignore[reportUnknownArgumentType]
+        help = "`n in (1, 2)` asks a number; pl.any(x == n) asks the elements of a tile"
+        raise t.error(
+            UnsupportedFeatureError,
+            node,
+            f"`in` looks into a tuple of numbers, got {t.describe(lhs)} in {t.describe(rhs)}",
+            help=help,
+        )
+    found = constant(False)
+    for each in rhs:  # pyright: ignore[reportUnknownVariableType]
+        same = _between(t, "eq", lhs, each, node, (node.left, node.comparators[0]))
+        found = same if isinstance(found, Const) else scalar("or_", found, same)
+    return found if is_in else scalar("not_", found)
 
 
 def logical(t: Translator, is_and: bool, lhs: Value, rhs: Value, node: ast.expr, where: ast.expr) -> Expr:
@@ -175,9 +209,3 @@ def _between(
     _check_operands(t, node, lhs, rhs)
     spec = OPS[f"{'tile' if _is_shaped(lhs) or _is_shaped(rhs) else 'scalar'}.{name}"].spec
     return apply(t, spec, {"lhs": lhs, "rhs": rhs}, node, {"lhs": spans[0], "rhs": spans[1]})
-
-
-def select(t: Translator, condition: Value, node: ast.IfExp) -> Value:
-    """Raise: conditional expressions are decided while a kernel is read."""
-    message = "a conditional expression needs a condition the compiler knows"
-    raise t.error(UnsupportedFeatureError, node.test, message, help="use an `if` statement")

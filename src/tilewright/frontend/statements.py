@@ -141,7 +141,10 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
         replace_item(t, target, value, source)
         return
     if not isinstance(owner, Expr) or not isinstance(target.value, ast.Name):
-        help = "bind it to a name first"
+        name, key, given = (ast.unparse(each) for each in (target.value, target.slice, source))
+        help = (
+            f"write `{name} = {{**{name}, {key}: {given}}}`" if isinstance(owner, dict) else "bind it to a name first"
+        )
         raise OperandError("only a named tensor, tile or array can be written", spans=[span], help=help)
     if isinstance(owner.type, ArrayType):
         index = t.expr(t.evaluate(target.slice), target.slice)

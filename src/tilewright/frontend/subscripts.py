@@ -11,6 +11,7 @@ from tilewright.core.linear import difference
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
 from tilewright.errors import NotStaticError, OperandError, OutOfBoundsError, ShapeMismatchError, SubscriptError
 from tilewright.frontend.indexed import taken, tiles_among
+from tilewright.frontend.kept_axes import note_kept
 from tilewright.frontend.operators import apply
 from tilewright.frontend.properties import extent_value
 from tilewright.frontend.translator import Translator
@@ -86,6 +87,8 @@ def window_value(t: Translator, owner: Expr, found: Window, node: ast.Subscript)
     value: Expr = owner
     if not _is_whole(_shaped(owner), found):
         value = _slice(t, owner, found, dropped, node)
+    if len(dropped) < len(found.dropped):
+        note_kept(t, value, [axis - len(dropped) for axis in found.dropped[len(dropped) :]], node)
     if any(step != 1 for step in found.steps):
         steps = tuple(step for axis, step in enumerate(found.steps) if axis not in dropped)
         bound = {"x": t.placed(value, node), "steps": steps}

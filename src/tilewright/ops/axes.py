@@ -12,7 +12,7 @@ from tilewright.core.annotations import X
 from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
 from tilewright.core.types import ScalarType, Shape, is_fully_valid
-from tilewright.dtypes import BOOL
+from tilewright.dtypes import BOOL, INT32
 from tilewright.errors import AttributeValueError, OutOfBoundsError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS
 from tilewright.ops.derived import Writing, cast, derived, extents, float_type, on, widened
@@ -142,7 +142,9 @@ def _position(name: str) -> Any:
     def expand(w: Writing, x: Expr, axis: int | None, keepdims: bool) -> Expr:
         x = counted(w, x)
         if axis is None:
-            return _place(w, name, x, keepdims)
+            place = _place(w, name, x)
+            shape = (1,) * len(shaped(x).shape)
+            return w.do(f"{on(x)}.full", shape=shape, dtype=INT32, value=place) if keepdims else place
         found = one_axis(x, axis)
         return dropped(w, _positions(w, name, x, found), (found,), keepdims)
 
@@ -159,12 +161,9 @@ def _positions(w: Writing, name: str, x: Expr, axis: int) -> Expr:
     return along(w, f"arg{name}", x, axis, tmp_tile=scratch)
 
 
-def _place(w: Writing, name: str, x: Expr, keepdims: bool) -> Expr:
+def _place(w: Writing, name: str, x: Expr) -> Expr:
     """Return where in all of a value the element is, counted row by row through its shape."""
     type_ = shaped(x)
-    if keepdims:
-        message = "the place in all of a value is a number, and has no axes to keep"
-        raise AttributeValueError(message, blame=["keepdims"], help="name an axis, or drop keepdims")
     rank, size = len(type_.shape), math.prod(extent for extent in type_.shape if isinstance(extent, int))
     if rank > 2 and not (is_fully_valid(type_) and builtins.all(isinstance(extent, int) for extent in type_.shape)):
         help = "name an axis, one after the other"

@@ -108,8 +108,12 @@ def _with_scalar(dtype: DataType, name: str, value: Expr, keeps: bool) -> DataTy
 def check_dtype(dtype: DataType, accepted: Collection[DataType], blame: list[str]) -> None:
     """Raise unless an op takes elements of `dtype`."""
     if dtype not in accepted:
-        names = ", ".join(sorted(t.name for t in accepted))
-        raise DTypeMismatchError(f"{dtype} elements are not supported here", blame=blame, help=f"supported: {names}")
+        help = f"supported: {', '.join(sorted(t.name for t in accepted))}"
+        help = _MASKS if dtype == BOOL else help
+        raise DTypeMismatchError(f"{dtype} elements are not supported here", blame=blame, help=help)
+
+
+_MASKS = "masks are joined with &, |, ^ and ~, and chosen by with pl.where; pl.cast(mask, pl.INT32) has ones and zeros"
 
 
 def elementwise_type(values: dict[str, Expr], dtype: DataType, *, same_shape: bool = False) -> ShapedType:

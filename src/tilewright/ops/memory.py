@@ -129,9 +129,10 @@ def write_window(target: Region, source: Region, offsets: Sequence[int], atomic:
 def _add(into: Any, live: Any, dtype: DataType) -> None:
     """Add elements to what is there, one after the other where several of them go to one place."""
     places: Any = np.ndindex(into.shape) if overlaps_itself(into.shape, into.strides, into.itemsize) else [()]
-    for index in places:
-        place = (*index, ...)
-        into[place] = round_to(exact(into[place]) + exact(live[place]), dtype)
+    with np.errstate(all="ignore"):
+        for index in places:
+            place = (*index, ...)
+            into[place] = round_to(exact(into[place]) + exact(live[place]), dtype)
 
 
 def _created(

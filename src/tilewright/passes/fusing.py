@@ -227,6 +227,15 @@ def _needing(w: Walk, call: Call, given: Given) -> Waiting | None:
     return w.in_memory(call)
 
 
+@_plans("mgather", "take")
+def _gather(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let what is gathered for a store alone be written where that goes."""
+    gathered = _needing(w, call, given)
+    assert gathered is not None
+    w.straighten(gathered.rows)
+    return gathered
+
+
 @_plans("gather_mask")
 def _take_columns(w: Walk, call: Call, given: Given) -> Waiting | None:
     """Let columns of a tensor be loaded instead of all of them."""

@@ -66,3 +66,10 @@ def test_atomic_adds_through_a_view_that_overlaps_itself_are_all_made(strides: s
     np.add.at(expected, (np.arange(4) * a)[:, None] + np.arange(8) * b, x)
     kernel(x, out, config=RunConfig(platform=target))
     np.testing.assert_array_equal(out, expected)
+
+
+def test_infinities_of_both_signs_are_added_without_a_warning() -> None:
+    kernel = jitted(in_core("pl.store(pl.load(x, [0, 0], [4, 8]), [0, 0], out, atomic=pl.AtomicType.Add)"))
+    x, out = np.full((4, 8), -np.inf, np.float32), np.full((4, 8), np.inf, np.float32)
+    kernel(x, out, config=INTERPRET)
+    assert np.isnan(out).all()

@@ -95,3 +95,25 @@ def test_a_very_long_chain_is_cut() -> None:
     steps = [f"t = pl.{'add' if n % 2 else 'maximum'}(t, u)" for n in range(200)]
     text = fused(LOAD, "u = pl.load(y, [0, 0], [8, 40])", *steps, "x = pl.store(t, [0, 0], x)")
     assert ends(text)[:2] == ["no more functions can be applied to each other"] * 2
+
+
+ROWS = ("i = pl.tile.ci(0, [1, 8], dtype=pl.INT32)", "t = pl.mgather(x, i)")
+
+
+def test_rows_gathered_for_a_store_go_straight_there() -> None:
+    text = fused(*ROWS, "y = pl.store(t, [0, 0], y)")
+    assert ends(text)[-1] == "`y` is where its rows go" and "t = pl.tile.mgather(x, i)\n      pl.tile.store(t" in text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ["x = pl.store(t, [0, 0], x)"],
+        ["y = pl.store(t, [0, 0], y)", "y = pl.store(t, [0, 0], y)"],
+        ["y = pl.store(t, [0, 0], y, atomic=pl.AtomicType.Add)"],
+        ["x = pl.store(pl.load(y, [0, 0], [8, 40]), [0, 0], x)", "y = pl.store(t, [0, 0], y)"],
+    ],
+    ids=["its own source", "two readers", "added", "another store between"],
+)
+def test_rows_gathered_for_anything_else_are_a_tile(body: list[str]) -> None:
+    assert "is where its rows go" not in fused(*ROWS, *body)

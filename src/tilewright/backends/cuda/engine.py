@@ -9,6 +9,7 @@ import os
 import re
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +26,9 @@ STAGES = ("ttir", "ttgir", "llir", "ptx")
 MOST_SHARED = 232448
 """Bytes of shared memory that a block can have."""
 
+_OBJECTIONS = (RuntimeError, ValueError, TypeError, IndexError)
+"""What Triton raises for kernels that it does not take."""
+
 _lock = Lock()
 
 
@@ -40,26 +44,46 @@ class Binary:
     boxes: tuple[Box, ...] = ()
 
 
-def compiled(text: str, capability: int, schedules: Sequence[Schedule]) -> Binary:
-    """Return a kernel compiled for a GPU, by the first schedule that Triton can follow and that fits a block.
+@record
+class Job:
+    """A kernel's text, the compute capability it is for times ten, and how it may be scheduled, the best first."""
 
-    InternalError shows what Triton objects to in the last, and the text.
+    text: str
+    capability: int
+    schedules: tuple[Schedule, ...]
+
+
+def compiled(jobs: Sequence[Job]) -> list[Binary]:
+    """Return kernels compiled for a GPU, side by side and equal ones once.
+
+    InternalError shows what Triton objects to, and the text.
     """
-    complaint = ""
     with _lock, _quiet() as said:
-        for schedule in schedules:
+        triton = _triton()
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of the time is spent outside of Python
+            found = {job: pool.submit(_fitting, triton, job) for job in dict.fromkeys(jobs)}
+        for job, future in found.items():
             try:
-                return _compiled(
-                    text if schedule.is_specialized else text.replace(SPECIALIZED, "}"), capability, schedule
-                )
-            except (RuntimeError, ValueError, TypeError, IndexError) as error:
+                future.result()
+            except _OBJECTIONS as error:
                 complaint = _complaint(said()) or f"{type(error).__name__}: {error}"
-    raise InternalError(f"Triton refuses the generated kernel: {complaint}\n{text}")
+                raise InternalError(f"Triton refuses the generated kernel: {complaint}\n{job.text}") from None
+    return [found[job].result() for job in jobs]
 
 
-def _compiled(text: str, capability: int, schedule: Schedule) -> Binary:
-    triton = _triton()
-    target = triton.target("cuda", capability, 32)
+def _fitting(triton: _Triton, job: Job) -> Binary:
+    """Return a kernel by the first of its schedules that Triton can follow and that fits a block."""
+    *first, last = job.schedules
+    for schedule in first:
+        try:
+            return _compiled(triton, job, schedule)
+        except _OBJECTIONS:
+            continue
+    return _compiled(triton, job, last)
+
+
+def _compiled(triton: _Triton, job: Job, schedule: Schedule) -> Binary:
+    target = triton.target("cuda", job.capability, 32)
     backend = triton.make_backend(target)
     options = backend.parse_options(
         {
@@ -72,7 +96,7 @@ def _compiled(text: str, capability: int, schedule: Schedule) -> Binary:
     context = triton.ir.context()
     triton.ir.load_dialects(context)
     backend.load_dialects(context)
-    module: Any = _parsed(triton, context, text)
+    module: Any = _parsed(triton, context, job.text if schedule.is_specialized else job.text.replace(SPECIALIZED, "}"))
     makers: dict[str, Any] = {}
     backend.add_stages(makers, options, *triton.language)
     metadata: dict[str, Any] = {"target": target, **options.__dict__}

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from unit.backends.cpu.running import Native, floats, kernel
 
+from tilewright.native.target import host
+
 R, N = 8, 40
 X = f"x: pl.Tensor[[{R}, {N}], pl.FP32]"
 ROW = f"w: pl.Tensor[[1, {N}], pl.FP32]"
@@ -168,6 +170,21 @@ def test_rows_of_any_width_are_folded_and_written(columns: int) -> None:
         "out = pl.store(pl.row_expand_div(e, pl.row_sum(e)), [0, 0], out)",
     )
     program.check(floats(R, columns), blank(R, columns))
+
+
+def test_rows_with_their_means_beside_them_keep_no_copy_and_go_past_the_caches() -> None:
+    program = kernel(
+        "x: pl.Tensor[[1024, 1024], pl.FP32], out: pl.Out[pl.Tensor[[1024, 1024], pl.FP32]], "
+        "means: pl.Out[pl.Tensor[[1024, 1], pl.FP32]]",
+        "t = pl.load(x, [0, 0], [1024, 1024])",
+        "middle = pl.row_sum(t) / 1024.0",
+        "t = t - middle",
+        "out = pl.store(t * pl.rsqrt(pl.row_sum(t * t) / 1024.0 + 1.0), [0, 0], out)",
+        "means = pl.store(middle, [0, 0], means)",
+    )
+    program.check(floats(1024, 1024), blank(1024, 1024), blank(1024, 1))
+    assert stored(program) == 0
+    assert "nontemporal" in code_of(program) or host().vector_bits < 256
 
 
 def test_a_row_of_a_few_vectors_has_no_loop_of_its_own() -> None:

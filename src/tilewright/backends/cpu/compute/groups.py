@@ -53,10 +53,11 @@ def _guarded(b: Builder, group: Group) -> AbstractContextManager[None]:
 
 
 def _streams(b: Builder, group: Group) -> Value | None:
-    """Return whether the group's stores are large and aligned enough to bypass the caches, None for never."""
-    if len(group.stores) != 1:
+    """Return whether the group's only store of rows is large and aligned enough to pass the caches, None for never."""
+    wide = [sink for sink in group.stores if not sink.tile.is_column]
+    if len(wide) != 1:
         return None
-    (sink,) = group.stores
+    (sink,) = wide
     tensor, width = sink.tensor, static(sink.tile.valid[-1])
     aligned = width is not None and width * 4 % LINE == 0
     if sink.add or sink.mask is not None or tensor.dtype.name != "fp32" or not aligned or tensor.strides[-1] != i64(1):

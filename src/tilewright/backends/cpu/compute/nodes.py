@@ -81,8 +81,8 @@ def mapped(
 
 
 def is_dear(tile: Tile) -> bool:
-    """Return whether computing a tile again costs more than storing a row of it."""
+    """Return whether computing a tile again costs more than storing a row of it; a column is computed once a row."""
     node = tile.node
-    if not isinstance(node, MapNode):
+    if tile.place is not None or tile.is_column or not isinstance(node, MapNode):
         return False
-    return node.dear or any(o.place is None and is_dear(o) for o in node.operands if isinstance(o, Tile))
+    return node.dear or any(is_dear(operand) for operand in node.operands if isinstance(operand, Tile))

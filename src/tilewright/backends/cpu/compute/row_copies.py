@@ -16,7 +16,7 @@ from tilewright.dtypes import DataType
 from tilewright.native.llvm import FALSE, I8, I32, I64, PTR, TRUE, Value, i64, vector
 from tilewright.ops.row_gather import FIT
 
-SHORT = 16384
+SHORT = 2048
 """Bytes up to which a row is copied in place of a call."""
 LINE = 64
 """Bytes of a cache line."""

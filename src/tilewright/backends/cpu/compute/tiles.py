@@ -182,15 +182,17 @@ def write(
 ) -> None:
     """Record the valid part of a tile being written to a tensor."""
     starts = e.indices(offsets)
-    fits = _fits(e, call, tile, tensor, offsets)
+    fits = fitting(e, call, tile.valid, tensor, offsets)
     tile = without_empty_columns(e, with_adjacent_rows(e, tile))
     add = atomic is AtomicType.Add
     e.record_store(StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits))
 
 
-def _fits(e: FunctionEmitter, call: Call, tile: Tile, tensor: Tensor, offsets: Sequence[Scalar]) -> Value | None:
+def fitting(
+    e: FunctionEmitter, call: Call, valid: Sequence[Value], tensor: Tensor, offsets: Sequence[Scalar]
+) -> Value | None:
     """Return whether a store lies within its tensor, an error noted where not; None where that is certain."""
-    sizes = [i64(1)] * (len(offsets) - len(tile.valid)) + [*tile.valid]
+    sizes = [i64(1)] * (len(offsets) - len(valid)) + [*valid]
     windows = zip(offsets, sizes, tensor.shape, strict=True)
     unsure = [(e.index(o), size, extent) for o, size, extent in windows if not _surely_fits(o, size, extent)]
     fits = inside(e, *zip(*unsure, strict=True)) if unsure else None

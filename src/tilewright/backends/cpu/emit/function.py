@@ -144,6 +144,8 @@ class FunctionEmitter(Recording):
         self.at, bound = call, self._bound(call)
         if self.followed:
             self._look(call, bound)
+        if self.step.is_done:
+            return bound[call.op.spec.writes or ""]
         return self.handlers.lower(self, call, bound)
 
     def _bound(self, call: Call) -> Bound:

@@ -52,7 +52,11 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     shape, dtype = e.indices(bound["shape"]), bound["dtype"]
     value = bound.get("value")
     number = bound.get("init_value")
-    clear = value is None and number is None and not is_overwritten(call, e.last_use.body_of(call), e.defined)
+    clear = (
+        value is None
+        and number is None
+        and not is_overwritten(call, e.last_use.body_of(call), e.program.program, e.defined)
+    )
     tensor = buffer(e, call, shape, dtype, clear=clear)
     if number is not None:
         held = constant(number, dtype)

@@ -6,17 +6,27 @@ from dataclasses import replace
 
 from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cpu.host.program import ProgramEmitter
+from tilewright.backends.cuda.host import launch_code
 from tilewright.backends.cuda.host.handlers import HANDLERS
 from tilewright.backends.cuda.host.kernels import Kernels
+from tilewright.backends.cuda.host.launches import REFUSED
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
+    atomics,
     control,
+    counting,
+    draws,
+    indexed,
     loads,
+    memory,
     parts,
+    positions,
     products,
     reduce,
     scalars,
+    scans,
     shape,
+    singles,
     stores,
     tiles,
     views,
@@ -27,9 +37,30 @@ from tilewright.core.expr import Expr, GlobalVar, Invoke, TupleGetItem, Var
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, ReturnStmt, SeqStmts
 from tilewright.core.types import TensorType, TupleType
+from tilewright.native.llvm import spelled
 from tilewright.native.target import Target
+from tilewright.passes.overwritten import filled
 
-SIGNED_IN = (control, loads, parts, products, reduce, scalars, shape, stores, tiles, views)
+SIGNED_IN = (
+    atomics,
+    control,
+    counting,
+    draws,
+    indexed,
+    loads,
+    memory,
+    parts,
+    positions,
+    products,
+    reduce,
+    scalars,
+    scans,
+    shape,
+    singles,
+    stores,
+    tiles,
+    views,
+)
 """The modules that sign in what kernels are written as."""
 
 
@@ -39,6 +70,7 @@ class LaunchingProgram(ProgramEmitter, Kernels):
     def __init__(self, program: Program, target: Target, options: Options) -> None:
         super().__init__(started(program), target, options)
         self.handlers = HANDLERS
+        self.entries = 0
 
     def entry(self, function: Function) -> str:
         """Write a function that is called from outside; return its symbol."""
@@ -46,7 +78,18 @@ class LaunchingProgram(ProgramEmitter, Kernels):
         for type_, position in zip(own.return_types, self.returned[own.name], strict=True):
             if isinstance(type_, TensorType) and position is None:
                 raise refused(f"`{own.name}`, which returns a tensor that it makes,", own.span)
-        return super().entry(own)
+        launch_code.add_to(self.module)
+        name, inner = f"start_{spelled(own.name)}", super().entry(own)
+        note = self.note(REFUSED, own.span)
+        self.module.functions.append(launch_code.started(name, inner, self.entries, note))
+        self.entries += 1
+        return name
+
+    def filled(self, function: Function) -> list[int]:
+        """Return the tensors that an entry fills before it reads them, by their place among its tensors."""
+        own = self.program[function.name]
+        tensors = [number for number, param in enumerate(own.params) if isinstance(param.type, TensorType)]
+        return [tensors.index(number) for number in filled(self.program, own)]
 
 
 def started(program: Program) -> Program:

@@ -13,7 +13,17 @@ from tilewright.backends.cuda.ttir.elements import literal
 from tilewright.backends.cuda.ttir.facts import Facts, factors
 from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, Bound, recipe_of, refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
-from tilewright.backends.cuda.ttir.values import Binding, Extent, Scalar, Tensor, Tile, computes, element_of, padded
+from tilewright.backends.cuda.ttir.values import (
+    Binding,
+    Extent,
+    Scalar,
+    Tensor,
+    Tile,
+    computes,
+    element_of,
+    padded,
+    working,
+)
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.op import Kind
@@ -21,7 +31,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.solving import GIVEN
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, TileType, TupleType
-from tilewright.dtypes import FP32, INDEX, DataType
+from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import InternalError
 from tilewright.source import Span
 
@@ -134,7 +144,7 @@ class Kernel:
     def _scalar_op(self, call: Call) -> Scalar:
         assert isinstance(call.type, ScalarType)
         write = SCALARS.get(call.op.spec.name)
-        if write is None or not computes(call.type.dtype):
+        if write is None or not (computes(call.type.dtype) or call.op.spec.name == "cast"):
             raise refused(f"`{call.op.name}` of {call.type.dtype}", call.span)
         return write(self, call, call.type.dtype, *map(self.scalar, call.args))
 
@@ -146,11 +156,8 @@ class Kernel:
 
     def number(self, value: float, dtype: DataType) -> Scalar:
         """Return a number of the program."""
-        if not computes(dtype):
-            raise refused(f"numbers of {dtype}", self.t.span)
-        element = "f32" if dtype.is_float() else element_of(dtype)
-        known = None if dtype.is_float() else int(value)
-        return Scalar(literal(self.t, value, Value("", element)), FP32 if dtype.is_float() else dtype, known)
+        held, known = working(dtype), None if dtype.is_float() else int(value)
+        return Scalar(literal(self.t, value, Value("", element_of(held))), held, known)
 
     def counted(self, extent: Extent) -> Scalar:
         """Return an extent as a number."""

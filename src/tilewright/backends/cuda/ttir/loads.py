@@ -11,11 +11,20 @@ from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
 from tilewright.backends.cuda.ttir.text import I32, I64, Value, type_of
 from tilewright.backends.cuda.ttir.tiles import in_memory, operand, tile_type, zeros
-from tilewright.backends.cuda.ttir.values import MATRIX_UNITS, Extent, Scalar, Tensor, Tile, memory_element, padded
+from tilewright.backends.cuda.ttir.values import (
+    MATRIX_UNITS,
+    Extent,
+    Scalar,
+    Tensor,
+    Tile,
+    memory_element,
+    padded,
+    working,
+)
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr
 from tilewright.core.types import TensorType, TileType
-from tilewright.dtypes import BOOL, FP32
+from tilewright.dtypes import BOOL
 from tilewright.ops.load import padding
 
 LEAST_ROW, MOST_ROWS = 32, 256
@@ -110,6 +119,12 @@ def _held(
     return found
 
 
+def loaded(k: Kernel, tensor: Tensor, type_: TileType) -> Tile:
+    """Return all of a tensor of static extents as a tile."""
+    mask = k.inside(padded(type_.shape), type_.shape)
+    return k.tile(_fetched(k, tensor, type_, [0] * len(type_.shape), mask), type_, type_.shape, is_zero_outside=True)
+
+
 def _fetched(
     k: Kernel,
     tensor: Tensor,
@@ -143,4 +158,4 @@ def _read(k: Kernel, call: Call, bound: Bound) -> Scalar:
     value = k.t.op(f"tt.load {found}{masked} : {found.type}", element)
     if tensor.dtype == BOOL:
         value = k.t.compare("cmpi ne", value, zeros(k, value))
-    return Scalar(as_element(k.t, value, tensor.dtype, FP32) if tensor.dtype.is_float() else value, tensor.dtype)
+    return Scalar(as_element(k.t, value, tensor.dtype, working(tensor.dtype)), tensor.dtype)

@@ -1,152 +1,140 @@
 """Reductions: rows and columns folded to one element each, what is not valid left out.
 
-Sums and products of floats are folded in fp64 and rounded once: in which order threads fold is Triton's affair. Making
-doubles of floats takes as long as eight additions, so that rows are summed otherwise: groups of a few neighbours in
-fp32, and these in fp64; where a group may have been too large for fp32, all of them in fp64 again. Kernels that
-multiply matrices have no time to ask, and sum their rows in pairs of floats, the second of which has what the first
-lost.
+Sums and products of floats are folded in fp64 and rounded once: in which order threads fold is Triton's affair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
+from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.elements import FOLDS, Elements, computed, literal
+from tilewright.backends.cuda.ttir.folds import reduced
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
-from tilewright.backends.cuda.ttir.text import F32, F64, I32, I64, Value
-from tilewright.backends.cuda.ttir.tiles import tile_type
-from tilewright.backends.cuda.ttir.values import Tile
+from tilewright.backends.cuda.ttir.picks import picked, stretch
+from tilewright.backends.cuda.ttir.recipes import Bound, recipe
+from tilewright.backends.cuda.ttir.sums import GROUP, in_groups, in_pairs
+from tilewright.backends.cuda.ttir.text import F32, I64, Value
+from tilewright.backends.cuda.ttir.tiles import arithmetic, tile_type
+from tilewright.backends.cuda.ttir.values import Tile, working
 from tilewright.core.expr import Call
-from tilewright.dtypes import FP32
-
-GROUP = 4
-"""Neighbours of a row that are summed in fp32: three roundings are within what a sum promises."""
-
-Combine: TypeAlias = "Callable[[Sequence[Value], Sequence[Value]], list[Value]]"
-"""Writes how two elements of each value become one."""
+from tilewright.core.op import OpSpec
+from tilewright.dtypes import FP32, FP64, DataType
 
 
 @recipe("tile:reduction")
 def _reduction(k: Kernel, call: Call, bound: Bound) -> Tile:
     spec, source, type_ = call.op.spec, bound["x"], tile_type(call)
-    if type_.dtype in spec.stepwise:
-        raise refused(f"`{call.op.name}` of {type_.dtype} elements", call.span)
-    axis = len(type_.shape) - (1 if spec.name.startswith("row") else 2)
-    given = computed(k.t, source.value, type_.dtype)
-    mask = k.mask(source)
-    if mask is not None:
-        assert spec.start is not None
-        given = given.of(k.t.select(mask, given.value, given.like(spec.start(type_.dtype)).value))
-    if not type_.dtype.is_float() or spec.combine not in ("add", "multiply"):
-        value = fold(k, given, axis, spec.combine)
-    elif spec.combine == "add" and k.facts.factors:
-        value = _in_pairs(k, given, axis)
-    elif spec.combine == "add" and axis == len(type_.shape) - 1 and given.shape[axis] >= 2 * GROUP:
-        value = _in_groups(k, given, axis)
-    else:
-        value = _in_doubles(k, given, axis, spec.combine)
-    if type_.dtype.is_float():
-        value = as_element(k.t, value, FP32, type_.dtype)
+    axis, dtype = axis_of(call, source), arithmetic(k, type_.dtype)
     valid = [1 if a == axis else extent for a, extent in enumerate(source.valid)]
-    return k.tile(_kept(k, value, source.value.shape, axis), type_, valid)
+    if dtype in spec.stepwise:
+        in_turn = _in_pairs if bound["tmp_tile"] is not None else _in_order
+        return k.tile(in_turn(k, source, axis, spec), type_, valid)
+    value = _summed(k, source, axis, spec, dtype)
+    if value is None:
+        given = filled(k, exactly(k, spec, source.value, dtype), source, spec, dtype)
+        value = as_element(k.t, fold(k, given, axis, spec.combine), given.element, dtype)
+    return k.tile(kept(k, value, source.value.shape, axis), type_, valid)
 
 
-def _in_doubles(k: Kernel, given: Elements, axis: int, combine: str) -> Value:
-    wide = given.of(k.t.convert("arith.extf", given.value, F64))
-    return k.t.convert("arith.truncf", fold(k, wide, axis, combine), F32)
+def _summed(k: Kernel, source: Tile, axis: int, spec: OpSpec, dtype: DataType) -> Value | None:
+    """Return the sums of rows of floats, None for what is folded otherwise."""
+    if spec.combine != "add" or working(dtype) != FP32 or axis != len(source.type.shape) - 1:
+        return None
+    given = filled(k, computed(k.t, source.value, dtype), source, spec, dtype).value
+    if k.facts.factors:
+        return as_element(k.t, in_pairs(k.t, given, axis), FP32, dtype)
+    if given.shape[axis] >= 2 * GROUP:
+        return as_element(k.t, in_groups(k.t, given, axis), FP32, dtype)
+    return None
 
 
-def _in_groups(k: Kernel, given: Elements, axis: int) -> Value:
-    """Return rows summed in groups, or in doubles where a sum is not finite: a group that is not makes it so."""
-    t, shape = k.t, given.shape
-    grouped = t.shaped("tt.reshape", given.value, (*shape[:axis], shape[axis] // GROUP, GROUP))
-    quick = _in_doubles(k, given.of(fold(k, given.of(grouped), axis + 1, "add")), axis, "add")
-    lost = t.compare("cmpf uno", t.simple("arith.subf", quick, quick), quick)
-    for _ in lost.shape:
-        lost = _any(k, lost)
-    result = t.fresh(F32, quick.shape)
-    with t.block(f"{result} = scf.if {lost} -> ({result.type}) {{"):
-        found = _in_doubles(k, given, axis, "add")
+def axis_of(call: Call, source: Tile) -> int:
+    """Return the axis that an op of rows or of columns folds."""
+    return len(source.type.shape) - (1 if call.op.spec.name.startswith("row") else 2)
+
+
+def exactly(k: Kernel, spec: OpSpec, value: Value, dtype: DataType) -> Elements:
+    """Return elements as they are folded: floats that are added or multiplied as fp64."""
+    given = computed(k.t, value, dtype)
+    if dtype.is_float() and spec.combine in ("add", "multiply"):
+        return given.of(as_element(k.t, given.value, given.element, FP64), FP64)
+    return given
+
+
+def filled(k: Kernel, given: Elements, source: Tile, spec: OpSpec, dtype: DataType) -> Elements:
+    """Return elements with what changes nothing wherever they are not valid."""
+    mask = k.mask(source)
+    if mask is None:
+        return given
+    assert spec.start is not None
+    return given.of(k.t.select(mask, given.value, given.like(spec.start(dtype)).value))
+
+
+def _in_order(k: Kernel, source: Tile, axis: int, spec: OpSpec) -> Value:
+    """Return an axis folded from its first element on, rounded after every step."""
+    t, shape = k.t, source.value.shape
+    start = _started(k, source, axis, spec)
+    one, turn = t.fresh(start.element, start.shape), t.fresh(I64)
+    made = t.fresh(start.element, start.shape)
+    low, high, by = (extents.held(t, end) for end in (0, source.valid[axis], 1))
+    head = f"{made} = scf.for {turn} = {low} to {high} step {by} iter_args({one} = {start}) -> ({one.type}) : i64 {{"
+    with t.block(head):
+        row = picked(t, source.value, t.splat(turn, tuple(1 for _ in shape)), axis)
+        found = _step(k, spec, one, row, source.type.dtype)
         t.do(f"scf.yield {found} : {found.type}")
-        t.between("} else {")
-        t.do(f"scf.yield {quick} : {quick.type}")
-    return result
+    return made
 
 
-def _any(k: Kernel, given: Value) -> Value:
-    """Return whether a condition holds anywhere along the first axis, which is gone."""
-    return _folded(k, [given], 0, lambda a, b: [k.t.simple("arith.ori", a[0], b[0])])[0]
+def _in_pairs(k: Kernel, source: Tile, axis: int, spec: OpSpec) -> Value:
+    """Return an axis folded in pairs of neighbours, then of those; an odd last one is folded into the first."""
+    t, value, dtype = k.t, source.value, source.type.dtype
+    count, zero, one, two = (extents.held(t, n) for n in (source.valid[axis], 0, 1, 2))
+    start = _started(k, source, axis, spec)
+    is_some = t.compare("cmpi sgt", count, zero)
+    while value.shape[axis] > 1:
+        half = (*value.shape[:axis], value.shape[axis] // 2, *value.shape[axis + 1 :])
+        numbers = extents.positions(t, half, axis)
+        firsts = t.simple("arith.muli", numbers, t.integer(2, I64, numbers.shape))
+        seconds = t.simple("arith.addi", firsts, t.integer(1, I64, numbers.shape))
+        pairs = _step(k, spec, picked(t, value, firsts, axis), picked(t, value, seconds, axis), dtype)
+        last = picked(t, value, t.splat(t.simple("arith.subi", count, one), tuple(1 for _ in half)), axis)
+        is_odd = t.compare("cmpi eq", t.simple("arith.andi", count, one), one)
+        is_first = t.compare("cmpi eq", numbers, t.integer(0, I64, numbers.shape))
+        left = t.simple("arith.andi", is_first, t.splat(is_odd, numbers.shape))
+        more = _step(k, spec, pairs, extents.spread(t, last, half), dtype)
+        pairs = t.select(extents.spread(t, left, half), more, pairs)
+        is_done = t.compare("cmpi sle", count, one)
+        value = t.select(t.splat(is_done, half), stretch(t, value, axis, 0, half[axis]), pairs)
+        count = t.select(is_done, count, t.simple("arith.divsi", count, two))
+    return t.select(t.splat(is_some, value.shape), value, start)
 
 
-def _in_pairs(k: Kernel, given: Elements, axis: int) -> Value:
-    """Return rows summed as pairs of floats, the second with what rounding has taken from the first.
-
-    Triton shares rows out between warps where one value is folded, so that a pair is one of 64 bits.
-    """
-    t = k.t
-
-    def both(a: Sequence[Value], b: Sequence[Value]) -> list[Value]:
-        (high, low), (other, rest) = _unpacked(k, a[0]), _unpacked(k, b[0])
-        total = t.simple("arith.addf", high, other)
-        lost = t.simple("arith.subf", other, t.simple("arith.subf", total, high))
-        kept = t.simple("arith.subf", low, t.simple("arith.subf", literal(t, 0, rest), rest))  # free where it is 0
-        return [_packed(k, total, t.simple("arith.addf", kept, lost))]
-
-    high, low = _unpacked(k, _folded(k, [_packed(k, given.value)], axis, both)[0])
-    finite = t.compare("cmpf oeq", t.simple("arith.subf", high, high), literal(t, 0, high))
-    return t.select(finite, t.simple("arith.addf", high, low), high)
+def _started(k: Kernel, source: Tile, axis: int, spec: OpSpec) -> Value:
+    """Return what folding nothing along an axis gives."""
+    shape = source.value.shape
+    assert spec.start is not None
+    like = Value("", F32, (*shape[:axis], 1, *shape[axis + 1 :]))
+    return as_element(k.t, literal(k.t, spec.start(source.type.dtype), like), FP32, source.type.dtype)
 
 
-def _packed(k: Kernel, high: Value, low: Value | None = None) -> Value:
-    """Return two floats as one value; without a second, that is zero."""
-    t = k.t
-    bits = t.convert("arith.extui", t.bits_as(high, I32), I64)
-    if low is None:
-        return bits
-    upper = t.simple("arith.shli", t.convert("arith.extui", t.bits_as(low, I32), I64), t.integer(32, I64, low.shape))
-    return t.simple("arith.ori", bits, upper)
-
-
-def _unpacked(k: Kernel, pair: Value) -> tuple[Value, Value]:
-    """Return the two floats of a value."""
-    t = k.t
-    upper = t.simple("arith.shrui", pair, t.integer(32, I64, pair.shape))
-    high, low = (t.bits_as(t.convert("arith.trunci", half, I32), F32) for half in (pair, upper))
-    return high, low
+def _step(k: Kernel, spec: OpSpec, a: Value, b: Value, dtype: DataType) -> Value:
+    """Return two elements folded and rounded."""
+    found = FOLDS[spec.combine](computed(k.t, a, dtype), computed(k.t, b, dtype))
+    return as_element(k.t, found.value, FP32, dtype)
 
 
 def fold(k: Kernel, given: Elements, axis: int, combine: str) -> Value:
     """Return an axis folded by a NumPy function of two elements, and gone."""
 
-    def one(a: Sequence[Value], b: Sequence[Value]) -> list[Value]:
+    def combined(a: Sequence[Value], b: Sequence[Value]) -> Sequence[Value]:
         return [FOLDS[combine](given.of(a[0]), given.of(b[0])).value]
 
-    return _folded(k, [given.value], axis, one)[0]
+    return reduced(k.t, [given.value], axis, combined)[0]
 
 
-def _folded(k: Kernel, given: Sequence[Value], axis: int, combine: Combine) -> list[Value]:
-    """Return an axis of several values folded at once, and gone."""
-    t, shape = k.t, given[0].shape
-    left = (*shape[:axis], *shape[axis + 1 :])
-    results, firsts, seconds = ([t.fresh(value.element, extent) for value in given] for extent in (left, (), ()))
-    names, types = ", ".join(map(str, given)), ", ".join(value.type for value in given)
-    made = ", ".join(value.type for value in results)
-    head = f'{_listed(results)} = "tt.reduce"({names}) <{{axis = {axis} : i32}}> ({{'
-    with t.block(head, f"}}) : ({types}) -> {made if len(results) == 1 else f'({made})'}"):
-        t.between(f"^bb0({', '.join(f'{value}: {value.element}' for value in (*firsts, *seconds))}):")
-        found = combine(firsts, seconds)
-        t.do(f"tt.reduce.return {_listed(found)} : {', '.join(value.element for value in found)}")
-    return results
-
-
-def _listed(values: Sequence[Value]) -> str:
-    return ", ".join(map(str, values))
-
-
-def _kept(k: Kernel, value: Value, shape: tuple[int, ...], axis: int) -> Value:
+def kept(k: Kernel, value: Value, shape: tuple[int, ...], axis: int) -> Value:
     """Return a folded axis as one of a single element."""
     whole = (*shape[:axis], 1, *shape[axis + 1 :])
     if not value.shape:

@@ -1,15 +1,13 @@
-"""Shape: tiles under another shape, turned, with another valid part; and tiles that count."""
+"""Shape: tiles under another shape, turned, with another valid part."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
-from tilewright.backends.cuda.ttir.scalars import in_type
-from tilewright.backends.cuda.ttir.tiles import operand, tile_type, zeros
-from tilewright.backends.cuda.ttir.values import Extent, Tile, element_of, padded
+from tilewright.backends.cuda.ttir.tiles import tile_type
+from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 from tilewright.ops.reshape import Of, part_of
@@ -47,43 +45,25 @@ def _transpose_view(k: Kernel, call: Call, bound: Bound) -> Tile:
 def _turned(k: Kernel, call: Call, source: Tile, first: int, second: int) -> Tile:
     order = list(range(len(source.type.shape)))
     order[first], order[second] = order[second], order[first]
-    shape = [source.value.shape[axis] for axis in order]
-    said = f" {{order = array<i32: {', '.join(map(str, order))}>}}"
-    value = k.t.shaped("tt.trans", source.value, shape, said)
-    return k.tile(value, tile_type(call), [source.valid[axis] for axis in order], source.is_zero_outside)
+    return k.tile(
+        k.t.turned(source.value, order), tile_type(call), [source.valid[axis] for axis in order], source.is_zero_outside
+    )
 
 
 @recipe("tile.set_validshape")
 def _set_validshape(k: Kernel, call: Call, bound: Bound) -> Tile:
     source, wanted = bound["x"], k.indices([bound["valid_rows"], bound["valid_cols"]])
+    valid = within(k, call, wanted, source.type.shape[-2:])
+    return k.tile(source.value, tile_type(call), [*source.valid[:-2], *valid])
+
+
+def within(k: Kernel, call: Call, wanted: Sequence[Extent], shape: Sequence[int]) -> list[Extent]:
+    """Return valid extents of a shape; one that does not fit is an error, and nothing."""
     valid: list[Extent] = []
-    for want, extent in zip(wanted, source.type.shape[-2:], strict=True):
+    for want, extent in zip(wanted, shape, strict=True):
         if not isinstance(want, int):
             bad = k.t.compare("cmpi ugt", want, k.t.integer(extent))
             k.fail(bad, "a valid part does not fit its tile", call.span)
             want = k.t.select(bad, k.t.integer(0), want)
         valid.append(want)
-    return k.tile(source.value, tile_type(call), [*source.valid[:-2], *valid])
-
-
-@recipe("tile.ci")
-def _count(k: Kernel, call: Call, bound: Bound) -> Tile:
-    t, type_ = k.t, tile_type(call)
-    shape, element = padded(type_.shape), element_of(type_.dtype)
-    steps = extents.positions(t, shape, len(shape) - 1)
-    steps = t.convert("arith.trunci", steps, element)
-    start = t.splat(in_type(k, bound["start"], type_.dtype).value, shape)
-    value = t.simple("arith.subi" if bound["descending"] else "arith.addi", start, steps)
-    return k.tile(value, type_, type_.shape)
-
-
-@recipe("tile.tri")
-def _triangle(k: Kernel, call: Call, bound: Bound) -> Tile:
-    t, type_ = k.t, tile_type(call)
-    shape = padded(type_.shape)
-    rows, columns = (extents.spread(t, extents.positions(t, shape, axis), shape) for axis in (0, 1))
-    diagonal = t.splat(extents.held(t, k.index(bound["diagonal"])), shape)
-    kind = "cmpi sge" if bound["upper"] else "cmpi sle"
-    is_one = t.compare(kind, t.simple("arith.subi", columns, rows), diagonal)
-    one = operand(k, k.number(1, type_.dtype), type_)
-    return k.tile(t.select(is_one, one, zeros(k, one)), type_, type_.shape)
+    return valid

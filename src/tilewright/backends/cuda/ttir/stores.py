@@ -9,7 +9,7 @@ from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
 from tilewright.backends.cuda.ttir.shape import reshaped
 from tilewright.backends.cuda.ttir.text import Value
 from tilewright.backends.cuda.ttir.tiles import in_memory, of_rank
-from tilewright.backends.cuda.ttir.values import Tensor, Tile
+from tilewright.backends.cuda.ttir.values import Tensor, Tile, working
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
@@ -70,7 +70,6 @@ def _write(k: Kernel, call: Call, bound: Bound) -> Tensor:
     fit = checked(k, call, indices, "an index lies outside its tensor", ones, tensor.shape)
     k.writes(tensor)
     found = place(k, tensor, k.indices(bound["indices"]))
-    source = FP32 if given.dtype.is_float() else given.dtype
-    value = in_memory(k, as_element(k.t, given.value, source, tensor.dtype), tensor.dtype)
+    value = in_memory(k, as_element(k.t, given.value, working(given.dtype), tensor.dtype), tensor.dtype)
     k.t.do(f"tt.store {found}, {value}{'' if fit is None else f', {fit}'} : {found.type}")
     return tensor

@@ -88,6 +88,17 @@ class Text:
         """Return a value that nothing has been written for yet."""
         return Value(f"%{next(self._numbers)}", element, tuple(shape))
 
+    def several(self, elements: Sequence[str], shape: Sequence[int]) -> list[Value]:
+        """Return the results of one operation, that nothing has been written for yet."""
+        name = f"%{next(self._numbers)}"
+        if len(elements) == 1:
+            return [Value(name, elements[0], tuple(shape))]
+        return [Value(f"{name}#{place}", element, tuple(shape)) for place, element in enumerate(elements)]
+
+    def bound(self, results: Sequence[Value]) -> str:
+        """Return how an operation names its results."""
+        return results[0].ref if len(results) == 1 else f"{results[0].ref.partition('#')[0]}:{len(results)}"
+
     def do(self, text: str, described: str = "") -> None:
         """Write an operation without a result, and the one in its place where blocks are loaded by descriptors."""
         plain, other = (f"{'  ' * self._depth}{each} {located(self.span)}" for each in (text, described))
@@ -109,8 +120,10 @@ class Text:
         made = type_of(element, value.shape)
         return self.op(f"{name} {value} : {value.type} to {made}", element, value.shape)
 
-    def bits_as(self, value: Value, element: str) -> Value:
-        """Return elements whose bits are read as another type of the same width."""
+    def bits(self, value: Value, element: str) -> Value:
+        """Write the same bits as elements of another type of that width."""
+        if value.element == element:
+            return value
         made = type_of(element, value.shape)
         return self.op(f"tt.bitcast {value} : {value.type} -> {made}", element, value.shape)
 
@@ -118,6 +131,15 @@ class Text:
         """Write an operation that gives the same elements under another shape, `name A -> B`."""
         made = type_of(value.element, shape)
         return self.op(f"{name} {value}{options} : {value.type} -> {made}", value.element, shape)
+
+    def turned(self, value: Value, order: Sequence[int]) -> Value:
+        """Write elements with their axes in another order."""
+        said = f" {{order = array<i32: {', '.join(map(str, order))}>}}"
+        return self.shaped("tt.trans", value, [value.shape[axis] for axis in order], said)
+
+    def joined(self, first: Value, second: Value) -> Value:
+        """Write the elements of two side by side, along a new last axis of two."""
+        return self.shaped("tt.join", first, (*first.shape, 2), f", {second}")
 
     def constant(self, literal: str, element: str, shape: Sequence[int] = ()) -> Value:
         """Return a number in every element; equal ones are written once, before everything else."""

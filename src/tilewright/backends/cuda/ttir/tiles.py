@@ -10,13 +10,13 @@ from tilewright.backends.cuda.ttir.convert import as_element, cast
 from tilewright.backends.cuda.ttir.elements import Elements, computed, literal
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
-from tilewright.backends.cuda.ttir.text import Value
-from tilewright.backends.cuda.ttir.values import Extent, Mask, Scalar, Tile, computes, element_of, padded
+from tilewright.backends.cuda.ttir.text import Text, Value
+from tilewright.backends.cuda.ttir.values import Extent, Mask, Scalar, Tile, computes, element_of, padded, working
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.core.types import ScalarType, TileType
-from tilewright.dtypes import BOOL, FP32, DataType, promote
+from tilewright.dtypes import BOOL, DataType, promote
 from tilewright.ops.convert import round_mode
 from tilewright.ops.padding import pad_number
 
@@ -52,16 +52,22 @@ def _mapped(k: Kernel, spec: OpSpec, type_: TileType, given: Sequence[Tile | Sca
     own = [each.type.dtype if isinstance(each, Tile) else ScalarType(each.dtype) for each in given]
     types = spec.element_types(type_.dtype, own)
     for dtype in (type_.dtype, *types):
-        if not computes(dtype):
-            raise refused(f"arithmetic on {dtype} elements", k.t.span)
+        arithmetic(k, dtype)
     operands = [
         computed(k.t, operand(k, each, replace(type_, dtype=dtype)), dtype)
         for each, dtype in zip(given, types, strict=True)
     ]
     assert spec.reference is not None
     result: Elements = spec.reference(*operands)
-    value = as_element(k.t, result.value, FP32, type_.dtype) if type_.dtype.is_float() else result.value
+    value = as_element(k.t, result.value, result.element, type_.dtype) if type_.dtype.is_float() else result.value
     return k.tile(value, type_, broadcast_valid(type_, given))
+
+
+def arithmetic(k: Kernel, dtype: DataType) -> DataType:
+    """Return an element type; UnsupportedFeatureError where there is no arithmetic on it."""
+    if not computes(dtype):
+        raise refused(f"arithmetic on {dtype} elements", k.t.span)
+    return dtype
 
 
 def operand(k: Kernel, given: Tile | Scalar, type_: TileType) -> Value:
@@ -69,13 +75,17 @@ def operand(k: Kernel, given: Tile | Scalar, type_: TileType) -> Value:
     shape = padded(type_.shape)
     if isinstance(given, Scalar):
         return k.t.splat(as_element(k.t, *_held(given), type_.dtype), shape)
-    value = as_element(k.t, given.value, given.type.dtype, type_.dtype)
+    return spread_to(k, as_element(k.t, given.value, given.type.dtype, type_.dtype), shape)
+
+
+def spread_to(k: Kernel, value: Value, shape: Sequence[int]) -> Value:
+    """Return elements repeated along axes that they have one of, or that come before theirs."""
     return extents.spread(k.t, of_rank(k, value, len(shape)), shape)
 
 
 def _held(scalar: Scalar) -> tuple[Value, DataType]:
-    """Return a number and what it is held as: floats as fp32."""
-    return scalar.value, FP32 if scalar.dtype.is_float() else scalar.dtype
+    """Return a number and what it is held as: floats as fp32 or fp64."""
+    return scalar.value, working(scalar.dtype)
 
 
 def of_rank(k: Kernel, value: Value, rank: int) -> Value:
@@ -122,6 +132,18 @@ def zeros(k: Kernel, like: Value) -> Value:
     if like.element in ("f16", "bf16"):
         return k.t.constant("0.000000e+00", like.element, like.shape)
     return literal(k.t, 0, like)
+
+
+def bits_of(t: Text, value: Value) -> Value:
+    """Return elements as integers of their bits; conditions as bytes."""
+    if value.element == "i1":
+        return t.convert("arith.extui", value, "i8")
+    return t.bits(value, f"i{value.element.strip('bfi')}")
+
+
+def as_bits(t: Text, value: Value, element: str) -> Value:
+    """Return elements of a type from integers of their bits."""
+    return t.compare("cmpi ne", value, literal(t, 0, value)) if element == "i1" else t.bits(value, element)
 
 
 def in_memory(k: Kernel, value: Value, dtype: DataType) -> Value:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from tilewright.backends.cuda.ttir.text import Value
 from tilewright.core.types import TileType
-from tilewright.dtypes import BF16, BOOL, FP16, FP32, INT8, DataType
+from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, INT8, DataType
 from tilewright.records import entity, record
 
 Extent: TypeAlias = "int | Value"
@@ -68,7 +68,7 @@ Binding: TypeAlias = "Scalar | Tensor | Tile | Mask | tuple[Binding, ...]"
 MATRIX_UNITS = {FP16: 16, BF16: 16, INT8: 32}
 """How long the common axis of a product has to be on the matrix units, by what is multiplied."""
 
-_FLOATS = {FP32: "f32", FP16: "f16", BF16: "bf16"}
+_FLOATS = {FP64: "f64", FP32: "f32", FP16: "f16", BF16: "bf16"}
 
 
 def element_of(dtype: DataType) -> str:
@@ -76,6 +76,11 @@ def element_of(dtype: DataType) -> str:
     if dtype == BOOL:
         return "i1"
     return _FLOATS.get(dtype) or f"i{max(dtype.bits, 8)}"
+
+
+def working(dtype: DataType) -> DataType:
+    """Return what elements of a type are computed in, and a number of it is held as: shorter floats as fp32."""
+    return FP32 if dtype.is_float() and dtype != FP64 else dtype
 
 
 def memory_element(dtype: DataType) -> str:

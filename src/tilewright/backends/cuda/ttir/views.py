@@ -50,6 +50,17 @@ def _transpose(k: Kernel, call: Call, bound: Bound) -> Tensor:
     return Tensor(source.pointer, shape, strides, valid, source.dtype, source.root)
 
 
+@recipe("tensor.strided")
+def _strided(k: Kernel, call: Call, bound: Bound) -> Tensor:
+    source, steps = bound["x"], bound["steps"]
+    strides = tuple(extents.times(k.t, stride, step) for stride, step in zip(source.strides, steps, strict=True))
+    shape, valid = (
+        tuple(extents.counted(k.t, extent, step) for extent, step in zip(each, steps, strict=True))
+        for each in (source.shape, source.valid)
+    )
+    return Tensor(source.pointer, shape, strides, valid, source.dtype, source.root)
+
+
 @recipe("tensor.dim")
 def _dim(k: Kernel, call: Call, bound: Bound) -> Scalar:
     tensor: Tensor = bound["tensor"]
