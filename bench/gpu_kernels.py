@@ -173,12 +173,12 @@ def attend(
     average = pl.tile.full([128, dim], dtype=pl.FP32, value=0.0)
     for key in pl.range(0, end, 128):
         keys = pl.load(k, [first + key, 0], [128, dim])
-        scores = pl.matmul(queries, pl.tile.transpose_view(keys)) * scale
+        scores = pl.matmul(queries, pl.tile.transpose_view(keys))
         if causal:
             scores = pl.where(pl.iota([1, 128], axis=1) + key <= pl.iota([128, 1], axis=0) + row, scores, -math.inf)
         highest = pl.maximum(best, pl.row_max(scores))
-        weights = pl.exp(pl.row_expand_sub(scores, highest))
-        kept = pl.exp(best - highest)
+        weights = pl.exp(pl.fma(scores, scale, highest * -scale))
+        kept = pl.exp((best - highest) * scale)
         total = total * kept + pl.row_sum(weights)
         values = pl.load(v, [first + key, 0], [128, dim])
         average = pl.matmul_acc(pl.row_expand_mul(average, kept), pl.cast(weights, q.dtype, mode="rint"), values)
