@@ -14,7 +14,7 @@ from tilewright.backends.cuda.ttir.folds import reduced
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.picks import picked, stretch
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
-from tilewright.backends.cuda.ttir.sums import GROUP, in_groups, in_pairs
+from tilewright.backends.cuda.ttir.sums import summed
 from tilewright.backends.cuda.ttir.text import F32, I64, Value
 from tilewright.backends.cuda.ttir.tiles import arithmetic, tile_type
 from tilewright.backends.cuda.ttir.values import Tile, working
@@ -43,11 +43,7 @@ def _summed(k: Kernel, source: Tile, axis: int, spec: OpSpec, dtype: DataType) -
     if spec.combine != "add" or working(dtype) != FP32 or axis != len(source.type.shape) - 1:
         return None
     given = filled(k, computed(k.t, source.value, dtype), source, spec, dtype).value
-    if k.facts.factors:
-        return as_element(k.t, in_pairs(k.t, given, axis), FP32, dtype)
-    if given.shape[axis] >= 2 * GROUP:
-        return as_element(k.t, in_groups(k.t, given, axis), FP32, dtype)
-    return None
+    return as_element(k.t, summed(k.t, given, axis, is_quick=bool(k.facts.factors)), FP32, dtype)
 
 
 def axis_of(call: Call, source: Tile) -> int:

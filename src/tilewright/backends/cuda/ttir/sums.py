@@ -1,45 +1,53 @@
-"""Sums: rows of fp32 added up as exactly as promised, and sooner than in fp64.
+"""Sums: floats added up as exactly as promised, and sooner than in fp64.
 
-Making doubles of floats takes as long as eight additions. So groups of a few neighbours are summed in fp32, and these
-in fp64; where a group was too large for fp32, all of them are summed in fp64 again. Beside products there is no time to
-ask, and rows are summed in pairs of floats, the second with what rounding has taken from the first.
+Making doubles of floats takes as long as eight additions. So the neighbours of a single row are summed in groups, in
+fp32, and these in fp64. Where rows are shared out between threads, they are summed in pairs of floats, the second with
+what rounding has taken from the first. Where a sum is not finite then, its parts may have been too large for fp32, and
+all is summed in fp64 again; beside products there is no time for that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from tilewright.backends.cuda.ttir.elements import literal
-from tilewright.backends.cuda.ttir.folds import reduced, some
+from tilewright.backends.cuda.ttir.folds import flat, reduced, some
 from tilewright.backends.cuda.ttir.text import F32, F64, I32, I64, Text, Value
 
 GROUP = 4
 """Neighbours of a row that are summed in fp32: three roundings are within what a sum promises."""
 
 
-def in_doubles(t: Text, given: Value, axis: int) -> Value:
-    """Return an axis of floats summed in fp64, and rounded once."""
+def summed(t: Text, given: Value, axis: int, *, is_quick: bool) -> Value:
+    """Return an axis of floats summed, and gone; where it must be quick, the sum of what fp32 holds."""
+    if is_quick:
+        return _in_pairs(t, given, axis)
+    count = given.shape[axis]
+    if prod(given.shape) > count or count < 2 * GROUP:
+        return _checked(t, given, axis, _in_pairs(t, given, axis))
+    groups = _added(t, t.shaped("tt.reshape", given, (count // GROUP, GROUP)), 1)
+    return _checked(t, flat(t, given), 0, _in_doubles(t, groups, 0))
+
+
+def _checked(t: Text, given: Value, axis: int, found: Value) -> Value:
+    """Return a sum that was found, or the one in fp64 where that is not finite."""
+    difference, result = t.simple("arith.subf", found, found), t.fresh(F32, found.shape)
+    is_lost = some(t, t.compare("cmpf uno", difference, difference))
+    with t.block(f"{result} = scf.if {is_lost} -> ({result.type}) {{"):
+        again = _in_doubles(t, given, axis)
+        t.do(f"scf.yield {again} : {again.type}")
+        t.between("} else {")
+        t.do(f"scf.yield {found} : {found.type}")
+    return result
+
+
+def _in_doubles(t: Text, given: Value, axis: int) -> Value:
     total = _added(t, t.convert("arith.extf", given, F64), axis)
     return t.convert("arith.truncf", total, F32)
 
 
-def in_groups(t: Text, given: Value, axis: int) -> Value:
-    """Return the last axis of floats summed in groups, or in fp64 where a sum is not finite, as a group makes it."""
-    shape = given.shape
-    grouped = t.shaped("tt.reshape", given, (*shape[:axis], shape[axis] // GROUP, GROUP))
-    quick = in_doubles(t, _added(t, grouped, axis + 1), axis)
-    difference = t.simple("arith.subf", quick, quick)
-    result = t.fresh(F32, quick.shape)
-    is_lost = some(t, t.compare("cmpf uno", difference, difference))
-    with t.block(f"{result} = scf.if {is_lost} -> ({result.type}) {{"):
-        found = in_doubles(t, given, axis)
-        t.do(f"scf.yield {found} : {found.type}")
-        t.between("} else {")
-        t.do(f"scf.yield {quick} : {quick.type}")
-    return result
-
-
-def in_pairs(t: Text, given: Value, axis: int) -> Value:
+def _in_pairs(t: Text, given: Value, axis: int) -> Value:
     """Return an axis of floats summed as pairs.
 
     Triton shares rows out between warps where one value is folded, so that a pair is one of 64 bits.

@@ -178,6 +178,12 @@ class Text:
         text = f"tt.extern_elementwise {', '.join(map(str, operands))} {said} : ({types}) -> {first.type}"
         return self.op(text, first.element, first.shape)
 
+    def machine(self, instruction: str, value: Value) -> Value:
+        """Write an instruction of the GPU's, from one float to another."""
+        said = '{constraints = "=f,f", packed_element = 1 : i32, pure = true}'
+        text = f'tt.elementwise_inline_asm "{instruction}" {said} {value} : {value.type} -> {value.type}'
+        return self.op(text, value.element, value.shape)
+
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Generator[Tail, None, None]:
         """Write a region: what is inside goes between its two lines, the last as whoever is inside leaves it."""
