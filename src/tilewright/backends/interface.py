@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from time import perf_counter_ns
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.core.program import Program
 from tilewright.errors import ArtifactError, ExportError
@@ -31,8 +31,19 @@ Timed: TypeAlias = Callable[[str], AbstractContextManager[None]]
 Texts: TypeAlias = Mapping[str, Callable[[], str]]
 """What code was on its way, in order: each text by its stage, made when it is looked at."""
 
-Errors: TypeAlias = Sequence[tuple[str, Span]]
-"""What the numbers of errors mean, from one on: a message, and the line it is about."""
+
+class Error(NamedTuple):
+    """What the number of an error means: its message, the line it is about, and the function that line is in."""
+
+    message: str
+    span: Span
+    function: str = ""
+    exact: str = ""
+    """The message with places for the numbers that a context has beside the error; empty where there are none."""
+
+
+Errors: TypeAlias = Sequence[Error]
+"""What the numbers of errors mean, from one on."""
 
 PROGRAM = "program"
 """The object that a program's entries lie in."""

@@ -37,9 +37,9 @@ class Callee:
     native: HostProgram
     entry: Function
 
-    def finish(self, number: int, buffers: int) -> None:
-        """Free what a run has made, and raise what it did wrong."""
-        self.native.finish(self.entry.name, number, buffers)
+    def finish(self, number: int, buffers: int, numbers: Sequence[int]) -> None:
+        """Free what a run has made, and raise what it did wrong, with the numbers it names."""
+        self.native.finish(self.entry.name, number, buffers, numbers)
 
 
 @record

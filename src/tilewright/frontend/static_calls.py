@@ -34,6 +34,7 @@ from tilewright.frontend.arguments import Arguments, arguments
 from tilewright.frontend.branches import as_condition
 from tilewright.frontend.builtin_calls import on_running
 from tilewright.frontend.foreign import meant
+from tilewright.frontend.joins import cat, stack
 from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.marks import dump_tag, func_attr
 from tilewright.frontend.operators import apply
@@ -216,7 +217,9 @@ DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
     directives.const: _const,
     directives.alloc: _alloc,
     directives.func_attr: func_attr,
+    directives.cat: cat,
     directives.scan: scan,
+    directives.stack: stack,
     directives.no_dep: _transparent,
     directives.dump_tag: dump_tag,
     directives.yield_: _misplaced,

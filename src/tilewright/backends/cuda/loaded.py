@@ -81,9 +81,9 @@ class PlacedProgram(HostProgram):
         self._keep.append(made)
         return ctypes.addressof(made) if words else 0
 
-    def finish(self, name: str, number: int, buffers: int) -> None:
+    def finish(self, name: str, number: int, buffers: int, numbers: Sequence[int] = ()) -> None:
         """Raise what a run did wrong, and what kernels have noted meanwhile: all of it, where launches are blocking."""
         noted = ctypes.c_uint64.from_address(self._table[Table.ERROR_WORD])
         if not number and noted.value:
             number, noted.value = noted.value, 0
-        super().finish(name, number, buffers)
+        super().finish(name, number, buffers, numbers)

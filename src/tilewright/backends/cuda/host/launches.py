@@ -13,6 +13,7 @@ from tilewright.backends.cuda.host import launch_code
 from tilewright.backends.cuda.host.kernels import Kernels, KernelText
 from tilewright.backends.cuda.host.launch_code import TABLE, Table
 from tilewright.backends.cuda.host.map_code import described
+from tilewright.backends.cuda.host.scratch import Scratch
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameter, Parameters
 from tilewright.backends.cuda.ttir.text import I32, I64, Value
@@ -32,11 +33,14 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write) -> No
     k = Kernel(e.program.program, e.program.note, params.errors, e.checked)
     k.t.span = e.at.span
     block = k.t.convert("arith.extsi", k.t.op("tt.get_program_id x : i32", I32), I64)
+    scratch = Scratch(params, block, count)
+    k.reserve = scratch.reserve
     write(k, params, block)
     unit = e.program
     assert isinstance(unit, Kernels)
     text = KernelText.of(name, k, params)
     number, maps = unit.kernel(text), params.maps if text.described else []
+    scratch.settle(e)
     launch_code.add_to(e.b.module)
     places, missing = described(e, number, maps)
     other = e.b.op("or", _is_unaligned(e, params.found), missing)

@@ -34,7 +34,10 @@ def _reduction(k: Kernel, call: Call, bound: Bound) -> Tile:
     value = _summed(k, source, axis, spec, dtype)
     if value is None:
         given = filled(k, exactly(k, spec, source.value, dtype), source, spec, dtype)
-        value = as_element(k.t, fold(k, given, axis, spec.combine), given.element, dtype)
+        value = fold(k, given, axis, spec.combine)
+        if dtype.is_float() and spec.combine == "add":  # of zeros below zero, too, the sum is zero
+            value = (given.of(value) + 0.0).value
+        value = as_element(k.t, value, given.element, dtype)
     return k.tile(kept(k, value, source.value.shape, axis), type_, valid)
 
 
@@ -43,7 +46,8 @@ def _summed(k: Kernel, source: Tile, axis: int, spec: OpSpec, dtype: DataType) -
     if spec.combine != "add" or working(dtype) != FP32 or axis != len(source.type.shape) - 1:
         return None
     given = filled(k, computed(k.t, source.value, dtype), source, spec, dtype).value
-    return as_element(k.t, summed(k.t, given, axis, is_quick=bool(k.facts.factors)), FP32, dtype)
+    total = summed(k.t, given, axis, is_quick=bool(k.facts.factors))
+    return as_element(k.t, k.t.simple("arith.addf", total, literal(k.t, 0, total)), FP32, dtype)
 
 
 def axis_of(call: Call, source: Tile) -> int:

@@ -57,10 +57,10 @@ class Tile:
 
 @entity
 class Mask:
-    """What a comparison of tiles gives: a condition for each element, where the language packs bits."""
+    """What a comparison of tiles gives: a condition for each element, and what packs them to bits."""
 
     value: Value
-    valid: tuple[Extent, ...]
+    packed: Callable[[], Tile]
 
 
 Binding: TypeAlias = "Scalar | Tensor | Tile | Mask | tuple[Binding, ...]"
