@@ -101,9 +101,9 @@ class CUDA(Backend):
             host = beside.submit(assemble, text, target.processor)
             binaries = compiled(
                 [
-                    Job(each, target.capability, kernel.warps, kernel.stages)
+                    Job(each, target.capability, schedules)
                     for kernel in emitter.kernels
-                    for each in (kernel.aligned, kernel.other)
+                    for each, schedules in (kernel.quickest(target.capability), (kernel.other, (kernel.schedule,)))
                 ]
             )
         with timed("LLVM"):
@@ -146,7 +146,13 @@ def _objects(emitter: LaunchingProgram, functions: Sequence[Function], binaries:
     named = enumerate(emitter.kernels)
     names = [f"{kernel.name}.{number}.{kind}" for number, kernel in named for kind in ("aligned", "other")]
     listed = [
-        {"object": name, "name": binary.name, "threads": binary.threads, "shared": binary.shared}
+        {
+            "object": name,
+            "name": binary.name,
+            "threads": binary.threads,
+            "shared": binary.shared,
+            "boxes": [word for box in binary.boxes for word in (box.rows, box.columns, box.swizzle)],
+        }  # fmt: skip
         for name, binary in zip(names, binaries, strict=True)
     ]
     cubins = {name: binary.cubin for name, binary in zip(names, binaries, strict=True)}
@@ -162,7 +168,7 @@ def _texts(kernels: Sequence[KernelText], binaries: Sequence[Binary]) -> Texts:
     def joined(stage: str) -> str:
         return "\n".join(binary.texts.get(stage, "") for binary in binaries[::2])
 
-    written = {"ttir": lambda: "\n".join(kernel.aligned for kernel in kernels)}
+    written = {"ttir": lambda: "\n".join(kernel.described or kernel.aligned for kernel in kernels)}
     return {**written, **{stage: partial(joined, stage) for stage in ("ttgir", "llir", "ptx")}}
 
 

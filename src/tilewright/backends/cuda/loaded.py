@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from tilewright.backends.cuda.driver import DriverError, current_stream, driver, number_of, stream_function
-from tilewright.backends.cuda.host import element_code
+from tilewright.backends.cuda.host import element_code, map_code
 from tilewright.backends.cuda.host.graph_words import ENTRY_WORDS, STATE_WORDS, STATES, STREAMS, TRIES
 from tilewright.backends.cuda.host.launch_code import DRIVER, LOAD, STREAM, TABLE, Table
 from tilewright.backends.cuda.reports import KERNELS
@@ -65,7 +65,7 @@ class PlacedProgram(HostProgram):
         self.filled = listed["filled"]
         words: list[int] = [found.context(self.device), self.device, *found.shared_word(self.device)]
         for kernel in kernels:
-            words += [0, kernel["threads"], kernel["shared"], 0]
+            words += [0, kernel["threads"], kernel["shared"], self._held(kernel.get("boxes", ()))]
         self._table = (ctypes.c_uint64 * len(words))(*words)
         self._graphs = (ctypes.c_uint64 * (ENTRY_WORDS * len(code.symbols)))()
         if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":  # which nobody promises of graphs
@@ -78,8 +78,14 @@ class PlacedProgram(HostProgram):
             STATES: ctypes.addressof(self._graphs),
             STREAM: stream,
             LOAD: ctypes.cast(load, ctypes.c_void_p).value or 0,
-            **{name: found.address(name) for name in (*DRIVER, *element_code.DRIVER)},
+            **{name: found.address(name) for name in (*DRIVER, *element_code.DRIVER, *map_code.DRIVER)},
         }
+
+    def _held(self, words: Sequence[int]) -> int:
+        """Return where words lie, as long as the program does; 0 where there are none."""
+        made = (ctypes.c_uint64 * len(words))(*words)
+        self._keep.append(made)
+        return ctypes.addressof(made) if words else 0
 
     def _load(self, code: Code, kernels: Sequence[Mapping[str, Any]], number: int) -> int:
         """Load a kernel, which is about to be launched for the first time; return the driver's error, or 0."""

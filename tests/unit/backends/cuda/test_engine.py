@@ -15,6 +15,7 @@ from tilewright import ir
 from tilewright.backends.cuda import target
 from tilewright.backends.cuda.backend import BACKEND
 from tilewright.backends.cuda.engine import Job, compiled
+from tilewright.backends.cuda.schedule import Schedule
 from tilewright.backends.cuda.target import named, triton_objection
 from tilewright.core.op import Kind, OpSpec, specs
 from tilewright.errors import InternalError, UnsupportedFeatureError
@@ -70,13 +71,17 @@ def test_an_example_of_an_op_compiles(spec: OpSpec) -> None:
         unit = written(example(spec))
     except UnsupportedFeatureError:
         pytest.skip("refused by name")
-    texts = [(each, kernel) for kernel in unit.kernels for each in (kernel.aligned, kernel.other)]
-    assert all(binary.cubin for binary in compiled([Job(text, 90, k.warps, k.stages) for text, k in texts]))
+    jobs = [
+        Job(text, 90, schedules)
+        for kernel in unit.kernels
+        for text, schedules in (kernel.quickest(90), (kernel.other, (kernel.schedule,)))
+    ]
+    assert all(binary.cubin for binary in compiled(jobs))
 
 
 def test_what_triton_refuses_is_a_mistake_of_ours_and_is_shown() -> None:
     with pytest.raises(InternalError, match=r"Triton refuses the generated kernel: .*\nmodule"):
-        compiled([Job("module { nonsense }", 90, 4, 3)])
+        compiled([Job("module { nonsense }", 90, (Schedule(4, 3),))])
 
 
 def test_targets_go_by_name() -> None:

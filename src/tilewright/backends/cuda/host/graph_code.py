@@ -123,7 +123,7 @@ write:
   %has.room = icmp slt i64 %count, {NODES}
   br i1 %has.room, label %add, label %no
 add:
-  call void @describe(ptr %call, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
+  call void @graph_describe(ptr %call, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
   {word("before", "node.at", -Node.END)}
   %is.first = icmp eq i64 %count, 0
   %after = select i1 %is.first, ptr null, ptr %before
@@ -145,10 +145,10 @@ compare:
   {word("graph.at", "state", State.GRAPH)}
   %graph = load ptr, ptr %graph.at, align 8
   %node = load ptr, ptr %node.at, align 8
-  %same = call i1 @is_same(ptr %node.at, ptr %function, i32 %blocks, ptr %params)
+  %same = call i1 @graph_is_same(ptr %node.at, ptr %function, i32 %blocks, ptr %params)
   br i1 %same, label %switch, label %set
 set:
-  call void @describe(ptr %call, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
+  call void @graph_describe(ptr %call, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
   %code = call i32 @cuGraphExecKernelNodeSetParams_v2(ptr %graph, ptr %node, ptr %node.words)
   %fine = icmp eq i32 %code, 0
   br i1 %fine, label %switch, label %forget

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tilewright.backends.cuda.host.graph_words import Call, Node, word
 
 _DESCRIBE = f"""
-define internal void @describe(ptr %call, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
+define internal void @graph_describe(ptr %call, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
     nounwind {{
   {word("p0", "call", Call.FUNCTION)}
   store ptr %function, ptr %p0, align 8
@@ -32,7 +32,7 @@ define internal void @describe(ptr %call, ptr %function, i32 %blocks, i32 %threa
 """
 
 _IS_SAME = f"""
-define internal i1 @is_same(ptr %node, ptr %function, i32 %blocks, ptr %params) nounwind {{
+define internal i1 @graph_is_same(ptr %node, ptr %function, i32 %blocks, ptr %params) nounwind {{
   {word("function.at", "node", Node.FUNCTION)}
   %old = load ptr, ptr %function.at, align 8
   {word("blocks.at", "node", Node.BLOCKS)}

@@ -18,6 +18,7 @@ from tilewright.backends.cuda.host.regions import name_of, nest
 from tilewright.backends.cuda.ttir import extents as between
 from tilewright.backends.cuda.ttir import values
 from tilewright.backends.cuda.ttir.control import write_turn
+from tilewright.backends.cuda.ttir.facts import factors
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.recipes import recipe_of, refused
@@ -57,6 +58,7 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
         for loop, (start, _, step), turn in zip(loops, ends, turns, strict=True):
             first, by = extents(params, [start, step])
             k.bindings[loop.loop_var] = k.counted(between.plus(k.t, first, between.times(k.t, turn, by)))
+        k.facts.factors.update(factors(loops[-1].body))
         write_turn(k, loops[-1].body)
 
     count = _count(e, counts)

@@ -4,7 +4,7 @@ What they need of the driver and of the framework are symbols, and handles are i
 it is loaded on a device: so the object can be kept.
 
     table := context, device, error word of the host's, its address on the device, then a row for each kernel
-    row   := function or nothing before its first launch, threads, bytes of shared memory, nothing
+    row   := function, nothing before its first launch; threads; bytes of shared memory; boxes of its descriptors
 
 An entry is run between `begin` and `end`, which `started` writes around it: they find the stream once, and give memory
 back. What launches share lies behind the words of the context that the entry is called with.

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeAlias
 
+from tilewright.backends.cuda.schedule import SPECIALIZED
 from tilewright.backends.cuda.ttir import carried, extents
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import refused, statement
@@ -224,11 +225,15 @@ def _counted(k: Kernel, stmt: ForStmt) -> None:
     inside, outside = carried.fresh(k, vars), carried.fresh(k, vars)
     pairs = ", ".join(f"{now} = {first}" for now, first in zip(inside, starts, strict=True))
     carries = f" iter_args({pairs}) -> ({_types(inside)})" if vars else ""
-    with k.t.block(f"{_named(outside)}scf.for {index} = {low} to {high} step {by}{carries} : i64 {{"), _turn(k, stmt):
+    before = len(k.facts.products)
+    head = f"{_named(outside)}scf.for {index} = {low} to {high} step {by}{carries} : i64 {{"
+    with k.t.block(head) as tail, _turn(k, stmt):
         turn: Extent = index if is_plain else extents.plus(k.t, start, extents.times(k.t, index, step))
         k.bindings[stmt.loop_var] = k.counted(turn)
         carried.bind(k, vars, inside)
         _hand_on(k, _path(k, tuple(stmt.body), Way(inside, lambda exit: _handed(k, vars, exit))))
+        if len(k.facts.products) > before:
+            tail.described = SPECIALIZED
     carried.bind(k, stmt.return_vars, outside)
 
 
