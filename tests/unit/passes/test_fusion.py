@@ -95,3 +95,10 @@ def test_a_very_long_chain_is_cut() -> None:
     steps = [f"t = pl.{'add' if n % 2 else 'maximum'}(t, u)" for n in range(200)]
     text = fused(LOAD, "u = pl.load(y, [0, 0], [8, 40])", *steps, "x = pl.store(t, [0, 0], x)")
     assert ends(text)[:2] == ["no more functions can be applied to each other"] * 2
+
+
+def test_a_number_is_read_beside_a_group_unless_it_writes_there() -> None:
+    beside = fused(LOAD, "e = t + 1.0", "k = pl.read(y, [0, 0])", "y = pl.store(e * k, [0, 0], y)")
+    behind = fused(LOAD, "y = pl.store(t + 1.0, [0, 0], y)", "k = pl.read(y, [0, 0])", "x = pl.store(t * k, [0, 0], x)")
+    assert ends(beside) == ["nothing follows"]
+    assert ends(behind)[0] == "`y` is stored to, then loaded from"
