@@ -40,9 +40,15 @@ def _unrolled(function: Function) -> Function:
 
 
 def _is_short(loop: ForStmt) -> bool:
-    """Return whether a loop that carries tiles is a few simple statements when it is written out."""
+    """Return whether a loop that carries tiles, and looks through windows, is a few statements when written out."""
     tiles = [arg.var.type for arg in loop.iter_args if isinstance(arg.var.type, TileType)]
-    return bool(tiles) and all(map(_is_whole, tiles)) and _length(loop) <= SHORT
+    is_whole = bool(tiles) and all(map(_is_whole, tiles))
+    return is_whole and _length(loop) <= SHORT and any(map(_is_window, statements(loop.body)))
+
+
+def _is_window(stmt: Stmt) -> bool:
+    call = stmt.value if isinstance(stmt, AssignStmt) else None
+    return isinstance(call, Call) and isinstance(call.type, TileType) and call.op.spec.is_view
 
 
 def _length(stmt: Stmt) -> int:
