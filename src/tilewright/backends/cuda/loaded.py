@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.backends.cuda.driver import driver, number_of, stream_function
+from tilewright.backends.cuda.host import element_code
 from tilewright.backends.cuda.host.graph_code import STATE_WORDS, STATES
 from tilewright.backends.cuda.host.launch_code import DRIVER, STREAM, TABLE, Table
 from tilewright.backends.host import HostProgram
@@ -65,16 +66,28 @@ class PlacedProgram(HostProgram):
         self._table = (ctypes.c_uint64 * len(words))(*words)
         self._graphs = (ctypes.c_uint64 * (STATE_WORDS * len(code.symbols)))()
         stream, kept = stream_function("torch" in sys.modules)
+        self._tells = stream
         self._keep.append(kept)
         return {
             TABLE: ctypes.addressof(self._table),
             STATES: ctypes.addressof(self._graphs),
             STREAM: stream,
-            **{name: found.address(name) for name in DRIVER},
+            **{name: found.address(name) for name in (*DRIVER, *element_code.DRIVER)},
         }
+
+    def _stream(self) -> ctypes.c_void_p:
+        """Return the stream that calls are made on now."""
+        found = ctypes.c_void_p()
+        ask = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(self._tells)
+        ask(self.device, ctypes.addressof(found))
+        return found
 
     def finish(self, name: str, number: int, buffers: int, numbers: Sequence[int] = ()) -> None:
         """Raise what a run did wrong, and what kernels have noted meanwhile: all of it, where launches are blocking."""
+        node = buffers
+        while node:  # which a program leaves that returns what it has made
+            node, memory = (ctypes.c_uint64 * 2).from_address(node)
+            driver().call("cuMemFreeAsync", ctypes.c_uint64(memory), self._stream())
         noted = ctypes.c_uint64.from_address(self._table[Table.ERROR_WORD])
         if not number and noted.value:
             number, noted.value = noted.value, 0

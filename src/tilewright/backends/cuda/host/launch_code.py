@@ -104,7 +104,7 @@ ready:
 """
 
 _END = f"""
-define internal void @end(ptr %context, i64 %note) nounwind {{
+define internal void @end(ptr %context, i1 %keeps, i64 %note) nounwind {{
   %at = getelementptr i64, ptr %context, i64 {Shared.STREAM}
   %stream = load ptr, ptr %at, align 8
   %graph = getelementptr i64, ptr %context, i64 {Shared.END}
@@ -114,7 +114,7 @@ define internal void @end(ptr %context, i64 %note) nounwind {{
   call void @refused(ptr %context, i32 %code, i64 %note)
   %head = getelementptr i64, ptr %context, i64 {Context.BUFFERS}
   %first = load ptr, ptr %head, align 8
-  br label %look
+  br i1 %keeps, label %kept, label %look
 look:
   %node = phi ptr [ %first, %0 ], [ %following, %give ]
   %last = icmp eq ptr %node, null
@@ -128,6 +128,8 @@ give:
   br label %look
 given:
   store ptr null, ptr %head, align 8
+  br label %kept
+kept:
   %leave = getelementptr i64, ptr %context, i64 {Shared.MUST_LEAVE}
   %must = load i64, ptr %leave, align 8
   %pops = icmp ne i64 %must, 0
@@ -223,8 +225,11 @@ done:
 """
 
 
-def started(name: str, entry: str, number: int, note: int) -> str:
-    """Return the function that is called from outside: an entry between `begin` and `end`, in a context of its own."""
+def started(name: str, entry: str, number: int, note: int, *, keeps: bool) -> str:
+    """Return the function that is called from outside: an entry between `begin` and `end`, in a context of its own.
+
+    Memory of an entry that `keeps` it is left to whoever reads its results.
+    """
     given, words = (f"[{count} x i64]" for count in (len(Context), Shared.END + len(graph_code.Call)))
     return f"""
 define void @{name}(ptr %words, ptr %outer) nounwind {{
@@ -236,7 +241,7 @@ define void @{name}(ptr %words, ptr %outer) nounwind {{
   br i1 %go, label %run, label %done
 run:
   call void @{entry}(ptr %words, ptr %context)
-  call void @end(ptr %context, i64 {note})
+  call void @end(ptr %context, i1 {str(keeps).lower()}, i64 {note})
   br label %done
 done:
   %left = load {given}, ptr %context, align 8

@@ -204,9 +204,16 @@ def _exp(x: Elements) -> Elements:
     return exact_exp(plain, x, x.difference)
 
 
+def _normal(x: Elements) -> Elements:
+    """Return how likely a normally distributed number is to be at most x; of doubles as its meaning has it."""
+    if x.element != FP64:
+        return _double("__nv_normcdf")(x)
+    return _double("__nv_erfc")(x * -math.sqrt(0.5)) * 0.5
+
+
 def _fast_normal(x: Elements) -> Elements:
     wide = _widened(x)
-    y = wide * (wide * wide * 0.044715 + 1) * math.sqrt(8 / math.pi)
+    y = wide * (wide * 0.044715 * wide + 1) * math.sqrt(8 / math.pi)
     e = _exp(-_absolute(y))
     return _narrowed(_where(y < 0, e, 1) / (e + 1))
 
@@ -277,7 +284,7 @@ UFUNCS: dict[str, Written] = {
     "tanh": _single("__nv_tanhf"),
     "erf": _named("math.erf"),
     "erfc": _double("__nv_erfc"),
-    "normal": _double("__nv_normcdf"),
+    "normal": _normal,
     "fast_normal": _fast_normal,
     "exp2": _double("__nv_exp2"),
     "expm1": _double("__nv_expm1"),
