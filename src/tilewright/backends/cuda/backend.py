@@ -16,7 +16,7 @@ from tilewright.backends.cuda.loaded import LaunchedProgram
 from tilewright.backends.cuda.reports import KERNELS, disassembler, texts
 from tilewright.backends.cuda.target import Target
 from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Texts, Timed
-from tilewright.core.program import Function, Program
+from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
 from tilewright.native import support
 from tilewright.native.assemble import assemble
@@ -108,7 +108,7 @@ class CUDA(Backend):
             )
         with timed("LLVM"):
             made = host.result().object
-        objects = {PROGRAM: made, **_objects(emitter, functions, binaries)}
+        objects = {PROGRAM: made, **_objects(emitter, binaries)}
         shown = {**_texts(emitter.kernels, binaries), "llvm": lambda: text, **texts(objects)}
         return Code(self, target, objects, symbols, emitter.errors, shown)
 
@@ -141,7 +141,7 @@ class CUDA(Backend):
         return Code(self, Target(**target), objects, symbols, errors, texts(objects))
 
 
-def _objects(emitter: LaunchingProgram, functions: Sequence[Function], binaries: Sequence[Binary]) -> dict[str, bytes]:
+def _objects(emitter: LaunchingProgram, binaries: Sequence[Binary]) -> dict[str, bytes]:
     """Return the kernels as files, and what says how each is launched: aligned and other, in turn."""
     named = enumerate(emitter.kernels)
     names = [f"{kernel.name}.{number}.{kind}" for number, kernel in named for kind in ("aligned", "other")]
@@ -157,8 +157,7 @@ def _objects(emitter: LaunchingProgram, functions: Sequence[Function], binaries:
     ]
     cubins = {name: binary.cubin for name, binary in zip(names, binaries, strict=True)}
     launches = [[each.kernel, each.line, each.grid, list(each.arguments)] for each in emitter.launches]
-    filled = {each.name: emitter.filled(each) for each in functions}
-    about = {"kernels": listed, "filled": filled, "launches": launches}
+    about = {"kernels": listed, "launches": launches}
     return {KERNELS: json.dumps(about).encode(), **cubins}
 
 

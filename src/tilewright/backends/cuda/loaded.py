@@ -62,7 +62,6 @@ class PlacedProgram(HostProgram):
             raise ExecutionError(f"kernels for {code.target.name} cannot run on this GPU, which is sm_{have}")
         listed = json.loads(code.objects[KERNELS])
         kernels: list[dict[str, Any]] = listed["kernels"]
-        self.filled = listed["filled"]
         words: list[int] = [found.context(self.device), self.device, *found.shared_word(self.device)]
         for kernel in kernels:
             words += [0, kernel["threads"], kernel["shared"], self._held(kernel.get("boxes", ()))]

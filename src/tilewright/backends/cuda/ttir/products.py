@@ -59,12 +59,12 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     if dtype == FP64:
         a, b = _lengthened(k, a, -1), _lengthened(k, b, -2)
     shape, element = (*a.shape[:-1], b.shape[-1]), element_of(type_.dtype)
-    start = literal(k.t, 0, Value("", element, shape)) if acc is None else joined(k, acc, shape)
+    start = literal(k.t, 0, Value("", element, shape)) if acc is None else under(k, acc, shape)
     precision = ", inputPrecision = ieee" if dtype == FP32 else ""
     types = f"{a.type} * {b.type} -> {type_of(element, shape)}"
     value = k.t.op(f"tt.dot {a}, {b}, {start}{precision} : {types}", element, shape)
     k.facts.products.append((prod(shape[:-1]), shape[-1]))
-    return k.tile(joined(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
+    return k.tile(under(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
 
 
 def _valid(type_: TileType, lhs: Tile, rhs: Tile) -> list[Extent]:
@@ -83,10 +83,11 @@ def _batched(k: Kernel, value: Value, type_: TileType) -> Value:
     if not batch:
         return value
     whole = extents.spread(k.t, of_rank(k, value, len(batch) + 2), (*batch, *value.shape[-2:]))
-    return joined(k, whole, (prod(batch), *value.shape[-2:]))
+    return under(k, whole, (prod(batch), *value.shape[-2:]))
 
 
-def joined(k: Kernel, value: Value, shape: tuple[int, ...]) -> Value:
+def under(k: Kernel, value: Value, shape: tuple[int, ...]) -> Value:
+    """Return elements under another shape."""
     return value if value.shape == shape else k.t.shaped("tt.reshape", value, shape)
 
 

@@ -13,7 +13,7 @@ from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements, literal
 from tilewright.backends.cuda.ttir.formats import to_f32
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.products import added, cut, joined
+from tilewright.backends.cuda.ttir.products import added, cut, under
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.reduce import fold
 from tilewright.backends.cuda.ttir.text import Value, type_of
@@ -50,8 +50,8 @@ def _scaled(k: Kernel, call: Call, bound: Bound, acc: Value | None = None) -> Ti
     a, b = (as_element(t, each, FP8E4M3FN, FP16) for each in (cut(k, lhs, 1, depth), cut(k, rhs, 0, depth)))
     (m, inner), n = a.shape, b.shape[1]
     groups = inner // GROUP
-    a = t.turned(joined(k, a, (m, groups, GROUP)), [1, 0, 2])
-    b, shape = joined(k, b, (groups, GROUP, n)), (groups, m, n)
+    a = t.turned(under(k, a, (m, groups, GROUP)), [1, 0, 2])
+    b, shape = under(k, b, (groups, GROUP, n)), (groups, m, n)
     start = literal(t, 0, Value("", "f32", shape))
     types = f"{a.type} * {b.type} -> {type_of('f32', shape)}"
     parts = Elements(t, t.op(f"tt.dot {a}, {b}, {start} : {types}", "f32", shape), FP32)
@@ -68,7 +68,7 @@ def _summed(k: Kernel, parts: Elements, scales: list[Tile], groups: int) -> Valu
     left, right = (_codes(k, scale) for scale in scales)
     rows = t.turned(left.value, [1, 0])
     codes = [
-        parts.of(extents.spread(t, joined(k, value, one), shape), UINT32)
+        parts.of(extents.spread(t, under(k, value, one), shape), UINT32)
         for value, one in ((rows, (shape[0], shape[1], 1)), (right.value, (shape[0], 1, shape[2])))
     ]
     both = codes[0] + codes[1]
