@@ -73,11 +73,14 @@ def layer_norm(x: pl.Tensor, w: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor])
 def cross_entropy(x: pl.Tensor, target: pl.Tensor, out: pl.Out[pl.Tensor]):
     for row in pl.parallel(0, x.shape[0], 1):
         with pl.at(level=pl.Level.CORE_GROUP):
-            t = pl.cast(pl.load(x, [row, 0], [1, x.shape[1]]), pl.FP32)
-            best = pl.row_max(t)
-            total = pl.row_sum(pl.exp(pl.row_expand_sub(t, best)))
-            wanted = pl.read(target, [row, 0])
-            chosen = pl.cast(pl.load(x, [row, wanted], [1, 1]), pl.FP32)
+            best = pl.tile.full([1, 1], dtype=pl.FP32, value=-1e30)
+            total = pl.tile.full([1, 1], dtype=pl.FP32, value=0.0)
+            for first in pl.range(0, x.shape[1], 4096):
+                t = pl.cast(pl.load(x, [row, first], [1, 4096]), pl.FP32)
+                highest = pl.maximum(best, pl.row_max(t))
+                total = total * pl.exp(best - highest) + pl.row_sum(pl.exp(pl.row_expand_sub(t, highest)))
+                best = highest
+            chosen = pl.cast(pl.load(x, [row, pl.read(target, [row, 0])], [1, 1]), pl.FP32)
             pl.store(pl.log(total) + best - chosen, [row, 0], out)
     return out
 
@@ -135,13 +138,13 @@ def matmul_fp8(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 @pl.jit
 def gemv(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
-    """One row times the rows of a matrix: a row sum, eight rows a block."""
-    for j in pl.parallel(0, w.shape[0], 8):
+    """One row times the rows of a matrix: a row sum, four rows a block."""
+    for j in pl.parallel(0, w.shape[0], 4):
         with pl.at(level=pl.Level.CORE_GROUP):
-            acc = pl.tile.full([8, 1024], dtype=pl.FP32, value=0.0)
+            acc = pl.tile.full([4, 1024], dtype=pl.FP32, value=0.0)
             for k in pl.range(0, w.shape[1], 1024):
                 row = pl.cast(pl.load(x, [0, k], [1, 1024]), pl.FP32)
-                acc = acc + pl.cast(pl.load(w, [j, k], [8, 1024]), pl.FP32) * row
+                acc = acc + pl.cast(pl.load(w, [j, k], [4, 1024]), pl.FP32) * row
             pl.store(pl.cast(pl.tile.transpose(pl.row_sum(acc), 0, 1), out.dtype, mode="rint"), [0, j], out)
     return out
 

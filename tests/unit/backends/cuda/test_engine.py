@@ -47,7 +47,7 @@ def test_a_program_is_saved_and_loaded_where_there_is_no_gpu(tmp_path: Path) -> 
 
 def test_what_triton_refuses_is_a_mistake_of_ours_and_is_shown() -> None:
     with pytest.raises(InternalError, match=r"Triton refuses the generated kernel: .*\nmodule"):
-        compiled([Job("module { nonsense }", 90, (Schedule(4, 3),))])
+        compiled([Job(90, (("module { nonsense }", Schedule(4, 3)),))])
 
 
 def test_targets_go_by_name() -> None:

@@ -12,13 +12,14 @@ from tilewright.backends.cpu.host.loops import turn_count
 from tilewright.backends.cuda.host.capture import captured, extents
 from tilewright.backends.cuda.host.launches import launch
 from tilewright.backends.cuda.host.regions import name_of, nest
+from tilewright.backends.cuda.schedule import BAND
 from tilewright.backends.cuda.ttir import extents as between
 from tilewright.backends.cuda.ttir.control import write_turn
-from tilewright.backends.cuda.ttir.facts import factors
+from tilewright.backends.cuda.ttir.facts import ONE_PRODUCT, factors
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.recipes import refused
-from tilewright.backends.cuda.ttir.text import Value
+from tilewright.backends.cuda.ttir.text import Text, Value
 from tilewright.backends.cuda.ttir.values import Extent
 from tilewright.core.expr import Invoke, Submit, Var
 from tilewright.core.program import Function
@@ -42,11 +43,11 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
         k.symbols = {symbol: extents(params, [word])[0] for symbol, word in e.symbols.items()}
         for var in outside:
             k.bindings[var] = captured(k, params, e.bindings[var])
+        k.facts.factors.update(factors(k.program, loops[-1].body))
         turns = _turns(k, block, extents(params, counts))
         for loop, (start, _, step), turn in zip(loops, ends, turns, strict=True):
             first, by = extents(params, [start, step])
             k.bindings[loop.loop_var] = k.counted(between.plus(k.t, first, between.times(k.t, turn, by)))
-        k.facts.factors.update(factors(loops[-1].body))
         write_turn(k, loops[-1].body)
 
     count = i64(1)
@@ -64,14 +65,38 @@ def _read_from_outside(e: FunctionEmitter, loop: ForStmt) -> list[Var]:
 
 
 def _turns(k: Kernel, block: Value, counts: Sequence[Extent]) -> list[Extent]:
-    """Return which turn of each loop a block is; those of the innermost are neighbours."""
+    """Return which turn of each loop a block is; those of the innermost are neighbours.
+
+    Where one product is computed, neighbours are in several rows of its blocks, and share what they load.
+    """
+    if len(counts) > 1 and len(k.facts.factors) == ONE_PRODUCT:
+        return _in_bands(k, block, counts)
+    return _in_order(k.t, block, counts)
+
+
+def _in_order(t: Text, number: Value, counts: Sequence[Extent]) -> list[Extent]:
     found: list[Extent] = []
-    rest = block
     for count in reversed(counts[1:]):
-        held = between.held(k.t, count)
-        found.append(k.t.simple("arith.remsi", rest, held))
-        rest = k.t.simple("arith.divsi", rest, held)
-    return [rest, *reversed(found)]
+        number, turn = _divided(t, number, between.held(t, count))
+        found.append(turn)
+    return [number, *reversed(found)] if counts else []
+
+
+def _in_bands(k: Kernel, block: Value, counts: Sequence[Extent]) -> list[Extent]:
+    """Return which turn of each loop a block is, the last two counted through bands of a few rows, column by column."""
+    t, (rows, columns) = k.t, counts[-2:]
+    plane = between.held(t, between.times(t, rows, columns))
+    outer, spot = _divided(t, block, plane)
+    band, inside = _divided(t, spot, between.held(t, between.times(t, columns, BAND)))
+    first = between.times(t, band, BAND)
+    height = between.held(t, between.least(t, between.minus(t, rows, first), BAND))
+    column, row = _divided(t, inside, height)
+    before = _in_order(t, outer, counts[:-2])
+    return [*before, between.plus(t, first, row), column]
+
+
+def _divided(t: Text, number: Value, count: Value) -> tuple[Value, Value]:
+    return t.simple("arith.divsi", number, count), t.simple("arith.remsi", number, count)
 
 
 def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -> Binding:

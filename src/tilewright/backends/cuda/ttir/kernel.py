@@ -94,7 +94,7 @@ class Kernel:
 
     def call(self, function: Function, args: Sequence[Binding]) -> tuple[Binding, ...]:
         """Write a function in place of a call of it; return its results."""
-        self.facts.factors.update(factors(function.body))
+        self.facts.factors.update(factors(self.program, function.body))
         for param, arg in zip(function.params, args, strict=True):
             self.bindings[param] = arg
         outer, self.symbols = self.symbols, dict(self.symbols)
@@ -230,6 +230,7 @@ class Kernel:
         if tensor.root in self.written:
             self.barrier()
         self.read.add(tensor.root)
+        self.facts.loaded.add(tensor.root)
 
     def writes(self, tensor: Tensor) -> None:
         """Order a store after the loads and stores of the same tensor."""
