@@ -163,9 +163,13 @@ def skinny(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
     return out
 
 
+Blocks = pl.Scalar[pl.INDEX, (1, 32)]
+"""How many blocks of keys there are: what is known not to be more needs no masks."""
+
+
 @pl.jit.incore
 def attend(
-    q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, first: pl.INDEX, row: pl.INDEX, end: pl.INDEX, causal: bool,
+    q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, first: pl.INDEX, row: pl.INDEX, blocks: Blocks, causal: bool,
     out: pl.Out[pl.Tensor],
 ):  # fmt: skip
     dim = q.shape[1]
@@ -174,7 +178,8 @@ def attend(
     best = pl.tile.full([128, 1], dtype=pl.FP32, value=-1e30)
     total = pl.tile.full([128, 1], dtype=pl.FP32, value=0.0)
     average = pl.tile.full([128, dim], dtype=pl.FP32, value=0.0)
-    for key in pl.range(0, end, 128):
+    for block in pl.range(blocks):
+        key = block * 128
         keys = pl.load(k, [first + key, 0], [128, dim])
         scores = pl.matmul(queries, pl.tile.transpose_view(keys))
         if causal:
@@ -193,8 +198,8 @@ def attend(
 def attention(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, heads: pl.INDEX, out: pl.Out[pl.Tensor]):
     length = q.shape[0] // heads
     for head in pl.parallel(heads):
-        for row in pl.parallel(0, length, 128):
-            out = attend(q, k, v, head * length, row, length, False, out)
+        for block in pl.parallel(length // 128):
+            out = attend(q, k, v, head * length, block * 128, length // 128, False, out)
     return out
 
 
@@ -202,6 +207,6 @@ def attention(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, heads: pl.INDEX, out: pl
 def causal_attention(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, heads: pl.INDEX, out: pl.Out[pl.Tensor]):
     length = q.shape[0] // heads
     for head in pl.parallel(heads):
-        for row in pl.parallel(0, length, 128):
-            out = attend(q, k, v, head * length, row, row + 128, True, out)
+        for block in pl.parallel(length // 128):
+            out = attend(q, k, v, head * length, block * 128, block + 1, True, out)
     return out
