@@ -25,6 +25,7 @@ class Accesses:
         if tensor.root in self.written:
             self.barrier()
         self.read.add(tensor.root)
+        self.facts.loaded.add(tensor.root)
 
     def writes(self, tensor: Tensor) -> None:
         """Order a store after the loads and stores of the same tensor."""

@@ -91,7 +91,7 @@ class Kernel(Accesses):
 
     def call(self, function: Function, args: Sequence[Binding]) -> tuple[Binding, ...]:
         """Write a function in place of a call of it; return its results."""
-        self.facts.factors.update(factors(function.body))
+        self.facts.factors.update(factors(self.program, function.body))
         for param, arg in zip(function.params, args, strict=True):
             self.bindings[param] = arg
         outer, self.symbols = self.symbols, dict(self.symbols)
