@@ -92,7 +92,7 @@ class Kernel(Accesses):
 
     def call(self, function: Function, args: Sequence[Binding]) -> tuple[Binding, ...]:
         """Write a function in place of a call of it; return its results."""
-        self.facts.factors.update(factors(function.body))
+        self.facts.factors.update(factors(self.program, function.body))
         for param, arg in zip(function.params, args, strict=True):
             self.bindings[param] = arg
         outer, self.symbols = self.symbols, dict(self.symbols)
@@ -232,6 +232,11 @@ class Kernel(Accesses):
                 high = self.t.simple("arith.shli", index(), self.t.integer(32))
                 number = self.t.simple("arith.ori", high, number)
             self.t.do(f"tt.store {errors}, {number} : {errors.type}")
+
+    def reads(self, tensor: Tensor) -> None:
+        """Order a load after the stores to the same tensor."""
+        super().reads(tensor)
+        self.facts.loaded.add(tensor.root)
 
     def writes(self, tensor: Tensor) -> None:
         """Order a store after the loads and stores of the same tensor."""
