@@ -86,4 +86,4 @@ def test_the_host_prints_elements(capfd: pytest.CaptureFixture[str]) -> None:
     shown(x)
     wanted = capfd.readouterr().out
     shown(x.cuda())
-    assert capfd.readouterr().out == wanted and wanted.startswith("found 1\n")
+    assert capfd.readouterr().out == wanted and wanted.startswith("found  1\n")

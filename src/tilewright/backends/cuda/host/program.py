@@ -15,6 +15,7 @@ from tilewright.backends.cuda.ttir import (
     atomics,
     blends,
     blocks,
+    byte_views,
     control,
     copies,
     counting,
@@ -32,6 +33,7 @@ from tilewright.backends.cuda.ttir import (
     reinterpreted,
     runs,
     scalars,
+    scaled,
     scans,
     scatters,
     shape,
@@ -41,6 +43,7 @@ from tilewright.backends.cuda.ttir import (
     temporaries,
     tensor_views,
     tiles,
+    turns,
     views,
     whole_tensors,
 )
@@ -51,12 +54,12 @@ from tilewright.core.stmt import AssignStmt, ReturnStmt, SeqStmts
 from tilewright.core.types import TensorType, TupleType
 from tilewright.native.llvm import spelled
 from tilewright.native.target import Target
-from tilewright.passes.overwritten import filled
 
 SIGNED_IN = (
     atomics,
     blends,
     blocks,
+    byte_views,
     control,
     copies,
     counting,
@@ -74,15 +77,17 @@ SIGNED_IN = (
     reinterpreted,
     runs,
     scalars,
+    scaled,
     scans,
     scatters,
     shape,
     singles,
     stores,
     system,
-    tensor_views,
     temporaries,
+    tensor_views,
     tiles,
+    turns,
     views,
     whole_tensors,
 )
@@ -108,12 +113,6 @@ class LaunchingProgram(ProgramEmitter, Kernels):
         self.module.functions.append(launch_code.started(name, inner, self.entries, note, keeps=keeps))
         self.entries += 1
         return name
-
-    def filled(self, function: Function) -> list[int]:
-        """Return the tensors that an entry fills before it reads them, by their place among its tensors."""
-        own = self.program[function.name]
-        tensors = [number for number, param in enumerate(own.params) if isinstance(param.type, TensorType)]
-        return [tensors.index(number) for number in filled(self.program, own)]
 
 
 def started(program: Program) -> Program:
