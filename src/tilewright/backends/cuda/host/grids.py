@@ -18,6 +18,7 @@ from tilewright.backends.cuda.host.regions import name_of, nest
 from tilewright.backends.cuda.ttir import extents as between
 from tilewright.backends.cuda.ttir import values
 from tilewright.backends.cuda.ttir.control import write_turn
+from tilewright.backends.cuda.ttir.facts import factors
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.recipes import recipe_of, refused
@@ -57,11 +58,13 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
         for loop, (start, _, step), turn in zip(loops, ends, turns, strict=True):
             first, by = extents(params, [start, step])
             k.bindings[loop.loop_var] = k.counted(between.plus(k.t, first, between.times(k.t, turn, by)))
+        k.facts.factors.update(factors(loops[-1].body))
         write_turn(k, loops[-1].body)
 
     count = _count(e, counts)
     name = name_of(e.program.program, loops[-1].body) or e.function.name
-    launch(e, name, count, write)
+    grid = " x ".join(f"{loop.loop_var.name_hint} in {loop.start}:{loop.stop}:{loop.step}" for loop in loops)
+    launch(e, name, count, write, grid, [var.name_hint for var in outside])
 
 
 def _read_from_outside(e: FunctionEmitter, loop: ForStmt) -> list[Var]:
@@ -97,7 +100,8 @@ def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -
         k.call(function, [captured(k, params, binding) for binding in bindings])
 
     with where_it_runs(e, expr):
-        launch(e, function.name, count, write)
+        grid = "1" if blocks is None else f"{blocks} blocks"
+        launch(e, function.name, count, write, grid, [str(arg) for arg in expr.args])
     given = [bindings[position] for position in returned if position is not None]
     if isinstance(expr, Submit):
         return (*given, Scalar(i64(0), TASK_ID))
@@ -130,7 +134,8 @@ def launch_op(e: FunctionEmitter, call: Call, bound: Bound) -> Binding:
         else:
             k.value(call)
 
-    launch(e, spec.name, count, write)
+    grid = "1" if count.ref == "1" else f"up to {MOST} blocks"
+    launch(e, spec.name, count, write, grid, [var.name_hint for var in outside])
     return target
 
 

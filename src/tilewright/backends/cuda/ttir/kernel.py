@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.accesses import Accesses
 from tilewright.backends.cuda.ttir.elements import literal
+from tilewright.backends.cuda.ttir.facts import Facts, factors
 from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, recipe_of, refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import (
@@ -59,10 +60,7 @@ class Kernel(Accesses):
         self.symbols: dict[str, Extent] = {}
         self.block_index: Extent = 0
         self.block_count: Extent = 1
-        self.largest = 1
-        """How many elements the largest of its tiles has."""
-        self.multiplies = 0
-        """How many elements the largest of its matrix products has, 0 where there is none."""
+        self.facts = Facts()
         self.windows: dict[Extent, extents.Window] = {}
         """Where valid extents of loaded tiles come from."""
         self.missing: dict[Var, Value] = {}
@@ -99,6 +97,7 @@ class Kernel(Accesses):
 
     def call(self, function: Function, args: Sequence[Binding]) -> tuple[Binding, ...]:
         """Write a function in place of a call of it; return its results."""
+        self.facts.factors.update(factors(function.body))
         for param, arg in zip(function.params, args, strict=True):
             self.bindings[param] = arg
         outer, self.symbols = self.symbols, dict(self.symbols)
@@ -204,7 +203,7 @@ class Kernel(Accesses):
             count *= extent
         if count > LARGEST:
             raise refused(f"tiles of {count} elements, padded to powers of two: at most {LARGEST}", self.t.span)
-        self.largest = max(self.largest, count)
+        self.facts.largest = max(self.facts.largest, count)
         return Tile(value, type_, tuple(known), is_zero_outside)
 
     def mask(self, tile: Tile, valid: Mapping[int, Extent] | None = None) -> Value | None:
@@ -233,3 +232,8 @@ class Kernel(Accesses):
                 high = self.t.simple("arith.shli", index(), self.t.integer(32))
                 number = self.t.simple("arith.ori", high, number)
             self.t.do(f"tt.store {errors}, {number} : {errors.type}")
+
+    def writes(self, tensor: Tensor) -> None:
+        """Order a store after the loads and stores of the same tensor."""
+        super().writes(tensor)
+        self.facts.stored.add(tensor.root)
