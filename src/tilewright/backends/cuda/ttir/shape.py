@@ -10,7 +10,7 @@ from tilewright.backends.cuda.ttir.picks import counted, steps
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.tensor_views import carried
 from tilewright.backends.cuda.ttir.text import I64, Value
-from tilewright.backends.cuda.ttir.tiles import tile_type
+from tilewright.backends.cuda.ttir.tiles import operand, tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
@@ -79,6 +79,13 @@ def _set_validshape(k: Kernel, call: Call, bound: Bound) -> Tile:
     source, wanted = bound["x"], k.indices([bound["valid_rows"], bound["valid_cols"]])
     valid = within(k, call, wanted, source.type.shape[-2:])
     return k.tile(source.value, tile_type(call), [*source.valid[:-2], *valid])
+
+
+@recipe("tile.full")
+def _full(k: Kernel, call: Call, bound: Bound) -> Tile:
+    type_, asked = tile_type(call), bound["valid_shape"]
+    valid = type_.shape if asked is None else within(k, call, k.indices(asked), type_.shape)
+    return k.tile(operand(k, bound["value"], type_), type_, valid)
 
 
 def within(k: Kernel, call: Call, wanted: Sequence[Extent], shape: Sequence[int]) -> list[Extent]:

@@ -104,12 +104,6 @@ def _expands(k: Kernel, call: Call, bound: Bound) -> Tile:
     return k.tile(operand(k, bound["scalar"], type_), type_, bound["target"].valid)
 
 
-@recipe("tile.full")
-def _full(k: Kernel, call: Call, bound: Bound) -> Tile:
-    type_ = tile_type(call)
-    return k.tile(operand(k, bound["value"], type_), type_, type_.shape)
-
-
 @recipe("tile.create")
 def _create(k: Kernel, call: Call, bound: Bound) -> Tile:
     type_ = tile_type(call)
