@@ -197,7 +197,7 @@ def entry_of(recorder: Recorder, kernel: Any, *args: Any, device: str = "cuda:0"
     recorder.counts = [text.count("%arg", 0, text.index(") attributes")) for text in texts]
     objects = {
         PROGRAM: assemble(unit.module.text(), target.processor).object,
-        KERNELS: json.dumps({"kernels": rows, "filled": {}}).encode(),
+        KERNELS: json.dumps({"kernels": rows}).encode(),
     }
     objects |= {f"k{number}": str(number).encode() for number in range(len(rows))}
     (entry,) = unit.program.entries
