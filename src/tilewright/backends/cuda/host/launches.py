@@ -38,7 +38,7 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write) -> No
     write(k, params, block)
     unit = e.program
     assert isinstance(unit, Kernels)
-    text = KernelText.of(name, k, params)
+    text = KernelText.of(name, k, params, unit.schedule)
     number, maps = unit.kernel(text), params.maps if text.described else []
     scratch.settle(e)
     launch_code.add_to(e.b.module)
