@@ -34,10 +34,18 @@ OPERATIONS: dict[str, Any] = {
     "arith.shli": np.left_shift, "arith.ori": np.logical_or,
     "cmpf olt": np.less, "cmpf ogt": np.greater, "cmpf oeq": np.equal, "cmpf une": np.not_equal,
 }  # fmt: skip
-INSTRUCTIONS: dict[str, Any] = {
-    "rcp.approx.ftz.f32 $0, $1;": lambda x: np.nextafter(np.float32(1) / x, np.float32(np.inf)),
-    "ex2.approx.ftz.f32 $0, $1;": lambda x: np.exp2(x) * np.float32(1 + 2.0**-22),
-}
+
+
+def inverse(x: Any) -> Any:
+    return np.nextafter(np.float32(1) / x, np.float32(np.inf))
+
+
+def power(x: Any) -> Any:
+    return np.exp2(x) * np.float32(1 + 2.0**-22)
+
+
+INSTRUCTIONS = {"rcp.approx.ftz.f32 $0, $1;": inverse, "ex2.approx.ftz.f32 $0, $1;": power}
+"""What instructions do, as far off as they may be."""
 
 
 class Numbers:
