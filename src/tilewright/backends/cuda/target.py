@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from tilewright.native.target import PRESETS
@@ -50,12 +52,18 @@ def named(name: str) -> Target:
     return target_for(int(found[1]))
 
 
+@cache
 def triton_version() -> str:
     """Return the version of Triton that is installed, or nothing."""
     try:
         return version("triton")
     except PackageNotFoundError:
         return ""
+
+
+def triton_settings() -> str:
+    """Return what the environment tells Triton, which may be to take another assembler or other options."""
+    return " ".join(f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("TRITON_"))
 
 
 def triton_release() -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 
 from tilewright.backends.cpu.emit.unit import Unit
@@ -55,11 +56,22 @@ class KernelText:
         return (*quick, *((text, each) for each in schedule.smaller(self.schedule)))
 
 
+@record
+class Launch:
+    """A place of a program that starts a kernel: which, for which line, over which grid and with which arguments."""
+
+    kernel: int
+    line: str
+    grid: str
+    arguments: Sequence[str]
+
+
 @mutable
 class Kernels(Unit):
     """A program being written, with the kernels that its functions start."""
 
     kernels: list[KernelText] = field(default_factory=list[KernelText])
+    launches: list[Launch] = field(default_factory=list[Launch])
     schedule: str = ""
     """How the settings want kernels to be scheduled."""
 

@@ -7,10 +7,11 @@ others. The host looks at what it passes and takes the one that fits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cuda.host import launch_code
-from tilewright.backends.cuda.host.kernels import Kernels, KernelText
+from tilewright.backends.cuda.host.kernels import Kernels, KernelText, Launch
 from tilewright.backends.cuda.host.launch_code import TABLE, Table
 from tilewright.backends.cuda.host.map_code import described
 from tilewright.backends.cuda.host.scratch import Scratch
@@ -27,8 +28,8 @@ Write = Callable[[Kernel, Parameters, Value], None]
 """Writes a kernel, given its parameters and the number of the block as a scalar of 64 bits."""
 
 
-def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write) -> None:
-    """Emit the launch of a kernel on so many blocks."""
+def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write, grid: str, arguments: Sequence[str]) -> None:
+    """Emit the launch of a kernel on so many blocks; `grid` and `arguments` say how the program calls them."""
     params = Parameters()
     k = Kernel(e.program.program, e.program.note, params.errors, e.checked)
     k.t.span = e.at.span
@@ -40,6 +41,7 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write) -> No
     assert isinstance(unit, Kernels)
     text = KernelText.of(name, k, params, unit.schedule)
     number, maps = unit.kernel(text), params.maps if text.described else []
+    unit.launches.append(Launch(number, f"{Path(e.at.span.filename).name}:{e.at.span.line}", grid, arguments))
     scratch.settle(e)
     launch_code.add_to(e.b.module)
     places, missing = described(e, number, maps)

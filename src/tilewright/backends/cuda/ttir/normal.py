@@ -37,7 +37,7 @@ SLOPE = math.sqrt(8 / math.pi)
 def normal(x: Elements) -> Elements:
     """Return how likely a normally distributed number is to be at most x."""
     if x.value.element == F64:
-        return doubled("__nv_normcdf")(x)
+        return doubled("__nv_erfc")(x * -math.sqrt(0.5)) * 0.5
     size = _least(x.ufunc("absolute", (x,)), FARTHEST)
     square = size * size
     if x.is_rough:

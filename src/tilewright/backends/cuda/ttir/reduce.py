@@ -28,8 +28,9 @@ def _reduction(k: Kernel, call: Call, bound: Bound) -> Tile:
     spec, source, type_ = call.op.spec, bound["x"], tile_type(call)
     axis, dtype = axis_of(call, source), arithmetic(k, type_.dtype)
     valid = [1 if a == axis else extent for a, extent in enumerate(source.valid)]
-    if dtype in spec.stepwise:
-        in_turn = _in_pairs if bound["tmp_tile"] is not None else _in_order
+    of_doubles = dtype == FP64 and spec.name == "col_sum"  # whose sum is that of one order
+    if dtype in spec.stepwise or of_doubles:
+        in_turn = _in_pairs if bound["tmp_tile"] is not None and not of_doubles else _in_order
         return k.tile(in_turn(k, source, axis, spec), type_, valid)
     value = _summed(k, source, axis, spec, dtype)
     if value is None:
@@ -122,7 +123,7 @@ def _started(k: Kernel, source: Tile, axis: int, spec: OpSpec) -> Value:
 def _step(k: Kernel, spec: OpSpec, a: Value, b: Value, dtype: DataType) -> Value:
     """Return two elements folded and rounded."""
     found = FOLDS[spec.combine](computed(k.t, a, dtype), computed(k.t, b, dtype))
-    return as_element(k.t, found.value, FP32, dtype)
+    return as_element(k.t, found.value, found.element, dtype)
 
 
 def fold(k: Kernel, given: Elements, axis: int, combine: str) -> Value:
