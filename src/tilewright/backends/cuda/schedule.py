@@ -16,9 +16,9 @@ PER_THREAD = 32
 """Elements of its largest tile that a thread has, where that leaves a block of 4 to 32 warps."""
 OF_PRODUCTS = 128
 """Elements of products that a thread accumulates; with more it runs out of registers."""
-DEEP, DEEPEST, SMALL = 160 * 1024, 8, 128 * 64
+DEEP, DEEPEST, SMALL = 192 * 1024, 8, 128 * 64
 """Bytes that loops load ahead for products of so few elements that memory sets their pace, and for how many turns."""
-BAND = 8
+BAND = 16
 """Rows of a product's blocks that neighbours are in."""
 SPECIALIZED = "} {tt.warp_specialize}"
 """The end of a loop that some warps load blocks for while others multiply them."""
@@ -57,7 +57,10 @@ def described(largest: int, products: Sequence[tuple[int, int]], loaded: int) ->
 
 
 def wanted(text: str, usual: Schedule) -> Schedule:
-    """Return a schedule with what a text says of it, as in `warps=8 stages=4 specialized=1`; ValueError for another."""
+    """Return a schedule with what a text says of it, as in `warps=8 stages=4 specialized=0`; ValueError for another.
+
+    Warps are only specialized where rules would have it, too.
+    """
     found: dict[str, int] = {}
     for word in text.split():
         name, _, value = word.partition("=")
@@ -65,7 +68,7 @@ def wanted(text: str, usual: Schedule) -> Schedule:
             known = ", ".join(f"{each} of {', '.join(map(str, values))}" for each, values in _WORDS.items())
             raise ValueError(f"{PREFIX}CUDA_SCHEDULE has {word!r}, and takes {known}")
         found[name] = int(value)
-    is_specialized = bool(found.get("specialized", usual.is_specialized))
+    is_specialized = usual.is_specialized and found.get("specialized", 1) == 1
     return Schedule(found.get("warps", usual.warps), found.get("stages", usual.stages), is_specialized)
 
 

@@ -74,6 +74,7 @@ def test_rules_look_at_tiles_and_products() -> None:
 def test_a_setting_overrides_the_rules() -> None:
     usual = Schedule(8, 3, True)
     assert wanted("", usual) == usual and wanted("warps=4 specialized=0", usual) == Schedule(4, 3)
+    assert wanted("specialized=1", Schedule(8, 3)) == Schedule(8, 3)
     with pytest.raises(ValueError, match="has 'stages=99', and takes warps of 1, 2, 4"):
         wanted("stages=99", usual)
 

@@ -40,6 +40,11 @@ Note = Callable[[str, Span], int]
 """Gives the number under which an error is reported."""
 
 
+def _tensor(binding: Binding) -> Tensor:
+    assert isinstance(binding, Tensor)
+    return binding
+
+
 def _no_memory(k: Kernel, size: int) -> Value:
     raise refused("tensors made inside a kernel", k.t.span)
 
@@ -97,9 +102,9 @@ class Kernel(Accesses):
             self.bindings[param] = arg
         outer, self.symbols = self.symbols, dict(self.symbols)
         for symbol, (position, axis) in function.symbols.items():
-            self.symbols[symbol] = self._tensor(args[position]).shape[axis]
+            self.symbols[symbol] = _tensor(args[position]).shape[axis]
         for symbol, told in function.solutions.items():
-            self.symbols[GIVEN.name] = self._tensor(args[told.position]).shape[told.axis]
+            self.symbols[GIVEN.name] = _tensor(args[told.position]).shape[told.axis]
             self.symbols[symbol] = self.index(self.scalar(told.value))
         given = STATEMENTS[Function](self, function)
         self.symbols = outer
@@ -153,9 +158,8 @@ class Kernel(Accesses):
         """Return the arguments of an op, by name."""
         given = {name: None if isinstance(v, Absent) else v for name, v in arguments(call).items()}
         bound: Bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in given.items()}
-        if call.op.name in TAKE_MASKS:
-            return bound
-        return {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
+        takes_masks = call.op.name in TAKE_MASKS
+        return {name: v.packed() if isinstance(v, Mask) and not takes_masks else v for name, v in bound.items()}
 
     def _scalar_op(self, call: Call) -> Scalar:
         assert isinstance(call.type, ScalarType)
@@ -210,10 +214,6 @@ class Kernel(Accesses):
     def inside(self, shape: Sequence[int], valid: Sequence[Extent]) -> Value | None:
         """Return which elements of a shape lie in its leading part; None where all of them do."""
         return extents.inside(self.t, shape, valid, self.windows)
-
-    def _tensor(self, binding: Binding) -> Tensor:
-        assert isinstance(binding, Tensor)
-        return binding
 
     # errors
 

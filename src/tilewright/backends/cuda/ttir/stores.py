@@ -58,6 +58,13 @@ def put(k: Kernel, call: Call, tile: Tile, tensor: Tensor, named: str, bound: Bo
     return tensor
 
 
+def add_to_memory(k: Kernel, found: Value, value: Value, mask: Value | None, tensor: Tensor) -> None:
+    """Write that elements are added to those at some addresses of a tensor, where a mask says so."""
+    arithmetic(k, tensor.dtype)
+    live = k.t.constant("true", "i1", value.shape) if mask is None else mask
+    Change("add", tensor, value).applied(k, found, live)
+
+
 def _block(k: Kernel, tensor: Tensor, value: Value, offsets: Sequence[Extent]) -> str:
     """Return the store of a whole result of products by a descriptor, nothing where there is none."""
     if len(k.facts.factors) != ONE_PRODUCT or tensor.described is None or tensor.valid != tensor.shape:
@@ -71,13 +78,6 @@ def _block(k: Kernel, tensor: Tensor, value: Value, offsets: Sequence[Extent]) -
     found = tensor.described((rows, columns))
     k.facts.put.add(tensor.root)
     return f"tt.descriptor_store {found}[{', '.join(map(str, places))}], {value} : {found.element}, {value.type}"
-
-
-def add_to_memory(k: Kernel, found: Value, value: Value, mask: Value | None, tensor: Tensor) -> None:
-    """Write that elements are added to those at some addresses of a tensor, where a mask says so."""
-    arithmetic(k, tensor.dtype)
-    live = k.t.constant("true", "i1", value.shape) if mask is None else mask
-    Change("add", tensor, value).applied(k, found, live)
 
 
 @recipe("tensor.write")
