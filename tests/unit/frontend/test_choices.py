@@ -61,6 +61,25 @@ def test_a_loop_asks_a_tile_anew_each_turn(target: str) -> None:
     np.testing.assert_array_equal(given(body, target), want)
 
 
+def test_loops_that_ask_tiles_lie_in_each_other_and_are_left(target: str) -> None:
+    body = """
+        while pl.max(t) < 100.0:
+            while pl.min(t) < -20.0:
+                t = t + 8.0
+            t = t * 2.0
+            if pl.min(t) > 50.0:
+                break
+    """
+    want: Array = X
+    while want.max() < 100:
+        while want.min() < -20:
+            want = want + 8
+        want = want * 2
+        if want.min() > 50:
+            break
+    np.testing.assert_array_equal(given(body, target), want)
+
+
 def test_a_number_other_than_zero_is_true(target: str) -> None:
     body = """
         n = pl.read(x, [1, 2])
