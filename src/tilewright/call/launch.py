@@ -20,7 +20,7 @@ from tilewright.call.producers import PRODUCERS
 from tilewright.call.thread_limit import thread_count
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType
-from tilewright.native.context import INTERRUPTED, Context, context_words
+from tilewright.native.context import INTERRUPTED, NUMBERS, Context, context_words
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import parallel_address
 from tilewright.records import record
@@ -134,7 +134,13 @@ def _room_type(count: int) -> Any:
 def context(native: HostProgram) -> Any:
     """Return the context of one run."""
     threads = thread_count()
-    return room(context_words(parallel_address(threads, native.emit), look_address(native.emit), threads))
+    words = context_words(parallel_address(threads, native.emit), look_address(native.emit), threads)
+    return room(words, len(NUMBERS))
+
+
+def error_numbers(context: Any) -> list[int]:
+    """Return the numbers that an error names whose number is in a context."""
+    return context[NUMBERS[0] :]
 
 
 def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
@@ -144,7 +150,7 @@ def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
     native.calls[bound.entry.name](words, around)
     try:
         if around[Context.ERROR]:
-            native.finish(bound.entry.name, around[Context.ERROR], 0)
+            native.finish(bound.entry.name, around[Context.ERROR], 0, error_numbers(around))
         staged.write_back()
         return staged.results(words)
     finally:

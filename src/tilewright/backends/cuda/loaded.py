@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from tilewright.backends.cuda.driver import driver, number_of, stream_function
@@ -57,7 +58,6 @@ class PlacedProgram(HostProgram):
             raise ExecutionError(f"kernels for {code.target.name} cannot run on this GPU, which is sm_{have}")
         listed = json.loads(code.objects[KERNELS])
         kernels: list[dict[str, Any]] = listed["kernels"]
-        self.filled = listed["filled"]
         words: list[int] = [found.context(self.device), self.device, *found.shared_word()]
         for kernel in kernels:
             function = found.function(code.objects[kernel["object"]], kernel["name"], kernel["shared"])
@@ -73,9 +73,9 @@ class PlacedProgram(HostProgram):
             **{name: found.address(name) for name in DRIVER},
         }
 
-    def finish(self, name: str, number: int, buffers: int) -> None:
+    def finish(self, name: str, number: int, buffers: int, numbers: Sequence[int] = ()) -> None:
         """Raise what a run did wrong, and what kernels have noted meanwhile: all of it, where launches are blocking."""
         noted = ctypes.c_uint64.from_address(self._table[Table.ERROR_WORD])
         if not number and noted.value:
             number, noted.value = noted.value, 0
-        super().finish(name, number, buffers)
+        super().finish(name, number, buffers, numbers)

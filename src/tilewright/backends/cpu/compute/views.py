@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.backends.cpu.compute.copies import (
+    SLICE,
     copy_elements,
     inside,
     known_or,
+    misfit,
     packed,
     part,
     tile_type,
@@ -16,11 +18,12 @@ from tilewright.backends.cpu.compute.copies import (
 )
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.undefined import sliced
 from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.native.llvm import I1, Value, i64
+from tilewright.native.llvm import Value, i64
 from tilewright.ops.reshape import FILL, Part, part_of
 
 
@@ -153,7 +156,8 @@ def _window(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     starts, sizes = e.indices(bound["offset"]), e.indices(bound["shape"])
     fits = inside(e, starts, sizes, whole_extents(source.type))
     if fits is not None:
-        e.fail(e.b.op("xor", fits, Value(I1, "true")), "a slice does not fit its tile", call)
+        exact = misfit(e, SLICE, starts, sizes, whole_extents(source.type))
+        e.fail(e.negated(fits), "a slice does not fit its tile", call, exact)
         starts = tuple(e.b.select(fits, start, i64(0)) for start in starts)
     wanted = _asked(e, call, bound["valid_shape"] or bound["shape"], sizes)
     dropped = {axis % len(starts) for axis in bound["drop_dims"] or ()}
@@ -178,7 +182,8 @@ def within(e: FunctionEmitter, call: Call, extent: Value, limit: Value) -> Value
         return extent
 
     def cut() -> Value:
-        e.fail(e.b.compare("icmp ugt", extent, limit), "a valid part does not fit its tile", call)
+        exact = Exact("a valid part of {0} does not fit {1}", lambda: (extent, limit))
+        e.fail(e.b.compare("icmp ugt", extent, limit), "a valid part does not fit its tile", call, exact)
         return e.b.intrinsic("llvm.umin", extent, limit)
 
     return e.once((extent, limit), cut)

@@ -52,7 +52,6 @@ from tilewright.core.stmt import AssignStmt, ReturnStmt, SeqStmts
 from tilewright.core.types import TensorType, TupleType
 from tilewright.native.llvm import spelled
 from tilewright.native.target import Target
-from tilewright.passes.overwritten import filled
 
 SIGNED_IN = (
     atomics,
@@ -110,12 +109,6 @@ class LaunchingProgram(ProgramEmitter, Kernels):
         self.module.functions.append(launch_code.started(name, inner, self.entries, note))
         self.entries += 1
         return name
-
-    def filled(self, function: Function) -> list[int]:
-        """Return the tensors that an entry fills before it reads them, by their place among its tensors."""
-        own = self.program[function.name]
-        tensors = [number for number, param in enumerate(own.params) if isinstance(param.type, TensorType)]
-        return [tensors.index(number) for number in filled(self.program, own)]
 
 
 def started(program: Program) -> Program:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from tilewright.backends.cuda.ttir import extents
@@ -17,7 +18,8 @@ from tilewright.backends.cuda.ttir.values import Extent, Mask, Scalar, Tile, pad
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import BOOL, UINT32, promote
+from tilewright.dtypes import BOOL, UINT32
+from tilewright.ops.masks import compared_in
 
 BYTE = 8
 
@@ -31,11 +33,13 @@ _COMPARISONS = {
 def _cmp(k: Kernel, call: Call, bound: Bound) -> Mask:
     """Write a comparison; its conditions are packed to bits where those are looked at."""
     lhs, rhs = bound["lhs"], bound["rhs"]
-    met = promote(lhs.type.dtype, rhs.type.dtype) if isinstance(rhs, Tile) else lhs.type.dtype
+    own = lhs.type.dtype
+    types = compared_in(own, rhs.type.dtype if isinstance(rhs, Tile) else own)
     shapes = [each.type.shape for each in (lhs, rhs) if isinstance(each, Tile)]
     shape = tuple(max(extents) for extents in zip(*shapes, strict=True))
-    type_ = TileType(shape, met, shape)
-    a, b = (computed(k.t, operand(k, each, type_), met) for each in (lhs, rhs))
+    type_ = TileType(shape, own, shape)
+    pairs = zip((lhs, rhs), types, strict=True)
+    a, b = (computed(k.t, operand(k, each, replace(type_, dtype=dtype)), dtype) for each, dtype in pairs)
     result = a.ufunc(_COMPARISONS[CmpType(bound["cmp_type"])], (a, b))
     valid = broadcast_valid(type_, [lhs, rhs])
     return Mask(result.value, partial(_packed, k, result.value, tile_type(call), valid))

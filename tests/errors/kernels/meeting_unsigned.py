@@ -1,4 +1,4 @@
-"""A comparison that no integers could decide."""
+"""Tiles of integers that no type holds both of."""
 
 import tilewright.language as pl
 
@@ -9,4 +9,4 @@ Matrix = pl.Tensor[[64, 64], pl.FP32]
 @pl.function
 def kernel(x: Matrix, out: pl.Out[Matrix]):
     tile = pl.load(x, [0, 0], [64, 64])
-    mask = pl.cast(tile, pl.UINT64) < pl.cast(tile, pl.INT64)
+    r = pl.cast(tile, pl.UINT64) + pl.cast(tile, pl.INT64)
