@@ -54,7 +54,7 @@ CASES: dict[str, tuple[str, Any]] = {
         np.minimum.accumulate(X[::-1])[::-1],
     ),
     "an accumulator": ("u + pl.tile_full([8, 64], dtype=pl.FP32, value=0.5, valid_shape=[n, 37])", X + 0.5),
-    "filled by itself": ("pl.tile_full([8, 64], dtype=pl.FP32, value=0.5, valid_shape=[n, 3])", np.full((7, 3), 0.5)),
+    "filled by itself": ("pl.full([8, 64], dtype=pl.FP32, value=0.5, valid_shape=[n, 3])", np.full((7, 3), 0.5)),
 }  # fmt: skip
 
 
