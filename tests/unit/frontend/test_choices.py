@@ -29,7 +29,8 @@ def test_a_conditional_expression_takes_one_side(target: str) -> None:
         number = 2.0 if n > 0 else 3.0
         mixed = m if m > 0 else 7
         near = pl.read(x, [1, 1 if n < 0 else 100])
-        tile = -t if n < 0 else pl.exp(t)
+        tile, other = (-t, t) if n < 0 else (pl.exp(t), -t)
+        tile = tile if pl.max(other) > 1.0 else other
         t = tile * number + pl.cast(mixed, pl.FP32) + near + (1.0 if n in (-10.0, 5.0) else 0.0)
     """
     np.testing.assert_array_equal(given(body, target), -X * 3 + 7 + X[1, 1] + 1)
