@@ -33,16 +33,21 @@ def select(t: Translator, condition: Value, node: ast.IfExp) -> Value:
     if isinstance(decided, (bool, Const)):
         return t.evaluate(node.body if (decided.value if isinstance(decided, Const) else decided) else node.orelse)
     (then, first), (other, second) = (_side(t, side) for side in (node.body, node.orelse))
-    is_several = (
-        isinstance(first, tuple) and isinstance(second, tuple) and len(sequence(first)) == len(sequence(second))
-    )  # pyright: ignore[reportUnknownArgumentType]
-    sides = (sequence(first), sequence(second)) if is_several else ((first,), (second,))  # pyright: ignore[reportUnknownArgumentType]
-    pairs = [_alike(t, *pair, node, where) for pair in zip(*sides, strict=True)]
+    several = _paired(first, second)
+    pairs = [_alike(t, *pair, node, where) for pair in several or [(first, second)]]
     chosen = tuple(Var("chosen", _joined(t, *pair, node), t.span(node)) for pair in pairs)
     t.given |= {id(var) for var in chosen}
     ends = [YieldStmt(tuple(pair[side] for pair in pairs), t.span(node)) for side in (0, 1)]
     t.emit(IfStmt(decided, SeqStmts((*then, ends[0])), SeqStmts((*other, ends[1])), chosen, t.span(node)))
-    return chosen if is_several else chosen[0]
+    return chosen if several else chosen[0]
+
+
+def _paired(first: Value, second: Value) -> list[tuple[Value, Value]]:
+    """Return the parts of two tuples of one length, side by side; nothing for other values."""
+    if not (isinstance(first, tuple) and isinstance(second, tuple)):
+        return []
+    sides = sequence(first), sequence(second)  # pyright: ignore[reportUnknownArgumentType]
+    return list(zip(*sides, strict=True)) if len(sides[0]) == len(sides[1]) else []
 
 
 def _joined(t: Translator, first: Expr, second: Expr, node: ast.IfExp) -> Type:
