@@ -53,10 +53,6 @@ KERNELS = {
         column = pl.load(half, [0, 0], [4, 1])
         half = pl.store(pl.atan2(column, pl.load(half, [0, 1], [4, 1])), [0, 2], half)
         """,
-    "infinities of both signs add up to no number": """
-        y = pl.store(pl.tile.full([4, 4], dtype=pl.FP32, value=float("inf")), [0, 0], y)
-        y = pl.store(pl.tile.full([4, 4], dtype=pl.FP32, value=-float("inf")), [0, 0], y, atomic=pl.AtomicType.Add)
-        """,
 }
 
 

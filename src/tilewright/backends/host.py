@@ -25,9 +25,6 @@ class HostProgram:
     Of the program only what its entries declare is asked for.
     """
 
-    filled: Mapping[str, Sequence[int]] = {}
-    """Of each entry, the tensors that it fills before it reads them, by their place among its tensors."""
-
     def __init__(self, program: Program, code: Code, symbols: Mapping[str, int] | None = None) -> None:
         self.program = program
         self.code = code
@@ -42,23 +39,25 @@ class HostProgram:
         """Return the program for tensors of a device: it is the same for all memory that the processor reaches."""
         return self
 
-    def finish(self, name: str, number: int, buffers: int) -> None:
-        """Free what a run that was started elsewhere has made, and raise what it did wrong."""
+    def finish(self, name: str, number: int, buffers: int, numbers: Sequence[int] = ()) -> None:
+        """Free what a run that was started elsewhere has made, and raise what it did wrong with its numbers."""
         _free(buffers)
         if number:
-            self._fail(name, number)
+            self._fail(name, number, numbers)
 
     def address(self, name: str) -> int:
         """Return where the code of an entry lies."""
         return self.loaded.address(self.code.symbols[name])
 
-    def _fail(self, name: str, number: int) -> NoReturn:
+    def _fail(self, name: str, number: int, numbers: Sequence[int]) -> NoReturn:
         """Raise what ended a run."""
         if number == INTERRUPTED:
             raise_interrupt()
-        message, span = self.code.errors[(number & 0xFFFFFFFF) - 1]
+        message, span, function, exact = self.code.errors[(number & 0xFFFFFFFF) - 1]
+        if exact and numbers:
+            message = "\n".join([exact.format(*numbers), *message.split("\n")[1:]])
         error = ExecutionError(message.replace(INDEX, str(number >> 32)), spans=[span])
-        error.function = name
+        error.function = function or name
         raise error
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import field
 from importlib import import_module
 from time import perf_counter_ns
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.core.program import Program
 from tilewright.errors import ArtifactError, ExportError
@@ -31,8 +32,19 @@ Timed: TypeAlias = Callable[[str], AbstractContextManager[None]]
 Texts: TypeAlias = Mapping[str, Callable[[], str]]
 """What code was on its way, in order: each text by its stage, made when it is looked at."""
 
-Errors: TypeAlias = Sequence[tuple[str, Span]]
-"""What the numbers of errors mean, from one on: a message, and the line it is about."""
+
+class Error(NamedTuple):
+    """What the number of an error means: its message, the line it is about, and the function that line is in."""
+
+    message: str
+    span: Span
+    function: str = ""
+    exact: str = ""
+    """The message with places for the numbers that a context has beside the error; empty where there are none."""
+
+
+Errors: TypeAlias = Sequence[Error]
+"""What the numbers of errors mean, from one on."""
 
 PROGRAM = "program"
 """The object that a program's entries lie in."""
@@ -49,6 +61,8 @@ class Code:
     """The host function of each entry."""
     errors: Errors
     texts: Texts
+    filled: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]], kw_only=True)
+    """The outputs of each entry that it surely writes whole, by position: what is made for them need not be cleared."""
 
     @property
     def object(self) -> bytes:

@@ -15,12 +15,13 @@ from tilewright.call.argument import CPU, Argument
 from tilewright.call.binding import Bound
 from tilewright.call.devices import check_taken
 from tilewright.call.frameworks import NUMPY, Framework, framework_of
+from tilewright.call.made import copied
 from tilewright.call.packed import is_packed, pack
 from tilewright.call.producers import PRODUCERS
 from tilewright.call.thread_limit import thread_count
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType
-from tilewright.native.context import INTERRUPTED, Context, context_words
+from tilewright.native.context import INTERRUPTED, NUMBERS, Context, context_words
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import parallel_address
 from tilewright.records import record
@@ -101,8 +102,9 @@ class Staged:
             if isinstance(used, Argument) and (used.address, used.shape) == (address, shape):
                 return given
         size = type_.dtype.get_byte()
-        made = Argument(address, shape, tuple(size * step for step in strides), type_.dtype, "cpu", None)
-        return self.bound.framework.wrap(np.array(made.array))
+        device = device_of(self.bound)
+        made = Argument(address, shape, tuple(size * step for step in strides), type_.dtype, device, None)
+        return self.bound.framework.wrap(np.array(made.array)) if device == CPU else copied(made)
 
 
 def repack(bound: Bound) -> None:
@@ -134,7 +136,13 @@ def _room_type(count: int) -> Any:
 def context(native: HostProgram) -> Any:
     """Return the context of one run."""
     threads = thread_count()
-    return room(context_words(parallel_address(threads, native.emit), look_address(native.emit), threads))
+    words = context_words(parallel_address(threads, native.emit), look_address(native.emit), threads)
+    return room(words, len(NUMBERS))
+
+
+def error_numbers(context: Any) -> list[int]:
+    """Return the numbers that an error names whose number is in a context."""
+    return context[NUMBERS[0] :]
 
 
 def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
@@ -144,7 +152,7 @@ def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
     native.calls[bound.entry.name](words, around)
     try:
         if around[Context.ERROR]:
-            native.finish(bound.entry.name, around[Context.ERROR], 0)
+            native.finish(bound.entry.name, around[Context.ERROR], 0, error_numbers(around))
         staged.write_back()
         return staged.results(words)
     finally:

@@ -44,9 +44,9 @@ def elementwise(
     """Declare an op that makes each element of the result from the same element of its operands.
 
     `reference` gets float64 arrays for floating-point operands and the integers themselves otherwise; what it returns
-    is rounded once. `float_result` ops turn integers into fp32 first; `chained` ones apply it to two operands first,
-    then to that and the next one. Elements of several types meet by value, in those that say `promotes` as the rules of
-    the PTO family have it.
+    is rounded once. `float_result` ops turn integers into fp32 first; `chained` ones apply it to the first two
+    operands, then to that and the next one. Elements of several types meet by value, in those that say `promotes` as
+    the rules of the PTO family have it.
     """
     accepted = frozenset(accepts)
 

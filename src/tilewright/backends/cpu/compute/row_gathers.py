@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilewright.backends.cpu.compute.addresses import counted, product, times, view_of
 from tilewright.backends.cpu.compute.copies import known_or, tile_type
 from tilewright.backends.cpu.compute.element_gathers import Elements, adjacent, bounded
-from tilewright.backends.cpu.compute.indexed import at_column, check, number, raw_type
+from tilewright.backends.cpu.compute.indexed import at_column, check, number, pointing_outside, raw_type
 from tilewright.backends.cpu.compute.row_copies import Row, clear_row, copy_row, copy_window, fetch_ahead
 from tilewright.backends.cpu.compute.straight import gathered
 from tilewright.backends.cpu.compute.updates import changing
@@ -47,7 +47,7 @@ def _check(e: FunctionEmitter, call: Call, places: Tensor, extents: tuple[Value,
     elif mode != "zero" and static(count) is None:
         some = e.b.compare("icmp sgt", product(e, extents), i64(0))
         nothing = e.b.op("and", e.b.compare("icmp eq", count, i64(0)), some)
-        e.stop(nothing, outside("idx"), call, i64(0))
+        e.stop(nothing, outside("idx"), call, pointing_outside("idx", i64(0), count))
 
 
 def _rows(e: FunctionEmitter, call: Call, mem: Tensor, places: Tensor, mode: str, asked: tuple[Value, ...]) -> Tile:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from tilewright.backends.cpu.compute.addresses import moved, times
 from tilewright.backends.cpu.compute.copies import inside, rows_of
 from tilewright.backends.cpu.compute.element_gathers import Taking
-from tilewright.backends.cpu.compute.indexed import Largest, at_column, check, number
+from tilewright.backends.cpu.compute.indexed import Largest, at_column, check, number, pointing_outside
 from tilewright.backends.cpu.compute.row_copies import Row, copy_row, copy_window, fetch_ahead
 from tilewright.backends.cpu.compute.selections import find_matches, take_columns
 from tilewright.backends.cpu.compute.straight import stored_at
@@ -122,7 +122,8 @@ def _paged_gather(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     ):
         across, along = made.strides[::-1] if bound["is_trans"] else made.strides
         row = row_of(position)
-        e.stop(e.b.compare("icmp uge", row, source.shape[0]), outside("block_table"), call, row)
+        exact = pointing_outside("block_table", row, source.shape[0])
+        e.stop(e.b.compare("icmp uge", row, source.shape[0]), outside("block_table"), call, exact)
         later = e.b.intrinsic("llvm.smin", e.b.op("add", position, i64(AHEAD)), e.b.op("sub", count, i64(1)))
         ahead = at_column(e, start, row_of(later), source.strides[0], source.dtype)
         fetch_ahead(e, ahead, bound["size"] * source.dtype.get_byte())

@@ -8,7 +8,7 @@ from math import prod
 
 from tilewright.backends.cpu.compute.addresses import moved, packed_strides
 from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
-from tilewright.backends.cpu.compute.copies import clear_bytes, inside
+from tilewright.backends.cpu.compute.copies import STORE, clear_bytes, inside, misfit
 from tilewright.backends.cpu.compute.nodes import MapNode
 from tilewright.backends.cpu.compute.tiles import write
 from tilewright.backends.cpu.compute.traced import Lanes
@@ -187,7 +187,8 @@ def copy_tensor(
     sizes = (*(i64(1),) * pad, *source.valid)
     fits = inside(e, starts, sizes, target.shape)
     if fits is not None:
-        e.fail(e.negated(fits), "a store does not fit its tensor", call)
+        exact = misfit(e, STORE, starts, sizes, target.shape)
+        e.fail(e.negated(fits), "a store does not fit its tensor", call, exact)
     strides = (*(i64(0),) * pad, *source.strides)
     whole = Tensor(source.pointer, sizes, strides, sizes, source.dtype, source.root)
     if source.root is target.root:
@@ -225,7 +226,7 @@ def _expand_clone(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
 
 @lowers("tensor.read")
 def _read(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    e.flush()
+    e.follow()
     tensor: Tensor = bound["x"]
     pointer = element_address(e, call, tensor, bound["indices"])
     raw = e.b.load(memory_type(tensor.dtype), pointer, tensor.dtype.get_byte())
@@ -250,7 +251,8 @@ def element_address(e: FunctionEmitter, call: Call, tensor: Tensor, indices: Seq
     pointer = moved(e, tensor, numbers)
     if fits is None:
         return pointer
-    e.fail(e.negated(fits), "an index lies outside its tensor", call)
+    exact = misfit(e, "index {2} lies outside", numbers, (i64(1),) * len(numbers), tensor.shape)
+    e.fail(e.negated(fits), "an index lies outside its tensor", call, exact)
     part = e.arena.take(8)
     spare = e.address(part[0])
     e.arena.give_back(part)

@@ -13,25 +13,41 @@ from tilewright.backends.cuda.host.launches import REFUSED
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
     atomics,
+    blends,
+    blocks,
+    byte_views,
     control,
+    copies,
     counting,
     draws,
+    gathers,
     indexed,
     loads,
+    masks,
     memory,
+    normal,
+    order,
     parts,
     positions,
     products,
     reduce,
+    reinterpreted,
+    runs,
     scalars,
+    scaled,
     scans,
+    scatters,
     shape,
     singles,
     stores,
+    system,
+    temporaries,
+    tensor_views,
     tiles,
+    turns,
     views,
+    whole_tensors,
 )
-from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.core.enums import FunctionType
 from tilewright.core.expr import Expr, GlobalVar, Invoke, TupleGetItem, Var
 from tilewright.core.program import Function, Program
@@ -39,27 +55,43 @@ from tilewright.core.stmt import AssignStmt, ReturnStmt, SeqStmts
 from tilewright.core.types import TensorType, TupleType
 from tilewright.native.llvm import spelled
 from tilewright.native.target import Target
-from tilewright.passes.overwritten import filled
 
 SIGNED_IN = (
     atomics,
+    blends,
+    blocks,
+    byte_views,
     control,
+    copies,
     counting,
     draws,
+    gathers,
     indexed,
     loads,
+    masks,
     memory,
+    normal,
+    order,
     parts,
     positions,
     products,
     reduce,
+    reinterpreted,
+    runs,
     scalars,
+    scaled,
     scans,
+    scatters,
     shape,
     singles,
     stores,
+    system,
+    temporaries,
+    tensor_views,
     tiles,
+    turns,
     views,
+    whole_tensors,
 )
 """The modules that sign in what kernels are written as."""
 
@@ -75,21 +107,14 @@ class LaunchingProgram(ProgramEmitter, Kernels):
     def entry(self, function: Function) -> str:
         """Write a function that is called from outside; return its symbol."""
         own = self.program[function.name]
-        for type_, position in zip(own.return_types, self.returned[own.name], strict=True):
-            if isinstance(type_, TensorType) and position is None:
-                raise refused(f"`{own.name}`, which returns a tensor that it makes,", own.span)
+        results = zip(own.return_types, self.returned[own.name], strict=True)
+        keeps = any(isinstance(type_, TensorType) and position is None for type_, position in results)
         launch_code.add_to(self.module)
         name, inner = f"start_{spelled(own.name)}", super().entry(own)
         note = self.note(REFUSED, own.span)
-        self.module.functions.append(launch_code.started(name, inner, self.entries, note))
+        self.module.functions.append(launch_code.started(name, inner, self.entries, note, keeps=keeps))
         self.entries += 1
         return name
-
-    def filled(self, function: Function) -> list[int]:
-        """Return the tensors that an entry fills before it reads them, by their place among its tensors."""
-        own = self.program[function.name]
-        tensors = [number for number, param in enumerate(own.params) if isinstance(param.type, TensorType)]
-        return [tensors.index(number) for number in filled(self.program, own)]
 
 
 def started(program: Program) -> Program:
