@@ -111,7 +111,7 @@ class PlacedProgram(HostProgram):
         while node:  # which a program leaves that returns what it has made
             node, memory = (ctypes.c_uint64 * 2).from_address(node)
             driver().call("cuMemFreeAsync", ctypes.c_uint64(memory), ctypes.c_void_p(current_stream(self.device)))
-        noted = ctypes.c_uint64.from_address(self._table[Table.ERROR_WORD])
+        noted = ctypes.c_int64.from_address(self._table[Table.ERROR_WORD])
         if not number and noted.value:
             number, noted.value = noted.value, 0
         super().finish(name, number, buffers, numbers)

@@ -42,13 +42,16 @@ class KernelText:
             return KernelText(name, aligned, other, plain)
         parameters = params.texts(is_aligned=True, is_described=True)
         described = k.t.module(name, parameters, is_described=True)
-        return KernelText(name, aligned, other, plain, described, schedule.described(k.facts.largest, k.facts.products))
+        facts = k.facts
+        tried = schedule.described(facts.largest, facts.products, facts.block_bytes)
+        return KernelText(name, aligned, other, plain, described, tried)
 
-    def quickest(self, capability: int) -> tuple[str, tuple[Schedule, ...]]:
-        """Return the text for aligned parameters that a GPU runs best, and schedules for it, the best first."""
-        if self.described and capability // 10 == DESCRIBED:
-            return self.described, self.schedules
-        return self.aligned, (self.schedule,)
+    def tries(self, capability: int, *, is_aligned: bool) -> tuple[tuple[str, Schedule], ...]:
+        """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
+        is_described = is_aligned and capability // 10 == DESCRIBED
+        quick = [(self.described, each) for each in self.schedules if is_described]
+        text = self.aligned if is_aligned else self.other
+        return (*quick, *((text, each) for each in schedule.smaller(self.schedule)))
 
 
 @record

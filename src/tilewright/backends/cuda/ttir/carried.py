@@ -90,11 +90,12 @@ class Handed:
         """Return what is handed on, for what variables stand for."""
         found: list[Binding] = []
         for number, (var, expr) in enumerate(zip(self.vars, given, strict=True)):
-            is_unchecked = number in self.unsure and isinstance(expr, Var)
-            is_nothing = isinstance(expr, Absent)
-            found.append(
-                _nothing(self.k, var) if is_nothing else self.k.bindings[expr] if is_unchecked else self.k.value(expr)
-            )
+            if isinstance(expr, Absent):
+                found.append(_nothing(self.k, var))
+            elif number in self.unsure and isinstance(expr, Var):
+                found.append(self.k.bindings[expr])
+            else:
+                found.append(self.k.value(expr))
         flags = [Scalar(_is_there(self.k, given[number]), BOOL) for number in self.unsure]
         return values(self.k, [*self.vars, *self._flags], [*found, *flags])
 
