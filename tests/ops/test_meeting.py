@@ -19,7 +19,9 @@ from ops.test_mixed_scalars import MODEL, TYPES, wrapped
 
 import tilewright.language as pl
 from tilewright.core.program import Function
-from tilewright.dtypes import DataType, from_numpy
+from tilewright.core.stmt import AssignStmt
+from tilewright.core.types import TensorType
+from tilewright.dtypes import DataType, from_numpy, from_torch, to_torch
 from tilewright.errors import DTypeMismatchError, OperandError
 
 COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -108,6 +110,22 @@ def check_pairs(names: tuple[str, ...], machine: Callable[[Function], Any]) -> N
         for side in sides:
             for row, wanted, case in zip(side.tolist(), expected, [c for c in cases if c[3] == result], strict=True):
                 assert row == wanted, case
+
+
+def test_every_pair_meets_in_the_type_that_it_does_in_torch() -> None:
+    torch = pytest.importorskip("torch")
+    types = [pl.UINT8, pl.INT8, pl.INT16, pl.INT32, pl.INT64, pl.FP16, pl.BF16, pl.FP32, pl.FP64, pl.BOOL]
+    lines, wanted = dict[str, str](), dict[str, DataType]()
+    for a, b in [*itertools.product(types, types)][:-1]:
+        met = from_torch(torch.promote_types(to_torch(a), to_torch(b)))
+        for text in ("a_{} + b_{}", "pl.where(a_{0} == b_{1}, a_{0}, b_{1})", "pl.maximum(a_{}, b_{})", "a_{} / b_{}"):
+            name = f"c{len(lines)}"
+            lines[name], wanted[name] = text.format(a, b), met if met.is_float() or "/" not in text else pl.FP32
+    given = {f"{side}_{t}": tensor(t, 4) for side in "ab" for t in types}
+    function = kernel("\n".join(f"{name} = {text}" for name, text in lines.items()), **given)
+    found = {s.var.name_hint: s.var.type for s in function.body if isinstance(s, AssignStmt)}
+    for name, type_ in wanted.items():
+        assert found[name] == TensorType((4,), type_, (4,)), lines[name]
 
 
 def test_what_no_type_holds_is_refused() -> None:
