@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import field, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -145,9 +146,14 @@ class Evaluator(ABC):
 
     def each(self, count: int, together: bool, run: Callable[[int], T]) -> Iterator[T]:
         """Yield what each block of a grid gives: one after the other, or `together`, from barrier to barrier."""
-        yield from in_rounds(count, run) if together else (run(CURRENT.get().index) for _ in self.blocks(count))
+        if together:
+            yield from in_rounds(count, run)
+            return
+        with closing(self.blocks(count)) as blocks:  # where one fails, it is the current one no longer
+            for _ in blocks:
+                yield run(CURRENT.get().index)
 
-    def blocks(self, count: int) -> Iterator[None]:
+    def blocks(self, count: int) -> Generator[None]:
         """Let each block of a grid be the current one, one after the other."""
         for index in range(count):
             token = CURRENT.set(Block(index, count))
