@@ -115,6 +115,13 @@ def test_masks_are_counted_and_decided() -> None:
     uses.give("pl.cumsum(cut > 0.5, axis=-1)", np.cumsum(uses.seen["cut"] > 0.5, axis=-1, dtype=np.int32))
     uses.give("pl.cumsum(cut > 0.5, axis=1)", np.cumsum(uses.seen["cut"] > 0.5, axis=1, dtype=np.int32))
     uses.give("pl.any(part, axis=-1)", np.any(uses.seen["part"], axis=-1))
+    mask = uses.seen["part"] > 0.5
+    uses.give("pl.max(part > 0.5, axis=-1)", mask.max(-1))
+    uses.give("pl.min(part > 0.5, axis=1, keepdims=True)", mask.min(1, keepdims=True))
+    uses.give("pl.prod(part > 0.5, axis=-1)", mask.prod(-1, dtype=np.int32))
+    uses.give("pl.sort(part > 0.5, axis=-1)", np.sort(mask, -1))
+    uses.give("pl.argsort(part > 0.5, axis=1)", np.argsort(mask, 1, kind="stable").astype(np.int32))
+    uses.give("pl.topk(part > 0.5, 2, axis=-1)[0]", np.sort(mask, -1)[..., :-3:-1])
     uses.check()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import ParamSpec
 from zlib import crc32
@@ -31,6 +31,7 @@ from tilewright.core.visitor import expressions, statements
 from tilewright.errors import ExecutionError
 from tilewright.passes.context import CallbackInstrument, PassContext
 from tilewright.passes.manager import PassManager
+from tilewright.passes.overwritten import overwritten_outputs
 
 P = ParamSpec("P")
 
@@ -44,12 +45,13 @@ def check(text: str, origin: str = "a program", guard: Guard | None = None) -> f
     guard = guard_of(text) if guard is None else guard
     program = parsed(text)
     compiled, ops = lowered(program)
+    filled = overwritten_outputs(compiled, compiled["main"])
     with quietly(), guarded(guard):
         native = compiled_natively(compiled, text, f"{origin}, {guard}")
         for seed in SEEDS:
             expected = outcome(program, seed)
             with named(text, f"{origin}, {guard}, run on arguments of seed {seed}"):
-                ours = native_outcome(program, native, seed, strided=seed % 2 == 0 and not ops & PACKED)
+                ours = native_outcome(program, native, seed, filled, strided=seed % 2 == 0 and not ops & PACKED)
             assert_within_declared_accuracy(program, seed, ours, expected)
     return ops
 
@@ -125,16 +127,21 @@ PACKED = frozenset(("tensor.reshape", "tensor.view"))
 """Ops whose operands have to be packed."""
 
 
-def native_outcome(program: Program, native: HostProgram, seed: int, *, strided: bool = False) -> Outcome:
+def native_outcome(
+    program: Program, native: HostProgram, seed: int, filled: Sequence[int] = (), *, strided: bool = False
+) -> Outcome:
     """Return what native code computes from the arguments that belong to `seed`, and check that it stays inside them.
 
     Each array ends at a page that traps, or starts after one. Arrays are packed, or `strided`: windows of larger ones,
-    which cannot be reshaped in place.
+    which cannot be reshaped in place. Outputs that are to be `filled` hold anything before.
     """
     given = inputs_for(program, seed)
     places = [[*Place][(seed + position + len(given)) % 2] for position in range(len(given))]
     held = [_held(arg, place, strided) for arg, place in zip(given, places, strict=True)]
     fenced = [arg for arg in held if isinstance(arg, FencedArray)]
+    for array in (held[position] for position in filled):
+        assert isinstance(array, FencedArray)
+        array.array[...] = np.frombuffer(b"\xa5" * array.array.itemsize, array.array.dtype)[0]
     try:
         returned = launched(native, "main", [arg.array if isinstance(arg, FencedArray) else arg for arg in held])
     finally:

@@ -25,9 +25,6 @@ class HostProgram:
     Of the program only what its entries declare is asked for.
     """
 
-    filled: Mapping[str, Sequence[int]] = {}
-    """Of each entry, the tensors that it fills before it reads them, by their place among its tensors."""
-
     def __init__(self, program: Program, code: Code, symbols: Mapping[str, int] | None = None) -> None:
         self.program = program
         self.code = code

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import field
 from importlib import import_module
 from time import perf_counter_ns
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -60,6 +61,8 @@ class Code:
     """The host function of each entry."""
     errors: Errors
     texts: Texts
+    filled: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]], kw_only=True)
+    """The outputs of each entry that it surely writes whole, by position: what is made for them need not be cleared."""
 
     @property
     def object(self) -> bytes:

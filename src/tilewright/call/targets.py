@@ -37,6 +37,11 @@ class Callee:
     native: HostProgram
     entry: Function
 
+    def fills(self, name: str) -> bool:
+        """Return whether the entry surely writes all of an output."""
+        filled = self.native.code.filled.get(self.entry.name, ())
+        return any(self.entry.params[position].name_hint == name for position in filled)
+
     def finish(self, number: int, buffers: int, numbers: Sequence[int]) -> None:
         """Free what a run has made, and raise what it did wrong, with the numbers it names."""
         self.native.finish(self.entry.name, number, buffers, numbers)
@@ -54,7 +59,8 @@ class Slot:
     bounds: tuple[int, int] | None = None
     """The numbers that it may be where it is no part of the code."""
     made: Any = None
-    """The output that was made for a call that leaves it out."""
+    """The output that was made for a call that leaves it out, and whether the program surely writes all of it."""
+    is_filled: bool = False
     device: str = CPU
     """Whose memory it is, where it is a tensor."""
     default: Known | None = None
@@ -132,9 +138,8 @@ class Learned:
         found: list[tuple[Callable[[], Any], int, int]] = []
         for number, slot in enumerate(self.slots):
             if slot.made is not None:
-                place = tensors.index(number)
-                is_filled = place in self.callee.native.filled.get(self.callee.entry.name, ())
-                found.append((maker(slot.made, is_filled), number, -1 if is_cleared(slot.made) else place))
+                is_clear = slot.is_filled or is_cleared(slot.made)
+                found.append((maker(slot.made, slot.is_filled), number, -1 if is_clear else tensors.index(number)))
         return found
 
 
@@ -144,18 +149,19 @@ def _is_like_others(made: Any) -> bool:
     return made is None or is_array(made) or (torch is not None and isinstance(made, torch.Tensor))
 
 
-def maker(output: Any, is_filled: bool = False) -> Callable[[], Any]:
-    """Return the function that makes another output like one: with anything in it where it is torch's and the host's.
+def maker(output: Any, is_filled: bool) -> Callable[[], Any]:
+    """Return the function that makes another output like one: of torch and the host, with anything in it.
 
-    One of a device that is filled by whoever it is made for has anything in it, too.
+    So are others where the program fills them.
     """
     if is_array(output):
-        return partial(np.zeros, output.shape, output.dtype)
+        return partial(np.empty if is_filled else np.zeros, output.shape, output.dtype)
     torch: Any = sys.modules["torch"]
     if is_filled and output.device.type != CPU:
         return _device_memory(torch, output)
     if is_cleared(output):
-        return partial(torch.zeros, tuple(output.shape), dtype=output.dtype, device=output.device)
+        make = torch.empty if is_filled else torch.zeros
+        return partial(make, tuple(output.shape), dtype=output.dtype, device=output.device)
     return partial(torch.empty_like, torch.zeros_like(output))
 
 

@@ -92,6 +92,14 @@ def scalar(name: str, *args: Expr, span: Span = UNKNOWN) -> Expr:
     return call(spec, {p.name: a for p, a in zip(spec.parameters, args, strict=True)}, span)
 
 
+def ceil_div(a: Expr, b: Expr) -> Expr:
+    """Return how many times one integer it takes to reach another, by no sum that might be more than its type holds."""
+    left = scalar("mod", a, b)
+    assert isinstance(left.type, ScalarType)
+    size = left if left.type.dtype.is_unsigned_int() else scalar("max", left, scalar("neg", left))
+    return scalar("add", scalar("floordiv", a, b), scalar("min", size, constant(1, left.type.dtype)))
+
+
 def symbolic(formula: DynExpr | int) -> Expr:
     """Return a formula over named extents as an expression."""
     if isinstance(formula, int):

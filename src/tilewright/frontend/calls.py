@@ -24,10 +24,12 @@ from tilewright.frontend.foreign import meant
 from tilewright.frontend.indexed import one_number, one_tile
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
+from tilewright.frontend.joins import cat, names_several
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.lanes import OF_LANES, check_mode, in_lane, note_pending
 from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import apply
+from tilewright.frontend.picks import of_tile
 from tilewright.frontend.properties import BindDynamic, answer, asked
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
@@ -48,6 +50,8 @@ def call(t: Translator, node: ast.Call) -> Value:
     if spec is not None:
         if spec.name == "task_dummy":
             return task_dummy(t, node)
+        if spec.name == "concat" and names_several(node):
+            return cat(t, node)
         if spec.name in OF_LANES:
             check_mode(t, spec, node)
         return _op(t, spec, node)
@@ -69,6 +73,8 @@ def call(t: Translator, node: ast.Call) -> Value:
 
 def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     given = values_of(t, node)
+    if (taken := of_tile(t, spec, given, node)) is not None:
+        return taken
     spec = called_op(spec, given.args, given.kwargs)
     spec = between_numbers(spec, given.args) or spec
     try:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 
 from tilewright.core.build import call, locate, scalar
 from tilewright.core.expr import Const, Expr, constant
 from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.op import OpSpec
 from tilewright.core.types import TensorType, TileType
+from tilewright.dtypes import DataType
 from tilewright.errors import KernelError, NotStaticError, OperandError, UnsupportedFeatureError
 from tilewright.frontend.branches import is_true
 from tilewright.frontend.kept_axes import check_meeting
+from tilewright.frontend.meeting import met
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import BINARY as KNOWN
 from tilewright.frontend.walk.known import COMPARE as COMPARE_KNOWN
@@ -26,8 +29,8 @@ BINARY: Mapping[type[ast.operator], tuple[str, str]] = {
     ast.Sub: ("sub", "sub"),
     ast.Mult: ("mul", "mul"),
     ast.Div: ("div", "div"),
-    ast.FloorDiv: ("floordiv", ""),
-    ast.Mod: ("mod", ""),
+    ast.FloorDiv: ("floordiv", "floor_divide"),
+    ast.Mod: ("mod", "rem"),
     ast.LShift: ("shl", "shl"),
     ast.RShift: ("shr", "shr"),
     ast.BitAnd: ("bit_and", "and_"),
@@ -57,13 +60,22 @@ COMPARE: Mapping[type[ast.cmpop], str] = {
 
 def apply(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.AST, spans: Mapping[str, ast.AST]) -> Expr:
     """Return an op applied to operands, with any mistake shown at the operands it is about."""
-    try:
-        result = call(spec, bound, t.span(node))
-        check_meeting(t, result, bound, node)
-        return result
-    except KernelError as error:
-        if isinstance(error, NotStaticError):
+    with _located(t, bound, node, spans):
+        try:
+            result = call(spec, bound, t.span(node))
+            check_meeting(t, result, bound, node)
+            return result
+        except NotStaticError as error:
             error.message = f"`{spec.name}` needs to know its sizes before the program runs: {error.message}"
+            raise
+
+
+@contextmanager
+def _located(t: Translator, bound: Mapping[str, Value], node: ast.AST, spans: Mapping[str, ast.AST]) -> Generator[None]:
+    """Show a mistake made inside at the operands it is about."""
+    try:
+        yield
+    except KernelError as error:
         locate(error, bound, t.span(node), {name: t.span(where) for name, where in spans.items()})
         raise
 
@@ -80,8 +92,12 @@ def binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: 
 def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: ast.BinOp) -> Expr:
     if isinstance(operator, ast.Pow) and _is_shaped(lhs) and type(rhs) is int and rhs == 2:
         return apply(t, OPS["tile.square"].spec, {"x": lhs}, node, {"x": node.left})
-    spec = _spec(t, node, BINARY[type(operator)], _is_shaped(lhs) or _is_shaped(rhs))
+    is_shaped = _is_shaped(lhs) or _is_shaped(rhs)
+    spec = _spec(t, node, BINARY[type(operator)], is_shaped)
     _check_operands(t, node, lhs, rhs)
+    if is_shaped:
+        with _located(t, {"lhs": lhs, "rhs": rhs}, node, {"lhs": node.left, "rhs": node.right}):
+            lhs, rhs = met(operator, lhs, rhs, lambda value, dtype: _cast(t, value, dtype, node))
     spans = dict(zip((p.name for p in spec.parameters), (node.left, node.right), strict=False))
     try:
         return apply(t, spec, _defaults(spec) | dict(zip(spans, (lhs, rhs), strict=True)), node, spans)
@@ -93,6 +109,11 @@ def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node:
 
 _SIGNS: Mapping[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
 _BRACKETS = "`{0}` joins masks, or integers bit by bit, and binds tighter than `<`: (x > 0) {0} (x < 1)"
+
+
+def _cast(t: Translator, value: Expr, dtype: DataType, node: ast.AST) -> Value:
+    bound = {"x": value, "target_type": dtype, "mode": "round"}
+    return t.placed(call(OPS["tile.cast"].spec, bound, t.span(node)), node)
 
 
 def unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Value:
@@ -133,8 +154,6 @@ def _spec(t: Translator, node: ast.BinOp | ast.UnaryOp, names: tuple[str, str], 
 
 _UNDEFINED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.Pow: ("**", "multiply it with itself"),
-    ast.FloorDiv: ("//", 'pl.cast(a / b, pl.INT32, mode="floor") rounds floats down; integers drop the fraction'),
-    ast.Mod: ("%", "pl.fmod(a, b) is the remainder with the sign of the dividend"),
     ast.MatMult: ("@", "`@` is the matrix product of tiles or tensors"),
     ast.Not: ("not", "`~` turns a mask round, and `x == 0` is one"),
     ast.UAdd: ("+", "drop the sign"),

@@ -30,6 +30,7 @@ from tilewright.frontend.annotations import local_type
 from tilewright.frontend.lists import replace_item
 from tilewright.frontend.memory import check_place, without_slots
 from tilewright.frontend.operators import apply
+from tilewright.frontend.picks import masked_write
 from tilewright.frontend.state import is_action
 from tilewright.frontend.subscripts import Window, window, window_value
 from tilewright.frontend.translator import Translator
@@ -157,6 +158,10 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
         raise OperandError(f"{owner.type} has no elements to write", spans=[span], help=help)
     if (parts := indexed.tiles_among(t, owner, target)) is not None:
         t.assign(target.value.id, indexed.put(t, owner, parts, value, target), target.value)
+        return
+    is_tile = isinstance(owner.type, TileType)
+    if is_tile and (changed := masked_write(t, target, value, source)) is not None:
+        t.assign(target.value.id, changed, target.value)
         return
     found = window(t, owner, target)
     if len(found.dropped) == len(owner.type.shape):

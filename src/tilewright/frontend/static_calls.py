@@ -9,8 +9,8 @@ from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tilewright.core.annotations import Arithmetic, dynamic
-from tilewright.core.build import scalar
-from tilewright.core.expr import Call, Const, Expr, Var, constant
+from tilewright.core.build import ceil_div
+from tilewright.core.expr import Call, Const, Expr, Var
 from tilewright.core.operands import is_shaped
 from tilewright.core.printer import python_print_type
 from tilewright.core.stmt import EvalStmt
@@ -34,6 +34,7 @@ from tilewright.frontend.arguments import Arguments, arguments
 from tilewright.frontend.branches import as_condition
 from tilewright.frontend.builtin_calls import on_running
 from tilewright.frontend.foreign import meant
+from tilewright.frontend.joins import cat, stack
 from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.marks import dump_tag, func_attr
 from tilewright.frontend.operators import apply
@@ -178,10 +179,7 @@ def _cdiv(t: Translator, node: ast.Call) -> Value:
     for value in (a, b):
         if not (isinstance(value.type, ScalarType) and value.type.dtype.is_int()):
             raise t.error(OperandError, node, f"pl.cdiv takes two integers, got {value.type}", help="pl.cast converts")
-    left = scalar("mod", a, b)  # and no sum of both, which might be more than their type holds
-    assert isinstance(left.type, ScalarType)
-    size = left if left.type.dtype.is_unsigned_int() else scalar("max", left, scalar("neg", left))
-    return scalar("add", scalar("floordiv", a, b), scalar("min", size, constant(1, left.type.dtype)))
+    return ceil_div(a, b)
 
 
 def _alloc(t: Translator, node: ast.Call) -> Const:
@@ -216,7 +214,9 @@ DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
     directives.const: _const,
     directives.alloc: _alloc,
     directives.func_attr: func_attr,
+    directives.cat: cat,
     directives.scan: scan,
+    directives.stack: stack,
     directives.no_dep: _transparent,
     directives.dump_tag: dump_tag,
     directives.yield_: _misplaced,

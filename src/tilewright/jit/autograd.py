@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, NoReturn, cast
@@ -134,9 +134,22 @@ class _Backward:
         given = dict(zip(self.takes, args, strict=True))
         named = {name: given[name] for name in self.pair.saved}
         named |= {name: given[name].contiguous() for name in self.pair.incoming}
-        made = self._made(torch.zeros, given)
+        return packed(self._returned(named, given) or self._written(named, self._made(torch.zeros, given)))
+
+    def _written(self, named: Mapping[str, Any], made: Mapping[str, Any]) -> list[Any]:
         self.pair.backward(**named, **made)
-        return packed(list(made.values()))
+        return list(made.values())
+
+    def _returned(self, named: Mapping[str, Any], given: Mapping[str, Any]) -> list[Any]:
+        """Return the gradients that the kernel makes itself, cleared only where it must be; nothing for others.
+
+        One that is not like what it is the gradient of is left to the call that says so.
+        """
+        if not self.pair.returned:
+            return []
+        found = dict(zip(self.pair.returned, _several(self.pair.backward(**named)), strict=True))
+        made = [found[name] for name in self.pair.produced]
+        return made if [(each.shape, each.dtype) for each in made] == list(self._likes(given)) else []
 
     def fake(self, torch: Any, *args: Any) -> Any:
         """Return what the gradients look like."""
@@ -144,13 +157,14 @@ class _Backward:
 
     def _made(self, make: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
         device = given[next(iter(self.pair.incoming))].device
-        found: dict[str, Any] = {}
-        for name, of in self.pair.produced.items():
+        likes = zip(self.pair.produced, self._likes(given), strict=True)
+        return {name: make(shape, dtype=dtype, device=device) for name, (shape, dtype) in likes}
+
+    def _likes(self, given: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield shape and element type of each gradient: those of what it is of."""
+        for of in self.pair.produced.values():
             like = given.get(of)
-            shape = given[f"shape_of_{of}"] if like is None else like.shape
-            dtype = given[f"dtype_of_{of}"] if like is None else like.dtype
-            found[name] = make(shape, dtype=dtype, device=device)
-        return found
+            yield (given[f"shape_of_{of}"], given[f"dtype_of_{of}"]) if like is None else (like.shape, like.dtype)
 
 
 def _refused(pair: Pair, *_: object) -> NoReturn:

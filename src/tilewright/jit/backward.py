@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from tilewright.core.enums import ParamDirection
+from tilewright.core.types import TensorType
 from tilewright.forks import computed_once
 from tilewright.frontend.kernels import Kernel, KernelParameter
 from tilewright.jit.parameters import Parameters
@@ -37,6 +38,8 @@ class Pair:
     """The gradients that it is given, and the outputs that they are of."""
     produced: Mapping[str, str]
     """The gradients that it writes, and the inputs that they are of."""
+    returned: Sequence[str] = ()
+    """The same in the order in which it returns them, where their annotations tell calls what to make."""
 
     @computed_once
     def inputs(self) -> list[str]:
@@ -79,7 +82,10 @@ def pair(forward: Kernel, backward: Kernel) -> Pair:
             fail(f"`{name}` is nothing that it could be given: that is {known}")
     if not produced or not incoming:
         fail("it needs the gradient of an output, and gradients of inputs as pl.Out")
-    return Pair(forward, backward, ahead.inputs, _returned(ahead, fail), saved, incoming, produced)
+    returned = returned_names(backward, back.declared)
+    is_stated = all(isinstance(back.declared[name].type, TensorType) for name in produced)
+    found = returned if is_stated and sorted(returned) == sorted(produced) else ()
+    return Pair(forward, backward, ahead.inputs, _returned(ahead, fail), saved, incoming, produced, found)
 
 
 def _returned(ahead: Parameters, fail: Callable[[str], NoReturn]) -> Sequence[str]:

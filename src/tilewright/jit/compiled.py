@@ -88,7 +88,9 @@ class Compiled:
         shape = meta.shape if isinstance(meta, TensorMeta) else ()
         dims = [dim.name if isinstance(dim, DynDim) else None for dim in shape]
         given = call.passed(name) if made is None else TensorMeta(tuple(made.shape), meta.dtype)  # pyright: ignore
-        return Slot(given, self.types.get(name), dims, made=made, device=call.device)
+        callee = self.callee(call.device)
+        is_filled = made is not None and callee is not None and callee.fills(name)
+        return Slot(given, self.types.get(name), dims, made=made, is_filled=is_filled, device=call.device)
 
     def _number(self, value: Any, name: str) -> Slot:
         """Return the slot of a number that each call brings."""

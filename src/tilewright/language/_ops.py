@@ -18,6 +18,8 @@ from tilewright.ops.counting import arange as arange
 from tilewright.ops.counting import iota as iota
 from tilewright.ops.draw import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.fills import *
+from tilewright.ops.flips import *
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
 from tilewright.ops.generate import random as random
@@ -60,5 +62,6 @@ from tilewright.ops.sort import *
 from tilewright.ops.strided import *
 from tilewright.ops.system import *
 from tilewright.ops.system import device_assert as device_assert
+from tilewright.ops.tile_gather import pick as pick
 
 from tilewright.language.extremes import max as max, min as min  # isort: skip

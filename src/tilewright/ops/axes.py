@@ -86,11 +86,22 @@ def counted(w: Writing, x: Expr) -> Expr:
     return w.do(f"{on(x)}.where", condition=x, x=1, y=0) if shaped(x).dtype == BOOL else x
 
 
-def _fold(name: str, *, rounds: bool) -> Any:
+def _sum(name: str) -> Any:
     def expand(w: Writing, x: Expr, axis: Axis, keepdims: bool) -> Expr:
         axes, x = axes_of(x, axis), counted(w, x)
-        exact = widened(w, x) if rounds else x
-        return dropped(w, cast(w, folded(w, name, exact, axes), shaped(x).dtype), axes, keepdims)
+        return dropped(w, cast(w, folded(w, name, widened(w, x), axes), shaped(x).dtype), axes, keepdims)
+
+    return expand
+
+
+def _extreme(name: str) -> Any:
+    """Return the expansion of `max` or `min`, which of masks is `any` or `all`."""
+
+    def expand(w: Writing, x: Expr, axis: Axis, keepdims: bool) -> Expr:
+        if shaped(x).dtype == BOOL:
+            return _decided(name)(w, x, axis, keepdims)
+        axes = axes_of(x, axis)
+        return dropped(w, folded(w, name, x, axes), axes, keepdims)
 
     return expand
 
@@ -187,7 +198,7 @@ _PLACES = (
 
 
 @called("numpy torch triton")
-@derived(_fold("sum", rounds=True), accepts=COUNTED, ulp=4, example=_EXAMPLE)
+@derived(_sum("sum"), accepts=COUNTED, ulp=4, example=_EXAMPLE)
 def sum(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the sum of the elements along one axis, some, or all, in which case it is a number.
 
@@ -197,31 +208,31 @@ def sum(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False)
 
 
 @called("numpy torch")
-@derived(_fold("prod", rounds=True), ulp=8, example=_EXAMPLE)
+@derived(_sum("prod"), accepts=COUNTED, ulp=8, example=_EXAMPLE)
 def prod(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the product of the elements along one axis, some, or all, in which case it is a number.
 
-    Integers keep their type and wrap; short floats are multiplied in fp32.
+    Integers keep their type and wrap; short floats are multiplied in fp32. Of a mask it is 0 or 1, as int32.
     """
     ...
 
 
 @called("numpy torch triton", numpy="amax", torch="amax", triton="reduce")
-@derived(_fold("max", rounds=False), example=_EXAMPLE)
+@derived(_extreme("max"), accepts=COUNTED, example=_EXAMPLE)
 def max(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the largest element along one axis, some, or all, in which case it is a number; NaN is larger than all.
 
-    Of two numbers, as in `pl.max(a, b)`, it is the larger one.
+    Of a mask it is what `any` gives. Of two numbers, as in `pl.max(a, b)`, it is the larger one.
     """
     ...
 
 
 @called("numpy torch triton", numpy="amin", torch="amin")
-@derived(_fold("min", rounds=False), example=_EXAMPLE)
+@derived(_extreme("min"), accepts=COUNTED, example=_EXAMPLE)
 def min(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the smallest element along one axis, some, or all, in which case it is a number; NaN is smaller than all.
 
-    Of two numbers, as in `pl.min(a, b)`, it is the smaller one.
+    Of a mask it is what `all` gives. Of two numbers, as in `pl.min(a, b)`, it is the smaller one.
     """
     ...
 

@@ -77,7 +77,8 @@ def _cast(w: Walk, call: Call, given: Given) -> Waiting:
 def _full(w: Walk, call: Call, given: Given) -> Waiting:
     target = w.tiles(given, "target")
     assert isinstance(call.type, TileType)
-    return w.map(_shape(call), target[0].valid if target else known(call.type, _shape(call)), ())
+    own = [(id(call), axis) for axis in range(len(call.type.shape))]  # what only the running program knows
+    return w.map(_shape(call), target[0].valid if target else known(call.type, own), ())
 
 
 @_plans("partial")

@@ -125,6 +125,8 @@ class Walk:
         source, fills = self.tiles(given, "source"), any(is_there(given.get(n)) for n in ("value", "init_value"))
         if name == "assemble" and source:
             self.write(source[0], given["target"], given["offset"])
+        elif name == "read" and isinstance(given["x"], Var):
+            self.recorder.after_stores(given["x"])
         elif fills or not (call.op.spec.is_view or name in _NEW):
             self.recorder.end(f"`{name}` works on whole tensors")
         if name == "paged_gather" and not given["is_trans"] and _fills(given["indices"], given["max_indices"]):

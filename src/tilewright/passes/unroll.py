@@ -1,42 +1,115 @@
-"""Unrolling: `pl.unroll` loops written out, one copy of the body per turn."""
+"""Unrolling: loops written out, one copy of the body per turn.
+
+`pl.unroll` asks for it. A short loop that carries tiles and does nothing but simple arithmetic with them, as the sum
+over the nine places of a 3x3 stencil, is written out too: its turns are then fused, and what it carries stays in
+registers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.core.build import arguments
 from tilewright.core.enums import ForKind
-from tilewright.core.expr import Const, constant
+from tilewright.core.expr import Absent, Call, Const, Expr, constant
+from tilewright.core.op import Kind
 from tilewright.core.program import Function, Program
 from tilewright.core.rewrite import Rewriter
-from tilewright.core.stmt import ForStmt, Stmt, YieldStmt
-from tilewright.core.types import ScalarType
+from tilewright.core.stmt import AssignStmt, ForStmt, Stmt, YieldStmt
+from tilewright.core.types import ScalarType, TileType, Type
 from tilewright.core.visitor import statements
+from tilewright.errors import KernelError
+
+SHORT = 64
+"""How many statements a loop may become when it is written out and nobody has asked for it."""
+_FUSED = frozenset(("elementwise", "expansion", "mapped"))
+_READING = frozenset(("full", "load", "read"))
+"""The families, and the other ops, of which a group of row-by-row ops is made."""
 
 
 def run(program: Program) -> Program:
-    """Write out every `pl.unroll` loop."""
+    """Write out every `pl.unroll` loop, and the short ones."""
     return program.with_functions([_unrolled(function) for function in program.function_list])
 
 
 def _unrolled(function: Function) -> Function:
     loops = (stmt for stmt in statements(function.body) if isinstance(stmt, ForStmt))
-    if not any(loop.kind is ForKind.Unroll for loop in loops):
+    if not any(loop.kind is ForKind.Unroll or _is_short(loop) for loop in loops):
         return function
     return function.with_body(_Unroller().body(function.body))
+
+
+def _is_short(loop: ForStmt) -> bool:
+    """Return whether a loop that carries tiles, and looks through windows, is a few statements when written out."""
+    tiles = [arg.var.type for arg in loop.iter_args if isinstance(arg.var.type, TileType)]
+    is_whole = bool(tiles) and all(map(_is_whole, tiles))
+    return is_whole and _length(loop) <= SHORT and any(map(_is_window, statements(loop.body)))
+
+
+def _is_window(stmt: Stmt) -> bool:
+    call = stmt.value if isinstance(stmt, AssignStmt) else None
+    return isinstance(call, Call) and isinstance(call.type, TileType) and call.op.spec.is_view
+
+
+def _length(stmt: Stmt) -> int:
+    """Return how many statements stand for one with its loops written out, too many where it is not simple."""
+    if isinstance(stmt, ForStmt) and stmt.kind is ForKind.Sequential and _starts(stmt):
+        turns = _turns(stmt.start, stmt.stop, stmt.step)
+        return SHORT + 1 if turns is None else len(turns) * sum(map(_length, stmt.body))
+    if isinstance(stmt, AssignStmt) and _is_simple(stmt.value):
+        return 1
+    return 0 if isinstance(stmt, YieldStmt) else SHORT + 1
+
+
+def _starts(loop: ForStmt) -> bool:
+    """Return whether everything that a loop carries has a value before its first turn, and nothing is asked of it."""
+    return not loop.attrs and not any(isinstance(arg.init, Absent) for arg in loop.iter_args)
+
+
+def _turns(*limits: Expr) -> range | None:
+    """Return what a loop's variable is in its turns, None where only the running program knows."""
+    numbers = [int(limit.value) for limit in limits if isinstance(limit, Const)]
+    return range(*numbers) if len(numbers) == 3 and numbers[-1] else None
+
+
+def _is_simple(value: Expr) -> bool:
+    """Return whether a value is a number, a view, or what a group of row-by-row ops computes in an instruction."""
+    if not isinstance(value, Call) or value.op.kind is Kind.SCALAR:
+        return isinstance(value.type, ScalarType)
+    spec = value.op.spec
+    if not _is_whole(value.type) or (spec.name == "load" and _has(value, "pad", "mask")):
+        return False
+    return spec.is_view or spec.name in _READING or (spec.family in _FUSED and not spec.ulp)
+
+
+def _is_whole(type_: Type) -> bool:
+    """Return whether all of a tile is valid, so that no turn of a loop can leave out what others had."""
+    return not isinstance(type_, TileType) or type_.valid == type_.shape
+
+
+def _has(call: Call, *names: str) -> bool:
+    given = arguments(call)
+    return not all(isinstance(given[name], (Absent, type(None))) for name in names)
 
 
 class _Unroller(Rewriter):
     def for_loop(self, stmt: ForStmt) -> Sequence[Stmt]:
         """Replace an unrolled loop by its turns, each with the loop variable as a number."""
-        start, stop, step = (self.expr(e) for e in (stmt.start, stmt.stop, stmt.step))
-        if not (isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const)):
+        turns = _turns(*map(self.expr, (stmt.start, stmt.stop, stmt.step)))
+        if turns is None or (stmt.kind is not ForKind.Unroll and not _is_short(stmt)):
             return super().for_loop(stmt)
-        if stmt.kind is not ForKind.Unroll:
-            return super().for_loop(stmt)
+        try:
+            return self._written_out(stmt, turns)
+        except KernelError:
+            if stmt.kind is ForKind.Unroll:
+                raise
+            return super().for_loop(stmt)  # a turn that cannot be is for the running program to meet
+
+    def _written_out(self, stmt: ForStmt, turns: range) -> Sequence[Stmt]:
         assert isinstance(stmt.loop_var.type, ScalarType)
         values = tuple(self.expr(arg.init) for arg in stmt.iter_args)
         result: list[Stmt] = []
-        for index in range(int(start.value), int(stop.value), int(step.value)):
+        for index in turns:
             turn = _Unroller(self.replaced, self.symbols, fresh=True)
             turn.replaced[stmt.loop_var] = constant(index, stmt.loop_var.type.dtype)
             turn.replaced.update(zip((arg.var for arg in stmt.iter_args), values, strict=True))

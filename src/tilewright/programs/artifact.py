@@ -2,7 +2,8 @@
 
     artifact := "TWAR" version:byte size:u64 sha256(body):32 bytes  body       size is the body's; little-endian
     body     := length:u32 header  object*
-    header   := JSON: back end, target, entries and their symbols, what errors mean, each object's name and size
+    header   := JSON: back end, target, entries and their symbols, the outputs that they fill, what errors mean, each
+                object's name and size
 
 Running one takes neither the program's IR nor a compiler. The header declares the entries; beside the program's object
 lie those that its back end runs beside every program. Nothing depends on the process that made it: equal programs give
@@ -15,7 +16,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Any
 
@@ -27,7 +28,7 @@ from tilewright.programs.error_table import plain_errors, read_errors
 from tilewright.records import record
 
 MAGIC = b"TWAR"
-VERSION = 3
+VERSION = 4
 """Of this layout and of how entries are called; it goes up when either changes."""
 
 _HEAD = struct.Struct("<4sBQ32s")
@@ -70,6 +71,7 @@ class Artifact:
             "target": asdict(self.code.target),
             "entries": plain_entries(self.program),
             "symbols": dict(self.code.symbols),
+            "filled": {name: list(positions) for name, positions in self.code.filled.items()},
             "errors": plain_errors(self.code.errors),
             "origins": [list(origin) for origin in self.origins],
             "objects": [[name, len(each)] for name, each in objects.items()],
@@ -106,4 +108,5 @@ def _read(body: bytes) -> Artifact:
     errors = read_errors(header["errors"])
     code = find(header["backend"]).restored(header["target"], objects, header["symbols"], errors)
     origins = [(str(file), int(line)) for file, line in header["origins"]]
-    return Artifact(read_entries(header["name"], header["entries"]), code, origins)
+    filled = {str(name): tuple(map(int, positions)) for name, positions in header["filled"].items()}
+    return Artifact(read_entries(header["name"], header["entries"]), replace(code, filled=filled), origins)

@@ -18,6 +18,7 @@ from tilewright.frontend.programs import as_program
 from tilewright.passes.choices import MemoryPlanner
 from tilewright.passes.context import PassContext, VerificationLevel
 from tilewright.passes.manager import PassManager
+from tilewright.passes.overwritten import overwritten_outputs
 from tilewright.passes.strategy import OptimizationStrategy, PassDumpLevel
 from tilewright.programs import fields
 from tilewright.programs.chip_program import checked_runtime
@@ -148,6 +149,7 @@ def _compiled(source: Program, how: _How, target: str | None) -> CompiledProgram
     options = backend.options(is_checked=how.is_checked)
     seen = source if how.is_checked else lowered  # turns that race are reported by the names that people gave
     code = backend.compile(seen, names, named, options, profile.timed)
+    code = replace(code, filled={name: overwritten_outputs(lowered, lowered[name]) for name in names})
     with profile.timed("load"):
         entries = backend.load(source, code)
     compiled = CompiledProgram(

@@ -154,7 +154,8 @@ class Entry:
         param, value, given = self.function.params[position], bound.values[position], bound.given[position]
         if isinstance(value, Argument):
             meta, made = TensorMeta(value.shape, value.dtype), given if is_made else None
-            return Slot(meta, param.type, symbols(param.type), made=made, device=value.device)
+            is_filled = is_made and self._callees[value.device].fills(param.name_hint)
+            return Slot(meta, param.type, symbols(param.type), made=made, is_filled=is_filled, device=value.device)
         assert isinstance(param.type, ScalarType)
         is_fixed = param.name_hint in self.specialized
         return Slot(

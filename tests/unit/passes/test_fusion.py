@@ -117,3 +117,10 @@ def test_rows_gathered_for_a_store_go_straight_there() -> None:
 )
 def test_rows_gathered_for_anything_else_are_a_tile(body: list[str]) -> None:
     assert "is where its rows go" not in fused(*ROWS, *body)
+
+
+def test_a_number_is_read_beside_a_group_unless_it_writes_there() -> None:
+    beside = fused(LOAD, "e = t + 1.0", "k = pl.read(y, [0, 0])", "y = pl.store(e * k, [0, 0], y)")
+    behind = fused(LOAD, "y = pl.store(t + 1.0, [0, 0], y)", "k = pl.read(y, [0, 0])", "x = pl.store(t * k, [0, 0], x)")
+    assert ends(beside) == ["nothing follows"]
+    assert ends(behind)[0] == "`y` is stored to, then loaded from"

@@ -1,7 +1,8 @@
-"""Unrolling: `pl.unroll` loops become their turns."""
+"""Unrolling: `pl.unroll` loops and short sums of tiles become their turns."""
 
 from __future__ import annotations
 
+import pytest
 from unit.passes.texts import gives, kernel, leaves
 
 from tilewright.passes import ssa, unroll
@@ -57,3 +58,24 @@ def test_a_load_that_a_turn_shows_to_be_cut_says_so() -> None:
     pl.store(pl.load(x, [9, 0], [9, 8], clamp=True), [7, 0], y)
     """)
     gives(unroll.run, before, after)
+
+
+STENCIL = """
+t = pl.load(x, [0, 0], [8, 8])
+s = pl.tile.full([4, 8], dtype=pl.FP32, value=0.0)
+for i in pl.range({turns}):
+    s = s + t[i : i + 4] * pl.read(y, [i, 0])
+pl.store(s, [0, 0], y)
+"""
+
+
+def test_a_short_sum_of_windows_is_written_out() -> None:
+    turn = "s = s + t[{0} : {0} + 4] * pl.read(y, [{0}, 0])\n"
+    head, _, tail = STENCIL.partition("for i in pl.range({turns}):\n")
+    after = kernel(head + turn.format(0) + turn.format(1) + turn.format(2) + tail.splitlines()[-1])
+    gives(unroll.run, ssa.run(kernel(STENCIL.format(turns=3))), ssa.run(after))
+
+
+@pytest.mark.parametrize("turns", ["n", "40", "6"], ids=["unknown", "many", "one that does not fit"])
+def test_other_sums_of_windows_stay_loops(turns: str) -> None:
+    leaves(unroll.run, ssa.run(kernel(STENCIL.format(turns=turns))))

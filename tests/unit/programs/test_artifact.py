@@ -195,6 +195,7 @@ HEADER: dict[str, Any] = {
     "target": {"triple": "x86_64-unknown-linux-gnu", "cpu": "x86-64", "features": "", "l2_bytes": 1},
     "entries": [],
     "symbols": {},
+    "filled": {},
     "errors": {"sources": [], "errors": []},
     "origins": [],
     "objects": [["program", 0]],

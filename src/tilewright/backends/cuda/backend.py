@@ -15,7 +15,7 @@ from tilewright.backends.cuda.driver import current_stream, driver, is_there, nu
 from tilewright.backends.cuda.loaded import KERNELS, LaunchedProgram
 from tilewright.backends.cuda.target import Target
 from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Texts, Timed
-from tilewright.core.program import Function, Program
+from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
 from tilewright.native import support
 from tilewright.native.assemble import assemble
@@ -106,7 +106,7 @@ class CUDA(Backend):
             )
         with timed("LLVM"):
             made = host.result().object
-        objects = {PROGRAM: made, **_objects(emitter, functions, binaries)}
+        objects = {PROGRAM: made, **_objects(emitter, binaries)}
         texts = {**_texts(emitter.kernels, binaries), "llvm": lambda: text}
         return Code(self, target, objects, symbols, emitter.errors, texts)
 
@@ -139,7 +139,7 @@ class CUDA(Backend):
         return Code(self, Target(**target), objects, symbols, errors, {})
 
 
-def _objects(emitter: LaunchingProgram, functions: Sequence[Function], binaries: Sequence[Binary]) -> dict[str, bytes]:
+def _objects(emitter: LaunchingProgram, binaries: Sequence[Binary]) -> dict[str, bytes]:
     """Return the kernels as files, and what says how each is launched: aligned and other, in turn."""
     named = enumerate(emitter.kernels)
     names = [f"{kernel.name}.{number}.{kind}" for number, kernel in named for kind in ("aligned", "other")]
@@ -148,7 +148,7 @@ def _objects(emitter: LaunchingProgram, functions: Sequence[Function], binaries:
         for name, binary in zip(names, binaries, strict=True)
     ]
     cubins = {name: binary.cubin for name, binary in zip(names, binaries, strict=True)}
-    about = {"kernels": listed, "filled": {each.name: emitter.filled(each) for each in functions}}
+    about = {"kernels": listed}
     return {KERNELS: json.dumps(about).encode(), **cubins}
 
 

@@ -58,7 +58,6 @@ class PlacedProgram(HostProgram):
             raise ExecutionError(f"kernels for {code.target.name} cannot run on this GPU, which is sm_{have}")
         listed = json.loads(code.objects[KERNELS])
         kernels: list[dict[str, Any]] = listed["kernels"]
-        self.filled = listed["filled"]
         words: list[int] = [found.context(self.device), self.device, *found.shared_word()]
         for kernel in kernels:
             function = found.function(code.objects[kernel["object"]], kernel["name"], kernel["shared"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tilewright.backends.cpu.compute.addresses import moved, read_of
+from tilewright.backends.cpu.compute.addresses import moved, read_of, view_of
 from tilewright.backends.cpu.compute.convert import as_element, bits_of
 from tilewright.backends.cpu.compute.copies import known_or, rows_of, tile_type, whole_extents
 from tilewright.backends.cpu.compute.element_gathers import Elements
@@ -35,6 +35,23 @@ def _take(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
             return result
         width = type_.dtype.get_byte() * prod(type_.shape[1:])
         places.each(_copying(places, made, extents, reads=True), width if places.by_row else 0)
+    return result
+
+
+@lowers("tile.pick")
+def _pick(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    source, type_ = view_of(e, bound["x"]), tile_type(call)
+    valid = Tensor(source.pointer, source.valid, source.strides, source.valid, source.dtype, source.root)
+    places = Places(e, call, {**bound, "x": valid, "mask": None, "axis": 0}, None)
+    e.flush()  # an index may be read where it lies
+    places.check()
+    extents = (*places.extents, *source.valid[1:]) if places.by_row else places.extents
+    result = e.fresh(type_, known_or(type_, extents))
+    made = view_of(e, result)
+    if places.by_row:
+        places.each(_copying(places, made, extents, reads=True))
+    else:
+        Elements(e, valid, "undefined").fetch(places.index, made, extents)
     return result
 
 

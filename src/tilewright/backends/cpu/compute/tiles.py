@@ -13,6 +13,7 @@ from tilewright.backends.cpu.compute.copies import (
     copy,
     element_at,
     inside,
+    known_or,
     misfit,
     rows_of,
     tile_type,
@@ -245,4 +246,7 @@ def _full(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     type_ = tile_type(call)
     value: Scalar = bound.get("value") or bound["scalar"]
     valid = bound["target"].valid if "target" in bound else whole_extents(type_)
+    if bound.get("valid_shape") is not None:
+        asked = zip(e.indices(bound["valid_shape"]), valid, strict=True)
+        valid = known_or(type_, [want if static(want) is not None else within(e, call, want, n) for want, n in asked])
     return mapped(e, type_, valid, to_elements(type_.dtype), [value])

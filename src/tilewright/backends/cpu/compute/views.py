@@ -7,6 +7,7 @@ from typing import Any
 
 from tilewright.backends.cpu.compute.copies import (
     SLICE,
+    copy_elements,
     inside,
     known_or,
     misfit,
@@ -75,6 +76,31 @@ def _counted(e: FunctionEmitter, extent: Value, step: int) -> Value:
     if step == 1 or (known := static(extent)) is None:
         return extent if step == 1 else e.b.op("udiv", e.b.op("add", extent, i64(step - 1)), i64(step))
     return i64(-(-known // step))
+
+
+@lowers("tile.flip")
+def _flip(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    """Copy what is valid from its last element on."""
+    source, type_, axis = bound["x"], tile_type(call), bound["axis"]
+    rank = len(type_.shape)
+    named = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
+    axes = {each % rank for each in named}
+    place = e.stored(source)
+    starts = [_last(e, extent) if each in axes else i64(0) for each, extent in enumerate(source.valid)]
+    strides = tuple(-stride if each in axes else stride for each, stride in enumerate(place.strides))
+    result = e.fresh(type_, known_or(type_, source.valid))
+    assert result.place is not None
+    end = Place(part(e, type_.dtype, place, starts).pointer, strides)
+    copy_elements(e, type_.dtype, end, result.place, source.valid)
+    return result
+
+
+def _last(e: FunctionEmitter, extent: Value) -> Value:
+    """Return the last of so many numbers, 0 where there is none."""
+    known = static(extent)
+    if known is not None:
+        return i64(max(known - 1, 0))
+    return e.b.intrinsic("llvm.smax", e.b.op("sub", extent, i64(1)), i64(0))
 
 
 @lowers("tile.reshape")

@@ -40,7 +40,7 @@ class Recording(Remembering):
         One that `goes_on` belongs to what its statement has recorded just before.
         """
         if not goes_on:
-            self._follow()
+            self.follow()
         if self.step.in_place:
             return tile
         if self.step.floats:
@@ -55,10 +55,10 @@ class Recording(Remembering):
     def record_store(self, sink: StoreSink, *, goes_on: bool = False) -> None:
         """Add a store to the group of its tile's rows."""
         if not goes_on:
-            self._follow()
+            self.follow()
         self._group(sink.tile.rows).stores.append(sink)
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
         """Emit what has been recorded where the plan ends it, or begins something else."""
         if self.step.ends or (self.step.begins and self.group is not None):
             self.flush()

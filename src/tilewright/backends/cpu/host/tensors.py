@@ -226,7 +226,7 @@ def _expand_clone(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
 
 @lowers("tensor.read")
 def _read(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
-    e.flush()
+    e.follow()
     tensor: Tensor = bound["x"]
     pointer = element_address(e, call, tensor, bound["indices"])
     raw = e.b.load(memory_type(tensor.dtype), pointer, tensor.dtype.get_byte())

@@ -13,23 +13,36 @@ from tilewright.backends.cuda.host.launches import REFUSED
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
     atomics,
+    blends,
+    bytes,
     control,
     counting,
     draws,
+    gathers,
     indexed,
     loads,
+    masks,
     memory,
+    order,
     parts,
     positions,
     products,
     reduce,
+    reinterpreted,
+    runs,
     scalars,
     scans,
+    scatters,
     shape,
     singles,
     stores,
+    system,
+    temporaries,
+    tensor_views,
     tiles,
+    turns,
     views,
+    whole_tensors,
 )
 from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.core.enums import FunctionType
@@ -39,27 +52,39 @@ from tilewright.core.stmt import AssignStmt, ReturnStmt, SeqStmts
 from tilewright.core.types import TensorType, TupleType
 from tilewright.native.llvm import spelled
 from tilewright.native.target import Target
-from tilewright.passes.overwritten import filled
 
 SIGNED_IN = (
     atomics,
+    blends,
+    bytes,
     control,
     counting,
     draws,
+    gathers,
     indexed,
     loads,
+    masks,
     memory,
+    order,
     parts,
     positions,
     products,
     reduce,
+    reinterpreted,
+    runs,
     scalars,
     scans,
+    scatters,
     shape,
     singles,
     stores,
+    system,
+    tensor_views,
+    temporaries,
     tiles,
+    turns,
     views,
+    whole_tensors,
 )
 """The modules that sign in what kernels are written as."""
 
@@ -84,12 +109,6 @@ class LaunchingProgram(ProgramEmitter, Kernels):
         self.module.functions.append(launch_code.started(name, inner, self.entries, note))
         self.entries += 1
         return name
-
-    def filled(self, function: Function) -> list[int]:
-        """Return the tensors that an entry fills before it reads them, by their place among its tensors."""
-        own = self.program[function.name]
-        tensors = [number for number, param in enumerate(own.params) if isinstance(param.type, TensorType)]
-        return [tensors.index(number) for number in filled(self.program, own)]
 
 
 def started(program: Program) -> Program:

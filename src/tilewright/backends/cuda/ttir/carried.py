@@ -13,7 +13,7 @@ from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.backends.cuda.ttir.text import I64, Value
-from tilewright.backends.cuda.ttir.values import Binding, Scalar, Tile, element_of, padded, working
+from tilewright.backends.cuda.ttir.values import Binding, Mask, Scalar, Tile, element_of, padded, working
 from tilewright.core.expr import Var
 from tilewright.core.types import ScalarType, TileType
 
@@ -40,6 +40,8 @@ def values(k: Kernel, vars: Sequence[Var], bindings: Sequence[Binding]) -> list[
 
 
 def _values(k: Kernel, var: Var, binding: Binding) -> Iterator[Value]:
+    if isinstance(binding, Mask):
+        binding = binding.packed()
     if isinstance(binding, Scalar) and isinstance(var.type, ScalarType):
         yield as_element(k.t, binding.value, working(binding.dtype), working(var.type.dtype))
     elif isinstance(binding, Tile) and isinstance(var.type, TileType):

@@ -15,6 +15,7 @@ from typing import Any
 from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
 from tilewright.backends.cuda.ttir.values import working
 from tilewright.backends.integer_division import floor_divided, remainder
+from tilewright.backends.scalar_arithmetic import by_value, float_division
 from tilewright.backends.traced import Traced, exact_exp
 from tilewright.dtypes import BOOL, FP32, FP64, DataType, round_scalar
 from tilewright.errors import InternalError, UnsupportedFeatureError
@@ -91,8 +92,8 @@ def _compare(predicate: str, ordered: str = "o") -> Written:
         elif predicate in ("eq", "ne"):
             kind = f"cmpi {predicate}"
         else:
-            kind = f"cmpi {'s' if a.element.is_signed_int() else 'u'}{predicate}"
-        return a.of(a.t.compare(kind, a.value, b.value), BOOL)
+            kind = f"cmpi {'s' if a.element.is_signed_int() and b.element.is_signed_int() else 'u'}{predicate}"
+        return by_value(write, a, b, a.of(a.t.compare(kind, a.value, b.value), BOOL))
 
     return write
 
@@ -150,6 +151,8 @@ def _divide(a: Elements, b: Elements) -> Elements:
 
 
 def _floor_divide(a: Elements, b: Elements) -> Elements:
+    if a.element.is_float():
+        return float_division("floordiv", a, b)
     return floor_divided(_divide, a, b, a.element)
 
 
@@ -318,6 +321,7 @@ FOLDS: dict[str, Written] = {
     **{name: UFUNCS[name] for name in ("add", "multiply")},
     "maximum": _binary("maximumf", "maxsi", "maxui"),
     "minimum": _binary("minimumf", "minsi", "minui"),
+    "bitwise_or": UFUNCS["bitwise_or"],
 }
 """What elements are folded with, in whatever order: of two zeros, too, the larger or smaller one counts."""
 

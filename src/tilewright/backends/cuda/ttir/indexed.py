@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.loads import live_of
 from tilewright.backends.cuda.ttir.matches import last_of_each
-from tilewright.backends.cuda.ttir.places import Places, find, index_of, inside, live_of, product
+from tilewright.backends.cuda.ttir.places import Places, find, index_of, inside, product
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.text import I64, Value
 from tilewright.backends.cuda.ttir.tiles import broadcast_valid, in_memory, operand, spread_to, tile_type, zeros

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.elements import literal
-from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, Bound, recipe_of, refused
+from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, recipe_of, refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import (
     Binding,
     Extent,
+    Mask,
     Scalar,
     Tensor,
     Tile,
@@ -41,6 +42,10 @@ Note = Callable[[str, Span], int]
 """Gives the number under which an error is reported."""
 
 
+def _no_memory(k: Kernel, size: int) -> Value:
+    raise refused("tensors made inside a kernel", k.t.span)
+
+
 class Kernel:
     """A kernel being written: what its variables stand for, and what it has done to memory."""
 
@@ -61,6 +66,10 @@ class Kernel:
         self.read: set[object] = set()
         self.written: set[object] = set()
         """The tensors that it has touched since the last barrier."""
+        self.returned: Callable[[ReturnStmt], list[Value]] = lambda stmt: []
+        """Notes what the function that is being written returns; gives what of it is computed."""
+        self.reserve: Callable[[Kernel, int], Value] = _no_memory
+        """Gives the address of so many bytes that the running block has for itself."""
         self._note = note
         self._errors = errors
 
@@ -95,10 +104,7 @@ class Kernel:
         for symbol, told in function.solutions.items():
             self.symbols[GIVEN.name] = self._tensor(args[told.position]).shape[told.axis]
             self.symbols[symbol] = self.index(self.scalar(told.value))
-        returns = [stmt for stmt in function.body if isinstance(stmt, ReturnStmt)]
-        if returns and returns[-1] is not [*function.body][-1]:
-            raise refused("a return in the middle of a kernel", returns[-1].span)
-        given = self.body(function.body)
+        given = STATEMENTS[Function](self, function)
         self.symbols = outer
         return given
 
@@ -140,6 +146,8 @@ class Kernel:
             raise refused(f"`{call.op.name}`", call.span)
         given = {name: None if isinstance(v, Absent) else v for name, v in arguments(call).items()}
         bound: Bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in given.items()}
+        if call.op.name not in TAKE_MASKS:
+            bound = {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
         return write(self, call, bound)
 
     def _scalar_op(self, call: Call) -> Scalar:
@@ -202,14 +210,20 @@ class Kernel:
 
     # errors, memory
 
-    def fail(self, condition: Value | bool, message: str, span: Span) -> None:
-        """Write that an error is noted where a condition holds; a later call of the program raises it."""
+    def fail(self, condition: Value | bool, message: str, span: Span, index: Callable[[], Value] | None = None) -> None:
+        """Write that an error is noted where a condition holds; a later call of the program raises it.
+
+        Where the message names an index, `index` writes what that is.
+        """
         if not self.checked or condition is False:
             return
         number = self.t.integer(self._note(message, span))
         value = self.t.constant("true", I1) if condition is True else condition
         errors = self._errors()
         with self.t.block(f"scf.if {value} {{"):
+            if index is not None:
+                high = self.t.simple("arith.shli", index(), self.t.integer(32))
+                number = self.t.simple("arith.ori", high, number)
             self.t.do(f"tt.store {errors}, {number} : {errors.type}")
 
     def reads(self, tensor: Tensor) -> None:

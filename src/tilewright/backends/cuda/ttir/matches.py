@@ -12,7 +12,7 @@ from tilewright.backends.cuda.ttir.folds import reduced
 from tilewright.backends.cuda.ttir.picks import picked
 from tilewright.backends.cuda.ttir.text import I32, I64, Text, Value
 
-TOGETHER = 1 << 14
+TOGETHER = 1 << 12
 """How many pairs are looked at at once."""
 
 Each = Callable[[Value, Value, Value], Value]

@@ -6,9 +6,9 @@ from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.folds import flat
 from tilewright.backends.cuda.ttir.indexed import fetched, written
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.loads import loaded
+from tilewright.backends.cuda.ttir.loads import live_of, loaded
 from tilewright.backends.cuda.ttir.matches import last_of_each
-from tilewright.backends.cuda.ttir.places import element_addresses, index_of, inside, live_of, product, row_addresses
+from tilewright.backends.cuda.ttir.places import element_addresses, index_of, inside, product, row_addresses
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.text import I64, Value
 from tilewright.backends.cuda.ttir.tiles import in_memory, tile_type

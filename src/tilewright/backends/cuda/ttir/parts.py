@@ -11,13 +11,17 @@ from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import checked, offsets_of
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.loads import windowed
 from tilewright.backends.cuda.ttir.picks import stretch
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
+from tilewright.backends.cuda.ttir.shape import within
 from tilewright.backends.cuda.ttir.text import I64, Value
 from tilewright.backends.cuda.ttir.tiles import of_rank, tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr
+from tilewright.core.types import TileType
+from tilewright.ops.row_gather import FIT
 
 OUTSIDE = "a part does not fit its tile"
 
@@ -103,11 +107,36 @@ def _put(
 @recipe("tile.concat")
 def _concat(k: Kernel, call: Call, bound: Bound) -> Tile:
     first, second, type_ = bound["src0"], bound["src1"], tile_type(call)
-    shape, axis = padded(type_.shape), len(type_.shape) - 1
-    wide = stretch(k.t, first.value, axis, 0, shape[axis])
-    columns = first.type.shape[axis]
-    shifted = stretch(k.t, second.value, axis, -columns, shape[axis])
+    value = side_by_side(k, first, second, len(type_.shape) - 1, type_)
+    columns = first.type.shape[-1]
+    return k.tile(value, type_, [*first.valid[:-1], extents.plus(k.t, columns, second.valid[-1])])
+
+
+def side_by_side(k: Kernel, first: Tile, second: Tile, axis: int, type_: TileType) -> Value:
+    """Return the elements of two tiles one after the other along an axis."""
+    shape, size = padded(type_.shape), first.type.shape[axis]
+    before, after = (stretch(k.t, x.value, axis, start, shape[axis]) for x, start in ((first, 0), (second, -size)))
     numbers = extents.positions(k.t, shape, axis)
-    is_first = k.t.compare("cmpi slt", numbers, k.t.integer(columns, I64, numbers.shape))
-    value = k.t.select(extents.spread(k.t, is_first, shape), wide, shifted)
-    return k.tile(value, type_, [*first.valid[:-1], extents.plus(k.t, columns, second.valid[axis])])
+    is_first = k.t.compare("cmpi slt", numbers, k.t.integer(size, I64, numbers.shape))
+    return k.t.select(extents.spread(k.t, is_first, shape), before, after)
+
+
+@recipe("tile.gather_row")
+def _gather_row(k: Kernel, call: Call, bound: Bound) -> Tile:
+    """Write a window of a tensor into a tile, as much of it as is asked for."""
+    t, target, tensor = k.t, bound["dst"], bound["src"]
+    shape = tuple(int(extent.known) for extent in bound["shapes"])
+    size = k.indices(bound["valid_shape"]) if bound["valid_shape"] is not None else list[Extent](shape)
+    within_shape = within(k, call, size, shape)
+    turned = bool(bound["transpose"])
+    come = checked(k, call, offsets_of(call, "src_offset"), FIT, within_shape, tensor.shape)
+    gone = within_shape[::-1] if turned else within_shape
+    fit = checked(k, call, offsets_of(call, "dst_offset"), FIT, gone, target.type.shape)
+    if come is not None:
+        within_shape = [t.select(come, extents.held(t, extent), t.integer(0)) for extent in within_shape]
+    window = windowed(k, tensor, TileType(shape, tensor.dtype, shape), k.indices(bound["src_offset"]), within_shape)
+    if turned:
+        value = t.turned(window.value, (1, 0))
+        window = k.tile(value, TileType(shape[::-1], tensor.dtype, (None, None)), within_shape[::-1])
+    value, _ = _put(k, target, window, k.indices(bound["dst_offset"]), fit)
+    return k.tile(value, tile_type(call), target.valid)

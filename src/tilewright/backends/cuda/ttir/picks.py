@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.folds import flat
 from tilewright.backends.cuda.ttir.text import I32, I64, Text, Value, type_of
 from tilewright.backends.cuda.ttir.values import Extent, padded
+
+FEW = 1024
+"""Triton gathers no more elements than there are out of fewer than a block has threads."""
 
 
 def picked(t: Text, value: Value, numbers: Value, axis: int) -> Value:
@@ -19,6 +23,8 @@ def picked(t: Text, value: Value, numbers: Value, axis: int) -> Value:
     narrow = t.convert("arith.trunci", inside, I32) if element == I64 else inside
     index = extents.spread(t, narrow, shape)
     held = t.convert("arith.extui", value, "i8") if value.element == "i1" else value
+    while held.shape[axis] < shape[axis] and prod(held.shape) < FEW:
+        held = t.doubled(held, held, axis)
     types = f"({held.type}, {index.type}) -> {type_of(held.element, shape)}"
     found = t.op(f"tt.gather {held}[{index}] {{axis = {axis} : i32}} : {types}", held.element, shape)
     return t.convert("arith.trunci", found, "i1") if value.element == "i1" else found

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.convert import as_element
-from tilewright.backends.cuda.ttir.folds import flat, some
+from tilewright.backends.cuda.ttir.folds import flat, some, whole
 from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.loads import live_of
 from tilewright.backends.cuda.ttir.picks import split
-from tilewright.backends.cuda.ttir.text import I64, Value
+from tilewright.backends.cuda.ttir.text import I64, Text, Value
 from tilewright.backends.cuda.ttir.values import Extent, Tensor, Tile, padded
 from tilewright.core.expr import Call
 from tilewright.dtypes import INT64
@@ -38,24 +39,28 @@ def index_of(k: Kernel, tile: Tile) -> Value:
     return as_element(k.t, tile.value, tile.type.dtype, INT64)
 
 
-def live_of(k: Kernel, shape: Sequence[int], valid: Sequence[Extent], mask: Value | None = None) -> Value:
-    """Return which elements of a shape are valid and admitted."""
-    found = k.inside(shape, valid)
-    if found is None or mask is None:
-        return found or mask or k.t.constant("true", "i1", shape)
-    return k.t.simple("arith.andi", found, mask)
-
-
 def inside(k: Kernel, call: Call, numbers: Value, live: Value, limit: Extent, name: str) -> Value:
     """Return which of the live numbers lie below a limit; the others are noted as an error."""
     t = k.t
-    end = t.splat(extents.held(t, limit), numbers.shape)
-    within = t.compare("cmpi ult", numbers, end)
-    found = t.simple("arith.andi", live, within)
-    bad = t.simple("arith.andi", live, t.simple("arith.xori", within, t.constant("true", "i1", numbers.shape)))
+    within = t.compare("cmpi ult", numbers, t.splat(extents.held(t, limit), numbers.shape))
+    refuse(k, call, numbers, t.simple("arith.andi", live, negated(t, within)), name)
+    return t.simple("arith.andi", live, within)
+
+
+def negated(t: Text, condition: Value) -> Value:
+    """Return where a condition does not hold."""
+    return t.simple("arith.xori", condition, t.constant("true", "i1", condition.shape))
+
+
+def refuse(k: Kernel, call: Call, numbers: Value, bad: Value, name: str) -> None:
+    """Note an error where some of the numbers are bad, which names the largest of those."""
+    t = k.t
+
+    def worst() -> Value:
+        return whole(t, t.select(bad, numbers, t.integer(-(1 << 63), I64, bad.shape)), "arith.maxsi")
+
     if k.checked:
-        k.fail(some(t, bad), outside(name), call.span)
-    return found
+        k.fail(some(t, bad), outside(name), call.span, worst)
 
 
 def find(k: Kernel, call: Call, bound: dict[str, object], valid: Sequence[Extent], shape: Sequence[int]) -> Places:
@@ -74,11 +79,11 @@ def find(k: Kernel, call: Call, bound: dict[str, object], valid: Sequence[Extent
     safe = t.select(live, numbers, t.integer(0, I64, numbers.shape))
     if not by_row:
         return Places(element_addresses(k, tensor, safe), live, flat(t, safe), flat(t, live), False)
-    whole = padded(tuple(shape))
-    addresses = row_addresses(k, tensor, safe, whole, heads=1)
-    rows = extents.spread(t, extents.along(t, live, len(whole), 0), whole)
-    part = k.inside(whole, (whole[0], *valid[1:]))
-    return Places(addresses, rows if part is None else t.simple("arith.andi", rows, part), safe, live, True)
+    wide = padded(tuple(shape))
+    rows_at = row_addresses(k, tensor, safe, wide, heads=1)
+    rows = extents.spread(t, extents.along(t, live, len(wide), 0), wide)
+    part = k.inside(wide, (wide[0], *valid[1:]))
+    return Places(rows_at, rows if part is None else t.simple("arith.andi", rows, part), safe, live, True)
 
 
 def _cover(k: Kernel, call: Call, valid: Sequence[Extent], by_row: bool, given: dict[str, Tile]) -> None:
@@ -103,7 +108,7 @@ def product(k: Kernel, sizes: Sequence[Extent]) -> Extent:
 
 def element_addresses(k: Kernel, tensor: Tensor, numbers: Value) -> Value:
     """Return the addresses of elements that numbers count along the rows of a tensor."""
-    return _moved(k, tensor, numbers.shape, [*zip(split(k.t, numbers, tensor.shape), tensor.strides, strict=True)])
+    return addresses(k, tensor, split(k.t, numbers, tensor.shape))
 
 
 def row_addresses(k: Kernel, tensor: Tensor, numbers: Value, shape: Sequence[int], heads: int) -> Value:
@@ -112,15 +117,14 @@ def row_addresses(k: Kernel, tensor: Tensor, numbers: Value, shape: Sequence[int
     found = split(t, numbers, tensor.shape[:heads])
     steps = [extents.along(t, place, rank, 0) for place in found]
     steps += [extents.positions(t, shape, axis) for axis in range(1, rank)]
-    return _moved(
-        k, tensor, shape, [*zip((extents.spread(t, step, shape) for step in steps), tensor.strides, strict=True)]
-    )
+    return addresses(k, tensor, [extents.spread(t, step, shape) for step in steps])
 
 
-def _moved(k: Kernel, tensor: Tensor, shape: Sequence[int], steps: Sequence[tuple[Value, Extent]]) -> Value:
-    t, apart = k.t, None
-    for count, stride in steps:
-        far = count if stride == 1 else t.simple("arith.muli", count, t.splat(extents.held(t, stride), count.shape))
+def addresses(k: Kernel, tensor: Tensor, places: Sequence[Value]) -> Value:
+    """Return the addresses of elements that lie at some places along the axes of a tensor."""
+    t, shape, apart = k.t, places[0].shape, None
+    for count, stride in zip(places, tensor.strides, strict=True):
+        far = count if stride == 1 else t.simple("arith.muli", count, t.splat(extents.held(t, stride), shape))
         apart = far if apart is None else t.simple("arith.addi", apart, far)
     assert apart is not None
     first = t.splat(tensor.pointer, shape)

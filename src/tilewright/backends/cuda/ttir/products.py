@@ -95,18 +95,9 @@ def _joined(k: Kernel, value: Value, shape: tuple[int, ...]) -> Value:
 
 def _lengthened(k: Kernel, value: Value, axis: int) -> Value:
     """Return a factor with zeros behind its common axis, which then is long enough."""
-    t, rank = k.t, len(value.shape)
-    if axis == -2:
-        order = [*range(rank - 2), rank - 1, rank - 2]
-        return t.turned(_lengthened(k, t.turned(value, order), -1), order)
-    while value.shape[-1] < LEAST_OF_DOUBLES:
-        pairs = t.joined(value, zeros(k, value))
-        value = t.shaped("tt.reshape", t.turned(pairs, [*range(rank - 1), rank, rank - 1]), _twice(value))
+    while value.shape[axis] < LEAST_OF_DOUBLES:
+        value = k.t.doubled(value, zeros(k, value), axis % len(value.shape))
     return value
-
-
-def _twice(value: Value) -> tuple[int, ...]:
-    return (*value.shape[:-1], 2 * value.shape[-1])
 
 
 def _check_rows(k: Kernel, call: Call, columns: Extent, rows: Extent) -> None:

@@ -31,7 +31,10 @@ def _reduction(k: Kernel, call: Call, bound: Bound) -> Tile:
         in_turn = _in_pairs if bound["tmp_tile"] is not None else _in_order
         return k.tile(in_turn(k, source, axis, spec), type_, valid)
     given = filled(k, exactly(k, spec, source.value, dtype), source, spec, dtype)
-    value = as_element(k.t, fold(k, given, axis, spec.combine), given.element, dtype)
+    value = fold(k, given, axis, spec.combine)
+    if dtype.is_float() and spec.combine == "add":  # of zeros below zero, too, the sum is zero
+        value = (given.of(value) + 0.0).value
+    value = as_element(k.t, value, given.element, dtype)
     return k.tile(kept(k, value, source.value.shape, axis), type_, valid)
 
 

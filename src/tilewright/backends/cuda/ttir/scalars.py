@@ -12,8 +12,9 @@ from tilewright.backends.cuda.ttir.recipes import SCALARS
 from tilewright.backends.cuda.ttir.values import Scalar, working
 from tilewright.backends.scalar_arithmetic import ARITHMETIC, COMPARISONS, DIVISIONS, SHIFTS, float_division
 from tilewright.core.expr import Call
-from tilewright.dtypes import BOOL, FP32, INDEX, UINT64, DataType, meet
+from tilewright.dtypes import BOOL, FP32, DataType
 from tilewright.ops.convert import round_mode
+from tilewright.ops.masks import compared_in
 
 Write = Callable[..., Scalar]
 
@@ -41,12 +42,8 @@ def _arithmetic(ufunc: str) -> Write:
 
 def _comparison(ufunc: str) -> Write:
     def write(k: Kernel, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
-        kind = meet(lhs.dtype, rhs.dtype)
-        result = UFUNCS[ufunc](in_type(k, lhs, kind or UINT64), in_type(k, rhs, kind or UINT64))
-        if kind is None:  # a uint64 is larger than every number below zero
-            signed = in_type(k, lhs if lhs.dtype.is_signed_int() else rhs, INDEX)
-            ends = (signed.like(-1 if side.dtype.is_signed_int() else 0) for side in (lhs, rhs))
-            result = Elements(k.t, k.t.select((signed < 0).value, UFUNCS[ufunc](*ends).value, result.value), BOOL)
+        types = compared_in(lhs.dtype, rhs.dtype)
+        result = UFUNCS[ufunc](*(in_type(k, *pair) for pair in zip((lhs, rhs), types, strict=True)))
         return Scalar(result.value, BOOL)
 
     return write

@@ -119,6 +119,21 @@ class Text:
         """Write the elements of two side by side, along a new last axis of two."""
         return self.shaped("tt.join", first, (*first.shape, 2), f", {second}")
 
+    def doubled(self, first: Value, second: Value, axis: int) -> Value:
+        """Write the elements of two of a shape one after the other along an axis."""
+        rank, shape = len(first.shape), list(first.shape)
+        shape[axis] *= 2
+        turned = self.turned(self.joined(first, second), [*range(axis), rank, *range(axis, rank)])
+        return self.shaped("tt.reshape", turned, shape)
+
+    def split(self, value: Value) -> tuple[Value, Value]:
+        """Write the elements of even and of odd number along the last axis."""
+        *rows, count = value.shape
+        pairs = self.shaped("tt.reshape", value, (*rows, count // 2, 2))
+        first, second = (self.fresh(value.element, (*rows, count // 2)) for _ in range(2))
+        self.do(f"{first}, {second} = tt.split {pairs} : {pairs.type} -> {first.type}")
+        return first, second
+
     def constant(self, literal: str, element: str, shape: Sequence[int] = ()) -> Value:
         """Return a number in every element; equal ones are written once, before everything else."""
         key = literal, element, tuple(shape)

@@ -6,6 +6,7 @@ anything, unless it is known to be zero; whoever combines elements of a tile mas
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 from tilewright.backends.cuda.ttir.text import Value
@@ -51,10 +52,10 @@ class Tile:
 
 @entity
 class Mask:
-    """What a comparison of tiles gives: a condition for each element, where the language packs bits."""
+    """What a comparison of tiles gives: a condition for each element, and what packs them to bits."""
 
     value: Value
-    valid: tuple[Extent, ...]
+    packed: Callable[[], Tile]
 
 
 Binding: TypeAlias = "Scalar | Tensor | Tile | Mask | tuple[Binding, ...]"

@@ -1,4 +1,4 @@
-"""A comparison that no integers could decide."""
+"""Floats for indices."""
 
 import tilewright.language as pl
 
@@ -8,5 +8,5 @@ Matrix = pl.Tensor[[64, 64], pl.FP32]
 
 @pl.function
 def kernel(x: Matrix, out: pl.Out[Matrix]):
-    tile = pl.load(x, [0, 0], [64, 64])
-    mask = pl.cast(tile, pl.UINT64) < pl.cast(tile, pl.INT64)
+    t = pl.load(x, [0, 0], [64, 64])
+    u = t[t[0:1]]
