@@ -24,7 +24,7 @@ FACES = [pl, pl.array, pl.system, pl.tensor, pl.tile, *LISTING]
 def public(face: ModuleType) -> list[str]:
     """Return the names a module offers: those it lists, or all without an underscore."""
     listed: list[str] | None = getattr(face, "__all__", None) if face in (ir, runtime, pto) else None
-    return sorted(listed or [name for name in vars(face) if not name.startswith("_") and not hidden(face, name)])
+    return sorted(listed or [name for name in dir(face) if not name.startswith("_") and not hidden(face, name)])
 
 
 def hidden(face: ModuleType, name: str) -> bool:

@@ -255,7 +255,7 @@ def to_torch(dtype: DataType) -> Any:
 
 
 def promote(lhs: DataType, rhs: DataType) -> DataType:
-    """Return the type of `lhs op rhs`: float beats integer, then width, then signedness."""
+    """Return the type of ops of the PTO family, as in `pl.add`: float beats integer, then width, then signedness."""
     if lhs == rhs:
         return lhs
     if lhs.is_float() != rhs.is_float():
@@ -283,6 +283,16 @@ def meet(lhs: DataType, rhs: DataType) -> DataType | None:
         return wide
     unsigned = lhs if lhs.is_unsigned_int() else rhs
     return SIGNED.get(2 * unsigned.get_byte())
+
+
+def common(lhs: DataType, rhs: DataType) -> DataType | None:
+    """Return the type that elements of two types meet in by value, as in `lhs + rhs`; None where there is none.
+
+    Floats win over integers and numbers over bools; otherwise it is the narrowest type that holds the numbers of both.
+    """
+    if lhs.is_float() == rhs.is_float() and BOOL not in (lhs, rhs):
+        return meet(lhs, rhs)
+    return promote(lhs, rhs)
 
 
 def objection(value: int | float | bool, dtype: DataType) -> str:

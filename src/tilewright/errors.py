@@ -245,7 +245,9 @@ class OperandError(ParserTypeError, InvalidOperationError):
 class MixedKindsError(OperandError):
     """An op between tensors and tiles."""
 
-    hint = "load the tensor into a tile first, or store the tile"
+    hint = (
+        "load the tensor into a tile first, or store the tile; pl.tile.full makes a tile where pl.full makes a tensor"
+    )
 
 
 class AttributeValueError(InvalidOperationError, ValueError):

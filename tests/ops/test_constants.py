@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -114,6 +115,11 @@ class Use:
     dtypes: frozenset[DataType]
     result: Callable[[DataType], DataType] = lambda dtype: dtype
     columns: int = 8
+
+    @property
+    def compares(self) -> bool:
+        """Whether the number need not be one of the elements it is compared with."""
+        return any(p.unheld for p in self.spec.parameters)
 
     def __str__(self) -> str:
         return f"{self.kind.value} {self.expression}"
@@ -260,11 +266,13 @@ def test_a_number_means_its_value_or_is_refused(use: Use) -> None:
                 raise AssertionError(f"{use} with {number} in {dtype}: {error}") from None
             if use.spec.name in ONLY_THE_NUMBER:
                 _check_value(want[row], number, dtype)
+            if use.compares and not holds(dtype, number):
+                _check_compared(use, want[row], number, dtype)
 
 
 def _is_taken(use: Use, dtype: DataType, number: Number) -> bool:
-    """Return whether a number is accepted, which is so exactly where elements of the type can be it."""
-    return holds(dtype, number) or _stands_for_bits(use, dtype, number)
+    """Return whether a number is accepted, which is so exactly where elements of the type can be it, or compare."""
+    return use.compares or holds(dtype, number) or _stands_for_bits(use, dtype, number)
 
 
 def _check_refused(use: Use, dtype: DataType, numbers: list[Number]) -> None:
@@ -294,6 +302,14 @@ def _check_value(row: Array, number: Number, dtype: DataType) -> None:
         for other in neighbours:
             if math.isfinite(found) and math.isfinite(float(other[0])):
                 assert abs(Fraction(found) - Fraction(number)) <= abs(Fraction(float(other[0])) - Fraction(number))
+
+
+def _check_compared(use: Use, row: Array, number: Number, dtype: DataType) -> None:
+    """Fail unless elements compare with a number as Python's own numbers do, exactly."""
+    compare, is_left = getattr(operator, use.spec.name), "({n}" in use.expression
+    elements = [float(e) if dtype.is_float() else int(e) for e in data(dtype)[0]]
+    want = [compare(number, e) if is_left else compare(e, number) for e in elements]
+    assert row.tolist() == want, f"{use} with {number} in {dtype}"
 
 
 def literals(dtype: DataType) -> list[Number]:

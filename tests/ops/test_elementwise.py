@@ -86,10 +86,19 @@ def test_shapes_that_do_not_broadcast_are_refused() -> None:
         kernel("z = pl.add(x, y)", x=tensor(pl.FP32, 4, 8), y=tensor(pl.FP32, 4, 6))
 
 
-@pytest.mark.parametrize("name", ["and_", "or_", "xor", "shl", "shr"])
-def test_bitwise_ops_do_not_broadcast(name: str) -> None:
-    with pytest.raises(ShapeMismatchError, match=r"equal shapes, got \[4, 8\] and \[1, 8\]"):
-        kernel(f"z = pl.{name}(x, y)", x=tensor(pl.INT32, 4, 8), y=tensor(pl.INT32, 1, 8))
+def test_bits_broadcast_too() -> None:
+    function = kernel(
+        """
+        words = pl.load(x, [0, 0], [2, 1])
+        places = pl.load(y, [0, 0], [1, 4])
+        out = pl.store((words >> places) & 15, [0, 0], out)
+        """,
+        x=tensor(pl.INT32, 2, 1),
+        y=tensor(pl.INT32, 1, 4),
+        out=out(pl.INT32, 2, 4),
+    )
+    found = run(function, np.array([[0x4321], [0x8765]], np.int32), np.array([[0, 4, 8, 12]], np.int32))
+    assert found.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]
 
 
 def test_the_first_operand_that_spans_an_axis_decides_what_is_valid() -> None:

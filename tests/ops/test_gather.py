@@ -222,7 +222,7 @@ def test_a_tile_gathers_from_what_is_valid_of_another() -> None:
     same(computed(body, **given, rows=2, columns=3), x.reshape(-1)[index])
     for rows, columns in ((2, 2), (1, 8)):
         native, meant = refused(body, **given, rows=rows, columns=columns)
-        assert "in `indices` lies outside" in native and "points at what is not valid" in meant
+        assert all("points at what is not valid" in message for message in (native, meant))
 
 
 def test_a_tile_gathers_from_views_by_views() -> None:

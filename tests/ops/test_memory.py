@@ -219,6 +219,13 @@ def test_an_atomic_store_adds_to_what_is_there() -> None:
     assert total.tolist() == [100, 102, 104, 106]
 
 
+def test_infinities_of_both_signs_add_up_to_no_number() -> None:
+    body = "total = pl.store(pl.load(x, [0], [4]), [0], total, atomic=pl.AtomicType.Add)"
+    total = np.full(4, np.inf, np.float32)
+    launch(kernel(body, x=tensor(pl.FP32, 4), total=inout(pl.FP32, 4)), -total, total)
+    assert np.isnan(total).all()
+
+
 def test_an_atomic_store_does_not_take_every_element_type() -> None:
     with pytest.raises(DTypeMismatchError, match="atomic add does not take int64 elements"):
         kernel(

@@ -88,7 +88,6 @@ def test_a_recurrence_is_a_scan_of_pairs() -> None:
         ("pl.scan(lambda a, b: pl.cast(a, pl.FP16), t)", ShapeMismatchError, "gives what it takes"),
         ("pl.scan(lambda a, b: a[0], (t, t))", ShapeMismatchError, "gives what it takes"),
         ("pl.scan(pl.add, (t, pl.load(x, [0, 0], [2, 4])))", ShapeMismatchError, "have one shape"),
-        ("pl.scan(pl.add, pl.load(x, [0, 0], [4, 4], [4, n]), reverse=True)", ShapeMismatchError, "needs all of its"),
     ],
 )
 def test_what_cannot_be_scanned_is_said(call: str, error: type[KernelError], words: str) -> None:

@@ -6,7 +6,7 @@ Whoever only loads code that was made before pays for nothing else: no compiler 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import NoReturn
 
@@ -39,23 +39,25 @@ class HostProgram:
         """Return the program for tensors of a device: it is the same for all memory that the processor reaches."""
         return self
 
-    def finish(self, name: str, number: int, buffers: int) -> None:
-        """Free what a run that was started elsewhere has made, and raise what it did wrong."""
+    def finish(self, name: str, number: int, buffers: int, numbers: Sequence[int] = ()) -> None:
+        """Free what a run that was started elsewhere has made, and raise what it did wrong with its numbers."""
         _free(buffers)
         if number:
-            self._fail(name, number)
+            self._fail(name, number, numbers)
 
     def address(self, name: str) -> int:
         """Return where the code of an entry lies."""
         return self.loaded.address(self.code.symbols[name])
 
-    def _fail(self, name: str, number: int) -> NoReturn:
+    def _fail(self, name: str, number: int, numbers: Sequence[int]) -> NoReturn:
         """Raise what ended a run."""
         if number == INTERRUPTED:
             raise_interrupt()
-        message, span = self.code.errors[(number & 0xFFFFFFFF) - 1]
+        message, span, function, exact = self.code.errors[(number & 0xFFFFFFFF) - 1]
+        if exact and numbers:
+            message = "\n".join([exact.format(*numbers), *message.split("\n")[1:]])
         error = ExecutionError(message.replace(INDEX, str(number >> 32)), spans=[span])
-        error.function = name
+        error.function = function or name
         raise error
 
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from importlib import import_module
 from time import perf_counter_ns
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from tilewright.core.program import Program
 from tilewright.errors import ArtifactError, ExportError
@@ -32,8 +32,19 @@ Timed: TypeAlias = Callable[[str], AbstractContextManager[None]]
 Texts: TypeAlias = Mapping[str, Callable[[], str]]
 """What code was on its way, in order: each text by its stage, made when it is looked at."""
 
-Errors: TypeAlias = Sequence[tuple[str, Span]]
-"""What the numbers of errors mean, from one on: a message, and the line it is about."""
+
+class Error(NamedTuple):
+    """What the number of an error means: its message, the line it is about, and the function that line is in."""
+
+    message: str
+    span: Span
+    function: str = ""
+    exact: str = ""
+    """The message with places for the numbers that a context has beside the error; empty where there are none."""
+
+
+Errors: TypeAlias = Sequence[Error]
+"""What the numbers of errors mean, from one on."""
 
 PROGRAM = "program"
 """The object that a program's entries lie in."""
@@ -50,7 +61,7 @@ class Code:
     """The host function of each entry."""
     errors: Errors
     texts: Texts
-    filled: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    filled: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]], kw_only=True)
     """The outputs of each entry that it surely writes whole, by position: what is made for them need not be cleared."""
 
     @property
@@ -146,6 +157,14 @@ class Backend(ABC):
         run()
         return (perf_counter_ns() - start) / 1e9
 
+    def stream(self, device: str) -> int | None:
+        """Return the stream that programs for a device run on, None for the usual one or where there are none."""
+        return None
+
+    def release(self, device: str, stream: int | None) -> None:
+        """Let a stream wait for what programs have started on a device; without one, wait for that here."""
+        return None
+
     def companions(self, code: Code) -> Mapping[str, bytes]:
         """Return the objects that running code takes besides its own: those it was kept with, where it was."""
         return {}
@@ -182,6 +201,11 @@ def backend_names() -> list[str]:
 def takes(backend: Backend, device: str) -> bool:
     """Return whether a back end's programs take memory of a device, such as `cpu` or `cuda:1`."""
     return device.partition(":")[0] in backend.devices
+
+
+def taken_devices() -> list[str]:
+    """Return the kinds of devices whose memory some back end takes, as torch calls them."""
+    return list(dict.fromkeys(kind for backend in map(find, backend_names()) for kind in backend.devices))
 
 
 def serving(device: str) -> Backend | None:

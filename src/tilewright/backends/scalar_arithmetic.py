@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from tilewright.backends.traced import Traced
@@ -18,6 +19,18 @@ COMPARISONS = {
 }  # fmt: skip
 SHIFTS = {"shl": "left_shift", "shr": "right_shift"}
 DIVISIONS = ("div", "floordiv", "mod")
+
+
+def by_value(compare: Callable[[T, T], T], a: T, b: T, result: T) -> T:
+    """Return a comparison of two integers as wide as each other, of which one may have a sign and the other none.
+
+    What has no sign is larger than every number below zero; for others, `result` is the answer.
+    """
+    if a.element.is_float() or a.element.is_signed_int() == b.element.is_signed_int():
+        return result
+    signed = a if a.element.is_signed_int() else b
+    below = compare(*(signed.like(-1 if side is signed else 0) for side in (a, b)))
+    return a.function("where", (signed < 0, below, result))
 
 
 def float_division(kind: str, a: T, b: T) -> T:

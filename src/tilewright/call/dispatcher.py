@@ -114,9 +114,9 @@ class Dispatcher:
         self.state[State.WRITTEN] |= call.written
         self._lookup.put(self._callees.index(call.callee), target, self.state)
 
-    def _failed(self, number: int, buffers: int, callee: int) -> None:
+    def _failed(self, number: int, buffers: int, callee: int, *numbers: int) -> None:
         """Raise what a program did wrong, after freeing what it had made."""
-        self._callees[callee].finish(number, buffers)
+        self._callees[callee].finish(number, buffers, numbers)
 
     def _places(self, parameters: Sequence[Parameter], function: FunctionType | None) -> dict[State, int]:
         """Return by what names, places and defaults arguments go."""

@@ -6,11 +6,11 @@ import sys
 from typing import Any, Protocol
 
 from tilewright.arrays import np
-from tilewright.backends.interface import serving
 from tilewright.call.argument import CPU, Argument, is_array
 from tilewright.call.device_tensor import DeviceTensor
 from tilewright.call.devices import device_objection
 from tilewright.call.packed import is_packed, pack
+from tilewright.call.producers import PRODUCERS, is_produced
 from tilewright.call.torch_state import holds_its_elements, memory_objection
 from tilewright.core.region import Array
 from tilewright.dtypes import TORCH_PACKED, DataType, from_numpy, from_torch, to_torch
@@ -55,10 +55,6 @@ class NumpyArrays:
         """Return what an array's elements are besides their bytes, or where else they lie."""
         if not is_array(value):
             kind, number = value.__dlpack_device__()
-            if int(kind) == _CUDA and serving("cuda") is not None:
-                return (
-                    f"is on {_device(value, int(kind), number)}: pass `torch.from_dlpack(x)`, which is the same memory"
-                )
             return "" if int(kind) in _HOST else f"is on {_device(value, int(kind), number)}: {_COPY}"
         masked = sys.modules.get("numpy.ma")  # where nobody has imported it there are none
         if masked is not None and isinstance(value, masked.MaskedArray):
@@ -197,8 +193,10 @@ def framework_of(value: object) -> Framework | None:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return TORCH
-    if is_array(value) or (hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__")):
+    if is_array(value):
         return NUMPY
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        return PRODUCERS if is_produced(value) else NUMPY
     return DEVICE if isinstance(value, DeviceTensor) else None
 
 
@@ -238,7 +236,6 @@ def array_of(value: Any) -> Array:
 
 
 _HOST = (1, 3, 13)  # DLPack's numbers for plain, pinned and managed memory of the host
-_CUDA = 2
 _DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 14: "oneAPI", 15: "WebGPU"}
 _COPY = "programs run on memory of the host, so pass a copy there, such as CuPy's `x.get()` or jax.device_get(x)"
 

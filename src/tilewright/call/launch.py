@@ -14,12 +14,13 @@ from tilewright.backends.interface import Backend, Entries, StandIn
 from tilewright.call.argument import CPU, Argument
 from tilewright.call.binding import Bound
 from tilewright.call.devices import check_taken
-from tilewright.call.frameworks import Framework
+from tilewright.call.frameworks import NUMPY, Framework, framework_of
 from tilewright.call.packed import is_packed, pack
+from tilewright.call.producers import PRODUCERS
 from tilewright.call.thread_limit import thread_count
 from tilewright.core.region import Array, Region, whole
 from tilewright.core.types import ScalarType, TensorType
-from tilewright.native.context import INTERRUPTED, Context, context_words
+from tilewright.native.context import INTERRUPTED, NUMBERS, Context, context_words
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import parallel_address
 from tilewright.records import record
@@ -40,7 +41,11 @@ def _run_where_it_can(backend: Backend, run: Runner, bound: Bound) -> tuple[Any,
     params = [param.name_hint for param in bound.entry.params]
     named = zip(params, bound.values, strict=True)
     check_taken({name: value.device for name, value in named if isinstance(value, Argument)}, backend)
-    return run(bound)
+    results = run(bound)
+    for given, value in zip(bound.given, bound.values, strict=True):
+        if isinstance(value, Argument) and value.device != CPU and framework_of(given) is PRODUCERS:
+            PRODUCERS.release(given, value.device)
+    return results
 
 
 @record
@@ -54,7 +59,8 @@ class Staged:
     @staticmethod
     def of(bound: Bound) -> Staged:
         """Return a call's arguments as code takes them."""
-        used = [_addressable(v, bound.framework) if isinstance(v, Argument) else v for v in bound.values]
+        pairs = list(zip(bound.given, bound.values, strict=True))
+        used = [_addressable(v, given) if isinstance(v, Argument) else v for given, v in pairs]
         words: list[int] = []
         for param, value in zip(bound.entry.params, used, strict=True):
             if isinstance(value, Argument):
@@ -73,7 +79,7 @@ class Staged:
         for position, (value, used) in enumerate(zip(self.bound.values, self.used, strict=True)):
             if isinstance(value, Argument) and isinstance(used, Argument) and self.bound.is_written(position):
                 if used is not value:
-                    self.bound.framework.copy(used, value)
+                    _framework(self.bound.given[position]).copy(used, value)
         repack(self.bound)
 
     def results(self, room: Any) -> tuple[Any, ...]:
@@ -106,9 +112,13 @@ def repack(bound: Bound) -> None:
             pack(value.array, given)
 
 
-def _addressable(argument: Argument, framework: Framework) -> Argument:
+def _addressable(argument: Argument, given: Any) -> Argument:
     """Return an argument, or a copy that code can address: where it cannot read the argument itself."""
-    return argument if argument.is_addressable else framework.packed(argument)
+    return argument if argument.is_addressable else _framework(given).packed(argument)
+
+
+def _framework(given: Any) -> Framework:
+    return framework_of(given) or NUMPY
 
 
 def room(words: Sequence[int], more: int = 0) -> Any:
@@ -124,7 +134,13 @@ def _room_type(count: int) -> Any:
 def context(native: HostProgram) -> Any:
     """Return the context of one run."""
     threads = thread_count()
-    return room(context_words(parallel_address(threads, native.emit), look_address(native.emit), threads))
+    words = context_words(parallel_address(threads, native.emit), look_address(native.emit), threads)
+    return room(words, len(NUMBERS))
+
+
+def error_numbers(context: Any) -> list[int]:
+    """Return the numbers that an error names whose number is in a context."""
+    return context[NUMBERS[0] :]
 
 
 def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
@@ -134,7 +150,7 @@ def run_native(native: HostProgram, bound: Bound) -> tuple[Any, ...]:
     native.calls[bound.entry.name](words, around)
     try:
         if around[Context.ERROR]:
-            native.finish(bound.entry.name, around[Context.ERROR], 0)
+            native.finish(bound.entry.name, around[Context.ERROR], 0, error_numbers(around))
         staged.write_back()
         return staged.results(words)
     finally:

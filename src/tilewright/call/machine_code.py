@@ -16,6 +16,8 @@ fallback, a Python function that knows everything. What it works on are tables o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilewright.call.code import NO, NULL, OBJECT_TYPE, TUPLE_ITEMS, TUPLE_SIZE, TYPE_VECTORCALL, YES, Code
 from tilewright.call.code_arguments import ARGUMENTS
 from tilewright.call.code_lookup import LOOKUPS
@@ -33,7 +35,7 @@ from tilewright.call.words import (
     State,
     Watch,
 )
-from tilewright.native.context import Context
+from tilewright.native.context import NUMBERS, Context
 from tilewright.native.llvm import I1, I32, I64, PTR, Module, Value, i64
 
 
@@ -162,7 +164,7 @@ def _run(module: Module) -> None:
     c = Code(module, "run", [state, entry, frame, launch, context], "void", "")
     with c.each(c.word(entry, Entry.SCALARS), c.word(entry, Entry.SCALAR_TABLE, PTR), 2) as pair:
         c.put(launch, c.word(pair, 0), c.word(pair, 1))
-    for word in Context:
+    for word in (word for word in Context if word not in NUMBERS):
         c.put(context, word, c.word(state, _GIVEN[word]) if word in _GIVEN else i64(0))
     with c.when(c.is_not(c.word(entry, Entry.THREADS), i64(0))):
         c.put(context, Context.PARALLEL, c.word(entry, Entry.PARALLEL))
@@ -244,7 +246,7 @@ def _dispatch(module: Module) -> None:
     with c.alternative(c.is_not(error, i64(0))):
         c.invoke("drop", entry, placed)
         _count_active(c, state, -1)
-        c.do(f"ret {_finished(c, state, numbers)}")
+        c.do(f"ret {_finished(c, state, [*numbers, *(c.word(context, word) for word in NUMBERS)])}")
     with c.when(c.is_not(buffers, i64(0))):
         freed = _finished(c, state, numbers)
         with c.alternative(c.compare("icmp eq", freed, NULL)):
@@ -290,8 +292,11 @@ def _unless(c: Code, condition: Value, target: str) -> None:
     c.begin(on)
 
 
-def _finished(c: Code, state: Value, numbers: tuple[Value, Value, Value]) -> Value:
-    """Return what Python gives for an error's number, buffers to free and a program's number: null where it raised."""
+def _finished(c: Code, state: Value, numbers: Sequence[Value]) -> Value:
+    """Return what Python gives for an error's number, buffers to free and a program's number: null where it raised.
+
+    The numbers that an error names come last.
+    """
     told = c.frame_bytes(8 * len(numbers))
     for position, number in enumerate(numbers):
         c.put(told, position, c.call(PTR, "PyLong_FromLongLong", number))

@@ -25,14 +25,14 @@ from tilewright.call.argument import Argument
 from tilewright.call.dispatcher import LIMIT, Parameter, surroundings, watched_by_all
 from tilewright.call.frameworks import argument_of, is_tensor
 from tilewright.call.guards import Guards
-from tilewright.call.launch import room
+from tilewright.call.launch import error_numbers, room
 from tilewright.call.tables import Target
 from tilewright.call.targets import Callee, Learned, scalar_key
 from tilewright.call.torch_state import is_traced
 from tilewright.core.region import overlaps_itself
 from tilewright.core.types import ScalarType, Type
 from tilewright.dtypes import round_scalar
-from tilewright.native.context import Context, context_words
+from tilewright.native.context import NUMBERS, Context, context_words
 from tilewright.native.interrupts import look_address
 from tilewright.native.threads import parallel_address
 from tilewright.records import entity, mutable
@@ -111,7 +111,7 @@ class _Ready:
                 return _MISSED
         self.run(start, around)
         if context[ERROR] or context[BUFFERS]:
-            self.callee.finish(context[ERROR], context[BUFFERS])
+            self.callee.finish(context[ERROR], context[BUFFERS], error_numbers(context))
         else:
             self.rooms.append(held)
         if self.back is not None:
@@ -119,7 +119,7 @@ class _Ready:
         return tuple([values[place] for place in self.target.returns]) or None
 
     def _room(self) -> tuple[Any, Any, tuple[int, int]]:
-        words, context = room(self.words, self.results), room(self.context)
+        words, context = room(self.words, self.results), room(self.context, len(NUMBERS))
         return words, context, (ctypes.addressof(words), ctypes.addressof(context))
 
 

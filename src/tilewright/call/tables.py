@@ -13,6 +13,7 @@ from typing import Any
 from tilewright.arrays import np
 from tilewright.backends.abi import signed
 from tilewright.call import words as code
+from tilewright.call.dlpack import DLPACK
 from tilewright.call.guards import Guards, field_offset, version_offset
 from tilewright.call.words import HASH_FACTOR, HASH_SEED, Entry, Group, State, Watch
 from tilewright.frontend.value_keys import MISSING, kind_of
@@ -20,13 +21,6 @@ from tilewright.native.threads import parallel_address
 from tilewright.records import mutable
 
 MASK = (1 << 64) - 1
-
-DLPACK = {
-    "bool": (6, 8), "fp16": (2, 16), "fp32": (2, 32), "fp64": (2, 64), "bfloat16": (4, 16),
-    "int8": (0, 8), "int16": (0, 16), "int32": (0, 32), "int64": (0, 64),
-    "uint8": (1, 8), "uint16": (1, 16), "uint32": (1, 32), "uint64": (1, 64),
-}  # fmt: skip
-"""What DLPack calls each element type: the code of its kind, and its bits."""
 
 
 def dtype_word(name: str) -> int | None:

@@ -42,9 +42,9 @@ class Callee:
         filled = self.native.code.filled.get(self.entry.name, ())
         return any(self.entry.params[position].name_hint == name for position in filled)
 
-    def finish(self, number: int, buffers: int) -> None:
-        """Free what a run has made, and raise what it did wrong."""
-        self.native.finish(self.entry.name, number, buffers)
+    def finish(self, number: int, buffers: int, numbers: Sequence[int]) -> None:
+        """Free what a run has made, and raise what it did wrong, with the numbers it names."""
+        self.native.finish(self.entry.name, number, buffers, numbers)
 
 
 @record
@@ -92,6 +92,8 @@ class Learned:
 
     def target(self) -> Target | None:
         """Return it as an entry of the dispatcher, not guarded yet; None for arguments that are left to Python."""
+        if not all(_is_like_others(slot.made) for slot in self.slots):
+            return None
         key, mask, ranges, same = [self.style], [-1], list[tuple[int, int, int]](), dict[str, list[int]]()
         for slot in self.slots:
             added = _key(slot.given if slot.default is None else slot.default, slot.device)
@@ -141,6 +143,12 @@ class Learned:
         return found
 
 
+def _is_like_others(made: Any) -> bool:
+    """Return whether more outputs can be made like one: NumPy's and torch's can, CuPy's only by Python."""
+    torch: Any = sys.modules.get("torch")
+    return made is None or is_array(made) or (torch is not None and isinstance(made, torch.Tensor))
+
+
 def maker(output: Any, is_filled: bool) -> Callable[[], Any]:
     """Return the function that makes another output like one: of torch and the host, with anything in it.
 
@@ -149,14 +157,25 @@ def maker(output: Any, is_filled: bool) -> Callable[[], Any]:
     if is_array(output):
         return partial(np.empty if is_filled else np.zeros, output.shape, output.dtype)
     torch: Any = sys.modules["torch"]
+    if is_filled and output.device.type != CPU:
+        return _device_memory(torch, output)
     if is_cleared(output):
         make = torch.empty if is_filled else torch.zeros
         return partial(make, tuple(output.shape), dtype=output.dtype, device=output.device)
     return partial(torch.empty_like, torch.zeros_like(output))
 
 
+def _device_memory(torch: Any, output: Any) -> Callable[[], Any]:
+    """Return what makes memory of a device: where there is only one, what the code that torch compiles calls."""
+    like = tuple(output.shape), tuple(output.stride())
+    direct = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", None)
+    if direct is not None and torch.cuda.device_count() == 1:
+        return partial(direct, *like, output.dtype)
+    return partial(torch.empty_strided, *like, dtype=output.dtype, device=output.device)
+
+
 def is_cleared(output: Any) -> bool:
-    """Return whether outputs like one are made of zeros; others have to be cleared."""
+    """Return whether the processor has nothing to clear in outputs like one: they are zeros, or not in its memory."""
     return is_array(output) or output.device.type != CPU
 
 

@@ -94,6 +94,8 @@ class Parameter:
     """Whether a number is converted to the elements it meets, instead of meeting them as it is."""
     keeps_bits: bool = False
     """Whether a negative number that meets unsigned elements stands for the one with the same bits."""
+    unheld: bool = False
+    """Whether a number may be one that the elements it meets cannot hold."""
     help: str = ""
     """What to write instead of something that is none."""
     follows: bool = False

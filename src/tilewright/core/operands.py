@@ -7,11 +7,22 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import TypeAlias
 
-from tilewright.core.expr import ABSENT, Absent, Attribute, Const, Expr, MakeTuple, constant, integer, literal_type
+from tilewright.core.expr import (
+    ABSENT,
+    Absent,
+    Attribute,
+    Const,
+    ConstInt,
+    Expr,
+    MakeTuple,
+    constant,
+    integer,
+    literal_type,
+)
 from tilewright.core.numbers import TypedNumber
 from tilewright.core.op import OPS, REQUIRED, Kind, OpSpec, Parameter, Role, spec_of
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType
-from tilewright.dtypes import BOOL, TASK_ID, DataType, Family, like
+from tilewright.dtypes import BOOL, FP64, INT64, TASK_ID, DataType, Family, like, objection
 from tilewright.errors import ArgumentCountError, MixedKindsError, OperandError
 
 Argument: TypeAlias = "Expr | Attribute | tuple[Expr | Attribute, ...]"
@@ -211,7 +222,8 @@ _HELP = {
 def literal(spec: OpSpec, parameter: Parameter, value: int | float | bool, bound: Bound) -> Const:
     """Return a Python number in the type it meets: `pl.add(x, 1)` adds an fp16 one to an fp16 tile.
 
-    The elements it meets have to hold it. A scalar it meets takes it where it can; it is a number of its own where not.
+    The elements it meets have to hold it, unless its op decides what other numbers mean. A scalar it meets takes it
+    where it can; it is a number of its own where not.
     """
     own = literal_type(value)
     if isinstance(value, TypedNumber):
@@ -219,6 +231,8 @@ def literal(spec: OpSpec, parameter: Parameter, value: int | float | bool, bound
     met = _met(bound) if own != BOOL and _meets(spec, parameter) else None
     if met is not None and parameter.keeps_bits:
         value = _unsigned(value, met.dtype)
+    if met is not None and parameter.unheld and objection(value, met.dtype):
+        return constant(value, FP64) if isinstance(value, float) else ConstInt(value, INT64)
     if isinstance(met, ScalarType) and (own.is_float() > met.dtype.is_float() or _outreaches(value, met.dtype)):
         return constant(value)
     return constant(value, own if met is None else met.dtype)

@@ -6,13 +6,13 @@ import ast
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
-from tilewright.errors import UnsupportedFeatureError
+from tilewright.errors import ArgumentCountError, OperandError
 from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.expressions import spread
 from tilewright.frontend.walk.walker import Value
 from tilewright.records import record
-from tilewright.source import Span
 
 
 @record
@@ -31,21 +31,25 @@ UNREAD = ("attrs", "device")
 
 def arguments(t: Translator, node: ast.Call, unread: Collection[str] = ()) -> Arguments:
     """Return the evaluated arguments of a call, in order; those by name that are left `unread` are only located."""
-    for arg in node.args:
-        if isinstance(arg, ast.Starred):
-            raise _starred(t.span(arg))
-    for keyword in node.keywords:
-        if keyword.arg is None:
-            raise _starred(t.span(keyword.value))
-    args = tuple(t.operand(arg) for arg in node.args)
+    parts = [(value, arg) for arg in node.args for value in spread(t, arg)]
     keyword_nodes = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
     kwargs = {name: t.operand(value) for name, value in keyword_nodes.items() if name not in unread}
-    return Arguments(args, kwargs, tuple(node.args), keyword_nodes)
+    for keyword in node.keywords:
+        for name, value in _options(t, keyword, kwargs).items() if keyword.arg is None else ():
+            kwargs[name], keyword_nodes[name] = value, keyword.value
+    return Arguments(tuple(value for value, _ in parts), kwargs, tuple(arg for _, arg in parts), keyword_nodes)
 
 
-def _starred(span: Span) -> UnsupportedFeatureError:
-    message, help = "arguments are written out, not starred", "write each argument, by position or by name"
-    return UnsupportedFeatureError(message, spans=[span], help=help)
+def _options(t: Translator, keyword: ast.keyword, given: Collection[str]) -> Mapping[str, Value]:
+    """Return the arguments that `**options` stands for."""
+    value = t.operand(keyword.value)
+    options: dict[Any, Value] = cast("dict[Any, Value]", value) if isinstance(value, dict) else {None: value}
+    if not all(isinstance(name, str) for name in options):
+        help = "two stars are for a dict with names for keys that is known while the kernel is read"
+        raise t.error(OperandError, keyword.value, f"arguments by name are a dict, got {t.describe(value)}", help=help)
+    if twice := [name for name in options if name in given]:
+        raise t.error(ArgumentCountError, keyword.value, f"`{twice[0]}` is given twice", help="give it once")
+    return options
 
 
 def values_of(t: Translator, node: ast.Call, unread: Collection[str] = ()) -> Arguments:

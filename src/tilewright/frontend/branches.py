@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from tilewright.core.expr import Const, Expr, Var
+from tilewright.core.build import scalar
+from tilewright.core.expr import Const, Expr, Var, constant
 from tilewright.core.stmt import (
     SCOPES,
     BreakStmt,
@@ -24,6 +25,7 @@ from tilewright.errors import ConditionError, YieldMismatchError
 from tilewright.frontend.scope import Bindings
 from tilewright.frontend.state import YieldFrame
 from tilewright.frontend.translator import Translator
+from tilewright.frontend.walk.known import check_plain
 from tilewright.frontend.walk.walker import Value
 from tilewright.source import Span
 
@@ -34,11 +36,16 @@ def condition(t: Translator, node: ast.expr) -> Expr | bool:
 
 
 def as_condition(t: Translator, value: Value, node: ast.expr) -> Expr | bool:
-    """Return a value that decides something; ConditionError unless it is a bool."""
+    """Return a value that decides something; ConditionError unless it is a bool, or in a jit kernel another number."""
     if isinstance(value, bool):
         return value
+    if t.frame is not None and not isinstance(value, Expr):
+        check_plain(t, node, value)
+        return bool(value)
     if not isinstance(value, Expr) or value.type != ScalarType(BOOL):
         is_shaped = isinstance(value, Expr) and isinstance(value.type, (TensorType, TileType))
+        if t.frame is not None and isinstance(value, Expr) and (asked := is_true(value)) is not None:
+            return asked
         help = (
             "read one element with pl.read, or choose element by element: pl.where(x > 0, x, 0.0)" if is_shaped else ""
         )
@@ -46,6 +53,13 @@ def as_condition(t: Translator, value: Value, node: ast.expr) -> Expr | bool:
             ConditionError, node, f"condition must be a Bool-typed scalar, got {t.describe(value)}", help=help
         )
     return value
+
+
+def is_true(value: Expr) -> Expr | None:
+    """Return whether a running number is another than zero, as Python asks; None for what is no number."""
+    if not isinstance(value.type, ScalarType) or not (value.type.dtype.is_int() or value.type.dtype.is_float()):
+        return None
+    return scalar("ne", value, constant(0, value.type.dtype), span=value.span)
 
 
 def branch(t: Translator, condition: Expr, node: ast.If) -> None:

@@ -17,16 +17,19 @@ from tilewright.core.types import TensorType, TileType
 from tilewright.errors import KernelError, NotStaticError, OperandError, OutOfBoundsError
 from tilewright.frontend.accumulators import accumulated
 from tilewright.frontend.arguments import UNREAD, arguments, values_of
+from tilewright.frontend.choices import for_all
 from tilewright.frontend.derived import between_numbers, expanded
 from tilewright.frontend.dynamic import bind_dynamic
 from tilewright.frontend.foreign import meant
 from tilewright.frontend.indexed import one_number, one_tile
 from tilewright.frontend.inline import InlineFunction
 from tilewright.frontend.invocations import Method, invoke
+from tilewright.frontend.joins import cat, names_several
 from tilewright.frontend.kernels import Kernel
 from tilewright.frontend.lanes import OF_LANES, check_mode, in_lane, note_pending
 from tilewright.frontend.lists import change, changes_list
 from tilewright.frontend.operators import apply
+from tilewright.frontend.picks import of_tile
 from tilewright.frontend.properties import BindDynamic, answer, asked
 from tilewright.frontend.signature import Dim
 from tilewright.frontend.static_calls import DIRECTIVES, call_python
@@ -47,6 +50,8 @@ def call(t: Translator, node: ast.Call) -> Value:
     if spec is not None:
         if spec.name == "task_dummy":
             return task_dummy(t, node)
+        if spec.name == "concat" and names_several(node):
+            return cat(t, node)
         if spec.name in OF_LANES:
             check_mode(t, spec, node)
         return _op(t, spec, node)
@@ -68,6 +73,8 @@ def call(t: Translator, node: ast.Call) -> Value:
 
 def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
     given = values_of(t, node)
+    if (taken := of_tile(t, spec, given, node)) is not None:
+        return taken
     spec = called_op(spec, given.args, given.kwargs)
     spec = between_numbers(spec, given.args) or spec
     try:
@@ -80,7 +87,7 @@ def _op(t: Translator, spec: OpSpec, node: ast.Call) -> Value:
         bound |= {"shape": t.declared.shape, "dtype": t.declared.dtype}
     spans = dict(zip(order_of(spec, given.args), given.nodes, strict=False)) | dict(given.keyword_nodes)
     indices = bound.get("indices")
-    bound = one_tile(t, spec, bound, node)
+    bound = for_all(t, spec, one_tile(t, spec, bound, node), node)
     _check_attributes(t, spec, bound, spans, node)
     is_shared = t.lane is not None or spec.name in OF_LANES
     if is_shared and (lane := in_lane(t, spec, bound, node)) is not None:

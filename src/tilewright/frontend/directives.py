@@ -17,9 +17,9 @@ from tilewright.dtypes import DataType
 from tilewright.frontend.optimizations import cross_core_slot, split
 from tilewright.frontend.plain import ScopeObject, counted
 
-__all__ = ["at", "cdiv", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
+__all__ = ["at", "cat", "cdiv", "cluster", "cond", "const", "cross_core_slot", "dump_tag", "func_attr", "manual_scope"]
 __all__ += ["no_dep", "parallel", "pipeline", "print", "range", "scan", "scope", "split", "split_aiv", "spmd"]
-__all__ += ["spmd_submit", "static_assert", "static_print", "submit", "unroll", "while_", "yield_"]
+__all__ += ["spmd_submit", "stack", "static_assert", "static_print", "submit", "unroll", "while_", "yield_"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -204,6 +204,18 @@ def const(value: int | float | bool, dtype: DataType) -> Const:
 
 def func_attr(attributes: dict[str, Any]) -> None:
     """Attach attributes to the function."""
+
+
+@called("torch triton", numpy="concatenate hstack vstack", torch="concat hstack vstack", triton="join")
+def cat(parts: Sequence[T], axis: int = -1) -> T:
+    """Put tiles, or tensors, one after the other along an axis; `pl.concat(a, b)` is that of two along the last."""
+    outside_kernel("pl.cat")
+
+
+@called("numpy torch")
+def stack(parts: Sequence[T], axis: int = 0) -> T:
+    """Put tiles, or tensors, of one shape one after the other along a new axis."""
+    outside_kernel("pl.stack")
 
 
 @called(triton="associative_scan")

@@ -21,9 +21,9 @@ _PRODUCT = "pl.matmul(a, b) is the matrix product"
 _RESHAPED = "pl.reshape(x, shape) gives the same elements another shape"
 _TURNED = "pl.transpose(x, 0, 1) swaps two axes"
 _SPREAD = "operators repeat extents of 1 by themselves; pl.row_expand and pl.col_expand do so by name"
-_JOINED = "pl.concat(a, b) puts two side by side along the last axis; along others, pl.store each part where it belongs"
+_JOINED = "pl.cat([a, b], axis=-1) puts tiles one after the other, pl.stack([a, b], axis=0) along a new axis"
 _RANDOM = "pl.rand(seed, shape, offset) and pl.randn draw numbers; for dropout, pl.where(pl.rand(...) < p, 0.0, x)"
-_LEFT = "pl.fmod(a, b) is the remainder with the sign of the dividend, pl.rem(a, b) that with the sign of the divisor"
+_LEFT = "write a % b, which has the sign of the divisor; pl.fmod(a, b) has that of the dividend"
 _COUNTED = "pl.arange(64) counts, pl.iota([64, 1], axis=0) down a column, and pl.tri(0, [64, 64]) is a triangle of ones"
 _SCANNED = "pl.scan(lambda a, b: a + b, x, axis=-1) folds each element with all before it; sums are pl.cumsum(x)"
 _SHOWN = "pl.print(...) shows values of the running program, pl.static_print what is known while the kernel is read"
@@ -48,7 +48,7 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("bitwise_xor", "logical_xor"), "write a ^ b for bits and masks"),
     **dict.fromkeys(("bitwise_not", "logical_not", "invert"), "write ~x for bits and masks; conditions take `not`"),
     **dict.fromkeys(("broadcast", "broadcast_to", "expand", "expand_as", "repeat", "tile"), _SPREAD),
-    **dict.fromkeys(("cat", "concatenate", "hstack", "vstack", "stack", "join", "column_stack"), _JOINED),
+    **dict.fromkeys(("concatenate", "hstack", "vstack", "join", "column_stack"), _JOINED),
     "constexpr": _CONSTANT,
     "associative_scan": _SCANNED,
     **dict.fromkeys(("debug_barrier", "syncthreads", "barrier"), "pl.system.bar_all() waits; order is kept"),
@@ -57,7 +57,6 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("empty", "empty_like", "new_empty"), _NEW),
     "equal": _COMPARED.format("=="),
     **dict.fromkeys(("flatten", "ravel", "squeeze", "unsqueeze", "expand_dims", "view", "newaxis"), _RESHAPED),
-    "floor_divide": 'pl.cast(a / b, pl.INT32, mode="floor") rounds down; numbers take `//`',
     **dict.fromkeys(("full_like", "fill", "fill_", "constant"), _FULL.format("0.0")),
     "greater": _COMPARED.format(">"),
     "greater_equal": _COMPARED.format(">="),

@@ -28,7 +28,7 @@ def one_tile(t: Translator, spec: OpSpec, bound: dict[str, Any], node: ast.AST) 
     if is_whole or not _takes_places(spec) or not isinstance(x, Expr) or not isinstance(x.type, TensorType):
         return bound
     parts = [t.expr(part, node) for part in sequence(given)]
-    return {**bound, **_raveled(t, x, parts, bound["mask"], node)}
+    return {**bound, **raveled(t, x, parts, bound["mask"], node)}
 
 
 def _takes_places(spec: OpSpec) -> bool:
@@ -44,8 +44,9 @@ def one_number(t: Translator, spec: OpSpec, indices: Value, result: Expr, node: 
     return Writer(t, node).do("tile.read", x=result, indices=(0,))
 
 
-def _raveled(t: Translator, x: Expr, parts: Sequence[Expr], mask: Value, node: ast.AST) -> dict[str, Any]:
-    assert isinstance(x.type, TensorType)
+def raveled(t: Translator, x: Expr, parts: Sequence[Expr], mask: Value, node: ast.AST) -> dict[str, Any]:
+    """Return an index along each axis of a tensor or tile as one tile of indices, which counts elements along rows."""
+    assert isinstance(x.type, (TensorType, TileType))
     if len(parts) != len(x.type.shape):
         help = "one tile of indices names rows; a list has an index for each axis"
         message = f"{x.type} has {len(x.type.shape)} axes, and there are {len(parts)} indices"
@@ -67,7 +68,7 @@ def _scalar(extent: Any) -> Expr:
 def tiles_among(t: Translator, owner: Expr, node: ast.Subscript) -> list[Expr] | None:
     """Return the indices of a subscript that names places of a tensor by tiles; None for any other."""
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
-    while len(parts) > 1 and _is_whole(parts[-1]):
+    while len(parts) > 1 and is_whole_slice(parts[-1]):
         parts.pop()  # x[rows, :] is x[rows]
     if not isinstance(owner.type, TensorType) or any(isinstance(part, (ast.Slice, ast.Starred)) for part in parts):
         return None
@@ -78,7 +79,8 @@ def tiles_among(t: Translator, owner: Expr, node: ast.Subscript) -> list[Expr] |
     return [t.expr(value, part) for value, part in zip(values, parts, strict=True)] if is_indexed else None
 
 
-def _is_whole(part: ast.expr) -> bool:
+def is_whole_slice(part: ast.expr) -> bool:
+    """Return whether a part of a subscript is `:`."""
     return isinstance(part, ast.Slice) and part.lower is None and part.upper is None and part.step is None
 
 
@@ -95,7 +97,7 @@ def put(t: Translator, owner: Expr, parts: Sequence[Expr], value: Value, node: a
 
 def _bound(t: Translator, owner: Expr, parts: Sequence[Expr], node: ast.AST) -> dict[str, Any]:
     bound: dict[str, Any] = {"x": owner, "indices": parts[0], "mask": None, "axis": 0}
-    return bound if len(parts) == 1 else {**bound, **_raveled(t, owner, parts, None, node)}
+    return bound if len(parts) == 1 else {**bound, **raveled(t, owner, parts, None, node)}
 
 
 def _spans(node: ast.Subscript) -> Mapping[str, ast.AST]:

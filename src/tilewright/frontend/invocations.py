@@ -176,11 +176,23 @@ def fitting(param: Type, arg: Type) -> str:
     return "" if param == arg else "the types differ"
 
 
+_PLACES: Mapping[str, str] = {
+    "sort": "argsort(x) gives their places; pl.topk(x, k) gives both",
+    "max": "argmax(x, axis=-1) gives their places",
+    "min": "argmin(x, axis=-1) gives their places",
+}
+"""The ops that other libraries have give places, too, and how to have those here."""
+
+
 def parts(t: Translator, value: Value, source: ast.expr, count: int) -> Value:
     """Return a multi-value result as a tuple of values, one variable each being emitted as it is used.
 
     Two names for a task share its results, whatever their number, and its id.
     """
+    name = source.func.attr if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) else ""
+    if isinstance(value, Expr) and name in _PLACES and not isinstance(value.type, TupleType):
+        message, help = f"pl.{name} gives the elements alone, {value.type}", f"pl.{_PLACES[name]}"
+        raise t.error(OperandError, source, message, help=help)
     if not isinstance(value, Expr) or not isinstance(value.type, TupleType):
         return value
     whole = t.expr(value, source)

@@ -11,6 +11,8 @@ from tilewright.errors import UnsupportedFeatureError
 from tilewright.frontend import (
     branches,
     calls,
+    choices,
+    dicts,
     invocations,
     loops,
     operators,
@@ -36,9 +38,11 @@ class KernelBuilder(Translator):
         **EXPRESSIONS,
         **STATEMENTS,
         ast.AnnAssign: statements.annotated,
+        ast.Assert: static_calls.assert_,
         ast.Break: statements.exit_loop,
         ast.Call: calls.call,
         ast.Continue: statements.exit_loop,
+        ast.Dict: dicts.literal,
         ast.For: loops.loop,
         ast.GeneratorExp: written_out.comprehension,
         ast.ListComp: written_out.comprehension,
@@ -56,7 +60,7 @@ class KernelBuilder(Translator):
     check_comparison = operators.check_comparison
     compare = operators.compare
     logical = operators.logical
-    select = operators.select
+    select = choices.select
     attribute = properties.attribute
     index = subscripts.index
     subscript = subscripts.subscript
@@ -92,14 +96,12 @@ class KernelBuilder(Translator):
 _LOOP = "write a loop: `for i in pl.range(...)`, or pl.unroll to have it written out"
 _OUTSIDE = "define it outside the kernel, decorated with @pl.inline"
 _INSTEAD = {
-    "Assert": "pl.device_assert(condition, message) checks while the program runs, pl.static_assert before",
     "AsyncFor": "drop `async`",
     "AsyncFunctionDef": _OUTSIDE,
     "AsyncWith": "drop `async`",
     "Await": "drop `await`",
     "ClassDef": "define it outside the kernel",
     "Delete": "drop this line: storage is reused as soon as nobody reads it",
-    "Dict": "use one name per value, or a tuple",
     "DictComp": _LOOP,
     "FunctionDef": _OUTSIDE,
     "Global": "a kernel reads globals and cannot change them: return the value, or store it into an Out tensor",
@@ -113,7 +115,7 @@ _INSTEAD = {
     "Set": "use a tuple",
     "SetComp": _LOOP,
     "Slice": "tensors, tiles, tuples and lists have slices",
-    "Starred": "write the elements out",
+    "Starred": "a star stands in a list, a tuple, a call, or before one of several names",
     "Try": "a kernel has no exceptions: check before the call",
     "TryStar": "a kernel has no exceptions: check before the call",
     "Yield": "pl.yield_ hands values on from a loop body or branch",

@@ -258,11 +258,24 @@ def repeat(t: Translator, node: ast.While) -> None:
     """Translate a `while`."""
     check_else(t, node)
     t.scope.forget(node.body)
-    test = _test(t, node.test, node.test)
+    before = len(t.stmts)
+    test = condition(t, node.test)
+    if len(t.stmts) != before:  # it reads memory or folds a tile, which each turn does anew
+        del t.stmts[before:]
+        t.statement(_leaving(node))
+        return
+    test = constant(test) if isinstance(test, bool) else test
     t.scope.enter()
     _, body = loop_body(t, node.body, "while")
     t.scope.leak(t.scope.leave())
     t.emit(WhileStmt(test, body, span=t.span(node)))
+
+
+def _leaving(node: ast.While) -> ast.While:
+    """Return a loop that tests its condition first in its body, and leaves there."""
+    leave = ast.copy_location(ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], []), node.test)
+    endless = ast.While(ast.Constant(True), [leave, *node.body], [])
+    return ast.fix_missing_locations(ast.copy_location(endless, node))
 
 
 def _test(t: Translator, node: ast.expr, where: ast.AST) -> Expr:

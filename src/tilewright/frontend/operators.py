@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 
-from tilewright.core.build import call, locate
-from tilewright.core.expr import Expr
+from tilewright.core.build import call, locate, scalar
+from tilewright.core.expr import Const, Expr, constant
 from tilewright.core.numbers import as_constant, as_number
 from tilewright.core.op import OpSpec
 from tilewright.core.types import TensorType, TileType
+from tilewright.dtypes import DataType
 from tilewright.errors import KernelError, NotStaticError, OperandError, UnsupportedFeatureError
+from tilewright.frontend.branches import is_true
+from tilewright.frontend.kept_axes import check_meeting
+from tilewright.frontend.meeting import met
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.known import BINARY as KNOWN
 from tilewright.frontend.walk.known import COMPARE as COMPARE_KNOWN
@@ -24,8 +29,8 @@ BINARY: Mapping[type[ast.operator], tuple[str, str]] = {
     ast.Sub: ("sub", "sub"),
     ast.Mult: ("mul", "mul"),
     ast.Div: ("div", "div"),
-    ast.FloorDiv: ("floordiv", ""),
-    ast.Mod: ("mod", ""),
+    ast.FloorDiv: ("floordiv", "floor_divide"),
+    ast.Mod: ("mod", "rem"),
     ast.LShift: ("shl", "shl"),
     ast.RShift: ("shr", "shr"),
     ast.BitAnd: ("bit_and", "and_"),
@@ -55,11 +60,22 @@ COMPARE: Mapping[type[ast.cmpop], str] = {
 
 def apply(t: Translator, spec: OpSpec, bound: dict[str, Value], node: ast.AST, spans: Mapping[str, ast.AST]) -> Expr:
     """Return an op applied to operands, with any mistake shown at the operands it is about."""
-    try:
-        return call(spec, bound, t.span(node))
-    except KernelError as error:
-        if isinstance(error, NotStaticError):
+    with _located(t, bound, node, spans):
+        try:
+            result = call(spec, bound, t.span(node))
+            check_meeting(t, result, bound, node)
+            return result
+        except NotStaticError as error:
             error.message = f"`{spec.name}` needs to know its sizes before the program runs: {error.message}"
+            raise
+
+
+@contextmanager
+def _located(t: Translator, bound: Mapping[str, Value], node: ast.AST, spans: Mapping[str, ast.AST]) -> Generator[None]:
+    """Show a mistake made inside at the operands it is about."""
+    try:
+        yield
+    except KernelError as error:
         locate(error, bound, t.span(node), {name: t.span(where) for name, where in spans.items()})
         raise
 
@@ -76,10 +92,28 @@ def binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: 
 def _binary(t: Translator, operator: ast.operator, lhs: Value, rhs: Value, node: ast.BinOp) -> Expr:
     if isinstance(operator, ast.Pow) and _is_shaped(lhs) and type(rhs) is int and rhs == 2:
         return apply(t, OPS["tile.square"].spec, {"x": lhs}, node, {"x": node.left})
-    spec = _spec(t, node, BINARY[type(operator)], _is_shaped(lhs) or _is_shaped(rhs))
+    is_shaped = _is_shaped(lhs) or _is_shaped(rhs)
+    spec = _spec(t, node, BINARY[type(operator)], is_shaped)
     _check_operands(t, node, lhs, rhs)
+    if is_shaped:
+        with _located(t, {"lhs": lhs, "rhs": rhs}, node, {"lhs": node.left, "rhs": node.right}):
+            lhs, rhs = met(operator, lhs, rhs, lambda value, dtype: _cast(t, value, dtype, node))
     spans = dict(zip((p.name for p in spec.parameters), (node.left, node.right), strict=False))
-    return apply(t, spec, _defaults(spec) | dict(zip(spans, (lhs, rhs), strict=True)), node, spans)
+    try:
+        return apply(t, spec, _defaults(spec) | dict(zip(spans, (lhs, rhs), strict=True)), node, spans)
+    except KernelError as error:
+        if isinstance(operator, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+            error.hint = _BRACKETS.format(_SIGNS[type(operator)])
+        raise
+
+
+_SIGNS: Mapping[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
+_BRACKETS = "`{0}` joins masks, or integers bit by bit, and binds tighter than `<`: (x > 0) {0} (x < 1)"
+
+
+def _cast(t: Translator, value: Expr, dtype: DataType, node: ast.AST) -> Value:
+    bound = {"x": value, "target_type": dtype, "mode": "round"}
+    return t.placed(call(OPS["tile.cast"].spec, bound, t.span(node)), node)
 
 
 def unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Value:
@@ -92,6 +126,8 @@ def unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp)
 
 
 def _unary(t: Translator, operator: ast.unaryop, value: Value, node: ast.UnaryOp) -> Expr:
+    if isinstance(operator, ast.Not) and t.frame is not None:
+        value = is_true(value) or value
     spec = _spec(t, node, UNARY[type(operator)], _is_shaped(value))
     name = spec.parameters[0].name
     return apply(t, spec, _defaults(spec) | {name: value}, node, {name: node.operand})
@@ -118,8 +154,6 @@ def _spec(t: Translator, node: ast.BinOp | ast.UnaryOp, names: tuple[str, str], 
 
 _UNDEFINED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.Pow: ("**", "multiply it with itself"),
-    ast.FloorDiv: ("//", 'pl.cast(a / b, pl.INT32, mode="floor") rounds floats down; integers drop the fraction'),
-    ast.Mod: ("%", "pl.fmod(a, b) is the remainder with the sign of the dividend"),
     ast.MatMult: ("@", "`@` is the matrix product of tiles or tensors"),
     ast.Not: ("not", "`~` turns a mask round, and `x == 0` is one"),
     ast.UAdd: ("+", "drop the sign"),
@@ -136,16 +170,18 @@ def _is_shaped(value: Value) -> bool:
 
 
 def check_comparison(t: Translator, node: ast.Compare) -> None:
-    """Raise for `is` and `in` other than with None."""
+    """Raise for `is` other than with None."""
     for op, right in zip(node.ops, node.comparators, strict=True):
         is_none = isinstance(right, ast.Constant) and right.value is None
-        if type(op) not in COMPARE and not (is_none and isinstance(op, (ast.Is, ast.IsNot))):
+        if isinstance(op, (ast.Is, ast.IsNot)) and not is_none:
             help = "compare with == and !=, joined with `or` and `and`"
-            raise t.error(UnsupportedFeatureError, node, "`in` and `is` are not comparisons here", help=help)
+            raise t.error(UnsupportedFeatureError, node, "`is` is a comparison with None alone", help=help)
 
 
 def compare(t: Translator, operator: ast.cmpop, lhs: Value, rhs: Value, node: ast.Compare) -> Value:
     """Return a comparison: a condition of scalars, a bool where both are known, a mask of tiles or tensors."""
+    if isinstance(operator, (ast.In, ast.NotIn)):
+        return _membership(t, isinstance(operator, ast.In), lhs, rhs, node)
     if not isinstance(lhs, Expr) and not isinstance(rhs, Expr):
         if not all(isinstance(each, (int, float)) for each in (lhs, rhs)):
             return known(t, node, COMPARE_KNOWN[type(operator)], lhs, rhs)
@@ -157,6 +193,23 @@ def _compare(t: Translator, operator: ast.cmpop, lhs: Value, rhs: Value, node: a
     at = node.ops.index(operator)
     spans = ([node.left, *node.comparators][at], node.comparators[at])
     return _between(t, COMPARE[type(operator)], lhs, rhs, node, spans)
+
+
+def _membership(t: Translator, is_in: bool, lhs: Value, rhs: Value, node: ast.Compare) -> Value:
+    """Return whether a running number is one of several."""
+    if not isinstance(rhs, (tuple, dict)) or _is_shaped(lhs) or any(map(_is_shaped, rhs)):  # pyright: ignore[reportUnknownArgumentType]
+        help = "`n in (1, 2)` asks a number; pl.any(x == n) asks the elements of a tile"
+        raise t.error(
+            UnsupportedFeatureError,
+            node,
+            f"`in` looks into a tuple of numbers, got {t.describe(lhs)} in {t.describe(rhs)}",
+            help=help,
+        )
+    found = constant(False)
+    for each in rhs:  # pyright: ignore[reportUnknownVariableType]
+        same = _between(t, "eq", lhs, each, node, (node.left, node.comparators[0]))
+        found = same if isinstance(found, Const) else scalar("or_", found, same)
+    return found if is_in else scalar("not_", found)
 
 
 def logical(t: Translator, is_and: bool, lhs: Value, rhs: Value, node: ast.expr, where: ast.expr) -> Expr:
@@ -175,9 +228,3 @@ def _between(
     _check_operands(t, node, lhs, rhs)
     spec = OPS[f"{'tile' if _is_shaped(lhs) or _is_shaped(rhs) else 'scalar'}.{name}"].spec
     return apply(t, spec, {"lhs": lhs, "rhs": rhs}, node, {"lhs": spans[0], "rhs": spans[1]})
-
-
-def select(t: Translator, condition: Value, node: ast.IfExp) -> Value:
-    """Raise: conditional expressions are decided while a kernel is read."""
-    message = "a conditional expression needs a condition the compiler knows"
-    raise t.error(UnsupportedFeatureError, node.test, message, help="use an `if` statement")

@@ -18,6 +18,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt
 from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import expressions, statements
+from tilewright.dtypes import DataType
 from tilewright.ops.registry import OPS
 from tilewright.records import record
 
@@ -32,8 +33,8 @@ def is_written(program: Program, function: Function, position: int) -> bool:
     return 0 in type_.shape or _reach(program, function, position) is not None
 
 
-def unreached_axis(program: Program, function: Function, position: int) -> int | None:
-    """Return an axis of a parameter whose end no store reaches for certain, or None."""
+def unreached(program: Program, function: Function, position: int) -> tuple[int, Sequence[int | None], DataType] | None:
+    """Return an axis of a parameter whose end no store reaches for certain, how far stores go, and their elements."""
     type_ = function.params[position].type
     assert isinstance(type_, TensorType)
     reach = _reach(program, function, position)
@@ -42,7 +43,7 @@ def unreached_axis(program: Program, function: Function, position: int) -> int |
     for axis, extent in enumerate(type_.shape):
         far = reach[axis] if reach is not None else 0
         if isinstance(extent, int) and far is not None and far < extent:
-            return axis
+            return axis, reach or (), type_.dtype
     return None
 
 

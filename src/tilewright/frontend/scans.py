@@ -39,7 +39,7 @@ def scan(t: Translator, node: ast.Call) -> Value:
     is_one = isinstance(x, Expr)
     tiles: list[Any] = [x] if is_one else list(sequence(x))
     try:
-        axis = _checked(tiles, values.get("axis", -1), bool(values.get("reverse", False)))
+        axis = _checked(tiles, values.get("axis", -1))
     except KernelError as error:
         locate(error, {}, t.span(node), {name: t.span(where) for name, where in given.items()})
         raise
@@ -48,8 +48,8 @@ def scan(t: Translator, node: ast.Call) -> Value:
     return found[0] if is_one else tuple(found)
 
 
-def _checked(tiles: Sequence[Any], axis: Any, is_reverse: bool) -> int:
-    """Return the axis, counted from the end; raise for what is no tile, or of another shape, or ends too early."""
+def _checked(tiles: Sequence[Any], axis: Any) -> int:
+    """Return the axis, counted from the end; raise for what is no tile, or of another shape."""
     for tile in tiles or [None]:
         if not isinstance(tile, Expr) or not isinstance(tile.type, TileType):
             got = tile.type if isinstance(tile, Expr) else repr(tile)
@@ -57,11 +57,7 @@ def _checked(tiles: Sequence[Any], axis: Any, is_reverse: bool) -> int:
         if tile.type.shape != tiles[0].type.shape or tile.type.valid != tiles[0].type.valid:
             message = f"tiles that are scanned together have one shape, got {tiles[0].type} and {tile.type}"
             raise ShapeMismatchError(message, blame=["x"])
-    place, type_ = one_axis(tiles[0], axis), tiles[0].type
-    if is_reverse and type_.valid[place] != type_.shape[place]:
-        help = "pl.load(..., pad=n) reads whole tiles: n changes nothing, as 0.0 in a sum, 1.0 in a product"
-        raise ShapeMismatchError(f"a scan from the end needs all of its axis, got {type_}", blame=["x"], help=help)
-    return place
+    return one_axis(tiles[0], axis)
 
 
 class _Fold:
@@ -107,12 +103,19 @@ def _elements(type_: object) -> object:
 def _scanned(w: Writer, fold: _Fold, tiles: Sequence[Expr], axis: int, is_reverse: bool) -> list[Expr]:
     type_ = tiles[0].type
     assert isinstance(type_, TileType)
+    if is_reverse and type_.valid[axis] != type_.shape[axis]:
+        found = _scanned(w, fold, [_flipped(w, tile, axis) for tile in tiles], axis, is_reverse=False)
+        return [_flipped(w, tile, axis) for tile in found]
     is_whole = is_fully_valid(type_)
     found = [tile if is_whole else w.named(w.do("tile.fillpad", x=tile, pad_value=PadValue.zero)) for tile in tiles]
     valid = type_.valid[axis]
     most = valid if isinstance(valid, int) else type_.shape[axis]
     found = (_doubling if axis == -1 else _in_order)(w, fold, found, type_.shape, axis, most, is_reverse)
     return found if is_whole else [_as_valid(w, part, tile) for part, tile in zip(found, tiles, strict=True)]
+
+
+def _flipped(w: Writer, tile: Expr, axis: int) -> Expr:
+    return w.named(w.do("tile.flip", x=tile, axis=axis))
 
 
 def _doubling(

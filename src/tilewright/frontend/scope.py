@@ -249,5 +249,5 @@ def _targets(target: ast.expr) -> Iterator[str]:
     elif isinstance(target, (ast.Tuple, ast.List)):
         for element in target.elts:
             yield from _targets(element)
-    elif isinstance(target, ast.Subscript):
+    elif isinstance(target, (ast.Subscript, ast.Starred)):
         yield from _targets(target.value)

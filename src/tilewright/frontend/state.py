@@ -6,7 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 from tilewright.core.annotations import DynExpr, DynVar
 from tilewright.core.build import scalar
@@ -24,7 +24,7 @@ from tilewright.frontend.value_keys import is_data
 from tilewright.frontend.walk.known import sequence
 from tilewright.frontend.walk.walker import Listed, Value, Walker
 from tilewright.frontend.windows import Windows
-from tilewright.records import mutable
+from tilewright.records import mutable, record
 from tilewright.source import Span
 
 
@@ -62,6 +62,15 @@ class YieldFrame:
     span: Span | None = None
     is_loop: bool = False
     carries: int = 0
+
+
+@record
+class Kept:
+    """A part of a tile that an integer index took, with the axes that it would have dropped elsewhere."""
+
+    value: Expr
+    axes: frozenset[int]
+    text: str
 
 
 @mutable
@@ -124,6 +133,8 @@ class Translation(Walker):
     """The `pl.dynamic` names whose values were read, with where."""
     windows: Windows = field(default_factory=Windows)
     """The variables that are slices of tiles."""
+    kept: dict[int, Kept] = field(default_factory=dict[int, Kept])
+    """The parts of tiles that integer indices took, by their identities."""
     declared: Type | None = None
     """What the annotation of the name that is being assigned says."""
     written: list[list[Stmt]] = field(default_factory=list[list[Stmt]])
@@ -160,6 +171,9 @@ class Translation(Walker):
         """Return `value` as something an op can take: calls that are no scalar arithmetic get a variable."""
         if isinstance(value, (list, tuple)):
             return alike(value, [self.placed(element, node) for element in sequence(value)])  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(value, dict):
+            held = cast("dict[Any, Value]", value)
+            return {key: self.placed(each, node) for key, each in held.items()} if _holds_action(held) else held
         if isinstance(value, DynExpr):
             return self.extent(value, node)
         if not is_action(value):
@@ -218,6 +232,10 @@ def is_action(value: Value) -> bool:
     if isinstance(value, Call):
         return value.op.kind is not Kind.SCALAR or value.op.spec.effect is not Effect.PURE
     return isinstance(value, (Invoke, Submit, TupleGetItem))
+
+
+def _holds_action(held: Mapping[Any, Value]) -> bool:
+    return any(map(is_action, held.values()))
 
 
 def _hint(value: Expr) -> str:

@@ -30,6 +30,7 @@ from tilewright.frontend.annotations import local_type
 from tilewright.frontend.lists import replace_item
 from tilewright.frontend.memory import check_place, without_slots
 from tilewright.frontend.operators import apply
+from tilewright.frontend.picks import masked_write
 from tilewright.frontend.state import is_action
 from tilewright.frontend.subscripts import Window, window, window_value
 from tilewright.frontend.translator import Translator
@@ -141,7 +142,10 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
         replace_item(t, target, value, source)
         return
     if not isinstance(owner, Expr) or not isinstance(target.value, ast.Name):
-        help = "bind it to a name first"
+        name, key, given = (ast.unparse(each) for each in (target.value, target.slice, source))
+        help = (
+            f"write `{name} = {{**{name}, {key}: {given}}}`" if isinstance(owner, dict) else "bind it to a name first"
+        )
         raise OperandError("only a named tensor, tile or array can be written", spans=[span], help=help)
     if isinstance(owner.type, ArrayType):
         index = t.expr(t.evaluate(target.slice), target.slice)
@@ -154,6 +158,10 @@ def write(t: Translator, target: ast.Subscript, value: Value, source: ast.expr) 
         raise OperandError(f"{owner.type} has no elements to write", spans=[span], help=help)
     if (parts := indexed.tiles_among(t, owner, target)) is not None:
         t.assign(target.value.id, indexed.put(t, owner, parts, value, target), target.value)
+        return
+    is_tile = isinstance(owner.type, TileType)
+    if is_tile and (changed := masked_write(t, target, value, source)) is not None:
+        t.assign(target.value.id, changed, target.value)
         return
     found = window(t, owner, target)
     if len(found.dropped) == len(owner.type.shape):

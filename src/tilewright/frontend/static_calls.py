@@ -11,13 +11,14 @@ from typing import Any
 from tilewright.core.annotations import Arithmetic, dynamic
 from tilewright.core.build import ceil_div
 from tilewright.core.expr import Call, Const, Expr, Var
-from tilewright.core.numbers import as_constant, as_number
+from tilewright.core.operands import is_shaped
 from tilewright.core.printer import python_print_type
 from tilewright.core.stmt import EvalStmt
-from tilewright.core.types import ScalarType, TensorType, TileType
+from tilewright.core.types import ScalarType
 from tilewright.dtypes import INT64, DataType
 from tilewright.errors import (
     ArgumentCountError,
+    ConditionError,
     DirectiveError,
     KernelError,
     MisplacedDirectiveError,
@@ -30,11 +31,13 @@ from tilewright.errors import (
 )
 from tilewright.frontend import directives
 from tilewright.frontend.arguments import Arguments, arguments
+from tilewright.frontend.branches import as_condition
+from tilewright.frontend.builtin_calls import on_running
 from tilewright.frontend.foreign import meant
+from tilewright.frontend.joins import cat, stack
 from tilewright.frontend.lambdas import is_lambda, unfollowed
 from tilewright.frontend.marks import dump_tag, func_attr
 from tilewright.frontend.operators import apply
-from tilewright.frontend.properties import extent_value
 from tilewright.frontend.scans import scan
 from tilewright.frontend.tasks import submit
 from tilewright.frontend.translator import Translator
@@ -127,10 +130,34 @@ def _static_assert(t: Translator, node: ast.Call) -> None:
         help = "a static assertion is about shapes and constants: check run-time values before the call"
         raise t.error(NotStaticError, node.args[0], message, help=help)
     if not condition:
-        message = given.args[1] if len(given.args) > 1 else ast.unparse(node.args[0])
-        names = {n.id: t.evaluate(n) for n in ast.walk(node.args[0]) if isinstance(n, ast.Name)}
-        known = [f"{name} is {show(value)}" for name, value in names.items() if isinstance(value, (int, float, Expr))]
-        raise t.error(StaticAssertionError, node.args[0], f"static_assert failed: {message}", notes=known)
+        raise _failed(t, "static_assert", node.args[0], *given.args[1:])
+
+
+def _failed(t: Translator, word: str, test: ast.expr, message: Value = None) -> StaticAssertionError:
+    names = {n.id: t.evaluate(n) for n in ast.walk(test) if isinstance(n, ast.Name)}
+    known = [f"{name} is {show(value)}" for name, value in names.items() if isinstance(value, (int, float, Expr))]
+    said = ast.unparse(test) if message is None else message
+    return t.error(StaticAssertionError, test, f"{word} failed: {said}", notes=known)
+
+
+def assert_(t: Translator, node: ast.Assert) -> None:
+    """Translate an `assert`: of what is known now, of anything else when the program runs."""
+    value = t.operand(node.test)
+    if is_shaped(value):
+        help = f"pl.all({ast.unparse(node.test)}) is one condition"
+        raise t.error(ConditionError, node.test, f"an assertion is about one condition, got {value.type}", help=help)
+    condition = as_condition(t, value, node.test)
+    message = None if node.msg is None else t.evaluate(node.msg)
+    known = condition.value if isinstance(condition, Const) else condition
+    if not isinstance(known, Expr):
+        if not known:
+            raise _failed(t, "assert", node.test, message)
+        return
+    if message is not None and not isinstance(message, str):
+        help = 'write text, with known values in it: f"of {n}"'
+        raise t.error(OperandError, node.msg or node, "the message of an assertion is text", help=help)
+    bound = {"condition": condition, "message": message or f"`{ast.unparse(node.test)}` does not hold"}
+    t.emit(EvalStmt(apply(t, OPS["system.device_assert"].spec, bound, node, {"condition": node.test}), t.span(node)))
 
 
 def _const(t: Translator, node: ast.Call) -> Const:
@@ -187,7 +214,9 @@ DIRECTIVES: dict[object, Callable[[Translator, ast.Call], Value]] = {
     directives.const: _const,
     directives.alloc: _alloc,
     directives.func_attr: func_attr,
+    directives.cat: cat,
     directives.scan: scan,
+    directives.stack: stack,
     directives.no_dep: _transparent,
     directives.dump_tag: dump_tag,
     directives.yield_: _misplaced,
@@ -211,22 +240,14 @@ def show(value: Value, *, is_typed: bool = True) -> str:
 def call_python(t: Translator, callee: object, given: Arguments, node: ast.Call) -> Value:
     """Return a call that Python itself makes while compiling, on values the compiler knows."""
     values = (*given.args, *given.kwargs.values())
-    if (callee is min or callee is max) and any(map(t.computes, values)):
-        return _extreme(t, "min" if callee is min else "max", given, node)
-    if callee is sum and given.args and any(isinstance(v, Expr) for v in sequence(given.args[0])):
-        return _sum(t, given, node)
-    if callee is len and len(values) == 1 and isinstance(getattr(values[0], "type", None), (TensorType, TileType)):
-        return extent_value(t, values[0], 0, node) if values[0].type.shape else _no_length(t, node)
+    if (found := on_running(t, callee, given, node)) is not None:
+        return found
     if any(isinstance(v, Expr) for v in values) or not (_is_static_callable(callee) or is_lambda(callee)):
         raise _not_callable(t, callee, node)
     if is_lambda(callee):
         check_plain(t, node, *values)
         _read_lambda(t, callee, node)
     return called(t, callee, given.args, given.kwargs, node)
-
-
-def _no_length(t: Translator, node: ast.Call) -> Value:
-    raise t.error(OperandError, node, "a value without axes has no length", help="x.numel() is 1")
 
 
 def _is_static_callable(callee: object) -> bool:
@@ -247,23 +268,6 @@ def _read_lambda(t: Translator, function: Any, node: ast.Call) -> None:
         message = f"`{ast.unparse(node.func)}` reads `{name}`, which the cache cannot follow into a lambda"
         help = "pass it what it needs as arguments, or write it as a @pl.jit.inline function"
         raise t.error(StaticEvaluationError, node, message, help=help)
-
-
-def _extreme(t: Translator, name: str, given: Arguments, node: ast.Call) -> Value:
-    result, *rest = given.args
-    for value in rest:
-        bound = {"lhs": as_constant(result), "rhs": as_constant(value)}
-        result = as_number(apply(t, OPS[f"scalar.{name}"].spec, bound, node, {}))
-    return result
-
-
-def _sum(t: Translator, given: Arguments, node: ast.Call) -> Value:
-    """Return the sum of several values, one after the other; a list of tiles has one, too."""
-    addition = ast.copy_location(ast.BinOp(node.args[0], ast.Add(), node.args[0]), node)
-    first, *rest = (*given.args[1:], *given.kwargs.values(), *sequence(given.args[0]))
-    for value in rest:
-        first = t.placed(t.binary(addition.op, first, value, addition), node)
-    return first
 
 
 _CONVERSIONS: Mapping[object, str] = {

@@ -11,7 +11,9 @@ from tilewright.core.linear import difference
 from tilewright.core.types import ArrayType, ScalarType, ShapedType, TensorType, TileType, TupleType
 from tilewright.errors import NotStaticError, OperandError, OutOfBoundsError, ShapeMismatchError, SubscriptError
 from tilewright.frontend.indexed import taken, tiles_among
+from tilewright.frontend.kept_axes import note_kept
 from tilewright.frontend.operators import apply
+from tilewright.frontend.picks import check_no_mask, picked
 from tilewright.frontend.properties import extent_value
 from tilewright.frontend.translator import Translator
 from tilewright.frontend.walk.walker import Value
@@ -43,7 +45,10 @@ def subscript(t: Translator, owner: Expr, node: ast.Subscript) -> Value:
     match owner.type:
         case TensorType() | TileType():
             if (parts := tiles_among(t, owner, node)) is not None:
+                check_no_mask(t, parts, node)
                 return taken(t, owner, parts, node)
+            if isinstance(owner.type, TileType) and (found := picked(t, owner, node)) is not None:
+                return found
             return window_value(t, owner, window(t, owner, node), node)
         case ArrayType():
             index = t.expr(t.evaluate(node.slice), node.slice)
@@ -86,11 +91,25 @@ def window_value(t: Translator, owner: Expr, found: Window, node: ast.Subscript)
     value: Expr = owner
     if not _is_whole(_shaped(owner), found):
         value = _slice(t, owner, found, dropped, node)
-    if any(step != 1 for step in found.steps):
-        steps = tuple(step for axis, step in enumerate(found.steps) if axis not in dropped)
+    if len(dropped) < len(found.dropped):
+        note_kept(t, value, [axis - len(dropped) for axis in found.dropped[len(dropped) :]], node)
+    if any(step < 0 for step in found.steps):
+        value = _flipped(t, value, found, dropped, node)
+    if any(abs(step) != 1 for step in found.steps):
+        steps = tuple(abs(step) for axis, step in enumerate(found.steps) if axis not in dropped)
         bound = {"x": t.placed(value, node), "steps": steps}
         value = apply(t, OPS["tensor.strided"].spec, bound, node, {"steps": node.slice})
     return _with_axes(t, value, found, dropped, node) if found.added else value
+
+
+def _flipped(t: Translator, value: Expr, found: Window, dropped: tuple[int, ...], node: ast.Subscript) -> Expr:
+    """Return a part of a tile in the opposite order along the axes whose steps go back."""
+    if not isinstance(value.type, TileType):
+        help = "load it forward, and turn the tile: pl.load(...)[::-1]"
+        raise t.error(SubscriptError, node.slice, "a view of a tensor goes forward along every axis", help=help)
+    kept = [step for axis, step in enumerate(found.steps) if axis not in dropped]
+    axes = tuple(axis for axis, step in enumerate(kept) if step < 0)
+    return apply(t, OPS["tile.flip"].spec, {"x": t.placed(value, node), "axis": axes}, node, {})
 
 
 def _is_whole(type_: ShapedType, found: Window) -> bool:
@@ -204,9 +223,26 @@ def _axis(t: Translator, owner: Expr, axis: int, part: ast.expr, node: ast.Subsc
     """Return where an index or a slice starts along an axis, how far it reaches, None for an index, and its step."""
     if not isinstance(part, ast.Slice):
         return _index(t, owner, axis, part, node), None, 1
-    lower = integer(0) if part.lower is None else _index(t, owner, axis, part.lower, node)
-    upper = _extent(t, owner, axis, node) if part.upper is None else _index(t, owner, axis, part.upper, node)
-    return lower, difference(upper, lower), _step(t, part)
+    step = _step(t, part)
+    first, last = (part.lower, part.upper) if step > 0 else (part.upper, part.lower)
+    lower = integer(0) if first is None else _index(t, owner, axis, first, node)
+    upper = _extent(t, owner, axis, node) if last is None else _index(t, owner, axis, last, node)
+    type_ = _shaped(owner)
+    if step < 0 and type_.valid[axis] != type_.shape[axis] and isinstance(upper, Const) and _counts_back(part.lower):
+        message = f"what counts from the end of an axis counts all of it, and {type_} is valid in part"
+        raise t.error(
+            SubscriptError, part, message, help="leave the start out: t[::-1] begins at the last valid element"
+        )
+    if step < 0:  # from the element that is written first down to the one after the second
+        lower = lower if first is None else scalar("add", lower, integer(1))
+        upper = (
+            upper if last is None else scalar("min", scalar("add", upper, integer(1)), _extent(t, owner, axis, node))
+        )
+    return lower, difference(upper, lower), step
+
+
+def _counts_back(part: ast.expr | None) -> bool:
+    return isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub)
 
 
 def _index(t: Translator, owner: Expr, axis: int, part: ast.expr, node: ast.Subscript) -> Expr:
@@ -214,6 +250,8 @@ def _index(t: Translator, owner: Expr, axis: int, part: ast.expr, node: ast.Subs
     index = t.expr(t.operand(part), part)
     if not (isinstance(index.type, ScalarType) and index.type.dtype.is_int()):
         help = "use `//` to divide, or pl.cast(..., pl.INDEX)"
+        if isinstance(index.type, TileType):
+            help = "a tile is a value: pl.where(mask, new, t) chooses, and pl.tile.scatter moves elements to indices"
         raise t.error(OperandError, part, f"an index is an integer, got {index.type}", help=help)
     if isinstance(index, Const) and index.value < 0:
         return scalar("sub", _extent(t, owner, axis, node), integer(-int(index.value)))
@@ -228,7 +266,7 @@ def _step(t: Translator, part: ast.Slice) -> int:
     if part.step is None:
         return 1
     step = index(t, t.operand(part.step), part.step)
-    if not isinstance(step, int) or isinstance(step, bool) or step < 1:
-        help = "a step is a constant, 1 or more: pl.strided(x, steps) says the same by name"
+    if not isinstance(step, int) or isinstance(step, bool) or not step:
+        help = "a step is a constant other than zero: pl.strided(x, steps) and pl.flip(x, axis) say the same by name"
         raise t.error(SubscriptError, part.step, f"a slice has no step of {t.describe(step)}", help=help)
     return int(step)

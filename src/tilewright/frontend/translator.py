@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 from tilewright.core.annotations import DynVar
 from tilewright.core.build import call
@@ -99,6 +100,10 @@ class Translator(Translation):
         """Return a value that later assignments cannot change: what depends on a variable is copied now."""
         if isinstance(value, tuple):
             return alike(value, [self.settled(element, name, node) for element in sequence(value)])  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(value, dict):
+            held = cast("dict[Any, Value]", value)
+            is_running = any(isinstance(each, Expr) for each in held.values())
+            return {key: self.settled(each, name, node) for key, each in held.items()} if is_running else held
         if not isinstance(value, Expr) or isinstance(value, Const):
             return value
         is_variable = any(id(var) in self.variables for var in variables([value]))

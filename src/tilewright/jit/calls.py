@@ -67,6 +67,13 @@ class Binder:
         self.parameters = Parameters(kernel)
         self.declared = self.parameters.declared
         self.outputs = self.parameters.outputs
+        self._alone: set[str] = set()
+        """The outputs that were not written as far as the inputs go, and are what they are when they are passed."""
+
+    def apart(self, call: Call, name: str) -> Call:
+        """Return a call with an output described by itself, from now on: it is not written as an input is large."""
+        self._alone.add(name)
+        return Call(call.values, {**call.described, name: self._described(name, call.values[name])})
 
     def call(self, args: Sequence[Any], kwargs: Mapping[str, Any], is_run: bool = True) -> Call:
         """Return a call's arguments, every one checked to be something a kernel can take, or be compiled for."""
@@ -142,7 +149,7 @@ class Binder:
     def _as_left_out(self, name: str, others: Mapping[str, Described]) -> Described:
         """Return an output that was passed; one like the inputs as if it had been left out, to share its program."""
         source = self._model(others)
-        if source is None or others[source].given != others[name].given:
+        if name in self._alone or source is None or others[source].given != others[name].given:
             return others[name]
         return Described(Alike(source), ("like", source), others[source].extents, others[name].argument)
 

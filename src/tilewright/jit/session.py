@@ -19,7 +19,7 @@ from tilewright.jit.detours import COMPILED, FIRST, CallInfo, Detours, lasting_r
 from tilewright.jit.direct_calls import DirectCalls
 from tilewright.jit.explanations import explained
 from tilewright.jit.kept import KeptCall
-from tilewright.jit.specializing import returned, specialized
+from tilewright.jit.specializing import NotAlike, returned, specialized
 from tilewright.jit.variants import CacheInfo, Store
 from tilewright.keep.reads import Drift, ReadSet
 from tilewright.passes.strategy import OptimizationStrategy
@@ -98,7 +98,11 @@ class Session:
 
     def specialized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Specialization:
         """Return the kernel as the front end makes it for some arguments."""
-        return specialized(self.kernel, self.binder.described(args, kwargs))
+        call = self.binder.described(args, kwargs)
+        try:
+            return specialized(self.kernel, call)
+        except NotAlike as output:
+            return specialized(self.kernel, self._binder.apart(call, output.name))
 
     def info(self) -> CacheInfo:
         """Return what the cache has done."""
@@ -170,7 +174,12 @@ class Session:
         kept = KeptCall(self.kernel, call, config)
         compiled = kept.find()
         if compiled is None:
-            made = specialized(self.kernel, call)
+            try:
+                made = specialized(self.kernel, call)
+            except NotAlike as output:
+                call = self._binder.apart(call, output.name)
+                kinds = self._kinds(call, config)
+                return self._found(kinds, call) or self._made(kinds, call, config)
             reads = ReadSet(made.reads)
             for known in self.store.find(kinds, call.extents):
                 if known.reads.value_keys == reads.value_keys:  # it has changed since the program was looked for

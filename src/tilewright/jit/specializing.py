@@ -16,12 +16,19 @@ ATTEMPTS = 8
 """How often a kernel is read where other threads change what it reads meanwhile."""
 
 
+class NotAlike(Exception):
+    """An output that was passed is as large as the inputs, and a call that leaves it out could not be given it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
 def specialized(kernel: Kernel, call: Call) -> Specialization:
     """Return a kernel as the front end makes it for a call's arguments."""
     made = _read(kernel, call)
     for name, given in call.given.items():
-        if isinstance(given, Alike) and name not in call.values:
-            _check_guess(kernel, made, name)
+        if isinstance(given, Alike):
+            _check_guess(kernel, made, name, is_passed=name in call.values)
     return made
 
 
@@ -44,20 +51,24 @@ def returned(kernel: Kernel, made: Specialization) -> tuple[str, ...] | None:
     return None if found is None else tuple(made.parameters[position] for position in found)
 
 
-def _check_guess(kernel: Kernel, made: Specialization, name: str) -> None:
+def _check_guess(kernel: Kernel, made: Specialization, name: str, *, is_passed: bool) -> None:
     """Raise where an output that was taken to be like the inputs cannot be."""
-    from tilewright.frontend.outputs import is_written, unreached_axis
+    from tilewright.frontend.outputs import is_written, unreached
 
     output = made.program, made.program[kernel.name], made.parameters.index(name)
-    if not is_written(*output):
+    written, short = is_written(*output), unreached(*output)
+    if is_passed and (not written or short is not None):
+        raise NotAlike(name)
+    if not written:
         raise TypeError(
             f"@pl.jit function '{kernel.name}': nothing is written into the output `{name}`: "
             f"pl.store(tile, [0, 0], {name}) or `{name}[:] = tile` does, and `{name} = ...` only rebinds the name"
         )
-    axis = unreached_axis(*output)
-    if axis is not None:
+    if short is not None:
+        axis, reach, dtype = short
+        shape = f"[{', '.join('N' if extent is None else str(extent) for extent in reach)}]"
         raise TypeError(
             f"@pl.jit function '{kernel.name}': cannot tell the shape of the output `{name}`, which is not "
-            f"written as far as the inputs go along axis {axis}: pass it, or annotate it, "
-            "for example pl.Out[pl.Tensor[[M, 1], pl.FP32]]"
+            f"written as far as the inputs go along axis {axis}, but to {shape}: pass it, or annotate it, "
+            f"for example {name}: pl.Out[pl.Tensor[{shape}, pl.{dtype.symbol}]]"
         )

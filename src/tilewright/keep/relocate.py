@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias, overload
 
+from tilewright.backends.interface import Error
 from tilewright.errors import KernelError
 from tilewright.forks import computed_once
 from tilewright.frontend.capture import capture, span_of
 from tilewright.frontend.names import Resolver
 from tilewright.source import Excerpt, Span
 
-Error: TypeAlias = tuple[str, Span]
 Relocation: TypeAlias = Callable[[Sequence[Error]], Sequence[Error]]
 
 
@@ -42,7 +42,7 @@ def named(text: int, piece: int, line: int = 0, column: int = 0, end_line: int =
 
 def freed(errors: Sequence[Error], table: SpanTable) -> list[Error]:
     """Return errors that point to pieces of texts, not to files and lines."""
-    return [(message, _changed(span, table.freed)) for message, span in errors]
+    return [error._replace(span=_changed(error.span, table.freed)) for error in errors]
 
 
 def _changed(span: Span, change: Callable[[Span], Span]) -> Span:
@@ -71,7 +71,7 @@ class Here(Sequence[Error]):
 
     @computed_once
     def _all(self) -> list[Error]:
-        return [(message, _changed(span, self._placed)) for message, span in self._errors]
+        return [error._replace(span=_changed(error.span, self._placed)) for error in self._errors]
 
     def _placed(self, span: Span) -> Span:
         text, separator, piece = span.filename.partition(":")

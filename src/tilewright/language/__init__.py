@@ -2,6 +2,7 @@
 
 import os as _os
 import typing as _typing
+from importlib import import_module as _import_module
 
 from tilewright.core.annotations import *
 from tilewright.core.annotations import RUNTIME as RUNTIME
@@ -25,74 +26,14 @@ from tilewright.frontend.text import only_program as _only_program
 from tilewright.frontend.text import parse as _parse
 from tilewright.jit.decorators import jit as jit
 from tilewright.jit.function import JITFunction as JITFunction
-from tilewright.language import adir as adir
-from tilewright.language import array as array
 from tilewright.language import optimizations as optimizations
 from tilewright.language import parser as parser
-from tilewright.language import prefetch as prefetch
-from tilewright.language import system as system
-from tilewright.language import tensor as tensor
-from tilewright.language import tile as tile
-from tilewright.ops.atomics import *
-from tilewright.ops.axes import *
-from tilewright.ops.blends import *
-from tilewright.ops.block_gather import *
-from tilewright.ops.broadcast import *
-from tilewright.ops.bytes import *
-from tilewright.ops.compare import *
-from tilewright.ops.convert import *
-from tilewright.ops.counting import arange as arange
-from tilewright.ops.counting import iota as iota
-from tilewright.ops.draw import *
-from tilewright.ops.elementwise import *
-from tilewright.ops.functions import *
-from tilewright.ops.gather import *
-from tilewright.ops.generate import random as random
-from tilewright.ops.generate import tri as tri
-from tilewright.ops.indexed import *
-from tilewright.ops.lanes import *
-from tilewright.ops.load import *
-from tilewright.ops.masks import *
-from tilewright.ops.matmul import *
-from tilewright.ops.memory import *
-from tilewright.ops.memory_gather import *
-from tilewright.ops.memory_scatter import *
-from tilewright.ops.mx import *
-from tilewright.ops.normalize import *
-from tilewright.ops.order import *
-from tilewright.ops.padding import *
-from tilewright.ops.partial import *
-from tilewright.ops.pipes import AUTO as AUTO
-from tilewright.ops.pipes import aic_initialize_pipe as aic_initialize_pipe
-from tilewright.ops.pipes import aiv_initialize_pipe as aiv_initialize_pipe
-from tilewright.ops.pipes import import_peer_buffer as import_peer_buffer
-from tilewright.ops.pipes import reserve_buffer as reserve_buffer
-from tilewright.ops.pipes import tfree_to_aic as tfree_to_aic
-from tilewright.ops.pipes import tfree_to_aiv as tfree_to_aiv
-from tilewright.ops.pipes import tpop_from_aic as tpop_from_aic
-from tilewright.ops.pipes import tpop_from_aiv as tpop_from_aiv
-from tilewright.ops.pipes import tpush_to_aic as tpush_to_aic
-from tilewright.ops.pipes import tpush_to_aiv as tpush_to_aiv
-from tilewright.ops.position import *
-from tilewright.ops.ravel import *
-from tilewright.ops.reduce import *
-from tilewright.ops.reinterpret import *
-from tilewright.ops.reshape import *
-from tilewright.ops.row_gather import *
-from tilewright.ops.scan import *
-from tilewright.ops.scatter import *
-from tilewright.ops.scatter_update import *
-from tilewright.ops.shape import *
-from tilewright.ops.sort import *
-from tilewright.ops.strided import *
-from tilewright.ops.system import *
-from tilewright.ops.system import device_assert as device_assert
 from tilewright.tune.config import Config as Config
 from tilewright.tune.decorator import autotune as autotune
 
-from tilewright.language.extremes import max as max, min as min  # isort: skip
-
 if _typing.TYPE_CHECKING:
+    from tilewright.language._ops import *
+
     _T = _typing.TypeVar("_T")
     Out = _typing.Annotated[_T, "Out"]
     InOut = _typing.Annotated[_T, "InOut"]
@@ -136,3 +77,22 @@ def _this() -> object:
     import sys
 
     return sys.modules[__name__]
+
+
+def __getattr__(name: str) -> object:
+    """Load the ops with the first of their names: a process that finds its programs kept asks for none."""
+    is_probe = name.startswith("__") and name != "__all__"  # which `import *` asks for before it takes every name
+    if is_probe or name not in _with_ops():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(_with_ops())
+
+
+def _with_ops() -> dict[str, object]:
+    """Return all names, those of ops among them."""
+    ops = vars(_import_module("tilewright.language._ops"))
+    globals().update({name: value for name, value in ops.items() if not name.startswith("_")})
+    return globals()

@@ -10,6 +10,7 @@ from tilewright.ops.bytes import as_strided as as_strided
 from tilewright.ops.compare import *
 from tilewright.ops.convert import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.fills import full as full
 from tilewright.ops.functions import *
 from tilewright.ops.gather import *
 from tilewright.ops.generate import ci as arange
@@ -21,7 +22,6 @@ from tilewright.ops.matmul import *
 from tilewright.ops.memory import create_tensor as create
 from tilewright.ops.memory import create_tensor as create_tensor
 from tilewright.ops.memory import dim as dim
-from tilewright.ops.memory import full as full
 from tilewright.ops.memory import read as read
 from tilewright.ops.memory import write as write
 from tilewright.ops.normalize import *

@@ -13,6 +13,8 @@ from tilewright.ops.counting import iota as iota
 from tilewright.ops.counting import tile_arange as arange
 from tilewright.ops.draw import *
 from tilewright.ops.elementwise import *
+from tilewright.ops.fills import tile_full as full
+from tilewright.ops.flips import *
 from tilewright.ops.functions import *
 from tilewright.ops.generate import tile_ci as ci
 from tilewright.ops.generate import tile_random as random
@@ -27,7 +29,6 @@ from tilewright.ops.memory import create_tile as create_tile
 from tilewright.ops.memory import move as move
 from tilewright.ops.memory import read as read
 from tilewright.ops.memory import store as store
-from tilewright.ops.memory import tile_full as full
 from tilewright.ops.memory import write as write
 from tilewright.ops.memory_gather import *
 from tilewright.ops.memory_scatter import *

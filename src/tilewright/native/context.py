@@ -13,7 +13,7 @@ class Context(IntEnum):
     ERROR = 1
     """The number of the first error: 0 while there is none, INTERRUPTED where a signal ended the program.
 
-    The upper half is the index that it names, if it names one.
+    The upper half is the index that it names, where a device has noted it.
     """
     BUFFERS = 2
     """The list of buffers that the caller frees."""
@@ -25,9 +25,16 @@ class Context(IntEnum):
     """The side of a group that runs, as `coroutines` has it; 0 outside of a group."""
     THREADS = 6
     """How many threads run chunks side by side at most; 0 where nobody says."""
+    FIRST = 7
+    SECOND = 8
+    THIRD = 9
+    FOURTH = 10
+    """The numbers that the first error names, written by whoever notes it; nobody reads them without one."""
 
 
 INTERRUPTED = -1
+
+NUMBERS = (Context.FIRST, Context.SECOND, Context.THIRD, Context.FOURTH)
 
 INDEX = "{index}"
 """Stands in an error's message for the index that it names."""

@@ -12,7 +12,7 @@ from tilewright.core.annotations import X
 from tilewright.core.elsewhere import called
 from tilewright.core.expr import Const, Expr
 from tilewright.core.types import ScalarType, Shape, is_fully_valid
-from tilewright.dtypes import BOOL
+from tilewright.dtypes import BOOL, INT32
 from tilewright.errors import AttributeValueError, OutOfBoundsError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS
 from tilewright.ops.derived import Writing, cast, derived, extents, float_type, on, widened
@@ -86,11 +86,22 @@ def counted(w: Writing, x: Expr) -> Expr:
     return w.do(f"{on(x)}.where", condition=x, x=1, y=0) if shaped(x).dtype == BOOL else x
 
 
-def _fold(name: str, *, rounds: bool) -> Any:
+def _sum(name: str) -> Any:
     def expand(w: Writing, x: Expr, axis: Axis, keepdims: bool) -> Expr:
         axes, x = axes_of(x, axis), counted(w, x)
-        exact = widened(w, x) if rounds else x
-        return dropped(w, cast(w, folded(w, name, exact, axes), shaped(x).dtype), axes, keepdims)
+        return dropped(w, cast(w, folded(w, name, widened(w, x), axes), shaped(x).dtype), axes, keepdims)
+
+    return expand
+
+
+def _extreme(name: str) -> Any:
+    """Return the expansion of `max` or `min`, which of masks is `any` or `all`."""
+
+    def expand(w: Writing, x: Expr, axis: Axis, keepdims: bool) -> Expr:
+        if shaped(x).dtype == BOOL:
+            return _decided(name)(w, x, axis, keepdims)
+        axes = axes_of(x, axis)
+        return dropped(w, folded(w, name, x, axes), axes, keepdims)
 
     return expand
 
@@ -142,7 +153,9 @@ def _position(name: str) -> Any:
     def expand(w: Writing, x: Expr, axis: int | None, keepdims: bool) -> Expr:
         x = counted(w, x)
         if axis is None:
-            return _place(w, name, x, keepdims)
+            place = _place(w, name, x)
+            shape = (1,) * len(shaped(x).shape)
+            return w.do(f"{on(x)}.full", shape=shape, dtype=INT32, value=place) if keepdims else place
         found = one_axis(x, axis)
         return dropped(w, _positions(w, name, x, found), (found,), keepdims)
 
@@ -159,12 +172,9 @@ def _positions(w: Writing, name: str, x: Expr, axis: int) -> Expr:
     return along(w, f"arg{name}", x, axis, tmp_tile=scratch)
 
 
-def _place(w: Writing, name: str, x: Expr, keepdims: bool) -> Expr:
+def _place(w: Writing, name: str, x: Expr) -> Expr:
     """Return where in all of a value the element is, counted row by row through its shape."""
     type_ = shaped(x)
-    if keepdims:
-        message = "the place in all of a value is a number, and has no axes to keep"
-        raise AttributeValueError(message, blame=["keepdims"], help="name an axis, or drop keepdims")
     rank, size = len(type_.shape), math.prod(extent for extent in type_.shape if isinstance(extent, int))
     if rank > 2 and not (is_fully_valid(type_) and builtins.all(isinstance(extent, int) for extent in type_.shape)):
         help = "name an axis, one after the other"
@@ -188,7 +198,7 @@ _PLACES = (
 
 
 @called("numpy torch triton")
-@derived(_fold("sum", rounds=True), accepts=COUNTED, ulp=4, example=_EXAMPLE)
+@derived(_sum("sum"), accepts=COUNTED, ulp=4, example=_EXAMPLE)
 def sum(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the sum of the elements along one axis, some, or all, in which case it is a number.
 
@@ -198,31 +208,31 @@ def sum(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False)
 
 
 @called("numpy torch")
-@derived(_fold("prod", rounds=True), ulp=8, example=_EXAMPLE)
+@derived(_sum("prod"), accepts=COUNTED, ulp=8, example=_EXAMPLE)
 def prod(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the product of the elements along one axis, some, or all, in which case it is a number.
 
-    Integers keep their type and wrap; short floats are multiplied in fp32.
+    Integers keep their type and wrap; short floats are multiplied in fp32. Of a mask it is 0 or 1, as int32.
     """
     ...
 
 
 @called("numpy torch triton", numpy="amax", torch="amax", triton="reduce")
-@derived(_fold("max", rounds=False), example=_EXAMPLE)
+@derived(_extreme("max"), accepts=COUNTED, example=_EXAMPLE)
 def max(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the largest element along one axis, some, or all, in which case it is a number; NaN is larger than all.
 
-    Of two numbers, as in `pl.max(a, b)`, it is the larger one.
+    Of a mask it is what `any` gives. Of two numbers, as in `pl.max(a, b)`, it is the larger one.
     """
     ...
 
 
 @called("numpy torch triton", numpy="amin", torch="amin")
-@derived(_fold("min", rounds=False), example=_EXAMPLE)
+@derived(_extreme("min"), accepts=COUNTED, example=_EXAMPLE)
 def min(x: X, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> X:
     """Return the smallest element along one axis, some, or all, in which case it is a number; NaN is smaller than all.
 
-    Of two numbers, as in `pl.min(a, b)`, it is the smaller one.
+    Of a mask it is what `all` gives. Of two numbers, as in `pl.min(a, b)`, it is the smaller one.
     """
     ...
 

@@ -15,6 +15,7 @@ from tilewright.core.expr import Expr
 from tilewright.core.op import Undefined, spec_of
 from tilewright.core.region import Array, Region
 from tilewright.core.types import ShapedType
+from tilewright.dtypes import common
 from tilewright.errors import OperandError
 from tilewright.ops.declare import FLOATS, NUMBERS, UNIFIED, op
 from tilewright.ops.elementwise import maximum, minimum
@@ -82,7 +83,7 @@ def _clamp_type(x: Expr, min: Expr | None, max: Expr | None) -> ShapedType:
     if min is None and max is None:
         raise OperandError("clamp needs a bound", help="pl.clamp(x, min=0.0, max=1.0), or one of the two")
     values = {name: value for name, value in (("x", x), ("min", min), ("max", max)) if value is not None}
-    dtype = elementwise_dtype(values)
+    dtype = elementwise_dtype(values, common)
     check_dtype(dtype, NUMBERS, list(values))
     return elementwise_type(values, dtype)
 

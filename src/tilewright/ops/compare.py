@@ -10,7 +10,7 @@ from tilewright.core.expr import Expr
 from tilewright.core.op import Undefined
 from tilewright.core.region import PADDING, Array, Region, embed, shaded, undefined_message
 from tilewright.core.types import ShapedType, TensorType, TileType, show_shape, static_shape, tile
-from tilewright.dtypes import BOOL, INT64, UINT8, DataType, meet, promote, round_to
+from tilewright.dtypes import BOOL, INT64, UINT8, DataType, meet, round_to
 from tilewright.errors import AttributeValueError, ExecutionError, ShapeMismatchError
 from tilewright.ops.aliases import scalar_form
 from tilewright.ops.declare import INTEGERS, NUMBERS, TILE, UNIFIED, op
@@ -23,6 +23,7 @@ from tilewright.ops.families import (
     look,
     shaped,
 )
+from tilewright.ops.masks import evaluated
 
 __all__ = ["cmp", "cmps", "sel", "sels"]
 
@@ -52,13 +53,6 @@ def _compare(cmp_type: int, lhs: Array, rhs: Array) -> Array:
     return tests[cmp_type](lhs, rhs)
 
 
-def _met(result: ShapedType, dtype: DataType, rhs: Any) -> DataType:
-    """Return the type a comparison is made in; a scalar takes a tile's type and meets a tensor's."""
-    if isinstance(rhs, Region):
-        return promote(dtype, rhs.dtype)
-    return dtype if isinstance(result, TileType) else beside_scalar(dtype)
-
-
 def beside_scalar(dtype: DataType) -> DataType:
     """Return the type that elements of a tensor are compared with a scalar in: one that holds scalars too, if any."""
     return meet(dtype, INT64) or dtype
@@ -69,7 +63,11 @@ def _cmp(result: ShapedType, lhs: Any, rhs: Any, cmp_type: int) -> Region:
         return _compare(cmp_type, a, b).astype(np.int64)
 
     look([value for value in (lhs, rhs) if isinstance(value, Region)])
-    flags = apply(flag, _met(result, lhs.dtype, rhs), UINT8, [lhs, rhs])
+    if isinstance(rhs, Region):
+        flags = evaluated(flag, UINT8, [lhs, rhs])
+    else:
+        held = lhs.dtype if isinstance(result, TileType) else beside_scalar(lhs.dtype)
+        flags = apply(flag, held, UINT8, [lhs, rhs])
     if isinstance(result, TensorType):
         return embed(flags.live, flags.data.shape, result.dtype)
     packed = embed(np.packbits(flags.live, axis=-1, bitorder="little"), result.shape, UINT8)

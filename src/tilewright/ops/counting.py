@@ -12,8 +12,15 @@ from tilewright.core.linear import difference
 from tilewright.core.op import spec_of
 from tilewright.core.region import Region, embed, exact
 from tilewright.core.types import ScalarType, TileType, tile
-from tilewright.dtypes import FP32, INT32, DataType, round_to
-from tilewright.errors import DTypeMismatchError, InternalError, NotStaticError, OutOfBoundsError, ShapeMismatchError
+from tilewright.dtypes import FP32, INT32, DataType, objection, round_to, show_number
+from tilewright.errors import (
+    DTypeMismatchError,
+    InternalError,
+    NotStaticError,
+    OperandError,
+    OutOfBoundsError,
+    ShapeMismatchError,
+)
 from tilewright.ops.aliases import listed_form
 from tilewright.ops.declare import NUMBERS, TILE, op
 from tilewright.ops.families import check_dtype
@@ -65,22 +72,31 @@ def _range(start: Expr, stop: Expr | None, step: Expr) -> tuple[Expr, int]:
         )
     if step.value == 0:
         raise ShapeMismatchError("steps of zero lead nowhere", blame=["step"])
-    return first, math.ceil(apart.value / step.value)
+    return first, math.ceil(apart.value / step.value) if is_float else int(-(-apart.value // step.value))
 
 
 def _arange_type(start: Expr, stop: Expr | None, step: Expr, dtype: DataType | None) -> TileType:
-    _, count = _range(start, stop, step)
+    first, count = _range(start, stop, step)
     if count <= 0:
         message = f"a tile holds something, and from `{start}` to `{stop}` there is nothing to count"
         raise ShapeMismatchError(message, blame=["start", "stop"])
-    return tile((count,), dtype or INT32)
+    made = dtype or _default(start, step)
+    if isinstance(first, Const) and isinstance(step, Const):
+        blame = ["start"] if stop is None else ["start", "stop"]
+        for number in (first.value, first.value + (count - 1) * step.value):
+            if reason := objection(number, made):
+                raise OperandError(f"{show_number(number)} is not a number {made} can hold", blame=blame, help=reason)
+    return tile((count,), made)
+
+
+def _default(*given: Expr) -> DataType:
+    return FP32 if any(_dtype_of(number).is_float() for number in given) else INT32
 
 
 def _counted(start: Expr, stop: Expr | None, step: Expr, dtype: DataType | None) -> Expr:
     """Return the numbers of a range as those of `iota`."""
     first, count = _range(start, stop, step)
-    is_float = any(_dtype_of(number).is_float() for number in (start, step))
-    made = dtype or (FP32 if is_float else INT32)
+    made = dtype or _default(start, step)
     spec = spec_of(iota)
     assert spec is not None
     shape = MakeTuple((integer(count),))
@@ -107,13 +123,15 @@ def iota(shape: Extents, axis: int = -1, start: Number = 0, step: Number = 1, dt
 @called(numpy="arange", torch="arange", triton="arange")
 @op(
     kinds=TILE, name="arange", infer=_arange_type, evaluate=_never, fold=_counted, family="derived", listed=tile_ci,
+    unheld=("start", "stop", "step"),
     example="columns = 3 + pl.tile.arange(32)\nout = pl.store(pl.where(columns < 9, a, 0.0), [0, 0], out)",
 )  # fmt: skip
 def tile_arange(start: Number, stop: Number | None = None, step: Number = 1, dtype: DataType | None = None) -> Tile:
     """Return the numbers from `start` to before `stop`, or from zero to before the only number, as a tile of one axis.
 
     How many there are has to be known before the program runs; where they start does not: `pl.arange(i, i + 64)`. They
-    are int32, or fp32 where one is given as a float, unless `dtype` says otherwise. With a list of extents in place of
+    are int32, or fp32 where one is given as a float, unless `dtype` says otherwise; `stop` is none of them, and may lie
+    past the last number of their type. With a list of extents in place of
     `stop` it is `ci`.
     """
     ...

@@ -81,6 +81,7 @@ def op(
     expand: Callable[..., Any] | None = None,
     also: Mapping[str, tuple[str, ...]] | None = None,
     keeps_bits: Collection[str] = (),
+    unheld: Collection[str] = (),
     hints: Mapping[str, str] | None = None,
     follows: Collection[str] = (),
 ) -> Callable[[F], F]:
@@ -91,11 +92,11 @@ def op(
     """
 
     def changed(p: Parameter) -> Parameter:
-        if p.name not in (*(also or ()), *keeps_bits, *(hints or ()), *follows):
+        if p.name not in (*(also or ()), *keeps_bits, *unheld, *(hints or ()), *follows):
             return p
         help, follow = (hints or {}).get(p.name, ""), p.name in follows
-        others = (also or {}).get(p.name, ())
-        return replace(p, also=others, keeps_bits=p.name in keeps_bits, help=help, follows=follow)
+        others, free = (also or {}).get(p.name, ()), p.name in unheld
+        return replace(p, also=others, keeps_bits=p.name in keeps_bits, unheld=free, help=help, follows=follow)
 
     def declare(function: F) -> F:
         @functools.wraps(function)

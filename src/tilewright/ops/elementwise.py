@@ -14,10 +14,10 @@ from tilewright.ops.declare import FLOATS, INTEGERS, TILE, op
 from tilewright.ops.families import apply, check_dtype, computed, elementwise, shaped
 
 __all__ = [
-    "abs", "add", "addc", "adds", "addsc", "and_", "ands", "cos", "div", "divs", "exp", "fmod", "fmods", "log", "lrelu",
-    "maximum", "maximums", "minimum", "minimums", "mul", "muls", "neg", "not_", "or_", "ors", "prelu", "recip", "relu",
-    "rem", "rems", "rsqrt", "shl", "shls", "shr", "shrs", "sin", "sqrt", "sub", "subc", "subs", "subsc", "tanh", "xor",
-    "xors",
+    "abs", "add", "addc", "adds", "addsc", "and_", "ands", "cos", "div", "divs", "exp", "floor_divide", "fmod",
+    "fmods", "log", "lrelu", "maximum", "maximums", "minimum", "minimums", "mul", "muls", "neg", "not_", "or_", "ors",
+    "prelu", "recip", "relu", "rem", "rems", "rsqrt", "shl", "shls", "shr", "shrs", "sin", "sqrt", "sub", "subc",
+    "subs", "subsc", "tanh", "xor", "xors",
 ]  # fmt: skip
 
 BITS = INTEGERS | {dt.BOOL}
@@ -31,6 +31,14 @@ def _quotient(lhs: Array, rhs: Array) -> Array:
     floor = lhs // safe
     lost = (lhs != floor * safe) & ((lhs < 0) != (safe < 0))
     return np.where(rhs == 0, np.zeros_like(floor), floor + lost)
+
+
+def _floored(lhs: Array, rhs: Array) -> Array:
+    """Return lhs / rhs rounded down; of integers divided by zero, zero."""
+    if lhs.dtype.kind not in "iu":
+        return np.floor_divide(lhs, rhs)
+    by_zero = rhs == 0
+    return np.where(by_zero, np.zeros_like(lhs), lhs // np.where(by_zero, np.ones_like(rhs), rhs))
 
 
 def _shift(lhs: Array, rhs: Array, left: bool) -> Array:
@@ -69,29 +77,30 @@ def _prelu(result: ShapedType, tile: Region, slope: Region, tmp: Region | None) 
     return apply(_leaky, result.dtype, result.dtype, [tile, slope])
 
 
-@elementwise(reference=lambda lhs, rhs: lhs + rhs, takes_numbers=True)
+@elementwise(reference=lambda lhs, rhs: lhs + rhs, promotes=True, takes_numbers=True)
 def add(lhs: X | Number, rhs: X | Number) -> X:
     """Return the sum of each pair of elements."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs - rhs, takes_numbers=True)
+@elementwise(reference=lambda lhs, rhs: lhs - rhs, promotes=True, takes_numbers=True)
 def sub(lhs: X | Number, rhs: X | Number) -> X:
     """Return the difference of each pair of elements."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs * rhs, takes_numbers=True)
+@elementwise(reference=lambda lhs, rhs: lhs * rhs, promotes=True, takes_numbers=True)
 def mul(lhs: X | Number, rhs: X | Number) -> X:
     """Return the product of each pair of elements."""
     ...
 
 
-@elementwise(reference=_quotient, accepts=FLOATS | {dt.INT16, dt.INT32}, takes_numbers=True, ulp=2, domain=(0.5, 8.0))
+@elementwise(reference=_quotient, promotes=True, takes_numbers=True, ulp=2, domain=(0.5, 8.0))
 def div(lhs: X | Number, rhs: X | Number, high_precision: bool = False) -> X:
-    """Return the quotient of each pair of elements; integers drop the fraction.
+    """Return the quotient of each pair of elements; integers drop the fraction, and by zero they give zero.
 
-    A divisor that all the elements of a row share may be inverted once; with `high_precision` every quotient is exact.
+    `lhs / rhs` of integers is a quotient of floats instead, and `lhs // rhs` one that is rounded down. A divisor that
+    all the elements of a row share may be inverted once; with `high_precision` every quotient is exact.
     """
     ...
 
@@ -111,26 +120,39 @@ def minimum(lhs: X | Number, rhs: X | Number) -> X:
 
 
 @called("numpy torch")
-@elementwise(reference=lambda lhs, rhs: np.fmod(lhs, rhs), accepts=FLOATS | {dt.INT16, dt.INT32}, domain=(0.5, 8.0))
+@elementwise(reference=lambda lhs, rhs: np.fmod(lhs, rhs), promotes=True, domain=(0.5, 8.0))
 def fmod(lhs: X | Number, rhs: X | Number) -> X:
-    """Return the remainder of each pair of elements, with the sign of the dividend."""
+    """Return the remainder of each pair of elements, with the sign of the dividend; by an integer zero it is zero."""
     ...
 
 
 @called(numpy="remainder mod", torch="remainder")
-@elementwise(reference=_modulo, kinds=TILE, domain=(0.5, 8.0))
-def rem(lhs: Tile, rhs: Tile | Number, tmp: Tile | None = None) -> Tile:
-    """Return the remainder of each pair of elements, with the sign of the divisor; by an integer zero it is zero."""
+@elementwise(reference=_modulo, promotes=True, domain=(0.5, 8.0))
+def rem(lhs: X | Number, rhs: X | Number, tmp: Tile | None = None) -> X:
+    """Return the remainder of each pair of elements, with the sign of the divisor; by an integer zero it is zero.
+
+    Also written `lhs % rhs`.
+    """
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs + rhs, chained=True, kinds=TILE)
+@called("numpy torch")
+@elementwise(reference=_floored, ulp=1, domain=(0.5, 8.0))
+def floor_divide(lhs: X | Number, rhs: X | Number) -> X:
+    """Return the quotient of each pair of elements, rounded down; by an integer zero it is zero.
+
+    Also written `lhs // rhs`.
+    """
+    ...
+
+
+@elementwise(reference=lambda lhs, rhs: lhs + rhs, promotes=True, chained=True, kinds=TILE)
 def addc(lhs: Tile, rhs: Tile | Number, rhs2: Tile) -> Tile:
     """Return the sum of each three elements, from left to right."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs - rhs, chained=True, kinds=TILE)
+@elementwise(reference=lambda lhs, rhs: lhs - rhs, promotes=True, chained=True, kinds=TILE)
 def subc(lhs: Tile, rhs: Tile | Number, rhs2: Tile) -> Tile:
     """Return each element less two others, from left to right."""
     ...
@@ -230,20 +252,20 @@ def prelu(tile: Tile, slope: Tile, tmp: Tile | None = None) -> Tile:
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs & rhs, accepts=BITS, same_shape=True)
-def and_(lhs: X, rhs: X | Number) -> X:
+@elementwise(reference=lambda lhs, rhs: lhs & rhs, accepts=BITS, promotes=True)
+def and_(lhs: X | Number, rhs: X | Number) -> X:
     """Return the bits both integers of each pair have; of masks, where both are True."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs | rhs, accepts=BITS, same_shape=True)
-def or_(lhs: X, rhs: X | Number) -> X:
+@elementwise(reference=lambda lhs, rhs: lhs | rhs, accepts=BITS, promotes=True)
+def or_(lhs: X | Number, rhs: X | Number) -> X:
     """Return the bits either integer of each pair has; of masks, where one is True."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: lhs ^ rhs, accepts=BITS, same_shape=True)
-def xor(lhs: X, rhs: X | Number, tmp: Tile | None = None) -> X:
+@elementwise(reference=lambda lhs, rhs: lhs ^ rhs, accepts=BITS, promotes=True)
+def xor(lhs: X | Number, rhs: X | Number, tmp: Tile | None = None) -> X:
     """Return the bits exactly one integer of each pair has; of masks, where they differ."""
     ...
 
@@ -254,14 +276,14 @@ def not_(x: X) -> X:
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: _shift(lhs, rhs, left=True), accepts=INTEGERS, same_shape=True, domain=(0, 7))
-def shl(lhs: X, rhs: X | Number) -> X:
+@elementwise(reference=lambda lhs, rhs: _shift(lhs, rhs, left=True), accepts=INTEGERS, promotes=True, domain=(0, 7))
+def shl(lhs: X | Number, rhs: X | Number) -> X:
     """Return each integer shifted left; the count is taken modulo the width."""
     ...
 
 
-@elementwise(reference=lambda lhs, rhs: _shift(lhs, rhs, left=False), accepts=INTEGERS, same_shape=True, domain=(0, 7))
-def shr(lhs: X, rhs: X | Number) -> X:
+@elementwise(reference=lambda lhs, rhs: _shift(lhs, rhs, left=False), accepts=INTEGERS, promotes=True, domain=(0, 7))
+def shr(lhs: X | Number, rhs: X | Number) -> X:
     """Return each integer shifted right, keeping its sign; the count is taken modulo the width."""
     ...
 

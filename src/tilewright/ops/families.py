@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.expr import Const, Expr
 from tilewright.core.op import Kind, Undefined, data_of
 from tilewright.core.region import Array, Region, embed, exact, shaded
 from tilewright.core.types import Extent, ScalarType, Shape, ShapedType, TensorType, TileType, show_shape, static_shape
-from tilewright.dtypes import BOOL, FP32, INDEX, DataType, objection, promote, round_to
+from tilewright.dtypes import BOOL, FP32, INDEX, DataType, common, objection, promote, round_to
 from tilewright.errors import DTypeMismatchError, ExecutionError, OperandError, ShapeMismatchError
 from tilewright.ops.declare import NUMBERS, UNIFIED, op
 from tilewright.source import UNKNOWN, Span
@@ -34,8 +34,8 @@ def elementwise(
     reference: Reference,
     accepts: Collection[DataType] = NUMBERS,
     float_result: bool = False,
-    same_shape: bool = False,
     chained: bool = False,
+    promotes: bool = False,
     takes_numbers: bool = False,
     kinds: tuple[Kind, ...] = UNIFIED,
     ulp: float = 0,
@@ -44,8 +44,9 @@ def elementwise(
     """Declare an op that makes each element of the result from the same element of its operands.
 
     `reference` gets float64 arrays for floating-point operands and the integers themselves otherwise; what it returns
-    is rounded once. `float_result` ops turn integers into fp32 first; `same_shape` ops do not broadcast, masks aside.
-    `chained` ops apply it to the first two operands, then to that and the next one.
+    is rounded once. `float_result` ops turn integers into fp32 first; `chained` ones apply it to the first two
+    operands, then to that and the next one. Elements of several types meet by value, in those that say `promotes` as
+    the rules of the PTO family have it.
     """
     accepted = frozenset(accepts)
 
@@ -54,11 +55,11 @@ def elementwise(
 
         def infer(**operands: Any) -> ShapedType:
             values = {name: operands[name] for name in names if isinstance(operands[name], Expr)}
-            dtype = elementwise_dtype(values)
+            dtype = elementwise_dtype(values, promote if promotes or float_result else common)
             if float_result and dtype.is_int():
                 dtype = FP32
             check_dtype(dtype, accepted, list(values))
-            return elementwise_type(values, dtype, same_shape=same_shape and dtype != BOOL)
+            return elementwise_type(values, dtype)
 
         def evaluate(result: ShapedType, **operands: Any) -> Region:
             values = [operands[name] for name in names if operands[name] is not None]
@@ -74,8 +75,10 @@ def elementwise(
     return declare
 
 
-def elementwise_dtype(values: dict[str, Expr]) -> DataType:
-    """Return the element type operands promote to; a scalar never changes a tile's type."""
+def elementwise_dtype(
+    values: dict[str, Expr], join: Callable[[DataType, DataType], DataType | None] = promote
+) -> DataType:
+    """Return the element type that operands join in; a scalar never changes a tile's type."""
     shaped_types = [v.type for v in values.values() if isinstance(v.type, (TensorType, TileType))]
     if not shaped_types:
         raise OperandError(
@@ -83,11 +86,17 @@ def elementwise_dtype(values: dict[str, Expr]) -> DataType:
         )
     dtype = shaped_types[0].dtype
     for type_ in shaped_types[1:]:
-        dtype = promote(dtype, type_.dtype)
+        dtype = join(dtype, type_.dtype) or no_common(dtype, type_.dtype, list(values))
     for name, value in values.items():
         if isinstance(value.type, ScalarType):
             dtype = _with_scalar(dtype, name, value, isinstance(shaped_types[0], TileType))
     return dtype
+
+
+def no_common(lhs: DataType, rhs: DataType, blame: list[str]) -> NoReturn:
+    """Raise: of two types of integers one holds what is too large for the other, and that has a sign."""
+    help = "convert one: pl.cast(..., pl.INT64) or pl.cast(..., pl.UINT64), which keep the bits; comparing is exact"
+    raise DTypeMismatchError(f"no integers hold both {lhs} and {rhs}", blame=blame, help=help)
 
 
 def _with_scalar(dtype: DataType, name: str, value: Expr, keeps: bool) -> DataType:
@@ -108,23 +117,24 @@ def _with_scalar(dtype: DataType, name: str, value: Expr, keeps: bool) -> DataTy
 def check_dtype(dtype: DataType, accepted: Collection[DataType], blame: list[str]) -> None:
     """Raise unless an op takes elements of `dtype`."""
     if dtype not in accepted:
-        names = ", ".join(sorted(t.name for t in accepted))
-        raise DTypeMismatchError(f"{dtype} elements are not supported here", blame=blame, help=f"supported: {names}")
+        help = f"supported: {', '.join(sorted(t.name for t in accepted))}"
+        help = _MASKS if dtype == BOOL else help
+        raise DTypeMismatchError(f"{dtype} elements are not supported here", blame=blame, help=help)
 
 
-def elementwise_type(values: dict[str, Expr], dtype: DataType, *, same_shape: bool = False) -> ShapedType:
+_MASKS = "masks are joined with &, |, ^ and ~, and chosen by with pl.where; pl.cast(mask, pl.INT32) has ones and zeros"
+
+
+def elementwise_type(values: dict[str, Expr], dtype: DataType) -> ShapedType:
     """Return the broadcast result type; the first operand that spans an axis decides how much of it is valid."""
     types = {name: v.type for name, v in values.items() if isinstance(v.type, (TensorType, TileType))}
     first = next(iter(types.values()))
     shape, valid = first.shape, first.valid
     for type_ in list(types.values())[1:]:
-        merged = (
-            None if same_shape and type_.shape != first.shape else broadcast(shape, valid, type_.shape, type_.valid)
-        )
+        merged = broadcast(shape, valid, type_.shape, type_.valid)
         if merged is None:
             shapes = " and ".join(show_shape(t.shape) for t in types.values())
-            rule = "equal shapes" if same_shape else "shapes that broadcast"
-            raise ShapeMismatchError(f"operands need {rule}, got {shapes}", blame=list(types))
+            raise ShapeMismatchError(f"operands need shapes that broadcast, got {shapes}", blame=list(types))
         shape, valid = merged
     return computed(first, shape, valid, dtype)
 

@@ -1,17 +1,19 @@
 """Masks: tiles and tensors of bools, what makes them and what is chosen by them."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, TypeVar
 
 from tilewright.arrays import np
 from tilewright.core.annotations import Number, X
+from tilewright.core.build import call
 from tilewright.core.elsewhere import called
-from tilewright.core.expr import Const, Expr
-from tilewright.core.op import ElementTypes, Undefined, data_of
+from tilewright.core.expr import Const, Expr, constant
+from tilewright.core.op import OPS, Undefined, data_of
 from tilewright.core.region import Array, Region
 from tilewright.core.types import ScalarType, ShapedType, TensorType, TileType
-from tilewright.dtypes import BOOL, FP32, INDEX, INT32, INT64, UINT64, DataType, meet, objection, promote
+from tilewright.dtypes import BOOL, FP32, INDEX, INT32, INT64, UINT64, DataType, common, finite_limits, objection
 from tilewright.errors import DTypeMismatchError
 from tilewright.ops.declare import NUMBERS, UNIFIED, op
 from tilewright.ops.families import Reference, apply, check_dtype, elementwise_dtype, elementwise_type, shaped
@@ -35,71 +37,100 @@ def test(reference: Reference) -> Callable[[F], F]:
             return elementwise_type(values, BOOL)
 
         def evaluate(result: ShapedType, **operands: Any) -> Region:
-            values = [operands[name] for name in names]
-            return apply(reference, running_types(compared, BOOL, values), BOOL, values)
+            return evaluated(reference, BOOL, [operands[name] for name in names])
 
+        def fold(lhs: Expr, rhs: Expr) -> Expr | None:
+            return _within(function.__name__, lhs, rhs)
+
+        is_pair = len(names) == 2
         return op(
             kinds=UNIFIED, infer=infer, evaluate=evaluate, family="elementwise", reference=reference,
-            elements=compared, accepts=ELEMENTS, undefined=Undefined.SPREADS,
+            elements=compared, accepts=ELEMENTS, undefined=Undefined.SPREADS, fold=fold if is_pair else None,
+            unheld=names if is_pair else (),
         )(function)  # fmt: skip
 
     return declare
 
 
 def compared(result: DataType, given: Sequence[DataType | ScalarType]) -> tuple[DataType, ...]:
-    """Return the type that operands are compared in: one that holds the integers of both; floats win over those.
-
-    A scalar of floats takes the type of the elements it meets.
-    """
-    met = reduce(_common, [dtype for dtype in given if isinstance(dtype, DataType)])
-    scalars = [type_.dtype for type_ in given if isinstance(type_, ScalarType)]
-    if met.is_int():
-        met = reduce(_common, [dtype for dtype in scalars if dtype.is_int()], met)
-    return (met,) * len(given)
+    """Return the types that operands are compared in, by value; a scalar of floats takes the type of the elements."""
+    met = next(dtype for dtype in given if isinstance(dtype, DataType))
+    types = [dtype if isinstance(dtype, DataType) else _beside(met, dtype.dtype) for dtype in given]
+    return compared_in(*types) if len(types) == 2 else tuple(types)
 
 
-def _common(lhs: DataType, rhs: DataType) -> DataType:
-    """Return the type that two meet in: that of the floats, one that holds both integers, or the only one left."""
-    return meet(lhs, rhs) or (UINT64 if lhs.is_int() and rhs.is_int() else promote(lhs, rhs))
+def _beside(met: DataType, scalar: DataType) -> DataType:
+    return scalar if met.is_int() and scalar.is_int() else met
 
 
-def running_types(elements: ElementTypes, result: DataType, values: Sequence[Any]) -> tuple[DataType, ...]:
-    """Return the types that an op computes with running values in; a number is one of the widest scalars."""
-    scalars = ScalarType(INT64), ScalarType(FP32)
-    return elements(result, [v.dtype if isinstance(v, Region) else scalars[isinstance(v, float)] for v in values])
+def compared_in(lhs: DataType, rhs: DataType) -> tuple[DataType, DataType]:
+    """Return the types that two are compared in: one that holds both, or 64 bits with a sign and without."""
+    met = common(lhs, rhs)
+    first, second = (met or (INT64 if side.is_signed_int() else UINT64) for side in (lhs, rhs))
+    return first, second
+
+
+def evaluated(reference: Reference, result: DataType, values: list[Any]) -> Region:
+    """Return a comparison of running values; a number is one of the widest scalars."""
+    types = compared(BOOL, [v.dtype if isinstance(v, Region) else ScalarType(_widest(v)) for v in values])
+    meaning: Callable[..., Array] = reference
+
+    def exactly(lhs: Array, rhs: Array) -> Array:
+        return meaning(lhs.astype(object), rhs.astype(object)).astype(bool)
+
+    return apply(exactly if len(set(types)) > 1 else reference, types, result, values)
+
+
+def _widest(number: Any) -> DataType:
+    kind = np.asarray(number).dtype.kind
+    return FP32 if kind not in "biu" else UINT64 if int(number) > INT64.limits[1] else INT64
 
 
 def _check_meeting(values: dict[str, Expr]) -> None:
-    """Raise unless there is a type to compare operands in: a scalar fits the elements, uint64 meets no sign."""
+    """Raise unless operands compare: a running scalar of floats needs floats, a condition bools."""
     types = [v.type.dtype for v in values.values() if isinstance(v.type, (TensorType, TileType))]
     if not types:
         elementwise_dtype(values)
     for dtype in types:
         check_dtype(dtype, ELEMENTS, list(values))
-    met = reduce(_common, types)
     for name, value in values.items():
-        if isinstance(value.type, ScalarType) and not _is_held(value, met):
-            types.append(_beside(met, name, value))
-    integers = [dtype for dtype in types if dtype.is_int()]
-    for dtype in integers[1:]:
-        if met.is_int() and meet(integers[0], dtype) is None:
-            message = f"no integers hold both {integers[0]} and {dtype}, so these do not compare"
-            help = "convert one of them: pl.cast(..., pl.INT64)"
-            raise DTypeMismatchError(message, blame=list(values), help=help)
+        if not isinstance(value.type, ScalarType) or isinstance(value, Const):
+            continue
+        given, met = value.type.dtype, types[0]
+        if met.is_float() != given.is_float() or (given == BOOL) != (met == BOOL):
+            help = f"convert it: pl.cast({value}, pl.{met.symbol})"
+            message = f"a scalar of {given} does not compare with {met} elements"
+            raise DTypeMismatchError(message, blame=[name], help=help)
 
 
 def _is_held(value: Expr, dtype: DataType) -> bool:
     return isinstance(value, Const) and not objection(value.value, dtype)
 
 
-def _beside(met: DataType, name: str, value: Expr) -> DataType:
-    """Return the type of a running scalar that is compared with elements."""
-    assert isinstance(value.type, ScalarType)
-    given = value.type.dtype
-    if met.is_float() == given.is_float() and (given == BOOL) == (met == BOOL):
-        return given
-    help = f"convert it: pl.cast({value}, pl.{met.symbol})"
-    raise DTypeMismatchError(f"a scalar of {given} does not compare with {met} elements", blame=[name], help=help)
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def _within(name: str, lhs: Expr, rhs: Expr) -> Expr | None:
+    """Return a comparison with a number that elements cannot hold as one with a number that they can."""
+    if isinstance(lhs, Const):
+        lhs, rhs, name = rhs, lhs, _MIRRORED[name]
+    if not isinstance(rhs, Const) or _is_held(rhs, shaped(lhs).dtype):
+        return None
+    name, number = equivalent(name, rhs.value, shaped(lhs).dtype)
+    return call(OPS[f"tile.{name}"].spec, {"lhs": lhs, "rhs": constant(number, shaped(lhs).dtype)}, lhs.span)
+
+
+def equivalent(name: str, number: float, dtype: DataType) -> tuple[str, float]:
+    """Return a comparison that elements of a type answer as one with a number that is none of theirs."""
+    low, high = finite_limits(dtype)
+    if low <= number <= high and name not in ("eq", "ne"):
+        return ("le" if name in ("lt", "le") else "gt"), math.floor(number)
+    is_true = name == "ne" or (number > high and name in ("lt", "le")) or (number < low and name in ("gt", "ge"))
+    if not dtype.is_float():
+        return ("ge" if is_true else "lt"), low
+    if name in ("eq", "ne"):
+        return name, math.nan
+    return (name[0] + "t" if is_true else name[0] + "e"), math.inf if number > 0 else -math.inf
 
 
 def _where_type(condition: Expr, x: Expr, y: Expr) -> ShapedType:
@@ -109,22 +140,26 @@ def _where_type(condition: Expr, x: Expr, y: Expr) -> ShapedType:
         raise DTypeMismatchError(message, blame=["condition"], help=_MASKS)
     values = {"x": x, "y": y}
     is_shaped = any(isinstance(v.type, (TensorType, TileType)) for v in values.values())
-    dtype = elementwise_dtype(values) if is_shaped else _of_scalars(values)
+    dtype = elementwise_dtype(values, common) if is_shaped else _of_scalars(values)
     check_dtype(dtype, ELEMENTS, list(values))
     return elementwise_type({**values, "condition": condition}, dtype)
 
 
 def _of_scalars(values: dict[str, Expr]) -> DataType:
     """Return the type of elements that are one of two numbers: a known one takes that of one that is not."""
-    running = [_own(value) for value in values.values() if not isinstance(value, Const)]
+    running = [own_type(value) for value in values.values() if not isinstance(value, Const)]
     if running:
-        met = reduce(_common, running)
+        met = reduce(_joined, running)
         if all(_is_held(value, met) for value in values.values() if isinstance(value, Const)):
             return met
-    return reduce(_common, map(_own, values.values()))
+    return reduce(_joined, map(own_type, values.values()))
 
 
-def _own(value: Expr) -> DataType:
+def _joined(lhs: DataType, rhs: DataType) -> DataType:
+    return common(lhs, rhs) or UINT64
+
+
+def own_type(value: Expr) -> DataType:
     """Return the element type that a number has for itself: fp32 or int32 where it is known."""
     assert isinstance(value.type, ScalarType)
     dtype = value.type.dtype

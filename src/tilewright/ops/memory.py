@@ -39,7 +39,7 @@ from tilewright.ops.families import shaped
 from tilewright.ops.masked import MASKS, check_alone, check_mask, write_masked
 from tilewright.ops.windows import NARROW, check_rank, outside, tile_shape
 
-__all__ = ["create_tensor", "create_tile", "dim", "full", "move", "read", "store", "tile_full", "write"]
+__all__ = ["create_tensor", "create_tile", "dim", "move", "read", "store", "write"]
 
 ATOMIC = frozenset((FP32, BF16, FP16, INT32, INT16, INT8))
 
@@ -135,7 +135,7 @@ def _add(into: Any, live: Any, dtype: DataType) -> None:
             into[place] = round_to(exact(into[place]) + exact(live[place]), dtype)
 
 
-def _created(
+def created_type(
     shape: tuple[Expr, ...],
     dtype: DataType,
     value: Expr | None = None,
@@ -152,7 +152,7 @@ def _created(
 def _create_tensor(
     result: TensorType, shape: tuple[int, ...], dtype: DataType, init_value: Any = None, **_: Any
 ) -> Region:
-    _check_extents(shape)
+    check_extents(shape)
     return unwritten(shape, dtype) if init_value is None else whole(filled(shape, dtype, init_value))
 
 
@@ -181,7 +181,7 @@ MOST = 1 << 40
 EXTENTS = "extents are zero or more, and their product is what memory can hold"
 
 
-def _check_extents(shape: Sequence[int]) -> None:
+def check_extents(shape: Sequence[int]) -> None:
     if any(extent < 0 for extent in shape) or prod(shape) > MOST:
         raise ExecutionError(f"no tensor can have these extents: {list(shape)}", help=EXTENTS)
 
@@ -189,12 +189,6 @@ def _check_extents(shape: Sequence[int]) -> None:
 def filled(shape: Sequence[int], dtype: DataType, value: Any) -> Any:
     """Return storage all of whose elements are a number."""
     return round_to(np.full(tuple(shape), round_scalar(value, dtype)), dtype)
-
-
-def _full(result: ShapedType, shape: tuple[int, ...], dtype: DataType, value: Any) -> Region:
-    _check_extents(shape)
-    data = filled(shape, dtype, value)
-    return Region(data, data.shape, is_made=True)
 
 
 def _created_tile(
@@ -318,8 +312,8 @@ def move(
 
 @called(numpy="empty", torch="empty")
 @op(
-    kinds=TENSOR, name="create", infer=_created, evaluate=_create_tensor, effect=Effect.ALLOCATE, control_plane=True,
-    accepts=ANY,
+    kinds=TENSOR, name="create", infer=created_type, evaluate=_create_tensor, effect=Effect.ALLOCATE, accepts=ANY,
+    control_plane=True,
     example="fresh = pl.create_tensor([16, 32], dtype=pl.FP32)\nfresh = pl.store(a, [0, 0], fresh)\n"
     "out = pl.store(pl.load(fresh, [0, 0], [16, 32]), [0, 0], out)",
 )  # fmt: skip
@@ -347,26 +341,6 @@ def create_tile(
     flat_layout: bool | None = None,
 ) -> Tile:
     """Return a new tile, its elements unspecified."""
-    ...
-
-
-@called("numpy torch triton", numpy="full_like zeros ones", torch="full_like zeros ones", triton="zeros")
-@op(
-    kinds=TENSOR, infer=_created, evaluate=_full, effect=Effect.ALLOCATE, accepts=ANY,
-    example="ones = pl.full([16, 32], dtype=pl.FP32, value=1.0)\n"
-    "out = pl.store(pl.load(ones, [0, 0], [16, 32]), [0, 0], out)",
-)  # fmt: skip
-def full(shape: Extents, dtype: DataType, value: Number) -> Tensor:
-    """Return a new buffer all of whose elements are `value`."""
-    ...
-
-
-@op(
-    kinds=TILE, name="full", infer=_created_tile, evaluate=_full, accepts=ANY,
-    example="out = pl.store(pl.tile.full([16, 32], dtype=pl.FP32, value=1.0), [0, 0], out)",
-)  # fmt: skip
-def tile_full(shape: Extents, dtype: DataType, value: Number) -> Tile:
-    """Return a tile all of whose elements are `value`."""
     ...
 
 

@@ -1,6 +1,7 @@
 """Order: elements along an axis sorted, with or without their places. Only the valid part takes part.
 
-NaN is larger than every number, both zeros are equal, and equal elements stay in the order they came in.
+NaN is larger than every number, True than False, both zeros are equal, and equal elements stay in the order they
+came in.
 """
 
 from typing import Any
@@ -13,8 +14,8 @@ from tilewright.core.region import Array, Region, embed, exact
 from tilewright.core.types import ShapedType, TensorType, TileType, TupleType
 from tilewright.dtypes import INT32, DataType
 from tilewright.errors import AttributeValueError, ExecutionError, NotStaticError, ShapeMismatchError
-from tilewright.ops.axes import one_axis
-from tilewright.ops.declare import NUMBERS, TILE, UNIFIED, op
+from tilewright.ops.axes import COUNTED, one_axis
+from tilewright.ops.declare import TILE, UNIFIED, op
 from tilewright.ops.derived import Writing, derived, extents
 from tilewright.ops.families import check_dtype, computed, shaped
 
@@ -25,7 +26,7 @@ FEWER = "there are fewer valid elements along the axis than are asked for"
 
 def _ordered(x: Expr, axis: Any, dtype: DataType) -> ShapedType:
     type_ = shaped(x)
-    check_dtype(type_.dtype, NUMBERS, ["x"])
+    check_dtype(type_.dtype, COUNTED, ["x"])
     place = one_axis(x, axis)
     if isinstance(type_, TensorType) and not isinstance(type_.shape[place], int):
         help = "load it into a tile, which knows how much of it is valid"
@@ -75,7 +76,7 @@ def _check_count(k: Any, type_: ShapedType, axis: int) -> None:
 def _row_topk_type(x: Expr, k: int, largest: bool) -> TupleType:
     type_ = shaped(x)
     assert isinstance(type_, TileType)
-    check_dtype(type_.dtype, NUMBERS, ["x"])
+    check_dtype(type_.dtype, COUNTED, ["x"])
     _check_count(k, type_, -1)
     shape, live = (*type_.shape[:-1], k), (*type_.valid[:-1], k)
     return TupleType((TileType(shape, type_.dtype, live), TileType(shape, INT32, live)))
@@ -116,7 +117,7 @@ _TAKEN = "best, places = pl.{name}(a, 8)\nout = pl.store(best + pl.cast(places, 
 
 @called("numpy torch triton")
 @op(
-    kinds=UNIFIED, infer=_sort_type, evaluate=_sort, accepts=NUMBERS, family="order",
+    kinds=UNIFIED, infer=_sort_type, evaluate=_sort, accepts=COUNTED, family="order",
     example="out = pl.store(pl.sort(a, axis=-1), [0, 0], out)",
 )  # fmt: skip
 def sort(x: X, axis: int = -1, descending: bool = False) -> X:
@@ -126,7 +127,7 @@ def sort(x: X, axis: int = -1, descending: bool = False) -> X:
 
 @called("numpy torch")
 @op(
-    kinds=UNIFIED, infer=_argsort_type, evaluate=_argsort, accepts=NUMBERS, family="order",
+    kinds=UNIFIED, infer=_argsort_type, evaluate=_argsort, accepts=COUNTED, family="order",
     example="out = pl.store(pl.cast(pl.argsort(a, axis=-1), pl.FP32), [0, 0], out)",
 )  # fmt: skip
 def argsort(x: X, axis: int = -1, descending: bool = False) -> X:
@@ -134,7 +135,7 @@ def argsort(x: X, axis: int = -1, descending: bool = False) -> X:
     ...
 
 
-@op(kinds=TILE, infer=_row_topk_type, evaluate=_row_topk, accepts=NUMBERS, family="order", example=_TAKEN)
+@op(kinds=TILE, infer=_row_topk_type, evaluate=_row_topk, accepts=COUNTED, family="order", example=_TAKEN)
 def row_topk(x: Tile, k: int, largest: bool = True) -> tuple[Tile, Tile]:
     """Return the `k` largest or smallest elements of each row in order, and the columns they are in.
 
@@ -144,7 +145,7 @@ def row_topk(x: Tile, k: int, largest: bool = True) -> tuple[Tile, Tile]:
 
 
 @called("torch triton")
-@derived(_topk, example=_TAKEN)
+@derived(_topk, accepts=COUNTED, example=_TAKEN)
 def topk(x: X, k: int, axis: int = -1, largest: bool = True) -> tuple[X, X]:
     """Return the `k` largest or smallest elements along an axis in order, and their places as int32.
 

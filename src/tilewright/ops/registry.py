@@ -15,6 +15,8 @@ from tilewright.ops import convert as convert
 from tilewright.ops import counting as counting
 from tilewright.ops import draw as draw
 from tilewright.ops import elementwise as elementwise
+from tilewright.ops import fills as fills
+from tilewright.ops import flips as flips
 from tilewright.ops import functions as functions
 from tilewright.ops import gather as gather
 from tilewright.ops import generate as generate

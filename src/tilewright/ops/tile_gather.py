@@ -12,9 +12,10 @@ from tilewright.errors import ExecutionError
 from tilewright.ops.declare import ANY, TILE, op
 from tilewright.ops.families import shaped
 from tilewright.ops.indices import INSIDE, PICKED, check_picked, inside, pattern_of
+from tilewright.ops.places import places_type
 from tilewright.ops.selection import Parts, compared, compared_types, masked, masked_type
 
-__all__ = ["gather", "gather_compare", "gather_mask"]
+__all__ = ["gather", "gather_compare", "gather_mask", "pick"]
 
 
 def tile_of(parts: Parts) -> TileType:
@@ -38,6 +39,18 @@ def _gather(result: TileType, src: Region, indices: Region, tmp: Region | None) 
             raise ExecutionError(message, help=INSIDE)
     src.seen()
     return embed(src.data[places], result.shape, result.dtype)
+
+
+def _pick_type(x: Expr, indices: Expr) -> TileType:
+    source, result = shaped(x), places_type(x, indices, 0, None)
+    return TileType(
+        result.shape, source.dtype, (*result.valid[:1], *source.valid[1:]) if len(source.shape) > 1 else result.valid
+    )
+
+
+def _pick(result: TileType, x: Region, indices: Region) -> Region:
+    numbers = np.reshape(indices.seen(), -1) if x.data.ndim > 1 else indices.seen()
+    return embed(x.seen()[inside(numbers, x.valid[0], "indices")], result.shape, result.dtype)
 
 
 def _mask_type(src: Expr, mask_pattern: int, output_dtype: DataType | None) -> TileType:
@@ -83,6 +96,19 @@ def gather(src: Tile, indices: Tile, tmp: Tile | None = None) -> Tile:
     """Return for each index the element of `src` with that number, counted along its rows.
 
     An index that points outside `src`, or at what is not valid of it, is an error.
+    """
+    ...
+
+
+@op(
+    kinds=TILE, infer=_pick_type, evaluate=_pick, accepts=ANY, domain=(0.0, 0.9),
+    example="rows = pl.cast(pl.tile.full([1, 16], dtype=pl.FP32, value=3.0), pl.INT32)\n"
+    "out = pl.store(pl.tile.pick(a, rows), [0, 0], out)",
+)  # fmt: skip
+def pick(x: Tile, indices: Tile) -> Tile:
+    """Return the rows of a tile, or the elements of a vector, that indices name; also written `t[indices]`.
+
+    Rows are named by indices in a line. An index outside what is valid of `x` is an error.
     """
     ...
 

@@ -23,6 +23,7 @@ from tilewright.dtypes import FP32, INT32, DataType, promote
 from tilewright.errors import KernelError
 from tilewright.ops.compare import beside_scalar
 from tilewright.ops.lanes import AXES, GAP
+from tilewright.ops.masks import compared_in
 from tilewright.ops.matmul import accumulator
 from tilewright.ops.padding import pad_number
 from tilewright.ops.position import NOTHING
@@ -117,10 +118,11 @@ def _cmp(b: Blocks, value: Call, given: Given) -> Var:
     """Write a comparison as a choice between one and zero."""
     rhs, dtype = given["rhs"], tensor_type(value).dtype
     other = rhs.type if isinstance(rhs, Expr) else None
-    met = promote(dtype, other.dtype) if isinstance(other, TensorType) else beside_scalar(dtype)
+    types = compared_in(dtype, other.dtype) if isinstance(other, TensorType) else (beside_scalar(dtype),) * 2
 
     def compute(inner: Blocks, bound: Given) -> Var:
-        pair = {n: inner.cast(v, met) if isinstance(v := bound[n], Var) and _is_tile(v) else v for n in ("lhs", "rhs")}
+        sides = zip(("lhs", "rhs"), types, strict=True)
+        pair = {n: inner.cast(v, met) if isinstance(v := bound[n], Var) and _is_tile(v) else v for n, met in sides}
         mask = inner.do("tile.cmp", **pair, cmp_type=given["cmp_type"])
         like = inner.do("tile.add", **pair) if isinstance(other, TensorType) else pair["lhs"]
         ones = inner.do("tile.expands", target=like, scalar=integer(1))

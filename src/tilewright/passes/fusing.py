@@ -77,7 +77,8 @@ def _cast(w: Walk, call: Call, given: Given) -> Waiting:
 def _full(w: Walk, call: Call, given: Given) -> Waiting:
     target = w.tiles(given, "target")
     assert isinstance(call.type, TileType)
-    return w.map(_shape(call), target[0].valid if target else known(call.type, _shape(call)), ())
+    own = [(id(call), axis) for axis in range(len(call.type.shape))]  # what only the running program knows
+    return w.map(_shape(call), target[0].valid if target else known(call.type, own), ())
 
 
 @_plans("partial")
@@ -225,6 +226,15 @@ def _needing(w: Walk, call: Call, given: Given) -> Waiting | None:
     if call.op.spec.family == "update" or any(isinstance(arg.type, TensorType) for arg in call.args):
         w.recorder.end(f"`{call.op.spec.name}` works on what is in memory")
     return w.in_memory(call)
+
+
+@_plans("mgather", "take")
+def _gather(w: Walk, call: Call, given: Given) -> Waiting | None:
+    """Let what is gathered for a store alone be written where that goes."""
+    gathered = _needing(w, call, given)
+    assert gathered is not None
+    w.straighten(gathered.rows)
+    return gathered
 
 
 @_plans("gather_mask")

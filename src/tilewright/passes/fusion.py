@@ -3,7 +3,8 @@
 Ops that work row by row wait in a group of ops with the same rows, and are computed together, whole chains of them in
 registers. A group ends where somebody needs a result in memory, where rows or columns differ, where a store and a load
 may meet, and where the statements around it do. A tile of one row that is loaded *floats*: every group may read it. A
-load that only a matrix product reads is read *in place*, where it lies in its tensor.
+load that only a matrix product reads is read *in place*, where it lies in its tensor. What is gathered to be stored
+goes *straight* where the store does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tilewright.core.expr import Var
 from tilewright.core.printer import Printer
 from tilewright.core.program import Function
 from tilewright.core.stmt import Stmt
+from tilewright.passes.straight import Target
 from tilewright.records import mutable, record
 
 DEEPEST = 64
@@ -50,7 +52,8 @@ class FusedGroup:
 class Step:
     """What happens at a statement: the group before it ends, and it begins one.
 
-    It floats beside all groups, is read in place, or gives a mask that is only chosen by.
+    It floats beside all groups, is read in place, gives a mask that is only chosen by, writes for the store that
+    follows, or is that store and has nothing left to do.
     """
 
     ends: bool = False
@@ -58,6 +61,8 @@ class Step:
     floats: bool = False
     in_place: bool = False
     only_chooses: bool = False
+    target: Target | None = None
+    is_done: bool = False
 
 
 @mutable
@@ -75,7 +80,7 @@ class Fusion:
         """Return what happens at a statement."""
         return self.steps.get(id(stmt), Step())
 
-    def note(self, stmt: Stmt, **happens: bool) -> None:
+    def note(self, stmt: Stmt, **happens: bool | Target) -> None:
         """Let something happen at a statement."""
         self.steps[id(stmt)] = replace(self.at(stmt), **happens)
 
@@ -142,6 +147,13 @@ class Recorder:
                 self.plan.note(self.stmt, ends=True)
             self.plan.groups.append(FusedGroup(self.rows or (1,), self.stmts, why, about))
             self._clear(self.number + 1)
+
+    def straighten(self, store: Stmt, target: Target, rows: tuple[Extent, ...]) -> None:
+        """Let the current statement, which gathers, write for the store that follows."""
+        assert self.stmt is not None
+        self.plan.note(self.stmt, target=target)
+        self.plan.note(store, is_done=True)
+        self.plan.groups.append(FusedGroup(rows, [self.stmt, store], "is where its rows go", target.tensor))
 
     def root_of(self, tensor: Var) -> Var:
         """Return what stands for all tensors that may share memory with one."""

@@ -12,9 +12,10 @@ from tilewright.core.op import Kind, OpSpec
 from tilewright.core.operands import Argument
 from tilewright.core.program import Function
 from tilewright.core.stmt import AssignStmt, EvalStmt, SeqStmts, Stmt
-from tilewright.core.types import TileType
+from tilewright.core.types import TensorType, TileType
 from tilewright.core.visitor import bodies, statements, used, variables
 from tilewright.passes.fusion import Extent, Recorder, Waiting
+from tilewright.passes.straight import straight
 
 Given: TypeAlias = "Mapping[str, Argument]"
 Value: TypeAlias = "Waiting | tuple[Value, ...] | None"
@@ -87,6 +88,8 @@ class Walk:
             return self._value(expr)
         if expr.op.spec.is_barrier:
             self.recorder.end("blocks wait for each other")
+        if self.recorder.stmt is not None and self.recorder.plan.at(self.recorder.stmt).is_done:
+            return None
         if expr.op.kind is Kind.TENSOR:
             self._tensor_op(expr, var)
         if expr.op.kind not in (Kind.TILE, Kind.SYSTEM):
@@ -126,6 +129,8 @@ class Walk:
             self.recorder.after_stores(given["x"])
         elif fills or not (call.op.spec.is_view or name in _NEW):
             self.recorder.end(f"`{name}` works on whole tensors")
+        if name == "paged_gather" and not given["is_trans"] and _fills(given["indices"], given["max_indices"]):
+            self.straighten((given["max_indices"],))
         if var is not None and self._turns(call.op.spec, given):
             self.turned.add(var)
 
@@ -136,6 +141,15 @@ class Walk:
             return number(strides.elements[-1]) != 1
         turns = spec.turns and ("layout" not in given or is_there(given["layout"]))
         return turns or is_there(given.get("drop_dims")) or given.get(spec.alias or "") in self.turned
+
+    def straighten(self, rows: tuple[Extent, ...]) -> None:
+        """Let rows that are gathered for a store alone be written where that goes."""
+        gather, recorder = self.recorder.stmt, self.recorder
+        if not isinstance(gather, AssignStmt) or self.is_copied(gather) or self.uses.get(gather.var) != 1:
+            return
+        found = straight(gather, self.here, recorder.may_meet, self.turned)
+        if found is not None and not self.is_copied(found[0]):
+            recorder.straighten(*found, rows)
 
     def write(self, tile: Waiting, tensor: Argument, offsets: Argument) -> None:
         """Let a tile be stored to a tensor."""
@@ -157,6 +171,11 @@ class Walk:
         if any(r.waits(o) and not o.is_column and o.valid[-1] != tile.valid[-1] for o in operands):
             r.end("columns of another extent are read")
         return r.record(tile, operands, may_float=alone and not self.is_copied(r.stmt))
+
+
+def _fills(indices: Argument, most: Argument) -> bool:
+    """Return whether there are as many indices as there may be at most."""
+    return isinstance(indices, Expr) and isinstance(indices.type, TensorType) and indices.type.shape[-1] == most
 
 
 def known(type_: TileType, unknown: Sequence[Extent]) -> tuple[Extent, ...]:

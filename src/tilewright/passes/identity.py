@@ -35,12 +35,12 @@ def returned_parameters(functions: Sequence[Function]) -> Returned:
 
 def _returned(function: Function, known: Returned) -> tuple[int | None, ...]:
     returns = [s for s in statements(function.body) if isinstance(s, ReturnStmt)]
-    if len(returns) != 1:
+    if not returns:
         return (None,) * len(function.return_types)
     identities = Identities(function.body, known)
-    positions = {param: i for i, param in enumerate(function.params) if isinstance(param.type, TensorType)}
-    roots = [identities.root(value) for value in returns[0].values]
-    return tuple(positions.get(root) if isinstance(root, Var) else None for root in roots)
+    positions: dict[Expr, int] = {p: i for i, p in enumerate(function.params) if isinstance(p.type, TensorType)}
+    given = [[positions.get(identities.root(value)) for value in stmt.values] for stmt in returns]
+    return tuple(each[0] if len(set(each)) == 1 else None for each in zip(*given, strict=True))
 
 
 def written_tensor(value: Expr) -> Expr | None:

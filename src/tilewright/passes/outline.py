@@ -7,7 +7,8 @@ dispatched once per block. Scopes that only group work are dissolved.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -175,6 +176,15 @@ class _Outliner(Rewriter):
                 self.counts[word] += 1
         self.taken.add(name)
         return name
+
+
+def author_of(kernel: str, names: Collection[str]) -> str:
+    """Return the function that a kernel was written in where its name was made up, else the kernel itself."""
+    for name in names:
+        made_up = kernel.removeprefix(f"{name}_")
+        if made_up != kernel and (made_up in names or re.fullmatch(r"(incore|spmd)_\d+", made_up)):
+            return author_of(name, names)
+    return kernel
 
 
 def _together(types: tuple[Type, ...]) -> Type:

@@ -30,25 +30,54 @@ from tilewright.core.stmt import (
     Stmt,
 )
 from tilewright.core.types import Extent, ScalarType, TensorType
-from tilewright.core.visitor import statements
+from tilewright.core.visitor import statements, used, variables
 from tilewright.dtypes import INDEX
 from tilewright.passes.aliases import Footprints
 from tilewright.passes.boxes import Box
 from tilewright.passes.defined import Defined
-from tilewright.passes.last_use import reads
 from tilewright.records import record
 
 _LEAVING = (BreakStmt, ContinueStmt, ReturnStmt)
 
 
-def is_overwritten(made: Call, body: SeqStmts, defined: Defined) -> bool:
-    """Return whether the statement after the one that binds a new buffer stores to every element of it."""
-    for stmt, following in zip(body.stmts, body.stmts[1:], strict=False):
+def is_overwritten(made: Call, body: SeqStmts, program: Program, defined: Defined) -> bool:
+    """Return whether the first statement that names a new buffer stores to every element of it, and reads none."""
+    for number, stmt in enumerate(body.stmts):
         if isinstance(stmt, AssignStmt) and stmt.value is made:
-            stores = [s for s in _Walk(None).stores(following, _Here(defined, {}, {}, ())) if s.tensor is stmt.var]
-            is_read = reads(SeqStmts((following,)))[stmt.var] > len(stores)
-            return not is_read and any(store.fills(stmt.var) for store in stores)
+            naming = (each for each in body.stmts[number + 1 :] if stmt.var in _named(each))
+            first = next(naming, None)
+            if first is None or _is_read(first, stmt.var, Footprints(program)):
+                return False
+            stores = _Walk(program).stores(first, _Here(defined, {}, {}, ()))
+            return any(store.fills(stmt.var) for store in stores)
     return False
+
+
+def _named(stmt: Stmt) -> set[Var]:
+    return {var for each in statements(SeqStmts((stmt,))) for var in variables(used(each))}
+
+
+def _is_read(stmt: Stmt, buffer: Var, footprints: Footprints) -> bool:
+    """Return whether a statement may look at a buffer: all but stores to it and functions that only write it may."""
+    names = {buffer}
+    for each in statements(SeqStmts((stmt,))):
+        if not names.isdisjoint(variables(used(each))):
+            if not _only_writes(each, buffer, footprints):
+                return True
+            if isinstance(each, AssignStmt):
+                names.add(each.var)  # what a function returns may be the buffer
+    return False
+
+
+def _only_writes(stmt: Stmt, buffer: Var, footprints: Footprints) -> bool:
+    expr = stmt.expr if isinstance(stmt, EvalStmt) else stmt.value if isinstance(stmt, AssignStmt) else None
+    if not isinstance(expr, (Call, Invoke, Submit)) or variables(expr.args).count(buffer) != 1:
+        return False
+    if isinstance(expr, Call):
+        bound = arguments(expr) if expr.op.name == "tile.store" else {}
+        return bound.get("output_tensor") is buffer and bound["atomic"] is not AtomicType.Add
+    found = footprints[expr.op.name]
+    return buffer in expr.args and expr.args.index(buffer) not in found.reads | found.adds
 
 
 def overwritten_outputs(program: Program, entry: Function) -> tuple[int, ...]:
@@ -161,7 +190,7 @@ def _product(expr: Expr) -> tuple[Var, int] | None:
 class _Walk:
     """A walk over statements that are surely executed, into the functions that they call."""
 
-    def __init__(self, program: Program | None) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
 
     def function(
@@ -201,7 +230,7 @@ class _Walk:
                 return []
 
     def _called(self, call: Invoke | Submit, here: _Here) -> list[_Store]:
-        function = None if self.program is None else self.program.get_function(call.op.name)
+        function = self.program.get_function(call.op.name)
         if function is None or function.solutions:
             return []
         names = dict(zip(function.params, map(here.meant, call.args), strict=True))

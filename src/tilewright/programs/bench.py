@@ -40,31 +40,29 @@ def benchmark(
         raise ValueError(f"benchmark needs one round or more and no negative warmup, got {rounds} and {warmup}")
     if config is not None and (platform is not None or device_id is not None):
         raise ValueError("benchmark takes a config, or a platform and a device_id, which a config has")
-    host = _timed(lambda: compiled(*args), rounds, warmup)
-    alone = _alone(compiled, args)
-    device = _timed(alone, rounds, warmup) if alone is not None else (0.0,) * rounds
+    host = _timed(lambda: compiled(*args), rounds, warmup, _wall)
+    device: Sequence[float] = (0.0,) * rounds
+    if isinstance(compiled, CompiledProgram) and compiled.native is not None:
+        alone = prepared(compiled.native, bind(entry_of(compiled.declared), compiled.directions(), args))
+        device = _timed(alone, rounds, warmup, compiled.native.code.backend.elapsed)
     return BenchmarkStats(host, Timings(device), _name(compiled), warmup)
 
 
-def _alone(compiled: Callable[..., Any], args: Sequence[Any]) -> Callable[[], Any] | None:
-    """Return a run of the machine code on arguments that have been looked at already, None where there is none."""
-    if not isinstance(compiled, CompiledProgram) or compiled.native is None:
-        return None
-    entry, native = entry_of(compiled.declared), compiled.native
-    return prepared(native, bind(entry, compiled.directions(), args))
-
-
-def _timed(run: Callable[[], Any], rounds: int, warmup: int) -> tuple[float, ...]:
-    """Return the wall times of `rounds` runs in microseconds."""
+def _timed(
+    run: Callable[[], Any], rounds: int, warmup: int, elapsed: Callable[[Callable[[], Any]], float]
+) -> tuple[float, ...]:
+    """Return how long each of `rounds` runs took by some clock, in microseconds."""
     for _ in range(warmup):
         run()
-    times: list[int] = []
     with _without_collection():
-        for _ in range(rounds):
-            start = perf_counter_ns()
-            run()
-            times.append(perf_counter_ns() - start)
-    return tuple(time / 1000 for time in times)
+        return tuple([1e6 * elapsed(run) for _ in range(rounds)])
+
+
+def _wall(run: Callable[[], Any]) -> float:
+    """Return the seconds until a run returns."""
+    start = perf_counter_ns()
+    run()
+    return (perf_counter_ns() - start) / 1e9
 
 
 @contextmanager

@@ -55,7 +55,7 @@ static int64_t tw_mod(int64_t a, int64_t b)
 
 static int tw_run(void (*entry)(int64_t *, int64_t *), int64_t *words)
 {
-    int64_t context[7] = {threads > 1 ? (int64_t)(intptr_t)parallel : (int64_t)(intptr_t)serial, [6] = threads};
+    int64_t context[11] = {threads > 1 ? (int64_t)(intptr_t)parallel : (int64_t)(intptr_t)serial, [6] = threads};
     entry(words, context);
     for (void *buffer = (void *)(intptr_t)context[2]; buffer != NULL;) {
         void *next = *(void **)buffer;

@@ -1,6 +1,7 @@
 """Error tables: what the numbers of a running program's errors mean, as plain data and back.
 
-    table := {"sources": [["kernel.py", {"12": "its text"}] ...], "errors": [["message", span] ...]}
+    table := {"sources": [["kernel.py", {"12": "its text"}] ...], "errors": [error ...]}
+    error := ["message", span, "function", "exact message"]
     span  := [source, line, column, end line, end column, span of the caller] | null
 
 Of each source those lines are kept that an error points to, so that it still shows the author's own.
@@ -11,20 +12,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tilewright.backends.interface import Error
 from tilewright.source import UNKNOWN, Excerpt, Source, Span
 
 
-def plain_errors(errors: Sequence[tuple[str, Span]]) -> dict[str, Any]:
+def plain_errors(errors: Sequence[Error]) -> dict[str, Any]:
     """Return messages and spans as JSON can hold them."""
     kept: dict[Source, dict[str, str]] = {}
-    table = [[message, _plain_span(span, kept)] for message, span in errors]
+    table = [[error.message, _plain_span(error.span, kept), error.function, error.exact] for error in errors]
     return {"sources": [[source.filename, lines] for source, lines in kept.items()], "errors": table}
 
 
-def read_errors(plain: Mapping[str, Any]) -> list[tuple[str, Span]]:
+def read_errors(plain: Mapping[str, Any]) -> list[Error]:
     """Return what `plain_errors` was given; LookupError, TypeError or ValueError for anything else."""
     sources = [Excerpt(filename, lines) for filename, lines in plain["sources"]]
-    return [(message, _read_span(span, sources)) for message, span in plain["errors"]]
+    return [Error(message, _read_span(span, sources), *rest) for message, span, *rest in plain["errors"]]
 
 
 def _plain_span(span: Span | None, kept: dict[Source, dict[str, str]]) -> list[Any] | None:

@@ -35,7 +35,7 @@ def export(artifact: Artifact, directory: Path, name: str | None, specialized: M
     """Write `<name>.h`, `<name>.c` and `lib<name>.so`; ExportError says why a program has none."""
     chosen = function_name(name or artifact.program.name)
     functions = list(_functions(artifact, chosen, specialized))
-    messages = [(message.replace(f"index {INDEX}", "an index"), span) for message, span in artifact.code.errors]
+    messages = [(error.message.replace(f"index {INDEX}", "an index"), error.span) for error in artifact.code.errors]
     errors = [str(ExecutionError(message, spans=[span])) for message, span in messages]
     exported = artifact.code.backend.exported(artifact.code)
     texts = {

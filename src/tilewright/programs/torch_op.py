@@ -12,6 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Protocol, cast
 
+from tilewright.backends.interface import taken_devices
 from tilewright.call.torch_state import inside_operator
 from tilewright.core.enums import ParamDirection
 from tilewright.core.program import Program
@@ -141,7 +142,9 @@ def registered(name: str, schema: Schema, run: Callable[..., Any], fake: Callabl
         with inside_operator():
             return schema.outputs(run(*args), args)
 
-    made = torch.library.custom_op(name, call, mutates_args=schema.mutated, schema=str(schema), device_types="cpu")
+    made = torch.library.custom_op(
+        name, call, mutates_args=schema.mutated, schema=str(schema), device_types=taken_devices()
+    )
     made.register_fake(partial(fake, torch))
     if name not in _anchors:
         _anchors[name] = _anchored(torch, *name.split("::"))

@@ -16,7 +16,7 @@ from tilewright.backends.host import HostProgram
 from tilewright.call.backoff import Backoff
 from tilewright.call.entrance import reroute
 from tilewright.call.frameworks import is_tensor
-from tilewright.call.launch import context, room
+from tilewright.call.launch import context, error_numbers, room
 from tilewright.call.torch_state import is_traced
 from tilewright.call.unread import hide, unread
 from tilewright.errors import InternalError
@@ -130,7 +130,7 @@ class Launcher:
         around, name = context(plan.native), self._programs.func.name
         plan.native.calls[name](room(tuple(plan.words(grid, given))), around)
         if around[Context.ERROR] or around[Context.BUFFERS]:
-            plan.native.finish(name, around[Context.ERROR], around[Context.BUFFERS])
+            plan.native.finish(name, around[Context.ERROR], around[Context.BUFFERS], error_numbers(around))
         return given, plan
 
     def _named(self, named: Mapping[str, Any]) -> PtoArgumentError:

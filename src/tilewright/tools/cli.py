@@ -9,6 +9,7 @@ from itertools import groupby
 
 from tilewright.core.program import Program
 from tilewright.errors import InternalError, TilewrightError
+from tilewright.frontend.foreign import meant
 from tilewright.ops.registry import specs
 from tilewright.passes.launches import launches
 from tilewright.passes.pipeline import DEFAULT
@@ -139,6 +140,12 @@ def _after(program: Program, name: str) -> Program:
     return next(stage.after for stage in stages(program) if stage.each.name == name)
 
 
+def _instead(name: str) -> tuple[str, bool]:
+    """Return what to say of a name that no op has, and whether that is better than the nearest spelling."""
+    library, _, last = name.rpartition(".")
+    return meant(last) or "`tilewright ops` lists them", bool(meant(last) or library)
+
+
 def _ops(options: argparse.Namespace) -> None:
     if options.name is None:
         for noun, group in groupby(sorted((s for s in specs() if s.has_a_name), key=noun_of), noun_of):
@@ -153,7 +160,7 @@ def _ops(options: argparse.Namespace) -> None:
         return
     near = about(name)
     if not near:
-        check_known(name, [each for names in found.values() for each in names], "op", "`tilewright ops` lists them")
+        check_known(name, [each for names in found.values() for each in names], "op", *_instead(name))
     screen.heading(name, "what is called so, or said to be about it")
     screen.columns((next(iter(signatures(spec))), spec.doc.partition("\n\n")[0]) for spec in near)
 

@@ -5,6 +5,7 @@ The names are those that declarations say. The page of them is generated, and th
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,7 +34,7 @@ def named() -> Iterator[tuple[str, Callable[..., Any]]]:
     for spec in sorted(specs(), key=lambda spec: spec.name):
         if elsewhere(spec.function) and spec.has_a_name:
             yield next(iter(signatures(spec))), spec.function
-    for name, value in sorted(vars(pl).items()):
+    for name, value in inspect.getmembers(pl):
         if callable(value) and elsewhere(value) and spec_of(value) is None:
             yield f"pl.{name}", value
 

@@ -12,9 +12,9 @@ class CommandError(TilewrightError):
     """A command that names something there is not."""
 
 
-def check_known(name: str, names: Iterable[str], noun: str, otherwise: str) -> None:
+def check_known(name: str, names: Iterable[str], noun: str, otherwise: str, is_better: bool = False) -> None:
     """Raise CommandError unless `name` is one of `names`, with the nearest of them or else another help."""
     found = list(names)
     if name not in found:
-        near = get_close_matches(name, found, 1)
+        near = [] if is_better else get_close_matches(name, found, 1)
         raise CommandError(f"no {noun} is called {name}\n    help: {f'did you mean {near[0]}?' if near else otherwise}")

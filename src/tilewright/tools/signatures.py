@@ -50,7 +50,7 @@ def other_names(spec: OpSpec) -> list[str]:
 def _spellings(spec: OpSpec) -> dict[OpSpec, list[str]]:
     found: dict[str, OpSpec] = {}
     for namespace, module in NAMESPACES.items():
-        for name, value in vars(module).items():
+        for name, value in inspect.getmembers(module):
             spelled = spec_of(value) if callable(value) else None
             if spelled is not None and spelled.function is spec.function and f"pl.{name}" not in found:
                 found[f"{namespace}.{name}"] = spelled

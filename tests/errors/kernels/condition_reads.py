@@ -1,4 +1,4 @@
-"""A loop condition that reads memory."""
+"""A condition of pl.while_ that reads memory."""
 
 import tilewright.language as pl
 
@@ -8,5 +8,6 @@ Matrix = pl.Tensor[[64, 64], pl.FP32]
 
 @pl.function
 def kernel(x: Matrix, out: pl.Out[Matrix]):
-    while pl.read(x, [0, 0]) > 0.0:
-        pass
+    for (i,) in pl.while_(init_values=(0,)):
+        pl.cond(pl.read(x, [i, 0]) > 0.0)
+        i = pl.yield_(i + 1)

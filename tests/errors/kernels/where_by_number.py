@@ -1,4 +1,4 @@
-"""A choice by one condition for all elements."""
+"""A number for a mask."""
 
 import tilewright.language as pl
 
@@ -7,6 +7,6 @@ Matrix = pl.Tensor[[64, 64], pl.FP32]
 
 
 @pl.function
-def kernel(x: Matrix, out: pl.Out[Matrix]):
-    tile = pl.load(x, [0, 0], [64, 64])
-    return pl.store(pl.where(True, tile, 0.0), [0, 0], out)
+def kernel(x: Matrix, n: pl.Scalar[pl.INT32], out: pl.Out[Matrix]):
+    t = pl.load(x, [0, 0], [64, 64])
+    u = pl.where(n, t, 0.0)

@@ -411,8 +411,15 @@ def test_an_output_is_made_like_the_inputs_only_where_it_is_written_that_far() -
     out = torch.zeros(4, 1)
     row_sums(X, out)
     assert torch.equal(out, X.sum(1, keepdim=True))
-    with pytest.raises(TypeError, match="cannot tell the shape of the output `out`, which is not written as far"):
-        row_sums(X)
+    large = torch.zeros_like(X)
+    for _ in range(3):  # and none is taken for a model
+        row_sums(X, large)
+        assert torch.equal(large[:, :1], out) and not large[:, 1:].any()
+        with pytest.raises(
+            TypeError, match=r"`out`, which is not written as far .* but to \[4, 1\]: pass it"
+        ) as caught:
+            row_sums(X)
+        assert str(caught.value).endswith("out: pl.Out[pl.Tensor[[4, 1], pl.FP32]]")
 
 
 def test_an_output_of_unlike_inputs_has_to_be_stated() -> None:

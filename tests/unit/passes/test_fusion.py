@@ -97,6 +97,28 @@ def test_a_very_long_chain_is_cut() -> None:
     assert ends(text)[:2] == ["no more functions can be applied to each other"] * 2
 
 
+ROWS = ("i = pl.tile.ci(0, [1, 8], dtype=pl.INT32)", "t = pl.mgather(x, i)")
+
+
+def test_rows_gathered_for_a_store_go_straight_there() -> None:
+    text = fused(*ROWS, "y = pl.store(t, [0, 0], y)")
+    assert ends(text)[-1] == "`y` is where its rows go" and "t = pl.tile.mgather(x, i)\n      pl.tile.store(t" in text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ["x = pl.store(t, [0, 0], x)"],
+        ["y = pl.store(t, [0, 0], y)", "y = pl.store(t, [0, 0], y)"],
+        ["y = pl.store(t, [0, 0], y, atomic=pl.AtomicType.Add)"],
+        ["x = pl.store(pl.load(y, [0, 0], [8, 40]), [0, 0], x)", "y = pl.store(t, [0, 0], y)"],
+    ],
+    ids=["its own source", "two readers", "added", "another store between"],
+)
+def test_rows_gathered_for_anything_else_are_a_tile(body: list[str]) -> None:
+    assert "is where its rows go" not in fused(*ROWS, *body)
+
+
 def test_a_number_is_read_beside_a_group_unless_it_writes_there() -> None:
     beside = fused(LOAD, "e = t + 1.0", "k = pl.read(y, [0, 0])", "y = pl.store(e * k, [0, 0], y)")
     behind = fused(LOAD, "y = pl.store(t + 1.0, [0, 0], y)", "k = pl.read(y, [0, 0])", "x = pl.store(t * k, [0, 0], x)")

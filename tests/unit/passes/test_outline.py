@@ -94,3 +94,8 @@ def test_a_grid_becomes_a_function_dispatched_once_per_block() -> None:
 def test_scopes_that_only_group_are_dissolved() -> None:
     before = main("with pl.cluster():\n    with pl.manual_scope():\n        pl.write(y, [n, 0], a)")
     gives(outline.run, before, main("pl.write(y, [n, 0], a)"))
+
+
+def test_a_kernel_whose_name_was_made_up_is_its_authors() -> None:
+    names = ("main", "main_incore_0", "main_main", "k", "main_incore_0_spmd_1", "main_extra")
+    assert [outline.author_of(name, names) for name in names] == ["main", "main", "main", "k", "main", "main_extra"]

@@ -92,3 +92,48 @@ def test_what_a_program_may_leave_open_is_zero_however_often_it_is_called() -> N
         assert (whole == 7).all() and (part[:32] == 7).all() and (part[32:] == 0).all()
         whole[:] = part[:] = np.nan  # what the next ones may be made of
         del whole, part
+
+
+def test_a_new_tensor_that_its_own_loop_reads_first_is_zeros() -> None:
+    @pl.jit
+    def running(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        held = pl.create_tensor([64, 64], dtype=pl.FP32)
+        for i in pl.range(0, 64, 8):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                before = pl.load(held, [56 - i, 0], [8, 64])
+                pl.store(pl.load(x, [i, 0], [8, 64]) + before, [i, 0], held)
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(held, [0, 0], [64, 64]), [0, 0], out)
+        return out
+
+    x = np.ones((64, 64), np.float32)
+    for _ in range(3):
+        assert running(x).sum() == 32 * 64 + 32 * 64 * 2
+
+
+def test_a_new_tensor_that_a_function_fills_may_hold_anything_and_one_that_it_adds_to_holds_zeros() -> None:
+    @pl.jit.incore
+    def copied(x: pl.Tensor, i: pl.Scalar[pl.INDEX], y: pl.Out[pl.Tensor]):
+        pl.store(pl.load(x, [i, 0], [8, 64]), [i, 0], y)
+        return y
+
+    @pl.jit.incore
+    def added(x: pl.Tensor, i: pl.Scalar[pl.INDEX], y: pl.InOut[pl.Tensor]):
+        pl.store(pl.load(x, [i, 0], [8, 64]) + pl.load(y, [i, 0], [8, 64]), [i, 0], y)
+        return y
+
+    @pl.jit
+    def both(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+        a = pl.create_tensor([64, 64], dtype=pl.FP32)
+        b = pl.create_tensor([64, 64], dtype=pl.FP32)
+        for i in pl.range(0, 64, 8):
+            a = copied(x, i, a)
+        for i in pl.range(0, 64, 8):
+            b = added(a, i, b)
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(b, [0, 0], [64, 64]), [0, 0], out)
+        return out
+
+    x = np.full((64, 64), 3.0, np.float32)
+    for _ in range(3):
+        assert (both(x) == 3).all()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cuda import target as targets
-from tilewright.backends.cuda.driver import driver, is_there
+from tilewright.backends.cuda.driver import current_stream, driver, is_there, number_of
 from tilewright.backends.cuda.loaded import KERNELS, LaunchedProgram
 from tilewright.backends.cuda.target import Target
 from tilewright.backends.interface import PROGRAM, Backend, Code, Errors, Texts, Timed
@@ -23,6 +24,7 @@ from tilewright.native.target import llvm_files
 if TYPE_CHECKING:
     from tilewright.backends.cuda.engine import Binary
     from tilewright.backends.cuda.host.kernels import KernelText
+    from tilewright.backends.cuda.host.program import LaunchingProgram
 
 
 class CUDA(Backend):
@@ -81,10 +83,10 @@ class CUDA(Backend):
     ) -> Code:
         """Return a lowered program as kernels, and a host function for each entry.
 
-        The steps are `compiler`, which loads it, `emission`, `Triton` and `LLVM`.
+        The steps are `compiler`, which loads it, `emission`, `Triton` and what is left of `LLVM`, which runs beside it.
         """
         with timed("compiler"):
-            from tilewright.backends.cuda.engine import compiled
+            from tilewright.backends.cuda.engine import Job, compiled
             from tilewright.backends.cuda.host.program import LaunchingProgram
 
             target = target or self.target()
@@ -93,15 +95,18 @@ class CUDA(Backend):
             functions = program.entries if entries is None else [program[name] for name in entries]
             symbols = {function.name: emitter.entry(function) for function in functions}
             text = emitter.module.text()
-        with timed("Triton"):
-            binaries = [
-                compiled(each, target.capability, kernel.warps, kernel.stages)
-                for kernel in emitter.kernels
-                for each in (kernel.aligned, kernel.other)
-            ]
+        with timed("Triton"), ThreadPoolExecutor(1) as beside:
+            host = beside.submit(assemble, text, target.processor)
+            binaries = compiled(
+                [
+                    Job(each, target.capability, kernel.warps, kernel.stages)
+                    for kernel in emitter.kernels
+                    for each in (kernel.aligned, kernel.other)
+                ]
+            )
         with timed("LLVM"):
-            made = assemble(text, target.processor).object
-        objects = {PROGRAM: made, **_objects(emitter.kernels, binaries)}
+            made = host.result().object
+        objects = {PROGRAM: made, **_objects(emitter, binaries)}
         texts = {**_texts(emitter.kernels, binaries), "llvm": lambda: text}
         return Code(self, target, objects, symbols, emitter.errors, texts)
 
@@ -110,15 +115,18 @@ class CUDA(Backend):
         return LaunchedProgram(program, code)
 
     def elapsed(self, run: Callable[[], object]) -> float:
-        """Return how many seconds a run takes until the GPU is done, which has nothing else to do when it starts."""
-        wait = partial(driver().call, "cuCtxSynchronize")
+        """Return how many seconds a run takes the GPU, which has nothing else to do when it starts."""
+        return driver().elapsed(run, current_stream())
 
-        def whole() -> None:
-            run()
-            wait()
+    def stream(self, device: str) -> int | None:
+        """Return the current stream of a GPU, torch's where torch is loaded."""
+        return current_stream(number_of(device))
 
-        wait()
-        return super().elapsed(whole)
+    def release(self, device: str, stream: int | None) -> None:
+        """Let a stream, or this thread, wait for the current stream of a GPU."""
+        own = self.stream(device)
+        if stream is None or (own or 0) != stream:
+            driver().join(number_of(device), own, stream)
 
     def companions(self, code: Code) -> dict[str, bytes]:
         """Return the code that looks for signals, as the processor's programs bring it along."""
@@ -131,15 +139,17 @@ class CUDA(Backend):
         return Code(self, Target(**target), objects, symbols, errors, {})
 
 
-def _objects(kernels: Sequence[KernelText], binaries: Sequence[Binary]) -> dict[str, bytes]:
-    """Return the kernels as files, and the list that says how each is launched: aligned and other, in turn."""
-    names = [f"{kernel.name}.{number}.{kind}" for number, kernel in enumerate(kernels) for kind in ("aligned", "other")]
+def _objects(emitter: LaunchingProgram, binaries: Sequence[Binary]) -> dict[str, bytes]:
+    """Return the kernels as files, and what says how each is launched: aligned and other, in turn."""
+    named = enumerate(emitter.kernels)
+    names = [f"{kernel.name}.{number}.{kind}" for number, kernel in named for kind in ("aligned", "other")]
     listed = [
         {"object": name, "name": binary.name, "threads": binary.threads, "shared": binary.shared}
         for name, binary in zip(names, binaries, strict=True)
     ]
     cubins = {name: binary.cubin for name, binary in zip(names, binaries, strict=True)}
-    return {KERNELS: json.dumps(listed).encode(), **cubins}
+    about = {"kernels": listed}
+    return {KERNELS: json.dumps(about).encode(), **cubins}
 
 
 def _texts(kernels: Sequence[KernelText], binaries: Sequence[Binary]) -> Texts:

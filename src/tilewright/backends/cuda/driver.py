@@ -85,6 +85,47 @@ class Driver:
             self.call("cuFuncSetAttribute", found, _MOST_SHARED, shared)
         return found.value or 0
 
+    def current_device(self) -> int:
+        """Return the GPU that this thread uses, which is the first where it has used none."""
+        found, context = ctypes.c_int(), ctypes.c_void_p()
+        self.call("cuCtxGetCurrent", ctypes.byref(context))
+        if not context.value:
+            self.context(0)
+        self.call("cuCtxGetDevice", ctypes.byref(found))
+        return found.value
+
+    def elapsed(self, run: Callable[[], object], stream: int | None) -> float:
+        """Return how many seconds lie between two events on a stream, one before a run and one after it."""
+        begin, end = (self._event() for _ in range(2))
+        self.call("cuCtxSynchronize")
+        try:
+            self.call("cuEventRecord", begin, ctypes.c_void_p(stream))
+            run()
+            self.call("cuEventRecord", end, ctypes.c_void_p(stream))
+            self.call("cuEventSynchronize", end)
+            found = ctypes.c_float()
+            self.call("cuEventElapsedTime", ctypes.byref(found), begin, end)
+        finally:
+            for event in (begin, end):
+                self.call("cuEventDestroy_v2", event)
+        return found.value / 1e3
+
+    def join(self, device: int, first: int | None, second: int | None) -> None:
+        """Let a stream of a GPU wait for what another has to do; without one, wait for that here."""
+        self.context(device)
+        if second is None:
+            self.call("cuStreamSynchronize", ctypes.c_void_p(first))
+            return
+        event = self._event()
+        self.call("cuEventRecord", event, ctypes.c_void_p(first))
+        self.call("cuStreamWaitEvent", ctypes.c_void_p(second), event, 0)
+        self.call("cuEventDestroy_v2", event)
+
+    def _event(self) -> ctypes.c_void_p:
+        made = ctypes.c_void_p()
+        self.call("cuEventCreate", ctypes.byref(made), 0)
+        return made
+
     def shared_word(self) -> tuple[int, int]:
         """Return a word that host and device see, zero: its address for one and for the other."""
         host, device = ctypes.c_void_p(), ctypes.c_uint64()
@@ -92,6 +133,11 @@ class Driver:
         self.call("cuMemHostGetDevicePointer_v2", ctypes.byref(device), host, 0)
         ctypes.c_uint64.from_address(host.value or 0).value = 0
         return host.value or 0, device.value
+
+
+def number_of(device: str) -> int:
+    """Return which GPU a device is, as in `cuda:1`."""
+    return int(device.partition(":")[2] or 0)
 
 
 @cache
@@ -129,6 +175,14 @@ def stream_function(has_torch: bool) -> tuple[int, object]:
     except (OSError, AttributeError):
         return _kept(lambda device, place: _told(place, torch._C._cuda_getCurrentRawStream(device)))
     return ctypes.cast(found, ctypes.c_void_p).value or 0, found
+
+
+def current_stream(device: int | None = None) -> int | None:
+    """Return the stream that work for a GPU, or for the one that this thread uses, goes to: torch's current one."""
+    asked = driver().current_device() if device is None else device
+    found = ctypes.c_void_p()
+    _Stream(stream_function("torch" in sys.modules)[0])(asked, ctypes.pointer(found))
+    return found.value
 
 
 def _default_stream(device: int, place: Any) -> int:

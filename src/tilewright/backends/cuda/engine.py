@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,27 +37,44 @@ class Binary:
     texts: Mapping[str, str]
 
 
-def compiled(text: str, capability: int, warps: int, stages: int) -> Binary:
-    """Return a kernel compiled for a GPU; InternalError shows what Triton objects to, and the text."""
+@record
+class Job:
+    """A kernel's text, the compute capability it is for times ten, and what Triton is told about it."""
+
+    text: str
+    capability: int
+    warps: int
+    stages: int
+
+
+def compiled(jobs: Sequence[Job]) -> list[Binary]:
+    """Return kernels compiled for a GPU, side by side and equal ones once.
+
+    InternalError shows what Triton objects to, and the text.
+    """
     with _lock, _quiet() as said:
-        try:
-            return _compiled(text, capability, warps, stages)
-        except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            complaint = _complaint(said()) or f"{type(error).__name__}: {error}"
-    raise InternalError(f"Triton refuses the generated kernel: {complaint}\n{text}")
+        triton = _triton()
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of the time is spent outside of Python
+            found = {job: pool.submit(_compiled, triton, job) for job in dict.fromkeys(jobs)}
+        for job, future in found.items():
+            try:
+                future.result()
+            except (RuntimeError, ValueError, TypeError, IndexError) as error:
+                complaint = _complaint(said()) or f"{type(error).__name__}: {error}"
+                raise InternalError(f"Triton refuses the generated kernel: {complaint}\n{job.text}") from None
+    return [found[job].result() for job in jobs]
 
 
-def _compiled(text: str, capability: int, warps: int, stages: int) -> Binary:
-    triton = _triton()
-    target = triton.target("cuda", capability, 32)
+def _compiled(triton: _Triton, job: Job) -> Binary:
+    target = triton.target("cuda", job.capability, 32)
     backend = triton.make_backend(target)
     options = backend.parse_options(
-        {"num_warps": warps, "num_stages": stages, "enable_fp_fusion": False, "enable_reflect_ftz": False}
+        {"num_warps": job.warps, "num_stages": job.stages, "enable_fp_fusion": False, "enable_reflect_ftz": False}
     )
     context = triton.ir.context()
     triton.ir.load_dialects(context)
     backend.load_dialects(context)
-    module: Any = _parsed(triton, context, text)
+    module: Any = _parsed(triton, context, job.text)
     makers: dict[str, Any] = {}
     backend.add_stages(makers, options, *triton.language)
     metadata: dict[str, Any] = {"target": target, **options.__dict__}

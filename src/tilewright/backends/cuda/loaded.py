@@ -8,11 +8,13 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
-from tilewright.backends.cuda.driver import driver, stream_function
+from tilewright.backends.cuda.driver import driver, number_of, stream_function
+from tilewright.backends.cuda.host.graph_code import STATE_WORDS, STATES
 from tilewright.backends.cuda.host.launch_code import DRIVER, STREAM, TABLE, Table
-from tilewright.backends.host import HostProgram, free_block
+from tilewright.backends.host import HostProgram
 from tilewright.backends.interface import Code
 from tilewright.core.program import Program
 from tilewright.errors import ExecutionError
@@ -33,7 +35,7 @@ class LaunchedProgram(HostProgram):
     def on(self, device: str) -> HostProgram:
         """Return the program where its tensors lie."""
         if device not in self._placed:
-            self._placed[device] = PlacedProgram(self.program, self.code, int(device.partition(":")[2] or 0))
+            self._placed[device] = PlacedProgram(self.program, self.code, number_of(device))
         return self._placed[device]
 
 
@@ -43,6 +45,7 @@ class PlacedProgram(HostProgram):
     def __init__(self, program: Program, code: Code, device: int) -> None:
         self.device = device
         self._table: Any = None
+        self._graphs: Any = None
         self._keep: list[object] = []
         super().__init__(program, code, self._symbols(code))
 
@@ -53,32 +56,26 @@ class PlacedProgram(HostProgram):
         wanted = code.target.capability
         if have // 10 != wanted // 10 or have < wanted:
             raise ExecutionError(f"kernels for {code.target.name} cannot run on this GPU, which is sm_{have}")
-        kernels: list[dict[str, Any]] = json.loads(code.objects[KERNELS])
+        listed = json.loads(code.objects[KERNELS])
+        kernels: list[dict[str, Any]] = listed["kernels"]
         words: list[int] = [found.context(self.device), self.device, *found.shared_word()]
         for kernel in kernels:
             function = found.function(code.objects[kernel["object"]], kernel["name"], kernel["shared"])
             words += [function, kernel["threads"], kernel["shared"], 0]
         self._table = (ctypes.c_uint64 * len(words))(*words)
+        self._graphs = (ctypes.c_uint64 * (STATE_WORDS * len(code.symbols)))()
         stream, kept = stream_function("torch" in sys.modules)
         self._keep.append(kept)
         return {
             TABLE: ctypes.addressof(self._table),
+            STATES: ctypes.addressof(self._graphs),
             STREAM: stream,
             **{name: found.address(name) for name in DRIVER},
         }
 
-    def finish(self, name: str, number: int, buffers: int) -> None:
-        """Give back memory of the device behind what was launched, and raise what a run did wrong.
-
-        What kernels have noted meanwhile is raised, too: all of it, where launches are blocking.
-        """
-        while buffers:
-            following, memory, stream = (ctypes.c_uint64 * 3).from_address(buffers)
-            if memory:
-                driver().call("cuMemFreeAsync", ctypes.c_uint64(memory), ctypes.c_void_p(stream))
-            free_block(buffers)
-            buffers = following
+    def finish(self, name: str, number: int, buffers: int, numbers: Sequence[int] = ()) -> None:
+        """Raise what a run did wrong, and what kernels have noted meanwhile: all of it, where launches are blocking."""
         noted = ctypes.c_uint64.from_address(self._table[Table.ERROR_WORD])
         if not number and noted.value:
             number, noted.value = noted.value, 0
-        super().finish(name, number, 0)
+        super().finish(name, number, buffers, numbers)

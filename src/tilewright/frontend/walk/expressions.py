@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tilewright.errors import (
     DriftError,
     KernelError,
+    OperandError,
     OutOfBoundsError,
     OutOfScopeError,
     StaticEvaluationError,
@@ -18,7 +19,7 @@ from tilewright.errors import (
 )
 from tilewright.frontend.containers import OddContainer
 from tilewright.frontend.names import nearest
-from tilewright.frontend.walk.known import BINARY, COMPARE, UNARY, check_plain, known
+from tilewright.frontend.walk.known import BINARY, COMPARE, UNARY, check_plain, known, sequence
 from tilewright.frontend.walk.walker import Handler, Listed, Value, Walker
 
 
@@ -126,11 +127,26 @@ def _index(t: Walker, node: ast.expr | None) -> Value:
 
 
 def _tuple(t: Walker, node: ast.Tuple) -> Value:
-    return tuple(t.operand(element) for element in node.elts)
+    return tuple(_elements(t, node.elts))
 
 
 def _list(t: Walker, node: ast.List) -> Value:
-    return t.listed([t.operand(element) for element in node.elts])
+    return t.listed(_elements(t, node.elts))
+
+
+def _elements(t: Walker, nodes: Sequence[ast.expr]) -> list[Value]:
+    return [value for node in nodes for value in spread(t, node)]
+
+
+def spread(t: Walker, node: ast.expr) -> Sequence[Value]:
+    """Return what an element of a list, or an argument of a call, stands for: several where it has a star."""
+    if not isinstance(node, ast.Starred):
+        return (t.operand(node),)
+    value = t.operand(node.value)
+    if not isinstance(value, (tuple, list)):
+        help = "a star is for a tuple or list that is known while the kernel is read, as x.shape is"
+        raise t.error(OperandError, node, f"only several values can be spread, got {t.describe(value)}", help=help)
+    return sequence(value)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _binary(t: Walker, node: ast.BinOp) -> Value:

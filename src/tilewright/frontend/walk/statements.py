@@ -55,12 +55,16 @@ def _unpack(t: Walker, target: ast.Tuple | ast.List, value: Value, source: ast.e
         help = "unpack x.shape, a tuple, or what a function with several results returns"
         message = f"only several values can be unpacked, got {t.describe(value)}"
         raise t.error(OperandError, source, message, help=help)
-    count = len(value)  # pyright: ignore[reportUnknownArgumentType]
-    if count != len(target.elts):
-        message = f"{len(target.elts)} name(s) for {count} value(s)"
+    parts: list[Value] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+    at = next((place for place, element in enumerate(target.elts) if isinstance(element, ast.Starred)), None)
+    if at is not None and len(parts) >= len(target.elts) - 1:
+        end = len(parts) - (len(target.elts) - 1 - at)
+        parts[at:end] = [t.listed(parts[at:end])]
+    if len(parts) != len(target.elts):
+        message = f"{len(target.elts)} name(s) for {len(parts)} value(s)"
         raise t.error(OperandError, target, message, help="give each value one name; `_` is one too")
-    for element, part in zip(target.elts, value, strict=True):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        bind_target(t, element, part, source)
+    for element, part in zip(target.elts, parts, strict=True):
+        bind_target(t, element.value if isinstance(element, ast.Starred) else element, part, source)
 
 
 def _if(t: Walker, node: ast.If) -> None:

@@ -201,7 +201,8 @@ def _computed(call: Call) -> DataType:
     """Return the element type that an op on elements computes in."""
     given = [t.dtype if isinstance(t, (TensorType, TileType)) else t for t in (arg.type for arg in call.args)]
     kept = [type_ for type_ in given if isinstance(type_, (DataType, ScalarType))]
-    return call.op.spec.element_types(_element(call.type), kept)[-1]
+    types = call.op.spec.element_types(_element(call.type), kept)
+    return UINT64 if UINT64 in types else types[-1]
 
 
 def symbol(name: str) -> str:

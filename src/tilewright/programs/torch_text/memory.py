@@ -102,9 +102,9 @@ def _created(_dtype: Any, shape: Sequence[int], dtype: Any, init_value: Any = No
 
 
 @spells("tensor.full", "tile.full")
-def _full(_dtype: Any, shape: Sequence[int], dtype: Any, value: Any) -> _Value:
+def _full(_dtype: Any, shape: Sequence[int], dtype: Any, value: Any, valid_shape: Any = None) -> _Value:
     """Return new elements that are all one number."""
-    return _Value(_constant(shape, _number(value, dtype), dtype))
+    return _Value(_constant(shape, _number(value, dtype), dtype), shape if valid_shape is None else valid_shape)
 
 
 @spells("tensor.read", "tile.read")

@@ -37,6 +37,17 @@ def _strided(dtype: Any, x: _Value, steps: Sequence[int]) -> _Value:
     return _Value(x.data[window], [-(-extent // step) for extent, step in zip(x.valid, steps, strict=True)])
 
 
+@spells("tile.flip")
+def _flipped(dtype: Any, x: _Value, axis: Any = None) -> _Value:
+    """Return what is valid in the opposite order."""
+    axes = range(x.data.dim()) if axis is None else (axis,) if isinstance(axis, int) else axis
+    live = x.live()
+    held = live.view((torch.uint8, torch.int16, torch.int32, torch.int64)[live.element_size().bit_length() - 1])
+    data = x.data.clone()
+    data[tuple(slice(0, extent) for extent in x.valid)] = torch.flip(held, tuple(axes)).view(live.dtype)
+    return _Value(data, x.valid)
+
+
 @spells("tile.transpose", "tensor.transpose")
 def _transposed(dtype: Any, x: _Value, axis1: int, axis2: int, **_: Any) -> _Value:
     """Return two axes swapped."""

@@ -111,9 +111,10 @@ def _constant(shape: Sequence[int], number: Any, dtype: Any) -> Any:
 
 
 def _promoted(lhs: Any, rhs: Any) -> Any:
-    """Return the element type that two of them meet in: floats before integers, then the wider, then the signed one."""
-    first, second = ((dtype.is_floating_point, dtype.itemsize, dtype.is_signed) for dtype in (lhs, rhs))
-    return lhs if first >= second else rhs
+    """Return the element type that two of them compare in: floats before integers, and one that holds both."""
+    if lhs.is_floating_point != rhs.is_floating_point:
+        return lhs if lhs.is_floating_point else rhs
+    return torch.promote_types(lhs, rhs) if lhs.is_floating_point else torch.int64
 
 
 def _by(meaning: Callable[..., Any], lhs: Any, rhs: Any) -> Any:

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilewright import dtypes
 from tilewright.core.enums import CmpType
 from tilewright.core.expr import Expr, constant
 from tilewright.core.types import TileType
 from tilewright.dtypes import INT32, DataType
-from tilewright.ops.builder import element_of, known, tile_type
+from tilewright.ops.builder import known, tile_type
 from tilewright.pto.machine.machine import Machine
 from tilewright.pto.machine.tiles import Extents, static
 from tilewright.pto.machine.values import Tile
-
-NARROW = frozenset((dtypes.INT8, dtypes.UINT8, dtypes.UINT16))
-"""Integers whose quotients are taken in 32 bits."""
 
 
 def cast(m: Machine, value: Expr, dtype: DataType, mode: str = "rint") -> Expr:
@@ -25,38 +21,11 @@ def cast(m: Machine, value: Expr, dtype: DataType, mode: str = "rint") -> Expr:
 
 
 def arithmetic(m: Machine, name: str, lhs: Expr, rhs: Expr, precise: bool = False) -> Expr:
-    """Return a binary op of two tiles, or of a tile and a number; some are taken in wider integers."""
-    dtype = element_of(lhs if isinstance(lhs.type, TileType) else rhs)
+    """Return a binary op of two tiles, or of a tile and a number."""
     options: dict[str, Any] = {"high_precision": True} if name == "div" and precise else {}
-    if name in ("div", "fmod") and dtype in NARROW:
-        wide = [widened(m, x) for x in (lhs, rhs)]
-        return cast(m, m.b.tile(name, wide[0], wide[1]), dtype)
     if not isinstance(lhs.type, TileType):
         lhs = spread(m, lhs, tile_type(rhs))
-    if name == "div" and dtype == dtypes.UINT32:
-        return _quotient(m, lhs, rhs if isinstance(rhs.type, TileType) else spread(m, rhs, tile_type(lhs)))
     return m.b.do(f"tile.{name}", lhs=lhs, rhs=rhs, **options)
-
-
-def _quotient(m: Machine, lhs: Expr, rhs: Expr) -> Expr:
-    """Return the quotient of 32-bit numbers without a sign, from that of numbers with one.
-
-    Half of a number has no sign bit. Twice the quotient of that half is the whole one, or one less.
-    """
-    whole = tile_type(lhs)
-    half = cast(m, m.b.tile("shr", lhs, constant(1, dtypes.UINT32)), dtypes.INT32)
-    parts = cast(m, m.b.tile("div", half, cast(m, rhs, dtypes.INT32)), dtypes.UINT32)
-    low = m.b.tile("mul", parts, constant(2, dtypes.UINT32))
-    rest = m.b.tile("sub", lhs, m.b.tile("mul", low, rhs))
-    none, one = filled(m, whole, 0), filled(m, whole, 1)
-    small = m.b.tile("add", low, where(m, rest, CmpType.GE, rhs, one, none))
-    large = where(m, lhs, CmpType.GE, rhs, one, none)
-    return where(m, rhs, CmpType.LT, constant(1 << 31, dtypes.UINT32), small, large)
-
-
-def widened(m: Machine, value: Expr) -> Expr:
-    """Return a tile or a number in 32 bits."""
-    return cast(m, value, dtypes.INT32) if isinstance(value.type, TileType) else m.b.cast(value, dtypes.INT32)
 
 
 def spread(m: Machine, number: Expr, like: TileType) -> Expr:

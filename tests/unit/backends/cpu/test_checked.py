@@ -15,22 +15,30 @@ FIRST = 9
 
 PARAMS = "x: pl.Tensor[[8, 16], pl.FP32], at: pl.Scalar[pl.INDEX], out: pl.InOut[pl.Tensor[[8, 16], pl.FP32]]"
 
+STORED, SLICED = (f"axis 0: a {what} of 8 element(s) at 9 does not fit 0 to 8" for what in ("store", "slice"))
+
 USES: dict[str, tuple[str, str]] = {  # the op that fails for `at` of 9, after one line that is right, and the message
-    "load": ("t = pl.load(x, [at, 0], [8, 16])", "axis 0: a load starts outside the tensor"),
-    "valid part": ("t = pl.load(x, [0, 0], [8, 16], valid_shape=[at, 16])", "a valid part does not fit its tile"),
-    "store": ("out = pl.store(pl.load(x, [0, 0], [8, 16]), [at, 0], out)", "a store does not fit its tensor"),
-    "read": ("pl.write(out, [0, 0], pl.read(x, [at, 15]))", "an index lies outside its tensor"),
-    "write": ("pl.write(out, [at, 0], 1.0)", "an index lies outside its tensor"),
-    "slice": ("t = pl.load(pl.slice(x, [8, 16], [at, 0]), [0, 0], [8, 16])", "a slice does not fit its tensor"),
-    "tile slice": ("t = pl.slice(pl.load(x, [0, 0], [8, 16]), [4, 16], [at, 0])", "a slice does not fit its tile"),
-    "tile write": ("t = pl.tile.write(pl.load(x, [0, 0], [8, 16]), [at, 0], 1.0)", "an index lies outside its tile"),
+    "load": ("t = pl.load(x, [at, 0], [8, 16])", "axis 0: a load of 8 element(s) at 9 starts outside 0 to 8"),
+    "valid part": ("t = pl.load(x, [0, 0], [8, 16], valid_shape=[at, 16])", "a valid part of 9 does not fit 8"),
+    "store": ("out = pl.store(pl.load(x, [0, 0], [8, 16]), [at, 0], out)", STORED),
+    "read": ("pl.write(out, [0, 0], pl.read(x, [at, 15]))", "axis 0: index 9 lies outside 0 to 8"),
+    "write": ("pl.write(out, [at, 0], 1.0)", "axis 0: index 9 lies outside 0 to 8"),
+    "slice": ("t = pl.load(pl.slice(x, [8, 16], [at, 0]), [0, 0], [8, 16])", SLICED),
+    "tile slice": ("t = pl.slice(pl.load(x, [0, 0], [8, 16]), [4, 16], [at, 0])", SLICED.replace("8", "4", 1)),
+    "tile write": (
+        "t = pl.tile.write(pl.load(x, [0, 0], [8, 16]), [at, 0], 1.0)",
+        "axis 0: index 9 lies outside 0 to 8",
+    ),
     "tile assemble": (
         "t = pl.assemble(pl.load(x, [0, 0], [8, 16]), pl.load(x, [0, 0], [4, 16]), [at, 0])",
-        "a store does not fit its tile",
+        STORED.replace("8", "4", 1),
     ),
-    "assemble": ("out = pl.assemble(out, pl.slice(x, [8, 16], [0, 0]), [at, 0])", "a store does not fit its tensor"),
-    "array": ("pl.write(out, [pl.array.get_element(pl.array.create(4, pl.INT32), at), 0], 1.0)", "outside 0 to 4"),
-    "validshape": ("t = pl.set_validshape(pl.load(x, [0, 0], [8, 16]), at, 16)", "a valid part does not fit its tile"),
+    "assemble": ("out = pl.assemble(out, pl.slice(x, [8, 16], [0, 0]), [at, 0])", STORED),
+    "array": (
+        "pl.write(out, [pl.array.get_element(pl.array.create(4, pl.INT32), at), 0], 1.0)",
+        "index 9 lies outside 0 to 4",
+    ),
+    "validshape": ("t = pl.set_validshape(pl.load(x, [0, 0], [8, 16]), at, 16)", "a valid part of 9 does not fit 8"),
     "division": ("pl.write(out, [0, 0], pl.cast(7 // (at - 9), pl.FP32))", "division by zero"),
     "step": ("for i in pl.range(0, 8, at - 9): pl.write(out, [i, 0], 1.0)", "a loop's step cannot be zero"),
 }
@@ -59,12 +67,12 @@ def test_what_leaves_its_buffer_is_refused_at_its_own_line(use: str) -> None:
 
 
 def test_a_slice_that_does_not_fit_says_what_is_cut_instead() -> None:
-    error = using("slice").fails("a slice does not fit its tensor", *given(9))
+    error = using("slice").fails(SLICED, *given(9))
     assert str(error).endswith("help: pl.load is cut to what the tensor holds, and so is pl.slice with clamp=True")
 
 
 def test_a_store_that_does_not_fit_says_what_is_stored() -> None:
-    error = using("store").fails("a store does not fit its tensor", *given(9))
+    error = using("store").fails(STORED, *given(9))
     assert str(error).endswith("and pl.set_validshape narrows that of other tiles")
 
 
@@ -73,7 +81,7 @@ def test_a_legal_program_computes_the_same_unchecked(use: str, unchecked: None) 
     free = using(use)
     free.check(*given(0))
     assert "cmpxchg" not in free.native.code.texts["llvm"]()
-    assert all("no memory" in message for message, _ in free.native.code.errors)
+    assert all("no memory" in error.message for error in free.native.code.errors)
 
 
 UNKNOWN = """

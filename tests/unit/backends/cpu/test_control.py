@@ -106,7 +106,7 @@ def test_a_while_loop_ends_once_an_error_is_noted() -> None:
         "    seen = pl.read(flags, [at])",
         "pl.write(out, [0], seen)",
     )
-    waiting.fails("outside its tensor", np.zeros(4, np.int32), 4, np.zeros(1, np.int32))
+    waiting.fails("index 4 lies outside 0 to 4", np.zeros(4, np.int32), 4, np.zeros(1, np.int32))
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 5])

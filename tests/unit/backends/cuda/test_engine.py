@@ -9,7 +9,7 @@ import pytest
 from unit.backends.cuda.test_texts import add, matmul, ones
 
 from tilewright import ir
-from tilewright.backends.cuda.engine import compiled
+from tilewright.backends.cuda.engine import Job, compiled
 from tilewright.backends.cuda.target import named, triton_objection
 from tilewright.errors import InternalError
 from tilewright.programs.program import CompiledProgram
@@ -46,7 +46,7 @@ def test_a_program_is_saved_and_loaded_where_there_is_no_gpu(tmp_path: Path) -> 
 
 def test_what_triton_refuses_is_a_mistake_of_ours_and_is_shown() -> None:
     with pytest.raises(InternalError, match=r"Triton refuses the generated kernel: .*\nmodule"):
-        compiled("module { nonsense }", 90, 4, 3)
+        compiled([Job("module { nonsense }", 90, 4, 3)])
 
 
 def test_targets_go_by_name() -> None:

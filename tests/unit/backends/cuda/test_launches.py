@@ -32,10 +32,15 @@ class Recorder:
         """Kernel, blocks and the words of each launch."""
         self.allocated: list[int] = []
         self.freed: list[int] = []
+        self.graphs: list[list[tuple[int, int, list[int]]]] = []
+        """What each start of a graph launched."""
+        self.capturing = 0
+        self.nodes: dict[int, tuple[int, int, list[int]]] = {}
+        self.on: set[int] = set()
         self.code = 0
         self.word = ctypes.c_uint64(0)
         self.current = ctypes.c_void_p(None)
-        pointers = [ctypes.c_void_p] * 4
+        pointers, places = [ctypes.c_void_p] * 4, ctypes.POINTER(ctypes.c_int64)
         self._keep: dict[str, Any] = {
             "cuCtxGetCurrent": ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_void_p))(self._get),
             "cuCtxSetCurrent": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:1])(self._set),
@@ -45,6 +50,18 @@ class Recorder:
             "cuMemAllocAsync": ctypes.CFUNCTYPE(
                 ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.c_int64, *pointers[:1]
             )(self._allocate),
+            "cuMemFreeAsync": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:2])(self._free),
+            "cuStreamIsCapturing": ctypes.CFUNCTYPE(ctypes.c_int, pointers[0], places)(self._is_capturing),
+            "cuGraphCreate": ctypes.CFUNCTYPE(ctypes.c_int, places, ctypes.c_int)(self._create),
+            "cuGraphAddKernelNode_v2": ctypes.CFUNCTYPE(
+                ctypes.c_int, places, pointers[0], places, ctypes.c_int64, pointers[0]
+            )(self._add),
+            "cuGraphInstantiateWithFlags": ctypes.CFUNCTYPE(ctypes.c_int, places, pointers[0], ctypes.c_int64)(
+                self._instantiate
+            ),
+            "cuGraphExecKernelNodeSetParams_v2": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:3])(self._replace),
+            "cuGraphNodeSetEnabled": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:2], ctypes.c_int)(self._switch),
+            "cuGraphLaunch": ctypes.CFUNCTYPE(ctypes.c_int, *pointers[:2])(self._start),
         }
         self._other = ctypes.CFUNCTYPE(ctypes.c_int, *pointers)(lambda *_: 0)
 
@@ -58,15 +75,60 @@ class Recorder:
 
     def _launch(self, function: int, blocks: int, *rest: Any) -> int:
         *_, params, _ = rest
-        count = self.counts[function - 1]
-        places = (ctypes.c_void_p * count).from_address(params)
-        self.launches.append((function - 1, blocks, [ctypes.c_int64.from_address(p).value for p in places if p]))
+        self.launches.append(self._read(function, blocks, params))
         return self.code
+
+    def _read(self, function: int, blocks: int, params: int) -> tuple[int, int, list[int]]:
+        places = (ctypes.c_void_p * self.counts[function - 1]).from_address(params)
+        return function - 1, blocks, [ctypes.c_int64.from_address(p).value for p in places if p]
+
+    def _node(self, words: int) -> tuple[int, int, list[int]]:
+        function, _, _, _, _, params = (ctypes.c_int64 * 6).from_address(words)
+        sizes = (ctypes.c_int32 * 7).from_address(words + 8)
+        assert list(sizes[1:]) == [1, 1, 128, 1, 1, 0]
+        return self._read(function, sizes[0], params)
 
     def _allocate(self, place: Any, size: int, stream: Any) -> int:
         self.allocated.append(size)
         place[0] = ctypes.c_void_p((64 + len(self.allocated)) << 20)
         return 0
+
+    def _free(self, memory: int, stream: Any) -> int:
+        self.freed.append(memory)
+        return 0
+
+    # graphs
+
+    def _is_capturing(self, stream: Any, place: Any) -> int:
+        ctypes.cast(place, ctypes.POINTER(ctypes.c_int))[0] = self.capturing
+        return 0
+
+    def _create(self, place: Any, flags: int) -> int:
+        place[0], self.nodes, self.on = 5, {}, set()
+        return 0
+
+    def _instantiate(self, place: Any, graph: int, flags: int) -> int:
+        place[0] = graph + 1
+        return 0
+
+    def _add(self, place: Any, graph: int, before: Any, count: int, words: int) -> int:
+        assert [before[n] for n in range(count)] == [*self.nodes][-1:]  # one after the other
+        place[0] = len(self.nodes) + 1
+        self.nodes[place[0]] = self._node(words)
+        self.on.add(place[0])
+        return 0
+
+    def _replace(self, graph: int, node: int, words: int) -> int:
+        self.nodes[node] = self._node(words)
+        return 0
+
+    def _switch(self, graph: int, node: int, is_on: int) -> int:
+        (self.on.add if is_on else self.on.remove)(node)
+        return 0
+
+    def _start(self, graph: int, stream: Any) -> int:
+        self.graphs.append([self.nodes[node] for node in sorted(self.on)])
+        return self.code
 
     # what loading asks
 
@@ -89,10 +151,6 @@ class Recorder:
         assert found is not None
         return found
 
-    def call(self, name: str, memory: Any, stream: Any) -> None:
-        assert name == "cuMemFreeAsync"
-        self.freed.append(memory.value)
-
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
@@ -110,10 +168,13 @@ def entry_of(recorder: Recorder, kernel: Any, *args: Any) -> Callable[..., None]
     ]
     texts = [text for each in unit.kernels for text in (each.aligned, each.other)]
     recorder.counts = [text.count("%arg", 0, text.index(") attributes")) for text in texts]
-    objects = {PROGRAM: assemble(unit.module.text(), target.processor).object, KERNELS: json.dumps(rows).encode()}
+    objects = {
+        PROGRAM: assemble(unit.module.text(), target.processor).object,
+        KERNELS: json.dumps({"kernels": rows, "filled": {}}).encode(),
+    }
     objects |= {f"k{number}": str(number).encode() for number in range(len(rows))}
     (entry,) = unit.program.entries
-    code = Code(BACKEND, target, objects, {entry.name: f"entry_{entry.name}"}, unit.errors, {})
+    code = Code(BACKEND, target, objects, {entry.name: f"start_{entry.name}"}, unit.errors, {})
     program = LaunchedProgram(unit.program, code).on("cuda:0")
 
     def run(*words: int) -> None:
@@ -182,3 +243,45 @@ def test_orchestration_runs_on_the_host(recorder: Recorder) -> None:
     entry_of(recorder, through_a_temporary, np.ones((32, 64), np.float32))(X, 32, 64, 64, 1, Y, 32, 64, 64, 1)
     assert [blocks for _, blocks, _ in recorder.launches] == [1, 1, 4]
     assert recorder.allocated == [32 * 64 * 4] and recorder.freed == [65 << 20]
+
+
+@pl.jit
+def again_and_again(x: pl.Tensor, out: pl.Out[pl.Tensor], n: pl.Scalar[pl.INDEX]):
+    for i in pl.range(n):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [i * 8, 0], [8, 64]), [i * 8, 0], out)
+    return out
+
+
+def test_all_launches_of_a_call_are_started_as_one_graph(recorder: Recorder) -> None:
+    ones = np.ones((64, 64), np.float32)
+    entry = entry_of(recorder, again_and_again, ones, ones, pl.RUNTIME)
+
+    def turns(count: int, at: int = X) -> tuple[list[int], list[int]]:
+        """Return which turns a call starts as a graph, and which one by one."""
+        recorder.graphs, recorder.launches = [], []
+        entry(at, 64, 64, 64, 1, Y, 64, 64, 64, 1, count)
+        graph = recorder.graphs[0] if recorder.graphs else []
+        assert len(recorder.graphs) < 2 and all(at in words for *_, words in (*graph, *recorder.launches))
+        started = [next(n for n in words if n < 8) for *_, words in (*graph, *recorder.launches)]
+        return started[: len(graph)], started[len(graph) :]
+
+    assert turns(1) == ([], [0])
+    assert turns(3) == ([], [0, 1, 2])
+    assert turns(3, at=X + 4096) == ([0, 1, 2], [])
+    assert turns(1) == ([0], [])
+    assert turns(3) == ([0, 1, 2], [])
+    assert turns(5) == ([0, 1, 2], [3, 4])
+    assert turns(0) == ([], [])
+    assert turns(2) == ([0, 1], [])
+    recorder.capturing = 1
+    assert turns(3) == ([], [0, 1, 2])
+
+
+def test_a_graph_that_is_refused_names_the_drivers_error(recorder: Recorder) -> None:
+    ones = np.ones((64, 64), np.float32)
+    entry = entry_of(recorder, again_and_again, ones, ones, pl.RUNTIME)
+    entry(X, 64, 64, 64, 1, Y, 64, 64, 64, 1, 3)
+    recorder.code = 700
+    with pytest.raises(ExecutionError, match="the driver's error 700"):
+        entry(X, 64, 64, 64, 1, Y, 64, 64, 64, 1, 2)

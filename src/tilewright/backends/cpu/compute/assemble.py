@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from functools import reduce
 
 from tilewright.backends.cpu.compute.copies import (
+    STORE,
     as_tensor,
     copy_elements,
     inside,
     known_or,
+    misfit,
     part,
     tile_type,
     whole_extents,
@@ -36,7 +38,8 @@ def _assemble(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     sizes = (*(i64(1),) * (rank - len(source.valid)), *source.valid)
     fits = inside(e, starts, sizes, whole_extents(target.type))
     if fits is not None:
-        e.fail(e.negated(fits), "a store does not fit its tile", call)
+        exact = misfit(e, STORE, starts, sizes, whole_extents(target.type))
+        e.fail(e.negated(fits), "a store does not fit its tile", call, exact)
         starts = tuple(e.b.select(fits, start, i64(0)) for start in starts)
         sizes = tuple(e.b.select(fits, size, i64(0)) for size in sizes)
     valid = _reached(e, call, target, starts, sizes)

@@ -23,8 +23,9 @@ from tilewright.core.expr import Call
 from tilewright.core.region import PADDING, undefined_message
 from tilewright.core.types import TileType
 from tilewright.core.visitor import variables
-from tilewright.dtypes import BOOL, UINT8, promote
+from tilewright.dtypes import BOOL, UINT8
 from tilewright.native.llvm import I8, Value, i64
+from tilewright.ops.masks import compared_in
 from tilewright.records import mutable
 
 _TESTS: tuple[Any, ...] = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
@@ -40,11 +41,12 @@ class Mask(Tile):
 @lowers("tile.cmp")
 def _cmp(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     lhs, rhs = bound["lhs"], bound["rhs"]
-    met = promote(lhs.type.dtype, rhs.type.dtype) if isinstance(rhs, Tile) else lhs.type.dtype
+    own = lhs.type.dtype
+    types = compared_in(own, rhs.type.dtype if isinstance(rhs, Tile) else own)
     test = _TESTS[bound["cmp_type"]]
 
     def function(a: Lanes, b: Lanes) -> Lanes:
-        return test(as_element(a, met), as_element(b, met))
+        return test(as_element(a, types[0]), as_element(b, types[1]))
 
     shape = np.broadcast_shapes(lhs.type.shape, rhs.type.shape if isinstance(rhs, Tile) else ())
     valid = broadcast_valid(shape, [lhs, rhs])

@@ -14,6 +14,7 @@ from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.groups import Group, StoreSink
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
+from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Tensor, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
@@ -173,6 +174,27 @@ def inside(
         here = e.b.op("and", e.b.compare("icmp sge", start, i64(0)), e.b.compare("icmp sle", start, last))
         fits = here if fits is None else e.b.op("and", fits, here)
     return fits
+
+
+def misfit(
+    e: FunctionEmitter, text: str, starts: Sequence[Value], sizes: Sequence[Value], extents: Sequence[Value]
+) -> Exact:
+    """Return what is wrong with a window that is not `inside`: the first axis along which it does not fit."""
+
+    def numbers() -> Sequence[Value]:
+        b, axes = e.b, list(enumerate(zip(sizes, starts, extents, strict=True)))
+        found: Sequence[Value] = [i64(0)] * 4
+        for axis, (size, start, extent) in reversed(axes):
+            last = b.op("sub", extent, size)
+            bad = b.op("or", b.compare("icmp slt", start, i64(0)), b.compare("icmp sgt", start, last))
+            here = (i64(axis), size, start, extent)
+            found = [b.select(bad, new, old) for new, old in zip(here, found, strict=True)]
+        return found
+
+    return Exact(f"axis {{0}}: {text} 0 to {{3}}", numbers)
+
+
+SLICE, STORE = (f"a {what} of {{1}} element(s) at {{2}} does not fit" for what in ("slice", "store"))
 
 
 def _surely_inside(start: Value, size: Value, extent: Value) -> bool:

@@ -19,6 +19,7 @@ from tilewright.backends.cpu.compute.indexed import (
 from tilewright.backends.cpu.compute.storage import store
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import Tensor, Tile, static
 from tilewright.core.expr import Call
 from tilewright.dtypes import DataType
@@ -106,7 +107,8 @@ def _check_valid(e: FunctionEmitter, call: Call, source: Tile, places: Tensor) -
             for axis in unsure:
                 place = e.b.op("urem", e.b.op("udiv", found, i64(strides[axis])), i64(source.type.shape[axis]))
                 bad = e.b.op("or", bad, e.b.compare("icmp uge", place, source.valid[axis]))
-            e.stop(bad, outside("indices"), call, found)
+            exact = Exact("index {0} in `indices` points at what is not valid", lambda found=found: (found,))
+            e.stop(bad, outside("indices"), call, exact)
 
 
 class Elements:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
 from tilewright.backends.cpu.compute.copies import copy_whole, element_at, tile_type
@@ -10,6 +11,7 @@ from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
+from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import Scalar, Tile, static
 from tilewright.core.expr import Call
 from tilewright.native.llvm import Value, i64
@@ -43,10 +45,11 @@ def _write(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
 def checked(e: FunctionEmitter, call: Call, tile: Tile, indices: Sequence[Scalar]) -> list[Value]:
     """Return the indices of an element; one outside the tile is an error and means zero."""
     safe: list[Value] = []
-    for index, extent in zip(e.indices(indices), tile.type.shape, strict=True):
+    for axis, (index, extent) in enumerate(zip(e.indices(indices), tile.type.shape, strict=True)):
         if static(index) is None and e.checked:
             outside = e.b.compare("icmp uge", index, i64(extent))
-            e.fail(outside, "an index lies outside its tile", call)
+            exact = Exact(f"axis {axis}: index {{0}} lies outside 0 to {extent}", partial(tuple, [index]))
+            e.fail(outside, "an index lies outside its tile", call, exact)
             index = e.b.select(outside, i64(0), index)
         safe.append(index)
     return safe

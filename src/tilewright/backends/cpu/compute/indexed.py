@@ -8,6 +8,7 @@ from tilewright.backends.cpu.compute.addresses import moved, product, times
 from tilewright.backends.cpu.compute.copies import rows_of
 from tilewright.backends.cpu.compute.storage import first_lanes, load, splat
 from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.core.expr import Call
 from tilewright.dtypes import DataType
@@ -101,7 +102,13 @@ class Largest:
         if not unsigned and self.bits == 32:
             limit = _least(self.e, limit, 1 << 31)
         bad = b.op("and", b.compare("icmp uge", found, limit), b.compare("icmp sgt", some, i64(0)))
-        self.e.stop(bad, outside(name), call, found)
+        shown = found if unsigned or self.dtype.is_unsigned_int() else b.convert("sext", most, I64)
+        self.e.stop(bad, outside(name), call, pointing_outside(name, shown, limit))
+
+
+def pointing_outside(name: str, index: Value, limit: Value) -> Exact:
+    """Return what is wrong with an index, which numbers from zero up to a limit."""
+    return Exact(f"index {{0}} in `{name}` lies outside 0 to {{1}}", lambda: (index, limit))
 
 
 def _least(e: FunctionEmitter, limit: Value, most: int) -> Value:

@@ -24,7 +24,7 @@ def float_key(b: Builder, bits: Value, infinity: int) -> Value:
 def unsigned_key(b: Builder, bits: Value, dtype: DataType, is_descending: bool) -> Value:
     """Return unsigned integers in the order of elements, or the other way round, from the bits of those."""
     key = float_key(b, bits, INFINITY[dtype]) if dtype.is_float() else bits
-    if not dtype.is_unsigned_int():
+    if dtype.is_float() or dtype.is_signed_int():
         key = b.op("xor", key, splat(key.type, -(1 << (dtype.bits - 1))))
     return b.op("xor", key, splat(key.type, -1)) if is_descending else key
 

@@ -16,7 +16,7 @@ from tilewright.backends.cpu.compute.addresses import (
 )
 from tilewright.backends.cpu.compute.copies import rows_of
 from tilewright.backends.cpu.compute.element_gathers import adjacent
-from tilewright.backends.cpu.compute.indexed import check, number, single
+from tilewright.backends.cpu.compute.indexed import check, number, pointing_outside, single
 from tilewright.backends.cpu.compute.row_copies import fetch_ahead
 from tilewright.backends.cpu.compute.scatters import covering
 from tilewright.backends.cpu.emit.function import FunctionEmitter
@@ -84,7 +84,12 @@ class Places:
                 self.where(position, lambda: self._check(self.number(position)))
 
     def _check(self, found: Value) -> None:
-        self.e.stop(self.e.b.compare("icmp uge", found, self.limit), outside("indices"), self.call, found)
+        self.e.stop(
+            self.e.b.compare("icmp uge", found, self.limit),
+            outside("indices"),
+            self.call,
+            pointing_outside("indices", found, self.limit),
+        )
 
     def number(self, position: Position) -> Value:
         """Return one index."""

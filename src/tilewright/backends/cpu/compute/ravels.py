@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tilewright.backends.cpu.compute.addresses import moved, view_of
 from tilewright.backends.cpu.compute.copies import known_or, rows_of, tile_type
-from tilewright.backends.cpu.compute.indexed import number
+from tilewright.backends.cpu.compute.indexed import number, pointing_outside
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Scalar, Tile, static
@@ -51,7 +51,12 @@ def _stop_outside(e: FunctionEmitter, call: Call, name: str, most: Value, limit:
         if static(extent) is None:
             some = e.b.op("and", some, e.b.compare("icmp sgt", extent, i64(0)))
     if e.checked and not any(static(extent) == 0 for extent in valid):
-        e.stop(e.b.op("and", some, e.b.compare("icmp uge", most, limit)), outside(name), call, most)
+        e.stop(
+            e.b.op("and", some, e.b.compare("icmp uge", most, limit)),
+            outside(name),
+            call,
+            pointing_outside(name, most, limit),
+        )
 
 
 def _extents(tiles: Sequence[Tile], rank: int) -> tuple[Value, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tilewright.backends.cpu.compute.addresses import moved, times
-from tilewright.backends.cpu.compute.copies import inside
+from tilewright.backends.cpu.compute.copies import inside, misfit
 from tilewright.backends.cpu.compute.indexed import at_column, raw_type, single
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.handlers import Bound
@@ -16,7 +16,7 @@ from tilewright.dtypes import DataType
 from tilewright.native.llvm import FALSE, I8, I32, I64, PTR, TRUE, Value, i64, vector
 from tilewright.ops.row_gather import FIT
 
-SHORT = 16384
+SHORT = 2048
 """Bytes up to which a row is copied in place of a call."""
 LINE = 64
 """Bytes of a cache line."""
@@ -100,7 +100,8 @@ def copy_window(e: FunctionEmitter, call: Call, source: Tensor, target: Tensor, 
     for starts, extents, tensor in ((come, size, source), (go, turned, target)):
         fits = inside(e, starts, extents, tensor.shape)
         if fits is not None:
-            e.stop(e.negated(fits), f"a window does not fit\n{FIT}", call)
+            exact = misfit(e, "{1} element(s) at {2} do not fit", starts, extents, tensor.shape)
+            e.stop(e.negated(fits), f"a window does not fit\n{FIT}", call, exact)
     rows, columns = target.strides[::-1] if bound["transpose"] else target.strides
     begin, end = moved(e, source, come), moved(e, target, go)
     with e.b.loop(i64(0), size[0], i64(1)) as row:

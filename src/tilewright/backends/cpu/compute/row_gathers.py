@@ -5,8 +5,9 @@ from __future__ import annotations
 from tilewright.backends.cpu.compute.addresses import counted, product, times, view_of
 from tilewright.backends.cpu.compute.copies import known_or, tile_type
 from tilewright.backends.cpu.compute.element_gathers import Elements, adjacent, bounded
-from tilewright.backends.cpu.compute.indexed import at_column, check, number, raw_type
+from tilewright.backends.cpu.compute.indexed import at_column, check, number, pointing_outside, raw_type
 from tilewright.backends.cpu.compute.row_copies import Row, clear_row, copy_row, copy_window, fetch_ahead
+from tilewright.backends.cpu.compute.straight import gathered
 from tilewright.backends.cpu.compute.updates import changing
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
@@ -34,8 +35,8 @@ def _mgather(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     extents = asked or places.valid
     elements = Elements(e, mem, mode)
     _check(e, call, places, extents, elements.count, mode)
-    result = e.fresh(type_, known_or(type_, extents))
-    elements.fetch(places, view_of(e, result), tuple(extents))
+    with gathered(e, type_, known_or(type_, extents)) as (result, made):
+        elements.fetch(places, made, tuple(extents))
     return result
 
 
@@ -46,7 +47,7 @@ def _check(e: FunctionEmitter, call: Call, places: Tensor, extents: tuple[Value,
     elif mode != "zero" and static(count) is None:
         some = e.b.compare("icmp sgt", product(e, extents), i64(0))
         nothing = e.b.op("and", e.b.compare("icmp eq", count, i64(0)), some)
-        e.stop(nothing, outside("idx"), call, i64(0))
+        e.stop(nothing, outside("idx"), call, pointing_outside("idx", i64(0), count))
 
 
 def _rows(e: FunctionEmitter, call: Call, mem: Tensor, places: Tensor, mode: str, asked: tuple[Value, ...]) -> Tile:
@@ -57,8 +58,6 @@ def _rows(e: FunctionEmitter, call: Call, mem: Tensor, places: Tensor, mode: str
     _check(e, call, places, extents, limit, mode)
     columns = asked[1] if asked else i64(type_.shape[1])
     n = product(e, extents)
-    result = e.fresh(type_, known_or(type_, (n, columns)))
-    assert result.place is not None
     nbytes = times(e, columns, i64(type_.dtype.get_byte()))
     step = places.strides[1] if is_row else places.strides[0]
 
@@ -67,11 +66,11 @@ def _rows(e: FunctionEmitter, call: Call, mem: Tensor, places: Tensor, mode: str
         index, there = bounded(e, found, limit, mode)
         return e.b.offset(mem.pointer, counted(e, index, mem, axes), raw_type(mem.dtype)), there
 
-    with e.b.loop(i64(0), n, i64(1)) as k:
+    with gathered(e, type_, known_or(type_, (n, columns))) as (result, made), e.b.loop(i64(0), n, i64(1)) as k:
         later = e.b.intrinsic("llvm.smin", e.b.op("add", k, i64(AHEAD)), e.b.op("sub", n, i64(1)))
         fetch_ahead(e, row_at(later)[0], type_.shape[1] * type_.dtype.get_byte())
         come, there = row_at(k)
-        go = at_column(e, result.place.pointer, k, i64(type_.shape[1]), type_.dtype)
+        go = at_column(e, made.pointer, k, made.strides[0], type_.dtype)
         if there is None:
             copy_row(e, type_.dtype, Row(come, mem.strides[-1]), Row(go, i64(1)), columns)
         else:

@@ -12,6 +12,7 @@ from tilewright.backends.cpu.compute.element_gathers import Elements
 from tilewright.backends.cpu.compute.indexed import raw_type
 from tilewright.backends.cpu.compute.places import Places, Position, Visit
 from tilewright.backends.cpu.compute.row_copies import Row, copy_row
+from tilewright.backends.cpu.compute.straight import gathered
 from tilewright.backends.cpu.compute.traced import Lanes
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
@@ -26,15 +27,31 @@ def _take(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     e.flush()  # what is recorded may write the tensor
     places.check()
     extents = (*places.extents, *whole_extents(type_)[1:]) if places.by_row else places.extents
+    with gathered(e, type_, known_or(type_, extents)) as (result, made):
+        if places.mask is not None:
+            fill(e, made, extents, bound["pad"])
+        elif not places.by_row:
+            Elements(e, places.tensor, "undefined").fetch(places.index, made, extents)
+            return result
+        width = type_.dtype.get_byte() * prod(type_.shape[1:])
+        places.each(_copying(places, made, extents, reads=True), width if places.by_row else 0)
+    return result
+
+
+@lowers("tile.pick")
+def _pick(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    source, type_ = view_of(e, bound["x"]), tile_type(call)
+    valid = Tensor(source.pointer, source.valid, source.strides, source.valid, source.dtype, source.root)
+    places = Places(e, call, {**bound, "x": valid, "mask": None, "axis": 0}, None)
+    e.flush()  # an index may be read where it lies
+    places.check()
+    extents = (*places.extents, *source.valid[1:]) if places.by_row else places.extents
     result = e.fresh(type_, known_or(type_, extents))
     made = view_of(e, result)
-    if places.mask is not None:
-        fill(e, made, extents, bound["pad"])
-    elif not places.by_row:
-        Elements(e, places.tensor, "undefined").fetch(places.index, made, extents)
-        return result
-    width = type_.dtype.get_byte() * prod(type_.shape[1:])
-    places.each(_copying(places, made, extents, reads=True), width if places.by_row else 0)
+    if places.by_row:
+        places.each(_copying(places, made, extents, reads=True))
+    else:
+        Elements(e, valid, "undefined").fetch(places.index, made, extents)
     return result
 
 

@@ -8,10 +8,13 @@ from typing import Any
 
 from tilewright.backends.cpu.compute.convert import as_element, to_elements
 from tilewright.backends.cpu.compute.copies import (
+    STORE,
     clear_bytes,
     copy,
     element_at,
     inside,
+    known_or,
+    misfit,
     rows_of,
     tile_type,
     whole_extents,
@@ -28,6 +31,7 @@ from tilewright.backends.cpu.emit.groups import StoreSink
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
 from tilewright.backends.cpu.emit.memory import room_of
+from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import LoadNode, Place, Scalar, Tensor, Tile, static
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
@@ -144,10 +148,11 @@ def _found(
         return start, within(e, call, want, i64(tile_type(call).shape[axis]))
     first, left = start, e.b.op("sub", have, start)
     if e.checked:
-        past = _past(e, want, have)
+        past, numbers = _past(e, want, have), (want, start, have)
         before, after = e.b.compare("icmp slt", start, i64(0)), e.b.compare("icmp sge", start, past)
         outside = e.b.op("or", before, after)
-        e.fail(before if clamp else outside, f"axis {axis}: a load starts outside the tensor", call)
+        exact = Exact(f"axis {axis}: a load of {{0}} element(s) at {{1}} starts outside 0 to {{2}}", lambda: numbers)
+        e.fail(before if clamp else outside, f"axis {axis}: a load starts outside the tensor", call, exact)
         first, left = (e.b.select(outside, i64(0), value) for value in (first, left))
     if static(want) is None:
         want = within(e, call, want, i64(tile_type(call).shape[axis]))
@@ -182,20 +187,23 @@ def write(
 ) -> None:
     """Record the valid part of a tile being written to a tensor."""
     starts = e.indices(offsets)
-    fits = _fits(e, call, tile, tensor, offsets)
+    fits = fitting(e, call, tile.valid, tensor, offsets)
     tile = without_empty_columns(e, with_adjacent_rows(e, tile))
     add = atomic is AtomicType.Add
     e.record_store(StoreSink(tile, tensor=tensor, offsets=starts, add=add, atomic=e.is_concurrent, fits=fits))
 
 
-def _fits(e: FunctionEmitter, call: Call, tile: Tile, tensor: Tensor, offsets: Sequence[Scalar]) -> Value | None:
+def fitting(
+    e: FunctionEmitter, call: Call, valid: Sequence[Value], tensor: Tensor, offsets: Sequence[Scalar]
+) -> Value | None:
     """Return whether a store lies within its tensor, an error noted where not; None where that is certain."""
-    sizes = [i64(1)] * (len(offsets) - len(tile.valid)) + [*tile.valid]
+    sizes = [i64(1)] * (len(offsets) - len(valid)) + [*valid]
     windows = zip(offsets, sizes, tensor.shape, strict=True)
     unsure = [(e.index(o), size, extent) for o, size, extent in windows if not _surely_fits(o, size, extent)]
     fits = inside(e, *zip(*unsure, strict=True)) if unsure else None
     if fits is not None:
-        e.fail(e.negated(fits), f"a store does not fit its tensor\n{NARROW}", call)
+        exact = misfit(e, STORE, e.indices(offsets), sizes, tensor.shape)
+        e.fail(e.negated(fits), f"a store does not fit its tensor\n{NARROW}", call, exact)
     return fits
 
 
@@ -238,4 +246,7 @@ def _full(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     type_ = tile_type(call)
     value: Scalar = bound.get("value") or bound["scalar"]
     valid = bound["target"].valid if "target" in bound else whole_extents(type_)
+    if bound.get("valid_shape") is not None:
+        asked = zip(e.indices(bound["valid_shape"]), valid, strict=True)
+        valid = known_or(type_, [want if static(want) is not None else within(e, call, want, n) for want, n in asked])
     return mapped(e, type_, valid, to_elements(type_.dtype), [value])

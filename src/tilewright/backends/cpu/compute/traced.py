@@ -14,6 +14,7 @@ from typing import Any
 from tilewright.backends.cpu.compute import doubles, library, narrow, trigonometry, vectormath
 from tilewright.backends.cpu.emit.llvm_types import compute_type, literal, repeated
 from tilewright.backends.integer_division import floor_divided, remainder
+from tilewright.backends.scalar_arithmetic import by_value, float_division
 from tilewright.backends.traced import Traced, exact_exp
 from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, DataType
 from tilewright.errors import InternalError
@@ -90,8 +91,8 @@ def _compare(predicate: str, ordered: str = "o") -> Callable[[Lanes, Lanes], Lan
         elif predicate in ("eq", "ne"):
             text = f"icmp {predicate}"
         else:
-            text = f"icmp {'s' if a.element.is_signed_int() else 'u'}{predicate}"
-        return Lanes(a.b, a.b.compare(text, a.value, b.value), BOOL)
+            text = f"icmp {'s' if a.element.is_signed_int() and b.element.is_signed_int() else 'u'}{predicate}"
+        return by_value(emit, a, b, Lanes(a.b, a.b.compare(text, a.value, b.value), BOOL))
 
     return emit
 
@@ -164,7 +165,9 @@ def _exp(x: Lanes) -> Lanes:
 
 
 def _floor_divide(a: Lanes, b: Lanes) -> Lanes:
-    """Return integers divided and rounded down; the reference has made the divisor safe from zero."""
+    """Return quotients rounded down; of integers the reference has made the divisor safe from zero."""
+    if a.element.is_float():
+        return float_division("floordiv", a, replace(b, shared=None))
     return floor_divided(_quotient, a, b, a.element)
 
 

@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.backends.cpu.compute.copies import inside, known_or, packed, part, tile_type, whole_extents
+from tilewright.backends.cpu.compute.copies import (
+    SLICE,
+    copy_elements,
+    inside,
+    known_or,
+    misfit,
+    packed,
+    part,
+    tile_type,
+    whole_extents,
+)
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.undefined import sliced
 from tilewright.backends.cpu.emit.values import Place, Scalar, Tile, contiguous, static
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.native.llvm import I1, Value, i64
+from tilewright.native.llvm import Value, i64
 from tilewright.ops.reshape import FILL, Part, part_of
 
 
@@ -65,6 +76,31 @@ def _counted(e: FunctionEmitter, extent: Value, step: int) -> Value:
     if step == 1 or (known := static(extent)) is None:
         return extent if step == 1 else e.b.op("udiv", e.b.op("add", extent, i64(step - 1)), i64(step))
     return i64(-(-known // step))
+
+
+@lowers("tile.flip")
+def _flip(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
+    """Copy what is valid from its last element on."""
+    source, type_, axis = bound["x"], tile_type(call), bound["axis"]
+    rank = len(type_.shape)
+    named = range(rank) if axis is None else (axis,) if isinstance(axis, int) else axis
+    axes = {each % rank for each in named}
+    place = e.stored(source)
+    starts = [_last(e, extent) if each in axes else i64(0) for each, extent in enumerate(source.valid)]
+    strides = tuple(-stride if each in axes else stride for each, stride in enumerate(place.strides))
+    result = e.fresh(type_, known_or(type_, source.valid))
+    assert result.place is not None
+    end = Place(part(e, type_.dtype, place, starts).pointer, strides)
+    copy_elements(e, type_.dtype, end, result.place, source.valid)
+    return result
+
+
+def _last(e: FunctionEmitter, extent: Value) -> Value:
+    """Return the last of so many numbers, 0 where there is none."""
+    known = static(extent)
+    if known is not None:
+        return i64(max(known - 1, 0))
+    return e.b.intrinsic("llvm.smax", e.b.op("sub", extent, i64(1)), i64(0))
 
 
 @lowers("tile.reshape")
@@ -120,7 +156,8 @@ def _window(e: FunctionEmitter, call: Call, bound: Bound) -> Tile:
     starts, sizes = e.indices(bound["offset"]), e.indices(bound["shape"])
     fits = inside(e, starts, sizes, whole_extents(source.type))
     if fits is not None:
-        e.fail(e.b.op("xor", fits, Value(I1, "true")), "a slice does not fit its tile", call)
+        exact = misfit(e, SLICE, starts, sizes, whole_extents(source.type))
+        e.fail(e.negated(fits), "a slice does not fit its tile", call, exact)
         starts = tuple(e.b.select(fits, start, i64(0)) for start in starts)
     wanted = _asked(e, call, bound["valid_shape"] or bound["shape"], sizes)
     dropped = {axis % len(starts) for axis in bound["drop_dims"] or ()}
@@ -145,7 +182,8 @@ def within(e: FunctionEmitter, call: Call, extent: Value, limit: Value) -> Value
         return extent
 
     def cut() -> Value:
-        e.fail(e.b.compare("icmp ugt", extent, limit), "a valid part does not fit its tile", call)
+        exact = Exact("a valid part of {0} does not fit {1}", lambda: (extent, limit))
+        e.fail(e.b.compare("icmp ugt", extent, limit), "a valid part does not fit its tile", call, exact)
         return e.b.intrinsic("llvm.umin", extent, limit)
 
     return e.once((extent, limit), cut)

@@ -32,6 +32,7 @@ from tilewright.passes.accumulators import accumulators
 from tilewright.passes.defined import Defined, looks_at
 from tilewright.passes.fusion import Fusion
 from tilewright.passes.last_use import LastUse
+from tilewright.passes.outline import author_of
 
 
 class Region:
@@ -44,6 +45,7 @@ class FunctionEmitter(Recording):
     def __init__(self, program: Unit, function: Function, b: Builder, *, has_turned_views: bool) -> None:
         super().__init__(program, b, function)
         self.function = function
+        self.name = author_of(function.name, program.program.function_names)
         self.handlers: Handlers[FunctionEmitter] = program.handlers or HANDLERS
         self.block_index = Value(I64, "%block_index")
         self.block_count = Value(I64, "%block_count")
@@ -144,6 +146,8 @@ class FunctionEmitter(Recording):
         self.at, bound = call, self._bound(call)
         if self.followed:
             self._look(call, bound)
+        if self.step.is_done:
+            return bound[call.op.spec.writes or ""]
         return self.handlers.lower(self, call, bound)
 
     def _bound(self, call: Call) -> Bound:

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from tilewright.backends.cpu.emit.values import Binding, Scalar
 from tilewright.core.expr import Call
+from tilewright.core.op import Op
 from tilewright.errors import UnsupportedFeatureError
 
 Bound: TypeAlias = "dict[str, Any]"
@@ -29,6 +30,8 @@ class Handlers(Generic[E]):
         self.ops: MutableMapping[str, Lowering[E]] = {} if others is None else ChainMap({}, others.ops)
         self.scalars: MutableMapping[str, ScalarCode] = {} if others is None else ChainMap({}, others.scalars)
         """The code for scalar ops, by name."""
+        self.load_rare: Callable[[], None] = (lambda: None) if others is None else (lambda: others.load_rare())
+        """Signs in the code for ops that few programs have, whose files are loaded with the first of them."""
         self._kinds: MutableMapping[type, Callable[[E, Any], Any]] = {}
         if others is not None:
             self._kinds = ChainMap({}, others._kinds)
@@ -57,7 +60,13 @@ class Handlers(Generic[E]):
 
     def lower(self, e: E, call: Call, bound: Bound) -> Binding:
         """Emit an op; UnsupportedFeatureError where nobody has signed in for it."""
-        found = self.ops.get(call.op.name) or self.ops.get(f"{call.op.kind.value}:{call.op.spec.family}")
+        found = self._found(call.op)
+        if found is None:
+            self.load_rare()
+            found = self._found(call.op)
         if found is None:
             raise UnsupportedFeatureError(f"`{call.op.name}` has no native code yet", spans=[call.span])
         return found(e, call, bound)
+
+    def _found(self, op: Op) -> Lowering[E] | None:
+        return self.ops.get(op.name) or self.ops.get(f"{op.kind.value}:{op.spec.family}")

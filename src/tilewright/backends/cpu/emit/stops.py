@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from tilewright.backends.cpu.emit.polls import Polls, is_over
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.forks import computed_once
-from tilewright.native.context import Context
-from tilewright.native.llvm import I64, PTR, TRUE, Builder, Value, i64
+from tilewright.native.context import NUMBERS, Context
+from tilewright.native.llvm import I1, I64, PTR, TRUE, Builder, Value, i64
 from tilewright.source import Span
 
 
@@ -19,6 +20,13 @@ class Spanned(Protocol):
     def span(self) -> Span:
         """Where it was written."""
         ...
+
+
+class Exact(NamedTuple):
+    """An error's message with places for numbers, and what emits those where it is noted."""
+
+    text: str
+    numbers: Callable[[], Sequence[Value]]
 
 
 class Stopping:
@@ -32,6 +40,8 @@ class Stopping:
         """The block a return goes to."""
         self.at = at
         """What is being emitted."""
+        self.name = ""
+        """The function that errors are said to be in, where its author gave it a name."""
 
     @property
     def checked(self) -> bool:
@@ -42,24 +52,27 @@ class Stopping:
         """Return the opposite of a condition."""
         return self.b.op("xor", condition, TRUE)
 
-    def fail(self, condition: Value, message: str, at: Spanned, index: Value | None = None) -> None:
+    def fail(self, condition: Value, message: str, at: Spanned, exact: Exact | None = None) -> None:
         """Note an error where a condition holds; the first one noted is reported when the program ends.
 
-        Its message may name an index, of which it keeps 32 bits.
+        Whoever notes it writes the numbers of its exact message, too.
         """
         if not self.checked:
             return
-        number = i64(self.program.note(message, at.span))
-        with self.b.when(condition):
-            cell = self.b.offset(self.context, i64(Context.ERROR), I64)
-            if index is not None:
-                number = self.b.op("or", self.b.op("shl", index, i64(32)), number)
-            self.b.do(f"cmpxchg {cell}, i64 0, {number} monotonic monotonic")
+        b, text = self.b, exact.text if exact is not None else ""
+        number = i64(self.program.note(message, at.span, self.name, text))
+        with b.when(condition):
+            cell = b.offset(self.context, i64(Context.ERROR), I64)
+            noted = b.value("{ i64, i1 }", f"cmpxchg {cell}, i64 0, {number} monotonic monotonic")
+            if exact is not None:
+                with b.when(b.value(I1, f"extractvalue {noted}, 1")):
+                    for word, value in zip(NUMBERS, exact.numbers(), strict=False):
+                        b.store(value, b.offset(self.context, i64(word), I64), 8)
 
-    def stop(self, condition: Value, message: str, at: Spanned, index: Value | None = None) -> None:
+    def stop(self, condition: Value, message: str, at: Spanned, exact: Exact | None = None) -> None:
         """Note an error where a condition holds, and leave the function: what follows must not happen."""
         with self.b.when(condition):
-            self.fail(TRUE, message, at, index)
+            self.fail(TRUE, message, at, exact)
             self.leave(self.exit)
 
     def leave(self, label: str) -> None:

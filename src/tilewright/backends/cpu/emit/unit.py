@@ -10,6 +10,7 @@ from tilewright.backends.cpu.emit.arena import Arena
 from tilewright.backends.cpu.emit.handlers import Handlers
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
 from tilewright.backends.cpu.emit.work import Estimate
+from tilewright.backends.interface import Error
 from tilewright.core.program import Program
 from tilewright.errors import UnsupportedFeatureError
 from tilewright.forks import computed_once
@@ -41,7 +42,7 @@ class Unit:
     """Whether loops end once the program has failed or was interrupted."""
     module: Module = field(init=False)
     emitted: dict[tuple[str, Signature], Emitted] = field(default_factory=dict[tuple[str, Signature], Emitted])
-    errors: list[tuple[str, Span]] = field(default_factory=list[tuple[str, Span]])
+    errors: list[Error] = field(default_factory=list[Error])
     plans: list[Fusion] = field(default_factory=list[Fusion])
     """Which ops of its functions share a loop, in the order they were written."""
     names: int = 0
@@ -74,9 +75,9 @@ class Unit:
         """What runs at the same time in each group."""
         return sides_of(self.program)
 
-    def note(self, message: str, span: Span) -> int:
-        """Return the number under which an error is reported."""
-        self.errors.append((message, span))
+    def note(self, message: str, span: Span, function: str = "", exact: str = "") -> int:
+        """Return the number under which an error is reported: of a function, and with numbers where it names some."""
+        self.errors.append(Error(message, span, function, exact))
         return len(self.errors)
 
     def symbol(self, prefix: str, function: str) -> str:

@@ -7,6 +7,7 @@ from tilewright.backends.cpu.compute.traced import Lanes, from_memory, to_memory
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.llvm_types import memory_type
+from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import Array, Scalar
 from tilewright.core.expr import Call
 from tilewright.core.types import ArrayType
@@ -71,7 +72,8 @@ def _address(e: FunctionEmitter, call: Call, array: Array, index: Scalar) -> Val
     """Return where an element lies; an index outside the array is an error and means zero."""
     at, extent = e.index(index), i64(array.type.extent)
     if e.checked:
-        outside = e.b.compare("icmp uge", at, extent)
-        e.fail(outside, f"an index lies outside 0 to {array.type.extent}", call)
+        outside, given = e.b.compare("icmp uge", at, extent), at
+        exact = Exact(f"index {{0}} lies outside 0 to {array.type.extent}", lambda: (given,))
+        e.fail(outside, f"an index lies outside 0 to {array.type.extent}", call, exact)
         at = e.b.select(outside, i64(0), at)
     return e.b.offset(array.pointer, at, memory_type(array.type.dtype))

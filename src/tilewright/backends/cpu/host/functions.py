@@ -5,7 +5,7 @@ Inside, a function takes the context, an arena, its block, then its parameters w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.signature import Emitted, Signature
@@ -19,6 +19,7 @@ from tilewright.core.stmt import SeqStmts
 from tilewright.core.types import TensorType, Type
 from tilewright.core.visitor import expressions, statements
 from tilewright.native.llvm import I64, PTR, Builder, Value, i64
+from tilewright.passes.filled_rows import straightened
 from tilewright.passes.fusing import fusion
 
 HEAD = (Value(PTR, "%context"), Value(PTR, "%arena"), Value(I64, "%block_index"), Value(I64, "%block_count"))
@@ -37,7 +38,7 @@ def _write(unit: Unit, function: Function, signature: Signature) -> Emitted:
     params = [Value(t, f"%p{i}_{k}") for i, p in enumerate(function.params) for k, t in enumerate(word_types(p.type))]
     made = made_results(unit, function)
     b = Builder(unit.module, name, [*HEAD, *params, *_rooms(made)], attrs="nounwind")
-    e = emitter(unit, function, b, signature)
+    e = emitter(unit, straightened(function, roots_of(unit, function, signature)), b, signature)
     write_body(e, signature, params)
     b.finish()
     room, returned = unit.settle(e.arena, function.span), unit.returned[function.name]
@@ -89,11 +90,16 @@ def write_body(e: FunctionEmitter, signature: Signature, words: Sequence[Value])
     e.b.begin(e.exit)
 
 
+def roots_of(unit: Unit, function: Function, signature: Signature) -> Mapping[Var, Var]:
+    """Return, for each tensor of a function, one that stands for all that may share memory with it."""
+    shared = [(function.params[position], function.params[first]) for position, first in enumerate(signature.shared)]
+    return unit.footprints.aliases(function.name).classes(shared)
+
+
 def _bind(e: FunctionEmitter, signature: Signature, words: Sequence[Value]) -> None:
     """Bind the parameters; an argument that contradicts the signature is an error, and made harmless."""
     params, given = e.function.params, iter(words)
-    shared = [(params[position], params[first]) for position, first in enumerate(signature.shared)]
-    e.roots = e.program.footprints.aliases(e.function.name).classes(shared)
+    e.roots = roots_of(e.program, e.function, signature)
     for param, is_turned in zip(params, signature.turned, strict=True):
         e.bind(param, parameter(param.type, given, is_turned=is_turned))
     for symbol, (position, axis) in e.function.symbols.items():

@@ -7,53 +7,21 @@ from __future__ import annotations
 
 from tilewright.backends.cpu.compute import (
     assemble,
-    atomic_updates,
     compare,
     convert,
     copies,
-    draws,
-    element_gathers,
     elements,
-    generators,
     groups,
-    lanes,
-    merge,
-    order,
-    partial,
-    philox,
-    positions,
-    products,
-    ravels,
     reduce,
-    row_gathers,
-    scaled,
-    scans,
-    scatters,
     selections,
-    sort,
-    takes,
     tiles,
     views,
 )
-from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.function import HANDLERS, FunctionEmitter
 from tilewright.backends.cpu.emit.signature import Signature
 from tilewright.backends.cpu.emit.unit import Unit
 from tilewright.backends.cpu.emit.values import Scalar, Tensor
-from tilewright.backends.cpu.host import (
-    arrays,
-    byte_views,
-    calls,
-    control,
-    pipes,
-    printing,
-    reinterpreted,
-    scalars,
-    system,
-    tensor_gathers,
-    tensor_scatters,
-    tensor_views,
-    tensors,
-)
+from tilewright.backends.cpu.host import calls, control, scalars, system, tensor_views, tensors
 from tilewright.backends.cpu.host.abi import (
     entry_word_types,
     from_outside,
@@ -73,13 +41,18 @@ from tilewright.core.types import TensorType, Type
 from tilewright.native.llvm import PTR, Builder, Value, i64, spelled
 from tilewright.native.target import Target
 
-HANDLERS = (
-    arrays, assemble, atomic_updates, byte_views, calls, compare, control, convert, copies, draws, element_gathers,
-    elements, generators, groups, lanes, merge, order, partial, philox, pipes, positions, printing, products,
-    ravels, reduce, reinterpreted, row_gathers, scalars, scaled, scans, scatters, selections, sort, system, takes,
-    tensor_gathers, tensor_scatters, tensor_views, tensors, tiles, views,
+USUAL = (
+    assemble, calls, compare, control, convert, copies, elements, groups, reduce, scalars, selections, system,
+    tensor_views, tensors, tiles, views,
 )  # fmt: skip
-"""The modules that sign code in for statements, calls, ops and groups of ops."""
+"""The modules that sign code in for what most programs have."""
+
+
+def _load_rare() -> None:
+    from tilewright.backends.cpu.host import rare as rare
+
+
+HANDLERS.load_rare = _load_rare
 
 
 class ProgramEmitter(Unit):

@@ -9,8 +9,9 @@ from tilewright.backends.cpu.emit.function import HANDLERS, FunctionEmitter
 from tilewright.backends.cpu.emit.values import Scalar, static
 from tilewright.backends.scalar_arithmetic import ARITHMETIC, COMPARISONS, DIVISIONS, SHIFTS, float_division
 from tilewright.core.expr import Call
-from tilewright.dtypes import BOOL, INDEX, UINT64, DataType, meet
+from tilewright.dtypes import BOOL, DataType
 from tilewright.native.llvm import I1, Value
+from tilewright.ops.masks import compared_in
 
 Emit = Callable[..., Scalar]
 
@@ -34,18 +35,10 @@ def _comparison(ufunc: str) -> Emit:
     apply: Callable[..., Lanes] = combine(ufunc)
 
     def emit(e: FunctionEmitter, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
-        kind = meet(lhs.dtype, rhs.dtype)
-        result = apply(in_type(e, lhs, kind or UINT64), in_type(e, rhs, kind or UINT64))
-        return Scalar((result if kind else _with_sign(e, apply, lhs, rhs, result)).value, BOOL)
+        types = compared_in(lhs.dtype, rhs.dtype)
+        return Scalar(apply(*(in_type(e, *pair) for pair in zip((lhs, rhs), types, strict=True))).value, BOOL)
 
     return emit
-
-
-def _with_sign(e: FunctionEmitter, apply: Callable[..., Lanes], lhs: Scalar, rhs: Scalar, result: Lanes) -> Lanes:
-    """Return a comparison with a uint64, which is larger than every number below zero; `result` holds for others."""
-    signed = in_type(e, lhs if lhs.dtype.is_signed_int() else rhs, INDEX)
-    below = apply(*(signed.like(-1 if side.dtype.is_signed_int() else 0) for side in (lhs, rhs)))
-    return _chosen(signed < 0, below, result)
 
 
 def _shift(ufunc: str) -> Emit:

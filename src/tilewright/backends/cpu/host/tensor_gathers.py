@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from tilewright.backends.cpu.compute.addresses import moved, times
 from tilewright.backends.cpu.compute.copies import inside, rows_of
 from tilewright.backends.cpu.compute.element_gathers import Taking
-from tilewright.backends.cpu.compute.indexed import Largest, at_column, check, number
+from tilewright.backends.cpu.compute.indexed import Largest, at_column, check, number, pointing_outside
 from tilewright.backends.cpu.compute.row_copies import Row, copy_row, copy_window, fetch_ahead
 from tilewright.backends.cpu.compute.selections import find_matches, take_columns
+from tilewright.backends.cpu.compute.straight import stored_at
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
 from tilewright.backends.cpu.emit.values import Tensor, static
@@ -15,6 +19,7 @@ from tilewright.backends.cpu.emit.work import PIECE
 from tilewright.backends.cpu.host.tensors import buffer
 from tilewright.core.expr import Call
 from tilewright.core.types import TensorType, TupleType
+from tilewright.dtypes import DataType
 from tilewright.native.llvm import Value, i64
 from tilewright.ops.gather import SMALLER
 from tilewright.ops.indices import chosen, outside, pattern_of
@@ -103,8 +108,6 @@ def _paged_gather(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
         e.stop(e.negated(fits), "columns outside src, or more indices than max_indices", call)
     check(e, call, indices, indices.shape, times(e, table.shape[0], block), "indices")
     shape = (size, most) if bound["is_trans"] else (most, size)
-    made = buffer(e, call, shape, source.dtype, clear=static(count) != bound["max_indices"])
-    across, along = made.strides[::-1] if bound["is_trans"] else made.strides
     start = moved(e, source, (i64(0), first))
 
     def row_of(position: Value) -> Value:
@@ -113,9 +116,14 @@ def _paged_gather(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
         held = number(e, at_column(e, table.pointer, page, table.strides[0], table.dtype), table.dtype)
         return e.b.op("add", e.b.op("mul", held, block), rest)
 
-    with e.b.loop(i64(0), count, i64(1)) as position:
+    with (
+        _made(e, call, shape, source.dtype, clear=static(count) != bound["max_indices"]) as made,
+        e.b.loop(i64(0), count, i64(1)) as position,
+    ):
+        across, along = made.strides[::-1] if bound["is_trans"] else made.strides
         row = row_of(position)
-        e.stop(e.b.compare("icmp uge", row, source.shape[0]), outside("block_table"), call, row)
+        exact = pointing_outside("block_table", row, source.shape[0])
+        e.stop(e.b.compare("icmp uge", row, source.shape[0]), outside("block_table"), call, exact)
         later = e.b.intrinsic("llvm.smin", e.b.op("add", position, i64(AHEAD)), e.b.op("sub", count, i64(1)))
         ahead = at_column(e, start, row_of(later), source.strides[0], source.dtype)
         fetch_ahead(e, ahead, bound["size"] * source.dtype.get_byte())
@@ -123,6 +131,18 @@ def _paged_gather(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
         go = at_column(e, made.pointer, position, across, source.dtype)
         copy_row(e, source.dtype, Row(come, source.strides[1]), Row(go, along), size)
     return made
+
+
+@contextmanager
+def _made(
+    e: FunctionEmitter, call: Call, shape: tuple[Value, ...], dtype: DataType, *, clear: bool
+) -> Generator[Tensor, None, None]:
+    """Give the memory that what is emitted inside fills: a new buffer, or where the store that follows goes."""
+    if e.step.target is None:
+        yield buffer(e, call, shape, dtype, clear=clear)
+    else:
+        with stored_at(e, e.step.target, shape, shape) as window:
+            yield window
 
 
 def _listed(tensor: Tensor) -> Tensor:

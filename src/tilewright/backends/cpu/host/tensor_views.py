@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import reduce
 
 from tilewright.backends.cpu.compute.addresses import moved, packed_strides, times
-from tilewright.backends.cpu.compute.copies import inside
+from tilewright.backends.cpu.compute.copies import SLICE, inside, misfit
 from tilewright.backends.cpu.compute.views import carried, counted
 from tilewright.backends.cpu.emit.function import FunctionEmitter, lowers
 from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.stops import Exact
 from tilewright.backends.cpu.emit.values import Tensor, static
 from tilewright.backends.cpu.host.tensors import extents_of, new_tensor
 from tilewright.core.enums import TensorLayout
@@ -86,7 +87,8 @@ def _checked(e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Va
     window = Tensor(moved(e, source, starts), tuple(sizes), source.strides, tuple(sizes), source.dtype, source.root)
     if fits is None:
         return window
-    e.fail(e.negated(fits), f"a slice does not fit its tensor\n{CUT}", call)
+    exact = misfit(e, SLICE, starts, sizes, source.shape)
+    e.fail(e.negated(fits), f"a slice does not fit its tensor\n{CUT}", call, exact)
     return guarded(e, fits, window, TensorType(tuple(map(static, sizes)), source.dtype, tuple(map(static, sizes))))
 
 
@@ -107,7 +109,8 @@ def _clamped(e: FunctionEmitter, call: Call, source: Tensor, starts: Sequence[Va
 def _asked(e: FunctionEmitter, call: Call, wanted: Sequence[Value], sizes: Sequence[Value]) -> Sequence[Value]:
     for want, size in zip(wanted, sizes, strict=True):
         if want != size and (static(want) is None or static(size) is None):
-            e.fail(e.b.compare("icmp ugt", want, size), "a valid part does not fit its slice", call)
+            exact = Exact("a valid part of {0} does not fit {1}", lambda want=want, size=size: (want, size))
+            e.fail(e.b.compare("icmp ugt", want, size), "a valid part does not fit its slice", call, exact)
     return wanted
 
 

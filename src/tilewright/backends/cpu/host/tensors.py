@@ -8,7 +8,7 @@ from math import prod
 
 from tilewright.backends.cpu.compute.addresses import moved, packed_strides
 from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
-from tilewright.backends.cpu.compute.copies import clear_bytes, inside
+from tilewright.backends.cpu.compute.copies import STORE, clear_bytes, inside, misfit
 from tilewright.backends.cpu.compute.nodes import MapNode
 from tilewright.backends.cpu.compute.tiles import write
 from tilewright.backends.cpu.compute.traced import Lanes
@@ -52,7 +52,11 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
     shape, dtype = e.indices(bound["shape"]), bound["dtype"]
     value = bound.get("value")
     number = bound.get("init_value")
-    clear = value is None and number is None and not is_overwritten(call, e.last_use.body_of(call), e.defined)
+    clear = (
+        value is None
+        and number is None
+        and not is_overwritten(call, e.last_use.body_of(call), e.program.program, e.defined)
+    )
     tensor = buffer(e, call, shape, dtype, clear=clear)
     if number is not None:
         held = constant(number, dtype)
@@ -183,7 +187,8 @@ def copy_tensor(
     sizes = (*(i64(1),) * pad, *source.valid)
     fits = inside(e, starts, sizes, target.shape)
     if fits is not None:
-        e.fail(e.negated(fits), "a store does not fit its tensor", call)
+        exact = misfit(e, STORE, starts, sizes, target.shape)
+        e.fail(e.negated(fits), "a store does not fit its tensor", call, exact)
     strides = (*(i64(0),) * pad, *source.strides)
     whole = Tensor(source.pointer, sizes, strides, sizes, source.dtype, source.root)
     if source.root is target.root:
@@ -246,7 +251,8 @@ def element_address(e: FunctionEmitter, call: Call, tensor: Tensor, indices: Seq
     pointer = moved(e, tensor, numbers)
     if fits is None:
         return pointer
-    e.fail(e.negated(fits), "an index lies outside its tensor", call)
+    exact = misfit(e, "index {2} lies outside", numbers, (i64(1),) * len(numbers), tensor.shape)
+    e.fail(e.negated(fits), "an index lies outside its tensor", call, exact)
     part = e.arena.take(8)
     spare = e.address(part[0])
     e.arena.give_back(part)

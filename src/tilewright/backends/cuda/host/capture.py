@@ -10,8 +10,17 @@ from tilewright.backends.cpu.emit.values import static
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import ALIGNED, Parameters
 from tilewright.backends.cuda.ttir.recipes import refused
-from tilewright.backends.cuda.ttir.text import F32, I32, I64, pointer_to
-from tilewright.backends.cuda.ttir.values import Binding, Extent, Scalar, Tensor, computes, element_of, memory_element
+from tilewright.backends.cuda.ttir.text import I32, I64, pointer_to
+from tilewright.backends.cuda.ttir.values import (
+    Binding,
+    Extent,
+    Scalar,
+    Tensor,
+    computes,
+    element_of,
+    memory_element,
+    working,
+)
 from tilewright.dtypes import BOOL
 from tilewright.native import llvm
 
@@ -34,7 +43,7 @@ def _scalar(k: Kernel, params: Parameters, scalar: host.Scalar) -> Scalar:
         return k.number(int(scalar.value.ref), scalar.dtype)
     if scalar.dtype == BOOL:
         return Scalar(k.t.convert("arith.trunci", params.add(I32, scalar.value), "i1"), BOOL)
-    return Scalar(params.add(F32 if scalar.dtype.is_float() else element_of(scalar.dtype), scalar.value), scalar.dtype)
+    return Scalar(params.add(element_of(working(scalar.dtype)), scalar.value), scalar.dtype)
 
 
 def _tensor(params: Parameters, tensor: host.Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from tilewright.backends.cuda.host.capture import captured, extents
 from tilewright.backends.cuda.host.launches import launch
 from tilewright.backends.cuda.host.regions import name_of, nest
 from tilewright.backends.cuda.ttir import extents as between
+from tilewright.backends.cuda.ttir.control import write_turn
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.recipes import refused
@@ -44,7 +45,7 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
         for loop, (start, _, step), turn in zip(loops, ends, turns, strict=True):
             first, by = extents(params, [start, step])
             k.bindings[loop.loop_var] = k.counted(between.plus(k.t, first, between.times(k.t, turn, by)))
-        k.body(loops[-1].body)
+        write_turn(k, loops[-1].body)
 
     count = i64(1)
     for each in counts:

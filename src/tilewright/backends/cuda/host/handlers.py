@@ -77,7 +77,7 @@ def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
             )
     if value not in (None, 0):
         raise refused(f"new tensors full of {value}, outside of a kernel,", call.span)
-    clear = value is not None or not is_overwritten(call, e.last_use.body_of(call), e.defined)
+    clear = value is not None or not is_overwritten(call, e.last_use.body_of(call), e.program.program, e.defined)
     shape, dtype = e.indices(bound["shape"]), bound["dtype"]
     launch_code.add_to(e.b.module)
     note = i64(e.program.note("there is no memory on the GPU for this tensor", call.span))

@@ -5,12 +5,16 @@ it is loaded on a device: so the object can be kept.
 
     table := context, device, error word of the host's, its address on the device, then a row for each kernel
     row   := function, threads, bytes of shared memory, nothing
+
+An entry is run between `begin` and `end`, which `started` writes around it: they find the stream once, and give memory
+back. What launches share lies behind the words of the context that the entry is called with.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
 
+from tilewright.backends.cuda.host import graph_code
 from tilewright.native.context import Context
 from tilewright.native.llvm import Module
 
@@ -30,16 +34,14 @@ class Table(IntEnum):
     ROW = 4
 
 
-DRIVER = (
-    "cuCtxGetCurrent",
-    "cuCtxSetCurrent",
-    "cuCtxPushCurrent_v2",
-    "cuCtxPopCurrent_v2",
-    "cuLaunchKernel",
-    "cuMemAllocAsync",
-    "cuMemsetD8Async",
-)
-"""The functions of the driver that programs call."""
+class Shared(IntEnum):
+    """The words behind those of a context: what the launches of one call share."""
+
+    STREAM = len(Context)
+    MUST_LEAVE = len(Context) + 1
+    """Whether another context was current, and will be again."""
+    END = len(Context) + 2
+
 
 _DECLARED = f"""
 @{TABLE} = external global [{Table.KERNELS + Table.ROW} x i64]
@@ -50,11 +52,27 @@ declare i32 @cuCtxPushCurrent_v2(ptr)
 declare i32 @cuCtxPopCurrent_v2(ptr)
 declare i32 @cuLaunchKernel(ptr, i32, i32, i32, i32, i32, i32, i32, ptr, ptr, ptr)
 declare i32 @cuMemAllocAsync(ptr, i64, ptr)
+declare i32 @cuMemFreeAsync(ptr, ptr)
 declare i32 @cuMemsetD8Async(ptr, i8, i64, ptr)
+{graph_code.DECLARED}
 """
 
-_ENTERED = f"""
-define internal i1 @entered(ptr %stream) nounwind {{
+DRIVER = [line.split("@")[1].split("(")[0] for line in _DECLARED.splitlines() if "@cu" in line]
+"""The functions of the driver that programs call."""
+
+_BEGIN = f"""
+define internal i1 @begin(ptr %context, ptr %state) nounwind {{
+  %held = getelementptr i64, ptr @{TABLE}, i64 {Table.ERROR_WORD}
+  %word = load ptr, ptr %held, align 8
+  %earlier = load volatile i64, ptr %word, align 8
+  %clean = icmp eq i64 %earlier, 0
+  br i1 %clean, label %enter, label %report
+report:
+  store volatile i64 0, ptr %word, align 8
+  %cell = getelementptr i64, ptr %context, i64 {Context.ERROR}
+  store atomic i64 %earlier, ptr %cell monotonic, align 8
+  ret i1 false
+enter:
   %now = alloca ptr
   %want = load ptr, ptr @{TABLE}, align 8
   %asked = call i32 @cuCtxGetCurrent(ptr %now)
@@ -71,18 +89,66 @@ push:
   %pushed = call i32 @cuCtxPushCurrent_v2(ptr %want)
   br label %ready
 ready:
-  %must = phi i1 [ false, %0 ], [ false, %adopt ], [ true, %push ]
+  %must = phi i64 [ 0, %enter ], [ 0, %adopt ], [ 1, %push ]
+  %leave = getelementptr i64, ptr %context, i64 {Shared.MUST_LEAVE}
+  store i64 %must, ptr %leave, align 8
   %place = getelementptr i64, ptr @{TABLE}, i64 {Table.DEVICE}
   %device = load i32, ptr %place, align 8
+  %stream = getelementptr i64, ptr %context, i64 {Shared.STREAM}
   %told = call i32 @{STREAM}(i32 %device, ptr %stream)
-  ret i1 %must
+  %handle = load ptr, ptr %stream, align 8
+  %graph = getelementptr i64, ptr %context, i64 {Shared.END}
+  call void @graph_begin(ptr %graph, ptr %state, ptr %handle)
+  ret i1 true
+}}
+"""
+
+_END = f"""
+define internal void @end(ptr %context, i64 %note) nounwind {{
+  %at = getelementptr i64, ptr %context, i64 {Shared.STREAM}
+  %stream = load ptr, ptr %at, align 8
+  %graph = getelementptr i64, ptr %context, i64 {Shared.END}
+  call void @graph_end(ptr %graph, ptr %stream)
+  %failed = getelementptr i64, ptr %graph, i64 {graph_code.Call.FAILED}
+  %code = load i32, ptr %failed, align 8
+  call void @refused(ptr %context, i32 %code, i64 %note)
+  %head = getelementptr i64, ptr %context, i64 {Context.BUFFERS}
+  %first = load ptr, ptr %head, align 8
+  br label %look
+look:
+  %node = phi ptr [ %first, %0 ], [ %following, %give ]
+  %last = icmp eq ptr %node, null
+  br i1 %last, label %given, label %give
+give:
+  %following = load ptr, ptr %node, align 8
+  %second = getelementptr i64, ptr %node, i64 1
+  %memory = load ptr, ptr %second, align 8
+  %freed = call i32 @cuMemFreeAsync(ptr %memory, ptr %stream)
+  call void @free(ptr %node)
+  br label %look
+given:
+  store ptr null, ptr %head, align 8
+  %leave = getelementptr i64, ptr %context, i64 {Shared.MUST_LEAVE}
+  %must = load i64, ptr %leave, align 8
+  %pops = icmp ne i64 %must, 0
+  br i1 %pops, label %pop, label %done
+pop:
+  %gone = alloca ptr
+  %popped = call i32 @cuCtxPopCurrent_v2(ptr %gone)
+  br label %done
+done:
+  ret void
 }}
 
-define internal void @left(i1 %must) nounwind {{
-  %gone = alloca ptr
-  br i1 %must, label %pop, label %done
-pop:
-  %popped = call i32 @cuCtxPopCurrent_v2(ptr %gone)
+define internal void @refused(ptr %context, i32 %code, i64 %note) nounwind {{
+  %fine = icmp eq i32 %code, 0
+  br i1 %fine, label %done, label %refused
+refused:
+  %cell = getelementptr i64, ptr %context, i64 {Context.ERROR}
+  %wide = zext i32 %code to i64
+  %high = shl i64 %wide, 32
+  %error = or i64 %high, %note
+  store atomic i64 %error, ptr %cell monotonic, align 8
   br label %done
 done:
   ret void
@@ -98,20 +164,9 @@ define internal void @launch(ptr %context, i64 %number, i64 %count, ptr %params,
   %some = icmp sgt i64 %count, 0
   %well = icmp eq i64 %failed, 0
   %go = and i1 %some, %well
-  br i1 %go, label %look, label %done
-look:
-  %held = getelementptr i64, ptr @{TABLE}, i64 {Table.ERROR_WORD}
-  %word = load ptr, ptr %held, align 8
-  %earlier = load volatile i64, ptr %word, align 8
-  %clean = icmp eq i64 %earlier, 0
-  br i1 %clean, label %start, label %report
-report:
-  store volatile i64 0, ptr %word, align 8
-  store atomic i64 %earlier, ptr %cell monotonic, align 8
-  br label %done
+  br i1 %go, label %start, label %done
 start:
-  %slot = alloca ptr
-  %must = call i1 @entered(ptr %slot)
+  %slot = getelementptr i64, ptr %context, i64 {Shared.STREAM}
   %stream = load ptr, ptr %slot, align 8
   %first = mul i64 %number, {Table.ROW}
   %at = add i64 %first, {Table.KERNELS}
@@ -123,15 +178,13 @@ start:
   %shared = load i32, ptr %third, align 8
   %most = call i64 @llvm.umin.i64(i64 %count, i64 2147483648)
   %blocks = trunc i64 %most to i32
+  %graph = getelementptr i64, ptr %context, i64 {Shared.END}
+  call void @graph_node(ptr %graph, ptr %function, i32 %blocks, i32 %threads, i32 %shared, ptr %params)
+  %taken = call i1 @graph_takes(ptr %graph, ptr %stream)
+  br i1 %taken, label %done, label %plain
+plain:
   %code = call i32 @cuLaunchKernel(ptr %function, {_SIZES}, ptr %stream, ptr %params, ptr null)
-  call void @left(i1 %must)
-  %fine = icmp eq i32 %code, 0
-  br i1 %fine, label %done, label %refused
-refused:
-  %wide = zext i32 %code to i64
-  %high = shl i64 %wide, 32
-  %error = or i64 %high, %note
-  store atomic i64 %error, ptr %cell monotonic, align 8
+  call void @refused(ptr %context, i32 %code, i64 %note)
   br label %done
 done:
   ret void
@@ -140,10 +193,9 @@ done:
 
 _MEMORY = f"""
 define internal ptr @device_memory(ptr %context, i64 %size, i1 %clear, i64 %note) nounwind {{
-  %slot = alloca ptr
   %made = alloca ptr
   store ptr null, ptr %made, align 8
-  %must = call i1 @entered(ptr %slot)
+  %slot = getelementptr i64, ptr %context, i64 {Shared.STREAM}
   %stream = load ptr, ptr %slot, align 8
   %least = call i64 @llvm.umax.i64(i64 %size, i64 16)
   %code = call i32 @cuMemAllocAsync(ptr %made, i64 %least, ptr %stream)
@@ -151,11 +203,9 @@ define internal ptr @device_memory(ptr %context, i64 %size, i1 %clear, i64 %note
   %fine = icmp eq i32 %code, 0
   br i1 %fine, label %keep, label %refused
 keep:
-  %node = call ptr @calloc(i64 3, i64 8)
+  %node = call ptr @calloc(i64 2, i64 8)
   %second = getelementptr i64, ptr %node, i64 1
   store ptr %memory, ptr %second, align 8
-  %third = getelementptr i64, ptr %node, i64 2
-  store ptr %stream, ptr %third, align 8
   %head = getelementptr i64, ptr %context, i64 {Context.BUFFERS}
   %older = atomicrmw xchg ptr %head, ptr %node monotonic
   store ptr %older, ptr %node, align 8
@@ -168,8 +218,30 @@ refused:
   store atomic i64 %note, ptr %cell monotonic, align 8
   br label %done
 done:
-  call void @left(i1 %must)
   ret ptr %memory
+}}
+"""
+
+
+def started(name: str, entry: str, number: int, note: int) -> str:
+    """Return the function that is called from outside: an entry between `begin` and `end`, in a context of its own."""
+    given, words = (f"[{count} x i64]" for count in (len(Context), Shared.END + len(graph_code.Call)))
+    return f"""
+define void @{name}(ptr %words, ptr %outer) nounwind {{
+  %context = alloca {words}, align 8
+  %given = load {given}, ptr %outer, align 8
+  store {given} %given, ptr %context, align 8
+  %state = getelementptr i64, ptr @{graph_code.STATES}, i64 {number * graph_code.STATE_WORDS}
+  %go = call i1 @begin(ptr %context, ptr %state)
+  br i1 %go, label %run, label %done
+run:
+  call void @{entry}(ptr %words, ptr %context)
+  call void @end(ptr %context, i64 {note})
+  br label %done
+done:
+  %left = load {given}, ptr %context, align 8
+  store {given} %left, ptr %outer, align 8
+  ret void
 }}
 """
 
@@ -184,4 +256,5 @@ def add_to(module: Module) -> None:
     module.intrinsic("llvm.umin.i64", "i64", "i64", "i64")
     module.intrinsic("llvm.umax.i64", "i64", "i64", "i64")
     module.intrinsic("calloc", "ptr", "i64", "i64")
-    module.functions[:0] = [_ENTERED, _LAUNCH, _MEMORY]
+    module.intrinsic("free", "void", "ptr")
+    module.functions[:0] = [*graph_code.FUNCTIONS, _BEGIN, _END, _LAUNCH, _MEMORY]

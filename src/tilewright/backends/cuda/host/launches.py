@@ -12,6 +12,7 @@ from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cuda.host import launch_code
 from tilewright.backends.cuda.host.kernels import Kernels, KernelText
 from tilewright.backends.cuda.host.launch_code import TABLE, Table
+from tilewright.backends.cuda.host.scratch import Scratch
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameter, Parameters
 from tilewright.backends.cuda.ttir.text import I32, I64, Value
@@ -31,10 +32,13 @@ def launch(e: FunctionEmitter, name: str, count: llvm.Value, write: Write) -> No
     k = Kernel(e.program.program, e.program.note, params.errors, e.checked)
     k.t.span = e.at.span
     block = k.t.convert("arith.extsi", k.t.op("tt.get_program_id x : i32", I32), I64)
+    scratch = Scratch(params, block, count)
+    k.reserve = scratch.reserve
     write(k, params, block)
     unit = e.program
     assert isinstance(unit, Kernels)
     number = unit.kernel(KernelText.of(name, k, params))
+    scratch.settle(e)
     launch_code.add_to(e.b.module)
     row = e.b.op("add", i64(2 * number), _is_unaligned(e, params.found))
     note = i64(e.program.note(REFUSED, e.at.span))

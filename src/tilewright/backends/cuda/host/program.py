@@ -6,20 +6,43 @@ from dataclasses import replace
 
 from tilewright.backends.cpu.host.options import Options
 from tilewright.backends.cpu.host.program import ProgramEmitter
+from tilewright.backends.cuda.host import launch_code
 from tilewright.backends.cuda.host.handlers import HANDLERS
 from tilewright.backends.cuda.host.kernels import Kernels
+from tilewright.backends.cuda.host.launches import REFUSED
 from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
+    atomics,
+    blends,
+    bytes,
     control,
+    counting,
+    draws,
+    gathers,
+    indexed,
     loads,
+    masks,
+    memory,
+    order,
     parts,
+    positions,
     products,
     reduce,
+    reinterpreted,
+    runs,
     scalars,
+    scans,
+    scatters,
     shape,
+    singles,
     stores,
+    system,
+    temporaries,
+    tensor_views,
     tiles,
+    turns,
     views,
+    whole_tensors,
 )
 from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.core.enums import FunctionType
@@ -27,9 +50,42 @@ from tilewright.core.expr import Expr, GlobalVar, Invoke, TupleGetItem, Var
 from tilewright.core.program import Function, Program
 from tilewright.core.stmt import AssignStmt, ReturnStmt, SeqStmts
 from tilewright.core.types import TensorType, TupleType
+from tilewright.native.llvm import spelled
 from tilewright.native.target import Target
 
-SIGNED_IN = (control, loads, parts, products, reduce, scalars, shape, stores, tiles, views)
+SIGNED_IN = (
+    atomics,
+    blends,
+    bytes,
+    control,
+    counting,
+    draws,
+    gathers,
+    indexed,
+    loads,
+    masks,
+    memory,
+    order,
+    parts,
+    positions,
+    products,
+    reduce,
+    reinterpreted,
+    runs,
+    scalars,
+    scans,
+    scatters,
+    shape,
+    singles,
+    stores,
+    system,
+    tensor_views,
+    temporaries,
+    tiles,
+    turns,
+    views,
+    whole_tensors,
+)
 """The modules that sign in what kernels are written as."""
 
 
@@ -39,6 +95,7 @@ class LaunchingProgram(ProgramEmitter, Kernels):
     def __init__(self, program: Program, target: Target, options: Options) -> None:
         super().__init__(started(program), target, options)
         self.handlers = HANDLERS
+        self.entries = 0
 
     def entry(self, function: Function) -> str:
         """Write a function that is called from outside; return its symbol."""
@@ -46,7 +103,12 @@ class LaunchingProgram(ProgramEmitter, Kernels):
         for type_, position in zip(own.return_types, self.returned[own.name], strict=True):
             if isinstance(type_, TensorType) and position is None:
                 raise refused(f"`{own.name}`, which returns a tensor that it makes,", own.span)
-        return super().entry(own)
+        launch_code.add_to(self.module)
+        name, inner = f"start_{spelled(own.name)}", super().entry(own)
+        note = self.note(REFUSED, own.span)
+        self.module.functions.append(launch_code.started(name, inner, self.entries, note))
+        self.entries += 1
+        return name
 
 
 def started(program: Program) -> Program:

@@ -9,7 +9,19 @@ from __future__ import annotations
 from tilewright.core.expr import Call, Invoke, Submit
 from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function, Program
-from tilewright.core.stmt import AssignStmt, EvalStmt, ForStmt, IfStmt, ReturnStmt, SeqStmts, Stmt, YieldStmt
+from tilewright.core.stmt import (
+    AssignStmt,
+    BreakStmt,
+    ContinueStmt,
+    EvalStmt,
+    ForStmt,
+    IfStmt,
+    ReturnStmt,
+    SeqStmts,
+    Stmt,
+    WhileStmt,
+    YieldStmt,
+)  # fmt: skip
 from tilewright.core.types import TileType
 from tilewright.core.visitor import bodies, defined, expressions, statements, used, variables
 from tilewright.passes.launches import runs_side_by_side
@@ -38,9 +50,12 @@ def is_launched(program: Program, loop: ForStmt) -> bool:
     return runs_side_by_side(loop) and _fits_a_kernel(program, loop.body)
 
 
+_IN_KERNELS = (AssignStmt, EvalStmt, ForStmt, IfStmt, WhileStmt, YieldStmt, BreakStmt, ContinueStmt)
+
+
 def _fits_a_kernel(program: Program, body: SeqStmts) -> bool:
     return all(
-        isinstance(stmt, (AssignStmt, EvalStmt, ForStmt, IfStmt, YieldStmt))
+        isinstance(stmt, _IN_KERNELS)
         and all(_fits(program, expr) for expr in expressions(stmt))
         and all(_fits_a_kernel(program, inner) for inner in bodies(stmt))
         for stmt in body

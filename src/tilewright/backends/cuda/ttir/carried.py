@@ -12,11 +12,10 @@ from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import refused
-from tilewright.backends.cuda.ttir.text import F32, I64, Value
-from tilewright.backends.cuda.ttir.values import Binding, Scalar, Tile, element_of, padded
+from tilewright.backends.cuda.ttir.text import I64, Value
+from tilewright.backends.cuda.ttir.values import Binding, Mask, Scalar, Tile, element_of, padded, working
 from tilewright.core.expr import Var
 from tilewright.core.types import ScalarType, TileType
-from tilewright.dtypes import FP32
 
 
 def fresh(k: Kernel, vars: Sequence[Var]) -> list[Value]:
@@ -27,7 +26,7 @@ def fresh(k: Kernel, vars: Sequence[Var]) -> list[Value]:
 def _types(var: Var) -> Iterator[tuple[str, tuple[int, ...]]]:
     match var.type:
         case ScalarType():
-            yield F32 if var.type.dtype.is_float() else element_of(var.type.dtype), ()
+            yield element_of(working(var.type.dtype)), ()
         case TileType():
             yield element_of(var.type.dtype), padded(var.type.shape)
             yield from ((I64, ()) for extent in var.type.valid if not isinstance(extent, int))
@@ -41,9 +40,10 @@ def values(k: Kernel, vars: Sequence[Var], bindings: Sequence[Binding]) -> list[
 
 
 def _values(k: Kernel, var: Var, binding: Binding) -> Iterator[Value]:
+    if isinstance(binding, Mask):
+        binding = binding.packed()
     if isinstance(binding, Scalar) and isinstance(var.type, ScalarType):
-        source = FP32 if binding.dtype.is_float() else binding.dtype
-        yield as_element(k.t, binding.value, source, FP32 if var.type.dtype.is_float() else var.type.dtype)
+        yield as_element(k.t, binding.value, working(binding.dtype), working(var.type.dtype))
     elif isinstance(binding, Tile) and isinstance(var.type, TileType):
         yield binding.value
         for known, extent in zip(var.type.valid, binding.valid, strict=True):

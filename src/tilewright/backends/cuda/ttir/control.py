@@ -1,19 +1,59 @@
-"""Control flow: loops and branches of a kernel."""
+"""Control flow: loops and branches of a kernel, and the ways out of them.
+
+Regions of Triton IR have one end. So what follows a branch that may leave its loop, or its function, is written into
+the branches that go on; and a loop that may be left hands on whether it was.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeAlias
 
 from tilewright.backends.cuda.ttir import carried, extents
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import refused, statement
-from tilewright.backends.cuda.ttir.text import I64, Value
-from tilewright.backends.cuda.ttir.values import Binding, Extent
-from tilewright.core.expr import Absent, Call, Invoke, Submit, Var
-from tilewright.core.stmt import ForStmt, IfStmt, ReturnStmt, SeqStmts, YieldStmt
-from tilewright.core.types import TensorType
-from tilewright.core.visitor import expressions, statements
+from tilewright.backends.cuda.ttir.text import I1, I64, Value
+from tilewright.backends.cuda.ttir.values import Binding, Extent, Tensor
+from tilewright.core.expr import Absent, Call, Expr, Invoke, Submit, Var
+from tilewright.core.program import Function
+from tilewright.core.stmt import (
+    BreakStmt,
+    ContinueStmt,
+    ForStmt,
+    IfStmt,
+    LoopStmt,
+    ReturnStmt,
+    SeqStmts,
+    Stmt,
+    WhileStmt,
+    YieldStmt,
+)
+from tilewright.core.types import TensorType, Type
+from tilewright.core.visitor import bodies, expressions, statements
+from tilewright.records import record
 from tilewright.source import Span
+
+Exit: TypeAlias = "YieldStmt | BreakStmt | ContinueStmt | ReturnStmt | None"
+"""How a path through statements ends; None where it runs off their end."""
+
+Write: TypeAlias = "Callable[[], list[Value]]"
+
+GONE = ReturnStmt()
+"""The end of a path behind a loop in which the function has returned."""
+
+COPIES = 64
+"""How often what follows branches is written at most."""
+
+
+@record
+class Way:
+    """What the paths through some statements lead to: the types of what they hand on, and what writes it."""
+
+    types: Sequence[Value]
+    end: Callable[[Exit], list[Value]]
+    copies: int = 1
 
 
 @statement(ReturnStmt)
@@ -22,31 +62,189 @@ def _given(k: Kernel, stmt: ReturnStmt | YieldStmt) -> tuple[Binding, ...]:
     return tuple(k.value(value) for value in stmt.values)
 
 
+@statement(Function)
+def _function(k: Kernel, function: Function) -> tuple[Binding, ...]:
+    """Write a function's body; return its results, which tensors are not computed for, whichever return is taken."""
+    types: Sequence[Type] = function.return_types
+    places = [Var("result", type_) for type_ in types if not isinstance(type_, TensorType)]
+    tensors: list[list[Tensor]] = []
+
+    def end(exit: Exit) -> list[Value]:
+        if exit is GONE or not isinstance(exit, ReturnStmt):
+            return _nothing_computed(places, function.span)
+        found = [k.value(value) for value in exit.values]
+        tensors.append([each for each in found if isinstance(each, Tensor)])
+        if any(_places(each) != _places(tensors[0]) for each in tensors):
+            raise refused("returns of one tensor or another", exit.span)
+        return carried.values(k, places, [each for each in found if not isinstance(each, Tensor)])
+
+    if not _leaves_early(function.body):
+        return k.body(function.body)
+    outer, k.returned = k.returned, end
+    given = _path(k, tuple(function.body), Way(carried.fresh(k, places), end))
+    k.returned = outer
+    carried.bind(k, places, given)
+    made, kept = iter(places), iter(tensors[0] if tensors else ())
+    return tuple(next(kept) if isinstance(type_, TensorType) else k.bindings[next(made)] for type_ in types)
+
+
+def _leaves_early(body: SeqStmts) -> bool:
+    last = tuple(body)[-1:]
+    return _returns(tuple(body)) != sum(isinstance(stmt, ReturnStmt) for stmt in last)
+
+
+def _places(tensors: Sequence[Tensor]) -> list[object]:
+    return [(each.pointer, each.shape, each.strides, each.valid) for each in tensors]
+
+
+def _nothing_computed(places: Sequence[Var], span: Span) -> list[Value]:
+    if places:
+        raise refused("a return of what a kernel computes, out of a loop", span)
+    return []
+
+
+def write_turn(k: Kernel, body: SeqStmts) -> None:
+    """Write the turn of a loop that is the whole of a kernel: it hands on nothing."""
+    _path(k, tuple(body), Way((), lambda exit: []))
+
+
+def _path(k: Kernel, stmts: Sequence[Stmt], way: Way) -> list[Value]:
+    """Write statements up to where their paths end; return what is handed on there."""
+    for number, stmt in enumerate(stmts):
+        if isinstance(stmt, (YieldStmt, BreakStmt, ContinueStmt, ReturnStmt)):
+            k.t.span = stmt.span if stmt.span.is_known else k.t.span
+            return way.end(stmt)
+        if isinstance(stmt, IfStmt) and _leaves(stmt):
+            return _branches(k, stmt, stmts[number + 1 :], way)
+        if isinstance(stmt, (ForStmt, WhileStmt)) and _returns((stmt,)):
+            return _unless(k, _loop(k, stmt), stmts[number + 1 :], way)
+        k.body(SeqStmts((stmt,)))
+    return way.end(None)
+
+
+def _branches(k: Kernel, stmt: IfStmt, rest: Sequence[Stmt], way: Way) -> list[Value]:
+    """Write a branch that may leave, and what follows it in each branch that goes on."""
+    if way.copies > COPIES:
+        raise refused("so many branches that leave a loop or a function, one after the other,", stmt.span)
+
+    def on(exit: Exit) -> list[Value]:
+        if exit is not None and not isinstance(exit, YieldStmt):
+            return way.end(exit)
+        values: Sequence[Expr] = () if exit is None else exit.values
+        k.bindings.update(zip(stmt.return_vars, [k.value(value) for value in values], strict=True))
+        return _path(k, rest, Way(way.types, way.end, 2 * way.copies))
+
+    inside = Way(way.types, on, way.copies)
+    both = [tuple(stmt.then_body), tuple(stmt.else_body or SeqStmts())]
+    return _either(k, k.scalar(stmt.condition).value, way.types, [partial(_path, k, each, inside) for each in both])
+
+
+def _unless(k: Kernel, gone: Value, rest: Sequence[Stmt], way: Way) -> list[Value]:
+    """Write what follows a loop in which the function may have returned."""
+    return _either(k, gone, way.types, [partial(way.end, GONE), partial(_path, k, rest, way)])
+
+
+def _either(
+    k: Kernel, condition: Value, types: Sequence[Value], write: Sequence[Callable[[], list[Value]]]
+) -> list[Value]:
+    """Write two branches; return what the one that is taken hands on."""
+    made = [k.t.fresh(each.element, each.shape) for each in types]
+    results = f" -> ({_types(made)})" if made else ""
+    with k.t.block(f"{_named(made)}scf.if {condition}{results} {{"), _apart(k) as apart:
+        _hand_on(k, write[0]())
+        apart()
+        k.t.between("} else {")
+        _hand_on(k, write[1]())
+    return made
+
+
+@contextmanager
+def _apart(k: Kernel) -> Generator[Callable[[], None], None, None]:
+    """Follow what branches do to memory one by one; the function that is given begins the next one."""
+    start, met = (k.read, k.written), [set(k.read), set(k.written)]
+
+    def following() -> None:
+        met[0], met[1] = met[0] | k.read, met[1] | k.written
+        k.read, k.written = set(start[0]), set(start[1])
+
+    k.read, k.written = set(start[0]), set(start[1])
+    yield following
+    following()
+    k.read, k.written = met
+
+
+@statement(IfStmt)
+def _if(k: Kernel, stmt: IfStmt) -> tuple[Binding, ...]:
+    vars = stmt.return_vars
+
+    def branch(body: SeqStmts) -> Write:
+        def write() -> list[Value]:
+            given = k.body(body)
+            return carried.values(k, vars, given) if vars else []
+
+        return write
+
+    both = [branch(stmt.then_body), branch(stmt.else_body or SeqStmts())]
+    given = _either(k, k.scalar(stmt.condition).value, carried.fresh(k, vars), both)
+    carried.bind(k, vars, given)
+    return ()
+
+
+@statement(WhileStmt)
 @statement(ForStmt)
-def _for(k: Kernel, stmt: ForStmt) -> tuple[Binding, ...]:
-    """Write a loop; one that counts down, or by what only the running kernel knows, counts its turns."""
+def _loops(k: Kernel, stmt: LoopStmt) -> tuple[Binding, ...]:
+    _loop(k, stmt)
+    return ()
+
+
+def _loop(k: Kernel, stmt: LoopStmt) -> Value:
+    """Write a loop; return whether the function returned in it."""
     if any(isinstance(arg.init, Absent) for arg in stmt.iter_args):
         raise refused("a loop that binds a name for the first time", stmt.span)
+    never = k.t.constant("false", I1)
+    if isinstance(stmt, ForStmt) and not _breaks(stmt):
+        _counted(k, stmt)
+        return never
+    return _left(k, stmt)
+
+
+def _ends(k: Kernel, stmt: ForStmt) -> tuple[Extent, Extent, Extent]:
     start, stop, step = (k.index(k.scalar(expr)) for expr in (stmt.start, stmt.stop, stmt.step))
+    return start, stop, step
+
+
+def _counted(k: Kernel, stmt: ForStmt) -> None:
+    """Write a loop that makes all its turns; one that counts down, or by what only the running kernel knows, too."""
+    start, stop, step = _ends(k, stmt)
     is_plain = isinstance(step, int) and step > 0
     ends = (start, stop, step) if is_plain else (0, turns(k, start, stop, step, stmt.span), 1)
     low, high, by = (extents.held(k.t, end) for end in ends)
-    vars, index, touched = [arg.var for arg in stmt.iter_args], k.t.fresh(I64), (k.read, k.written)
+    vars, index = [arg.var for arg in stmt.iter_args], k.t.fresh(I64)
     starts = carried.values(k, vars, [k.value(arg.init) for arg in stmt.iter_args])
     inside, outside = carried.fresh(k, vars), carried.fresh(k, vars)
     pairs = ", ".join(f"{now} = {first}" for now, first in zip(inside, starts, strict=True))
     carries = f" iter_args({pairs}) -> ({_types(inside)})" if vars else ""
-    k.read, k.written = set(k.read), set(k.written)
-    with k.t.block(f"{_named(outside)}scf.for {index} = {low} to {high} step {by}{carries} : i64 {{"):
-        if _stores(stmt.body):
-            k.barrier()
+    with k.t.block(f"{_named(outside)}scf.for {index} = {low} to {high} step {by}{carries} : i64 {{"), _turn(k, stmt):
         turn: Extent = index if is_plain else extents.plus(k.t, start, extents.times(k.t, index, step))
         k.bindings[stmt.loop_var] = k.counted(turn)
         carried.bind(k, vars, inside)
-        _hand_on(k, vars, k.body(stmt.body))
-    k.read, k.written = k.read | touched[0], k.written | touched[1]
+        _hand_on(k, _path(k, tuple(stmt.body), Way(inside, lambda exit: _handed(k, vars, exit))))
     carried.bind(k, stmt.return_vars, outside)
-    return ()
+
+
+def _handed(k: Kernel, vars: Sequence[Var], exit: Exit) -> list[Value]:
+    return carried.values(k, vars, [k.value(value) for value in exit.values]) if exit is not None else []
+
+
+@contextmanager
+def _turn(k: Kernel, stmt: LoopStmt) -> Generator[None, None, None]:
+    """Follow what the turns of a loop do to memory, of which each begins after the one before it."""
+    touched = k.read, k.written
+    k.read, k.written = set(k.read), set(k.written)
+    if _stores(stmt.body):
+        k.barrier()
+    yield
+    k.read, k.written = k.read | touched[0], k.written | touched[1]
 
 
 def turns(k: Kernel, start: Extent, stop: Extent, step: Extent, span: Span) -> Extent:
@@ -61,27 +259,54 @@ def turns(k: Kernel, start: Extent, stop: Extent, step: Extent, span: Span) -> E
     return t.select(is_zero, zero, t.simple("arith.maxsi", count, zero))
 
 
-@statement(IfStmt)
-def _if(k: Kernel, stmt: IfStmt) -> tuple[Binding, ...]:
-    condition, vars = k.scalar(stmt.condition), stmt.return_vars
-    outside = carried.fresh(k, vars)
-    results = f" -> ({_types(outside)})" if vars else ""
-    touched = k.read, k.written
-    with k.t.block(f"{_named(outside)}scf.if {condition.value}{results} {{"):
-        k.read, k.written = set(touched[0]), set(touched[1])
-        _hand_on(k, vars, k.body(stmt.then_body))
-        then = k.read, k.written
-        k.read, k.written = set(touched[0]), set(touched[1])
-        k.t.between("} else {")
-        _hand_on(k, vars, k.body(stmt.else_body or SeqStmts()))
-        k.read, k.written = k.read | then[0], k.written | then[1]
-    carried.bind(k, vars, outside)
-    return ()
+def _left(k: Kernel, stmt: LoopStmt) -> Value:
+    """Write a loop that looks before each turn whether there is one; return whether the function returned in it.
+
+    How many turns it has made, whether it was left, and whether the function returned come before what it carries.
+    """
+    t, vars = k.t, [arg.var for arg in stmt.iter_args]
+    zero, never, ever = t.integer(0), t.constant("false", I1), t.constant("true", I1)
+    start: Extent = 0
+    step: Extent = 1
+    count: Extent = 0
+    if isinstance(stmt, ForStmt):
+        start, stop, step = _ends(k, stmt)
+        count = turns(k, start, stop, step, stmt.span)
+    starts = [zero, never, never, *carried.values(k, vars, [k.value(arg.init) for arg in stmt.iter_args])]
+    looked, inside, outside = ([t.fresh(each.element, each.shape) for each in starts] for _ in range(3))
+    pairs = ", ".join(f"{now} = {first}" for now, first in zip(looked, starts, strict=True))
+    types = _types(looked)
+
+    def end(exit: Exit) -> list[Value]:
+        if isinstance(exit, ReturnStmt):
+            if exit is not GONE and k.returned(exit):
+                raise refused("a return of what a kernel computes, out of a loop", stmt.span)
+            return [ever, ever, *inside[3:]]
+        return [ever if isinstance(exit, BreakStmt) else never, never, *_handed(k, vars, exit)]
+
+    with t.block(f"{_named(outside)}scf.while ({pairs}) : ({types}) -> ({types}) {{"), _turn(k, stmt):
+        carried.bind(k, vars, looked[3:])
+        more = _either(k, looked[1], [never], [lambda: [never], lambda: [_more(k, stmt, looked[0], count)]])
+        t.do(f"scf.condition({more[0]}) {', '.join(map(str, looked))} : {types}")
+        t.between("} do {")
+        t.between(f"^bb0({', '.join(f'{each}: {each.type}' for each in inside)}):")
+        if isinstance(stmt, ForStmt):
+            k.bindings[stmt.loop_var] = k.counted(extents.plus(t, start, extents.times(t, inside[0], step)))
+        carried.bind(k, vars, inside[3:])
+        following = t.simple("arith.addi", inside[0], t.integer(1))
+        _hand_on(k, [following, *_path(k, tuple(stmt.body), Way(inside[1:], end))])
+    carried.bind(k, stmt.return_vars, outside[3:])
+    return outside[2]
 
 
-def _hand_on(k: Kernel, vars: Sequence[Var], given: Sequence[Binding]) -> None:
-    if vars:
-        found = carried.values(k, vars, given)
+def _more(k: Kernel, stmt: LoopStmt, turn: Value, count: Extent) -> Value:
+    if isinstance(stmt, WhileStmt):
+        return k.scalar(stmt.condition).value
+    return k.t.compare("cmpi slt", turn, extents.held(k.t, count))
+
+
+def _hand_on(k: Kernel, found: Sequence[Value]) -> None:
+    if found:
         k.t.do(f"scf.yield {', '.join(map(str, found))} : {_types(found)}")
 
 
@@ -91,6 +316,29 @@ def _named(values: Sequence[Value]) -> str:
 
 def _types(values: Sequence[Value]) -> str:
     return ", ".join(value.type for value in values)
+
+
+def _leaves(stmt: Stmt) -> bool:
+    """Return whether a statement may leave the loop around it, its turn, or the function."""
+    if isinstance(stmt, (BreakStmt, ContinueStmt, ReturnStmt)):
+        return True
+    if isinstance(stmt, (ForStmt, WhileStmt)):
+        return _returns((stmt,)) > 0
+    return any(_leaves(inner) for body in bodies(stmt) for inner in body)
+
+
+def _breaks(loop: LoopStmt) -> bool:
+    """Return whether a loop may end before its last turn."""
+
+    def found(stmt: Stmt) -> bool:
+        inner = () if isinstance(stmt, (ForStmt, WhileStmt)) else bodies(stmt)
+        return isinstance(stmt, BreakStmt) or any(found(each) for body in inner for each in body)
+
+    return any(found(stmt) for stmt in loop.body) or _returns((loop,)) > 0
+
+
+def _returns(stmts: Sequence[Stmt]) -> int:
+    return sum(isinstance(stmt, ReturnStmt) for stmt in statements(SeqStmts(tuple(stmts))))
 
 
 def _stores(body: SeqStmts) -> bool:

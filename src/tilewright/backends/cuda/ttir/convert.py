@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements, computed
-from tilewright.backends.cuda.ttir.text import F32, Text, Value
-from tilewright.backends.cuda.ttir.values import computes, element_of
+from tilewright.backends.cuda.ttir.formats import from_f32, is_format, rounded_to_odd, to_f32
+from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
+from tilewright.backends.cuda.ttir.values import element_of
 from tilewright.core.enums import RoundMode
-from tilewright.dtypes import BOOL, FP32, DataType
-from tilewright.errors import UnsupportedFeatureError
+from tilewright.dtypes import BOOL, FP32, FP64, DataType
 
 
 def cast(t: Text, value: Value, source: DataType, target: DataType, mode: RoundMode) -> Value:
     """Return elements as `cast` converts them: to integers they are rounded by `mode` and saturate, NaN is zero."""
-    if source.is_float() and target.is_int() and computes(source) and computes(target):
+    if is_format(source):
+        value, source = to_f32(t, value, source), FP32
+    if source.is_float() and target.is_int():
         return _to_integer(_ROUNDINGS[mode](computed(t, value, source)), target)
     return as_element(t, value, source, target)
 
@@ -23,25 +25,37 @@ def as_element(t: Text, value: Value, source: DataType, target: DataType) -> Val
     """Return elements rounded to a type: floats to the nearest, even on ties; integers wrap."""
     if source == target:
         return value
-    for dtype in (source, target):
-        if not computes(dtype):
-            raise UnsupportedFeatureError(f"no CUDA recipe for arithmetic on {dtype} elements yet")
+    if is_format(source):
+        return as_element(t, to_f32(t, value, source), FP32, target)
+    if is_format(target):
+        single = rounded_to_odd(t, value) if source == FP64 else as_element(t, value, source, FP32)
+        return from_f32(t, single, target)
     if target == BOOL:
         found = computed(t, value, source)
         return (found != 0).value
     if source.is_float():
-        return _from_float(t, value, target)
+        return _from_float(t, value, source, target)
     if target.is_float():
         name = "arith.sitofp" if source.is_signed_int() else "arith.uitofp"
         return t.convert(name, value, element_of(target))
-    return _integer(t, value, source, element_of(target))
+    found = _integer(t, value, source, element_of(target))
+    return found if target.bits >= 8 else _nibble(t, found, target)
 
 
-def _from_float(t: Text, value: Value, target: DataType) -> Value:
-    wide = value if value.element == F32 else t.convert("arith.extf", value, F32)
+def _nibble(t: Text, value: Value, target: DataType) -> Value:
+    """Return the low four bits of bytes as a number."""
+    four = t.integer(4, "i8", value.shape)
+    right = "arith.shrsi" if target.is_signed_int() else "arith.shrui"
+    return t.simple(right, t.simple("arith.shli", value, four), four)
+
+
+def _from_float(t: Text, value: Value, source: DataType, target: DataType) -> Value:
     if not target.is_float():  # only a number that is one already comes here
-        return _to_integer(_ROUNDINGS[RoundMode.trunc](computed(t, wide, FP32)), target)
-    return wide if element_of(target) == F32 else t.convert("arith.truncf", wide, element_of(target))
+        return _to_integer(_ROUNDINGS[RoundMode.trunc](computed(t, value, source)), target)
+    have, want = source.bits, target.bits
+    if have == want:
+        value, have = t.convert("arith.extf", value, F32), 32
+    return t.convert("arith.extf" if have < want else "arith.truncf", value, element_of(target))
 
 
 def _integer(t: Text, value: Value, source: DataType, element: str) -> Value:
@@ -63,9 +77,10 @@ def _to_integer(x: Elements, target: DataType) -> Value:
         name = "arith.fptoui" if target.is_unsigned_int() else "arith.fptosi"
         is_nan = t.compare("cmpf uno", x.value, x.value)
         return t.select(is_nan, t.integer(0, "i64", shape), t.convert(name, x.value, "i64"))
-    if target.bits == 32 and target.is_signed_int():
+    is_double = x.value.element == F64
+    if target.bits == 32 and target.is_signed_int() and not is_double:
         return t.convert("arith.fptosi", x.value, "i32")
-    through = "i64" if target.bits == 32 else "i32"
+    through = "i64" if target.bits == 32 or is_double else "i32"
     low, high = (t.integer(int(limit), through, shape) for limit in target.limits)
     whole = t.convert("arith.fptosi", x.value, through)
     if through == "i64":
@@ -84,7 +99,7 @@ def _odd(x: Elements) -> Elements:
 
 
 def _half_away(x: Elements) -> Elements:
-    return x.of(x.t.library("__nv_roundf", x.value))
+    return x.of(x.t.library("__nv_round" if x.value.element == F64 else "__nv_roundf", x.value))
 
 
 _ROUNDINGS: dict[RoundMode, Callable[[Elements], Elements]] = {

@@ -1,7 +1,7 @@
 """Elements: what an op's NumPy meaning is written as, a tile or a scalar at a time.
 
-Floats are computed in fp32 whatever they are stored as. Where the quick function of CUDA's library is further from the
-exact result than the language promises, the function of doubles is called.
+Floats are computed in fp32 whatever they are stored as, doubles in fp64. Where the quick function of CUDA's library is
+further from the exact result than the language promises, the function of doubles is called.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.backends.cuda.ttir.text import F32, F64, Text, Value
+from tilewright.backends.cuda.ttir.values import working
 from tilewright.backends.integer_division import floor_divided, remainder
+from tilewright.backends.scalar_arithmetic import by_value, float_division
 from tilewright.backends.traced import Traced, exact_exp
-from tilewright.dtypes import BOOL, FP32, DataType, round_scalar
+from tilewright.dtypes import BOOL, FP32, FP64, DataType, round_scalar
 from tilewright.errors import InternalError, UnsupportedFeatureError
 from tilewright.records import entity
 
 
 @entity
 class Elements(Traced):
-    """Elements of one type; those of floats are computed in fp32, or in fp64 on the way to it."""
+    """Elements of one type; those of floats are computed in fp32, or in fp64 on the way to it or for good."""
 
     t: Text
     value: Value
@@ -90,32 +92,36 @@ def _compare(predicate: str, ordered: str = "o") -> Written:
         elif predicate in ("eq", "ne"):
             kind = f"cmpi {predicate}"
         else:
-            kind = f"cmpi {'s' if a.element.is_signed_int() else 'u'}{predicate}"
-        return a.of(a.t.compare(kind, a.value, b.value), BOOL)
+            kind = f"cmpi {'s' if a.element.is_signed_int() and b.element.is_signed_int() else 'u'}{predicate}"
+        return by_value(write, a, b, a.of(a.t.compare(kind, a.value, b.value), BOOL))
 
     return write
 
 
-def _named(name: str) -> Written:
-    """Return an operation of Triton's dialects that is right for floats of 32 bits."""
+def _named(name: str, double: str = "") -> Written:
+    """Return an operation of Triton's dialects that is right for floats of 32 bits, the library's for doubles."""
+    symbol = double or f"__nv_{name.partition('.')[2]}"
 
     def write(a: Elements) -> Elements:
+        if a.value.element == F64:
+            return a.of(a.t.library(symbol, a.value))
         return a.of(a.t.simple(name, a.value))
 
     return write
 
 
 def _single(symbol: str) -> Written:
-    """Return a function of the library for floats of 32 bits."""
+    """Return a function of the library for floats of 32 bits, and the one of that name for doubles."""
 
     def write(*args: Elements) -> Elements:
-        return args[0].of(args[0].t.library(symbol, *(a.value for a in args)))
+        of_type = symbol.removesuffix("f") if args[0].value.element == F64 else symbol
+        return args[0].of(args[0].t.library(of_type, *(a.value for a in args)))
 
     return write
 
 
 def _double(symbol: str) -> Written:
-    """Return a function of the library for doubles, rounded once to 32 bits."""
+    """Return a function of the library for doubles, rounded once to 32 bits where floats are asked for."""
 
     def write(*args: Elements) -> Elements:
         wide = [_widened(a) for a in args]
@@ -125,11 +131,11 @@ def _double(symbol: str) -> Written:
 
 
 def _widened(a: Elements) -> Elements:
-    return a.of(a.t.convert("arith.extf", a.value, F64))
+    return a if a.value.element == F64 else a.of(a.t.convert("arith.extf", a.value, F64))
 
 
 def _narrowed(a: Elements) -> Elements:
-    return a.of(a.t.convert("arith.truncf", a.value, F32))
+    return a if a.element == FP64 else a.of(a.t.convert("arith.truncf", a.value, F32))
 
 
 def _subtract(a: Elements, b: Elements) -> Elements:
@@ -145,6 +151,8 @@ def _divide(a: Elements, b: Elements) -> Elements:
 
 
 def _floor_divide(a: Elements, b: Elements) -> Elements:
+    if a.element.is_float():
+        return float_division("floordiv", a, b)
     return floor_divided(_divide, a, b, a.element)
 
 
@@ -178,16 +186,12 @@ def _negative(a: Elements) -> Elements:
 
 
 def _copysign(a: Elements, b: Elements) -> Elements:
-    t, shape = a.t, a.value.shape
-    bits = [t.op(f"tt.bitcast {x.value} : {x.value.type} -> {_bits(t, x)}", "i32", shape) for x in (a, b)]
-    size = t.simple("arith.andi", bits[0], t.integer(0x7FFFFFFF, "i32", shape))
-    sign = t.simple("arith.andi", bits[1], t.integer(-(1 << 31), "i32", shape))
-    joined = t.simple("arith.ori", size, sign)
-    return a.of(t.op(f"tt.bitcast {joined} : {joined.type} -> {a.value.type}", F32, shape))
-
-
-def _bits(t: Text, a: Elements) -> str:
-    return Value("", "i32", a.value.shape).type
+    t, element = a.t, a.value.element
+    bits = 64 if element == F64 else 32
+    size, sign = (t.bits(x.value, f"i{bits}") for x in (a, b))
+    size = t.simple("arith.andi", size, t.integer((1 << bits - 1) - 1, size.element, size.shape))
+    sign = t.simple("arith.andi", sign, t.integer(-(1 << bits - 1), sign.element, sign.shape))
+    return a.of(t.bits(t.simple("arith.ori", size, sign), element))
 
 
 def _exp(x: Elements) -> Elements:
@@ -211,6 +215,13 @@ def _where(condition: Elements, then: Any, other: Any) -> Elements:
     known = then if isinstance(then, Elements) else other
     chosen = [v if isinstance(v, Elements) else known.like(v) for v in (then, other)]
     return chosen[0].of(condition.t.select(condition.value, chosen[0].value, chosen[1].value))
+
+
+def _between(*given: Elements) -> Elements:
+    """Return the number that is so far between two, counted from the nearer one."""
+    start, end, weight = (_widened(each) for each in given)
+    apart = end - start
+    return _narrowed(_where(_absolute(weight) < 0.5, start + weight * apart, end - apart * (1 - weight)))
 
 
 def _unchanged(a: Elements, *_: Any) -> Elements:
@@ -260,7 +271,7 @@ UFUNCS: dict[str, Written] = {
     "log": _named("math.log"),
     "log2": _named("math.log2"),
     "log1p": _single("__nv_log1pf"),
-    "sqrt": _named("tt.precise_sqrt"),
+    "sqrt": _named("tt.precise_sqrt", "__nv_sqrt"),
     "sin": _named("math.sin"),
     "cos": _named("math.cos"),
     "tanh": _single("__nv_tanhf"),
@@ -286,6 +297,7 @@ UFUNCS: dict[str, Written] = {
     "trunc": _single("__nv_truncf"),
     "rint": _single("__nv_rintf"),
     "copysign": _copysign,
+    "between": _between,
     "fused": _fused,
     "isnan": _isnan,
     "isinf": _isinf,
@@ -309,6 +321,7 @@ FOLDS: dict[str, Written] = {
     **{name: UFUNCS[name] for name in ("add", "multiply")},
     "maximum": _binary("maximumf", "maxsi", "maxui"),
     "minimum": _binary("minimumf", "minsi", "minui"),
+    "bitwise_or": UFUNCS["bitwise_or"],
 }
 """What elements are folded with, in whatever order: of two zeros, too, the larger or smaller one counts."""
 
@@ -322,6 +335,6 @@ _FUNCTIONS: dict[str, Written] = {
 
 def computed(t: Text, value: Value, dtype: DataType) -> Elements:
     """Return elements as they are computed with: half floats as fp32."""
-    if dtype.is_float() and value.element != F32:
+    if value.element in ("f16", "bf16"):
         value = t.convert("arith.extf", value, F32)
-    return Elements(t, value, FP32 if dtype.is_float() else dtype)
+    return Elements(t, value, working(dtype))

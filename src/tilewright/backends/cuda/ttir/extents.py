@@ -49,12 +49,26 @@ def most(t: Text, a: Extent, b: Extent) -> Extent:
     return a if a == b else t.simple("arith.maxsi", held(t, a), held(t, b))
 
 
+def counted(t: Text, extent: Extent, step: int) -> Extent:
+    """Return how many elements there are, `step` from one to the next and the first among them."""
+    if isinstance(extent, int) or step == 1:
+        return extent if not isinstance(extent, int) else -(-extent // step)
+    return t.simple("arith.divsi", t.simple("arith.addi", extent, t.integer(step - 1)), t.integer(step))
+
+
 def positions(t: Text, shape: Sequence[int], axis: int) -> Value:
     """Return the number of each element along an axis, as 64 bits, with one element along every other axis."""
-    count = shape[axis]
-    found = t.op(f"tt.make_range {{end = {count} : i32, start = 0 : i32}} : tensor<{count}xi32>", I32, (count,))
-    wide = t.convert("arith.extsi", found, I64)
-    return along(t, wide, len(shape), axis)
+    return along(t, t.convert("arith.extsi", line(t, shape[axis]), I64), len(shape), axis)
+
+
+def numbers(t: Text, shape: Sequence[int], axis: int) -> Value:
+    """Return the number of each element of a shape along an axis, as 32 bits."""
+    return spread(t, along(t, line(t, shape[axis]), len(shape), axis), shape)
+
+
+def line(t: Text, count: int) -> Value:
+    """Return a row of the numbers from zero on, as 32 bits."""
+    return t.op(f"tt.make_range {{end = {count} : i32, start = 0 : i32}} : tensor<{count}xi32>", I32, (count,))
 
 
 def along(t: Text, row: Value, rank: int, axis: int) -> Value:

@@ -10,9 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.elements import literal
-from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, Bound, recipe_of, refused
+from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, recipe_of, refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
-from tilewright.backends.cuda.ttir.values import Binding, Extent, Scalar, Tensor, Tile, computes, element_of, padded
+from tilewright.backends.cuda.ttir.values import (
+    Binding,
+    Extent,
+    Mask,
+    Scalar,
+    Tensor,
+    Tile,
+    computes,
+    element_of,
+    padded,
+    working,
+)
 from tilewright.core.build import arguments
 from tilewright.core.expr import Absent, Call, Const, Expr, Invoke, MakeTuple, Submit, Symbol, TupleGetItem, Var
 from tilewright.core.op import Kind
@@ -20,7 +31,7 @@ from tilewright.core.program import Function, Program
 from tilewright.core.solving import GIVEN
 from tilewright.core.stmt import AssignStmt, EvalStmt, ReturnStmt, SeqStmts, Stmt
 from tilewright.core.types import ScalarType, TileType, TupleType
-from tilewright.dtypes import FP32, INDEX, DataType
+from tilewright.dtypes import INDEX, DataType
 from tilewright.errors import InternalError
 from tilewright.source import Span
 
@@ -29,6 +40,10 @@ LARGEST = 1 << 20
 
 Note = Callable[[str, Span], int]
 """Gives the number under which an error is reported."""
+
+
+def _no_memory(k: Kernel, size: int) -> Value:
+    raise refused("tensors made inside a kernel", k.t.span)
 
 
 class Kernel:
@@ -51,6 +66,10 @@ class Kernel:
         self.read: set[object] = set()
         self.written: set[object] = set()
         """The tensors that it has touched since the last barrier."""
+        self.returned: Callable[[ReturnStmt], list[Value]] = lambda stmt: []
+        """Notes what the function that is being written returns; gives what of it is computed."""
+        self.reserve: Callable[[Kernel, int], Value] = _no_memory
+        """Gives the address of so many bytes that the running block has for itself."""
         self._note = note
         self._errors = errors
 
@@ -85,10 +104,7 @@ class Kernel:
         for symbol, told in function.solutions.items():
             self.symbols[GIVEN.name] = self._tensor(args[told.position]).shape[told.axis]
             self.symbols[symbol] = self.index(self.scalar(told.value))
-        returns = [stmt for stmt in function.body if isinstance(stmt, ReturnStmt)]
-        if returns and returns[-1] is not [*function.body][-1]:
-            raise refused("a return in the middle of a kernel", returns[-1].span)
-        given = self.body(function.body)
+        given = STATEMENTS[Function](self, function)
         self.symbols = outer
         return given
 
@@ -130,12 +146,14 @@ class Kernel:
             raise refused(f"`{call.op.name}`", call.span)
         given = {name: None if isinstance(v, Absent) else v for name, v in arguments(call).items()}
         bound: Bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in given.items()}
+        if call.op.name not in TAKE_MASKS:
+            bound = {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
         return write(self, call, bound)
 
     def _scalar_op(self, call: Call) -> Scalar:
         assert isinstance(call.type, ScalarType)
         write = SCALARS.get(call.op.spec.name)
-        if write is None or not computes(call.type.dtype):
+        if write is None or not (computes(call.type.dtype) or call.op.spec.name == "cast"):
             raise refused(f"`{call.op.name}` of {call.type.dtype}", call.span)
         return write(self, call, call.type.dtype, *map(self.scalar, call.args))
 
@@ -147,11 +165,8 @@ class Kernel:
 
     def number(self, value: float, dtype: DataType) -> Scalar:
         """Return a number of the program."""
-        if not computes(dtype):
-            raise refused(f"numbers of {dtype}", self.t.span)
-        element = "f32" if dtype.is_float() else element_of(dtype)
-        known = None if dtype.is_float() else int(value)
-        return Scalar(literal(self.t, value, Value("", element)), FP32 if dtype.is_float() else dtype, known)
+        held, known = working(dtype), None if dtype.is_float() else int(value)
+        return Scalar(literal(self.t, value, Value("", element_of(held))), held, known)
 
     def counted(self, extent: Extent) -> Scalar:
         """Return an extent as a number."""
@@ -195,14 +210,20 @@ class Kernel:
 
     # errors, memory
 
-    def fail(self, condition: Value | bool, message: str, span: Span) -> None:
-        """Write that an error is noted where a condition holds; a later call of the program raises it."""
+    def fail(self, condition: Value | bool, message: str, span: Span, index: Callable[[], Value] | None = None) -> None:
+        """Write that an error is noted where a condition holds; a later call of the program raises it.
+
+        Where the message names an index, `index` writes what that is.
+        """
         if not self.checked or condition is False:
             return
         number = self.t.integer(self._note(message, span))
         value = self.t.constant("true", I1) if condition is True else condition
         errors = self._errors()
         with self.t.block(f"scf.if {value} {{"):
+            if index is not None:
+                high = self.t.simple("arith.shli", index(), self.t.integer(32))
+                number = self.t.simple("arith.ori", high, number)
             self.t.do(f"tt.store {errors}, {number} : {errors.type}")
 
     def reads(self, tensor: Tensor) -> None:

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place, places
 from tilewright.backends.cuda.ttir.convert import as_element
+from tilewright.backends.cuda.ttir.folds import some
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
 from tilewright.backends.cuda.ttir.text import I64, Value
-from tilewright.backends.cuda.ttir.tiles import in_memory, operand, tile_type, zeros
-from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tensor, Tile, memory_element, padded
+from tilewright.backends.cuda.ttir.tiles import in_memory, operand, spread_to, tile_type, zeros
+from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tensor, Tile, memory_element, padded, working
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr
 from tilewright.core.types import TensorType, TileType
-from tilewright.dtypes import BOOL, FP32
+from tilewright.dtypes import BOOL
 from tilewright.ops.load import padding
 
 
@@ -26,10 +27,12 @@ def _load(k: Kernel, call: Call, bound: Bound) -> Tile:
     assert isinstance(source, Expr) and isinstance(source.type, TensorType)
     if source.type.layout.is_permuted:
         raise refused("`tile.load` of permuted exponents", call.span)
+    if bound["mask"] is not None:
+        return _masked(k, call, bound, type_, offsets)
     wanted = k.indices(bound["valid_shape"]) if bound["valid_shape"] is not None else list(type_.shape)
     if bound["pad"] is not None:
         filling = k.number(padding(bound["pad"], type_.dtype), type_.dtype)
-        mask = _held(k, padded(type_.shape), offsets, wanted, tensor)
+        mask = held(k, padded(type_.shape), offsets, wanted, tensor)
         return k.tile(_fetched(k, tensor, type_, offsets, mask, filling), type_, type_.shape)
     valid: list[Extent] = []
     for axis, known in enumerate(type_.valid):
@@ -38,6 +41,32 @@ def _load(k: Kernel, call: Call, bound: Bound) -> Tile:
         valid.append(known)
     mask = k.inside(padded(type_.shape), valid)
     return k.tile(_fetched(k, tensor, type_, offsets, mask), type_, valid, is_zero_outside=True)
+
+
+def _masked(k: Kernel, call: Call, bound: Bound, type_: TileType, offsets: Sequence[Extent]) -> Tile:
+    """Return what a tensor holds where a mask is True, which has to be there, and a number elsewhere."""
+    shape, tensor = padded(type_.shape), bound["tensor"]
+    live = live_of(k, shape, type_.shape, spread_to(k, bound["mask"].value, shape))
+    live = admitted(k, call, live, held(k, shape, offsets, type_.shape, tensor))
+    filling = k.number(padding(0 if bound["pad"] is None else bound["pad"], type_.dtype), type_.dtype)
+    return k.tile(_fetched(k, tensor, type_, offsets, live, filling), type_, type_.shape)
+
+
+def live_of(k: Kernel, shape: Sequence[int], valid: Sequence[Extent], mask: Value | None = None) -> Value:
+    """Return which elements of a shape are valid and admitted."""
+    found = k.inside(shape, valid)
+    if found is None or mask is None:
+        return found or mask or k.t.constant("true", "i1", shape)
+    return k.t.simple("arith.andi", found, mask)
+
+
+def admitted(k: Kernel, call: Call, live: Value, there: Value) -> Value:
+    """Return which live elements are there; that some are not is noted as an error."""
+    t = k.t
+    bad = t.simple("arith.andi", live, t.simple("arith.xori", there, t.constant("true", "i1", there.shape)))
+    if k.checked:
+        k.fail(some(t, bad), "a mask is True for an element that lies outside its tensor", call.span)
+    return t.simple("arith.andi", live, there)
 
 
 def _found(k: Kernel, call: Call, axis: int, start: Extent, want: Extent, have: Extent) -> Extent:
@@ -62,9 +91,7 @@ def _found(k: Kernel, call: Call, axis: int, start: Extent, want: Extent, have: 
     return valid
 
 
-def _held(
-    k: Kernel, shape: Sequence[int], offsets: Sequence[Extent], wanted: Sequence[Extent], tensor: Tensor
-) -> Value:
+def held(k: Kernel, shape: Sequence[int], offsets: Sequence[Extent], wanted: Sequence[Extent], tensor: Tensor) -> Value:
     """Return which elements from some offsets on, which may lie outside, a tensor holds and are asked for."""
     t, found = k.t, k.t.constant("true", "i1", shape)
     for axis, (start, want, have) in enumerate(zip(offsets, wanted, tensor.valid, strict=True)):
@@ -77,6 +104,17 @@ def _held(
         ):
             found = t.simple("arith.andi", found, extents.spread(t, test, shape))
     return found
+
+
+def loaded(k: Kernel, tensor: Tensor, type_: TileType) -> Tile:
+    """Return all of a tensor of static extents as a tile."""
+    return windowed(k, tensor, type_, [0] * len(type_.shape), type_.shape)
+
+
+def windowed(k: Kernel, tensor: Tensor, type_: TileType, offsets: Sequence[Extent], valid: Sequence[Extent]) -> Tile:
+    """Return a window of a tensor, which is there, as a tile of which so much is valid."""
+    mask = k.inside(padded(type_.shape), valid)
+    return Tile(_fetched(k, tensor, type_, offsets, mask), type_, tuple(valid), is_zero_outside=True)
 
 
 def _fetched(
@@ -111,4 +149,4 @@ def _read(k: Kernel, call: Call, bound: Bound) -> Scalar:
     value = k.t.op(f"tt.load {found}{masked} : {found.type}", element)
     if tensor.dtype == BOOL:
         value = k.t.compare("cmpi ne", value, zeros(k, value))
-    return Scalar(as_element(k.t, value, tensor.dtype, FP32) if tensor.dtype.is_float() else value, tensor.dtype)
+    return Scalar(as_element(k.t, value, tensor.dtype, working(tensor.dtype)), tensor.dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from tilewright.backends.cuda.ttir.text import I64, Value, located, pointer_to
 from tilewright.native import llvm
@@ -40,6 +40,10 @@ class Parameters:
         value = Value(f"%arg{len(self.found)}", element)
         self.found.append(Parameter(value, word, divisor))
         return value
+
+    def settle(self, word: llvm.Value, given: llvm.Value) -> None:
+        """Let a parameter be given another word than the one that it was added with."""
+        self.found = [replace(each, word=given) if each.word == word else each for each in self.found]
 
     def errors(self) -> Value:
         """Return the address of the word that errors are noted in."""

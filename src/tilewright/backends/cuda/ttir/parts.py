@@ -11,12 +11,17 @@ from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import checked, offsets_of
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.kernel import Kernel
+from tilewright.backends.cuda.ttir.loads import windowed
+from tilewright.backends.cuda.ttir.picks import stretch
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
-from tilewright.backends.cuda.ttir.text import I32, I64, Value, type_of
+from tilewright.backends.cuda.ttir.shape import within
+from tilewright.backends.cuda.ttir.text import I64, Value
 from tilewright.backends.cuda.ttir.tiles import of_rank, tile_type
 from tilewright.backends.cuda.ttir.values import Extent, Tile, padded
 from tilewright.core.build import arguments
 from tilewright.core.expr import Call, Expr
+from tilewright.core.types import TileType
+from tilewright.ops.row_gather import FIT
 
 OUTSIDE = "a part does not fit its tile"
 
@@ -43,6 +48,16 @@ def _extract(k: Kernel, call: Call, bound: Bound) -> Tile:
     return k.tile(window, tile_type(call), valid)
 
 
+@recipe("tile.strided")
+def _strided(k: Kernel, call: Call, bound: Bound) -> Tile:
+    source, type_, steps = bound["x"], tile_type(call), bound["steps"]
+    value = source.value
+    for axis, (count, step) in enumerate(zip(padded(type_.shape), steps, strict=True)):
+        value = stretch(k.t, value, axis, 0, count, step)
+    valid = [extents.counted(k.t, extent, step) for extent, step in zip(source.valid, steps, strict=True)]
+    return k.tile(value, type_, valid)
+
+
 def _window(
     k: Kernel, call: Call, source: Tile, offsets: Sequence[Expr], sizes: Sequence[int], wanted: Sequence[Extent]
 ) -> tuple[Value, list[Extent]]:
@@ -51,28 +66,11 @@ def _window(
     fit = checked(k, call, offsets, OUTSIDE, sizes, source.type.shape)
     value, valid = source.value, list[Extent]()
     for axis, (start, size) in enumerate(zip(starts, padded(tuple(sizes)), strict=True)):
-        value = _along(k, value, axis, start, size)
+        value = stretch(k.t, value, axis, start, size)
         found = extents.least(t, wanted[axis], extents.minus(t, source.valid[axis], start))
         found = extents.most(t, 0, extents.least(t, found, sizes[axis]))
         valid.append(found if fit is None else t.select(fit, extents.held(t, found), t.integer(0)))
     return value, valid
-
-
-def _along(k: Kernel, value: Value, axis: int, start: Extent, count: int) -> Value:
-    """Return so many elements from a start on along an axis; what lies outside is any of them."""
-    t, have = k.t, value.shape[axis]
-    if start == 0 and count == have:
-        return value
-    shape = (*value.shape[:axis], count, *value.shape[axis + 1 :])
-    numbers = extents.positions(t, shape, axis)
-    places = t.simple("arith.addi", numbers, t.splat(extents.held(t, start), numbers.shape))
-    low, high = (t.integer(end, I64, numbers.shape) for end in (0, have - 1))
-    places = t.simple("arith.minsi", t.simple("arith.maxsi", places, low), high)
-    index = extents.spread(t, t.convert("arith.trunci", places, I32), shape)
-    held = t.convert("arith.extui", value, "i8") if value.element == "i1" else value
-    types = f"({held.type}, {index.type}) -> {type_of(held.element, shape)}"
-    found = t.op(f"tt.gather {held}[{index}] {{axis = {axis} : i32}} : {types}", held.element, shape)
-    return t.convert("arith.trunci", found, "i1") if value.element == "i1" else found
 
 
 @recipe("tile.assemble")
@@ -94,7 +92,7 @@ def _put(
     mask = None if fit is None else t.splat(fit, shape)
     valid: list[Extent] = []
     for axis, (start, size) in enumerate(zip(offsets, sizes, strict=True)):
-        value = _along(k, value, axis, extents.minus(t, 0, start), shape[axis])
+        value = stretch(k.t, value, axis, extents.minus(t, 0, start), shape[axis])
         numbers = extents.positions(t, shape, axis)
         end = extents.plus(t, start, size)
         first = t.compare("cmpi sge", numbers, t.splat(extents.held(t, start), numbers.shape))
@@ -109,11 +107,36 @@ def _put(
 @recipe("tile.concat")
 def _concat(k: Kernel, call: Call, bound: Bound) -> Tile:
     first, second, type_ = bound["src0"], bound["src1"], tile_type(call)
-    shape, axis = padded(type_.shape), len(type_.shape) - 1
-    wide = _along(k, first.value, axis, 0, shape[axis])
-    columns = first.type.shape[axis]
-    shifted = _along(k, second.value, axis, -columns, shape[axis])
+    value = side_by_side(k, first, second, len(type_.shape) - 1, type_)
+    columns = first.type.shape[-1]
+    return k.tile(value, type_, [*first.valid[:-1], extents.plus(k.t, columns, second.valid[-1])])
+
+
+def side_by_side(k: Kernel, first: Tile, second: Tile, axis: int, type_: TileType) -> Value:
+    """Return the elements of two tiles one after the other along an axis."""
+    shape, size = padded(type_.shape), first.type.shape[axis]
+    before, after = (stretch(k.t, x.value, axis, start, shape[axis]) for x, start in ((first, 0), (second, -size)))
     numbers = extents.positions(k.t, shape, axis)
-    is_first = k.t.compare("cmpi slt", numbers, k.t.integer(columns, I64, numbers.shape))
-    value = k.t.select(extents.spread(k.t, is_first, shape), wide, shifted)
-    return k.tile(value, type_, [*first.valid[:-1], extents.plus(k.t, columns, second.valid[axis])])
+    is_first = k.t.compare("cmpi slt", numbers, k.t.integer(size, I64, numbers.shape))
+    return k.t.select(extents.spread(k.t, is_first, shape), before, after)
+
+
+@recipe("tile.gather_row")
+def _gather_row(k: Kernel, call: Call, bound: Bound) -> Tile:
+    """Write a window of a tensor into a tile, as much of it as is asked for."""
+    t, target, tensor = k.t, bound["dst"], bound["src"]
+    shape = tuple(int(extent.known) for extent in bound["shapes"])
+    size = k.indices(bound["valid_shape"]) if bound["valid_shape"] is not None else list[Extent](shape)
+    within_shape = within(k, call, size, shape)
+    turned = bool(bound["transpose"])
+    come = checked(k, call, offsets_of(call, "src_offset"), FIT, within_shape, tensor.shape)
+    gone = within_shape[::-1] if turned else within_shape
+    fit = checked(k, call, offsets_of(call, "dst_offset"), FIT, gone, target.type.shape)
+    if come is not None:
+        within_shape = [t.select(come, extents.held(t, extent), t.integer(0)) for extent in within_shape]
+    window = windowed(k, tensor, TileType(shape, tensor.dtype, shape), k.indices(bound["src_offset"]), within_shape)
+    if turned:
+        value = t.turned(window.value, (1, 0))
+        window = k.tile(value, TileType(shape[::-1], tensor.dtype, (None, None)), within_shape[::-1])
+    value, _ = _put(k, target, window, k.indices(bound["dst_offset"]), fit)
+    return k.tile(value, tile_type(call), target.valid)

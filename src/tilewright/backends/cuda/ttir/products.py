@@ -1,39 +1,48 @@
 """Products: matrices multiplied; what is not valid of their common axis counts as zero.
 
 Matrix units take a common axis of some length at least, and give wrong numbers for a shorter one: such products are
-computed in fp32 or int32, which have no least length. Products of fp32 are exact to fp32.
+computed in fp32 or int32, which have no least length, and those of doubles get zeros. Products of fp32 are exact to it.
 """
 
 from __future__ import annotations
+
+from math import prod
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.elements import literal
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
+from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.text import Value, type_of
-from tilewright.backends.cuda.ttir.tiles import operand, tile_type, zeros
-from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tile
+from tilewright.backends.cuda.ttir.tiles import of_rank, operand, tile_type, zeros
+from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tile, element_of, padded
 from tilewright.core.expr import Call
-from tilewright.dtypes import BF16, FP16, FP32, INT8, INT32, DataType
+from tilewright.core.types import TileType
+from tilewright.dtypes import BF16, FP16, FP32, FP64, INT8, INT32, DataType
 from tilewright.ops.matmul import MISSING_ROWS
+from tilewright.ops.mx import GROUP, MISSING, SHORT
 
 LEAST = {FP16: 16, BF16: 16, INT8: 32}
 """How long the common axis has to be on the matrix units, by what is multiplied."""
+LEAST_OF_DOUBLES = 16
 
 
-@recipe("tile.matmul", "tile.gemv")
+@recipe("tile.matmul", "tile.gemv", "tile.batch_matmul")
 def _matmul(k: Kernel, call: Call, bound: Bound) -> Tile:
     return _product(k, call, bound["lhs"], bound["rhs"])
 
 
-@recipe("tile.matmul_acc", "tile.gemv_acc")
+@recipe("tile.matmul_acc", "tile.gemv_acc", "tile.batch_matmul_acc")
 def _matmul_acc(k: Kernel, call: Call, bound: Bound) -> Tile:
-    acc, value = bound["acc"], bound["acc"].value
+    value = bound["acc"].value
     anew: Scalar | None = bound.get("init_cond")
     if anew is not None:
         value = k.t.select(anew.value, zeros(k, value), value)
-    product = _product(k, call, bound["lhs"], bound["rhs"], value)
+    return _added(k, call, bound["acc"], _product(k, call, bound["lhs"], bound["rhs"], value))
+
+
+def _added(k: Kernel, call: Call, acc: Tile, product: Tile) -> Tile:
+    """Return a product that has been added to an accumulator: it is valid where both are."""
     valid = [extents.least(k.t, a, b) for a, b in zip(acc.valid, product.valid, strict=True)]
     return k.tile(product.value, tile_type(call), valid)
 
@@ -45,22 +54,50 @@ def _matmul_bias(k: Kernel, call: Call, bound: Bound) -> Tile:
 
 def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = None) -> Tile:
     """Return a product, added to an accumulator where there is one."""
-    type_ = tile_type(call)
-    if len(type_.shape) != 2:
-        raise refused(f"`{call.op.name}` of more than two axes", call.span)
-    _check_rows(k, call, lhs.valid[1], rhs.valid[0])
-    common = lhs.valid[1]
-    a, b = _cut(k, lhs, 1, common), _cut(k, rhs, 0, common)
-    dtype = _computed_in(lhs.type.dtype, a.shape[1])
-    a, b = (_as(k, each, lhs.type.dtype, dtype) for each in (a, b))
-    shape = a.shape[0], b.shape[1]
-    element = "f32" if type_.dtype.is_float() else "i32"
-    start = literal(k.t, 0, Value("", element, shape)) if acc is None else acc
+    type_, common = tile_type(call), lhs.valid[-1]
+    _check_rows(k, call, common, rhs.valid[-2])
+    a, b = _cut(k, lhs, -1, common), _cut(k, rhs, -2, common)
+    dtype = _computed_in(lhs.type.dtype, a.shape[-1])
+    a, b = (_batched(k, _as(k, each, lhs.type.dtype, dtype), type_) for each in (a, b))
+    if dtype == FP64:
+        a, b = _lengthened(k, a, -1), _lengthened(k, b, -2)
+    shape, element = (*a.shape[:-1], b.shape[-1]), element_of(type_.dtype)
+    start = literal(k.t, 0, Value("", element, shape)) if acc is None else _joined(k, acc, shape)
     precision = ", inputPrecision = ieee" if dtype == FP32 else ""
     types = f"{a.type} * {b.type} -> {type_of(element, shape)}"
     value = k.t.op(f"tt.dot {a}, {b}, {start}{precision} : {types}", element, shape)
-    k.multiplies = max(k.multiplies, shape[0] * shape[1])
-    return k.tile(value, type_, (lhs.valid[0], rhs.valid[1]))
+    k.multiplies = max(k.multiplies, prod(shape))
+    return k.tile(_joined(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
+
+
+def _valid(type_: TileType, lhs: Tile, rhs: Tile) -> list[Extent]:
+    """Return what is valid of a product; along batches that its factors do not span, all."""
+    rank = len(type_.shape)
+    found: list[Extent] = []
+    for axis in range(-rank, -2):
+        spanning = [each for each in (lhs, rhs) if len(each.valid) >= -axis and each.type.shape[axis] != 1]
+        found.append(spanning[0].valid[axis] if spanning else type_.shape[axis])
+    return [*found, lhs.valid[-2], rhs.valid[-1]]
+
+
+def _batched(k: Kernel, value: Value, type_: TileType) -> Value:
+    """Return a factor with one axis for all batches of a product, where that has any."""
+    batch = padded(type_.shape)[:-2]
+    if not batch:
+        return value
+    whole = extents.spread(k.t, of_rank(k, value, len(batch) + 2), (*batch, *value.shape[-2:]))
+    return _joined(k, whole, (prod(batch), *value.shape[-2:]))
+
+
+def _joined(k: Kernel, value: Value, shape: tuple[int, ...]) -> Value:
+    return value if value.shape == shape else k.t.shaped("tt.reshape", value, shape)
+
+
+def _lengthened(k: Kernel, value: Value, axis: int) -> Value:
+    """Return a factor with zeros behind its common axis, which then is long enough."""
+    while value.shape[axis] < LEAST_OF_DOUBLES:
+        value = k.t.doubled(value, zeros(k, value), axis % len(value.shape))
+    return value
 
 
 def _check_rows(k: Kernel, call: Call, columns: Extent, rows: Extent) -> None:
@@ -72,7 +109,7 @@ def _check_rows(k: Kernel, call: Call, columns: Extent, rows: Extent) -> None:
 
 def _computed_in(dtype: DataType, length: int) -> DataType:
     """Return the type that elements are multiplied in."""
-    if length >= LEAST.get(dtype, 1 << 20):
+    if dtype == FP64 or length >= LEAST.get(dtype, 1 << 20):
         return dtype
     return FP32 if dtype.is_float() else INT32
 
@@ -83,8 +120,57 @@ def _as(k: Kernel, value: Value, source: DataType, target: DataType) -> Value:
 
 def _cut(k: Kernel, tile: Tile, axis: int, common: Extent) -> Value:
     """Return a tile with zeros where the common axis is not valid."""
+    axis %= len(tile.valid)
     if tile.is_zero_outside and tile.valid[axis] == common:
         return tile.value
     everywhere = {other: extent for other, extent in enumerate(tile.value.shape)} | {axis: common}
     mask = k.mask(tile, everywhere)
     return tile.value if mask is None else k.t.select(mask, tile.value, zeros(k, tile.value))
+
+
+@recipe("tile.matmul_mx")
+def _scaled(k: Kernel, call: Call, bound: Bound) -> Tile:
+    return _scaled_product(k, call, bound)
+
+
+@recipe("tile.matmul_mx_acc")
+def _scaled_acc(k: Kernel, call: Call, bound: Bound) -> Tile:
+    return _added(k, call, bound["acc"], _scaled_product(k, call, bound, bound["acc"].value))
+
+
+@recipe("tile.matmul_mx_bias")
+def _scaled_bias(k: Kernel, call: Call, bound: Bound) -> Tile:
+    return _scaled_product(k, call, bound, operand(k, bound["bias"], tile_type(call)))
+
+
+def _scaled_product(k: Kernel, call: Call, bound: Bound, acc: Value | None = None) -> Tile:
+    """Return a product of small floats with exponents, which Triton wants along the common axis of both sides."""
+    t, type_, lhs, rhs = k.t, tile_type(call), bound["lhs"], bound["rhs"]
+    scales: list[Tile] = [bound["lhs_scale"], bound["rhs_scale"]]
+    groups = lhs.type.shape[1] // GROUP
+    _check_groups(k, call, lhs, rhs, scales, groups)
+    common = lhs.valid[1]
+    a, b = (t.bits(each, "f8E4M3FN") for each in (_cut(k, lhs, 1, common), _cut(k, rhs, 0, common)))
+    left, right = _cut(k, scales[0], 1, groups), t.turned(_cut(k, scales[1], 0, groups), [1, 0])
+    shape = a.shape[0], b.shape[1]
+    start = literal(t, 0, Value("", "f32", shape)) if acc is None else acc
+    types = f"{a.type}, {left.type} * {b.type}, {right.type} -> {type_of('f32', shape)}"
+    said = f"{a} scale {left}, {b} scale {right}, {start} lhs = e4m3 rhs = e4m3 {{fastMath = false}}"
+    k.multiplies = max(k.multiplies, prod(shape))
+    value = t.op(f"tt.dot_scaled {said} : {types}", "f32", shape)
+    return k.tile(value, type_, (lhs.valid[0], rhs.valid[1]))
+
+
+def _check_groups(k: Kernel, call: Call, lhs: Tile, rhs: Tile, scales: list[Tile], groups: int) -> None:
+    """Note an error where one side is given more than the other, or exponents are missing."""
+    t, (rows, depth), (found, columns) = k.t, lhs.valid, rhs.valid
+    last = extents.counted(t, depth, GROUP)
+    pairs = [(depth, found), (last, groups)]
+    for a, b in pairs:
+        if a != b:
+            uneven = t.compare("cmpi ne", extents.held(t, a), extents.held(t, b))
+            k.fail(uneven, f"a scaled product is not given as much as it needs\n{SHORT}", call.span)
+    needed = zip((*scales[0].valid, *scales[1].valid), (rows, groups, groups, columns), strict=True)
+    for have, want in needed:
+        if have != want and not (isinstance(have, int) and isinstance(want, int) and have >= want):
+            k.fail(t.compare("cmpi slt", extents.held(t, have), extents.held(t, want)), MISSING, call.span)

@@ -22,6 +22,8 @@ Written: TypeAlias = "Callable[[Any, Any], tuple[Binding, ...]]"
 """Writes a statement of a kernel; gives what it returns or yields."""
 
 RECIPES: dict[str, Recipe] = {}
+TAKE_MASKS = {"tile.sel", "tile.sels"}
+"""The ops that take conditions as they are; all others see the bits that they are packed to."""
 SCALARS: dict[str, Callable[..., Scalar]] = {}
 """What scalar ops are written as, by name."""
 STATEMENTS: dict[type, Written] = {}

@@ -5,53 +5,124 @@ Sums and products of floats are folded in fp64 and rounded once: in which order 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.convert import as_element
-from tilewright.backends.cuda.ttir.elements import FOLDS, Elements, computed
+from tilewright.backends.cuda.ttir.elements import FOLDS, Elements, computed, literal
+from tilewright.backends.cuda.ttir.folds import reduced
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
-from tilewright.backends.cuda.ttir.text import F32, F64, Value, type_of
-from tilewright.backends.cuda.ttir.tiles import tile_type
+from tilewright.backends.cuda.ttir.picks import picked, stretch
+from tilewright.backends.cuda.ttir.recipes import Bound, recipe
+from tilewright.backends.cuda.ttir.text import F32, I64, Value
+from tilewright.backends.cuda.ttir.tiles import arithmetic, tile_type
 from tilewright.backends.cuda.ttir.values import Tile
 from tilewright.core.expr import Call
-from tilewright.dtypes import FP32
+from tilewright.core.op import OpSpec
+from tilewright.dtypes import FP32, FP64, DataType
 
 
 @recipe("tile:reduction")
 def _reduction(k: Kernel, call: Call, bound: Bound) -> Tile:
     spec, source, type_ = call.op.spec, bound["x"], tile_type(call)
-    if type_.dtype in spec.stepwise:
-        raise refused(f"`{call.op.name}` of {type_.dtype} elements", call.span)
-    axis = len(type_.shape) - (1 if spec.name.startswith("row") else 2)
-    given = computed(k.t, source.value, type_.dtype)
-    if type_.dtype.is_float() and spec.combine in ("add", "multiply"):
-        given = given.of(k.t.convert("arith.extf", given.value, F64))
-    mask = k.mask(source)
-    if mask is not None:
-        assert spec.start is not None
-        given = given.of(k.t.select(mask, given.value, given.like(spec.start(type_.dtype)).value))
-    value = fold(k, given, axis, spec.combine)
-    if value.element == F64:
-        value = k.t.convert("arith.truncf", value, F32)
-    if type_.dtype.is_float():
-        value = as_element(k.t, value, FP32, type_.dtype)
+    axis, dtype = axis_of(call, source), arithmetic(k, type_.dtype)
     valid = [1 if a == axis else extent for a, extent in enumerate(source.valid)]
-    return k.tile(_kept(k, value, source.value.shape, axis), type_, valid)
+    if dtype in spec.stepwise:
+        in_turn = _in_pairs if bound["tmp_tile"] is not None else _in_order
+        return k.tile(in_turn(k, source, axis, spec), type_, valid)
+    given = filled(k, exactly(k, spec, source.value, dtype), source, spec, dtype)
+    value = fold(k, given, axis, spec.combine)
+    if dtype.is_float() and spec.combine == "add":  # of zeros below zero, too, the sum is zero
+        value = (given.of(value) + 0.0).value
+    value = as_element(k.t, value, given.element, dtype)
+    return k.tile(kept(k, value, source.value.shape, axis), type_, valid)
+
+
+def axis_of(call: Call, source: Tile) -> int:
+    """Return the axis that an op of rows or of columns folds."""
+    return len(source.type.shape) - (1 if call.op.spec.name.startswith("row") else 2)
+
+
+def exactly(k: Kernel, spec: OpSpec, value: Value, dtype: DataType) -> Elements:
+    """Return elements as they are folded: floats that are added or multiplied as fp64."""
+    given = computed(k.t, value, dtype)
+    if dtype.is_float() and spec.combine in ("add", "multiply"):
+        return given.of(as_element(k.t, given.value, given.element, FP64), FP64)
+    return given
+
+
+def filled(k: Kernel, given: Elements, source: Tile, spec: OpSpec, dtype: DataType) -> Elements:
+    """Return elements with what changes nothing wherever they are not valid."""
+    mask = k.mask(source)
+    if mask is None:
+        return given
+    assert spec.start is not None
+    return given.of(k.t.select(mask, given.value, given.like(spec.start(dtype)).value))
+
+
+def _in_order(k: Kernel, source: Tile, axis: int, spec: OpSpec) -> Value:
+    """Return an axis folded from its first element on, rounded after every step."""
+    t, shape = k.t, source.value.shape
+    start = _started(k, source, axis, spec)
+    one, turn = t.fresh(start.element, start.shape), t.fresh(I64)
+    made = t.fresh(start.element, start.shape)
+    low, high, by = (extents.held(t, end) for end in (0, source.valid[axis], 1))
+    head = f"{made} = scf.for {turn} = {low} to {high} step {by} iter_args({one} = {start}) -> ({one.type}) : i64 {{"
+    with t.block(head):
+        row = picked(t, source.value, t.splat(turn, tuple(1 for _ in shape)), axis)
+        found = _step(k, spec, one, row, source.type.dtype)
+        t.do(f"scf.yield {found} : {found.type}")
+    return made
+
+
+def _in_pairs(k: Kernel, source: Tile, axis: int, spec: OpSpec) -> Value:
+    """Return an axis folded in pairs of neighbours, then of those; an odd last one is folded into the first."""
+    t, value, dtype = k.t, source.value, source.type.dtype
+    count, zero, one, two = (extents.held(t, n) for n in (source.valid[axis], 0, 1, 2))
+    start = _started(k, source, axis, spec)
+    is_some = t.compare("cmpi sgt", count, zero)
+    while value.shape[axis] > 1:
+        half = (*value.shape[:axis], value.shape[axis] // 2, *value.shape[axis + 1 :])
+        numbers = extents.positions(t, half, axis)
+        firsts = t.simple("arith.muli", numbers, t.integer(2, I64, numbers.shape))
+        seconds = t.simple("arith.addi", firsts, t.integer(1, I64, numbers.shape))
+        pairs = _step(k, spec, picked(t, value, firsts, axis), picked(t, value, seconds, axis), dtype)
+        last = picked(t, value, t.splat(t.simple("arith.subi", count, one), tuple(1 for _ in half)), axis)
+        is_odd = t.compare("cmpi eq", t.simple("arith.andi", count, one), one)
+        is_first = t.compare("cmpi eq", numbers, t.integer(0, I64, numbers.shape))
+        left = t.simple("arith.andi", is_first, t.splat(is_odd, numbers.shape))
+        more = _step(k, spec, pairs, extents.spread(t, last, half), dtype)
+        pairs = t.select(extents.spread(t, left, half), more, pairs)
+        is_done = t.compare("cmpi sle", count, one)
+        value = t.select(t.splat(is_done, half), stretch(t, value, axis, 0, half[axis]), pairs)
+        count = t.select(is_done, count, t.simple("arith.divsi", count, two))
+    return t.select(t.splat(is_some, value.shape), value, start)
+
+
+def _started(k: Kernel, source: Tile, axis: int, spec: OpSpec) -> Value:
+    """Return what folding nothing along an axis gives."""
+    shape = source.value.shape
+    assert spec.start is not None
+    like = Value("", F32, (*shape[:axis], 1, *shape[axis + 1 :]))
+    return as_element(k.t, literal(k.t, spec.start(source.type.dtype), like), FP32, source.type.dtype)
+
+
+def _step(k: Kernel, spec: OpSpec, a: Value, b: Value, dtype: DataType) -> Value:
+    """Return two elements folded and rounded."""
+    found = FOLDS[spec.combine](computed(k.t, a, dtype), computed(k.t, b, dtype))
+    return as_element(k.t, found.value, FP32, dtype)
 
 
 def fold(k: Kernel, given: Elements, axis: int, combine: str) -> Value:
     """Return an axis folded by a NumPy function of two elements, and gone."""
-    t, element, shape = k.t, given.value.element, given.value.shape
-    result = t.fresh(element, (*shape[:axis], *shape[axis + 1 :]))
-    a, b = t.fresh(element), t.fresh(element)
-    tail = f"}}) : ({given.value.type}) -> {type_of(element, result.shape)}"
-    with t.block(f'{result.ref} = "tt.reduce"({given.value}) <{{axis = {axis} : i32}}> ({{', tail):
-        t.between(f"^bb0({a}: {element}, {b}: {element}):")
-        found = FOLDS[combine](given.of(a), given.of(b))
-        t.do(f"tt.reduce.return {found.value} : {element}")
-    return result
+
+    def combined(a: Sequence[Value], b: Sequence[Value]) -> Sequence[Value]:
+        return [FOLDS[combine](given.of(a[0]), given.of(b[0])).value]
+
+    return reduced(k.t, [given.value], axis, combined)[0]
 
 
-def _kept(k: Kernel, value: Value, shape: tuple[int, ...], axis: int) -> Value:
+def kept(k: Kernel, value: Value, shape: tuple[int, ...], axis: int) -> Value:
     """Return a folded axis as one of a single element."""
     whole = (*shape[:axis], 1, *shape[axis + 1 :])
     if not value.shape:

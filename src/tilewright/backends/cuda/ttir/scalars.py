@@ -9,26 +9,25 @@ from tilewright.backends.cuda.ttir.convert import as_element, cast
 from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import SCALARS
-from tilewright.backends.cuda.ttir.values import Scalar
+from tilewright.backends.cuda.ttir.values import Scalar, working
 from tilewright.backends.scalar_arithmetic import ARITHMETIC, COMPARISONS, DIVISIONS, SHIFTS, float_division
 from tilewright.core.expr import Call
-from tilewright.dtypes import BF16, BOOL, FP16, FP32, INDEX, UINT64, DataType, meet
+from tilewright.dtypes import BOOL, FP32, DataType
 from tilewright.ops.convert import round_mode
+from tilewright.ops.masks import compared_in
 
 Write = Callable[..., Scalar]
 
 
 def in_type(k: Kernel, scalar: Scalar, dtype: DataType) -> Elements:
-    """Return a number in another type; floats are fp32 while they are computed with."""
-    if dtype.is_float() and scalar.dtype.is_float():
-        return Elements(k.t, scalar.value, FP32)
-    target = FP32 if dtype.is_float() else dtype
-    return Elements(k.t, as_element(k.t, scalar.value, scalar.dtype, target), target)
+    """Return a number in another type; floats are fp32 or fp64 while they are computed with."""
+    target = working(dtype)
+    return Elements(k.t, as_element(k.t, scalar.value, working(scalar.dtype), target), target)
 
 
 def rounded(k: Kernel, elements: Elements, dtype: DataType) -> Scalar:
     """Return a computed number as one of a type."""
-    if dtype not in (FP16, BF16):
+    if working(dtype) == dtype:
         return Scalar(elements.value, dtype)
     narrow = as_element(k.t, elements.value, FP32, dtype)
     return Scalar(as_element(k.t, narrow, dtype, FP32), dtype)
@@ -43,12 +42,8 @@ def _arithmetic(ufunc: str) -> Write:
 
 def _comparison(ufunc: str) -> Write:
     def write(k: Kernel, call: Call, dtype: DataType, lhs: Scalar, rhs: Scalar) -> Scalar:
-        kind = meet(lhs.dtype, rhs.dtype)
-        result = UFUNCS[ufunc](in_type(k, lhs, kind or UINT64), in_type(k, rhs, kind or UINT64))
-        if kind is None:  # a uint64 is larger than every number below zero
-            signed = in_type(k, lhs if lhs.dtype.is_signed_int() else rhs, INDEX)
-            ends = (signed.like(-1 if side.dtype.is_signed_int() else 0) for side in (lhs, rhs))
-            result = Elements(k.t, k.t.select((signed < 0).value, UFUNCS[ufunc](*ends).value, result.value), BOOL)
+        types = compared_in(lhs.dtype, rhs.dtype)
+        result = UFUNCS[ufunc](*(in_type(k, *pair) for pair in zip((lhs, rhs), types, strict=True)))
         return Scalar(result.value, BOOL)
 
     return write
@@ -87,11 +82,8 @@ def _not(k: Kernel, call: Call, dtype: DataType, value: Scalar) -> Scalar:
 
 def _cast(k: Kernel, call: Call, dtype: DataType, given: Scalar) -> Scalar:
     mode: Any = call.kwargs["mode"]
-    if given.dtype.is_float() and dtype.is_float():
-        return rounded(k, Elements(k.t, given.value, FP32), dtype)
-    source = FP32 if given.dtype.is_float() else given.dtype
-    value = cast(k.t, given.value, source, dtype, round_mode(mode))
-    return Scalar(as_element(k.t, value, dtype, FP32) if dtype.is_float() else value, dtype)
+    value = cast(k.t, given.value, working(given.dtype), dtype, round_mode(mode))
+    return Scalar(as_element(k.t, value, dtype, working(dtype)), dtype)
 
 
 for _name, _ufunc in ARITHMETIC.items():

@@ -67,6 +67,17 @@ class Text:
         """Return a value that nothing has been written for yet."""
         return Value(f"%{next(self._numbers)}", element, tuple(shape))
 
+    def several(self, elements: Sequence[str], shape: Sequence[int]) -> list[Value]:
+        """Return the results of one operation, that nothing has been written for yet."""
+        name = f"%{next(self._numbers)}"
+        if len(elements) == 1:
+            return [Value(name, elements[0], tuple(shape))]
+        return [Value(f"{name}#{place}", element, tuple(shape)) for place, element in enumerate(elements)]
+
+    def bound(self, results: Sequence[Value]) -> str:
+        """Return how an operation names its results."""
+        return results[0].ref if len(results) == 1 else f"{results[0].ref.partition('#')[0]}:{len(results)}"
+
     def do(self, text: str) -> None:
         """Write an operation without a result."""
         self.lines.append(f"{'  ' * self._depth}{text} {located(self.span)}")
@@ -87,10 +98,41 @@ class Text:
         made = type_of(element, value.shape)
         return self.op(f"{name} {value} : {value.type} to {made}", element, value.shape)
 
+    def bits(self, value: Value, element: str) -> Value:
+        """Write the same bits as elements of another type of that width."""
+        if value.element == element:
+            return value
+        made = type_of(element, value.shape)
+        return self.op(f"tt.bitcast {value} : {value.type} -> {made}", element, value.shape)
+
     def shaped(self, name: str, value: Value, shape: Sequence[int], options: str = "") -> Value:
         """Write an operation that gives the same elements under another shape, `name A -> B`."""
         made = type_of(value.element, shape)
         return self.op(f"{name} {value}{options} : {value.type} -> {made}", value.element, shape)
+
+    def turned(self, value: Value, order: Sequence[int]) -> Value:
+        """Write elements with their axes in another order."""
+        said = f" {{order = array<i32: {', '.join(map(str, order))}>}}"
+        return self.shaped("tt.trans", value, [value.shape[axis] for axis in order], said)
+
+    def joined(self, first: Value, second: Value) -> Value:
+        """Write the elements of two side by side, along a new last axis of two."""
+        return self.shaped("tt.join", first, (*first.shape, 2), f", {second}")
+
+    def doubled(self, first: Value, second: Value, axis: int) -> Value:
+        """Write the elements of two of a shape one after the other along an axis."""
+        rank, shape = len(first.shape), list(first.shape)
+        shape[axis] *= 2
+        turned = self.turned(self.joined(first, second), [*range(axis), rank, *range(axis, rank)])
+        return self.shaped("tt.reshape", turned, shape)
+
+    def split(self, value: Value) -> tuple[Value, Value]:
+        """Write the elements of even and of odd number along the last axis."""
+        *rows, count = value.shape
+        pairs = self.shaped("tt.reshape", value, (*rows, count // 2, 2))
+        first, second = (self.fresh(value.element, (*rows, count // 2)) for _ in range(2))
+        self.do(f"{first}, {second} = tt.split {pairs} : {pairs.type} -> {first.type}")
+        return first, second
 
     def constant(self, literal: str, element: str, shape: Sequence[int] = ()) -> Value:
         """Return a number in every element; equal ones are written once, before everything else."""

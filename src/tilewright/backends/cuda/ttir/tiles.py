@@ -10,15 +10,13 @@ from tilewright.backends.cuda.ttir.convert import as_element, cast
 from tilewright.backends.cuda.ttir.elements import Elements, computed, literal
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
-from tilewright.backends.cuda.ttir.text import Value
-from tilewright.backends.cuda.ttir.values import Extent, Mask, Scalar, Tile, computes, element_of, padded
-from tilewright.core.enums import CmpType
+from tilewright.backends.cuda.ttir.text import Text, Value
+from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tile, computes, element_of, padded, working
 from tilewright.core.expr import Call
 from tilewright.core.op import OpSpec
 from tilewright.core.types import ScalarType, TileType
-from tilewright.dtypes import BOOL, FP32, DataType, promote
+from tilewright.dtypes import BOOL, DataType
 from tilewright.ops.convert import round_mode
-from tilewright.ops.padding import pad_number
 
 
 def tile_type(call: Call) -> TileType:
@@ -32,36 +30,34 @@ def _elementwise(k: Kernel, call: Call, bound: Bound) -> Tile:
     spec, type_ = call.op.spec, tile_type(call)
     given = [bound[name] for name in spec.data if bound[name] is not None]
     if not spec.chained:
-        return _mapped(k, spec, type_, given)
-    result = _mapped(k, spec, type_, given[:2])
+        return mapped(k, spec, type_, given)
+    result = mapped(k, spec, type_, given[:2])
     for operand in given[2:]:
-        result = _mapped(k, spec, type_, [result, operand])
+        result = mapped(k, spec, type_, [result, operand])
     return result
 
 
-@recipe("tile:expansion")
-def _expansion(k: Kernel, call: Call, bound: Bound) -> Tile:
-    x, vector, spec = bound["x"], bound["vec"], call.op.spec
-    if vector.type.shape[-1 if spec.name.startswith("row") else -2] != 1:
-        raise refused(f"`{call.op.name}` of rows of 32 bytes", call.span)
-    return _mapped(k, spec, tile_type(call), [x, vector])
-
-
-def _mapped(k: Kernel, spec: OpSpec, type_: TileType, given: Sequence[Tile | Scalar]) -> Tile:
+def mapped(k: Kernel, spec: OpSpec, type_: TileType, given: Sequence[Tile | Scalar]) -> Tile:
     """Return what an op's NumPy meaning gives for operands, which are converted as it says first."""
     own = [each.type.dtype if isinstance(each, Tile) else ScalarType(each.dtype) for each in given]
     types = spec.element_types(type_.dtype, own)
     for dtype in (type_.dtype, *types):
-        if not computes(dtype):
-            raise refused(f"arithmetic on {dtype} elements", k.t.span)
+        arithmetic(k, dtype)
     operands = [
         computed(k.t, operand(k, each, replace(type_, dtype=dtype)), dtype)
         for each, dtype in zip(given, types, strict=True)
     ]
     assert spec.reference is not None
     result: Elements = spec.reference(*operands)
-    value = as_element(k.t, result.value, FP32, type_.dtype) if type_.dtype.is_float() else result.value
+    value = as_element(k.t, result.value, result.element, type_.dtype) if type_.dtype.is_float() else result.value
     return k.tile(value, type_, broadcast_valid(type_, given))
+
+
+def arithmetic(k: Kernel, dtype: DataType) -> DataType:
+    """Return an element type; UnsupportedFeatureError where there is no arithmetic on it."""
+    if not computes(dtype):
+        raise refused(f"arithmetic on {dtype} elements", k.t.span)
+    return dtype
 
 
 def operand(k: Kernel, given: Tile | Scalar, type_: TileType) -> Value:
@@ -69,13 +65,17 @@ def operand(k: Kernel, given: Tile | Scalar, type_: TileType) -> Value:
     shape = padded(type_.shape)
     if isinstance(given, Scalar):
         return k.t.splat(as_element(k.t, *_held(given), type_.dtype), shape)
-    value = as_element(k.t, given.value, given.type.dtype, type_.dtype)
+    return spread_to(k, as_element(k.t, given.value, given.type.dtype, type_.dtype), shape)
+
+
+def spread_to(k: Kernel, value: Value, shape: Sequence[int]) -> Value:
+    """Return elements repeated along axes that they have one of, or that come before theirs."""
     return extents.spread(k.t, of_rank(k, value, len(shape)), shape)
 
 
 def _held(scalar: Scalar) -> tuple[Value, DataType]:
-    """Return a number and what it is held as: floats as fp32."""
-    return scalar.value, FP32 if scalar.dtype.is_float() else scalar.dtype
+    """Return a number and what it is held as: floats as fp32 or fp64."""
+    return scalar.value, working(scalar.dtype)
 
 
 def of_rank(k: Kernel, value: Value, rank: int) -> Value:
@@ -104,12 +104,6 @@ def _expands(k: Kernel, call: Call, bound: Bound) -> Tile:
     return k.tile(operand(k, bound["scalar"], type_), type_, bound["target"].valid)
 
 
-@recipe("tile.full")
-def _full(k: Kernel, call: Call, bound: Bound) -> Tile:
-    type_ = tile_type(call)
-    return k.tile(operand(k, bound["value"], type_), type_, type_.shape)
-
-
 @recipe("tile.create")
 def _create(k: Kernel, call: Call, bound: Bound) -> Tile:
     type_ = tile_type(call)
@@ -122,6 +116,18 @@ def zeros(k: Kernel, like: Value) -> Value:
     if like.element in ("f16", "bf16"):
         return k.t.constant("0.000000e+00", like.element, like.shape)
     return literal(k.t, 0, like)
+
+
+def bits_of(t: Text, value: Value) -> Value:
+    """Return elements as integers of their bits; conditions as bytes."""
+    if value.element == "i1":
+        return t.convert("arith.extui", value, "i8")
+    return t.bits(value, f"i{value.element.strip('bfi')}")
+
+
+def as_bits(t: Text, value: Value, element: str) -> Value:
+    """Return elements of a type from integers of their bits."""
+    return t.compare("cmpi ne", value, literal(t, 0, value)) if element == "i1" else t.bits(value, element)
 
 
 def in_memory(k: Kernel, value: Value, dtype: DataType) -> Value:
@@ -140,53 +146,3 @@ def _cast(k: Kernel, call: Call, bound: Bound) -> Tile:
 def _move(k: Kernel, call: Call, bound: Bound) -> Tile:
     source: Tile = bound["tile"]
     return k.tile(source.value, tile_type(call), source.valid, source.is_zero_outside)
-
-
-_COMPARISONS = {
-    CmpType.EQ: "equal", CmpType.NE: "not_equal", CmpType.LT: "less", CmpType.LE: "less_equal",
-    CmpType.GT: "greater", CmpType.GE: "greater_equal",
-}  # fmt: skip
-
-
-@recipe("tile.cmp")
-def _cmp(k: Kernel, call: Call, bound: Bound) -> Mask:
-    """Write a comparison; its bits stay conditions, which nobody but a selection can look at."""
-    lhs, rhs = bound["lhs"], bound["rhs"]
-    met = promote(lhs.type.dtype, rhs.type.dtype) if isinstance(rhs, Tile) else lhs.type.dtype
-    shapes = [each.type.shape for each in (lhs, rhs) if isinstance(each, Tile)]
-    shape = tuple(max(extents) for extents in zip(*shapes, strict=True))
-    type_ = TileType(shape, met, shape)
-    a, b = (computed(k.t, operand(k, each, type_), met) for each in (lhs, rhs))
-    result = a.ufunc(_COMPARISONS[CmpType(bound["cmp_type"])], (a, b))
-    return Mask(result.value, tuple(broadcast_valid(type_, [lhs, rhs])))
-
-
-@recipe("tile.sel")
-def _sel(k: Kernel, call: Call, bound: Bound) -> Tile:
-    return _selected(k, call, bound["mask"], [bound["lhs"], bound["rhs"]])
-
-
-@recipe("tile.sels")
-def _sels(k: Kernel, call: Call, bound: Bound) -> Tile:
-    return _selected(k, call, bound["mask"], [bound["src"], bound["scalar"]])
-
-
-def _selected(k: Kernel, call: Call, mask: Mask | Tile, given: Sequence[Tile | Scalar]) -> Tile:
-    if not isinstance(mask, Mask):
-        raise refused(f"`{call.op.name}` by bits that no comparison made", call.span)
-    type_ = tile_type(call)
-    if mask.value.shape != padded(type_.shape):
-        raise refused(f"`{call.op.name}` of tiles that are smaller than what was compared", call.span)
-    then, other = (operand(k, each, type_) for each in given)
-    return k.tile(k.t.select(mask.value, then, other), type_, broadcast_valid(type_, given))
-
-
-@recipe("tile.fillpad", "tile.fillpad_inplace")
-def _fillpad(k: Kernel, call: Call, bound: Bound) -> Tile:
-    source: Tile = bound["x"] if "x" in bound else bound["tile"]
-    type_ = tile_type(call)
-    filling = k.number(pad_number(bound["pad_value"], type_.dtype), type_.dtype)
-    value, mask = source.value, k.mask(source)
-    if mask is not None:
-        value = k.t.select(mask, value, operand(k, filling, type_))
-    return k.tile(value, type_, type_.shape)

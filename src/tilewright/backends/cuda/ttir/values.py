@@ -6,11 +6,12 @@ anything, unless it is known to be zero; whoever combines elements of a tile mas
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 from tilewright.backends.cuda.ttir.text import Value
 from tilewright.core.types import TileType
-from tilewright.dtypes import BF16, BOOL, FP16, FP32, DataType
+from tilewright.dtypes import BF16, BOOL, FP16, FP32, FP64, DataType
 from tilewright.records import entity, record
 
 Extent: TypeAlias = "int | Value"
@@ -51,15 +52,15 @@ class Tile:
 
 @entity
 class Mask:
-    """What a comparison of tiles gives: a condition for each element, where the language packs bits."""
+    """What a comparison of tiles gives: a condition for each element, and what packs them to bits."""
 
     value: Value
-    valid: tuple[Extent, ...]
+    packed: Callable[[], Tile]
 
 
 Binding: TypeAlias = "Scalar | Tensor | Tile | Mask | tuple[Binding, ...]"
 
-_FLOATS = {FP32: "f32", FP16: "f16", BF16: "bf16"}
+_FLOATS = {FP64: "f64", FP32: "f32", FP16: "f16", BF16: "bf16"}
 
 
 def element_of(dtype: DataType) -> str:
@@ -67,6 +68,11 @@ def element_of(dtype: DataType) -> str:
     if dtype == BOOL:
         return "i1"
     return _FLOATS.get(dtype) or f"i{max(dtype.bits, 8)}"
+
+
+def working(dtype: DataType) -> DataType:
+    """Return what elements of a type are computed in, and a number of it is held as: shorter floats as fp32."""
+    return FP32 if dtype.is_float() and dtype != FP64 else dtype
 
 
 def memory_element(dtype: DataType) -> str:

@@ -6,7 +6,7 @@ from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
-from tilewright.backends.cuda.ttir.values import Binding, Extent, Scalar, Tensor
+from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tensor
 from tilewright.core.expr import Call
 
 
@@ -38,14 +38,13 @@ def _slice(k: Kernel, call: Call, bound: Bound) -> Tensor:
     return Tensor(place(k, source, starts), shape, strides, live, source.dtype, source.root)
 
 
-@recipe("tensor.transpose")
-def _transpose(k: Kernel, call: Call, bound: Bound) -> Tensor:
-    source: Tensor = bound["x"]
-    order = list(range(len(source.shape)))
-    first, second = int(bound["axis1"]), int(bound["axis2"])
-    order[first], order[second] = order[second], order[first]
-    shape, strides, valid = (
-        tuple(each[axis] for axis in order) for each in (source.shape, source.strides, source.valid)
+@recipe("tensor.strided")
+def _strided(k: Kernel, call: Call, bound: Bound) -> Tensor:
+    source, steps = bound["x"], bound["steps"]
+    strides = tuple(extents.times(k.t, stride, step) for stride, step in zip(source.strides, steps, strict=True))
+    shape, valid = (
+        tuple(extents.counted(k.t, extent, step) for extent, step in zip(each, steps, strict=True))
+        for each in (source.shape, source.valid)
     )
     return Tensor(source.pointer, shape, strides, valid, source.dtype, source.root)
 
@@ -54,21 +53,3 @@ def _transpose(k: Kernel, call: Call, bound: Bound) -> Tensor:
 def _dim(k: Kernel, call: Call, bound: Bound) -> Scalar:
     tensor: Tensor = bound["tensor"]
     return k.counted((tensor.valid if bound["valid"] else tensor.shape)[int(bound["axis"])])
-
-
-@recipe("system.device_assert")
-def _assert(k: Kernel, call: Call, bound: Bound) -> Binding:
-    condition: Scalar = bound["condition"]
-    broken = k.t.simple("arith.xori", condition.value, k.t.constant("true", "i1"))
-    k.fail(broken, str(bound["message"]), call.span)
-    return ()
-
-
-@recipe("tile.get_block_idx", "tensor.get_block_idx")
-def _block_index(k: Kernel, call: Call, bound: Bound) -> Scalar:
-    return k.counted(k.block_index)
-
-
-@recipe("tile.get_block_num", "tensor.get_block_num")
-def _block_count(k: Kernel, call: Call, bound: Bound) -> Scalar:
-    return k.counted(k.block_count)

@@ -1,0 +1,12 @@
+"""A tile or a number, as a running condition says."""
+
+import tilewright.language as pl
+
+EXPECTED = "OperandError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, n: pl.Scalar[pl.INT32], out: pl.Out[Matrix]):
+    t = pl.load(x, [0, 0], [64, 64])
+    u = t if n > 0 else 0.0

@@ -1,0 +1,12 @@
+"""A column and a row that indices left, through arithmetic."""
+
+import tilewright.language as pl
+
+EXPECTED = "ShapeMismatchError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    t = pl.load(x, [0, 0], [64, 64])
+    u = t[0] * pl.exp(-t[:, 1])

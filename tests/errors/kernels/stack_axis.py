@@ -1,0 +1,12 @@
+"""An axis that the result has not."""
+
+import tilewright.language as pl
+
+EXPECTED = "AttributeValueError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    t = pl.load(x, [0, 0], [64, 64])
+    u = pl.stack([t, t], axis=3)

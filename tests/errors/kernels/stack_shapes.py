@@ -1,0 +1,12 @@
+"""Tiles of different shapes on each other."""
+
+import tilewright.language as pl
+
+EXPECTED = "ShapeMismatchError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    t = pl.load(x, [0, 0], [64, 64])
+    u = pl.stack([t, t[0:2]])

@@ -1,0 +1,12 @@
+"""Floats for indices."""
+
+import tilewright.language as pl
+
+EXPECTED = "DTypeMismatchError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    t = pl.load(x, [0, 0], [64, 64])
+    u = t[t[0:1]]

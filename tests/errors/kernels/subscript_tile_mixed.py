@@ -1,0 +1,12 @@
+"""Indices beside a slice."""
+
+import tilewright.language as pl
+
+EXPECTED = "SubscriptError"
+Matrix = pl.Tensor[[64, 64], pl.FP32]
+
+
+@pl.function
+def kernel(x: Matrix, out: pl.Out[Matrix]):
+    t = pl.load(x, [0, 0], [64, 64])
+    u = t[pl.arange(3), 0:4]

@@ -1,0 +1,82 @@
+"""Control flow on the GPU: loops that end early, and functions that do, against the processor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tilewright.language as pl
+
+torch: Any = pytest.importorskip("torch")
+
+
+@pl.jit
+def collatz(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    for row in pl.parallel(0, x.shape[0], 1):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            n = pl.read(x, [row])
+            steps = pl.cast(0, pl.INT32)
+            while n != 1:
+                if n % 2 == 0:
+                    n = n // 2
+                else:
+                    n = 3 * n + 1
+                steps = steps + 1
+            pl.write(out, [row], steps)
+    return out
+
+
+@pl.jit
+def summed_up_to(x: pl.Tensor, limit: pl.Scalar[pl.FP32], out: pl.Out[pl.Tensor[[1, 64], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        total = pl.tile.full([1, 64], dtype=pl.FP32, value=0.0)
+        for row in pl.range(0, x.shape[0]):
+            if pl.read(x, [row, 0]) < 0.0:
+                continue
+            total = total + pl.load(x, [row, 0], [1, 64])
+            if pl.read(x, [row, 1]) > limit:
+                break
+            total = total * 2.0
+        pl.store(total, [0, 0], out)
+    return out
+
+
+@pl.jit.incore
+def fill(x: pl.Tensor, out: pl.Out[pl.Tensor], n: pl.INDEX):
+    t = pl.load(x, [0, 0], [1, 64])
+    if n < 0:
+        return out
+    for row in pl.range(0, 8):
+        out = pl.store(t + pl.cast(row, pl.FP32), [row, 0], out)
+        for column in pl.range(8):
+            if row * column >= n:
+                return out
+    out = pl.store(t * 3.0, [0, 0], out)
+    return out
+
+
+@pl.jit
+def filled(x: pl.Tensor, n: pl.Scalar[pl.INDEX], out: pl.InOut[pl.Tensor]):
+    out = fill(x, out, n)
+    return out
+
+
+def test_while_runs_as_often_as_it_has_to() -> None:
+    x = torch.arange(1, 60, dtype=torch.int32)
+    assert torch.equal(collatz(x.cuda()).cpu(), collatz(x))
+
+
+def test_turns_are_skipped_and_loops_left() -> None:
+    x = torch.randn(16, 64, generator=torch.Generator().manual_seed(3))
+    for limit in (-9.0, 0.5, 9.0):
+        assert torch.equal(summed_up_to(x.cuda(), limit).cpu(), summed_up_to(x, limit))
+
+
+def test_functions_return_before_their_end() -> None:
+    x = torch.randn(1, 64, generator=torch.Generator().manual_seed(4))
+    for n in (-1, 0, 5, 14, 1000):
+        ours, theirs = torch.zeros(8, 64, device="cuda"), torch.zeros(8, 64)
+        filled(x.cuda(), n, ours)
+        filled(x, n, theirs)
+        assert torch.equal(ours.cpu(), theirs), n
