@@ -204,6 +204,6 @@ def drain(b: Builder, sink: Sink, lane: Lanes, here: Pass, *, streaming: bool) -
     if streaming and here.mask is None and here.count > 1:
         b.module.declare("!0 = !{i32 1}")
         b.module.streams = True
-        b.store(to_memory(lane), pointer, here.count * 4, ", !nontemporal !0")
+        b.store(to_memory(lane), pointer, here.count * tensor.dtype.get_byte(), ", !nontemporal !0")
         return
     write(b, pointer, lane, here, stride)
