@@ -188,7 +188,7 @@ def test_rows_with_their_means_beside_them_keep_no_copy_and_go_past_the_caches()
     assert "nontemporal" in code_of(program) or host().vector_bits < 256
 
 
-@pytest.mark.parametrize("dtype", ["INT8", "UINT16", "BF16"])
+@pytest.mark.parametrize("dtype", ["INT8", "UINT16", "BF16", "FP16"])
 def test_narrow_elements_are_converted_together_and_go_past_the_caches(dtype: str) -> None:
     program = kernel(
         f"x: pl.Tensor[[2048, 2048], pl.FP32], out: pl.Out[pl.Tensor[[2048, 2048], pl.{dtype}]]",
@@ -201,6 +201,7 @@ def test_narrow_elements_are_converted_together_and_go_past_the_caches(dtype: st
     program.check(x, out)
     code = code_of(program)
     assert ("nontemporal" in code or host().vector_bits < 256) and ".sat." not in code
+    assert dtype != "BF16" or code.count("fcmp uno") == len(re.findall(r"store <\d+ x i16>", code))  # rounded once
 
 
 def test_a_row_of_a_few_vectors_has_no_loop_of_its_own() -> None:
