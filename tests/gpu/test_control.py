@@ -16,9 +16,9 @@ def collatz(x: pl.Tensor, out: pl.Out[pl.Tensor]):
     for row in pl.parallel(0, x.shape[0], 1):
         with pl.at(level=pl.Level.CORE_GROUP):
             n = pl.read(x, [row])
-            steps = pl.cast(0, pl.INT32)
-            while n != 1:
-                if n % 2 == 0:
+            steps = n * 0
+            while n > 1:
+                if n % 2 < 1:
                     n = n // 2
                 else:
                     n = 3 * n + 1
@@ -43,7 +43,7 @@ def summed_up_to(x: pl.Tensor, limit: pl.Scalar[pl.FP32], out: pl.Out[pl.Tensor[
 
 
 @pl.jit.incore
-def fill(x: pl.Tensor, out: pl.Out[pl.Tensor], n: pl.INDEX):
+def fill(x: pl.Tensor, out: pl.Out[pl.Tensor], n: pl.Scalar[pl.INDEX]):
     t = pl.load(x, [0, 0], [1, 64])
     if n < 0:
         return out

@@ -15,6 +15,7 @@ from tilewright.call.argument import CPU, Argument
 from tilewright.call.binding import Bound
 from tilewright.call.devices import check_taken
 from tilewright.call.frameworks import NUMPY, Framework, framework_of
+from tilewright.call.made import copied
 from tilewright.call.packed import is_packed, pack
 from tilewright.call.producers import PRODUCERS
 from tilewright.call.thread_limit import thread_count
@@ -101,8 +102,9 @@ class Staged:
             if isinstance(used, Argument) and (used.address, used.shape) == (address, shape):
                 return given
         size = type_.dtype.get_byte()
-        made = Argument(address, shape, tuple(size * step for step in strides), type_.dtype, "cpu", None)
-        return self.bound.framework.wrap(np.array(made.array))
+        device = device_of(self.bound)
+        made = Argument(address, shape, tuple(size * step for step in strides), type_.dtype, device, None)
+        return self.bound.framework.wrap(np.array(made.array)) if device == CPU else copied(made)
 
 
 def repack(bound: Bound) -> None:

@@ -104,6 +104,12 @@ class PointerTaker(Taker):
         return argument.address, prod(argument.shape)
 
 
+def device_of(value: Any) -> str:
+    """Return the device that an array is on; nothing for an address."""
+    framework = None if _type(value) is int else framework_of(value)
+    return "" if framework is None else framework.argument(value).device
+
+
 def _dtype_of(value: Any) -> str:
     """Return the name of an array's element type in the language, or in its framework where it has none there."""
     try:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import settings
 from tilewright.backends.host import HostProgram
+from tilewright.call.argument import CPU
 from tilewright.call.backoff import Backoff
+from tilewright.call.devices import check_one_device
 from tilewright.call.entrance import reroute
 from tilewright.call.frameworks import is_tensor
 from tilewright.call.launch import context, error_numbers, room
@@ -22,7 +24,8 @@ from tilewright.call.unread import hide, unread
 from tilewright.errors import InternalError
 from tilewright.frontend.signature import Known, TensorMeta
 from tilewright.native.context import Context
-from tilewright.pto.arguments import PointerTaker, ScalarTaker, Words
+from tilewright.programs.platforms import platform_for
+from tilewright.pto.arguments import PointerTaker, ScalarTaker, Words, device_of
 from tilewright.pto.declared import Declared
 from tilewright.pto.errors import OPERATOR, PtoArgumentError, PtoValueError
 from tilewright.pto.groups import UNKNOWN, Groups, Reach, grouped
@@ -102,7 +105,7 @@ class Launcher:
         self._takers: list[PointerTaker | ScalarTaker] = [
             PointerTaker(declared, p) if p.kind is Kind.POINTER else ScalarTaker(declared, p) for p in signature.runtime
         ]
-        self._plans: dict[Words, Plan] = {}
+        self._plans: dict[tuple[str, Words], Plan] = {}
         self._launches: dict[int, Launch] = {}
         self._callee: Callee | None = None
         self._checked = settings.checked()
@@ -126,7 +129,7 @@ class Launcher:
             message = "torch traces or transforms this launch, and cannot look into it"
             raise self._declared.refusal(PtoValueError, message, help=OPERATOR)
         given = [taker(value) for taker, value in zip(self._takers, args, strict=True)]
-        plan = self._planned(tuple(word for words in given if len(words) > 1 for word in words))
+        plan = self._planned(self._device(args), tuple(word for words in given if len(words) > 1 for word in words))
         around, name = context(plan.native), self._programs.func.name
         plan.native.calls[name](room(tuple(plan.words(grid, given))), around)
         if around[Context.ERROR] or around[Context.BUFFERS]:
@@ -150,28 +153,38 @@ class Launcher:
 
     # how code is called
 
-    def _planned(self, pointers: Words) -> Plan:
+    def _device(self, args: Sequence[Any]) -> str:
+        """Return the device that pointers are on; an address is of the same one as the arrays beside it."""
+        named = zip(self._parameters, args, strict=True)
+        devices = {p.name: found for p, value in named if p.kind is Kind.POINTER and (found := device_of(value))}
+        try:
+            check_one_device(devices)
+        except ValueError as error:
+            raise self._declared.refusal(PtoValueError, str(error)) from None
+        return next(iter(devices.values()), CPU)
+
+    def _planned(self, device: str, pointers: Words) -> Plan:
         """Return how to call code for pointers, compiled where there is none."""
         checked = settings.checked()
         if checked != self._checked or len(self._plans) >= KNOWN:
             self._plans, self._checked = {}, checked
         plans = self._plans
-        found = plans.get(pointers)
+        found = plans.get((device, pointers))
         if found is None:
-            found = plans[pointers] = self._plan(pointers)
+            found = plans[device, pointers] = self._plan(device, pointers)
         return found
 
-    def _plan(self, pointers: Words) -> Plan:
+    def _plan(self, device: str, pointers: Words) -> Plan:
         from tilewright.call.targets import Callee
 
         sizes = [taker.itemsize for taker in self._takers if isinstance(taker, PointerTaker)]
         pairs = zip(pointers[::2], pointers[1::2], sizes, strict=True)
         groups = grouped([Reach(at, count * size if count != UNKNOWN else UNKNOWN, size) for at, count, size in pairs])
-        program = self._programs.get(None if groups is None else groups.shared)
+        program = self._programs.get(None if groups is None else groups.shared, platform_for(device))
         if program.native is None:
             raise InternalError(f"@{self._programs.func.name} has no native code")
-        if groups is not None:
-            return Plan(program.native, groups, None)
+        if groups is not None or device != CPU:
+            return Plan(program.native.on(device), groups, None)
         if self._callee is None or self._callee.native is not program.native:
             self._callee = Callee(program.native, program[self._programs.func.name].function)
         return Plan(program.native, None, self._callee)

@@ -63,9 +63,9 @@ class Programs:
         if not kept.listed(kept.key(lambda: self._known(None))):
             self.lowered()
 
-    def get(self, shared: Shared = None) -> CompiledProgram:
-        """Return a variant ready to run; of several threads that want it, one makes it."""
-        kinds = self.key, shared, settings.checked()
+    def get(self, shared: Shared = None, platform: str = DEFAULT) -> CompiledProgram:
+        """Return a variant ready to run on a platform; of several threads that want it, one makes it."""
+        kinds = self.key, shared, platform, settings.checked()
         found = self.store.find(kinds, ())
         if found:
             self.store.hits += 1
@@ -75,32 +75,32 @@ class Programs:
             if found:
                 return found[0]
             self.store.misses += 1
-            program = self._made(shared)
+            program = self._made(shared, platform)
             self.store.add(kinds, (), (), program)
             return program
 
-    def _made(self, shared: Shared) -> CompiledProgram:
+    def _made(self, shared: Shared, platform: str) -> CompiledProgram:
         """Return a variant that this process has not made yet; another may have."""
-        kept, spans = self._kept(), OpSpans(self.module)
+        kept, spans = self._kept(platform), OpSpans(self.module)
         manifest = kept.key(lambda: self._known(shared))
         found = kept.find(manifest, lambda _: spans)
         if found is not None:
             return found.program
         key = kept.key(lambda: self._said(shared))
-        program = kept.made(key, spans, lambda: self._compiled(shared))
+        program = kept.made(key, spans, lambda: self._compiled(shared, platform))
         kept.list(manifest, Listed(key))
         return program
 
-    def _compiled(self, shared: Shared) -> CompiledProgram:
+    def _compiled(self, shared: Shared, platform: str) -> CompiledProgram:
         from tilewright.programs.compiler import compile
 
         self.store.compiles += 1
-        return compile(self.lowered(shared))
+        return compile(self.lowered(shared), platform=platform)
 
     # between processes
 
-    def _kept(self) -> KeptPrograms[CompiledProgram]:
-        return KeptPrograms(self.func.name, backend_for(DEFAULT), [settings.checked(), *DEFAULT_OPTIONS], loading)
+    def _kept(self, platform: str = DEFAULT) -> KeptPrograms[CompiledProgram]:
+        return KeptPrograms(self.func.name, backend_for(platform), [settings.checked(), *DEFAULT_OPTIONS], loading)
 
     @computed_once
     def _text(self) -> str:

@@ -24,6 +24,11 @@ WIDEST = 32
 
 @lowers("system.print_value")
 def _print(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
+    return print_value(e, call, bound, Line)
+
+
+def print_value(e: FunctionEmitter, call: Call, bound: Bound, kind: type[Line]) -> tuple[()]:
+    """Emit the printing of a value as a text of some kind."""
     value, text, end = bound["value"], bound["text"], bound["end"]
     e.flush()
     if isinstance(value, Tile):
@@ -35,7 +40,7 @@ def _print(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
     room = (2 * count) * WIDEST + len(text.encode()) + len(end.encode()) + 8 * WIDEST
     for declared in ("ptr @malloc(i64)", "void @free(ptr)", "i64 @write(i32, ptr, i64)"):
         e.b.module.declare(f"declare {declared}")
-    line = Line(e, e.b.call(PTR, "malloc", i64(room)), e.b.slot(I64))
+    line = kind(e, e.b.call(PTR, "malloc", i64(room)), e.b.slot(I64))
     e.b.store(i64(0), line.length, 8)
     line.put(text)
     if isinstance(value, Scalar):
@@ -76,6 +81,10 @@ class Line:
         else:
             self._format("%lld", value if dtype.bits == 64 else b.convert("sext", value, I64))
 
+    def element(self, tensor: Tensor, pointer: Value) -> Value:
+        """Return an element as it lies in memory."""
+        return self.e.b.load(memory_type(tensor.dtype), pointer, tensor.dtype.get_byte())
+
     def elements(self, tensor: Tensor, indices: Sequence[Value], extents: Sequence[Value]) -> None:
         """Add the elements below some indices, axis by axis."""
         b = self.e.b
@@ -83,8 +92,7 @@ class Line:
             offset: Value = i64(0)
             for index, stride in zip(indices, tensor.strides, strict=True):
                 offset = b.op("add", offset, b.op("mul", index, stride))
-            kind = memory_type(tensor.dtype)
-            raw = b.load(kind, b.offset(tensor.pointer, offset, kind), tensor.dtype.get_byte())
+            raw = self.element(tensor, b.offset(tensor.pointer, offset, memory_type(tensor.dtype)))
             self.number(number_of(b, raw, tensor.dtype).value, tensor.dtype)
             return
         first, *rest = extents

@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tilewright.backends.cpu.compute.addresses import times
 from tilewright.backends.cpu.emit.function import FunctionEmitter
-from tilewright.backends.cpu.emit.values import Binding, Scalar
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.values import Binding, Scalar, Tensor
 from tilewright.backends.cpu.host.calls import argument, where_it_runs
 from tilewright.backends.cpu.host.loops import turn_count
 from tilewright.backends.cuda.host.capture import captured, extents
+from tilewright.backends.cuda.host.elements import new_tensor
 from tilewright.backends.cuda.host.launches import launch
 from tilewright.backends.cuda.host.regions import name_of, nest
+from tilewright.backends.cuda.schedule import BAND
 from tilewright.backends.cuda.ttir import extents as between
+from tilewright.backends.cuda.ttir import values
 from tilewright.backends.cuda.ttir.control import write_turn
+from tilewright.backends.cuda.ttir.facts import ONE_PRODUCT, factors
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
-from tilewright.backends.cuda.ttir.recipes import refused
-from tilewright.backends.cuda.ttir.text import Value
+from tilewright.backends.cuda.ttir.recipes import recipe_of, refused
+from tilewright.backends.cuda.ttir.text import Text, Value
 from tilewright.backends.cuda.ttir.values import Extent
-from tilewright.core.expr import Invoke, Submit, Var
+from tilewright.backends.cuda.ttir.whole_tensors import PLANS, perform
+from tilewright.core.expr import Call, Invoke, Submit, Var
 from tilewright.core.program import Function
 from tilewright.core.stmt import ForStmt
-from tilewright.core.types import TupleType
+from tilewright.core.types import TensorType, TupleType
 from tilewright.core.visitor import statements, used, variables
 from tilewright.dtypes import TASK_ID
+from tilewright.native import llvm
 from tilewright.native.llvm import i64
+from tilewright.ops.indices import pattern_of
+
+SHARED = ("tensor.assemble", "tensor.expand_clone", *PLANS)
+"""The ops whose work blocks share."""
+MOST = 2048
+"""Blocks of a kernel that is one op, at most."""
 
 
 def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
@@ -41,17 +55,17 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
         k.symbols = {symbol: extents(params, [word])[0] for symbol, word in e.symbols.items()}
         for var in outside:
             k.bindings[var] = captured(k, params, e.bindings[var])
+        k.facts.factors.update(factors(k.program, loops[-1].body))
         turns = _turns(k, block, extents(params, counts))
         for loop, (start, _, step), turn in zip(loops, ends, turns, strict=True):
             first, by = extents(params, [start, step])
             k.bindings[loop.loop_var] = k.counted(between.plus(k.t, first, between.times(k.t, turn, by)))
         write_turn(k, loops[-1].body)
 
-    count = i64(1)
-    for each in counts:
-        count = times(e, count, each)
+    count = _count(e, counts)
     name = name_of(e.program.program, loops[-1].body) or e.function.name
-    launch(e, name, count, write)
+    grid = " x ".join(f"{loop.loop_var.name_hint} in {loop.start}:{loop.stop}:{loop.step}" for loop in loops)
+    launch(e, name, count, write, grid, [var.name_hint for var in outside])
 
 
 def _read_from_outside(e: FunctionEmitter, loop: ForStmt) -> list[Var]:
@@ -62,14 +76,38 @@ def _read_from_outside(e: FunctionEmitter, loop: ForStmt) -> list[Var]:
 
 
 def _turns(k: Kernel, block: Value, counts: Sequence[Extent]) -> list[Extent]:
-    """Return which turn of each loop a block is; those of the innermost are neighbours."""
+    """Return which turn of each loop a block is; those of the innermost are neighbours.
+
+    Where one product is computed, neighbours are in several rows of its blocks, and share what they load.
+    """
+    if len(counts) > 1 and len(k.facts.factors) == ONE_PRODUCT:
+        return _in_bands(k, block, counts)
+    return _in_order(k.t, block, counts)
+
+
+def _in_order(t: Text, number: Value, counts: Sequence[Extent]) -> list[Extent]:
     found: list[Extent] = []
-    rest = block
     for count in reversed(counts[1:]):
-        held = between.held(k.t, count)
-        found.append(k.t.simple("arith.remsi", rest, held))
-        rest = k.t.simple("arith.divsi", rest, held)
-    return [rest, *reversed(found)]
+        number, turn = _divided(t, number, between.held(t, count))
+        found.append(turn)
+    return [number, *reversed(found)] if counts else []
+
+
+def _in_bands(k: Kernel, block: Value, counts: Sequence[Extent]) -> list[Extent]:
+    """Return which turn of each loop a block is, the last two counted through bands of a few rows, column by column."""
+    t, (rows, columns) = k.t, counts[-2:]
+    plane = between.held(t, between.times(t, rows, columns))
+    outer, spot = _divided(t, block, plane)
+    band, inside = _divided(t, spot, between.held(t, between.times(t, columns, BAND)))
+    first = between.times(t, band, BAND)
+    height = between.held(t, between.least(t, between.minus(t, rows, first), BAND))
+    column, row = _divided(t, inside, height)
+    before = _in_order(t, outer, counts[:-2])
+    return [*before, between.plus(t, first, row), column]
+
+
+def _divided(t: Text, number: Value, count: Value) -> tuple[Value, Value]:
+    return t.simple("arith.divsi", number, count), t.simple("arith.remsi", number, count)
 
 
 def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -> Binding:
@@ -87,8 +125,62 @@ def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -
         k.call(function, [captured(k, params, binding) for binding in bindings])
 
     with where_it_runs(e, expr):
-        launch(e, function.name, count, write)
-    values = [bindings[position] for position in returned if position is not None]
+        grid = "1" if blocks is None else f"{blocks} blocks"
+        launch(e, function.name, count, write, grid, [str(arg) for arg in expr.args])
+    given = [bindings[position] for position in returned if position is not None]
     if isinstance(expr, Submit):
-        return (*values, Scalar(i64(0), TASK_ID))
-    return values[0] if len(values) == 1 and not isinstance(expr.type, TupleType) else tuple(values)
+        return (*given, Scalar(i64(0), TASK_ID))
+    return given[0] if len(given) == 1 and not isinstance(expr.type, TupleType) else tuple(given)
+
+
+def launch_op(e: FunctionEmitter, call: Call, bound: Bound) -> Binding:
+    """Emit an op that writes elements of a tensor, or of a new one, as a kernel that does nothing else."""
+    spec, is_new = call.op.spec, call.op.name in PLANS and not PLANS[call.op.name][0]
+    written = spec.writes or ""
+    if recipe_of(call.op) is None or not (written or is_new) or isinstance(call.type, TupleType):
+        raise refused(f"`{call.op.name}` outside of a kernel", call.span)
+    outside = [var for var in variables(call.args) if var in e.bindings]
+    target: Tensor = _made(e, call, bound) if is_new else bound[written]
+    blocks = e.b.intrinsic(
+        "llvm.smin", e.b.op("add", e.b.op("lshr", _count(e, target.shape), i64(12)), i64(1)), i64(MOST)
+    )
+    count = blocks if call.op.name in SHARED else i64(1)
+
+    def write(k: Kernel, params: Parameters, block: Value) -> None:
+        k.symbols = {symbol: extents(params, [word])[0] for symbol, word in e.symbols.items()}
+        for var in outside:
+            k.bindings[var] = captured(k, params, e.bindings[var])
+        if call.op.name in SHARED:
+            k.share = block, extents(params, [count])[0]
+        if is_new:
+            made = captured(k, params, target)
+            assert isinstance(made, values.Tensor)
+            perform(k, call, k.bound(call), made)
+        else:
+            k.value(call)
+
+    grid = "1" if count.ref == "1" else f"up to {MOST} blocks"
+    launch(e, spec.name, count, write, grid, [var.name_hint for var in outside])
+    return target
+
+
+def _made(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Return the new tensor that an op gives back: as large as its type knows, or as what it follows."""
+    assert isinstance(call.type, TensorType)
+    follows: Any = bound.get("index" if call.op.spec.name == "gather" else "dst") or bound.get("input")
+    shape: list[llvm.Value] = []
+    for axis, extent in enumerate(call.type.shape):
+        if isinstance(extent, int):
+            shape.append(i64(extent))
+        elif axis and bound.get("mask_pattern") and follows is bound["input"]:
+            shape.append(e.b.op("udiv", follows.shape[axis], i64(pattern_of(bound["mask_pattern"]).step)))
+        else:
+            shape.append(follows.shape[axis])
+    return new_tensor(e, call, shape, call.type.dtype)
+
+
+def _count(e: FunctionEmitter, counts: Sequence[llvm.Value]) -> llvm.Value:
+    found = i64(1)
+    for each in counts:
+        found = times(e, found, each)
+    return found

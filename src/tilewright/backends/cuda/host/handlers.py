@@ -1,47 +1,51 @@
 """Handlers: the host's functions emitted as for the processor, but for what the GPU does.
 
 Loops, branches, scalars and views are the processor's code. Calls of kernels and parallel loops become launches, new
-tensors memory of the device; what would touch a tensor's elements from the host is refused.
+tensors memory of the device; what touches more than one element of a tensor is a kernel of its own.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.backends.cpu.compute.addresses import packed_strides
 from tilewright.backends.cpu.emit.function import HANDLERS as PROCESSOR
 from tilewright.backends.cpu.emit.function import FunctionEmitter
 from tilewright.backends.cpu.emit.handlers import Bound, Handlers
-from tilewright.backends.cpu.emit.values import Binding, Tensor
-from tilewright.backends.cpu.host.heap import size_of
-from tilewright.backends.cuda.host import launch_code
-from tilewright.backends.cuda.host.grids import launch_call, launch_loop
+from tilewright.backends.cpu.emit.values import Binding
+from tilewright.backends.cuda.host import elements
+from tilewright.backends.cuda.host.grids import launch_call, launch_loop, launch_op
 from tilewright.backends.cuda.host.regions import is_grid, is_kernel, is_launched
 from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.core.enums import ForKind
-from tilewright.core.expr import Call, Const, Invoke, Submit
+from tilewright.core.expr import Call, Invoke, Submit
 from tilewright.core.op import Kind
 from tilewright.core.stmt import ForStmt
 from tilewright.core.types import TensorType
-from tilewright.native.llvm import FALSE, PTR, TRUE, i64
-from tilewright.passes.overwritten import is_overwritten
 
 
 class HostHandlers(Handlers[FunctionEmitter]):
     """The processor's code, where it touches no elements of tensors."""
 
     def lower(self, e: FunctionEmitter, call: Call, bound: Bound) -> Binding:
-        """Emit an op; UnsupportedFeatureError where it reads or writes elements."""
-        is_own = call.op.name in _OWN
+        """Emit an op: what touches elements has code of its own, or is a kernel."""
         touches = any(isinstance(each.type, TensorType) for each in (call, *call.args))
-        if call.op.kind is Kind.TENSOR and touches and not (is_own or call.op.spec.is_view):
-            raise refused(f"`{call.op.name}` outside of a kernel", call.span)
+        is_plain = call.op.spec.is_view or call.op.name == "tensor.dim" or call.op.name in _OWN
+        if call.op.kind is Kind.TENSOR and touches and not is_plain:
+            return launch_op(e, call, bound)
         return super().lower(e, call, bound)
 
 
-_OWN = ("tensor.dim", "tensor.create", "tensor.full")
+_OWN = {
+    "tensor.create": elements.create,
+    "tensor.full": elements.create,
+    "tensor.read": elements.read,
+    "tensor.write": elements.write,
+    "system.print_value": elements.show,
+}
+"""What the host does to elements itself."""
 
 HANDLERS = HostHandlers(PROCESSOR)
+HANDLERS.ops.update(_OWN)
 
 
 @HANDLERS.emits(ForStmt)
@@ -62,26 +66,3 @@ def _call(e: FunctionEmitter, expr: Invoke | Submit) -> Binding:
     if in_grid:
         raise refused(f"a grid of `{function.name}`, which starts kernels itself,", expr.span)
     return PROCESSOR.emit(e, expr)
-
-
-@HANDLERS.lowers("tensor.create", "tensor.full")
-def _create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
-    """Emit memory of the device, which is given back behind the last launch of the call."""
-    value = call.kwargs.get("init_value")
-    given = next((arg for arg in call.args if isinstance(arg, Const)), None)
-    if call.op.spec.name == "full":
-        value = None if given is None else given.value
-        if value is None:
-            raise refused(
-                "`tensor.full` of a number that only the running program knows, outside of a kernel", call.span
-            )
-    if value not in (None, 0):
-        raise refused(f"new tensors full of {value}, outside of a kernel,", call.span)
-    clear = value is not None or not is_overwritten(call, e.last_use.body_of(call), e.program.program, e.defined)
-    shape, dtype = e.indices(bound["shape"]), bound["dtype"]
-    launch_code.add_to(e.b.module)
-    note = i64(e.program.note("there is no memory on the GPU for this tensor", call.span))
-    size = size_of(e, shape, dtype.get_byte())
-    pointer = e.b.call(PTR, "device_memory", e.context, size, TRUE if clear else FALSE, note)
-    e.leave_after_an_error()
-    return Tensor(pointer, tuple(shape), packed_strides(e, shape)[0], tuple(shape), dtype, object())

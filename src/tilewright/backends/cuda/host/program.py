@@ -14,8 +14,10 @@ from tilewright.backends.cuda.host.regions import is_kernel
 from tilewright.backends.cuda.ttir import (
     atomics,
     blends,
-    bytes,
+    blocks,
+    byte_views,
     control,
+    copies,
     counting,
     draws,
     gathers,
@@ -23,6 +25,7 @@ from tilewright.backends.cuda.ttir import (
     loads,
     masks,
     memory,
+    normal,
     order,
     parts,
     positions,
@@ -31,6 +34,7 @@ from tilewright.backends.cuda.ttir import (
     reinterpreted,
     runs,
     scalars,
+    scaled,
     scans,
     scatters,
     shape,
@@ -44,7 +48,6 @@ from tilewright.backends.cuda.ttir import (
     views,
     whole_tensors,
 )
-from tilewright.backends.cuda.ttir.recipes import refused
 from tilewright.core.enums import FunctionType
 from tilewright.core.expr import Expr, GlobalVar, Invoke, TupleGetItem, Var
 from tilewright.core.program import Function, Program
@@ -56,8 +59,10 @@ from tilewright.native.target import Target
 SIGNED_IN = (
     atomics,
     blends,
-    bytes,
+    blocks,
+    byte_views,
     control,
+    copies,
     counting,
     draws,
     gathers,
@@ -65,6 +70,7 @@ SIGNED_IN = (
     loads,
     masks,
     memory,
+    normal,
     order,
     parts,
     positions,
@@ -73,14 +79,15 @@ SIGNED_IN = (
     reinterpreted,
     runs,
     scalars,
+    scaled,
     scans,
     scatters,
     shape,
     singles,
     stores,
     system,
-    tensor_views,
     temporaries,
+    tensor_views,
     tiles,
     turns,
     views,
@@ -100,13 +107,12 @@ class LaunchingProgram(ProgramEmitter, Kernels):
     def entry(self, function: Function) -> str:
         """Write a function that is called from outside; return its symbol."""
         own = self.program[function.name]
-        for type_, position in zip(own.return_types, self.returned[own.name], strict=True):
-            if isinstance(type_, TensorType) and position is None:
-                raise refused(f"`{own.name}`, which returns a tensor that it makes,", own.span)
+        results = zip(own.return_types, self.returned[own.name], strict=True)
+        keeps = any(isinstance(type_, TensorType) and position is None for type_, position in results)
         launch_code.add_to(self.module)
         name, inner = f"start_{spelled(own.name)}", super().entry(own)
         note = self.note(REFUSED, own.span)
-        self.module.functions.append(launch_code.started(name, inner, self.entries, note))
+        self.module.functions.append(launch_code.started(name, inner, self.entries, note, keeps=keeps))
         self.entries += 1
         return name
 

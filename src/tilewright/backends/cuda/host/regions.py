@@ -6,6 +6,8 @@ a grid of its blocks. What is inside is written into the kernel.
 
 from __future__ import annotations
 
+from math import prod
+
 from tilewright.core.expr import Call, Invoke, Submit
 from tilewright.core.op import Effect, Kind
 from tilewright.core.program import Function, Program
@@ -22,9 +24,12 @@ from tilewright.core.stmt import (
     WhileStmt,
     YieldStmt,
 )  # fmt: skip
-from tilewright.core.types import TileType
+from tilewright.core.types import TensorType, TileType, is_static, static_shape
 from tilewright.core.visitor import bodies, defined, expressions, statements, used, variables
 from tilewright.passes.launches import runs_side_by_side
+
+SMALL = 1 << 20
+"""Bytes of a tensor that each block of a grid makes for itself, at most."""
 
 
 def is_kernel(function: Function) -> bool:
@@ -67,7 +72,14 @@ def _fits(program: Program, expr: object) -> bool:
         return expr.core_num is None and expr.predicate is None and is_kernel(program[expr.op.name])
     if isinstance(expr, Invoke):
         return is_kernel(program[expr.op.name])
-    return not isinstance(expr, Call) or expr.op.spec.effect is not Effect.ALLOCATE
+    return not isinstance(expr, Call) or expr.op.spec.effect is not Effect.ALLOCATE or _is_small(expr)
+
+
+def _is_small(call: Call) -> bool:
+    """Return whether each block of a grid can have a tensor of its own that a call makes."""
+    if not isinstance(call.type, TensorType) or not is_static(call.type.shape):
+        return False
+    return prod(static_shape(call.type.shape)) * call.type.dtype.get_byte() <= SMALL
 
 
 def nest(program: Program, loop: ForStmt) -> list[ForStmt]:

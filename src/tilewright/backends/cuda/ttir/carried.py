@@ -12,10 +12,13 @@ from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.convert import as_element
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import refused
-from tilewright.backends.cuda.ttir.text import I64, Value
+from tilewright.backends.cuda.ttir.text import I1, I64, Value
+from tilewright.backends.cuda.ttir.tiles import zeros
 from tilewright.backends.cuda.ttir.values import Binding, Mask, Scalar, Tile, element_of, padded, working
-from tilewright.core.expr import Var
+from tilewright.core.expr import Absent, Expr, Var
+from tilewright.core.stmt import IterArg
 from tilewright.core.types import ScalarType, TileType
+from tilewright.dtypes import BOOL
 
 
 def fresh(k: Kernel, vars: Sequence[Var]) -> list[Value]:
@@ -64,3 +67,60 @@ def bind(k: Kernel, vars: Sequence[Var], given: Sequence[Value]) -> None:
         value = next(left)
         valid = [extent if isinstance(extent, int) else next(left) for extent in var.type.valid]
         k.bindings[var] = k.tile(value, var.type, valid)
+
+
+class Handed:
+    """What a loop or branch hands on: its variables and, for those that may be missing, whether they are there."""
+
+    def __init__(self, k: Kernel, vars: Sequence[Var], may_be_missing: Sequence[bool]) -> None:
+        self.k, self.vars = k, vars
+        self.unsure = [number for number, is_unsure in enumerate(may_be_missing) if is_unsure]
+        self._flags = [Var("is_there", ScalarType(BOOL)) for _ in self.unsure]
+
+    @staticmethod
+    def around(k: Kernel, args: Sequence[IterArg]) -> Handed:
+        """Return what a loop carries, which may not have anything to start with."""
+        return Handed(k, [arg.var for arg in args], [_is_unsure(k, arg.init) for arg in args])
+
+    def fresh(self) -> list[Value]:
+        """Return values that nothing has been written for yet."""
+        return fresh(self.k, [*self.vars, *self._flags])
+
+    def values(self, given: Sequence[Expr]) -> list[Value]:
+        """Return what is handed on, for what variables stand for."""
+        found: list[Binding] = []
+        for number, (var, expr) in enumerate(zip(self.vars, given, strict=True)):
+            if isinstance(expr, Absent):
+                found.append(_nothing(self.k, var))
+            elif number in self.unsure and isinstance(expr, Var):
+                found.append(self.k.bindings[expr])
+            else:
+                found.append(self.k.value(expr))
+        flags = [Scalar(_is_there(self.k, given[number]), BOOL) for number in self.unsure]
+        return values(self.k, [*self.vars, *self._flags], [*found, *flags])
+
+    def bind(self, vars: Sequence[Var], given: Sequence[Value]) -> None:
+        """Let variables stand for values that were handed on."""
+        bind(self.k, [*vars, *self._flags], given)
+        for number, value in zip(self.unsure, given[len(given) - len(self.unsure) :], strict=True):
+            self.k.missing[vars[number]] = value
+
+
+def _is_unsure(k: Kernel, expr: Expr) -> bool:
+    return isinstance(expr, Absent) or (isinstance(expr, Var) and expr in k.missing)
+
+
+def _is_there(k: Kernel, expr: Expr) -> Value:
+    if isinstance(expr, Var) and expr in k.missing:
+        return k.missing[expr]
+    return k.t.constant("false" if isinstance(expr, Absent) else "true", I1)
+
+
+def _nothing(k: Kernel, var: Var) -> Binding:
+    """Return what stands for a value that is not there."""
+    if isinstance(var.type, ScalarType):
+        return k.number(0, var.type.dtype)
+    if not isinstance(var.type, TileType):
+        raise refused(f"a loop that binds {var.type} for the first time", var.span)
+    like = Value("", element_of(var.type.dtype), padded(var.type.shape))
+    return k.tile(zeros(k, like), var.type, (0,) * len(var.type.shape))

@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeAlias
 
+from tilewright.backends.cuda.schedule import SPECIALIZED
 from tilewright.backends.cuda.ttir import carried, extents
+from tilewright.backends.cuda.ttir.carried import Handed
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import refused, statement
 from tilewright.backends.cuda.ttir.text import I1, I64, Value
 from tilewright.backends.cuda.ttir.values import Binding, Extent, Tensor
-from tilewright.core.expr import Absent, Call, Expr, Invoke, Submit, Var
+from tilewright.core.expr import Call, Expr, Invoke, Submit, Var
 from tilewright.core.program import Function
 from tilewright.core.stmt import (
     BreakStmt,
@@ -175,18 +177,11 @@ def _apart(k: Kernel) -> Generator[Callable[[], None], None, None]:
 
 @statement(IfStmt)
 def _if(k: Kernel, stmt: IfStmt) -> tuple[Binding, ...]:
-    vars = stmt.return_vars
-
-    def branch(body: SeqStmts) -> Write:
-        def write() -> list[Value]:
-            given = k.body(body)
-            return carried.values(k, vars, given) if vars else []
-
-        return write
-
-    both = [branch(stmt.then_body), branch(stmt.else_body or SeqStmts())]
-    given = _either(k, k.scalar(stmt.condition).value, carried.fresh(k, vars), both)
-    carried.bind(k, vars, given)
+    handed = Handed(k, stmt.return_vars, [bool(k.missing)] * len(stmt.return_vars))
+    types = handed.fresh()
+    way = Way(types, lambda exit: _on(handed, exit))
+    both = [partial(_path, k, tuple(body), way) for body in (stmt.then_body, stmt.else_body or SeqStmts())]
+    handed.bind(stmt.return_vars, _either(k, k.scalar(stmt.condition).value, types, both))
     return ()
 
 
@@ -199,8 +194,6 @@ def _loops(k: Kernel, stmt: LoopStmt) -> tuple[Binding, ...]:
 
 def _loop(k: Kernel, stmt: LoopStmt) -> Value:
     """Write a loop; return whether the function returned in it."""
-    if any(isinstance(arg.init, Absent) for arg in stmt.iter_args):
-        raise refused("a loop that binds a name for the first time", stmt.span)
     never = k.t.constant("false", I1)
     if isinstance(stmt, ForStmt) and not _breaks(stmt):
         _counted(k, stmt)
@@ -219,21 +212,25 @@ def _counted(k: Kernel, stmt: ForStmt) -> None:
     is_plain = isinstance(step, int) and step > 0
     ends = (start, stop, step) if is_plain else (0, turns(k, start, stop, step, stmt.span), 1)
     low, high, by = (extents.held(k.t, end) for end in ends)
-    vars, index = [arg.var for arg in stmt.iter_args], k.t.fresh(I64)
-    starts = carried.values(k, vars, [k.value(arg.init) for arg in stmt.iter_args])
-    inside, outside = carried.fresh(k, vars), carried.fresh(k, vars)
+    handed, index = Handed.around(k, stmt.iter_args), k.t.fresh(I64)
+    starts = handed.values([arg.init for arg in stmt.iter_args])
+    inside, outside = handed.fresh(), handed.fresh()
     pairs = ", ".join(f"{now} = {first}" for now, first in zip(inside, starts, strict=True))
-    carries = f" iter_args({pairs}) -> ({_types(inside)})" if vars else ""
-    with k.t.block(f"{_named(outside)}scf.for {index} = {low} to {high} step {by}{carries} : i64 {{"), _turn(k, stmt):
+    carries = f" iter_args({pairs}) -> ({_types(inside)})" if inside else ""
+    before = len(k.facts.products)
+    head = f"{_named(outside)}scf.for {index} = {low} to {high} step {by}{carries} : i64 {{"
+    with k.t.block(head) as tail, _turn(k, stmt):
         turn: Extent = index if is_plain else extents.plus(k.t, start, extents.times(k.t, index, step))
         k.bindings[stmt.loop_var] = k.counted(turn)
-        carried.bind(k, vars, inside)
-        _hand_on(k, _path(k, tuple(stmt.body), Way(inside, lambda exit: _handed(k, vars, exit))))
-    carried.bind(k, stmt.return_vars, outside)
+        handed.bind(handed.vars, inside)
+        _hand_on(k, _path(k, tuple(stmt.body), Way(inside, lambda exit: _on(handed, exit))))
+        if len(k.facts.products) > before:
+            tail.described = SPECIALIZED
+    handed.bind(stmt.return_vars, outside)
 
 
-def _handed(k: Kernel, vars: Sequence[Var], exit: Exit) -> list[Value]:
-    return carried.values(k, vars, [k.value(value) for value in exit.values]) if exit is not None else []
+def _on(handed: Handed, exit: Exit) -> list[Value]:
+    return handed.values(exit.values) if exit is not None and handed.vars else []
 
 
 @contextmanager
@@ -264,7 +261,7 @@ def _left(k: Kernel, stmt: LoopStmt) -> Value:
 
     How many turns it has made, whether it was left, and whether the function returned come before what it carries.
     """
-    t, vars = k.t, [arg.var for arg in stmt.iter_args]
+    t, handed = k.t, Handed.around(k, stmt.iter_args)
     zero, never, ever = t.integer(0), t.constant("false", I1), t.constant("true", I1)
     start: Extent = 0
     step: Extent = 1
@@ -272,7 +269,7 @@ def _left(k: Kernel, stmt: LoopStmt) -> Value:
     if isinstance(stmt, ForStmt):
         start, stop, step = _ends(k, stmt)
         count = turns(k, start, stop, step, stmt.span)
-    starts = [zero, never, never, *carried.values(k, vars, [k.value(arg.init) for arg in stmt.iter_args])]
+    starts = [zero, never, never, *handed.values([arg.init for arg in stmt.iter_args])]
     looked, inside, outside = ([t.fresh(each.element, each.shape) for each in starts] for _ in range(3))
     pairs = ", ".join(f"{now} = {first}" for now, first in zip(looked, starts, strict=True))
     types = _types(looked)
@@ -282,20 +279,20 @@ def _left(k: Kernel, stmt: LoopStmt) -> Value:
             if exit is not GONE and k.returned(exit):
                 raise refused("a return of what a kernel computes, out of a loop", stmt.span)
             return [ever, ever, *inside[3:]]
-        return [ever if isinstance(exit, BreakStmt) else never, never, *_handed(k, vars, exit)]
+        return [ever if isinstance(exit, BreakStmt) else never, never, *_on(handed, exit)]
 
     with t.block(f"{_named(outside)}scf.while ({pairs}) : ({types}) -> ({types}) {{"), _turn(k, stmt):
-        carried.bind(k, vars, looked[3:])
+        handed.bind(handed.vars, looked[3:])
         more = _either(k, looked[1], [never], [lambda: [never], lambda: [_more(k, stmt, looked[0], count)]])
         t.do(f"scf.condition({more[0]}) {', '.join(map(str, looked))} : {types}")
         t.between("} do {")
         t.between(f"^bb0({', '.join(f'{each}: {each.type}' for each in inside)}):")
         if isinstance(stmt, ForStmt):
             k.bindings[stmt.loop_var] = k.counted(extents.plus(t, start, extents.times(t, inside[0], step)))
-        carried.bind(k, vars, inside[3:])
+        handed.bind(handed.vars, inside[3:])
         following = t.simple("arith.addi", inside[0], t.integer(1))
         _hand_on(k, [following, *_path(k, tuple(stmt.body), Way(inside[1:], end))])
-    carried.bind(k, stmt.return_vars, outside[3:])
+    handed.bind(stmt.return_vars, outside[3:])
     return outside[2]
 
 

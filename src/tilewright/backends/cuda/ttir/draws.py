@@ -176,7 +176,7 @@ def _drawn(k: Kernel, call: Call, bound: Bound, draw: Draw) -> Tile:
     return k.tile(draw(first, second, odd).value, type_, valid)
 
 
-def _numbers(k: Kernel, call: Call, bound: Bound) -> tuple[Value, list[Extent]]:
+def _numbers(k: Kernel, call: Call, bound: Bound) -> tuple[Value, Sequence[Extent]]:
     """Return the number of each element, and how many are valid."""
     t, type_, counters = k.t, tile_type(call), bound["counters"]
     if counters is not None:

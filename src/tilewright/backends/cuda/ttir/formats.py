@@ -7,7 +7,7 @@ this depends on what conversions a GPU has.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 from tilewright.arrays import ml_dtypes, np
 from tilewright.backends.cuda.ttir.elements import UFUNCS, Elements
@@ -40,8 +40,8 @@ class Format:
     @staticmethod
     def of(dtype: DataType) -> Format:
         """Return the format of a type."""
-        info: Any = ml_dtypes.finfo(dtype.numpy)
-        special: Any = np.asarray([math.inf, math.nan], np.float32).astype(dtype.numpy).view(np.uint8)
+        info: Any = cast("Any", ml_dtypes).finfo(dtype.numpy)
+        special: Any = cast("Any", np.asarray([math.inf, math.nan], np.float32).astype(dtype.numpy)).view(np.uint8)
         return Format(dtype.bits - 1, int(info.nmant), int(info.minexp), float(info.max), *map(int, special))
 
     @property
@@ -111,7 +111,8 @@ def to_f32(t: Text, value: Value, dtype: DataType) -> Value:
     size = code & ((1 << form.bits) - 1)
     scaled = _float(_up(size, form.shift)) * 2.0 ** (BIAS - 1 + form.least)
     bits = _bits(scaled)
-    numbers: Any = np.arange(1 << form.bits, dtype=np.uint8).view(dtype.numpy).astype(np.float32)
+    codes: Any = np.arange(1 << form.bits, dtype=np.uint8)
+    numbers: Any = codes.view(dtype.numpy).astype(np.float32)
     for kind, pattern in ((np.isinf, 0x7F800000), (np.isnan, 0x7FC00000)):  # which come last, in this order
         for first in np.flatnonzero(kind(numbers))[:1]:
             bits = _chosen(size >= int(first), pattern, bits)

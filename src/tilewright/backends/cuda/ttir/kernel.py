@@ -1,15 +1,13 @@
-"""Kernels: statements of a program written as one kernel of Triton IR, the functions they call in their place.
-
-Threads of a block run side by side, and nothing but a barrier orders what they do to global memory: one is written
-between a store and whatever touches the same tensor after it, and between a load and a store to what it read.
-"""
+"""Kernels: statements of a program written as one kernel of Triton IR, the functions they call in their place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
 from tilewright.backends.cuda.ttir import extents
+from tilewright.backends.cuda.ttir.accesses import Accesses
 from tilewright.backends.cuda.ttir.elements import literal
+from tilewright.backends.cuda.ttir.facts import Facts, factors
 from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, recipe_of, refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import (
@@ -46,26 +44,24 @@ def _no_memory(k: Kernel, size: int) -> Value:
     raise refused("tensors made inside a kernel", k.t.span)
 
 
-class Kernel:
+class Kernel(Accesses):
     """A kernel being written: what its variables stand for, and what it has done to memory."""
 
     def __init__(self, program: Program, note: Note, errors: Callable[[], Value], checked: bool) -> None:
         self.program = program
         self.checked = checked
-        self.t = Text()
+        super().__init__(Text())
         self.bindings: dict[Var, Binding] = {}
         self.symbols: dict[str, Extent] = {}
         self.block_index: Extent = 0
         self.block_count: Extent = 1
-        self.largest = 1
-        """How many elements the largest of its tiles has."""
-        self.multiplies = 0
-        """How many elements the largest of its matrix products has, 0 where there is none."""
+        self.facts = Facts()
         self.windows: dict[Extent, extents.Window] = {}
         """Where valid extents of loaded tiles come from."""
-        self.read: set[object] = set()
-        self.written: set[object] = set()
-        """The tensors that it has touched since the last barrier."""
+        self.missing: dict[Var, Value] = {}
+        """Whether variables are there that loops bind, which may not run."""
+        self.share: tuple[Extent, Extent] | None = None
+        """Which of how many blocks this one is, where all of them share what is done."""
         self.returned: Callable[[ReturnStmt], list[Value]] = lambda stmt: []
         """Notes what the function that is being written returns; gives what of it is computed."""
         self.reserve: Callable[[Kernel, int], Value] = _no_memory
@@ -96,6 +92,7 @@ class Kernel:
 
     def call(self, function: Function, args: Sequence[Binding]) -> tuple[Binding, ...]:
         """Write a function in place of a call of it; return its results."""
+        self.facts.factors.update(factors(self.program, function.body))
         for param, arg in zip(function.params, args, strict=True):
             self.bindings[param] = arg
         outer, self.symbols = self.symbols, dict(self.symbols)
@@ -114,7 +111,7 @@ class Kernel:
         """Return what an expression stands for; tuples give tuples."""
         match expr:
             case Var():
-                return self.bindings[expr]
+                return self._variable(expr)
             case MakeTuple():
                 return tuple(self.value(element) for element in expr.elements)
             case TupleGetItem():
@@ -132,6 +129,12 @@ class Kernel:
             case _:
                 raise InternalError(f"no Triton IR for {type(expr).__name__}")
 
+    def _variable(self, var: Var) -> Binding:
+        if var in self.missing:
+            absent = self.t.simple("arith.xori", self.missing[var], self.t.constant("true", I1))
+            self.fail(absent, f"'{var.name_hint}' has no value here: the loop that binds it did not run", var.span)
+        return self.bindings[var]
+
     def _inlined(self, expr: Invoke | Submit) -> Binding:
         if isinstance(expr, Submit) and (expr.core_num is not None or expr.predicate is not None):
             raise refused(f"a grid or a predicate of `{expr.op.name}` inside a kernel", expr.span)
@@ -144,11 +147,15 @@ class Kernel:
         write = recipe_of(call.op)
         if write is None:
             raise refused(f"`{call.op.name}`", call.span)
+        return write(self, call, self.bound(call))
+
+    def bound(self, call: Call) -> Bound:
+        """Return the arguments of an op, by name."""
         given = {name: None if isinstance(v, Absent) else v for name, v in arguments(call).items()}
         bound: Bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in given.items()}
-        if call.op.name not in TAKE_MASKS:
-            bound = {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
-        return write(self, call, bound)
+        if call.op.name in TAKE_MASKS:
+            return bound
+        return {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
 
     def _scalar_op(self, call: Call) -> Scalar:
         assert isinstance(call.type, ScalarType)
@@ -192,7 +199,7 @@ class Kernel:
             count *= extent
         if count > LARGEST:
             raise refused(f"tiles of {count} elements, padded to powers of two: at most {LARGEST}", self.t.span)
-        self.largest = max(self.largest, count)
+        self.facts.largest = max(self.facts.largest, count)
         return Tile(value, type_, tuple(known), is_zero_outside)
 
     def mask(self, tile: Tile, valid: Mapping[int, Extent] | None = None) -> Value | None:
@@ -208,7 +215,7 @@ class Kernel:
         assert isinstance(binding, Tensor)
         return binding
 
-    # errors, memory
+    # errors
 
     def fail(self, condition: Value | bool, message: str, span: Span, index: Callable[[], Value] | None = None) -> None:
         """Write that an error is noted where a condition holds; a later call of the program raises it.
@@ -228,17 +235,10 @@ class Kernel:
 
     def reads(self, tensor: Tensor) -> None:
         """Order a load after the stores to the same tensor."""
-        if tensor.root in self.written:
-            self.barrier()
-        self.read.add(tensor.root)
+        super().reads(tensor)
+        self.facts.loaded.add(tensor.root)
 
     def writes(self, tensor: Tensor) -> None:
         """Order a store after the loads and stores of the same tensor."""
-        if tensor.root in self.written | self.read:
-            self.barrier()
-        self.written.add(tensor.root)
-
-    def barrier(self) -> None:
-        """Write that all threads of the block wait for each other, and for what they did to memory."""
-        self.t.do("gpu.barrier")
-        self.read, self.written = set(), set()
+        super().writes(tensor)
+        self.facts.stored.add(tensor.root)

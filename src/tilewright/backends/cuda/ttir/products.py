@@ -15,15 +15,12 @@ from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.text import Value, type_of
 from tilewright.backends.cuda.ttir.tiles import of_rank, operand, tile_type, zeros
-from tilewright.backends.cuda.ttir.values import Extent, Scalar, Tile, element_of, padded
+from tilewright.backends.cuda.ttir.values import MATRIX_UNITS, Extent, Scalar, Tile, element_of, padded
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
-from tilewright.dtypes import BF16, FP16, FP32, FP64, INT8, INT32, DataType
+from tilewright.dtypes import FP32, FP64, INT32, DataType
 from tilewright.ops.matmul import MISSING_ROWS
-from tilewright.ops.mx import GROUP, MISSING, SHORT
 
-LEAST = {FP16: 16, BF16: 16, INT8: 32}
-"""How long the common axis has to be on the matrix units, by what is multiplied."""
 LEAST_OF_DOUBLES = 16
 
 
@@ -38,10 +35,10 @@ def _matmul_acc(k: Kernel, call: Call, bound: Bound) -> Tile:
     anew: Scalar | None = bound.get("init_cond")
     if anew is not None:
         value = k.t.select(anew.value, zeros(k, value), value)
-    return _added(k, call, bound["acc"], _product(k, call, bound["lhs"], bound["rhs"], value))
+    return added(k, call, bound["acc"], _product(k, call, bound["lhs"], bound["rhs"], value))
 
 
-def _added(k: Kernel, call: Call, acc: Tile, product: Tile) -> Tile:
+def added(k: Kernel, call: Call, acc: Tile, product: Tile) -> Tile:
     """Return a product that has been added to an accumulator: it is valid where both are."""
     valid = [extents.least(k.t, a, b) for a, b in zip(acc.valid, product.valid, strict=True)]
     return k.tile(product.value, tile_type(call), valid)
@@ -56,18 +53,18 @@ def _product(k: Kernel, call: Call, lhs: Tile, rhs: Tile, acc: Value | None = No
     """Return a product, added to an accumulator where there is one."""
     type_, common = tile_type(call), lhs.valid[-1]
     _check_rows(k, call, common, rhs.valid[-2])
-    a, b = _cut(k, lhs, -1, common), _cut(k, rhs, -2, common)
+    a, b = cut(k, lhs, -1, common), cut(k, rhs, -2, common)
     dtype = _computed_in(lhs.type.dtype, a.shape[-1])
     a, b = (_batched(k, _as(k, each, lhs.type.dtype, dtype), type_) for each in (a, b))
     if dtype == FP64:
         a, b = _lengthened(k, a, -1), _lengthened(k, b, -2)
     shape, element = (*a.shape[:-1], b.shape[-1]), element_of(type_.dtype)
-    start = literal(k.t, 0, Value("", element, shape)) if acc is None else _joined(k, acc, shape)
+    start = literal(k.t, 0, Value("", element, shape)) if acc is None else under(k, acc, shape)
     precision = ", inputPrecision = ieee" if dtype == FP32 else ""
     types = f"{a.type} * {b.type} -> {type_of(element, shape)}"
     value = k.t.op(f"tt.dot {a}, {b}, {start}{precision} : {types}", element, shape)
-    k.multiplies = max(k.multiplies, prod(shape))
-    return k.tile(_joined(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
+    k.facts.products.append((prod(shape[:-1]), shape[-1]))
+    return k.tile(under(k, value, padded(type_.shape)), type_, _valid(type_, lhs, rhs))
 
 
 def _valid(type_: TileType, lhs: Tile, rhs: Tile) -> list[Extent]:
@@ -86,10 +83,11 @@ def _batched(k: Kernel, value: Value, type_: TileType) -> Value:
     if not batch:
         return value
     whole = extents.spread(k.t, of_rank(k, value, len(batch) + 2), (*batch, *value.shape[-2:]))
-    return _joined(k, whole, (prod(batch), *value.shape[-2:]))
+    return under(k, whole, (prod(batch), *value.shape[-2:]))
 
 
-def _joined(k: Kernel, value: Value, shape: tuple[int, ...]) -> Value:
+def under(k: Kernel, value: Value, shape: tuple[int, ...]) -> Value:
+    """Return elements under another shape."""
     return value if value.shape == shape else k.t.shaped("tt.reshape", value, shape)
 
 
@@ -109,7 +107,7 @@ def _check_rows(k: Kernel, call: Call, columns: Extent, rows: Extent) -> None:
 
 def _computed_in(dtype: DataType, length: int) -> DataType:
     """Return the type that elements are multiplied in."""
-    if dtype == FP64 or length >= LEAST.get(dtype, 1 << 20):
+    if dtype == FP64 or length >= MATRIX_UNITS.get(dtype, 1 << 20):
         return dtype
     return FP32 if dtype.is_float() else INT32
 
@@ -118,7 +116,7 @@ def _as(k: Kernel, value: Value, source: DataType, target: DataType) -> Value:
     return value if source.bits == target.bits and source.is_int() else as_element(k.t, value, source, target)
 
 
-def _cut(k: Kernel, tile: Tile, axis: int, common: Extent) -> Value:
+def cut(k: Kernel, tile: Tile, axis: int, common: Extent) -> Value:
     """Return a tile with zeros where the common axis is not valid."""
     axis %= len(tile.valid)
     if tile.is_zero_outside and tile.valid[axis] == common:
@@ -126,51 +124,3 @@ def _cut(k: Kernel, tile: Tile, axis: int, common: Extent) -> Value:
     everywhere = {other: extent for other, extent in enumerate(tile.value.shape)} | {axis: common}
     mask = k.mask(tile, everywhere)
     return tile.value if mask is None else k.t.select(mask, tile.value, zeros(k, tile.value))
-
-
-@recipe("tile.matmul_mx")
-def _scaled(k: Kernel, call: Call, bound: Bound) -> Tile:
-    return _scaled_product(k, call, bound)
-
-
-@recipe("tile.matmul_mx_acc")
-def _scaled_acc(k: Kernel, call: Call, bound: Bound) -> Tile:
-    return _added(k, call, bound["acc"], _scaled_product(k, call, bound, bound["acc"].value))
-
-
-@recipe("tile.matmul_mx_bias")
-def _scaled_bias(k: Kernel, call: Call, bound: Bound) -> Tile:
-    return _scaled_product(k, call, bound, operand(k, bound["bias"], tile_type(call)))
-
-
-def _scaled_product(k: Kernel, call: Call, bound: Bound, acc: Value | None = None) -> Tile:
-    """Return a product of small floats with exponents, which Triton wants along the common axis of both sides."""
-    t, type_, lhs, rhs = k.t, tile_type(call), bound["lhs"], bound["rhs"]
-    scales: list[Tile] = [bound["lhs_scale"], bound["rhs_scale"]]
-    groups = lhs.type.shape[1] // GROUP
-    _check_groups(k, call, lhs, rhs, scales, groups)
-    common = lhs.valid[1]
-    a, b = (t.bits(each, "f8E4M3FN") for each in (_cut(k, lhs, 1, common), _cut(k, rhs, 0, common)))
-    left, right = _cut(k, scales[0], 1, groups), t.turned(_cut(k, scales[1], 0, groups), [1, 0])
-    shape = a.shape[0], b.shape[1]
-    start = literal(t, 0, Value("", "f32", shape)) if acc is None else acc
-    types = f"{a.type}, {left.type} * {b.type}, {right.type} -> {type_of('f32', shape)}"
-    said = f"{a} scale {left}, {b} scale {right}, {start} lhs = e4m3 rhs = e4m3 {{fastMath = false}}"
-    k.multiplies = max(k.multiplies, prod(shape))
-    value = t.op(f"tt.dot_scaled {said} : {types}", "f32", shape)
-    return k.tile(value, type_, (lhs.valid[0], rhs.valid[1]))
-
-
-def _check_groups(k: Kernel, call: Call, lhs: Tile, rhs: Tile, scales: list[Tile], groups: int) -> None:
-    """Note an error where one side is given more than the other, or exponents are missing."""
-    t, (rows, depth), (found, columns) = k.t, lhs.valid, rhs.valid
-    last = extents.counted(t, depth, GROUP)
-    pairs = [(depth, found), (last, groups)]
-    for a, b in pairs:
-        if a != b:
-            uneven = t.compare("cmpi ne", extents.held(t, a), extents.held(t, b))
-            k.fail(uneven, f"a scaled product is not given as much as it needs\n{SHORT}", call.span)
-    needed = zip((*scales[0].valid, *scales[1].valid), (rows, groups, groups, columns), strict=True)
-    for have, want in needed:
-        if have != want and not (isinstance(have, int) and isinstance(want, int) and have >= want):
-            k.fail(t.compare("cmpi slt", extents.held(t, have), extents.held(t, want)), MISSING, call.span)

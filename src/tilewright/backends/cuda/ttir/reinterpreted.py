@@ -28,7 +28,7 @@ def _tile(k: Kernel, call: Call, bound: Bound) -> Tile:
     value = t.bits(source.value, f"i{8 * have}")
     if axis == -2:
         value = t.turned(value, order)
-    value = t.bits(_sized(t, value, 8 * want), element_of(type_.dtype))
+    value = t.bits(sized(t, value, 8 * want), element_of(type_.dtype))
     if axis == -2:
         value = t.turned(value, order)
     shape = [*own.shape]
@@ -40,7 +40,7 @@ def _tile(k: Kernel, call: Call, bound: Bound) -> Tile:
     return k.tile(value, type_, valid)
 
 
-def _sized(t: Text, value: Value, bits: int) -> Value:
+def sized(t: Text, value: Value, bits: int) -> Value:
     """Return integers of so many bits for the bytes of others, along the last axis."""
     have = int(value.element[1:])
     if have == bits:
@@ -50,10 +50,10 @@ def _sized(t: Text, value: Value, bits: int) -> Value:
         element = f"i{have // 2}"
         upper = t.simple("arith.shrui", value, t.integer(have // 2, value.element, value.shape))
         low, high = (t.convert("arith.trunci", each, element) for each in (value, upper))
-        return _sized(t, t.shaped("tt.reshape", t.joined(low, high), (*rows, 2 * count)), bits)
+        return sized(t, t.shaped("tt.reshape", t.joined(low, high), (*rows, 2 * count)), bits)
     low, high = (t.convert("arith.extui", each, f"i{2 * have}") for each in t.split(value))
     upper = t.simple("arith.shli", high, t.integer(have, high.element, high.shape))
-    return _sized(t, t.simple("arith.ori", low, upper), bits)
+    return sized(t, t.simple("arith.ori", low, upper), bits)
 
 
 def _scaled_part(

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place, places
 from tilewright.backends.cuda.ttir.changes import Change
 from tilewright.backends.cuda.ttir.convert import as_element
+from tilewright.backends.cuda.ttir.facts import ONE_PRODUCT
 from tilewright.backends.cuda.ttir.kernel import Kernel
-from tilewright.backends.cuda.ttir.loads import admitted, held, live_of, loaded
-from tilewright.backends.cuda.ttir.recipes import Bound, recipe, refused
+from tilewright.backends.cuda.ttir.loads import LEAST_ROW, MOST_ROWS, admitted, held, live_of
+from tilewright.backends.cuda.ttir.recipes import Bound, recipe
 from tilewright.backends.cuda.ttir.shape import reshaped
+from tilewright.backends.cuda.ttir.text import I32, Value
 from tilewright.backends.cuda.ttir.tiles import arithmetic, in_memory, of_rank, spread_to
-from tilewright.backends.cuda.ttir.values import Tensor, Tile, working
+from tilewright.backends.cuda.ttir.values import Extent, Tensor, Tile, working
 from tilewright.core.enums import AtomicType
 from tilewright.core.expr import Call
 from tilewright.core.types import TileType
 
 PAST = "a store does not fit its tensor"
+LEAST_BLOCK, MOST_BLOCK = 1 << 14, 1 << 16
+"""Bytes that are stored by a descriptor: fewer are not worth it, and more have no place in shared memory."""
 
 
 @recipe("tile.store")
 def _store(k: Kernel, call: Call, bound: Bound) -> Tensor:
-    given = bound["tile"]
-    if bound["shapes"] is not None and isinstance(given, Tile):
+    given: Tile = bound["tile"]
+    if bound["shapes"] is not None:
         shape = tuple(int(extent.known or 0) for extent in bound["shapes"])
         given = reshaped(k, given, TileType(shape, given.type.dtype, shape), shape)
-    return _put(k, call, given, bound["output_tensor"], "offsets", bound)
+    return put(k, call, given, bound["output_tensor"], "offsets", bound)
 
 
-@recipe("tensor.assemble")
-def _assemble(k: Kernel, call: Call, bound: Bound) -> Tensor:
-    return _put(k, call, bound["source"], bound["target"], "offset", bound)
-
-
-def _put(k: Kernel, call: Call, given: object, tensor: Tensor, named: str, bound: Bound) -> Tensor:
+def put(k: Kernel, call: Call, tile: Tile, tensor: Tensor, named: str, bound: Bound) -> Tensor:
     """Write the valid part of a tile into a tensor, at the offsets of that name."""
-    t, rank, tile = k.t, len(tensor.shape), _as_tile(k, call, given)
+    t, rank = k.t, len(tensor.shape)
     value = of_rank(k, as_element(t, tile.value, tile.type.dtype, tensor.dtype), rank)
     valid = (*(1,) * (rank - len(tile.valid)), *tile.valid)
     offsets, mask = k.indices(bound[named]), k.inside(value.shape, valid)
@@ -49,24 +50,34 @@ def _put(k: Kernel, call: Call, given: object, tensor: Tensor, named: str, bound
     k.writes(tensor)
     found = places(k, tensor, value.shape, offsets)
     if bound["atomic"] is AtomicType.Add:
-        live = t.constant("true", "i1", value.shape) if mask is None else mask
-        arithmetic(k, tensor.dtype)
-        Change("add", tensor, value).applied(k, found, live)
+        add_to_memory(k, found, value, mask, tensor)
     else:
         lying = in_memory(k, value, tensor.dtype)
-        t.do(f"tt.store {found}, {lying}{'' if mask is None else f', {mask}'} : {found.type}")
+        block = _block(k, tensor, lying, offsets) if mask is None else ""
+        t.do(f"tt.store {found}, {lying}{'' if mask is None else f', {mask}'} : {found.type}", block)
     return tensor
 
 
-def _as_tile(k: Kernel, call: Call, given: object) -> Tile:
-    """Return what is stored as a tile: all of a tensor of static extents is one."""
-    if isinstance(given, Tensor):
-        shape = tuple(extent for extent in given.shape if isinstance(extent, int))
-        if given.valid == shape:
-            return loaded(k, given, TileType(shape, given.dtype, shape))
-    if not isinstance(given, Tile):
-        raise refused(f"`{call.op.name}` of a tensor of unknown extents, or of a comparison's bits", call.span)
-    return given
+def add_to_memory(k: Kernel, found: Value, value: Value, mask: Value | None, tensor: Tensor) -> None:
+    """Write that elements are added to those at some addresses of a tensor, where a mask says so."""
+    arithmetic(k, tensor.dtype)
+    live = k.t.constant("true", "i1", value.shape) if mask is None else mask
+    Change("add", tensor, value).applied(k, found, live)
+
+
+def _block(k: Kernel, tensor: Tensor, value: Value, offsets: Sequence[Extent]) -> str:
+    """Return the store of a whole result of products by a descriptor, nothing where there is none."""
+    if len(k.facts.factors) != ONE_PRODUCT or tensor.described is None or tensor.valid != tensor.shape:
+        return ""
+    (rows, columns), size = value.shape, tensor.dtype.get_byte()
+    if not LEAST_BLOCK <= rows * columns * size <= MOST_BLOCK or max(rows, columns) > MOST_ROWS:
+        return ""
+    if columns * size < LEAST_ROW:
+        return ""
+    places = (k.t.convert("arith.trunci", extents.held(k.t, offset), I32) for offset in offsets)
+    found = tensor.described((rows, columns))
+    k.facts.put.add(tensor.root)
+    return f"tt.descriptor_store {found}[{', '.join(map(str, places))}], {value} : {found.element}, {value.type}"
 
 
 @recipe("tensor.write")

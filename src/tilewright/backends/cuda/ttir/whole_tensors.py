@@ -1,7 +1,6 @@
 """Whole tensors: ops whose result is a tensor, or a part of one, written so many elements at a time.
 
-Each says what it goes through and what it does for some elements of that. In a kernel that is a loop, and for the host
-a kernel of its own, a block for each turn.
+Each says what it goes through, and what it does for some elements of that.
 """
 
 from __future__ import annotations
@@ -65,16 +64,22 @@ def plan(name: str, changes: str = "") -> Callable[[Plan], Plan]:
 def _in_a_kernel(k: Kernel, call: Call, bound: Bound) -> Tensor | tuple[Tensor, ...]:
     if isinstance(call.type, TupleType):
         return _compared(k, call, bound)
-    changes, planned = PLANS[call.op.name]
+    changes, _ = PLANS[call.op.name]
     made = bound[changes] if changes else _new(k, call, call.type)
-    work = planned(k, call, bound, made)
-    t, count = k.t, extents.held(k.t, product(k, work.shape))
-    low, by, turn = t.integer(0), t.integer(TOGETHER), t.fresh(I64)
-    k.barrier()
-    with t.block(f"scf.for {turn} = {low} to {count} step {by} : i64 {{"):
-        one_turn(k, work, turn)
-    k.barrier()
+    perform(k, call, bound, made)
     return made
+
+
+def perform(k: Kernel, call: Call, bound: Bound, made: Tensor) -> None:
+    """Write an op whose result is, or lies in, a tensor; blocks that have nothing else to do share it."""
+    work = PLANS[call.op.name][1](k, call, bound, made)
+    t, (first, by), turn = k.t, k.share or (0, 1), k.t.fresh(I64)
+    ends = extents.times(t, first, TOGETHER), product(k, work.shape), extents.times(t, by, TOGETHER)
+    low, high, step = (extents.held(t, end) for end in ends)
+    k.barrier()
+    with t.block(f"scf.for {turn} = {low} to {high} step {step} : i64 {{"):
+        _one_turn(k, work, turn)
+    k.barrier()
 
 
 def _compared(k: Kernel, call: Call, bound: Bound) -> tuple[Tensor, ...]:
@@ -106,7 +111,7 @@ def _new(k: Kernel, call: Call, type_: Type) -> Tensor:
     return temporary(k, shape, type_.dtype)
 
 
-def one_turn(k: Kernel, work: Work, first: Value) -> None:
+def _one_turn(k: Kernel, work: Work, first: Value) -> None:
     """Write what is done for the elements from a number on."""
     t = k.t
     numbers = t.simple("arith.addi", extents.positions(t, (TOGETHER,), 0), t.splat(first, (TOGETHER,)))
@@ -138,7 +143,7 @@ def _only(k: Kernel, place: Value, live: Value) -> Value:
 def _gather(k: Kernel, call: Call, bound: Bound, made: Tensor) -> Work:
     source: Tensor = bound["input"]
     if bound["index"] is None:
-        return _every(k, bound, made)
+        return _every(k, call, bound, made)
     index: Tensor = bound["index"]
     axis = int(bound["dim"]) % len(source.shape)
 
@@ -160,9 +165,13 @@ def _check_smaller(k: Kernel, call: Call, want: Sequence[Extent], have: Sequence
             k.fail(larger, f"axis {axis}: an index is larger than an input", call.span)
 
 
-def _every(k: Kernel, bound: Bound, made: Tensor) -> Work:
+def _every(k: Kernel, call: Call, bound: Bound, made: Tensor) -> Work:
     """Return the work of columns that a pattern takes, side by side."""
     t, source, pattern = k.t, bound["input"], pattern_of(bound["mask_pattern"])
+    if not isinstance(source.shape[1], int):
+        rest = t.simple("arith.remsi", source.shape[1], t.integer(pattern.step))
+        said = f"{pattern.name} takes one of {pattern.step} columns, which must divide them"
+        k.fail(t.compare("cmpi ne", rest, t.integer(0)), said, call.span)
 
     def each(places: Places, live: Value) -> None:
         row, column = places
@@ -338,32 +347,3 @@ def _gather_row(k: Kernel, call: Call, bound: Bound, made: Tensor) -> Work:
         _moved(k, source, [_only(k, place, there) for place in away(come, places)], made, to, there)
 
     return Work([extents.most(t, 0, extent) for extent in size], each)
-
-
-@plan("tensor.expand_clone", changes="target")
-def _expand_clone(k: Kernel, call: Call, bound: Bound, made: Tensor) -> Work:
-    t, source = k.t, bound["src"]
-    shape: list[Extent] = []
-    for have, valid, want in zip(source.shape, source.valid, made.shape, strict=True):
-        if not isinstance(have, int) or not isinstance(want, int):
-            differs = t.compare("cmpi ne", extents.held(t, have), extents.held(t, want))
-            several = t.compare("cmpi ne", extents.held(t, have), t.integer(1))
-            k.fail(t.simple("arith.andi", differs, several), "a tensor cannot be repeated to fill another", call.span)
-        shape.append(_repeats(k, have, valid, want))
-
-    def each(places: Places, live: Value) -> None:
-        come = [
-            t.simple("arith.minsi", place, _held(k, extents.minus(t, have, 1), place))
-            for place, have in zip(places, source.shape, strict=True)
-        ]
-        _moved(k, source, come, made, places, live)
-
-    return Work(shape, each)
-
-
-def _repeats(k: Kernel, have: Extent, valid: Extent, want: Extent) -> Extent:
-    if isinstance(have, int):
-        return want if have == 1 else valid
-    t = k.t
-    is_one = t.compare("cmpi eq", have, t.integer(1))
-    return t.select(is_one, extents.held(t, want), extents.held(t, valid))

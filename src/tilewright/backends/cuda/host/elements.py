@@ -1,0 +1,113 @@
+"""Elements of the device's tensors that the host's functions touch: read, written, filled in and printed.
+
+Reading one waits for everything before it: where a kernel can read it itself, that is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.backends.cpu.compute.addresses import moved, packed_strides
+from tilewright.backends.cpu.compute.convert import as_element, bits_of, number_of
+from tilewright.backends.cpu.compute.copies import inside
+from tilewright.backends.cpu.compute.traced import Lanes
+from tilewright.backends.cpu.emit.function import FunctionEmitter
+from tilewright.backends.cpu.emit.handlers import Bound
+from tilewright.backends.cpu.emit.llvm_types import literal, memory_type
+from tilewright.backends.cpu.emit.values import Scalar, Tensor
+from tilewright.backends.cpu.host.heap import size_of
+from tilewright.backends.cpu.host.printing import Line, print_value
+from tilewright.backends.cuda.host import element_code, launch_code
+from tilewright.backends.cuda.host.launches import REFUSED
+from tilewright.core.expr import Call, constant
+from tilewright.dtypes import DataType
+from tilewright.native.llvm import FALSE, I64, PTR, TRUE, Value, i64
+from tilewright.passes.overwritten import is_overwritten
+
+
+def create(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Emit memory of the device, which is given back behind the last launch of the call."""
+    shape, dtype, value = e.indices(bound["shape"]), bound["dtype"], bound.get("value")
+    if value is None and bound.get("init_value") is not None:
+        held = constant(bound["init_value"], dtype)
+        value = Scalar(literal(held.dtype, held.value, 1), held.dtype)
+    unseen = value is not None or is_overwritten(call, e.last_use.body_of(call), e.program.program, e.defined)
+    made = new_tensor(e, call, shape, dtype, clear=not unseen)
+    if value is not None:
+        _fill(e, made, made.pointer, value, packed_strides(e, shape)[1])
+    return made
+
+
+def new_tensor(
+    e: FunctionEmitter, call: Call, shape: Sequence[Value], dtype: DataType, *, clear: bool = False
+) -> Tensor:
+    """Emit memory of the device for a tensor, zeros or whatever is there."""
+    launch_code.add_to(e.b.module)
+    note = i64(e.program.note("there is no memory on the GPU for this tensor", call.span))
+    size = size_of(e, shape, dtype.get_byte())
+    pointer = e.b.call(PTR, "device_memory", e.context, size, TRUE if clear else FALSE, note)
+    e.leave_after_an_error()
+    return Tensor(pointer, tuple(shape), packed_strides(e, shape)[0], tuple(shape), dtype, object())
+
+
+def read(e: FunctionEmitter, call: Call, bound: Bound) -> Scalar:
+    """Emit the reading of one element, for which the host waits."""
+    tensor: Tensor = bound["x"]
+    raw = _fetched(e, tensor, _element(e, call, tensor, bound["indices"]))
+    return Scalar(number_of(e.b, raw, tensor.dtype).value, tensor.dtype)
+
+
+def write(e: FunctionEmitter, call: Call, bound: Bound) -> Tensor:
+    """Emit the writing of one element, after what was launched before and before what follows."""
+    tensor: Tensor = bound["x"]
+    _fill(e, tensor, _element(e, call, tensor, bound["indices"]), bound["value"], i64(1))
+    return tensor
+
+
+def show(e: FunctionEmitter, call: Call, bound: Bound) -> tuple[()]:
+    """Emit the printing of a value, of which elements are fetched one by one."""
+    return print_value(e, call, bound, DeviceLine)
+
+
+class DeviceLine(Line):
+    """A text that grows, with elements of the device's tensors."""
+
+    def element(self, tensor: Tensor, pointer: Value) -> Value:
+        """Return an element as it lies in memory."""
+        return _fetched(self.e, tensor, pointer)
+
+
+def _element(e: FunctionEmitter, call: Call, tensor: Tensor, indices: Sequence[Scalar]) -> Value:
+    """Return the address of one element; an index outside the tensor ends the function."""
+    numbers = e.indices(indices)
+    fits = inside(e, numbers, (i64(1),) * len(numbers), tensor.shape)
+    if fits is not None:
+        e.fail(e.negated(fits), "an index lies outside its tensor", call)
+        e.leave_after_an_error()
+    return moved(e, tensor, numbers)
+
+
+def _fetched(e: FunctionEmitter, tensor: Tensor, pointer: Value) -> Value:
+    cell = e.b.slot(I64)
+    _ready(e)
+    note = i64(e.program.note(REFUSED, e.at.span))
+    e.b.invoke("device_read", e.context, cell, pointer, i64(tensor.dtype.get_byte()), note)
+    e.leave_after_an_error()
+    return e.b.load(memory_type(tensor.dtype), cell, 8)
+
+
+def _fill(e: FunctionEmitter, tensor: Tensor, pointer: Value, value: Scalar, count: Value) -> None:
+    """Emit the writing of a number to elements that lie one after the other."""
+    cell = e.b.slot(I64)
+    _ready(e)
+    e.b.store(i64(0), cell, 8)
+    e.b.store(bits_of(as_element(Lanes(e.b, value.value, value.dtype), tensor.dtype)), cell, 8)
+    note, size = i64(e.program.note(REFUSED, e.at.span)), i64(tensor.dtype.get_byte())
+    e.b.invoke("device_fill", e.context, pointer, e.b.load(I64, cell, 8), size, count, note)
+    e.leave_after_an_error()
+
+
+def _ready(e: FunctionEmitter) -> None:
+    e.flush()
+    launch_code.add_to(e.b.module)
+    element_code.add_to(e.b.module)

@@ -1,0 +1,36 @@
+"""Accesses: what a kernel being written does to global memory, in order.
+
+Threads of a block run side by side, and nothing but a barrier orders what they do to global memory: one is written
+between a store and whatever touches the same tensor after it, and between a load and a store to what it read.
+"""
+
+from __future__ import annotations
+
+from tilewright.backends.cuda.ttir.text import Text
+from tilewright.backends.cuda.ttir.values import Tensor
+
+
+class Accesses:
+    """The tensors that a kernel has touched since its last barrier."""
+
+    def __init__(self, t: Text) -> None:
+        self.t = t
+        self.read: set[object] = set()
+        self.written: set[object] = set()
+
+    def reads(self, tensor: Tensor) -> None:
+        """Order a load after the stores to the same tensor."""
+        if tensor.root in self.written:
+            self.barrier()
+        self.read.add(tensor.root)
+
+    def writes(self, tensor: Tensor) -> None:
+        """Order a store after the loads and stores of the same tensor."""
+        if tensor.root in self.written | self.read:
+            self.barrier()
+        self.written.add(tensor.root)
+
+    def barrier(self) -> None:
+        """Write that all threads of the block wait for each other, and for what they did to memory."""
+        self.t.do("gpu.barrier")
+        self.read, self.written = set(), set()
