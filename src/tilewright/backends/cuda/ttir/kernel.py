@@ -8,7 +8,7 @@ from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.accesses import Accesses
 from tilewright.backends.cuda.ttir.elements import literal
 from tilewright.backends.cuda.ttir.facts import factors
-from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, recipe_of, refused
+from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, declined, recipe_of, refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import (
     Binding,
@@ -150,7 +150,7 @@ class Kernel(Accesses):
     def _op(self, call: Call) -> Binding:
         write = recipe_of(call.op)
         if write is None:
-            raise refused(f"`{call.op.name}`", call.span)
+            raise declined(call)
         return write(self, call, self.bound(call))
 
     def bound(self, call: Call) -> Bound:
