@@ -20,6 +20,7 @@ from tilewright.errors import ExecutionError, InternalError, KernelError
 from tilewright.interpret.rounds import in_rounds
 from tilewright.interpret.skipped import results_of
 from tilewright.passes.barriers import has_barrier
+from tilewright.passes.outline import author_of
 from tilewright.records import mutable
 from tilewright.source import Span
 
@@ -51,6 +52,10 @@ class Evaluator(ABC):
     @abstractmethod
     def run(self, name: str, args: Sequence[Value]) -> tuple[Value, ...]:
         """Return what a function returns for `args`; tensors are written in place."""
+
+    def author(self, frame: Frame) -> str:
+        """Return the function that its author wrote, of which a kernel written in place is a part."""
+        return author_of(frame.function.name, self.functions)
 
     def value(self, frame: Frame, expr: Expr) -> Value:
         """Return what an expression is worth."""
@@ -93,12 +98,12 @@ class Evaluator(ABC):
             return _traced(result, call.span) if isinstance(result, Region) else result
         except KernelError as error:
             error.locate([call.span])
-            error.function = error.function or frame.function.name
+            error.function = error.function or self.author(frame)
             raise
         except ZeroDivisionError:
-            raise _failed("division by zero", frame, call) from None
+            raise _failed("division by zero", self.author(frame), call) from None
         except MemoryError:
-            raise _failed(NO_MEMORY, frame, call) from None
+            raise _failed(NO_MEMORY, self.author(frame), call) from None
         except InternalError:
             raise
         except Exception as error:  # an op's meaning refuses what its type rule let through
@@ -177,7 +182,7 @@ def _traced(result: Region, span: Span) -> Region:
     return replace(result, origin=span)
 
 
-def _failed(text: str, frame: Frame, call: Call) -> ExecutionError:
+def _failed(text: str, author: str, call: Call) -> ExecutionError:
     error = ExecutionError(text, spans=[call.span])
-    error.function = frame.function.name
+    error.function = author
     return error

@@ -57,7 +57,7 @@ def test_memory_that_runs_out_is_not_our_mistake(add: Any) -> None:
     add(MemoryError())
     with pytest.raises(ExecutionError, match="not enough memory") as caught:
         kernel(ramp(4, 8), ramp(4, 8), config=INTERPRET)
-    assert caught.value.place.line == 5 and caught.value.function == "kernel_incore_0"
+    assert caught.value.place.line == 5 and caught.value.function == "kernel"
 
 
 def test_a_block_that_failed_is_the_current_one_no_longer() -> None:
