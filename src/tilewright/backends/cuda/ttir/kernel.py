@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.accesses import Accesses
 from tilewright.backends.cuda.ttir.elements import literal
-from tilewright.backends.cuda.ttir.facts import Facts, factors
-from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, recipe_of, refused
+from tilewright.backends.cuda.ttir.facts import factors
+from tilewright.backends.cuda.ttir.recipes import SCALARS, STATEMENTS, TAKE_MASKS, Bound, declined, recipe_of, refused
 from tilewright.backends.cuda.ttir.text import I1, I64, Text, Value
 from tilewright.backends.cuda.ttir.values import (
     Binding,
@@ -40,6 +40,11 @@ Note = Callable[[str, Span], int]
 """Gives the number under which an error is reported."""
 
 
+def _tensor(binding: Binding) -> Tensor:
+    assert isinstance(binding, Tensor)
+    return binding
+
+
 def _no_memory(k: Kernel, size: int) -> Value:
     raise refused("tensors made inside a kernel", k.t.span)
 
@@ -55,7 +60,6 @@ class Kernel(Accesses):
         self.symbols: dict[str, Extent] = {}
         self.block_index: Extent = 0
         self.block_count: Extent = 1
-        self.facts = Facts()
         self.windows: dict[Extent, extents.Window] = {}
         """Where valid extents of loaded tiles come from."""
         self.missing: dict[Var, Value] = {}
@@ -97,9 +101,9 @@ class Kernel(Accesses):
             self.bindings[param] = arg
         outer, self.symbols = self.symbols, dict(self.symbols)
         for symbol, (position, axis) in function.symbols.items():
-            self.symbols[symbol] = self._tensor(args[position]).shape[axis]
+            self.symbols[symbol] = _tensor(args[position]).shape[axis]
         for symbol, told in function.solutions.items():
-            self.symbols[GIVEN.name] = self._tensor(args[told.position]).shape[told.axis]
+            self.symbols[GIVEN.name] = _tensor(args[told.position]).shape[told.axis]
             self.symbols[symbol] = self.index(self.scalar(told.value))
         given = STATEMENTS[Function](self, function)
         self.symbols = outer
@@ -146,16 +150,15 @@ class Kernel(Accesses):
     def _op(self, call: Call) -> Binding:
         write = recipe_of(call.op)
         if write is None:
-            raise refused(f"`{call.op.name}`", call.span)
+            raise declined(call)
         return write(self, call, self.bound(call))
 
     def bound(self, call: Call) -> Bound:
         """Return the arguments of an op, by name."""
         given = {name: None if isinstance(v, Absent) else v for name, v in arguments(call).items()}
         bound: Bound = {name: self.value(v) if isinstance(v, Expr) else v for name, v in given.items()}
-        if call.op.name in TAKE_MASKS:
-            return bound
-        return {name: v.packed() if isinstance(v, Mask) else v for name, v in bound.items()}
+        takes_masks = call.op.name in TAKE_MASKS
+        return {name: v.packed() if isinstance(v, Mask) and not takes_masks else v for name, v in bound.items()}
 
     def _scalar_op(self, call: Call) -> Scalar:
         assert isinstance(call.type, ScalarType)
@@ -211,10 +214,6 @@ class Kernel(Accesses):
         """Return which elements of a shape lie in its leading part; None where all of them do."""
         return extents.inside(self.t, shape, valid, self.windows)
 
-    def _tensor(self, binding: Binding) -> Tensor:
-        assert isinstance(binding, Tensor)
-        return binding
-
     # errors
 
     def fail(self, condition: Value | bool, message: str, span: Span, index: Callable[[], Value] | None = None) -> None:
@@ -232,13 +231,3 @@ class Kernel(Accesses):
                 high = self.t.simple("arith.shli", index(), self.t.integer(32))
                 number = self.t.simple("arith.ori", high, number)
             self.t.do(f"tt.store {errors}, {number} : {errors.type}")
-
-    def reads(self, tensor: Tensor) -> None:
-        """Order a load after the stores to the same tensor."""
-        super().reads(tensor)
-        self.facts.loaded.add(tensor.root)
-
-    def writes(self, tensor: Tensor) -> None:
-        """Order a store after the loads and stores of the same tensor."""
-        super().writes(tensor)
-        self.facts.stored.add(tensor.root)
