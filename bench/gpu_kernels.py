@@ -73,11 +73,14 @@ def layer_norm(x: pl.Tensor, w: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor])
 def cross_entropy(x: pl.Tensor, target: pl.Tensor, out: pl.Out[pl.Tensor]):
     for row in pl.parallel(0, x.shape[0], 1):
         with pl.at(level=pl.Level.CORE_GROUP):
-            t = pl.cast(pl.load(x, [row, 0], [1, x.shape[1]]), pl.FP32)
-            best = pl.row_max(t)
-            total = pl.row_sum(pl.exp(pl.row_expand_sub(t, best)))
-            wanted = pl.read(target, [row, 0])
-            chosen = pl.cast(pl.load(x, [row, wanted], [1, 1]), pl.FP32)
+            best = pl.tile.full([1, 1], dtype=pl.FP32, value=-1e30)
+            total = pl.tile.full([1, 1], dtype=pl.FP32, value=0.0)
+            for first in pl.range(0, x.shape[1], 4096):
+                t = pl.cast(pl.load(x, [row, first], [1, 4096]), pl.FP32)
+                highest = pl.maximum(best, pl.row_max(t))
+                total = total * pl.exp(best - highest) + pl.row_sum(pl.exp(pl.row_expand_sub(t, highest)))
+                best = highest
+            chosen = pl.cast(pl.load(x, [row, pl.read(target, [row, 0])], [1, 1]), pl.FP32)
             pl.store(pl.log(total) + best - chosen, [row, 0], out)
     return out
 
@@ -135,13 +138,13 @@ def matmul_fp8(a: pl.Tensor, b: pl.Tensor, out: pl.Out[pl.Tensor]):
 
 @pl.jit
 def gemv(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
-    """One row times the rows of a matrix: a row sum, eight rows a block."""
-    for j in pl.parallel(0, w.shape[0], 8):
+    """One row times the rows of a matrix: a row sum, four rows a block."""
+    for j in pl.parallel(0, w.shape[0], 4):
         with pl.at(level=pl.Level.CORE_GROUP):
-            acc = pl.tile.full([8, 1024], dtype=pl.FP32, value=0.0)
+            acc = pl.tile.full([4, 1024], dtype=pl.FP32, value=0.0)
             for k in pl.range(0, w.shape[1], 1024):
                 row = pl.cast(pl.load(x, [0, k], [1, 1024]), pl.FP32)
-                acc = acc + pl.cast(pl.load(w, [j, k], [8, 1024]), pl.FP32) * row
+                acc = acc + pl.cast(pl.load(w, [j, k], [4, 1024]), pl.FP32) * row
             pl.store(pl.cast(pl.tile.transpose(pl.row_sum(acc), 0, 1), out.dtype, mode="rint"), [0, j], out)
     return out
 
@@ -160,9 +163,13 @@ def skinny(x: pl.Tensor, w: pl.Tensor, out: pl.Out[pl.Tensor]):
     return out
 
 
+Blocks = pl.Scalar[pl.INDEX, (1, 32)]
+"""How many blocks of keys there are: what is known not to be more needs no masks."""
+
+
 @pl.jit.incore
 def attend(
-    q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, first: pl.INDEX, row: pl.INDEX, end: pl.INDEX, causal: bool,
+    q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, first: pl.INDEX, row: pl.INDEX, blocks: Blocks, causal: bool,
     out: pl.Out[pl.Tensor],
 ):  # fmt: skip
     dim = q.shape[1]
@@ -171,7 +178,8 @@ def attend(
     best = pl.tile.full([128, 1], dtype=pl.FP32, value=-1e30)
     total = pl.tile.full([128, 1], dtype=pl.FP32, value=0.0)
     average = pl.tile.full([128, dim], dtype=pl.FP32, value=0.0)
-    for key in pl.range(0, end, 128):
+    for block in pl.range(blocks):
+        key = block * 128
         keys = pl.load(k, [first + key, 0], [128, dim])
         scores = pl.matmul(queries, pl.tile.transpose_view(keys))
         if causal:
@@ -190,8 +198,8 @@ def attend(
 def attention(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, heads: pl.INDEX, out: pl.Out[pl.Tensor]):
     length = q.shape[0] // heads
     for head in pl.parallel(heads):
-        for row in pl.parallel(0, length, 128):
-            out = attend(q, k, v, head * length, row, length, False, out)
+        for block in pl.parallel(length // 128):
+            out = attend(q, k, v, head * length, block * 128, length // 128, False, out)
     return out
 
 
@@ -199,6 +207,6 @@ def attention(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, heads: pl.INDEX, out: pl
 def causal_attention(q: pl.Tensor, k: pl.Tensor, v: pl.Tensor, heads: pl.INDEX, out: pl.Out[pl.Tensor]):
     length = q.shape[0] // heads
     for head in pl.parallel(heads):
-        for row in pl.parallel(0, length, 128):
-            out = attend(q, k, v, head * length, row, row + 128, True, out)
+        for block in pl.parallel(length // 128):
+            out = attend(q, k, v, head * length, block * 128, block + 1, True, out)
     return out

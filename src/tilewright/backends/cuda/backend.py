@@ -101,9 +101,9 @@ class CUDA(Backend):
             host = beside.submit(assemble, text, target.processor)
             binaries = compiled(
                 [
-                    Job(each, target.capability, schedules)
+                    Job(target.capability, kernel.tries(target.capability, is_aligned=is_aligned))
                     for kernel in emitter.kernels
-                    for each, schedules in (kernel.quickest(target.capability), (kernel.other, (kernel.schedule,)))
+                    for is_aligned in (True, False)
                 ]
             )
         with timed("LLVM"):

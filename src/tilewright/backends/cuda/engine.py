@@ -46,11 +46,10 @@ class Binary:
 
 @record
 class Job:
-    """A kernel's text, the compute capability it is for times ten, and how it may be scheduled, the best first."""
+    """The compute capability a kernel is for, times ten, and its texts with a schedule each, the best first."""
 
-    text: str
     capability: int
-    schedules: tuple[Schedule, ...]
+    tries: tuple[tuple[str, Schedule], ...]
 
 
 def compiled(jobs: Sequence[Job]) -> list[Binary]:
@@ -67,23 +66,23 @@ def compiled(jobs: Sequence[Job]) -> list[Binary]:
                 future.result()
             except _OBJECTIONS as error:
                 complaint = _complaint(said()) or f"{type(error).__name__}: {error}"
-                raise InternalError(f"Triton refuses the generated kernel: {complaint}\n{job.text}") from None
+                raise InternalError(f"Triton refuses the generated kernel: {complaint}\n{job.tries[-1][0]}") from None
     return [found[job].result() for job in jobs]
 
 
 def _fitting(triton: _Triton, job: Job) -> Binary:
     """Return a kernel by the first of its schedules that Triton can follow and that fits a block."""
-    *first, last = job.schedules
-    for schedule in first:
+    *first, last = job.tries
+    for text, schedule in first:
         try:
-            return _compiled(triton, job, schedule)
+            return _compiled(triton, job.capability, text, schedule)
         except _OBJECTIONS:
             continue
-    return _compiled(triton, job, last)
+    return _compiled(triton, job.capability, *last)
 
 
-def _compiled(triton: _Triton, job: Job, schedule: Schedule) -> Binary:
-    target = triton.target("cuda", job.capability, 32)
+def _compiled(triton: _Triton, capability: int, text: str, schedule: Schedule) -> Binary:
+    target = triton.target("cuda", capability, 32)
     backend = triton.make_backend(target)
     options = backend.parse_options(
         {
@@ -96,7 +95,7 @@ def _compiled(triton: _Triton, job: Job, schedule: Schedule) -> Binary:
     context = triton.ir.context()
     triton.ir.load_dialects(context)
     backend.load_dialects(context)
-    module: Any = _parsed(triton, context, job.text if schedule.is_specialized else job.text.replace(SPECIALIZED, "}"))
+    module: Any = _parsed(triton, context, text if schedule.is_specialized else text.replace(SPECIALIZED, "}"))
     makers: dict[str, Any] = {}
     backend.add_stages(makers, options, *triton.language)
     metadata: dict[str, Any] = {"target": target, **options.__dict__}

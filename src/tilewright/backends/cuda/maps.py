@@ -38,4 +38,4 @@ def boxes(text: str, told: Sequence[Mapping[str, Any]]) -> tuple[Box, ...]:
     return tuple(found)
 
 
-_COPY = r"async_tma_copy_global_to_local (%\w+)\[[^\n]*-> !ttg\.memdesc<(\d+)x\d+x"
+_COPY = r"async_tma_copy_(?:global_to_local|local_to_global) (%\w+)\[[^\n]*(?:->|,) !ttg\.memdesc<(\d+)x\d+x"

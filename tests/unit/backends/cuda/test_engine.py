@@ -71,17 +71,13 @@ def test_an_example_of_an_op_compiles(spec: OpSpec) -> None:
         unit = written(example(spec))
     except UnsupportedFeatureError:
         pytest.skip("refused by name")
-    jobs = [
-        Job(text, 90, schedules)
-        for kernel in unit.kernels
-        for text, schedules in (kernel.quickest(90), (kernel.other, (kernel.schedule,)))
-    ]
+    jobs = [Job(90, k.tries(90, is_aligned=is_aligned)) for k in unit.kernels for is_aligned in (True, False)]
     assert all(binary.cubin for binary in compiled(jobs))
 
 
 def test_what_triton_refuses_is_a_mistake_of_ours_and_is_shown() -> None:
     with pytest.raises(InternalError, match=r"Triton refuses the generated kernel: .*\nmodule"):
-        compiled([Job("module { nonsense }", 90, (Schedule(4, 3),))])
+        compiled([Job(90, (("module { nonsense }", Schedule(4, 3)),))])
 
 
 def test_targets_go_by_name() -> None:

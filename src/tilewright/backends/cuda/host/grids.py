@@ -15,14 +15,15 @@ from tilewright.backends.cuda.host.capture import captured, extents
 from tilewright.backends.cuda.host.elements import new_tensor
 from tilewright.backends.cuda.host.launches import launch
 from tilewright.backends.cuda.host.regions import name_of, nest
+from tilewright.backends.cuda.schedule import BAND
 from tilewright.backends.cuda.ttir import extents as between
 from tilewright.backends.cuda.ttir import values
 from tilewright.backends.cuda.ttir.control import write_turn
-from tilewright.backends.cuda.ttir.facts import factors
+from tilewright.backends.cuda.ttir.facts import ONE_PRODUCT, factors
 from tilewright.backends.cuda.ttir.kernel import Kernel
 from tilewright.backends.cuda.ttir.parameters import Parameters
 from tilewright.backends.cuda.ttir.recipes import recipe_of, refused
-from tilewright.backends.cuda.ttir.text import Value
+from tilewright.backends.cuda.ttir.text import Text, Value
 from tilewright.backends.cuda.ttir.values import Extent
 from tilewright.backends.cuda.ttir.whole_tensors import PLANS, perform
 from tilewright.core.expr import Call, Invoke, Submit, Var
@@ -54,11 +55,11 @@ def launch_loop(e: FunctionEmitter, stmt: ForStmt) -> None:
         k.symbols = {symbol: extents(params, [word])[0] for symbol, word in e.symbols.items()}
         for var in outside:
             k.bindings[var] = captured(k, params, e.bindings[var])
+        k.facts.factors.update(factors(k.program, loops[-1].body))
         turns = _turns(k, block, extents(params, counts))
         for loop, (start, _, step), turn in zip(loops, ends, turns, strict=True):
             first, by = extents(params, [start, step])
             k.bindings[loop.loop_var] = k.counted(between.plus(k.t, first, between.times(k.t, turn, by)))
-        k.facts.factors.update(factors(loops[-1].body))
         write_turn(k, loops[-1].body)
 
     count = _count(e, counts)
@@ -75,14 +76,38 @@ def _read_from_outside(e: FunctionEmitter, loop: ForStmt) -> list[Var]:
 
 
 def _turns(k: Kernel, block: Value, counts: Sequence[Extent]) -> list[Extent]:
-    """Return which turn of each loop a block is; those of the innermost are neighbours."""
+    """Return which turn of each loop a block is; those of the innermost are neighbours.
+
+    Where one product is computed, neighbours are in several rows of its blocks, and share what they load.
+    """
+    if len(counts) > 1 and len(k.facts.factors) == ONE_PRODUCT:
+        return _in_bands(k, block, counts)
+    return _in_order(k.t, block, counts)
+
+
+def _in_order(t: Text, number: Value, counts: Sequence[Extent]) -> list[Extent]:
     found: list[Extent] = []
-    rest = block
     for count in reversed(counts[1:]):
-        held = between.held(k.t, count)
-        found.append(k.t.simple("arith.remsi", rest, held))
-        rest = k.t.simple("arith.divsi", rest, held)
-    return [rest, *reversed(found)]
+        number, turn = _divided(t, number, between.held(t, count))
+        found.append(turn)
+    return [number, *reversed(found)] if counts else []
+
+
+def _in_bands(k: Kernel, block: Value, counts: Sequence[Extent]) -> list[Extent]:
+    """Return which turn of each loop a block is, the last two counted through bands of a few rows, column by column."""
+    t, (rows, columns) = k.t, counts[-2:]
+    plane = between.held(t, between.times(t, rows, columns))
+    outer, spot = _divided(t, block, plane)
+    band, inside = _divided(t, spot, between.held(t, between.times(t, columns, BAND)))
+    first = between.times(t, band, BAND)
+    height = between.held(t, between.least(t, between.minus(t, rows, first), BAND))
+    column, row = _divided(t, inside, height)
+    before = _in_order(t, outer, counts[:-2])
+    return [*before, between.plus(t, first, row), column]
+
+
+def _divided(t: Text, number: Value, count: Value) -> tuple[Value, Value]:
+    return t.simple("arith.divsi", number, count), t.simple("arith.remsi", number, count)
 
 
 def launch_call(e: FunctionEmitter, expr: Invoke | Submit, function: Function) -> Binding:

@@ -33,22 +33,27 @@ class KernelText:
     schedules: tuple[Schedule, ...] = ()
 
     @staticmethod
-    def of(name: str, k: Kernel, params: Parameters) -> KernelText:
-        """Return a kernel that has been written."""
+    def of(name: str, k: Kernel, params: Parameters, wanted: str) -> KernelText:
+        """Return a kernel that has been written; a text can say how it is to be scheduled."""
         name = spelled(name)
         aligned, other = (k.t.module(name, params.texts(is_aligned=is_aligned)) for is_aligned in (True, False))
-        plain = schedule.plain(k.facts.largest, k.facts.products)
+        plain = schedule.wanted(wanted, schedule.plain(k.facts.largest, k.facts.products))
         if not k.facts.is_described:
             return KernelText(name, aligned, other, plain)
         parameters = params.texts(is_aligned=True, is_described=True)
         described = k.t.module(name, parameters, is_described=True)
-        return KernelText(name, aligned, other, plain, described, schedule.described(k.facts.largest, k.facts.products))
+        facts = k.facts
+        tried = schedule.described(facts.largest, facts.products, facts.block_bytes)
+        return KernelText(
+            name, aligned, other, plain, described, tuple(schedule.wanted(wanted, each) for each in tried)
+        )
 
-    def quickest(self, capability: int) -> tuple[str, tuple[Schedule, ...]]:
-        """Return the text for aligned parameters that a GPU runs best, and schedules for it, the best first."""
-        if self.described and capability // 10 == DESCRIBED:
-            return self.described, self.schedules
-        return self.aligned, (self.schedule,)
+    def tries(self, capability: int, *, is_aligned: bool) -> tuple[tuple[str, Schedule], ...]:
+        """Return texts and schedules for a GPU, the best first: the first is taken that Triton can make fit a block."""
+        is_described = is_aligned and capability // 10 == DESCRIBED
+        quick = [(self.described, each) for each in self.schedules if is_described]
+        text = self.aligned if is_aligned else self.other
+        return (*quick, *((text, each) for each in schedule.smaller(self.schedule)))
 
 
 @record
@@ -67,6 +72,8 @@ class Kernels(Unit):
 
     kernels: list[KernelText] = field(default_factory=list[KernelText])
     launches: list[Launch] = field(default_factory=list[Launch])
+    schedule: str = ""
+    """How the settings want kernels to be scheduled."""
 
     def kernel(self, text: KernelText) -> int:
         """Return the number of a kernel, the same for equal ones."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from tilewright.backends.cuda.ttir import extents
 from tilewright.backends.cuda.ttir.addresses import checked, offsets_of, place, places
@@ -70,6 +71,7 @@ def _block(k: Kernel, call: Call, tensor: Tensor, offsets: Sequence[Extent], val
             spot = k.t.select(window.bad, extents.held(k.t, window.have), spot)
         places.append(k.t.convert("arith.trunci", spot, I32))
     k.facts.described.add(tensor.root)
+    k.facts.block_bytes += prod(type_.shape) * type_.dtype.get_byte()
     found, (rows, columns) = tensor.described((type_.shape[0], type_.shape[1])), places
     loaded = type_of(memory_element(tensor.dtype), type_.shape)
     return f"tt.descriptor_load {found}[{rows}, {columns}] : {found.element} -> {loaded}"
