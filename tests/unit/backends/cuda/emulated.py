@@ -342,5 +342,5 @@ def emulated(function: Function, args: Sequence[Any]) -> tuple[list[Any], int]:
         errors = len(memory.held) if type_ == "!tt.ptr<i64>" else errors
         words.append(memory.add(np.zeros(8 if type_ == "!tt.ptr<i64>" else APART, np.uint8)))
     machine.run(words)
-    left: list[Any] = [memory.held[place][1][: arg.nbytes].view(arg.dtype).reshape(arg.shape) for arg, place in tensors]
+    left = [memory.left(place, arg) for arg, place in tensors]
     return left, int(memory.held[errors][1].view(np.int64)[0]) if errors >= 0 else 0
